@@ -1,0 +1,29 @@
+// Three spaces of addresses that do not mix: what runs, where it lies in its file, what the ELF file calls
+// it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace tacho::format {
+
+// An address of a running process or kernel, as samples carry it.
+struct RuntimeAddress {
+  std::uint64_t value = 0;
+  auto operator<=>(const RuntimeAddress&) const = default;
+};
+
+// An offset into a mapped file: runtime address - start of the mapping + its page offset. perf prints
+// these for user frames of a call chain ("map-relative").
+struct FileOffset {
+  std::uint64_t value = 0;
+  auto operator<=>(const FileOffset&) const = default;
+};
+
+// A virtual address as the ELF file's own symbol table and DWARF use it.
+struct ElfAddress {
+  std::uint64_t value = 0;
+  auto operator<=>(const ElfAddress&) const = default;
+};
+
+}  // namespace tacho::format

@@ -1,0 +1,66 @@
+// A capture in, its records out, in the order they stand in it.
+//
+//   auto reader = CaptureReader::open("perf.data", diagnostics);
+//   while (auto record = reader->next()) ...
+//
+// Files and pipes ("-" is standard input), plain and compressed, either byte order. A torn end gives
+// everything before the tear. Compressed records are inflated and their contents given instead.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "format/diagnostics.h"
+#include "format/event_set.h"
+#include "format/features.h"
+#include "format/record_view.h"
+#include "format/result.h"
+#include "format/time_order.h"
+
+namespace tacho::format {
+
+struct ReadOptions {
+  // A compressed record may inflate to this many bytes at most.
+  std::size_t inflate_limit = std::size_t{64} << 20;
+};
+
+// Where things lie in the file, for `header`.
+struct CaptureLayout {
+  bool is_pipe = false;
+  bool is_closed = true;          // its recorder finished it
+  std::uint64_t file_size = 0;    // bytes; 0 for a pipe
+  std::uint64_t data_offset = 0;  // bytes
+  std::uint64_t data_size = 0;    // bytes, as the header says
+  std::uint64_t features_offset = 0;
+  std::int64_t modified = 0;  // seconds since 1970: the file's mtime
+  std::endian order = std::endian::native;
+};
+
+class CaptureReader {
+ public:
+  // `diagnostics` must outlive the reader.
+  static Result<CaptureReader> open(const std::string& path, Diagnostics& diagnostics,
+                                    ReadOptions options = {});
+  CaptureReader(CaptureReader&&) noexcept;
+  CaptureReader& operator=(CaptureReader&&) noexcept;
+  ~CaptureReader();
+
+  // In a pipe, events and features grow as records are read.
+  const EventSet& events() const;
+  const Features& features() const;
+  const CaptureLayout& layout() const;
+
+  // The next record, or nothing at the end. Its bytes stay valid while block() of that moment is kept; when
+  // nobody keeps it, until the next call.
+  std::optional<RecordView> next();
+  const BlockRef& block() const;
+
+ private:
+  struct State;
+  explicit CaptureReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::format

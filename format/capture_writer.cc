@@ -1,0 +1,170 @@
+#include "format/capture_writer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "format/file_head.h"
+#include "format/record.h"
+
+namespace tacho::format {
+
+namespace {
+
+constexpr std::uint64_t kIdsSection = 16;  // {offset, size} of an event's ids, behind its attr
+
+}  // namespace
+
+Result<CaptureWriter> CaptureWriter::create(const std::string& path, const EventSet& events,
+                                            Features features, WriteOptions options) {
+  std::optional<RecordCompressor> compressor;
+  if (options.compression_level) {
+    auto created = RecordCompressor::create(*options.compression_level);
+    if (!created) return std::move(created.error());
+    compressor = std::move(*created);
+    // perf reserves that much for what one compressed record inflates to.
+    features.environment.compression = CompressionInfo{
+        1, static_cast<std::uint32_t>(*options.compression_level), 1, 2 * RecordCompressor::kMaxInput};
+  } else {
+    features.environment.compression.reset();
+  }
+  auto file = create_output(path);
+  if (!file) return std::move(file.error());
+  CaptureWriter writer(std::move(*file), std::move(compressor));
+  if (auto written = writer.write_head(events, std::move(features)); !written)
+    return std::move(written.error()).in(path);
+  return writer;
+}
+
+// Header, ids, attrs, feature sections, our table of them, data.
+Result<> CaptureWriter::write_head(const EventSet& events, Features features) {
+  features.event_descriptions.assign(events.begin(), events.end());
+  std::uint32_t attr_size = kCompatibleAttrSize;
+  for (const Event& event : events) attr_size = std::max(attr_size, size_to_write(event.attr));
+  ByteWriter out;
+  out.zeros(FileHead::kSize);
+  std::vector<FileSection> ids;
+  for (const Event& event : events) {
+    ids.push_back({out.size(), event.ids.size() * sizeof(std::uint64_t)});
+    for (const std::uint64_t id : event.ids) out.u64(id);
+  }
+  attrs_ = {out.size(), events.size() * (attr_size + kIdsSection)};
+  attr_size_ = attr_size + kIdsSection;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    write_event_attr(out, events[i].attr, attr_size);
+    out.u64(ids[i].offset).u64(ids[i].size);
+  }
+  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+    const std::size_t start = out.size();
+    if (!write_feature(feature, features, out)) continue;
+    sections_.push_back({feature, {start, out.size() - start}});
+    out.align(8);
+  }
+  write_early_table(out, sections_, out.size());
+  data_offset_ = out.size();
+  state_offset_ = data_offset_ - EarlyTable::kTrailerSize + EarlyTable::kStateOffset;
+  end_ = data_offset_;
+  sound_end_ = data_offset_;
+  if (auto written = write_at(file_.get(), 0, out.view()); !written) return written;
+  return make_true(end_);
+}
+
+Result<> CaptureWriter::append(Bytes bytes) {
+  if (auto written = write_at(file_.get(), end_, bytes); !written) return written;
+  end_ += bytes.size();
+  return Done{};
+}
+
+Result<> CaptureWriter::write_plain(Bytes records) { return append(records); }
+
+Result<> CaptureWriter::write_records(Bytes records) {
+  if (!compressor_) return append(records);
+  packed_.clear();
+  if (auto compressed = compressor_->compress(records, packed_); !compressed) return compressed;
+  raw_bytes_ += records.size();
+  packed_bytes_ += packed_.size();
+  return append(packed_);
+}
+
+Result<> CaptureWriter::finish_round() {
+  ByteWriter mark;
+  write_mark(mark, abi::kRecordFinishedRound);
+  if (auto written = append(mark.view()); !written) return written;
+  return make_true(end_);
+}
+
+// The table goes behind the data before the header says that the data ends there: killed between the two, the
+// file has the old size, and whoever reads it uses the table that stands before the data.
+Result<> CaptureWriter::make_true(std::uint64_t data_end) {
+  ByteWriter table;
+  FileHead head;
+  for (const FeatureSection& section : sections_) {
+    table.u64(section.place.offset).u64(section.place.size);
+    head.features.set(section.feature);
+  }
+  if (auto written = write_at(file_.get(), data_end, table.view()); !written) return written;
+  head.attr_size = attr_size_;
+  head.attrs = attrs_;
+  head.data = {data_offset_, data_end - data_offset_};
+  ByteWriter start;
+  write_file_head(start, head);
+  if (auto written = write_at(file_.get(), 0, start.view()); !written) return written;
+  sound_end_ = data_end;
+  return Done{};
+}
+
+Result<> CaptureWriter::close(const Features& late) {
+  // New sections lie behind the table, whose length they decide.
+  ByteWriter bodies;
+  std::vector<FeatureSection> added;
+  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+    if (feature == abi::kFeatureCompressed || feature == abi::kFeatureEventDesc) continue;
+    const std::size_t start = bodies.size();
+    if (!write_feature(feature, late, bodies)) continue;
+    added.push_back({feature, {start, bodies.size() - start}});
+    bodies.align(8);
+  }
+  for (const FeatureSection& section : added) {
+    std::erase_if(sections_, [&](const FeatureSection& old) { return old.feature == section.feature; });
+    sections_.push_back(section);
+  }
+  std::ranges::sort(sections_, {}, &FeatureSection::feature);
+  const std::uint64_t bodies_at = end_ + sections_.size() * 16;
+  for (FeatureSection& section : sections_)
+    if (std::ranges::find(added, section.feature, &FeatureSection::feature) != added.end())
+      section.place.offset += bodies_at;
+  if (auto written = write_at(file_.get(), bodies_at, bodies.view()); !written) return written;
+  file_end_ = bodies_at + bodies.size();
+  if (auto made = make_true(end_); !made) return made;
+  return seal();
+}
+
+// Everything is in place: says so in the state word, cuts what lies behind, and makes the file durable.
+Result<> CaptureWriter::seal() {
+  ByteWriter state;
+  state.u32(1);
+  if (auto written = write_at(file_.get(), state_offset_, state.view()); !written) return written;
+  if (::ftruncate(file_.get(), static_cast<off_t>(file_end_)) != 0)
+    return output_error(system_error("truncate", errno).what, errno);
+  // Some file systems (FUSE, 9p) do not know fdatasync; the data is written all the same.
+  if (::fdatasync(file_.get()) != 0 && errno != EINVAL && errno != ENOSYS)
+    return output_error(system_error("fdatasync", errno).what, errno);
+  return Done{};
+}
+
+Result<> CaptureWriter::close_after_failure() {
+  end_ = sound_end_;
+  file_end_ = end_ + sections_.size() * 16;
+  // Gives the room of what was not whole back before the table is written into it.
+  if (::ftruncate(file_.get(), static_cast<off_t>(file_end_)) != 0)
+    return output_error(system_error("truncate", errno).what, errno);
+  if (auto made = make_true(end_); !made) return made;
+  return seal();
+}
+
+std::uint64_t CaptureWriter::data_bytes() const { return end_ - data_offset_; }
+
+std::uint64_t CaptureWriter::file_bytes() const { return std::max(file_end_, end_ + sections_.size() * 16); }
+
+}  // namespace tacho::format

@@ -1,0 +1,70 @@
+// Records in, a capture file out, readable at every moment (docs/capture-format.md, "Readable after any
+// death").
+//
+// Everything known at the start stands before the data: header, ids, attrs, feature sections. After each
+// round the data size and the table of sections behind the data are made true, so a file whose writer was
+// killed is read by us and by perf up to the last round.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/compression.h"
+#include "format/event_set.h"
+#include "format/features.h"
+#include "format/file.h"
+#include "format/file_head.h"
+#include "format/result.h"
+
+namespace tacho::format {
+
+struct WriteOptions {
+  std::optional<int> compression_level = 1;  // zstd level; nothing: plain
+};
+
+class CaptureWriter {
+ public:
+  // Creates the file and writes header, events and `features`. Sets EVENT_DESC and COMPRESSED by itself.
+  static Result<CaptureWriter> create(const std::string& path, const EventSet& events, Features features,
+                                      WriteOptions options = {});
+
+  // Whole records that stay plain (synthesized ones, marks).
+  Result<> write_plain(Bytes records);
+  // Whole records from a ring: compressed when the options say so.
+  Result<> write_records(Bytes records);
+  // Ends a round: writes the FINISHED_ROUND mark, then makes the header true.
+  Result<> finish_round();
+  // Adds or replaces sections known only at the end, closes the file for good and makes it durable.
+  Result<> close(const Features& late);
+  // After a failed write: cuts the file back to the last whole round and closes it there.
+  Result<> close_after_failure();
+
+  std::uint64_t data_bytes() const;  // of the data section so far, as stored
+  std::uint64_t file_bytes() const;
+
+ private:
+  CaptureWriter(Fd file, std::optional<RecordCompressor> compressor)
+      : file_(std::move(file)), compressor_(std::move(compressor)) {}
+  Result<> write_head(const EventSet& events, Features features);
+  Result<> append(Bytes bytes);
+  Result<> make_true(std::uint64_t data_end);
+  Result<> seal();
+
+  Fd file_;
+  std::optional<RecordCompressor> compressor_;
+  std::vector<std::byte> packed_;         // scratch of write_records
+  std::vector<FeatureSection> sections_;  // ascending by feature
+  FileSection attrs_;
+  std::uint64_t attr_size_ = 0;  // bytes of an entry of the attr table
+  std::uint64_t data_offset_ = 0;
+  std::uint64_t end_ = 0;           // where the next record goes
+  std::uint64_t sound_end_ = 0;     // end of the last whole round
+  std::uint64_t file_end_ = 0;      // once closed
+  std::uint64_t state_offset_ = 0;  // of the state word (FileHead: EarlyTable)
+  std::uint64_t raw_bytes_ = 0;     // before and after compression
+  std::uint64_t packed_bytes_ = 0;
+};
+
+}  // namespace tacho::format

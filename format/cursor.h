@@ -1,0 +1,120 @@
+// The only reader of foreign bytes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace tacho::format {
+
+using Bytes = std::span<const std::byte>;
+
+// The text of a field: its bytes up to the first NUL. Points into `field`.
+inline std::string_view text_of(Bytes field) {
+  const std::string_view all(reinterpret_cast<const char*>(field.data()), field.size());
+  return all.substr(0, all.find('\0'));
+}
+
+// Reads fields one after another from bytes it does not own. Reading past the end yields zero and marks
+// the cursor failed for good: a parser reads straight on and asks once, at the end.
+class Cursor {
+ public:
+  explicit Cursor(Bytes bytes, std::endian order = std::endian::native) : rest_(bytes), order_(order) {}
+
+  template <std::unsigned_integral T>
+  T read() {
+    if (sizeof(T) > rest_.size()) {
+      fail();
+      return 0;
+    }
+    T value;
+    std::memcpy(&value, rest_.data(), sizeof(T));
+    rest_ = rest_.subspan(sizeof(T));
+    return order_ == std::endian::native ? value : swapped(value);
+  }
+  std::uint8_t u8() { return read<std::uint8_t>(); }
+  std::uint16_t u16() { return read<std::uint16_t>(); }
+  std::uint32_t u32() { return read<std::uint32_t>(); }
+  std::uint64_t u64() { return read<std::uint64_t>(); }
+
+  Bytes take(std::uint64_t size) {
+    if (size > rest_.size()) {
+      fail();
+      return {};
+    }
+    const auto head = rest_.first(static_cast<std::size_t>(size));
+    rest_ = rest_.subspan(head.size());
+    return head;
+  }
+  void skip(std::uint64_t size) { take(size); }
+  // `count` items of `item_size` bytes; refuses a product that does not fit.
+  Bytes take_items(std::uint64_t count, std::size_t item_size) {
+    if (count > rest_.size() / item_size) {
+      fail();
+      return {};
+    }
+    return take(count * item_size);
+  }
+  // A field of `size` bytes, up to its first NUL.
+  std::string_view text(std::uint64_t size) { return text_of(take(size)); }
+  // Bytes up to a NUL, which is consumed; fails when there is none.
+  std::string_view terminated() {
+    const std::string_view all(reinterpret_cast<const char*>(rest_.data()), rest_.size());
+    const auto end = all.find('\0');
+    if (end == std::string_view::npos) {
+      fail();
+      return {};
+    }
+    take(end + 1);
+    return all.substr(0, end);
+  }
+  void fail() {
+    failed_ = true;
+    rest_ = {};
+  }
+
+  Bytes rest() const { return rest_; }
+  std::size_t left() const { return rest_.size(); }
+  bool failed() const { return failed_; }
+  std::endian order() const { return order_; }
+
+  template <std::unsigned_integral T>
+  static T swapped(T value) {
+    if constexpr (sizeof(T) == 1) return value;
+    if constexpr (sizeof(T) == 2) return static_cast<T>(__builtin_bswap16(value));
+    if constexpr (sizeof(T) == 4) return __builtin_bswap32(value);
+    if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
+  }
+
+ private:
+  Bytes rest_;
+  std::endian order_;
+  bool failed_ = false;
+};
+
+// An array of u64 inside a record, at any alignment and in the capture's byte order.
+class U64Array {
+ public:
+  U64Array() = default;
+  U64Array(Bytes bytes, std::endian order) : bytes_(bytes), order_(order) {}
+  std::size_t size() const { return bytes_.size() / sizeof(std::uint64_t); }
+  bool empty() const { return size() == 0; }
+  std::uint64_t operator[](std::size_t index) const {
+    std::uint64_t value;
+    std::memcpy(&value, bytes_.data() + index * sizeof value, sizeof value);
+    return order_ == std::endian::native ? value : Cursor::swapped(value);
+  }
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  Bytes bytes_;
+  std::endian order_ = std::endian::native;
+};
+
+}  // namespace tacho::format

@@ -1,0 +1,84 @@
+#include "format/event_set.h"
+
+#include <bit>
+#include <cstring>
+
+namespace tacho::format {
+
+namespace {
+
+// Word of the id after a SAMPLE's header, by the order of its fields; -1 when it has none.
+int sample_id_word(const EventAttr& attr) {
+  if (attr.samples(abi::kSampleIdentifier)) return 0;
+  if (!attr.samples(abi::kSampleId)) return -1;
+  const std::uint64_t before = abi::kSampleIp | abi::kSampleTid | abi::kSampleTime | abi::kSampleAddr;
+  return std::popcount(attr.sample_type & before);
+}
+
+// Word of the id before the end of every other kernel record; -1 when it has none.
+int trailer_id_word(const EventAttr& attr) {
+  if (!attr.has(abi::kSampleIdAll)) return -1;
+  if (attr.samples(abi::kSampleIdentifier)) return 1;
+  if (!attr.samples(abi::kSampleId)) return -1;
+  const std::uint64_t after = abi::kSampleStreamId | abi::kSampleCpu;
+  return 1 + std::popcount(attr.sample_type & after);
+}
+
+std::uint64_t read_word(Bytes at, std::endian order) {
+  std::uint64_t word;
+  std::memcpy(&word, at.data(), sizeof word);
+  return order == std::endian::native ? word : Cursor::swapped(word);
+}
+
+}  // namespace
+
+std::size_t EventSet::add(Event event) {
+  const std::size_t index = events_.size();
+  for (const std::uint64_t id : event.ids) by_id_[id] = index;
+  events_.push_back(std::move(event));
+  place_ids();
+  return index;
+}
+
+void EventSet::add_id(std::size_t event, std::uint64_t id) {
+  events_[event].ids.push_back(id);
+  by_id_[id] = event;
+}
+
+void EventSet::set_name(std::size_t event, std::string name) { events_[event].name = std::move(name); }
+
+void EventSet::place_ids() {
+  sample_id_word_ = format::sample_id_word(events_.front().attr);
+  trailer_id_word_ = format::trailer_id_word(events_.front().attr);
+  for (const Event& event : events_) {
+    if (format::sample_id_word(event.attr) != sample_id_word_) sample_id_word_ = -1;
+    if (format::trailer_id_word(event.attr) != trailer_id_word_) trailer_id_word_ = -1;
+  }
+}
+
+std::optional<std::size_t> EventSet::find_id(std::uint64_t id) const {
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<std::size_t> EventSet::event_of(const RecordView& record) const {
+  if (events_.empty()) return std::nullopt;
+  if (events_.size() == 1 || record.type >= abi::kRecordUserStart) return 0;
+  const Bytes body = record.bytes.subspan(kRecordHeaderSize);
+  const bool is_sample = record.type == abi::kRecordSample;
+  const int word = is_sample ? sample_id_word_ : trailer_id_word_;
+  if (word < 0) {
+    // Without ids, events whose samples are alike can be read all the same, as the first one's.
+    for (const Event& event : events_)
+      if (event.attr.sample_type != events_.front().attr.sample_type) return std::nullopt;
+    return 0;
+  }
+  const auto offset = static_cast<std::size_t>(word) * sizeof(std::uint64_t);
+  if (body.size() < offset + (is_sample ? sizeof(std::uint64_t) : 0)) return std::nullopt;
+  const std::uint64_t id = read_word(is_sample ? body.subspan(offset) : body.last(offset), record.order);
+  if (id == 0) return 0;
+  return find_id(id);
+}
+
+}  // namespace tacho::format

@@ -1,0 +1,51 @@
+// The events of one capture, and which of them a record belongs to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "format/event_attr.h"
+#include "format/record_view.h"
+
+namespace tacho::format {
+
+struct Event {
+  EventAttr attr;
+  std::string name;  // as the capture names it; empty when it does not
+  std::vector<std::uint64_t> ids;
+};
+
+class EventSet {
+ public:
+  // Returns the new event's index.
+  std::size_t add(Event event);
+  void add_id(std::size_t event, std::uint64_t id);
+  void set_name(std::size_t event, std::string name);
+
+  std::size_t size() const { return events_.size(); }
+  bool empty() const { return events_.empty(); }
+  const Event& operator[](std::size_t index) const { return events_[index]; }
+  auto begin() const { return events_.begin(); }
+  auto end() const { return events_.end(); }
+
+  std::optional<std::size_t> find_id(std::uint64_t id) const;
+  // Index of the record's event: the only one; or by the id in the sample or in the trailer of other kernel
+  // records; id 0 (synthesized records) means the first. Nothing when the id is unknown or cannot be reached.
+  std::optional<std::size_t> event_of(const RecordView& record) const;
+
+ private:
+  std::vector<Event> events_;
+  std::unordered_map<std::uint64_t, std::size_t> by_id_;
+  // Where every sample's id stands: 8-byte words after the header; -1 when events differ or have none.
+  int sample_id_word_ = -1;
+  // Where every other kernel record's id stands: words before the end; -1 likewise.
+  int trailer_id_word_ = -1;
+  void place_ids();
+};
+
+}  // namespace tacho::format

@@ -1,0 +1,407 @@
+#include "format/features.h"
+
+#include <algorithm>
+
+#include "format/header_strings.h"
+#include "format/host_sections.h"
+#include "format/record_view.h"
+
+namespace tacho::format {
+
+namespace {
+
+std::vector<std::byte> bytes_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+
+// Rows: a reader that fails its cursor or returns an error when the section cannot be right; a writer that
+// returns false when there is nothing to write.
+struct FeatureRow {
+  std::uint32_t bit;
+  std::string_view name;
+  Result<> (*read)(Cursor& in, Features& out);
+  bool (*write)(const Features& from, ByteWriter& out);
+};
+
+// A feature that is one string.
+template <std::optional<std::string> Environment::*Member>
+constexpr auto read_string = [](Cursor& in, Features& out) -> Result<> {
+  out.environment.*Member = header_string(in);
+  return Done{};
+};
+template <std::optional<std::string> Environment::*Member>
+constexpr auto write_string = [](const Features& from, ByteWriter& out) {
+  if (!(from.environment.*Member)) return false;
+  out.header_string(*(from.environment.*Member));
+  return true;
+};
+template <std::optional<std::uint64_t> Environment::*Member>
+constexpr auto read_u64 = [](Cursor& in, Features& out) -> Result<> {
+  out.environment.*Member = in.u64();
+  return Done{};
+};
+template <std::optional<std::uint64_t> Environment::*Member>
+constexpr auto write_u64 = [](const Features& from, ByteWriter& out) {
+  if (!(from.environment.*Member)) return false;
+  out.u64(*(from.environment.*Member));
+  return true;
+};
+
+Result<> read_tracing(Cursor& in, Features& out) {
+  auto data = parse_tracing_data(in.rest());
+  if (!data) return std::move(data.error());
+  out.tracing = std::move(*data);
+  return Done{};
+}
+
+bool write_tracing(const Features& from, ByteWriter& out) {
+  if (from.tracing.empty()) return false;
+  write_tracing_data(out, from.tracing);
+  return true;
+}
+
+// {u32 type, u16 misc, u16 size}, s32 pid, u8 id[20], u8 id size, 3 zeros, file name padded to 64.
+Result<> read_build_ids(Cursor& in, Features& out) {
+  constexpr std::size_t kFixed = 36;
+  while (in.left() >= kRecordHeaderSize) {
+    BuildIdEntry entry;
+    in.u32();
+    entry.misc = in.u16();
+    const std::uint16_t size = in.u16();
+    if (size < kFixed)
+      return Error{"a build id of " + std::to_string(size) + " bytes, at least 36 were expected"};
+    Cursor body(in.take(size - kRecordHeaderSize), in.order());
+    if (in.failed()) return Done{};  // the caller says that it is cut short
+    entry.pid = static_cast<std::int32_t>(body.u32());
+    const Bytes id = body.take(20);
+    const std::uint8_t id_size = body.u8();
+    body.skip(3);
+    const bool has_size = (entry.misc & abi::kMiscBuildIdSize) != 0;
+    entry.build_id = BuildId::from_bytes(id.first(std::min<std::size_t>(has_size ? id_size : 20, id.size())));
+    entry.filename = body.text(body.left());
+    out.environment.build_ids.push_back(std::move(entry));
+  }
+  return Done{};
+}
+
+bool write_build_ids(const Features& from, ByteWriter& out) {
+  if (from.environment.build_ids.empty()) return false;
+  for (const BuildIdEntry& entry : from.environment.build_ids) {
+    const std::size_t start = out.size();
+    out.u32(abi::kRecordBuildId).u16(static_cast<std::uint16_t>(entry.misc | abi::kMiscBuildIdSize)).u16(0);
+    out.u32(static_cast<std::uint32_t>(entry.pid)).bytes(std::as_bytes(std::span(entry.build_id.bytes)));
+    out.u8(entry.build_id.size).zeros(3);
+    out.padded_text(std::string_view(entry.filename).substr(0, 4095), 64);
+    out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
+  }
+  return true;
+}
+
+Result<> read_command_line(Cursor& in, Features& out) {
+  out.environment.command_line = string_list(in);
+  return Done{};
+}
+
+bool write_command_line(const Features& from, ByteWriter& out) {
+  if (from.environment.command_line.empty()) return false;
+  write_list(out, from.environment.command_line);
+  return true;
+}
+
+// u32 count, u32 attr size, then for each: attr, u32 ids, name, ids.
+Result<> read_event_desc(Cursor& in, Features& out) {
+  const std::uint32_t attrs = in.u32();
+  const std::uint32_t attr_size = in.u32();
+  const std::uint32_t count = checked_count(in, attrs, std::size_t{attr_size} + 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto attr = parse_event_attr(Cursor(in.take(attr_size), in.order()));
+    if (!attr) return std::move(attr.error());
+    Event event;
+    event.attr = std::move(*attr);
+    const std::uint32_t ids = in.u32();
+    event.name = header_string(in);
+    const U64Array words(in.take_items(ids, sizeof(std::uint64_t)), in.order());
+    for (std::size_t k = 0; k < words.size(); ++k) event.ids.push_back(words[k]);
+    out.event_descriptions.push_back(std::move(event));
+  }
+  return Done{};
+}
+
+bool write_event_desc(const Features& from, ByteWriter& out) {
+  if (from.event_descriptions.empty()) return false;
+  std::uint32_t attr_size = kCompatibleAttrSize;
+  for (const Event& event : from.event_descriptions)
+    attr_size = std::max(attr_size, size_to_write(event.attr));
+  out.u32(static_cast<std::uint32_t>(from.event_descriptions.size())).u32(attr_size);
+  for (const Event& event : from.event_descriptions) {
+    write_event_attr(out, event.attr, attr_size);
+    out.u32(static_cast<std::uint32_t>(event.ids.size())).header_string(event.name);
+    for (const std::uint64_t id : event.ids) out.u64(id);
+  }
+  return true;
+}
+
+template <bool Environment::*Member>
+constexpr auto read_flag = [](Cursor&, Features& out) -> Result<> {
+  out.environment.*Member = true;
+  return Done{};
+};
+template <bool Environment::*Member>
+constexpr auto write_flag = [](const Features& from, ByteWriter&) { return from.environment.*Member; };
+
+Result<> read_sample_time(Cursor& in, Features& out) {
+  const std::uint64_t first = in.u64();
+  out.environment.sample_time = std::pair(first, in.u64());
+  return Done{};
+}
+
+bool write_sample_time(const Features& from, ByteWriter& out) {
+  if (!from.environment.sample_time) return false;
+  out.u64(from.environment.sample_time->first).u64(from.environment.sample_time->second);
+  return true;
+}
+
+Result<> read_bpf_programs(Cursor& in, Features& out) {
+  const std::uint32_t count = checked_count(in, in.u32(), 16);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    BpfProgramInfo program;
+    const std::uint32_t info_size = in.u32();
+    const std::uint32_t data_size = in.u32();
+    program.arrays = in.u64();
+    program.info = bytes_of(in.take(info_size));
+    program.data = bytes_of(in.take(data_size));
+    out.environment.bpf_programs.push_back(std::move(program));
+  }
+  return Done{};
+}
+
+bool write_bpf_programs(const Features& from, ByteWriter& out) {
+  const auto& programs = from.environment.bpf_programs;
+  if (programs.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(programs.size()));
+  for (const BpfProgramInfo& program : programs) {
+    out.u32(static_cast<std::uint32_t>(program.info.size()))
+        .u32(static_cast<std::uint32_t>(program.data.size()));
+    out.u64(program.arrays).bytes(program.info).bytes(program.data);
+  }
+  return true;
+}
+
+Result<> read_btf(Cursor& in, Features& out) {
+  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    BtfBlob btf;
+    btf.id = in.u32();
+    btf.bytes = bytes_of(in.take(in.u32()));
+    out.environment.btf.push_back(std::move(btf));
+  }
+  return Done{};
+}
+
+bool write_btf(const Features& from, ByteWriter& out) {
+  const auto& blobs = from.environment.btf;
+  if (blobs.empty()) return false;
+  out.u32(static_cast<std::uint32_t>(blobs.size()));
+  for (const BtfBlob& btf : blobs)
+    out.u32(btf.id).u32(static_cast<std::uint32_t>(btf.bytes.size())).bytes(btf.bytes);
+  return true;
+}
+
+Result<> read_compressed(Cursor& in, Features& out) {
+  in.u32();  // version; perf reads any
+  CompressionInfo info;
+  info.type = in.u32();
+  info.level = in.u32();
+  info.ratio = in.u32();
+  info.record_limit = in.u32();
+  out.environment.compression = info;
+  return Done{};
+}
+
+bool write_compressed(const Features& from, ByteWriter& out) {
+  if (!from.environment.compression) return false;
+  const CompressionInfo& info = *from.environment.compression;
+  out.u32(1).u32(info.type).u32(info.level).u32(info.ratio).u32(info.record_limit);
+  return true;
+}
+
+template <StringPairs Environment::*Member>
+constexpr auto read_pairs = [](Cursor& in, Features& out) -> Result<> {
+  out.environment.*Member = string_pairs(in);
+  return Done{};
+};
+template <StringPairs Environment::*Member>
+constexpr auto write_pair_list = [](const Features& from, ByteWriter& out) {
+  if ((from.environment.*Member).empty()) return false;
+  write_pairs(out, from.environment.*Member);
+  return true;
+};
+
+Result<> read_line_size(Cursor& in, Features& out) {
+  out.environment.cache_line_size = in.u32();
+  return Done{};
+}
+
+bool write_line_size(const Features& from, ByteWriter& out) {
+  if (!from.environment.cache_line_size) return false;
+  out.u32(*from.environment.cache_line_size);
+  return true;
+}
+
+Result<> read_schemas(Cursor& in, Features& out) {
+  auto schemas = parse_payload_schemas(in);
+  if (!schemas) return std::move(schemas.error());
+  out.schemas = std::move(*schemas);
+  return Done{};
+}
+
+bool write_schemas(const Features& from, ByteWriter& out) {
+  if (from.schemas.empty()) return false;
+  write_payload_schemas(out, from.schemas);
+  return true;
+}
+
+Result<> read_attachments(Cursor& in, Features& out) {
+  auto attachments = parse_attachments(in);
+  if (!attachments) return std::move(attachments.error());
+  out.attachments = std::move(*attachments);
+  return Done{};
+}
+
+bool write_attachment_list(const Features& from, ByteWriter& out) {
+  if (from.attachments.empty()) return false;
+  write_attachments(out, from.attachments);
+  return true;
+}
+
+// u32 version, u32 count, then for each: u32 id and four strings.
+Result<> read_attached_programs(Cursor& in, Features& out) {
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  const std::uint32_t count = checked_count(in, in.u32(), 5 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    AttachedProgram program;
+    program.id = in.u32();
+    program.name = header_string(in);
+    program.section = header_string(in);
+    program.object = header_string(in);
+    program.state = header_string(in);
+    out.environment.attached_programs.push_back(std::move(program));
+  }
+  return Done{};
+}
+
+bool write_attached_programs(const Features& from, ByteWriter& out) {
+  const auto& programs = from.environment.attached_programs;
+  if (programs.empty()) return false;
+  out.u32(1).u32(static_cast<std::uint32_t>(programs.size()));
+  for (const AttachedProgram& program : programs) {
+    out.u32(program.id).header_string(program.name).header_string(program.section);
+    out.header_string(program.object).header_string(program.state);
+  }
+  return true;
+}
+
+// Kept as bytes, read and written as they are.
+constexpr Result<> (*kRawRead)(Cursor&, Features&) = nullptr;
+constexpr bool (*kRawWrite)(const Features&, ByteWriter&) = nullptr;
+
+using Env = Environment;
+// One row for each optional section. File order is bit order, so rows are sorted.
+constexpr FeatureRow kFeatures[] = {
+    {abi::kFeatureTracingData, "TRACING_DATA", read_tracing, write_tracing},
+    {abi::kFeatureBuildId, "BUILD_ID", read_build_ids, write_build_ids},
+    {abi::kFeatureHostname, "HOSTNAME", read_string<&Env::hostname>, write_string<&Env::hostname>},
+    {abi::kFeatureOsRelease, "OSRELEASE", read_string<&Env::os_release>, write_string<&Env::os_release>},
+    {abi::kFeatureVersion, "VERSION", read_string<&Env::version>, write_string<&Env::version>},
+    {abi::kFeatureArch, "ARCH", read_string<&Env::arch>, write_string<&Env::arch>},
+    {abi::kFeatureNrCpus, "NRCPUS", read_cpus, write_cpus},
+    {abi::kFeatureCpuDesc, "CPUDESC", read_string<&Env::cpu_description>,
+     write_string<&Env::cpu_description>},
+    {abi::kFeatureCpuId, "CPUID", read_string<&Env::cpu_id>, write_string<&Env::cpu_id>},
+    {abi::kFeatureTotalMem, "TOTAL_MEM", read_u64<&Env::total_memory_kib>, write_u64<&Env::total_memory_kib>},
+    {abi::kFeatureCmdline, "CMDLINE", read_command_line, write_command_line},
+    {abi::kFeatureEventDesc, "EVENT_DESC", read_event_desc, write_event_desc},
+    {abi::kFeatureCpuTopology, "CPU_TOPOLOGY", read_cpu_topology, write_cpu_topology},
+    {abi::kFeatureNumaTopology, "NUMA_TOPOLOGY", read_numa, write_numa},
+    {abi::kFeatureBranchStack, "BRANCH_STACK", read_flag<&Env::has_branch_stack>,
+     write_flag<&Env::has_branch_stack>},
+    {abi::kFeaturePmuMappings, "PMU_MAPPINGS", read_pmus, write_pmus},
+    {abi::kFeatureGroupDesc, "GROUP_DESC", read_groups, write_groups},
+    {abi::kFeatureAuxtrace, "AUXTRACE", kRawRead, kRawWrite},
+    {abi::kFeatureStat, "STAT", read_flag<&Env::is_stat>, write_flag<&Env::is_stat>},
+    {abi::kFeatureCache, "CACHE", read_caches, write_caches},
+    {abi::kFeatureSampleTime, "SAMPLE_TIME", read_sample_time, write_sample_time},
+    {abi::kFeatureMemTopology, "MEM_TOPOLOGY", read_memory, write_memory},
+    {abi::kFeatureClockid, "CLOCKID", read_u64<&Env::clock_resolution_ns>,
+     write_u64<&Env::clock_resolution_ns>},
+    {abi::kFeatureDirFormat, "DIR_FORMAT", read_u64<&Env::directory_format>,
+     write_u64<&Env::directory_format>},
+    {abi::kFeatureBpfProgInfo, "BPF_PROG_INFO", read_bpf_programs, write_bpf_programs},
+    {abi::kFeatureBpfBtf, "BPF_BTF", read_btf, write_btf},
+    {abi::kFeatureCompressed, "COMPRESSED", read_compressed, write_compressed},
+    {abi::kFeatureCpuPmuCaps, "CPU_PMU_CAPS", read_pairs<&Env::cpu_pmu_caps>,
+     write_pair_list<&Env::cpu_pmu_caps>},
+    {abi::kFeatureClockData, "CLOCK_DATA", read_clock_data, write_clock_data},
+    {abi::kFeatureHybridTopology, "HYBRID_TOPOLOGY", read_pairs<&Env::hybrid_pmus>,
+     write_pair_list<&Env::hybrid_pmus>},
+    {abi::kFeaturePmuCaps, "PMU_CAPS", read_pmu_caps, write_pmu_caps},
+    {abi::kFeatureCpuDomainInfo, "CPU_DOMAIN_INFO", kRawRead, kRawWrite},
+    {abi::kFeatureEMachine, "E_MACHINE", read_machine, write_machine},
+    {abi::kFeatureClnSize, "CLN_SIZE", read_line_size, write_line_size},
+    {abi::kFeaturePayloadSchemas, "PAYLOAD_SCHEMAS", read_schemas, write_schemas},
+    {abi::kFeatureAttachments, "ATTACHMENTS", read_attachments, write_attachment_list},
+    {abi::kFeatureAttachedPrograms, "ATTACHED_PROGRAMS", read_attached_programs, write_attached_programs},
+};
+static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
+
+const FeatureRow* row_of(std::uint32_t feature) {
+  const auto row = std::ranges::find(kFeatures, feature, &FeatureRow::bit);
+  return row == std::end(kFeatures) ? nullptr : row;
+}
+
+}  // namespace
+
+const Attachment* Features::attachment(std::string_view name) const {
+  const auto found = std::ranges::find(attachments, name, &Attachment::name);
+  return found == attachments.end() ? nullptr : &*found;
+}
+
+Result<> read_feature(std::uint32_t feature, Cursor section, Features& out) {
+  if (feature >= abi::kFeatureCount) return Error{"feature " + std::to_string(feature) + " is out of range"};
+  const FeatureRow* row = row_of(feature);
+  if (row == nullptr || row->read == nullptr) {
+    out.raw.push_back({feature, bytes_of(section.rest())});
+    out.present.set(feature);
+    return Done{};
+  }
+  // Tried on scratch first, so that a section found broken half-way leaves nothing behind.
+  Features scratch;
+  scratch.environment.cpus_available = out.environment.cpus_available;
+  Cursor trial = section;
+  auto sound = row->read(trial, scratch);
+  if (!sound) return std::move(sound.error()).in(row->name);
+  if (trial.failed()) return Error{"cut short"}.in(row->name);
+  if (auto read = row->read(section, out); !read) return read;
+  out.present.set(feature);
+  return Done{};
+}
+
+bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& out) {
+  const FeatureRow* row = row_of(feature);
+  ByteWriter section;  // alignment inside a section counts from its start
+  if (row == nullptr || row->write == nullptr) {
+    const auto raw = std::ranges::find(features.raw, feature, &RawSection::feature);
+    if (raw == features.raw.end()) return false;
+    section.bytes(raw->bytes);
+  } else if (!row->write(features, section)) {
+    return false;
+  }
+  out.bytes(section.view());
+  return true;
+}
+
+std::string_view feature_name(std::uint32_t feature) {
+  const FeatureRow* row = row_of(feature);
+  return row == nullptr ? std::string_view{} : row->name;
+}
+
+}  // namespace tacho::format

@@ -1,0 +1,48 @@
+// The optional sections of a capture's header: one table, read and written.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/attachment.h"
+#include "format/byte_writer.h"
+#include "format/cursor.h"
+#include "format/environment.h"
+#include "format/event_set.h"
+#include "format/payload_schema.h"
+#include "format/perf_abi.h"
+#include "format/result.h"
+#include "format/tracing_data.h"
+
+namespace tacho::format {
+
+// A section kept as bytes: of a feature we do not know, or one we only pass on.
+struct RawSection {
+  std::uint32_t feature = 0;
+  std::vector<std::byte> bytes;
+};
+
+// Everything a capture's header holds besides the events themselves.
+struct Features {
+  std::bitset<abi::kFeatureCount> present;
+  Environment environment;
+  TracingData tracing;
+  std::vector<PayloadSchema> schemas;
+  std::vector<Attachment> attachments;
+  std::vector<Event> event_descriptions;  // EVENT_DESC: attr, name, ids
+  std::vector<RawSection> raw;            // AUXTRACE, CPU_DOMAIN_INFO and unknown ones
+
+  const Attachment* attachment(std::string_view name) const;
+};
+
+// Reads one section into `out`. An unknown feature is kept in `raw`. On an error nothing of it is kept.
+Result<> read_feature(std::uint32_t feature, Cursor section, Features& out);
+// Appends the body of `feature`; false when `features` has nothing for it (then nothing is written).
+bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& out);
+// "HOSTNAME", or empty when unknown.
+std::string_view feature_name(std::uint32_t feature);
+
+}  // namespace tacho::format

@@ -1,0 +1,162 @@
+#include "format/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+namespace tacho::format {
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    if (number_ >= 0) ::close(number_);
+    number_ = std::exchange(other.number_, -1);
+  }
+  return *this;
+}
+
+Fd::~Fd() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  if (this != &other) {
+    if (address_ != nullptr) ::munmap(address_, size_);
+    address_ = std::exchange(other.address_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+  }
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (address_ != nullptr) ::munmap(address_, size_);
+}
+
+Result<Fd> open_input(const std::string& path, Streams streams) {
+  // O_NONBLOCK: opening a FIFO nobody writes to must not hang; it is taken back for those we accept.
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file) return system_error(path, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return system_error(path, errno);
+  if (S_ISDIR(status.st_mode)) return Error{path + ": is a directory", EISDIR};
+  if (!S_ISREG(status.st_mode) && streams == Streams::Refuse)
+    return Error{path + ": is not a regular file", EINVAL};
+  if (!S_ISREG(status.st_mode)) {
+    const int flags = ::fcntl(file.get(), F_GETFL);
+    ::fcntl(file.get(), F_SETFL, flags & ~O_NONBLOCK);
+  }
+  return file;
+}
+
+namespace {
+
+// Reads until `wanted` bytes are there or the source ends; appends to `out`.
+Result<> read_into(int fd, std::size_t wanted, std::vector<std::byte>& out) {
+  const std::size_t start = out.size();
+  out.resize(start + wanted);
+  std::size_t got = 0;
+  while (got < wanted) {
+    const ssize_t count = ::read(fd, out.data() + start + got, wanted - got);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error("read", errno);
+    if (count == 0) break;
+    got += static_cast<std::size_t>(count);
+  }
+  out.resize(start + got);
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t limit) {
+  auto file = open_input(path);
+  if (!file) return std::move(file.error());
+  std::vector<std::byte> content;
+  constexpr std::size_t kStep = 256 * 1024;  // /proc files do not say how long they are
+  for (;;) {
+    const std::size_t before = content.size();
+    if (auto read = read_into(file->get(), kStep, content); !read) return std::move(read.error()).in(path);
+    if (content.size() > limit)
+      return Error{path + ": larger than the " + std::to_string(limit) +
+                   " bytes that are read of such a file"};
+    if (content.size() - before < kStep) return content;
+  }
+}
+
+Result<std::vector<std::byte>> read_at(int fd, std::uint64_t offset, std::size_t size) {
+  std::vector<std::byte> content(size);
+  std::size_t got = 0;
+  while (got < size) {
+    const ssize_t count = ::pread(fd, content.data() + got, size - got, static_cast<off_t>(offset + got));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error("read", errno);
+    if (count == 0) break;
+    got += static_cast<std::size_t>(count);
+  }
+  content.resize(got);
+  return content;
+}
+
+namespace {
+
+// A temporary name in the output's own folder, so that the rename stays within one file system.
+std::string temporary_name(const std::string& path, unsigned attempt) {
+  const auto slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  return folder + "." + name + "." + std::to_string(::getpid()) + "." + std::to_string(attempt);
+}
+
+// Moves what stands at `path` out of the way. Only a regular file (or a link, which is moved itself, never
+// followed) is; anything else was not meant.
+Result<> keep_old(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return Done{};
+    return output_error(system_error(path, errno).what, errno);
+  }
+  if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+    return output_error(path + ": exists and is not a regular file; name another file with -o", EEXIST);
+  const std::string old = path + ".old";
+  if (::rename(path.c_str(), old.c_str()) != 0) return output_error(system_error(old, errno).what, errno);
+  return Done{};
+}
+
+}  // namespace
+
+Result<Fd> create_output(const std::string& path) {
+  Fd file;
+  std::string temporary;
+  for (unsigned attempt = 0; !file && attempt < 100; ++attempt) {
+    temporary = temporary_name(path, attempt);
+    file = Fd(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file && errno != EEXIST) return output_error(system_error(path, errno).what, errno);
+  }
+  if (!file) return output_error(path + ": no free name for a temporary file beside it", EEXIST);
+  const auto give_up = [&](Error error) {
+    ::unlink(temporary.c_str());
+    return error;
+  };
+  ::fchmod(file.get(), 0600);  // whatever the umask took away or left
+  if (auto kept = keep_old(path); !kept) return give_up(std::move(kept.error()));
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    return give_up(output_error(system_error(path, errno).what, errno));
+  return file;
+}
+
+Result<> write_at(int fd, std::uint64_t offset, Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return output_error(system_error("write", errno).what, errno);
+    offset += static_cast<std::uint64_t>(count);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return Done{};
+}
+
+}  // namespace tacho::format

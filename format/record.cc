@@ -1,0 +1,387 @@
+#include "format/record.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace tacho::format {
+
+namespace {
+
+// Body of a kernel record: what lies between the header and the sample_id trailer.
+Cursor kernel_body(const RecordView& record, const EventAttr& attr) {
+  const std::size_t trailer = sample_id_size(attr);
+  const Bytes body = record.bytes.subspan(kRecordHeaderSize);
+  return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order);
+}
+
+struct Parsing {
+  const RecordView& record;
+  const EventAttr& attr;
+};
+
+Record parse_mmap(Cursor& in, const Parsing& about) {
+  MmapRecord mmap;
+  mmap.pid = in.u32();
+  mmap.tid = in.u32();
+  mmap.start = in.u64();
+  mmap.length = in.u64();
+  mmap.page_offset = in.u64();
+  mmap.is_data = (about.record.misc & abi::kMiscMmapData) != 0;
+  if (about.record.type == abi::kRecordMmap2) {
+    mmap.is_mmap2 = true;
+    if ((about.record.misc & abi::kMiscMmapBuildId) != 0) {
+      const std::uint8_t size = in.u8();
+      in.skip(3);
+      const Bytes id = in.take(20);
+      mmap.build_id = BuildId::from_bytes(id.first(std::min<std::size_t>(size, id.size())));
+    } else {
+      mmap.major = in.u32();
+      mmap.minor = in.u32();
+      mmap.inode = in.u64();
+      mmap.inode_generation = in.u64();
+    }
+    mmap.protection = in.u32();
+    mmap.flags = in.u32();
+  }
+  mmap.filename = in.text(in.left());
+  return mmap;
+}
+
+Record parse_comm(Cursor& in, const Parsing& about) {
+  CommRecord comm;
+  comm.pid = in.u32();
+  comm.tid = in.u32();
+  comm.name = in.text(in.left());
+  comm.is_exec = (about.record.misc & abi::kMiscCommExec) != 0;
+  return comm;
+}
+
+Record parse_task(Cursor& in, const Parsing& about) {
+  TaskRecord task;
+  task.pid = in.u32();
+  task.parent_pid = in.u32();
+  task.tid = in.u32();
+  task.parent_tid = in.u32();
+  task.time = in.u64();
+  task.is_exit = about.record.type == abi::kRecordExit;
+  return task;
+}
+
+Record parse_lost(Cursor& in, const Parsing&) {
+  LostRecord lost;
+  lost.id = in.u64();
+  lost.lost = in.u64();
+  return lost;
+}
+
+Record parse_lost_samples(Cursor& in, const Parsing&) { return LostSamplesRecord{in.u64()}; }
+
+Record parse_throttle(Cursor& in, const Parsing& about) {
+  ThrottleRecord throttle;
+  throttle.time = in.u64();
+  throttle.id = in.u64();
+  throttle.stream_id = in.u64();
+  throttle.is_unthrottle = about.record.type == abi::kRecordUnthrottle;
+  return throttle;
+}
+
+Record parse_read(Cursor& in, const Parsing& about) {
+  ReadRecord read;
+  read.pid = in.u32();
+  read.tid = in.u32();
+  read.values = parse_read_values(in, about.attr.read_format);
+  return read;
+}
+
+Record parse_aux(Cursor& in, const Parsing&) {
+  AuxRecord aux;
+  aux.offset = in.u64();
+  aux.size = in.u64();
+  aux.flags = in.u64();
+  return aux;
+}
+
+Record parse_itrace_start(Cursor& in, const Parsing&) {
+  ItraceStartRecord start;
+  start.pid = in.u32();
+  start.tid = in.u32();
+  return start;
+}
+
+Record parse_switch(Cursor& in, const Parsing& about) {
+  SwitchRecord change;
+  change.is_out = (about.record.misc & abi::kMiscSwitchOut) != 0;
+  change.is_preempt = (about.record.misc & abi::kMiscSwitchOutPreempt) != 0;
+  change.is_cpu_wide = about.record.type == abi::kRecordSwitchCpuWide;
+  if (change.is_cpu_wide) {
+    change.next_prev_pid = in.u32();
+    change.next_prev_tid = in.u32();
+  }
+  return change;
+}
+
+Record parse_namespaces(Cursor& in, const Parsing&) {
+  NamespacesRecord namespaces;
+  namespaces.pid = in.u32();
+  namespaces.tid = in.u32();
+  const std::uint64_t count = in.u64();
+  namespaces.links = U64Array(in.take_items(count, 2 * sizeof(std::uint64_t)), in.order());
+  return namespaces;
+}
+
+Record parse_ksymbol(Cursor& in, const Parsing&) {
+  KsymbolRecord symbol;
+  symbol.address = in.u64();
+  symbol.length = in.u32();
+  symbol.type = in.u16();
+  symbol.flags = in.u16();
+  symbol.name = in.text(in.left());
+  return symbol;
+}
+
+Record parse_bpf_event(Cursor& in, const Parsing&) {
+  BpfEventRecord event;
+  event.type = in.u16();
+  event.flags = in.u16();
+  event.id = in.u32();
+  std::ranges::transform(in.take(event.tag.size()), event.tag.begin(),
+                         [](std::byte byte) { return static_cast<std::uint8_t>(byte); });
+  return event;
+}
+
+Record parse_cgroup(Cursor& in, const Parsing&) {
+  CgroupRecord cgroup;
+  cgroup.id = in.u64();
+  cgroup.path = in.text(in.left());
+  return cgroup;
+}
+
+Record parse_text_poke(Cursor& in, const Parsing&) {
+  TextPokeRecord poke;
+  poke.address = in.u64();
+  const std::uint16_t old_size = in.u16();
+  const std::uint16_t new_size = in.u16();
+  poke.old_bytes = in.take(old_size);
+  poke.new_bytes = in.take(new_size);
+  return poke;
+}
+
+Record parse_aux_output_hw_id(Cursor& in, const Parsing&) { return AuxOutputHwIdRecord{in.u64()}; }
+
+Record parse_callchain_deferred(Cursor& in, const Parsing&) {
+  CallchainDeferredRecord chain;
+  chain.cookie = in.u64();
+  const std::uint64_t count = in.u64();
+  chain.addresses = U64Array(in.take_items(count, sizeof(std::uint64_t)), in.order());
+  return chain;
+}
+
+Record parse_header_attr(Cursor& in, const Parsing&) {
+  auto attr = parse_event_attr(in);
+  if (!attr) {
+    in.fail();
+    return OtherRecord{};
+  }
+  HeaderAttrRecord header;
+  header.attr = std::move(*attr);
+  in.skip(header.attr.size == 0 ? 64 : header.attr.size);
+  const U64Array ids(in.take(in.left()), in.order());
+  for (std::size_t i = 0; i < ids.size(); ++i) header.ids.push_back(ids[i]);
+  return header;
+}
+
+Record parse_event_update(Cursor& in, const Parsing&) {
+  EventUpdateRecord update;
+  update.kind = in.u64();
+  update.id = in.u64();
+  update.data = in.take(in.left());
+  return update;
+}
+
+Record parse_header_feature(Cursor& in, const Parsing&) {
+  HeaderFeatureRecord header;
+  header.feature = in.u64();
+  header.section = in.take(in.left());
+  return header;
+}
+
+// The same layout as the entries of feature 2.
+Record parse_build_id(Cursor& in, const Parsing& about) {
+  BuildIdRecord entry;
+  entry.misc = about.record.misc;
+  entry.pid = static_cast<std::int32_t>(in.u32());
+  const Bytes id = in.take(20);
+  const std::uint8_t size = in.u8();
+  in.skip(3);
+  entry.filename = in.text(in.left());
+  const std::size_t valid = (about.record.misc & abi::kMiscBuildIdSize) != 0 ? size : 20;
+  entry.build_id = BuildId::from_bytes(id.first(std::min(valid, id.size())));
+  return entry;
+}
+
+Record parse_other(Cursor& in, const Parsing&) { return OtherRecord{in.take(in.left())}; }
+
+struct RecordRow {
+  std::uint32_t type;
+  std::string_view name;
+  Record (*parse)(Cursor&, const Parsing&);
+};
+
+constexpr RecordRow kRecords[] = {
+    {abi::kRecordMmap, "MMAP", parse_mmap},
+    {abi::kRecordLost, "LOST", parse_lost},
+    {abi::kRecordComm, "COMM", parse_comm},
+    {abi::kRecordExit, "EXIT", parse_task},
+    {abi::kRecordThrottle, "THROTTLE", parse_throttle},
+    {abi::kRecordUnthrottle, "UNTHROTTLE", parse_throttle},
+    {abi::kRecordFork, "FORK", parse_task},
+    {abi::kRecordRead, "READ", parse_read},
+    {abi::kRecordSample, "SAMPLE", parse_other},
+    {abi::kRecordMmap2, "MMAP2", parse_mmap},
+    {abi::kRecordAux, "AUX", parse_aux},
+    {abi::kRecordItraceStart, "ITRACE_START", parse_itrace_start},
+    {abi::kRecordLostSamples, "LOST_SAMPLES", parse_lost_samples},
+    {abi::kRecordSwitch, "SWITCH", parse_switch},
+    {abi::kRecordSwitchCpuWide, "SWITCH_CPU_WIDE", parse_switch},
+    {abi::kRecordNamespaces, "NAMESPACES", parse_namespaces},
+    {abi::kRecordKsymbol, "KSYMBOL", parse_ksymbol},
+    {abi::kRecordBpfEvent, "BPF_EVENT", parse_bpf_event},
+    {abi::kRecordCgroup, "CGROUP", parse_cgroup},
+    {abi::kRecordTextPoke, "TEXT_POKE", parse_text_poke},
+    {abi::kRecordAuxOutputHwId, "AUX_OUTPUT_HW_ID", parse_aux_output_hw_id},
+    {abi::kRecordCallchainDeferred, "CALLCHAIN_DEFERRED", parse_callchain_deferred},
+    {abi::kRecordHeaderAttr, "ATTR", parse_header_attr},
+    {abi::kRecordEventType, "EVENT_TYPE", parse_other},
+    {abi::kRecordTracingData, "TRACING_DATA", parse_other},
+    {abi::kRecordBuildId, "BUILD_ID", parse_build_id},
+    {abi::kRecordFinishedRound, "FINISHED_ROUND", parse_other},
+    {abi::kRecordIdIndex, "ID_INDEX", parse_other},
+    {abi::kRecordAuxtraceInfo, "AUXTRACE_INFO", parse_other},
+    {abi::kRecordAuxtrace, "AUXTRACE", parse_other},
+    {abi::kRecordAuxtraceError, "AUXTRACE_ERROR", parse_other},
+    {abi::kRecordThreadMap, "THREAD_MAP", parse_other},
+    {abi::kRecordCpuMap, "CPU_MAP", parse_other},
+    {abi::kRecordStatConfig, "STAT_CONFIG", parse_other},
+    {abi::kRecordStat, "STAT", parse_other},
+    {abi::kRecordStatRound, "STAT_ROUND", parse_other},
+    {abi::kRecordEventUpdate, "EVENT_UPDATE", parse_event_update},
+    {abi::kRecordTimeConv, "TIME_CONV", parse_other},
+    {abi::kRecordHeaderFeature, "FEATURE", parse_header_feature},
+    {abi::kRecordCompressed, "COMPRESSED", parse_other},
+    {abi::kRecordFinishedInit, "FINISHED_INIT", parse_other},
+    {abi::kRecordCompressed2, "COMPRESSED2", parse_other},
+    {abi::kRecordBpfMetadata, "BPF_METADATA", parse_other},
+    {abi::kRecordSchedstatCpu, "SCHEDSTAT_CPU", parse_other},
+    {abi::kRecordSchedstatDomain, "SCHEDSTAT_DOMAIN", parse_other},
+};
+
+const RecordRow* row_of(std::uint32_t type) {
+  const auto row = std::ranges::find(kRecords, type, &RecordRow::type);
+  return row == std::end(kRecords) ? nullptr : row;
+}
+
+}  // namespace
+
+Result<Record> parse_record(const RecordView& record, const EventAttr& attr) {
+  const RecordRow* row = row_of(record.type);
+  const bool is_kernel = record.type < abi::kRecordUserStart && record.type != abi::kRecordSample;
+  Cursor in = is_kernel ? kernel_body(record, attr) : record.body();
+  Record parsed = (row == nullptr ? parse_other : row->parse)(in, {record, attr});
+  if (in.failed()) return Error{std::string(record_name(record.type)) + " record is shorter than its fields"};
+  return parsed;
+}
+
+std::string_view record_name(std::uint32_t type) {
+  const RecordRow* row = row_of(type);
+  return row == nullptr ? std::string_view{} : row->name;
+}
+
+namespace {
+
+// Writes the header, lets `body` write, adds the trailer and sets the size.
+template <class Body>
+void write_record(ByteWriter& out, std::uint32_t type, std::uint16_t misc, std::size_t trailer, Body&& body) {
+  const std::size_t start = out.size();
+  out.u32(type).u16(misc).u16(0);
+  body();
+  out.zeros((8 - (out.size() - start) % 8) % 8);
+  out.zeros(trailer);
+  out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
+}
+
+void write_name(ByteWriter& out, std::string_view name) { out.padded_text(name.substr(0, 4095), 8); }
+
+void write_mapping(ByteWriter& out, const MmapRecord& mmap) {
+  out.u32(mmap.pid).u32(mmap.tid).u64(mmap.start).u64(mmap.length).u64(mmap.page_offset);
+}
+
+}  // namespace
+
+void write_mmap(ByteWriter& out, const MmapRecord& record, std::uint16_t cpumode, std::size_t trailer) {
+  const auto misc = static_cast<std::uint16_t>(cpumode | (record.is_data ? abi::kMiscMmapData : 0));
+  write_record(out, abi::kRecordMmap, misc, trailer, [&] {
+    write_mapping(out, record);
+    write_name(out, record.filename);
+  });
+}
+
+void write_mmap2(ByteWriter& out, const MmapRecord& record, std::uint16_t cpumode, std::size_t trailer) {
+  auto misc = static_cast<std::uint16_t>(cpumode | (record.is_data ? abi::kMiscMmapData : 0));
+  if (!record.build_id.empty()) misc = static_cast<std::uint16_t>(misc | abi::kMiscMmapBuildId);
+  write_record(out, abi::kRecordMmap2, misc, trailer, [&] {
+    write_mapping(out, record);
+    if (record.build_id.empty()) {
+      out.u32(record.major).u32(record.minor).u64(record.inode).u64(record.inode_generation);
+    } else {
+      out.u8(record.build_id.size).u8(0).u16(0).bytes(std::as_bytes(std::span(record.build_id.bytes)));
+    }
+    out.u32(record.protection).u32(record.flags);
+    write_name(out, record.filename);
+  });
+}
+
+void write_comm(ByteWriter& out, const CommRecord& record, std::size_t trailer) {
+  const std::uint16_t misc = record.is_exec ? abi::kMiscCommExec : 0;
+  write_record(out, abi::kRecordComm, misc, trailer, [&] {
+    out.u32(record.pid).u32(record.tid);
+    write_name(out, record.name);
+  });
+}
+
+void write_fork(ByteWriter& out, const TaskRecord& record, std::size_t trailer) {
+  write_record(out, record.is_exit ? abi::kRecordExit : abi::kRecordFork, 0, trailer, [&] {
+    out.u32(record.pid).u32(record.parent_pid).u32(record.tid).u32(record.parent_tid).u64(record.time);
+  });
+}
+
+void write_ksymbol(ByteWriter& out, const KsymbolRecord& record, std::size_t trailer) {
+  write_record(out, abi::kRecordKsymbol, 0, trailer, [&] {
+    out.u64(record.address).u32(record.length).u16(record.type).u16(record.flags);
+    write_name(out, record.name);
+  });
+}
+
+void write_bpf_event(ByteWriter& out, const BpfEventRecord& record, std::size_t trailer) {
+  write_record(out, abi::kRecordBpfEvent, 0, trailer, [&] {
+    out.u16(record.type).u16(record.flags).u32(record.id).bytes(std::as_bytes(std::span(record.tag)));
+  });
+}
+
+void write_lost_samples(ByteWriter& out, std::uint64_t lost, const EventAttr& attr, std::uint64_t id) {
+  const std::size_t start = out.size();
+  write_record(out, abi::kRecordLostSamples, 0, sample_id_size(attr), [&] { out.u64(lost); });
+  if (!attr.has(abi::kSampleIdAll)) return;
+  // The trailer is zero but for the ids in it (fields in the order of parse_sample_id).
+  std::size_t at = start + kRecordHeaderSize + sizeof lost;
+  const std::uint64_t before = abi::kSampleTid | abi::kSampleTime;
+  if (attr.samples(abi::kSampleId))
+    out.patch(at + static_cast<std::size_t>(std::popcount(attr.sample_type & before)) * 8, id);
+  if (attr.samples(abi::kSampleIdentifier)) out.patch(out.size() - sizeof id, id);
+}
+
+void write_mark(ByteWriter& out, abi::RecordType type) {
+  write_record(out, type, 0, 0, [] {});
+}
+
+}  // namespace tacho::format

@@ -1,0 +1,236 @@
+#include "format/record_stream.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "format/perf_abi.h"
+#include "format/record.h"
+
+namespace tacho::format {
+
+namespace {
+
+// Read at a time: large enough that calls do not count, small enough to stay in the second-level cache.
+constexpr std::size_t kChunk = 1024 * 1024;
+
+bool is_compressed(std::uint32_t type) {
+  return type == abi::kRecordCompressed || type == abi::kRecordCompressed2;
+}
+
+// Could a record's header look like this? Used only to find the way back after a broken one.
+bool is_plausible(const RecordView& record, std::size_t size) {
+  if (record_name(record.type).empty() || size < kRecordHeaderSize) return false;
+  return is_compressed(record.type) || size % 8 == 0;
+}
+
+}  // namespace
+
+RecordStream::RecordStream(int fd, std::uint64_t offset, std::uint64_t size, std::endian order,
+                           std::size_t inflate_limit, Diagnostics& diagnostics)
+    : fd_(fd),
+      order_(order),
+      inflate_limit_(inflate_limit),
+      diagnostics_(&diagnostics),
+      offset_(offset),
+      unread_(size) {}
+
+// Makes `size` bytes stand in the outer block from at_ on. False when the source ends before; then as many as
+// there are stand there. Memory grows only with bytes that really came.
+bool RecordStream::ensure(std::size_t size) {
+  std::size_t left = outer_->bytes.size() - at_;
+  if (left >= size) return true;
+  auto block = std::make_shared<Block>();
+  block->bytes.reserve(std::max(kChunk, left));
+  block->bytes.insert(block->bytes.end(), outer_->bytes.begin() + static_cast<std::ptrdiff_t>(at_),
+                      outer_->bytes.end());
+  outer_ = std::move(block);
+  at_ = 0;
+  while (left < size && unread_ > 0) {
+    const std::size_t wanted = static_cast<std::size_t>(
+        std::min<std::uint64_t>({kChunk, std::max(size - left, kChunk - left % kChunk), unread_}));
+    outer_->bytes.resize(left + wanted);
+    const ssize_t count = ::read(fd_, outer_->bytes.data() + left, wanted);
+    const std::size_t got = count > 0 ? static_cast<std::size_t>(count) : 0;
+    outer_->bytes.resize(left + got);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) diagnostics_->add(Damage::CutShort, offset_ + left, system_error("read", errno).what);
+    if (count <= 0) break;
+    left += got;
+    if (unread_ != ~std::uint64_t{0}) unread_ -= got;
+  }
+  return left >= size;
+}
+
+RecordView RecordStream::header_at(Bytes bytes) const {
+  Cursor in(bytes, order_);
+  RecordView record;
+  record.type = in.u32();
+  record.misc = in.u16();
+  record.bytes = bytes.first(std::min<std::size_t>(in.u16(), bytes.size()));
+  record.order = order_;
+  return record;
+}
+
+void RecordStream::cut_short() {
+  const std::size_t left = outer_->bytes.size() - at_;
+  if (left > 0) diagnostics_->add(Damage::CutShort, offset_, "the last record should go on beyond the end");
+  at_ = outer_->bytes.size();
+  offset_ += left;
+}
+
+std::optional<RecordView> RecordStream::next_outer() {
+  for (;;) {
+    if (!ensure(kRecordHeaderSize)) {
+      cut_short();
+      return std::nullopt;
+    }
+    const Bytes head = Bytes(outer_->bytes).subspan(at_, kRecordHeaderSize);
+    Cursor in(head, order_);
+    in.skip(6);
+    const std::size_t size = in.u16();
+    if (size < kRecordHeaderSize) {
+      search();
+      continue;
+    }
+    if (!ensure(size)) {
+      // Either the capture ends inside this record, or its size is wrong.
+      if (searching_) {
+        search();
+        continue;
+      }
+      cut_short();
+      return std::nullopt;
+    }
+    RecordView record = header_at(Bytes(outer_->bytes).subspan(at_, size));
+    record.offset = offset_;
+    at_ += size;
+    offset_ += size;
+    searching_ = false;
+    if (!follow_payload(record)) return std::nullopt;
+    return record;
+  }
+}
+
+// After a record that cannot be right: forward to the next two headers in a row that can.
+void RecordStream::search() {
+  if (!searching_)
+    diagnostics_->add(Damage::BadRecord, offset_,
+                      "its size is below the 8 bytes of a header; what follows is searched "
+                      "for the next sound record");
+  searching_ = true;
+  const std::size_t step = saw_compressed_ ? 1 : 8;
+  for (;;) {
+    if (!ensure(step + kRecordHeaderSize)) {
+      at_ = outer_->bytes.size();
+      return;
+    }
+    at_ += step;
+    offset_ += step;
+    const Bytes rest = Bytes(outer_->bytes).subspan(at_);
+    const RecordView found = header_at(rest);
+    std::uint16_t size = Cursor(rest.subspan(6, 2), order_).u16();
+    if (!is_plausible(found, size)) continue;
+    if (!ensure(std::size_t{size} + kRecordHeaderSize)) return;
+    const Bytes next = Bytes(outer_->bytes).subspan(at_ + size);
+    if (is_plausible(header_at(next), Cursor(next.subspan(6, 2), order_).u16())) return;
+  }
+}
+
+// TRACING_DATA and AUXTRACE are followed by bytes that are no records.
+bool RecordStream::follow_payload(RecordView& record) {
+  Cursor body = record.body();
+  std::uint64_t size = 0;
+  if (record.type == abi::kRecordTracingData) size = body.u32();
+  if (record.type == abi::kRecordAuxtrace) size = body.u64();
+  if (size == 0 || body.failed()) return true;
+  const std::size_t record_size = record.bytes.size();
+  at_ -= record_size;
+  if (size > ~std::size_t{0} - record_size || !ensure(record_size + static_cast<std::size_t>(size))) {
+    cut_short();
+    return false;
+  }
+  const Bytes all = Bytes(outer_->bytes).subspan(at_);
+  record.bytes = all.first(record_size);
+  record.payload = all.subspan(record_size, static_cast<std::size_t>(size));
+  at_ += record_size + static_cast<std::size_t>(size);
+  offset_ += size;
+  return true;
+}
+
+void RecordStream::inflate(const RecordView& record) {
+  Bytes packed = record.bytes.subspan(kRecordHeaderSize);
+  if (record.type == abi::kRecordCompressed2) {
+    Cursor body = record.body();
+    packed = body.take(body.u64());
+    if (body.failed())
+      return diagnostics_->add(Damage::BadFrame, record.offset, "holds fewer bytes than it says");
+  }
+  constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
+  const bool starts_frame = packed.size() >= 4 && Cursor(packed, std::endian::little).u32() == kFrameMagic;
+  if (stream_broken_ && !starts_frame)
+    return diagnostics_->add(Damage::BadFrame, record.offset, "belongs to a stream that broke before");
+  if (!inflater_) {
+    auto created = RecordInflater::create();
+    if (!created) return diagnostics_->add(Damage::BadFrame, record.offset, created.error().what);
+    inflater_ = std::move(*created);
+  }
+  auto block = std::make_shared<Block>();
+  if (inflated_ &&
+      !stream_broken_)  // a record that began in the compressed record before goes on in this one
+    block->bytes.assign(inflated_->bytes.begin() + static_cast<std::ptrdiff_t>(inflated_at_),
+                        inflated_->bytes.end());
+  auto done = inflater_->inflate(packed, inflate_limit_, block->bytes);
+  inflated_ = std::move(block);
+  inflated_at_ = 0;
+  inflated_offset_ = record.offset;
+  stream_broken_ = !done;
+  if (done) return;
+  diagnostics_->add(Damage::BadFrame, record.offset, done.error().what);
+  inflater_->reset();
+}
+
+std::optional<RecordView> RecordStream::next_inflated() {
+  if (!inflated_) return std::nullopt;
+  const Bytes rest = Bytes(inflated_->bytes).subspan(inflated_at_);
+  if (rest.size() < kRecordHeaderSize) return std::nullopt;
+  const std::size_t size = Cursor(rest.subspan(6, 2), order_).u16();
+  if (size < kRecordHeaderSize) {
+    diagnostics_->add(Damage::BadRecord, inflated_offset_,
+                      "a record inside a compressed one has a size below 8");
+    inflated_.reset();
+    return std::nullopt;
+  }
+  if (rest.size() < size) return std::nullopt;
+  RecordView record = header_at(rest);
+  record.offset = inflated_offset_;
+  inflated_at_ += size;
+  return record;
+}
+
+std::optional<RecordView> RecordStream::next() {
+  for (;;) {
+    if (auto record = next_inflated()) {
+      if (given_ != inflated_) given_ = inflated_;
+      return record;
+    }
+    auto record = next_outer();
+    if (!record) {
+      if (inflated_ && inflated_at_ < inflated_->bytes.size())
+        diagnostics_->add(Damage::CutShort, inflated_offset_,
+                          "a compressed record ends in the middle of a record");
+      inflated_.reset();
+      return std::nullopt;
+    }
+    if (is_compressed(record->type)) {
+      saw_compressed_ = true;
+      inflate(*record);
+      continue;
+    }
+    if (given_ != outer_) given_ = outer_;
+    return record;
+  }
+}
+
+}  // namespace tacho::format

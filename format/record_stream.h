@@ -1,0 +1,63 @@
+// Bytes in, records out: finds where each record ends, inflates compressed ones, and after a broken one finds
+// the way back. Knows nothing of events and headers.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "format/compression.h"
+#include "format/diagnostics.h"
+#include "format/record_view.h"
+#include "format/time_order.h"
+
+namespace tacho::format {
+
+class RecordStream {
+ public:
+  static constexpr std::uint64_t kUntilTheEnd = ~std::uint64_t{0};
+
+  // Reads from `fd`'s position, which is `offset` in the file, at most `size` bytes. `fd` and `diagnostics`
+  // must outlive the stream. A compressed record may inflate to `inflate_limit` bytes.
+  RecordStream(int fd, std::uint64_t offset, std::uint64_t size, std::endian order, std::size_t inflate_limit,
+               Diagnostics& diagnostics);
+
+  // The next record that is no COMPRESSED one, or nothing at the end.
+  std::optional<RecordView> next();
+  // What the last record's bytes lie in.
+  const BlockRef& block() const { return given_; }
+
+ private:
+  bool ensure(std::size_t size);
+  RecordView header_at(Bytes bytes) const;
+  std::optional<RecordView> next_inflated();
+  std::optional<RecordView> next_outer();
+  bool follow_payload(RecordView& record);
+  void inflate(const RecordView& record);
+  void search();
+  void cut_short();
+
+  int fd_;
+  std::endian order_;
+  std::size_t inflate_limit_;
+  Diagnostics* diagnostics_;
+  // Bytes [at_, end) of the outer block are read but not given out yet; in the file the first of them stands
+  // at offset_. unread_ more bytes may be read after the block.
+  std::shared_ptr<Block> outer_ = std::make_shared<Block>();
+  std::size_t at_ = 0;
+  std::uint64_t offset_;
+  std::uint64_t unread_;
+  // Records out of a compressed one; null when none is open.
+  std::shared_ptr<Block> inflated_;
+  std::size_t inflated_at_ = 0;
+  std::uint64_t inflated_offset_ = 0;
+  std::optional<RecordInflater> inflater_;
+  bool saw_compressed_ = false;
+  bool stream_broken_ =
+      false;  // a compressed record failed: until the next frame starts, nothing can be inflated
+  bool searching_ = false;  // in the middle of looking for the next sound record
+  BlockRef given_;          // the block of the record given last
+};
+
+}  // namespace tacho::format

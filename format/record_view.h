@@ -1,0 +1,26 @@
+// One record of a capture as bytes, with its header taken apart; what it means is parsed by record.h and
+// sample.h.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "format/cursor.h"
+
+namespace tacho::format {
+
+inline constexpr std::size_t kRecordHeaderSize = 8;  // u32 type, u16 misc, u16 size
+
+struct RecordView {
+  std::uint32_t type = 0;    // abi::RecordType
+  std::uint16_t misc = 0;    // abi::Misc
+  Bytes bytes;               // the whole record, header included
+  Bytes payload;             // what follows the record itself (TRACING_DATA, AUXTRACE); mostly empty
+  std::uint64_t offset = 0;  // file offset in bytes; of the enclosing COMPRESSED record when it was in one
+  std::endian order = std::endian::native;
+
+  Cursor body() const { return Cursor(bytes.subspan(kRecordHeaderSize), order); }
+};
+
+}  // namespace tacho::format

@@ -1,0 +1,57 @@
+// How everything says that it failed: a value that carries what went wrong and, on its way up, where.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace tacho {
+
+// Whose fault it is; `main` turns it into the exit status (cli/exit_status.h).
+enum class Fault : std::uint8_t {
+  Use,     // the command line asks for something that does not exist or does not go together
+  Input,   // a file, the kernel or its permissions do not let us go on
+  Output,  // what we produced could not be written
+};
+
+struct Error {
+  std::string what;
+  int code = 0;  // errno when the system refused, otherwise 0
+  Fault fault = Fault::Input;
+
+  // Says where it happened; the outermost place ends up first: "a.data: feature: total_mem: cut short".
+  Error in(std::string_view place) && {
+    what = std::string(place) + ": " + what;
+    return std::move(*this);
+  }
+};
+
+inline Error use_error(std::string what) { return Error{std::move(what), 0, Fault::Use}; }
+inline Error output_error(std::string what, int code = 0) {
+  return Error{std::move(what), code, Fault::Output};
+}
+// "WHAT: No such file or directory", from errno as it was when the call failed.
+Error system_error(std::string_view what, int code);
+
+struct Done {};  // success without a value
+
+template <class T = Done>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: a value is a result
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT: so is an error
+  explicit operator bool() const { return state_.index() == 0; }
+  T& operator*() { return std::get<0>(state_); }
+  const T& operator*() const { return std::get<0>(state_); }
+  T* operator->() { return &std::get<0>(state_); }
+  const T* operator->() const { return &std::get<0>(state_); }
+  Error& error() { return std::get<1>(state_); }
+  const Error& error() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+}  // namespace tacho

@@ -1,0 +1,196 @@
+#include "format/sample.h"
+
+#include <bit>
+
+namespace tacho::format {
+
+namespace {
+
+std::size_t entry_words(std::uint64_t read_format) {
+  return 1 + std::popcount(read_format & (abi::kReadId | abi::kReadLost));
+}
+
+Registers parse_registers(Cursor& in, std::uint64_t mask) {
+  Registers registers;
+  registers.abi = in.u64();
+  if (registers.abi == 0) return registers;
+  registers.mask = mask;
+  registers.values = U64Array(
+      in.take_items(static_cast<std::uint64_t>(std::popcount(mask)), sizeof(std::uint64_t)), in.order());
+  return registers;
+}
+
+U64Array parse_words(Cursor& in, std::uint64_t count) {
+  return {in.take_items(count, sizeof(std::uint64_t)), in.order()};
+}
+
+void parse_branches(Cursor& in, const EventAttr& attr, Sample& out) {
+  const std::uint64_t count = in.u64();
+  if ((attr.branch_sample_type & abi::kBranchHwIndex) != 0) out.branch_hw_index = in.u64();
+  out.branches = U64Array(in.take_items(count, 3 * sizeof(std::uint64_t)), in.order());
+  if ((attr.branch_sample_type & abi::kBranchCounters) != 0) out.branch_counters = parse_words(in, count);
+}
+
+// u64 size, bytes and, when there are any, u64 how many of them are valid.
+void parse_user_stack(Cursor& in, Sample& out) {
+  const std::uint64_t size = in.u64();
+  if (size == 0) return;
+  const Bytes stack = in.take(size);
+  const std::uint64_t valid = in.u64();
+  if (valid > size) return in.fail();
+  out.user_stack = stack.first(static_cast<std::size_t>(valid));
+}
+
+void parse_weight_struct(Cursor& in, Sample& out) {
+  // The kernel's union is declared so that var1 is the low half of the u64 on either byte order.
+  const std::uint64_t word = in.u64();
+  out.weight = word & 0xffffffff;
+  out.weight2 = static_cast<std::uint16_t>(word >> 32);
+  out.weight3 = static_cast<std::uint16_t>(word >> 48);
+}
+
+// The part every sample has cheap access to: fixed words in the kernel's order (not bit order).
+void parse_fixed(Cursor& in, const EventAttr& attr, Sample& out) {
+  const std::uint64_t type = attr.sample_type;
+  if (type & abi::kSampleIdentifier) out.identifier = in.u64();
+  if (type & abi::kSampleIp) out.ip = in.u64();
+  if (type & abi::kSampleTid) {
+    out.pid = in.u32();
+    out.tid = in.u32();
+  }
+  if (type & abi::kSampleTime) out.time = in.u64();
+  if (type & abi::kSampleAddr) out.addr = in.u64();
+  if (type & abi::kSampleId) out.identifier = in.u64();
+  if (type & abi::kSampleStreamId) out.stream_id = in.u64();
+  if (type & abi::kSampleCpu) {
+    out.cpu = in.u32();
+    in.u32();  // reserved
+  }
+  out.period = type & abi::kSamplePeriod ? in.u64() : attr.sample_period;
+}
+
+void parse_variable(Cursor& in, const EventAttr& attr, Sample& out) {
+  const std::uint64_t type = attr.sample_type;
+  if (type & abi::kSampleRead) out.read = parse_read_values(in, attr.read_format);
+  if (type & abi::kSampleCallchain) out.callchain = parse_words(in, in.u64());
+  if (type & abi::kSampleRaw) out.raw = in.take(in.u32());
+  if (type & abi::kSampleBranchStack) parse_branches(in, attr, out);
+  if (type & abi::kSampleRegsUser) out.user_registers = parse_registers(in, attr.sample_regs_user);
+  if (type & abi::kSampleStackUser) parse_user_stack(in, out);
+  if (type & abi::kSampleWeight) out.weight = in.u64();
+  if (type & abi::kSampleWeightStruct) parse_weight_struct(in, out);
+  if (type & abi::kSampleDataSrc) out.data_source = in.u64();
+  if (type & abi::kSampleTransaction) out.transaction = in.u64();
+  if (type & abi::kSampleRegsIntr) out.interrupt_registers = parse_registers(in, attr.sample_regs_intr);
+  if (type & abi::kSamplePhysAddr) out.phys_addr = in.u64();
+  if (type & abi::kSampleCgroup) out.cgroup = in.u64();
+  if (type & abi::kSampleDataPageSize) out.data_page_size = in.u64();
+  if (type & abi::kSampleCodePageSize) out.code_page_size = in.u64();
+  if (type & abi::kSampleAux) out.aux = in.take(in.u64());
+}
+
+constexpr std::uint64_t kTrailerFields = abi::kSampleTid | abi::kSampleTime | abi::kSampleId |
+                                         abi::kSampleStreamId | abi::kSampleCpu | abi::kSampleIdentifier;
+
+}  // namespace
+
+std::size_t ReadValues::size() const {
+  if (single) return 1;
+  return entries.size() / (entry_words(read_format) * sizeof(std::uint64_t));
+}
+
+ReadValues::Entry ReadValues::entry(std::size_t index) const {
+  const std::size_t bytes = entry_words(read_format) * sizeof(std::uint64_t);
+  Cursor in(single ? entries : entries.subspan(index * bytes, bytes), order);
+  Entry entry;
+  entry.value = single ? *single : in.u64();
+  if (read_format & abi::kReadId) entry.id = in.u64();
+  if (read_format & abi::kReadLost) entry.lost = in.u64();
+  return entry;
+}
+
+ReadValues parse_read_values(Cursor& in, std::uint64_t read_format) {
+  ReadValues values;
+  values.read_format = read_format;
+  values.order = in.order();
+  const std::size_t entry_size = entry_words(read_format) * sizeof(std::uint64_t);
+  if (read_format & abi::kReadGroup) {
+    const std::uint64_t count = in.u64();
+    if (read_format & abi::kReadTimeEnabled) values.time_enabled = in.u64();
+    if (read_format & abi::kReadTimeRunning) values.time_running = in.u64();
+    values.entries = in.take_items(count, entry_size);
+    return values;
+  }
+  // One member: value, [enabled], [running], [id], [lost].
+  const Bytes from_value = in.rest();
+  const std::uint64_t value = in.u64();
+  if (read_format & abi::kReadTimeEnabled) values.time_enabled = in.u64();
+  if (read_format & abi::kReadTimeRunning) values.time_running = in.u64();
+  const Bytes after_times = in.take(entry_size - sizeof value);
+  if (in.failed()) return values;
+  if (read_format & (abi::kReadTimeEnabled | abi::kReadTimeRunning)) {
+    values.single = value;
+    values.entries = after_times;
+  } else {
+    values.entries = from_value.first(entry_size);
+  }
+  return values;
+}
+
+std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr) {
+  Cursor in = record.body();
+  std::optional<Sample> sample(std::in_place);
+  sample->misc = record.misc;
+  parse_fixed(in, attr, *sample);
+  parse_variable(in, attr, *sample);
+  if (in.failed()) sample.reset();
+  return sample;
+}
+
+std::optional<std::uint64_t> sample_time(const RecordView& record, const EventAttr& attr) {
+  if (!attr.samples(abi::kSampleTime)) return std::nullopt;
+  Cursor in = record.body();
+  const std::uint64_t before = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid;
+  in.skip(static_cast<std::uint64_t>(std::popcount(attr.sample_type & before)) * sizeof(std::uint64_t));
+  const std::uint64_t time = in.u64();
+  if (in.failed()) return std::nullopt;
+  return time;
+}
+
+std::size_t sample_id_size(const EventAttr& attr) {
+  if (!attr.has(abi::kSampleIdAll)) return 0;
+  return static_cast<std::size_t>(std::popcount(attr.sample_type & kTrailerFields)) * sizeof(std::uint64_t);
+}
+
+SampleId parse_sample_id(const RecordView& record, const EventAttr& attr) {
+  SampleId id;
+  const std::size_t size = sample_id_size(attr);
+  if (size == 0 || record.bytes.size() < kRecordHeaderSize + size) return id;
+  Cursor in(record.bytes.last(size), record.order);
+  const std::uint64_t type = attr.sample_type;
+  if (type & abi::kSampleTid) {
+    id.pid = in.u32();
+    id.tid = in.u32();
+  }
+  if (type & abi::kSampleTime) id.time = in.u64();
+  if (type & abi::kSampleId) id.id = in.u64();
+  if (type & abi::kSampleStreamId) id.stream_id = in.u64();
+  if (type & abi::kSampleCpu) {
+    id.cpu = in.u32();
+    in.u32();  // reserved
+  }
+  if (type & abi::kSampleIdentifier) id.id = in.u64();
+  return id;
+}
+
+std::optional<std::uint64_t> record_time(const RecordView& record, const EventAttr& attr) {
+  if (record.type == abi::kRecordSample) return sample_time(record, attr);
+  if (record.type >= abi::kRecordUserStart || !attr.samples(abi::kSampleTime)) return std::nullopt;
+  const std::size_t size = sample_id_size(attr);
+  if (size == 0 || record.bytes.size() < kRecordHeaderSize + size) return std::nullopt;
+  Cursor in(record.bytes.last(size), record.order);
+  if (attr.samples(abi::kSampleTid)) in.u64();
+  return in.u64();
+}
+
+}  // namespace tacho::format

@@ -1,0 +1,67 @@
+// Puts records in time order, round by round, in memory bounded by the rounds.
+//
+// Rings of different processors are drained one after another, so their records interleave in chunks. At the
+// n-th FINISHED_ROUND everything up to the highest time seen before the (n-1)-th can be given out: nothing
+// older can come any more (docs/capture-format.md, "Order").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "format/buffer.h"
+#include "format/record_view.h"
+
+namespace tacho::format {
+
+// A stretch of capture bytes that records point into; kept alive as long as one of them waits.
+struct Block {
+  Buffer bytes;
+};
+using BlockRef = std::shared_ptr<const Block>;
+
+class TimeOrder {
+ public:
+  // Time in ns. Records of equal time keep the order of their pushes.
+  void push(const RecordView& record, std::uint64_t time, const BlockRef& block);
+  void finished_round();
+  // No more records will come: everything may go out.
+  void flush();
+  // The next record that may go out. Its bytes stay valid until the next call of pop().
+  struct Item {
+    RecordView record;
+    std::uint64_t time = 0;
+  };
+  std::optional<Item> pop();
+  // How many records were older than something already given out (they are given out late).
+  std::uint64_t out_of_order() const { return out_of_order_; }
+
+ private:
+  struct Entry {
+    std::uint64_t time;
+    std::uint64_t block;  // number of the block since the start
+    RecordView record;
+  };
+  struct Held {
+    BlockRef block;
+    std::size_t waiting = 0;  // records of it still in the queue
+  };
+  void let_out_until(std::uint64_t time);
+  void drop_done_blocks();
+
+  std::vector<Entry> waiting_;
+  std::vector<Entry> ready_;
+  std::size_t next_ready_ = 0;
+  std::deque<Held> blocks_;
+  std::uint64_t first_block_ = 0;  // number of blocks_.front()
+  std::optional<std::uint64_t> last_block_of_pop_;
+  std::uint64_t highest_ = 0;
+  std::uint64_t limit_ = 0;
+  std::uint64_t given_out_ = 0;
+  std::uint64_t out_of_order_ = 0;
+};
+
+}  // namespace tacho::format

@@ -1,0 +1,116 @@
+#include "format/tracing_data.h"
+
+#include <array>
+
+namespace tacho::format {
+
+namespace {
+
+constexpr std::array<std::uint8_t, 3> kMagic{0x17, 0x08, 0x44};
+constexpr std::string_view kName = "tracing";
+constexpr std::uint32_t kMaxSystems = 65536;
+constexpr std::uint32_t kMaxFormats = 1U << 20;
+
+std::string text_of_size(Cursor& in, std::uint64_t size) {
+  const Bytes bytes = in.take(size);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// "header_page" NUL, u64 size, bytes.
+Result<std::string> named_part(Cursor& in, std::string_view name) {
+  if (in.terminated() != name) return Error{std::string(name) + " is missing"};
+  std::string text = text_of_size(in, in.u64());
+  if (in.failed()) return Error{std::string(name) + " is cut short"};
+  return text;
+}
+
+Result<> read_formats(Cursor& in, TracingData& out) {
+  const std::uint32_t ftrace = in.u32();
+  if (ftrace > kMaxFormats) return Error{std::to_string(ftrace) + " ftrace formats are too many"};
+  for (std::uint32_t i = 0; i < ftrace && !in.failed(); ++i)
+    out.ftrace_formats.push_back(text_of_size(in, in.u64()));
+  const std::uint32_t systems = in.u32();
+  if (systems > kMaxSystems) return Error{std::to_string(systems) + " tracepoint systems are too many"};
+  for (std::uint32_t i = 0; i < systems && !in.failed(); ++i) {
+    const std::string system(in.terminated());
+    const std::uint32_t count = in.u32();
+    if (count > kMaxFormats) return Error{"system '" + system + "' has too many formats"};
+    for (std::uint32_t k = 0; k < count && !in.failed(); ++k)
+      out.formats.push_back({system, text_of_size(in, in.u64())});
+  }
+  if (in.failed()) return Error{"tracepoint formats are cut short"};
+  return Done{};
+}
+
+}  // namespace
+
+Result<TracingData> parse_tracing_data(Bytes section) {
+  Cursor start(section);
+  for (const std::uint8_t byte : kMagic)
+    if (start.u8() != byte) return Error{"does not begin with the tracing magic"};
+  if (start.text(kName.size()) != kName) return Error{"does not begin with the tracing magic"};
+  const std::string_view version = start.terminated();
+  TracingData data;
+  data.is_big_endian = start.u8() != 0;
+  data.long_size = start.u8();
+  // Everything above was bytes; from here on the recording machine's byte order holds.
+  Cursor in(start.rest(), data.is_big_endian ? std::endian::big : std::endian::little);
+  data.page_size = in.u32();
+  if (start.failed() || in.failed()) return Error{"is cut short"};
+  auto page = named_part(in, "header_page");
+  if (!page) return std::move(page.error());
+  data.header_page = std::move(*page);
+  auto event = named_part(in, "header_event");
+  if (!event) return std::move(event.error());
+  data.header_event = std::move(*event);
+  if (auto formats = read_formats(in, data); !formats) return std::move(formats.error());
+  in.skip(in.u32());  // kallsyms: perf always writes none
+  data.printk_formats = text_of_size(in, in.u32());
+  if (version >= "0.6") data.saved_cmdlines = text_of_size(in, in.u64());
+  if (in.failed()) return Error{"is cut short after the tracepoint formats"};
+  return data;
+}
+
+void write_tracing_data(ByteWriter& out, const TracingData& data) {
+  const auto text = [&](std::string_view bytes) { out.bytes(std::as_bytes(std::span(bytes))); };
+  const auto terminated = [&](std::string_view bytes) {
+    text(bytes);
+    out.u8(0);
+  };
+  const auto sized = [&](std::string_view bytes) {
+    out.u64(bytes.size());
+    text(bytes);
+  };
+  for (const std::uint8_t byte : kMagic) out.u8(byte);
+  text(kName);
+  terminated("0.6");
+  out.u8(data.is_big_endian ? 1 : 0).u8(data.long_size).u32(data.page_size);
+  terminated("header_page");
+  sized(data.header_page);
+  terminated("header_event");
+  sized(data.header_event);
+  out.u32(static_cast<std::uint32_t>(data.ftrace_formats.size()));
+  for (const std::string& format : data.ftrace_formats) sized(format);
+  // Formats of one system stand together.
+  std::uint32_t systems = 0;
+  const auto starts_system = [&](std::size_t i) {
+    return i == 0 || data.formats[i].system != data.formats[i - 1].system;
+  };
+  for (std::size_t i = 0; i < data.formats.size(); ++i) systems += starts_system(i) ? 1 : 0;
+  out.u32(systems);
+  for (std::size_t i = 0; i < data.formats.size(); ++i) {
+    if (starts_system(i)) {
+      std::uint32_t count = 1;
+      while (i + count < data.formats.size() && !starts_system(i + count)) ++count;
+      terminated(data.formats[i].system);
+      out.u32(count);
+    }
+    sized(data.formats[i].text);
+  }
+  out.u32(0);  // kallsyms
+  out.u32(static_cast<std::uint32_t>(data.printk_formats.size()));
+  text(data.printk_formats);
+  sized(data.saved_cmdlines);
+}
+
+}  // namespace tacho::format
