@@ -1,6 +1,7 @@
 #include "format/tracing_data.h"
 
 #include <array>
+#include <bit>
 
 namespace tacho::format {
 
@@ -77,19 +78,27 @@ void write_tracing_data(ByteWriter& out, const TracingData& data) {
     text(bytes);
     out.u8(0);
   };
+  // Numbers keep the byte order that the data says it has: the payloads described here have it too.
+  const bool is_foreign = data.is_big_endian != (std::endian::native == std::endian::big);
+  const auto u32 = [&](std::size_t value) {
+    const auto number = static_cast<std::uint32_t>(value);
+    out.u32(is_foreign ? Cursor::swapped(number) : number);
+  };
   const auto sized = [&](std::string_view bytes) {
-    out.u64(bytes.size());
+    const std::uint64_t size = bytes.size();
+    out.u64(is_foreign ? Cursor::swapped(size) : size);
     text(bytes);
   };
   for (const std::uint8_t byte : kMagic) out.u8(byte);
   text(kName);
   terminated("0.6");
-  out.u8(data.is_big_endian ? 1 : 0).u8(data.long_size).u32(data.page_size);
+  out.u8(data.is_big_endian ? 1 : 0).u8(data.long_size);
+  u32(data.page_size);
   terminated("header_page");
   sized(data.header_page);
   terminated("header_event");
   sized(data.header_event);
-  out.u32(static_cast<std::uint32_t>(data.ftrace_formats.size()));
+  u32(data.ftrace_formats.size());
   for (const std::string& format : data.ftrace_formats) sized(format);
   // Formats of one system stand together.
   std::uint32_t systems = 0;
@@ -97,18 +106,18 @@ void write_tracing_data(ByteWriter& out, const TracingData& data) {
     return i == 0 || data.formats[i].system != data.formats[i - 1].system;
   };
   for (std::size_t i = 0; i < data.formats.size(); ++i) systems += starts_system(i) ? 1 : 0;
-  out.u32(systems);
+  u32(systems);
   for (std::size_t i = 0; i < data.formats.size(); ++i) {
     if (starts_system(i)) {
       std::uint32_t count = 1;
       while (i + count < data.formats.size() && !starts_system(i + count)) ++count;
       terminated(data.formats[i].system);
-      out.u32(count);
+      u32(count);
     }
     sized(data.formats[i].text);
   }
-  out.u32(0);  // kallsyms
-  out.u32(static_cast<std::uint32_t>(data.printk_formats.size()));
+  u32(0);  // kallsyms
+  u32(data.printk_formats.size());
   text(data.printk_formats);
   sized(data.saved_cmdlines);
 }

@@ -1,0 +1,17 @@
+// What is read of payload schema can be written and read again.
+#include <cstdlib>
+
+#include "format/payload_schema.h"
+
+using namespace tacho;
+using namespace tacho::format;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const Bytes bytes = std::as_bytes(std::span(data, size));
+  const auto parsed = parse_payload_schemas(Cursor(bytes));
+  if (!parsed) return 0;
+  ByteWriter out;
+  write_payload_schemas(out, *parsed);
+  if (!parse_payload_schemas(Cursor(out.view()))) std::abort();
+  return 0;
+}

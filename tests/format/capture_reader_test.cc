@@ -1,0 +1,251 @@
+#include "format/capture_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "format/compression.h"
+#include "format/record.h"
+#include "format/sample.h"
+#include "tests/support/capture_builder.h"
+
+namespace tacho::format {
+namespace {
+
+using test::CaptureBuilder;
+using test::TemporaryFile;
+
+// Three comms, two samples and a round of one event.
+CaptureBuilder small_capture() {
+  CaptureBuilder builder;
+  builder.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "my-clock", {7});
+  builder.text_feature(abi::kFeatureHostname, "builder");
+  builder.comm(1, 1, "init").comm(2, 2, "dd").comm(3, 3, "sh");
+  test::SampleFields sample;
+  sample.id = 7;
+  sample.ip = 0x1000;
+  sample.pid = sample.tid = 2;
+  sample.time = 100;
+  sample.callchain = {abi::kContextUser, 0x1000, 0x2000};
+  builder.sample(sample);
+  sample.time = 200;
+  builder.sample(sample).round();
+  return builder;
+}
+
+std::vector<std::uint32_t> types(CaptureReader& reader) {
+  std::vector<std::uint32_t> list;
+  while (const auto record = reader.next()) list.push_back(record->type);
+  return list;
+}
+
+const std::vector<std::uint32_t> kSmallTypes{abi::kRecordComm,   abi::kRecordComm,
+                                             abi::kRecordComm,   abi::kRecordSample,
+                                             abi::kRecordSample, abi::kRecordFinishedRound};
+
+TEST(CaptureReader, GivesAFilesRecordsInOrder) {
+  const TemporaryFile file(small_capture().file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  EXPECT_EQ(reader->events()[0].name, "my-clock");
+  EXPECT_EQ(reader->features().environment.hostname, "builder");
+  EXPECT_TRUE(reader->layout().is_closed);
+  EXPECT_EQ(types(*reader), kSmallTypes);
+  EXPECT_TRUE(diagnostics.findings().empty());
+}
+
+TEST(CaptureReader, GivesAPipesRecordsAndItsHeader) {
+  const TemporaryFile file(small_capture().pipe());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  EXPECT_TRUE(reader->layout().is_pipe);
+  const auto all = types(*reader);
+  ASSERT_EQ(all.size(), 3 + kSmallTypes.size());
+  EXPECT_TRUE(std::ranges::equal(std::span(all).subspan(3), kSmallTypes));
+  EXPECT_EQ(reader->events()[0].name, "my-clock");
+  EXPECT_EQ(reader->features().environment.hostname, "builder");
+}
+
+TEST(CaptureReader, ATornFileGivesEverythingBeforeTheTear) {
+  const auto whole = small_capture().file();
+  std::size_t before = 0;
+  for (std::size_t size = 0; size < whole.size(); size += 8) {
+    const TemporaryFile file(Bytes(whole).first(size));
+    Diagnostics diagnostics;
+    auto reader = CaptureReader::open(file.path(), diagnostics);
+    if (!reader) {
+      EXPECT_NE(reader.error().what.find(file.path()), std::string::npos);
+      EXPECT_EQ(before, 0u) << "once records were given, a longer file must give them too";
+      continue;
+    }
+    const std::size_t count = types(*reader).size();
+    EXPECT_GE(count, before) << size;
+    EXPECT_TRUE(diagnostics.incomplete()) << "a cut to " << size << " of " << whole.size() << " was not said";
+    before = count;
+  }
+  EXPECT_EQ(before, kSmallTypes.size());
+}
+
+TEST(CaptureReader, AFileNeverClosedIsReadToItsEnd) {
+  auto bytes = small_capture().file();
+  // What a killed perf leaves: data size 0, nothing behind the data.
+  std::uint64_t data[2];
+  std::memcpy(data, bytes.data() + 40, sizeof data);
+  bytes.resize(data[0] + data[1]);
+  std::memset(bytes.data() + 48, 0, 8);
+  const TemporaryFile file(bytes);
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  EXPECT_FALSE(reader->layout().is_closed);
+  EXPECT_EQ(types(*reader), kSmallTypes);
+  ASSERT_EQ(diagnostics.findings().size(), 1u);
+  EXPECT_EQ(diagnostics.findings()[0].kind, Damage::NotClosed);
+}
+
+TEST(CaptureReader, ReadsTheOtherByteOrder) {
+  // A big-endian file with one event and one COMM record, written field by field.
+  ByteWriter out;
+  const auto be64 = [&](std::uint64_t value) { out.u64(Cursor::swapped(value)); };
+  const auto be32 = [&](std::uint32_t value) { out.u32(Cursor::swapped(value)); };
+  const std::uint64_t words[] = {abi::kMagic, 104, 80, 104, 80, 184, 24, 0, 0, 0, 0, 0, 0};
+  for (const std::uint64_t word : words) be64(word);
+  be32(1), be32(64), be64(0), be64(1000), be64(abi::kSampleIp), be64(0), out.zeros(24);  // attr
+  be64(0), be64(0);                                                                      // ids
+  be32(abi::kRecordComm), out.u16(0).u16(Cursor::swapped(std::uint16_t{24}));
+  be32(0x102), be32(0x304);
+  out.padded_text("beast", 8);
+  const TemporaryFile file(out.view());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  EXPECT_EQ(reader->events()[0].attr.sample_period, 1000u);
+  const auto record = reader->next();
+  ASSERT_TRUE(record);
+  const auto comm = parse_record(*record, reader->events()[0].attr);
+  ASSERT_TRUE(comm);
+  EXPECT_EQ(std::get<CommRecord>(*comm).tid, 0x304u);
+  EXPECT_EQ(std::get<CommRecord>(*comm).name, "beast");
+}
+
+TEST(CaptureReader, InflatesCompressedRecords) {
+  CaptureBuilder plain = small_capture();
+  CaptureBuilder packed;
+  packed.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "my-clock", {7});
+  auto compressor = RecordCompressor::create(1);
+  ASSERT_TRUE(compressor);
+  std::vector<std::byte> records;
+  ASSERT_TRUE(compressor->compress(plain.data().view(), records));
+  packed.data().bytes(records);
+  const TemporaryFile file(packed.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  EXPECT_EQ(types(*reader), kSmallTypes);
+  EXPECT_TRUE(diagnostics.findings().empty());
+}
+
+TEST(CaptureReader, ABrokenFrameCostsItselfOnly) {
+  CaptureBuilder plain = small_capture();
+  CaptureBuilder packed;
+  packed.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "my-clock", {7});
+  auto compressor = RecordCompressor::create(1);
+  ASSERT_TRUE(compressor);
+  std::vector<std::byte> frame;
+  ASSERT_TRUE(compressor->compress(plain.data().view(), frame));
+  auto broken = frame;
+  broken[broken.size() - 8] ^= std::byte{0xff};
+  packed.data().bytes(broken).bytes(frame);
+  const TemporaryFile file(packed.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  const auto all = types(*reader);
+  ASSERT_GE(all.size(), kSmallTypes.size());
+  EXPECT_TRUE(std::equal(kSmallTypes.rbegin(), kSmallTypes.rend(), all.rbegin()));
+  EXPECT_TRUE(diagnostics.incomplete());
+}
+
+TEST(CaptureReader, AfterARecordOfSizeZeroTheNextSoundOneIsFound) {
+  CaptureBuilder builder;
+  builder.event(test::software_event(abi::kCpuClock), "clock", {7});
+  builder.comm(1, 1, "before");
+  builder.data().zeros(40);
+  builder.comm(2, 2, "after").comm(3, 3, "later");
+  const TemporaryFile file(builder.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(types(*reader).size(), 3u);
+  ASSERT_EQ(diagnostics.findings().size(), 1u);
+  EXPECT_EQ(diagnostics.findings()[0].kind, Damage::BadRecord);
+}
+
+TEST(CaptureReader, UnknownRecordsAreCountedAndLeftOut) {
+  CaptureBuilder builder;
+  builder.event(test::software_event(abi::kCpuClock), "clock", {7});
+  builder.data().u32(4000).u16(0).u16(16).u64(0);
+  builder.comm(1, 1, "x");
+  const TemporaryFile file(builder.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(types(*reader), (std::vector<std::uint32_t>{abi::kRecordComm}));
+  EXPECT_FALSE(diagnostics.incomplete());
+  EXPECT_EQ(diagnostics.findings().size(), 1u);
+}
+
+TEST(CaptureReader, ABlockKeptKeepsItsRecordsValid) {
+  CaptureBuilder builder;
+  builder.event(test::software_event(abi::kCpuClock), "clock", {7});
+  for (std::uint32_t i = 0; i < 100000; ++i) builder.comm(i, i, "name");  // several blocks
+  const TemporaryFile file(builder.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  const auto first = reader->next();
+  const BlockRef block = reader->block();
+  while (reader->next()) {
+  }
+  EXPECT_NE(reader->block(), block);
+  EXPECT_EQ(first->body().u32(), 0u);
+  EXPECT_EQ(text_of(first->bytes.subspan(16)), "name");
+}
+
+TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
+  const auto refused = [](Bytes content) {
+    const TemporaryFile file(content);
+    Diagnostics diagnostics;
+    auto reader = CaptureReader::open(file.path(), diagnostics);
+    EXPECT_FALSE(reader);
+    return reader ? std::string() : reader.error().what.substr(file.path().size() + 2);
+  };
+  EXPECT_EQ(refused({}), "is empty");
+  EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("#!/bin/sh\nexit 0\n")))),
+            "is not perf.data: it does not begin with PERFILE2");
+  EXPECT_EQ(refused(std::as_bytes(std::span(std::string_view("PERFFILE\0\0\0\0\0\0\0\0", 16)))),
+            "was written by a perf older than 2009 (version 1, PERFFILE): no reader of it is left");
+  const auto whole = small_capture().file();
+  EXPECT_EQ(refused(Bytes(whole).first(40)), "is cut short: its header ends at byte 40");
+}
+
+TEST(CaptureReader, HeaderNumbersThatPointNowhereAreRefusedOrSaid) {
+  const auto whole = small_capture().file();
+  for (std::size_t at = 16; at < 104; at += 8) {
+    for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{3},
+                                      std::uint64_t{1} << 40, ~std::uint64_t{0}, ~std::uint64_t{0} - 7}) {
+      auto bytes = whole;
+      std::memcpy(bytes.data() + at, &value, sizeof value);
+      if (bytes == whole) continue;
+      const TemporaryFile file(bytes);
+      Diagnostics diagnostics;
+      auto reader = CaptureReader::open(file.path(), diagnostics);
+      if (reader) types(*reader);  // must end, whatever it gives
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tacho::format

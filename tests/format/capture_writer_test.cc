@@ -1,0 +1,137 @@
+#include "format/capture_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "format/capture_reader.h"
+#include "format/record.h"
+#include "tests/support/capture_builder.h"
+
+namespace tacho::format {
+namespace {
+
+class CaptureWriterTest : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "tacho-writer.XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    events_.add({test::software_event(abi::kBpfOutput, abi::kSampleRaw), "bigread", {1, 2}});
+    events_.add({test::software_event(abi::kDummy), "dummy:HG", {3, 4}});
+    features_.environment.hostname = "host";
+    features_.schemas = {{"bigread", "event", 8, {}}};
+    auto attachment = pack_attachment("kallsyms", "/proc/kallsyms", std::as_bytes(std::span(kallsyms_)));
+    features_.attachments = {*attachment};
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path() const { return folder_ / "out.data"; }
+  WriteOptions options() const {
+    WriteOptions options;
+    if (!GetParam()) options.compression_level.reset();
+    return options;
+  }
+  static ByteWriter comms(std::uint32_t from, std::uint32_t count) {
+    ByteWriter out;
+    for (std::uint32_t i = 0; i < count; ++i) write_comm(out, {from + i, from + i, "name", false}, 40);
+    return out;
+  }
+  // pids of the COMM records in the file as it is now, and what was found to complain of.
+  std::vector<std::uint32_t> pids(Diagnostics& diagnostics, const std::string& file) {
+    auto reader = CaptureReader::open(file, diagnostics);
+    EXPECT_TRUE(reader) << reader.error().what;
+    std::vector<std::uint32_t> list;
+    if (!reader) return list;
+    EXPECT_EQ(reader->events().size(), 2u);
+    EXPECT_EQ(reader->events()[0].name, "bigread");
+    EXPECT_EQ(reader->events()[1].ids, (std::vector<std::uint64_t>{3, 4}));
+    EXPECT_EQ(reader->features().environment.hostname, "host");
+    EXPECT_EQ(reader->features().schemas.size(), 1u);
+    EXPECT_NE(reader->features().attachment("kallsyms"), nullptr);
+    while (const auto record = reader->next())
+      if (record->type == abi::kRecordComm) list.push_back(record->body().u32());
+    return list;
+  }
+
+  std::filesystem::path folder_;
+  EventSet events_;
+  Features features_;
+  std::string kallsyms_ = "ffffffff81000000 T _text\n";
+};
+
+TEST_P(CaptureWriterTest, WhatIsWrittenIsReadBack) {
+  auto writer = CaptureWriter::create(path(), events_, features_, options());
+  ASSERT_TRUE(writer) << writer.error().what;
+  ASSERT_TRUE(writer->write_plain(comms(0, 2).view()));
+  ASSERT_TRUE(writer->write_records(comms(2, 1000).view()));
+  ASSERT_TRUE(writer->finish_round());
+  Features late;
+  late.environment.sample_time = {5, 6};
+  late.environment.hostname = "host";
+  ASSERT_TRUE(writer->close(late));
+  Diagnostics diagnostics;
+  const auto list = pids(diagnostics, path());
+  ASSERT_EQ(list.size(), 1002u);
+  EXPECT_EQ(list[1001], 1001u);
+  EXPECT_TRUE(diagnostics.findings().empty()) << Diagnostics::describe(diagnostics.findings()[0]);
+  Diagnostics again;
+  auto reader = CaptureReader::open(path(), again);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(reader->features().environment.sample_time->second, 6u);
+  EXPECT_EQ(std::filesystem::file_size(path()), writer->file_bytes());
+}
+
+TEST_P(CaptureWriterTest, AfterEveryRoundACopyOfTheFileIsReadableToThere) {
+  auto writer = CaptureWriter::create(path(), events_, features_, options());
+  ASSERT_TRUE(writer);
+  for (std::uint32_t round = 0; round < 5; ++round) {
+    ASSERT_TRUE(writer->write_records(comms(round * 10, 10).view()));
+    ASSERT_TRUE(writer->finish_round());
+    const std::string copy = path() + ".copy";
+    std::filesystem::copy_file(path(), copy, std::filesystem::copy_options::overwrite_existing);
+    Diagnostics diagnostics;
+    EXPECT_EQ(pids(diagnostics, copy).size(), (round + 1) * 10);
+    ASSERT_EQ(diagnostics.findings().size(), 1u);
+    EXPECT_EQ(diagnostics.findings()[0].kind, Damage::NotClosed);
+  }
+}
+
+TEST_P(CaptureWriterTest, KilledBetweenTwoRoundsTheFileEndsWithTheLastWholeOne) {
+  auto writer = CaptureWriter::create(path(), events_, features_, options());
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->write_records(comms(0, 10).view()));
+  ASSERT_TRUE(writer->finish_round());
+  // Overwrites the table behind the data, as every round does before its own is there.
+  ASSERT_TRUE(writer->write_records(comms(10, 500).view()));
+  Diagnostics diagnostics;
+  EXPECT_EQ(pids(diagnostics, path()).size(), 10u);
+  ASSERT_EQ(diagnostics.findings().size(), 1u);
+  EXPECT_EQ(diagnostics.findings()[0].kind, Damage::NotClosed);
+}
+
+TEST_P(CaptureWriterTest, AfterAFailureTheFileIsWholeUpToTheLastRound) {
+  auto writer = CaptureWriter::create(path(), events_, features_, options());
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->write_records(comms(0, 10).view()));
+  ASSERT_TRUE(writer->finish_round());
+  ASSERT_TRUE(writer->write_records(comms(10, 500).view()));
+  ASSERT_TRUE(writer->close_after_failure());
+  Diagnostics diagnostics;
+  EXPECT_EQ(pids(diagnostics, path()).size(), 10u);
+  EXPECT_TRUE(diagnostics.findings().empty());
+}
+
+TEST_P(CaptureWriterTest, AttrsStaySmallEnoughForOldPerf) {
+  auto writer = CaptureWriter::create(path(), events_, features_, options());
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->close({}));
+  const auto start = read_file(path());
+  ASSERT_TRUE(start);
+  EXPECT_EQ(Cursor(Bytes(*start).subspan(16)).u64(), 144u);
+}
+
+INSTANTIATE_TEST_SUITE_P(PlainAndCompressed, CaptureWriterTest, testing::Bool(),
+                         [](const auto& about) { return about.param ? "Compressed" : "Plain"; });
+
+}  // namespace
+}  // namespace tacho::format

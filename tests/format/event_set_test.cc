@@ -1,0 +1,84 @@
+#include "format/event_set.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/capture_builder.h"
+
+namespace tacho::format {
+namespace {
+
+RecordView view_of(const ByteWriter& out) {
+  Cursor in(out.view());
+  RecordView record;
+  record.type = in.u32();
+  record.misc = in.u16();
+  record.bytes = out.view();
+  return record;
+}
+
+ByteWriter sample_with_id(std::uint64_t id) {
+  ByteWriter out;
+  out.u32(abi::kRecordSample).u16(0).u16(24).u64(id).u64(0);
+  return out;
+}
+
+TEST(EventSet, ASampleBelongsToTheEventOfItsIdentifier) {
+  EventSet events;
+  events.add({test::software_event(abi::kCpuClock), "clock", {11, 12}});
+  events.add({test::software_event(abi::kPageFaults), "faults", {21}});
+  const ByteWriter sample = sample_with_id(21);
+  EXPECT_EQ(events.event_of(view_of(sample)), 1u);
+  const ByteWriter other = sample_with_id(12);
+  EXPECT_EQ(events.event_of(view_of(other)), 0u);
+}
+
+TEST(EventSet, AnUnknownIdBelongsToNoEvent) {
+  EventSet events;
+  events.add({test::software_event(abi::kCpuClock), "clock", {11}});
+  events.add({test::software_event(abi::kPageFaults), "faults", {21}});
+  const ByteWriter sample = sample_with_id(99);
+  EXPECT_EQ(events.event_of(view_of(sample)), std::nullopt);
+}
+
+TEST(EventSet, IdZeroIsTheFirstEvent) {
+  EventSet events;
+  events.add({test::software_event(abi::kCpuClock), "clock", {11}});
+  events.add({test::software_event(abi::kPageFaults), "faults", {21}});
+  ByteWriter comm;
+  write_comm(comm, {1, 1, "init", false}, sample_id_size(events[0].attr));
+  EXPECT_EQ(events.event_of(view_of(comm)), 0u);
+}
+
+TEST(EventSet, OneEventTakesEveryRecordWhateverItsId) {
+  EventSet events;
+  events.add({test::software_event(abi::kCpuClock), "clock", {11}});
+  const ByteWriter sample = sample_with_id(99);
+  EXPECT_EQ(events.event_of(view_of(sample)), 0u);
+}
+
+TEST(EventSet, TheOldIdStandsBehindTheFieldsBeforeIt) {
+  EventAttr attr;
+  attr.sample_type = abi::kSampleIp | abi::kSampleTid | abi::kSampleTime | abi::kSampleId | abi::kSampleCpu;
+  attr.flags = abi::kSampleIdAll;
+  EventSet events;
+  events.add({attr, "a", {5}});
+  events.add({attr, "b", {6}});
+  ByteWriter sample;
+  sample.u32(abi::kRecordSample).u16(0).u16(48).u64(0x1000).u64(1).u64(2).u64(6).u64(0);
+  EXPECT_EQ(events.event_of(view_of(sample)), 1u);
+  ByteWriter lost;  // id, lost; trailer: tid, time, id, cpu
+  lost.u32(abi::kRecordLost).u16(0).u16(56).u64(0).u64(3).u64(1).u64(2).u64(6).u64(0);
+  EXPECT_EQ(events.event_of(view_of(lost)), 1u);
+}
+
+TEST(EventSet, ARecordTooShortForItsIdBelongsToNoEvent) {
+  EventSet events;
+  events.add({test::software_event(abi::kCpuClock), "clock", {11}});
+  events.add({test::software_event(abi::kPageFaults), "faults", {21}});
+  ByteWriter empty;
+  empty.u32(abi::kRecordSample).u16(0).u16(8);
+  EXPECT_EQ(events.event_of(view_of(empty)), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tacho::format
