@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include "format/file.h"
@@ -25,8 +26,13 @@ struct CaptureReader::State {
   Features features;
 
   std::optional<RecordStream> stream;
+  // A capture in a directory: the folder, and the number of the next of its files data.0, data.1, ... (bare
+  // records).
+  std::string directory;
+  unsigned next_part = 0;
 
   Result<> open(const std::string& path);
+  bool open_next_part();
   Result<std::vector<std::byte>> read_start();
   Result<> open_layout(const FileHead& head);
   Result<> read_attrs(const FileHead& head);
@@ -40,7 +46,13 @@ struct CaptureReader::State {
   bool keeps(const RecordView& record);
 };
 
-Result<> CaptureReader::State::open(const std::string& path) {
+Result<> CaptureReader::State::open(const std::string& name) {
+  std::string path = name;
+  std::error_code ignored;
+  if (name != "-" && std::filesystem::is_directory(name, ignored)) {
+    directory = name;
+    path = name + "/data";
+  }
   if (path == "-") {
     file = Fd(::dup(STDIN_FILENO));
     if (!file) return system_error("standard input", errno);
@@ -91,6 +103,18 @@ Result<std::vector<std::byte>> CaptureReader::State::read_start() {
     if (!head || !head->is_pipe) wanted = FileHead::kSize;
   }
   return start;
+}
+
+// A recorder of several threads writes one file each, without a header. False when there is no further one.
+bool CaptureReader::State::open_next_part() {
+  if (directory.empty() || features.environment.directory_format.value_or(0) == 0) return false;
+  auto part = open_input(directory + "/data." + std::to_string(next_part));
+  if (!part) return false;
+  ++next_part;
+  file = std::move(*part);
+  stream.emplace(file.get(), 0, RecordStream::kUntilTheEnd, layout.order, options.inflate_limit,
+                 *diagnostics);
+  return true;
 }
 
 // A file: events, header sections, then the stream is set to the start of the data.
@@ -305,8 +329,10 @@ const CaptureLayout& CaptureReader::layout() const { return state_->layout; }
 const BlockRef& CaptureReader::block() const { return state_->stream->block(); }
 
 std::optional<RecordView> CaptureReader::next() {
-  while (auto record = state_->stream->next())
-    if (state_->keeps(*record)) return record;
+  do {
+    while (auto record = state_->stream->next())
+      if (state_->keeps(*record)) return record;
+  } while (state_->open_next_part());
   return std::nullopt;
 }
 

@@ -214,6 +214,35 @@ TEST(CaptureReader, ABlockKeptKeepsItsRecordsValid) {
   EXPECT_EQ(text_of(first->bytes.subspan(16)), "name");
 }
 
+TEST(CaptureReader, ADirectoryIsReadFileByFile) {
+  CaptureBuilder head = small_capture();
+  ByteWriter version;
+  version.u64(1);
+  head.feature(abi::kFeatureDirFormat, std::move(version).take());
+  CaptureBuilder parts[2];
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    parts[i].event(test::software_event(abi::kCpuClock), "clock", {7});
+    parts[i].comm(10 + i, 10 + i, "part");
+  }
+  std::string name = (std::filesystem::temp_directory_path() / "tacho-dir.XXXXXX").string();
+  const std::filesystem::path folder = ::mkdtemp(name.data());
+  const auto put = [&](const char* file, Bytes bytes) {
+    std::ofstream(folder / file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  put("data", head.file());
+  put("data.0", parts[0].data().view());
+  put("data.1", parts[1].data().view());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(folder, diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  auto expected = kSmallTypes;
+  expected.insert(expected.end(), 2, abi::kRecordComm);
+  EXPECT_EQ(types(*reader), expected);
+  EXPECT_TRUE(diagnostics.findings().empty());
+  std::filesystem::remove_all(folder);
+}
+
 TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
   const auto refused = [](Bytes content) {
     const TemporaryFile file(content);

@@ -1,0 +1,60 @@
+"""The programs under test, and what a test cannot do without."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build" / "bin"))
+SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+
+needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root")
+needs_perf = unittest.skipUnless(shutil.which("perf"), "needs perf (Debian: linux-perf)")
+needs_btf = unittest.skipUnless(Path("/sys/kernel/btf/vmlinux").exists(), "needs a kernel with BTF")
+needs_clang = unittest.skipUnless(shutil.which("clang"), "needs clang")
+
+
+class Scratch(unittest.TestCase):
+    """A test with a folder of its own, which is also HOME: nobody's perf configuration or cache has a say."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tacho-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_program(self, *words, status=0, **more):
+        """Runs a program in the folder and checks its exit status (None: any). Output is bytes."""
+        environment = dict(os.environ, HOME=str(self.folder), PAGER="cat", LC_ALL="C.UTF-8", TZ="UTC")
+        done = subprocess.run(
+            [str(word) for word in words],
+            cwd=self.folder, env=environment, capture_output=True, timeout=120, stdin=subprocess.DEVNULL, **more)
+        if status is not None:
+            self.assertEqual(done.returncode, status, f"{' '.join(map(str, words))}\n{done.stderr.decode(errors='replace')}")
+        return done
+
+    def tacho(self, *words, **more):
+        return self.run_program(BIN / "tacho", *words, **more)
+
+    def perf(self, *words, **more):
+        return self.run_program("perf", *words, **more)
+
+    def assert_same_text(self, ours, theirs):
+        """Equal bytes, or the first line that differs."""
+        if ours == theirs:
+            return
+        ours, theirs = ours.split(b"\n"), theirs.split(b"\n")
+        for number, (mine, other) in enumerate(zip(ours, theirs), 1):
+            self.assertEqual(mine, other, f"line {number}")
+        self.assertEqual(len(ours), len(theirs), "number of lines")
+
+
+def main():
+    """Runs the file's tests; when every one was skipped, says so to CTest."""
+    result = unittest.main(module="__main__", verbosity=2, exit=False).result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    if result.testsRun == len(result.skipped):
+        sys.exit(SKIPPED)
