@@ -3,8 +3,9 @@
 //   auto reader = CaptureReader::open("perf.data", diagnostics);
 //   while (auto record = reader->next()) ...
 //
-// Files, directories (perf record --threads) and pipes ("-" is standard input), plain and compressed, either byte order. A torn end gives
-// everything before the tear. Compressed records are inflated and their contents given instead.
+// Files, directories (perf record --threads) and pipes ("-" is standard input), plain and compressed, either
+// byte order. A torn end gives everything before the tear. Compressed records are inflated and their contents
+// given instead.
 #pragma once
 
 #include <cstdint>

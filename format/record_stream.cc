@@ -34,7 +34,8 @@ RecordStream::RecordStream(int fd, std::uint64_t offset, std::uint64_t size, std
       inflate_limit_(inflate_limit),
       diagnostics_(&diagnostics),
       offset_(offset),
-      unread_(size) {}
+      unread_(size),
+      may_look_ahead_(size != kUntilTheEnd) {}
 
 // Makes `size` bytes stand in the outer block from at_ on. False when the source ends before; then as many as
 // there are stand there. Memory grows only with bytes that really came.
@@ -159,16 +160,48 @@ bool RecordStream::follow_payload(RecordView& record) {
   return true;
 }
 
-void RecordStream::inflate(const RecordView& record) {
-  Bytes packed = record.bytes.subspan(kRecordHeaderSize);
-  if (record.type == abi::kRecordCompressed2) {
-    Cursor body = record.body();
-    packed = body.take(body.u64());
-    if (body.failed())
-      return diagnostics_->add(Damage::BadFrame, record.offset, "holds fewer bytes than it says");
+namespace {
+
+// The zstd bytes of a COMPRESSED or COMPRESSED2 record; nothing when the latter says more than it holds.
+std::optional<Bytes> packed_bytes(const RecordView& record) {
+  if (record.type == abi::kRecordCompressed) return record.bytes.subspan(kRecordHeaderSize);
+  Cursor body = record.body();
+  const Bytes packed = body.take(body.u64());
+  if (body.failed()) return std::nullopt;
+  return packed;
+}
+
+}  // namespace
+
+// Reads on until enough frames are being inflated. Plain records between them wait in line.
+void RecordStream::look_ahead() {
+  constexpr std::size_t kJobs = 8;
+  // Larger frames than any recorder makes are inflated one at a time, so that what waits here stays small.
+  const std::size_t limit = std::min(inflate_limit_, 4 * RecordCompressor::kMaxInput);
+  while (ahead_.empty() || (jobs_ahead_ > 0 && jobs_ahead_ < kJobs)) {
+    auto record = next_outer();
+    if (!record) return;
+    Ahead item{*record, outer_, nullptr};
+    if (is_compressed(record->type)) {
+      saw_compressed_ = true;
+      const auto packed = packed_bytes(*record);
+      const auto size = packed && may_look_ahead_ ? standalone_frame_size(*packed, limit) : std::nullopt;
+      if (size) {
+        if (!pool_) pool_.emplace();
+        item.job = pool_->start(*packed, *size, outer_);
+        ++jobs_ahead_;
+      }
+    }
+    ahead_.push_back(std::move(item));
   }
+}
+
+// One record of a stream that goes over many.
+void RecordStream::inflate(const RecordView& record) {
+  const auto packed = packed_bytes(record);
+  if (!packed) return diagnostics_->add(Damage::BadFrame, record.offset, "holds fewer bytes than it says");
   constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
-  const bool starts_frame = packed.size() >= 4 && Cursor(packed, std::endian::little).u32() == kFrameMagic;
+  const bool starts_frame = packed->size() >= 4 && Cursor(*packed, std::endian::little).u32() == kFrameMagic;
   if (stream_broken_ && !starts_frame)
     return diagnostics_->add(Damage::BadFrame, record.offset, "belongs to a stream that broke before");
   if (!inflater_) {
@@ -177,18 +210,23 @@ void RecordStream::inflate(const RecordView& record) {
     inflater_ = std::move(*created);
   }
   auto block = std::make_shared<Block>();
-  if (inflated_ &&
-      !stream_broken_)  // a record that began in the compressed record before goes on in this one
-    block->bytes.assign(inflated_->bytes.begin() + static_cast<std::ptrdiff_t>(inflated_at_),
-                        inflated_->bytes.end());
-  auto done = inflater_->inflate(packed, inflate_limit_, block->bytes);
-  inflated_ = std::move(block);
-  inflated_at_ = 0;
-  inflated_offset_ = record.offset;
+  auto done = inflater_->inflate(*packed, inflate_limit_, block->bytes);
+  open_inflated(std::move(block), record.offset);
   stream_broken_ = !done;
   if (done) return;
   diagnostics_->add(Damage::BadFrame, record.offset, done.error().what);
   inflater_->reset();
+}
+
+// A record that began in the compressed record before goes on in this one.
+void RecordStream::open_inflated(std::shared_ptr<Block> block, std::uint64_t offset) {
+  if (inflated_ && !stream_broken_ && inflated_at_ < inflated_->bytes.size())
+    block->bytes.insert(block->bytes.begin(),
+                        inflated_->bytes.begin() + static_cast<std::ptrdiff_t>(inflated_at_),
+                        inflated_->bytes.end());
+  inflated_ = std::move(block);
+  inflated_at_ = 0;
+  inflated_offset_ = offset;
 }
 
 std::optional<RecordView> RecordStream::next_inflated() {
@@ -215,21 +253,29 @@ std::optional<RecordView> RecordStream::next() {
       if (given_ != inflated_) given_ = inflated_;
       return record;
     }
-    auto record = next_outer();
-    if (!record) {
+    look_ahead();
+    if (ahead_.empty()) {
       if (inflated_ && inflated_at_ < inflated_->bytes.size())
         diagnostics_->add(Damage::CutShort, inflated_offset_,
                           "a compressed record ends in the middle of a record");
       inflated_.reset();
       return std::nullopt;
     }
-    if (is_compressed(record->type)) {
-      saw_compressed_ = true;
-      inflate(*record);
-      continue;
+    const Ahead item = std::move(ahead_.front());
+    ahead_.pop_front();
+    if (item.job) {
+      --jobs_ahead_;
+      auto block = pool_->take(item.job);
+      if (block)
+        open_inflated(std::move(*block), item.record.offset);
+      else
+        diagnostics_->add(Damage::BadFrame, item.record.offset, block.error().what);
+    } else if (is_compressed(item.record.type)) {
+      inflate(item.record);
+    } else {
+      if (given_ != item.block) given_ = item.block;
+      return item.record;
     }
-    if (given_ != outer_) given_ = outer_;
-    return record;
   }
 }
 

@@ -4,11 +4,13 @@
 
 #include <bit>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 
 #include "format/compression.h"
 #include "format/diagnostics.h"
+#include "format/inflate_ahead.h"
 #include "format/record_view.h"
 #include "format/time_order.h"
 
@@ -34,7 +36,9 @@ class RecordStream {
   std::optional<RecordView> next_inflated();
   std::optional<RecordView> next_outer();
   bool follow_payload(RecordView& record);
+  void look_ahead();
   void inflate(const RecordView& record);
+  void open_inflated(std::shared_ptr<Block> block, std::uint64_t offset);
   void search();
   void cut_short();
 
@@ -53,6 +57,16 @@ class RecordStream {
   std::size_t inflated_at_ = 0;
   std::uint64_t inflated_offset_ = 0;
   std::optional<RecordInflater> inflater_;
+  // Records read but not given out, so that frames which stand alone are inflated meanwhile.
+  struct Ahead {
+    RecordView record;
+    BlockRef block;
+    InflateAhead::JobRef job;  // null: a plain record, or one to be inflated in its turn
+  };
+  std::deque<Ahead> ahead_;
+  std::size_t jobs_ahead_ = 0;
+  bool may_look_ahead_;  // not on a pipe: what came must go out before more is waited for
+  std::optional<InflateAhead> pool_;
   bool saw_compressed_ = false;
   bool stream_broken_ =
       false;  // a compressed record failed: until the next frame starts, nothing can be inflated
