@@ -1,0 +1,33 @@
+// What an object's BTF declares with tacho/event.h: the layout of its events' payloads, which map carries
+// which event, and which programs are alternatives of each other. Read once, by the recorder.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/payload_schema.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+struct Alternative {
+  std::string program;
+  std::string group;
+  std::string set;  // the program's own name when it declares none
+};
+
+struct Declarations {
+  std::vector<format::PayloadSchema> events;                  // EVENT(name, type)
+  std::vector<std::pair<std::string, std::string>> channels;  // map, event: EVENT_CHANNEL(event)
+  std::vector<Alternative> alternatives;                      // in order of appearance
+  std::vector<std::string> problems;  // events whose type cannot be described, and why
+
+  const format::PayloadSchema* event(const std::string& name) const;
+};
+
+// `btf`: the contents of the section ".BTF". Fails when it is no BTF at all.
+Result<Declarations> read_declarations(format::Bytes btf);
+
+}  // namespace tacho::bpf

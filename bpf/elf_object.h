@@ -1,0 +1,41 @@
+// The ELF file around BPF programs, as far as it must be understood before libbpf is asked: is it one at all,
+// and does it hold something that libbpf would refuse in words that help nobody.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+struct ElfSection {
+  std::string_view name;
+  std::uint32_t type = 0;
+  std::uint64_t flags = 0;
+  format::Bytes content;  // empty when it takes no room in the file
+};
+
+struct ElfSymbol {
+  std::string_view name;
+  std::uint16_t section = 0;  // index; 0 when undefined
+  std::uint64_t value = 0;    // offset in the section
+};
+
+// Points into the bytes it was parsed from.
+struct ElfObject {
+  std::vector<ElfSection> sections;
+  std::vector<ElfSymbol> symbols;
+
+  const ElfSection* find(std::string_view name) const;
+};
+
+// Fails for what is not an ELF object for BPF on a machine of this byte order.
+Result<ElfObject> parse_elf_object(format::Bytes file);
+// Maps in the section "maps", as older libbpf and perf's own BPF programs had them: the error shows the
+// definition to write instead of the first one.
+Result<> refuse_legacy_maps(const ElfObject& object);
+
+}  // namespace tacho::bpf

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a BPF program tells tacho about itself: what its events look like, which map carries which event, and
+ * which programs stand in for each other. All of it lives in the object's BTF; nothing runs in the kernel.
+ *
+ *   #include "vmlinux.h"            // made by tacho from the running kernel; <linux/bpf.h> does as well
+ *   #include <bpf/bpf_helpers.h>
+ *   #include <tacho/event.h>
+ *
+ *   struct slow_read {
+ *     __u64 latency_ns ROLE("value");    // "_ns" says the unit already; ROLE: what histograms show
+ *     __u64 bytes;                       // so does the name "bytes"
+ *     __u32 queue_depth UNIT("requests");
+ *     __u64 flags FORMAT("hex");
+ *     char comm[16];                     // text
+ *   };
+ *   EVENT(slow_read, struct slow_read);
+ *
+ *   struct {
+ *     __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+ *     __uint(key_size, sizeof(int));
+ *     __uint(value_size, sizeof(int));
+ *   } channel SEC(".maps") EVENT_CHANNEL(slow_read);
+ *
+ * `tacho record -e ./slow_read.bpf.c -a` then opens an event "slow_read" on every CPU, and every reader of the
+ * capture shows `latency_ns=5120 bytes=4096 ...`. The map needs no max_entries: tacho sizes it to the CPUs.
+ *
+ * Order members by size: a hole between them carries whatever the stack held, into the capture too.
+ *
+ * Programs that do the same thing on different kernels are alternatives; the first that can be attached wins:
+ *
+ *   SEC("fexit/vfs_read") ALTERNATIVE(read) int BPF_PROG(by_fexit, ...) { ... }
+ *   SEC("kretprobe/vfs_read") ALTERNATIVE(read) int BPF_KRETPROBE(by_kretprobe, long ret) { ... }
+ *   SEC("tracepoint/syscalls/sys_exit_read") ALTERNATIVE(read) int by_syscall(...) { ... }
+ *
+ * Where one alternative takes several programs (an entry and an exit), ALTERNATIVE_SET(group, set) keeps those of
+ * one set together. A program that may be missing altogether is written SEC("?tracepoint/...").
+ *
+ * A global `const volatile __u32 tacho_recorder;` is set to the recorder's own process id before the program is
+ * loaded, so that a program can leave out what the recorder itself does.
+ */
+#ifndef TACHO_EVENT_H
+#define TACHO_EVENT_H
+
+#ifndef __has_attribute
+#define __has_attribute(name) 0
+#endif
+#if !__has_attribute(btf_decl_tag)
+#error "tacho/event.h needs clang 14 or newer (the btf_decl_tag attribute)"
+#endif
+#define TACHO_TAG(text) __attribute__((btf_decl_tag(text)))
+
+/*
+ * The event `name` carries a payload of `type`. A type that programs only use locally does not get into BTF; this
+ * pointer, which nobody reads, is what brings it there with all its members.
+ */
+#define EVENT(name, type) const type *__event_##name __attribute__((section(".events"), used))
+
+/* On a member of the payload: "ns", "us", "ms", "s", "bytes", "sectors", "pages" or any word. Not needed for
+ * names that are or end in a unit, as latency_ns, delta_us, bytes, read_bytes, nr_pages. */
+#define UNIT(unit) TACHO_TAG("unit:" unit)
+/* "value": what histograms and heat maps show (default: the only member with a unit of time or size);
+ * "key": what tables group by; "weight": what stacks are weighted with. */
+#define ROLE(role) TACHO_TAG("role:" role)
+/* "hex", "oct", "kaddr" or "uaddr" (an address in the kernel or in the process). */
+#define FORMAT(format) TACHO_TAG("format:" format)
+
+/* On a perf event array: the event that it carries. Not needed when the object has one array and one EVENT. */
+#define EVENT_CHANNEL(name) TACHO_TAG("event:" #name)
+
+/* On a program: one of several that do the same; order of appearance is the order in which they are tried. */
+#define ALTERNATIVE(group) TACHO_TAG("alternative:" #group)
+/* As above; all programs of the same set stand or fall together. */
+#define ALTERNATIVE_SET(group, set) TACHO_TAG("alternative:" #group "/" #set)
+
+#endif

@@ -1,0 +1,237 @@
+#include "bpf/object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "bpf/kernel_support.h"
+#include "bpf/libbpf_log.h"
+#include "format/file.h"
+
+namespace tacho::bpf {
+namespace {
+
+constexpr std::size_t kVerifierLines = 20;
+
+struct CloseObject {
+  void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
+};
+struct DestroyLink {
+  void operator()(bpf_link* link) const noexcept { bpf_link__destroy(link); }
+};
+
+void tell(const Log& log, const LibbpfLog& said) {
+  for (const std::string& line : libbpf_lines(said.text()))
+    if (!line.ends_with(" .events")) say(log, "libbpf: " + line);  // "skipping": that section is for tacho
+}
+
+// libbpf gives errno values, and some of its own and of the kernel's that strerror does not know.
+std::string code_in_words(int code) {
+  char text[128] = "";
+  if (libbpf_strerror(code, text, sizeof text) != 0 || std::string_view(text).starts_with("ERROR"))
+    return std::generic_category().message(code);
+  return text;
+}
+
+std::string last_line(const LibbpfLog& said) {
+  const auto lines = libbpf_lines(said.text());
+  return lines.empty() ? "" : lines.back();
+}
+
+// The line that says why, and not merely that, loading failed: libbpf's last ones only pass the failure on.
+std::string cause(const LibbpfLog& said, const std::string& program) {
+  for (std::string line : libbpf_lines(said.text())) {
+    const std::string prefix = "prog '" + program + "': ";
+    if (!program.empty() && line.starts_with(prefix)) line.erase(0, prefix.size());
+    if (line.starts_with("failed to load") || line.starts_with("BPF program load failed")) continue;
+    return line;
+  }
+  return "";
+}
+
+Refusal explain_load(const LibbpfLog& said, int code, const std::vector<Program>& programs) {
+  Refusal refusal{refused_program(said.text()), code, ""};
+  const std::string verifier = verifier_tail(said.text(), kVerifierLines);
+  if (!verifier.empty()) {
+    refusal.reason = "the kernel's verifier refused it (" + code_in_words(code) + "); its last lines:\n" + verifier;
+    return refusal;
+  }
+  const auto program = std::ranges::find(programs, refusal.program, &Program::name);
+  if (program != programs.end())
+    if (const auto section = parse_section(program->section); section)
+      refusal.reason = refusal_in_words(*section, code);
+  if (!refusal.reason.empty()) return refusal;
+  const std::string why = cause(said, refusal.program);
+  refusal.reason = "could not be loaded: " + code_in_words(code) + (why.empty() ? "" : " (" + why + ")");
+  return refusal;
+}
+
+}  // namespace
+
+struct Object::State {
+  std::unique_ptr<bpf_object, CloseObject> object;
+  std::vector<bpf_program*> handles;
+  std::vector<Program> programs;
+  // Destroyed first: links, then the object.
+  std::vector<format::Fd> event_links;
+  std::vector<std::unique_ptr<bpf_link, DestroyLink>> links;
+};
+
+Object::Object(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Object::Object(Object&&) noexcept = default;
+Object& Object::operator=(Object&&) noexcept = default;
+Object::~Object() = default;
+
+Result<Object> Object::open(format::Bytes elf, const std::string& name, const Log& log) {
+  LibbpfLog said;
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = name.c_str();
+  auto state = std::make_unique<State>();
+  state->object.reset(bpf_object__open_mem(elf.data(), elf.size(), &options));
+  if (state->object == nullptr) {
+    const int code = errno;
+    const std::string why = last_line(said);
+    return Error{"libbpf cannot open it: " + (why.empty() ? code_in_words(code) : why), code};
+  }
+  tell(log, said);
+
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, state->object.get()) {
+    // libbpf has cut the '?' off the section's name, and keeps such a program from being loaded instead.
+    state->programs.push_back(
+        {bpf_program__name(program), bpf_program__section_name(program), !bpf_program__autoload(program)});
+    state->handles.push_back(program);
+    if (const auto section = parse_section(state->programs.back().section);
+        section && section->spelling == Spelling::Perf)
+      bpf_program__set_type(program, BPF_PROG_TYPE_TRACEPOINT);
+  }
+  return Object(std::move(state));
+}
+
+const std::vector<Program>& Object::programs() const { return state_->programs; }
+
+std::vector<std::string> Object::perf_event_arrays() const {
+  std::vector<std::string> names;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, state_->object.get()) {
+    if (bpf_map__type(map) == BPF_MAP_TYPE_PERF_EVENT_ARRAY) names.emplace_back(bpf_map__name(map));
+  }
+  return names;
+}
+
+void Object::want(std::size_t program, bool wanted) {
+  bpf_program__set_autoload(state_->handles[program], wanted);
+}
+
+void Object::set_constant(std::string_view name, std::uint32_t value) {
+  const btf* types = bpf_object__btf(state_->object.get());
+  const int section_id = types == nullptr ? -1 : btf__find_by_name_kind(types, ".rodata", BTF_KIND_DATASEC);
+  // The map is called "OBJECT.rodata", as far as the kernel has room for it.
+  bpf_map* map = nullptr;
+  bpf_map* constants = nullptr;
+  bpf_object__for_each_map(map, state_->object.get()) {
+    if (bpf_map__is_internal(map) && std::string_view(bpf_map__name(map)).ends_with(".rodata"))
+      constants = map;
+  }
+  if (section_id < 0 || constants == nullptr) return;
+  std::size_t size = 0;
+  // libbpf 1.1 hands out the writable initial content under a const pointer; programs are not loaded yet.
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(constants, &size)));
+  if (bytes == nullptr) return;
+  const btf_type* section = btf__type_by_id(types, static_cast<std::uint32_t>(section_id));
+  const btf_var_secinfo* variables = btf_var_secinfos(section);
+  for (int i = 0; i < btf_vlen(section); ++i) {
+    const btf_type* variable = btf__type_by_id(types, variables[i].type);
+    const char* found = variable == nullptr ? nullptr : btf__name_by_offset(types, variable->name_off);
+    const bool fits =
+        variables[i].size == sizeof value && variables[i].offset + std::uint64_t{sizeof value} <= size;
+    if (found != nullptr && name == found && fits)
+      std::memcpy(bytes + variables[i].offset, &value, sizeof value);
+  }
+}
+
+std::optional<Refusal> Object::load(const Log& log) {
+  const int cpus = libbpf_num_possible_cpus();
+  if (cpus < 0) return Refusal{"", -cpus, "cannot tell how many CPUs are possible: " + code_in_words(-cpus)};
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, state_->object.get()) {
+    if (bpf_map__type(map) != BPF_MAP_TYPE_PERF_EVENT_ARRAY) continue;
+    bpf_map__set_max_entries(map, static_cast<std::uint32_t>(cpus));
+    if (bpf_map__key_size(map) == 0) bpf_map__set_key_size(map, sizeof(int));
+    if (bpf_map__value_size(map) == 0) bpf_map__set_value_size(map, sizeof(int));
+  }
+  LibbpfLog said;
+  const int code = bpf_object__load(state_->object.get());
+  if (code != 0) return explain_load(said, -code, state_->programs);
+  tell(log, said);
+  return std::nullopt;
+}
+
+std::optional<Refusal> Object::attach(std::size_t program, const Section& section) {
+  LibbpfLog said;
+  bpf_program* handle = state_->handles[program];
+  bpf_link* link = nullptr;
+  errno =
+      EOPNOTSUPP;  // libbpf may answer "done" without a link, for sections that leave attaching to the caller
+  if (section.hook == Hook::Tracepoint) {
+    const auto slash = section.target.find('/');
+    link = bpf_program__attach_tracepoint(handle, section.target.substr(0, slash).c_str(),
+                                          section.target.substr(slash + 1).c_str());
+  } else {
+    link = bpf_program__attach(handle);
+  }
+  const int code = errno;
+  if (link != nullptr) {
+    state_->links.emplace_back(link);
+    return std::nullopt;
+  }
+  Refusal refusal{state_->programs[program].name, code, refusal_in_words(section, code)};
+  if (refusal.reason.empty()) {
+    const std::string why = cause(said, refusal.program);
+    refusal.reason =
+        "cannot be attached: " + code_in_words(refusal.code) + (why.empty() ? "" : " (" + why + ")");
+  }
+  return refusal;
+}
+
+Result<> Object::attach_to_event(std::size_t program, int event_fd) {
+  const int program_fd = bpf_program__fd(state_->handles[program]);
+  // Not through libbpf, which would enable the event at once and close it in the end.
+  const int link = bpf_link_create(program_fd, event_fd, BPF_PERF_EVENT, nullptr);
+  if (link >= 0) {
+    state_->event_links.emplace_back(link);
+    return Done{};
+  }
+  if (errno == EEXIST || errno == EBUSY)
+    return Error{"program '" + state_->programs[program].name + "': the event runs another program already",
+                 errno};
+  // Kernels before 5.15 know no such link; there the program stays until the event is closed.
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_fd) == 0) return Done{};
+  return system_error("program '" + state_->programs[program].name + "' cannot be attached to the event",
+                      errno);
+}
+
+Result<> Object::put_event(const std::string& map, int cpu, int event_fd) {
+  const int map_fd = bpf_object__find_map_fd_by_name(state_->object.get(), map.c_str());
+  if (map_fd < 0) return Error{"there is no map '" + map + "'", ENOENT};
+  if (bpf_map_update_elem(map_fd, &cpu, &event_fd, BPF_ANY) == 0) return Done{};
+  return system_error("map '" + map + "' does not take the event of CPU " + std::to_string(cpu), errno);
+}
+
+std::optional<RunningProgram> Object::running(std::size_t program) const {
+  const int fd = bpf_program__fd(state_->handles[program]);
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size) != 0) return std::nullopt;
+  return RunningProgram{info.id, info.recursion_misses};
+}
+
+}  // namespace tacho::bpf

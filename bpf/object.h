@@ -1,0 +1,72 @@
+// One BPF object, opened, loaded and attached through libbpf; nothing of libbpf shows outside. What it
+// refuses comes back as words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/log.h"
+#include "bpf/section.h"
+#include "format/cursor.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+struct Program {
+  std::string name;
+  std::string section;    // without libbpf's '?'
+  bool optional = false;  // had the '?'
+};
+
+// Why the kernel or libbpf did not take a program, or, when `program` is empty, the object as a whole.
+struct Refusal {
+  std::string program;
+  int code = 0;  // errno
+  std::string reason;
+};
+
+// A program as the kernel runs it.
+struct RunningProgram {
+  std::uint32_t id = 0;
+  std::uint64_t recursion_misses = 0;
+};
+
+class Object {
+ public:
+  // `name` is what the kernel sees of it; nothing is loaded yet.
+  static Result<Object> open(format::Bytes elf, const std::string& name, const Log& log);
+  Object(Object&&) noexcept;
+  Object& operator=(Object&&) noexcept;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  ~Object();  // detaches
+
+  const std::vector<Program>& programs() const;  // in the object's order
+  std::vector<std::string> perf_event_arrays() const;
+
+  // Before load().
+  void want(std::size_t program, bool wanted);
+  // Sets an unsigned 32-bit constant of the object; does nothing when it has none of that name.
+  void set_constant(std::string_view name, std::uint32_t value);
+
+  std::optional<Refusal> load(const Log& log);
+  // Attaches where its section says.
+  std::optional<Refusal> attach(std::size_t program, const Section& section);
+  // A program of section "perf_event" to an open event, which the caller keeps, enables and closes.
+  Result<> attach_to_event(std::size_t program, int event_fd);
+  // Puts an event's descriptor into a slot of a perf event array.
+  Result<> put_event(const std::string& map, int cpu, int event_fd);
+  std::optional<RunningProgram> running(std::size_t program) const;
+
+ private:
+  struct State;
+  explicit Object(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::bpf

@@ -1,0 +1,44 @@
+// Which programs of an object are to run: all that are required, the optional ones that can, and of each
+// group of alternatives the first that can. Knows nothing of BPF; it is told what was refused.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+struct Candidate {
+  std::string name;
+  std::string section;
+  std::string group;  // of alternatives; empty when it stands alone
+  std::string set;    // programs of one set stand or fall together; unique for each alternative
+  bool optional = false;
+};
+
+class ProgramChoice {
+ public:
+  // The order of `candidates` is the order in which alternatives are tried.
+  explicit ProgramChoice(std::vector<Candidate> candidates);
+
+  const std::vector<Candidate>& candidates() const { return candidates_; }
+  bool wanted(std::size_t candidate) const;
+  // Takes a program out, and with it the others of its set. Fails when nothing can stand in for it.
+  Result<> reject(std::size_t candidate, std::string reason);
+  // Why it is not wanted: the reason it was rejected for, or who was preferred; empty when it is wanted.
+  std::string why_not(std::size_t candidate) const;
+
+ private:
+  // The first set of the group of which no program was rejected; npos when there is none.
+  std::size_t leader(const std::string& group) const;
+
+  std::vector<Candidate> candidates_;
+  std::vector<std::string> rejected_;  // for each candidate; empty: not rejected
+};
+
+// "on_read (kretprobe/vfs_read)": how messages name a program.
+std::string described(const Candidate& candidate);
+
+}  // namespace tacho::bpf

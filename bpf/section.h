@@ -1,0 +1,38 @@
+// The section name of a BPF program says what it hooks: "kretprobe/vfs_read". libbpf's spellings, and the old
+// one of perf's own BPF programs, "syscalls:sys_enter_openat".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+enum class Hook : std::uint8_t {
+  Tracepoint,     // target "syscalls/sys_enter_openat"
+  RawTracepoint,  // target "sys_enter"
+  BtfTracepoint,
+  Kprobe,  // entry and return alike; target "vfs_read", "vfs_read+0x4"
+  KprobeMulti,
+  KernelSyscall,
+  Uprobe,  // target "/bin/bash:readline"
+  Usdt,
+  Function,   // fentry, fexit, fmod_ret: through a BPF trampoline
+  PerfEvent,  // runs on samples of an event that the recorder opens
+  Other,      // whatever else libbpf may know
+};
+enum class Spelling : std::uint8_t { Libbpf, Perf };
+
+struct Section {
+  Hook hook = Hook::Other;
+  std::string target;  // empty when the name has none
+  Spelling spelling = Spelling::Libbpf;
+};
+
+// Fails for a section that names no target, and for perf's old probe definitions ("func=do_sys_open flags"),
+// with the spelling to write instead.
+Result<Section> parse_section(std::string_view name);
+
+}  // namespace tacho::bpf

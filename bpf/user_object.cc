@@ -1,0 +1,253 @@
+#include "bpf/user_object.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <utility>
+
+#include "bpf/btf_schema.h"
+#include "bpf/compile.h"
+#include "bpf/elf_object.h"
+#include "bpf/kernel_support.h"
+#include "bpf/object.h"
+#include "bpf/program_choice.h"
+#include "bpf/section.h"
+#include "format/file.h"
+
+namespace tacho::bpf {
+namespace {
+
+constexpr std::uint64_t kMaxObject = std::uint64_t{256} << 20;
+constexpr const char* kRecorderConstant = "tacho_recorder";
+constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
+
+// What a kernel answers that cannot do something; then an alternative is tried. Everything else, as a
+// verifier's EACCES, is a fault of the program, which another program must not hide.
+constexpr std::array<int, 6> kCannot{EPERM, ENOENT, EOPNOTSUPP, EINVAL, ESRCH, kNotSupportedInKernel};
+
+// "bigreads" of "./examples/bigreads.bpf.c".
+std::string object_name(const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  std::string name = file.substr(0, file.find('.'));
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name.empty() ? "object" : name;
+}
+
+std::vector<Channel> channels_of(const Object& object, const Declarations& declared) {
+  std::vector<Channel> channels;
+  for (const std::string& map : object.perf_event_arrays()) {
+    const auto tag = std::ranges::find(declared.channels, map, &std::pair<std::string, std::string>::first);
+    channels.push_back({map, tag == declared.channels.end() ? map : tag->second, {}});
+  }
+  // One array without a tag and one EVENT belong together.
+  if (channels.size() == 1 && declared.events.size() == 1 && declared.channels.empty())
+    channels.front().event = declared.events.front().event;
+  for (Channel& channel : channels)
+    if (const auto* schema = declared.event(channel.event)) channel.schema = *schema;
+  return channels;
+}
+
+// Alternatives first, in the order in which the source has them. That is the order of BTF; the object itself
+// groups programs by section.
+std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared) {
+  std::vector<Candidate> candidates;
+  for (const Program& program : object.programs()) {
+    Candidate candidate{program.name, program.section, "", "", program.optional};
+    const auto alternative = std::ranges::find(declared.alternatives, program.name, &Alternative::program);
+    if (alternative != declared.alternatives.end()) {
+      candidate.group = alternative->group;
+      candidate.set = alternative->set;
+    }
+    candidates.push_back(std::move(candidate));
+  }
+  const auto rank = [&](const Candidate& candidate) {
+    return std::ranges::find(declared.alternatives, candidate.name, &Alternative::program);
+  };
+  std::ranges::stable_sort(candidates, {}, rank);
+  return candidates;
+}
+
+}  // namespace
+
+struct UserObject::State {
+  std::string path;
+  ObjectOptions options;
+  std::vector<std::byte> elf;
+  std::vector<std::byte> btf;
+  Declarations declared;
+  std::vector<Channel> channels;
+  std::vector<format::AttachedProgram> programs;
+  std::optional<Object> object;
+  std::vector<std::size_t> perf_event_programs;  // of `object`, loaded
+  std::vector<std::size_t> loaded;
+  std::string tracefs;
+
+  Result<Object> opened(const Log& log) const { return Object::open(elf, object_name(path), log); }
+  std::size_t index_of(const std::string& program) const {
+    return static_cast<std::size_t>(std::ranges::find(object->programs(), program, &Program::name) -
+                                    object->programs().begin());
+  }
+  Result<> reject_missing(ProgramChoice& choice);
+  std::optional<Refusal> try_to_run(const ProgramChoice& choice);
+  void report(const ProgramChoice& choice);
+};
+
+UserObject::UserObject(std::unique_ptr<State> state) : state_(std::move(state)) {}
+UserObject::UserObject(UserObject&&) noexcept = default;
+UserObject& UserObject::operator=(UserObject&&) noexcept = default;
+UserObject::~UserObject() = default;
+
+const std::string& UserObject::path() const { return state_->path; }
+const std::vector<Channel>& UserObject::channels() const { return state_->channels; }
+std::vector<std::byte> UserObject::btf() const { return state_->btf; }
+std::vector<format::AttachedProgram> UserObject::programs() const { return state_->programs; }
+bool UserObject::has_perf_event_programs() const {
+  return std::ranges::any_of(state_->object->programs(), [](const Program& program) {
+    const auto section = parse_section(program.section);
+    return section && section->hook == Hook::PerfEvent;
+  });
+}
+
+Result<UserObject> UserObject::open(const std::string& path, const ObjectOptions& options) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  state->options = options;
+  auto bytes = path.ends_with(".c") ? compile(path, options.log) : format::read_file(path, kMaxObject);
+  if (!bytes) return std::move(bytes.error());
+  state->elf = std::move(*bytes);
+
+  const auto elf = parse_elf_object(state->elf);
+  if (!elf) return Error{elf.error()}.in(path);
+  if (auto maps = refuse_legacy_maps(*elf); !maps) return std::move(maps.error()).in(path);
+  if (const ElfSection* types = elf->find(".BTF"); types != nullptr) {
+    state->btf.assign(types->content.begin(), types->content.end());
+    auto declared = read_declarations(types->content);
+    if (!declared) return std::move(declared.error()).in(path);
+    state->declared = std::move(*declared);
+  }
+  for (const std::string& problem : state->declared.problems)
+    say(options.log, path + ": " + problem + "; its payload will print as hex");
+
+  auto object = state->opened(options.log);
+  if (!object) return std::move(object.error()).in(path);
+  if (object->programs().empty())
+    return Error{path + ": holds no BPF program; put SEC(\"tracepoint/...\") or the like before a function"};
+  state->channels = channels_of(*object, state->declared);
+  state->object = std::move(*object);
+  return UserObject(std::move(state));
+}
+
+// Takes out what need not be tried.
+Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
+  for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
+    const auto section = parse_section(choice.candidates()[i].section);
+    std::optional<std::string> why;
+    if (!section) why = section.error().what;
+    if (section && section->hook == Hook::Tracepoint && tracefs.empty()) {
+      auto found = find_tracefs(options.log);
+      if (found) tracefs = std::move(*found);
+      if (!found) why = found.error().what;
+    }
+    if (section && !why) why = missing_hook(*section, tracefs);
+    if (!why) continue;
+    if (auto rejected = choice.reject(i, *why); !rejected) return rejected;
+  }
+  return Done{};
+}
+
+std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice) {
+  for (std::size_t i = 0; i < choice.candidates().size(); ++i)
+    object->want(index_of(choice.candidates()[i].name), choice.wanted(i));
+  object->set_constant(kRecorderConstant, static_cast<std::uint32_t>(::getpid()));
+  if (auto refused = object->load(options.log)) return refused;
+
+  loaded.clear();
+  perf_event_programs.clear();
+  for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
+    if (!choice.wanted(i)) continue;
+    const std::size_t program = index_of(choice.candidates()[i].name);
+    const auto section = parse_section(choice.candidates()[i].section);
+    loaded.push_back(program);
+    if (section->hook == Hook::PerfEvent) {
+      perf_event_programs.push_back(program);  // attached when the recorder has opened the event
+    } else if (auto refused = object->attach(program, *section)) {
+      return refused;
+    }
+  }
+  return std::nullopt;
+}
+
+// What became of each program: for the capture, and in words for -v.
+void UserObject::State::report(const ProgramChoice& choice) {
+  programs.clear();
+  for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
+    const Candidate& candidate = choice.candidates()[i];
+    const auto running = choice.wanted(i) ? object->running(index_of(candidate.name)) : std::nullopt;
+    programs.push_back({candidate.name, candidate.section, path, running ? running->id : 0,
+                        choice.wanted(i) ? "attached" : choice.why_not(i)});
+    const std::string place =
+        path + ": " + (candidate.group.empty() ? "" : "alternatives '" + candidate.group + "': ");
+    say(options.log, place + described(candidate) + ": " + programs.back().state);
+  }
+}
+
+Result<> UserObject::load_and_attach() {
+  if (auto allowed = check_may_load(); !allowed) return std::move(allowed.error()).in(state_->path);
+  ProgramChoice choice(candidates_of(*state_->object, state_->declared));
+  if (auto possible = state_->reject_missing(choice); !possible)
+    return std::move(possible.error()).in(state_->path);
+  // Each round either succeeds, fails for good, or takes out a program: the loop ends.
+  for (;;) {
+    // An object is loaded as a whole or not at all: every round starts from a new one.
+    auto fresh = state_->opened({});
+    if (!fresh) return std::move(fresh.error()).in(state_->path);
+    state_->object = std::move(*fresh);
+    const auto refused = state_->try_to_run(choice);
+    if (!refused) {
+      state_->report(choice);
+      return Done{};
+    }
+    const auto culprit = std::ranges::find(choice.candidates(), refused->program, &Candidate::name);
+    if (culprit == choice.candidates().end()) return Error{refused->reason, refused->code}.in(state_->path);
+    const auto index = static_cast<std::size_t>(culprit - choice.candidates().begin());
+    const bool another = std::ranges::find(kCannot, refused->code) != kCannot.end();
+    if (!another)
+      return Error{"program " + described(*culprit) + ": " + refused->reason, refused->code}.in(state_->path);
+    if (auto rejected = choice.reject(index, refused->reason); !rejected) {
+      rejected.error().code = refused->code;
+      return std::move(rejected.error()).in(state_->path);
+    }
+  }
+}
+
+Result<> UserObject::connect(std::string_view map, int cpu, int event_fd) {
+  const auto channel = std::ranges::find(state_->channels, map, &Channel::map);
+  if (channel == state_->channels.end()) {
+    std::string known;
+    for (const Channel& each : state_->channels) known += (known.empty() ? "" : ", ") + each.map;
+    return use_error(state_->path + ": has no perf event array '" + std::string(map) + "'; it has " +
+                     (known.empty() ? "none" : known));
+  }
+  auto put = state_->object->put_event(channel->map, cpu, event_fd);
+  return put ? Result<>(Done{}) : Result<>(std::move(put.error()).in(state_->path));
+}
+
+Result<> UserObject::attach_to_perf_event(int event_fd) {
+  for (const std::size_t program : state_->perf_event_programs)
+    if (auto attached = state_->object->attach_to_event(program, event_fd); !attached)
+      return std::move(attached.error()).in(state_->path);
+  return Done{};
+}
+
+std::uint64_t UserObject::recursion_misses() const {
+  std::uint64_t misses = 0;
+  for (const std::size_t program : state_->loaded)
+    if (const auto running = state_->object->running(program)) misses += running->recursion_misses;
+  return misses;
+}
+
+}  // namespace tacho::bpf

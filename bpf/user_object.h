@@ -1,0 +1,77 @@
+// The user's own BPF program: an object file or C source, its programs attached, its channels connected to
+// events.
+//
+//   auto object = UserObject::open("bigreads.bpf.c", options);
+//   object->load_and_attach();              // alternatives tried in order; maps exist from here on
+//   object->connect("channel", cpu, fd);    // a bpf-output event of that CPU
+//
+// Destroying it detaches everything.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/environment.h"
+#include "format/payload_schema.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+// One perf event array of the object: a stream of events.
+struct Channel {
+  std::string map;  // name of the map
+  // What the object calls its event: its EVENT_CHANNEL(name), else the only EVENT() when this is the only
+  // array of the object, else the map's name.
+  std::string event;
+  // What the payload looks like, when the object says so with EVENT(event, type). Its `event` is as above; a
+  // recorder that names the event otherwise renames the copy it stores.
+  std::optional<format::PayloadSchema> schema;
+};
+
+struct ObjectOptions {
+  // Lines for -v: which alternative won, what was skipped and why, libbpf's own warnings.
+  std::function<void(std::string_view)> log;
+};
+
+class UserObject {
+ public:
+  // `path`: an ELF object, or C source when it ends in .c (compiled first, see compile.h).
+  static Result<UserObject> open(const std::string& path, const ObjectOptions& options);
+  UserObject(UserObject&&) noexcept;
+  UserObject& operator=(UserObject&&) noexcept;
+  UserObject(const UserObject&) = delete;
+  UserObject& operator=(const UserObject&) = delete;
+  ~UserObject();
+
+  const std::string& path() const;  // as the user gave it
+  const std::vector<Channel>& channels() const;
+
+  // Loads the object and attaches every program that can be. Perf event arrays are sized to the possible CPUs
+  // before. Fails when a program that is neither optional nor an alternative cannot be loaded or attached, or
+  // when no program of a group of alternatives can.
+  Result<> load_and_attach();
+  // Puts a bpf-output event's descriptor, opened on exactly that CPU, into the map's slot.
+  Result<> connect(std::string_view map, int cpu, int event_fd);
+  // Programs of section "perf_event": they run on samples of an event that the recorder opens on each CPU.
+  bool has_perf_event_programs() const;
+  Result<> attach_to_perf_event(int event_fd);
+
+  // Valid after load_and_attach().
+  std::vector<format::AttachedProgram> programs() const;
+  // Runs that the kernel skipped because the program was already running on that CPU, all programs together.
+  std::uint64_t recursion_misses() const;
+  // The object's BTF, as it stands in the file; empty when it has none.
+  std::vector<std::byte> btf() const;
+
+ private:
+  struct State;
+  explicit UserObject(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::bpf
