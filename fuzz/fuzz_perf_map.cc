@@ -1,0 +1,21 @@
+// Perf map text -> table, however its ranges overlap. A symbol that is found covers the address it was found
+// for.
+#include <cstdlib>
+#include <span>
+
+#include "symbolize/perf_map.h"
+
+using namespace tacho::symbolize;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  auto table = parse_perf_map({bytes.begin(), bytes.end()});
+  if (!table) return 0;
+  for (std::uint64_t address = 0; address < 0x200; ++address) {
+    const Symbol* const found = table->find(address);
+    if (!found) continue;
+    const bool covers = address == found->start || (found->start < address && address < found->end);
+    if (!covers || found->name.empty()) std::abort();
+  }
+  return 0;
+}

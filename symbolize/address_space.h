@@ -1,0 +1,69 @@
+// Each process over time: COMM, MMAP, FORK, EXIT, KSYMBOL records in, in time order; (pid, address) to
+// mapping and (tid) to name out, as of the last record applied.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "format/address.h"
+#include "format/environment.h"
+#include "format/record.h"
+#include "symbolize/frame.h"
+
+namespace tacho::symbolize {
+
+// A stretch of a process's or the kernel's addresses. Lives as long as the AddressSpaces it came from, also
+// after it was unmapped, and its address (the pointer) is its identity: one lookup result can be kept per
+// (mapping, ip).
+struct Mapping {
+  const Module* module = nullptr;
+  std::uint64_t start = 0, end = 0;  // runtime addresses, end is past the last
+  std::uint64_t page_offset = 0;     // bytes into the file
+  std::uint32_t protection = 0;      // PROT_*
+  std::uint32_t pid = 0;             // whose it is (JIT maps are named by it); -1 the kernel
+  bool is_identity = false;          // kernel, BPF: shown addresses are runtime addresses
+
+  // perf's "map-relative" address: what it prints, and what file offsets are.
+  std::uint64_t shown_address(format::RuntimeAddress ip) const {
+    return is_identity ? ip.value : ip.value - start + page_offset;
+  }
+};
+
+class AddressSpaces {
+ public:
+  AddressSpaces();
+  AddressSpaces(AddressSpaces&&) noexcept;
+  AddressSpaces& operator=(AddressSpaces&&) noexcept;
+  ~AddressSpaces();
+
+  // Records that say nothing about processes or mappings are ignored.
+  void apply(const format::Record& record, std::uint16_t misc);
+  // A build id known from the header's BUILD_ID section, for mappings whose records carry none.
+  void add_build_id(const format::BuildIdEntry& entry);
+
+  // `cpumode` is the record's or the call chain mark's. Null when nothing is mapped there. When cpumode is
+  // unknown, kernel halves are told by address as perf does.
+  const Mapping* find(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
+  // The thread's name now: "dd"; ":1234" when no record named it; ":-1" without a tid.
+  std::string_view comm(std::uint32_t pid, std::uint32_t tid) const;
+  // True after an exec COMM record named the thread, not only by a fork or the recorder's table.
+  bool knows_thread(std::uint32_t tid) const;
+
+  // Where the recording kernel's text lay: start, end, and the reference symbol with its address, from the
+  // MMAP record of [kernel.kallsyms]; kallsyms of another boot are moved by it.
+  struct KernelText {
+    std::uint64_t start = 0, end = 0;
+    std::string reference_symbol;  // "_text" or "_stext"
+    std::uint64_t reference_address = 0;
+  };
+  const std::optional<KernelText>& kernel_text() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::symbolize

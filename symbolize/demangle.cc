@@ -1,0 +1,95 @@
+#include "symbolize/demangle.h"
+
+#include <algorithm>
+#include <cctype>
+#include <csetjmp>
+#include <memory>
+
+// libiberty.h would declare basename() otherwise than string.h does.
+#define HAVE_DECL_BASENAME 1
+#include <libiberty/demangle.h>
+
+namespace tacho::symbolize {
+namespace {
+
+// A name of a few hundred bytes can stand for a text of many gigabytes: each level repeats the one below
+// twice.
+constexpr std::size_t kLongestText = 64 * 1024;  // bytes
+constexpr std::size_t kLongestName = 64 * 1024;  // bytes
+
+struct Collected {
+  std::unique_ptr<char[]> text = std::make_unique_for_overwrite<char[]>(kLongestText);
+  std::size_t size = 0;
+  std::jmp_buf too_long;
+};
+
+// libiberty cannot be told to stop, so a text that grows too long is left by a jump. The frames jumped over
+// are C and hold nothing but stack memory (v3), or at most one small buffer (Rust's punycode).
+void collect(const char* piece, std::size_t size, void* opaque) noexcept {
+  auto& collected = *static_cast<Collected*>(opaque);
+  if (size > kLongestText - collected.size) std::longjmp(collected.too_long, 1);
+  std::copy_n(piece, size, collected.text.get() + collected.size);  // an empty piece may be null
+  collected.size += size;
+}
+
+using Language = int (*)(const char*, int, demangle_callbackref, void*);
+
+// No local of this function has a destructor: it is jumped into.
+bool collect_with(Language demangle_in, const char* name, Collected& collected) {
+  collected.size = 0;
+  if (setjmp(collected.too_long) != 0) return false;  // NOLINT: see collect()
+  return demangle_in(name, DMGL_NO_OPTS, collect, &collected) != 0;
+}
+
+// OCaml: "caml" Module "__" name, with $XX for a byte that assemblers refuse.
+std::optional<std::string> demangle_ocaml(std::string_view name) {
+  constexpr std::string_view kPrefix = "caml";
+  const auto is = [](auto test, char c) { return test(static_cast<unsigned char>(c)) != 0; };
+  if (!name.starts_with(kPrefix) || name.size() == kPrefix.size() || !is(isupper, name[kPrefix.size()])) {
+    return std::nullopt;
+  }
+  std::string text;
+  for (std::string_view rest = name.substr(kPrefix.size()); !rest.empty();) {
+    std::size_t used = 1;
+    if (rest.starts_with("__")) {
+      text += '.';
+      used = 2;
+    } else if (rest.size() > 2 && rest[0] == '$' && is(isxdigit, rest[1]) && is(isxdigit, rest[2])) {
+      text += static_cast<char>(std::stoi(std::string(rest.substr(1, 2)), nullptr, 16));
+      used = 3;
+    } else {
+      text += rest[0];
+    }
+    rest.remove_prefix(used);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> demangle(std::string_view name) {
+  // Most names are C's: they start with none of the marks below, and cost no call.
+  if (name.starts_with("caml")) return demangle_ocaml(name);
+  const bool may_be_mangled =
+      name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_GLOBAL_");
+  if (!may_be_mangled || name.size() > kLongestName) return std::nullopt;
+  const std::string terminated(name);
+  Collected collected;
+  for (const Language language : {rust_demangle_callback, cplus_demangle_v3_callback}) {
+    if (collect_with(language, terminated.c_str(), collected)) {
+      return std::string(collected.text.get(), collected.size);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view Demangler::shown(std::string_view name) {
+  const auto seen = seen_.find(name);
+  if (seen != seen_.end()) return seen->second;
+  auto text = demangle(name);
+  const std::string_view result = text ? std::string_view(texts_.emplace_back(std::move(*text))) : name;
+  seen_.emplace(name, result);
+  return result;
+}
+
+}  // namespace tacho::symbolize

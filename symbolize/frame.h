@@ -1,0 +1,48 @@
+// What a lookup returns: one place in code, with its names. An address inside inlined calls gives several
+// frames.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "format/address.h"
+#include "format/build_id.h"
+
+namespace tacho::symbolize {
+
+enum class ModuleKind : std::uint8_t {
+  User,          // a file
+  Kernel,        // "[kernel.kallsyms]"
+  KernelModule,  // "[ext4]"
+  Vdso,          // "[vdso]"
+  Bpf,           // "bpf_prog_TAG_NAME"
+  Anonymous,     // "//anon", "[heap]", "[stack]": code made at run time
+  GuestKernel,   // "[guest.kernel.kallsyms]"
+};
+
+// What code was loaded from, named as perf names it. Equal (path, build id) are one Module.
+struct Module {
+  ModuleKind kind = ModuleKind::User;
+  std::string path;        // perf script's dso: the full path, or the names above
+  std::string short_name;  // perf report's Shared Object: the last part of the path
+  format::BuildId build_id;
+};
+
+// Views stay valid as long as the Symbolizer that returned the frame.
+struct Frame {
+  const Module* module = nullptr;  // null: nothing was mapped there
+  std::string_view function;       // empty: unknown; demangled when asked for
+  format::RuntimeAddress ip;       // as sampled
+  std::uint64_t shown_address =
+      0;  // as perf prints it on a call chain line: map-relative in user code, ip in the kernel
+  std::uint64_t function_start = 0;  // in the space of shown_address; offset = shown_address - function_start
+  std::uint64_t function_end = 0;    // first address past it; function_start when not known
+  std::uint8_t cpumode = 0;          // abi::Misc: which of k . g u H report prints
+  char source = '!';  // perf's letter for where the name came from: k kallsyms, d dso .symtab, ...
+  bool is_inlined = false;
+  std::string_view file;  // empty: not asked for or unknown
+  std::uint32_t line = 0;
+};
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,284 @@
+#include "symbolize/address_space.h"
+
+#include <gtest/gtest.h>
+
+#include "format/perf_abi.h"
+
+namespace tacho::symbolize {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint32_t kNobody = static_cast<std::uint32_t>(-1);
+
+format::MmapRecord mmap(std::uint32_t pid, std::uint64_t start, std::uint64_t length,
+                        std::uint64_t page_offset, std::string_view filename) {
+  format::MmapRecord record;
+  record.pid = record.tid = pid;
+  record.start = start;
+  record.length = length;
+  record.page_offset = page_offset;
+  record.filename = filename;
+  record.is_mmap2 = true;
+  record.protection = 5;
+  return record;
+}
+
+class AddressSpacesTest : public testing::Test {
+ protected:
+  void user(const format::MmapRecord& record) { spaces.apply(record, abi::kCpumodeUser); }
+  void kernel(const format::MmapRecord& record) { spaces.apply(record, abi::kCpumodeKernel); }
+  void comm(std::uint32_t pid, std::uint32_t tid, std::string_view name, bool is_exec = false) {
+    spaces.apply(format::CommRecord{pid, tid, name, is_exec}, 0);
+  }
+  void fork(std::uint32_t pid, std::uint32_t tid, std::uint32_t parent_pid, std::uint32_t parent_tid,
+            std::uint16_t misc = 0) {
+    spaces.apply(
+        format::TaskRecord{.pid = pid, .parent_pid = parent_pid, .tid = tid, .parent_tid = parent_tid}, misc);
+  }
+  const Mapping* at(std::uint32_t pid, std::uint64_t ip, std::uint8_t mode = abi::kCpumodeUser) {
+    return spaces.find(pid, {ip}, mode);
+  }
+  std::string path_at(std::uint32_t pid, std::uint64_t ip, std::uint8_t mode = abi::kCpumodeUser) {
+    const Mapping* const found = at(pid, ip, mode);
+    return found ? found->module->path : "";
+  }
+
+  AddressSpaces spaces;
+};
+
+TEST_F(AddressSpacesTest, AMappingHoldsItsStartAndNotItsEnd) {
+  user(mmap(7, 0x1000, 0x1000, 0x3000, "/bin/x"));
+  EXPECT_EQ(path_at(7, 0xfff), "");
+  EXPECT_EQ(path_at(7, 0x1000), "/bin/x");
+  EXPECT_EQ(path_at(7, 0x1fff), "/bin/x");
+  EXPECT_EQ(path_at(7, 0x2000), "");
+  EXPECT_EQ(path_at(8, 0x1000), "") << "another process";
+  EXPECT_EQ(at(7, 0x1010)->shown_address({0x1010}), 0x3010u);
+}
+
+TEST_F(AddressSpacesTest, ANewMappingCutsTheOldOne) {
+  user(mmap(7, 0x1000, 0x9000, 0, "/bin/old"));
+  user(mmap(7, 0x3000, 0x2000, 0, "/bin/new"));
+  EXPECT_EQ(path_at(7, 0x2fff), "/bin/old");
+  EXPECT_EQ(path_at(7, 0x3000), "/bin/new");
+  EXPECT_EQ(path_at(7, 0x4fff), "/bin/new");
+  EXPECT_EQ(path_at(7, 0x5000), "/bin/old");
+  EXPECT_EQ(at(7, 0x5000)->shown_address({0x5000}), 0x4000u) << "what is left keeps its file offsets";
+  EXPECT_EQ(path_at(7, 0x9fff), "/bin/old");
+}
+
+TEST_F(AddressSpacesTest, ANewMappingCoversSeveralOldOnes) {
+  for (std::uint64_t i = 0; i < 5; ++i) user(mmap(7, 0x1000 + i * 0x1000, 0x1000, 0, "/bin/old"));
+  user(mmap(7, 0x1800, 0x3000, 0, "/bin/new"));
+  EXPECT_EQ(path_at(7, 0x17ff), "/bin/old");
+  EXPECT_EQ(path_at(7, 0x1800), "/bin/new");
+  EXPECT_EQ(path_at(7, 0x47ff), "/bin/new");
+  EXPECT_EQ(path_at(7, 0x4800), "/bin/old");
+}
+
+TEST_F(AddressSpacesTest, MappingsOutliveTheirCovering) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/old"));
+  const Mapping* const old = at(7, 0x1000);
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/new"));
+  EXPECT_EQ(old->module->path, "/bin/old");
+  EXPECT_NE(at(7, 0x1000), old);
+}
+
+TEST_F(AddressSpacesTest, WhatIsToldTwiceStaysOneMapping) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));
+  const Mapping* const first = at(7, 0x1000);
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));
+  EXPECT_EQ(at(7, 0x1000), first);
+}
+
+TEST_F(AddressSpacesTest, AMappingOfNoLengthOrBeyondTheEndOfMemoryDoesNoHarm) {
+  user(mmap(7, 0x1000, 0, 0, "/bin/x"));
+  EXPECT_EQ(path_at(7, 0x1000), "");
+  user(mmap(7, 0xfffffffffffff000, 0xffffffffffffffff, 0, "/bin/high"));
+  EXPECT_EQ(path_at(7, 0xfffffffffffff800), "/bin/high");
+}
+
+TEST_F(AddressSpacesTest, AChildHasItsParentsMappingsAndThenItsOwn) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/sh"));
+  fork(8, 8, 7, 7);
+  EXPECT_EQ(at(8, 0x1000), at(7, 0x1000));
+  user(mmap(8, 0x1000, 0x1000, 0, "/bin/ls"));
+  EXPECT_EQ(path_at(7, 0x1000), "/bin/sh");
+  EXPECT_EQ(path_at(8, 0x1000), "/bin/ls");
+}
+
+TEST_F(AddressSpacesTest, ThreadsShare) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));
+  fork(7, 9, 7, 7);
+  user(mmap(7, 0x5000, 0x1000, 0, "/lib/y"));
+  EXPECT_EQ(path_at(7, 0x1000), "/bin/x");
+  EXPECT_EQ(path_at(7, 0x5000), "/lib/y");
+}
+
+TEST_F(AddressSpacesTest, ForksMadeUpByTheRecorderCopyNothing) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/sh"));
+  fork(8, 8, 7, 7, abi::kMiscForkExec);
+  EXPECT_EQ(path_at(8, 0x1000), "");
+}
+
+TEST_F(AddressSpacesTest, AReusedPidStartsAnew) {
+  user(mmap(8, 0x1000, 0x1000, 0, "/bin/old"));
+  comm(8, 8, "old");
+  user(mmap(7, 0x2000, 0x1000, 0, "/bin/sh"));
+  fork(8, 8, 7, 7);
+  EXPECT_EQ(path_at(8, 0x1000), "");
+  EXPECT_EQ(path_at(8, 0x2000), "/bin/sh");
+  EXPECT_EQ(spaces.comm(8, 8), ":8");
+}
+
+// Samples inside execve: the name is the new program's, the user addresses are still the old one's.
+TEST_F(AddressSpacesTest, AfterExecOldMappingsLastUntilCovered) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/sh"));
+  comm(7, 7, "ls", true);
+  EXPECT_EQ(path_at(7, 0x1000), "/bin/sh");
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/ls"));
+  EXPECT_EQ(path_at(7, 0x1000), "/bin/ls");
+}
+
+TEST_F(AddressSpacesTest, NamesOfThreads) {
+  EXPECT_EQ(spaces.comm(0, 0), "swapper");
+  EXPECT_EQ(spaces.comm(5, 5), ":5");
+  EXPECT_EQ(spaces.comm(kNobody, kNobody), ":-1");
+  comm(5, 5, "sh");
+  const std::string_view before = spaces.comm(5, 5);
+  fork(6, 6, 5, 5);
+  EXPECT_EQ(spaces.comm(6, 6), "sh") << "until it has a name of its own";
+  comm(5, 5, "");
+  EXPECT_EQ(spaces.comm(5, 5), "") << "no name is a name";
+  EXPECT_EQ(before, "sh") << "what was given out stays valid";
+}
+
+TEST_F(AddressSpacesTest, KnowsAThreadWhenAnExecNamedIt) {
+  comm(5, 5, "sh");
+  EXPECT_FALSE(spaces.knows_thread(5));
+  comm(5, 5, "ls", true);
+  EXPECT_TRUE(spaces.knows_thread(5));
+  fork(5, 6, 5, 5);
+  EXPECT_FALSE(spaces.knows_thread(6));
+}
+
+TEST_F(AddressSpacesTest, ExitKeepsWhatLateSamplesNeed) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));
+  comm(7, 7, "x");
+  spaces.apply(format::TaskRecord{.pid = 7, .parent_pid = 1, .tid = 7, .parent_tid = 1, .is_exit = true}, 0);
+  EXPECT_EQ(path_at(7, 0x1000), "/bin/x");
+  EXPECT_EQ(spaces.comm(7, 7), "x");
+}
+
+TEST_F(AddressSpacesTest, TheKernelIsOneForAllAndTellsItsReference) {
+  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000000, 0xffffffff81000000, "[kernel.kallsyms]_text"));
+  const Mapping* const found = at(7, 0xffffffff81000010, abi::kCpumodeKernel);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->module->path, "[kernel.kallsyms]");
+  EXPECT_EQ(found->shown_address({0xffffffff81000010}), 0xffffffff81000010u);
+  EXPECT_EQ(at(8, 0xffffffff81000010, abi::kCpumodeKernel), found);
+  EXPECT_EQ(at(7, 0xffffffff81000010), nullptr) << "not for user mode";
+  ASSERT_TRUE(spaces.kernel_text());
+  EXPECT_EQ(spaces.kernel_text()->reference_symbol, "_text");
+  EXPECT_EQ(spaces.kernel_text()->reference_address, 0xffffffff81000000u);
+}
+
+TEST_F(AddressSpacesTest, AHiddenKernelAddressIsNoReference) {
+  kernel(mmap(kNobody, 0, 0, 0, "[kernel.kallsyms]_text"));
+  EXPECT_EQ(path_at(7, 0xffffffff81000010, abi::kCpumodeKernel), "[kernel.kallsyms]");
+  EXPECT_EQ(spaces.kernel_text()->reference_symbol, "");
+}
+
+TEST_F(AddressSpacesTest, ModulesAreNamedAsTheKernelNamesThem) {
+  kernel(mmap(kNobody, 0xffffffffc0000000, 0x1000, 0, "/lib/modules/6.1/kernel/fs/nfs-layout.ko.xz"));
+  kernel(mmap(kNobody, 0xffffffffc0001000, 0x1000, 0, "[ext4]"));
+  EXPECT_EQ(path_at(7, 0xffffffffc0000001, abi::kCpumodeKernel), "[nfs_layout]");
+  EXPECT_EQ(path_at(7, 0xffffffffc0001001, abi::kCpumodeKernel), "[ext4]");
+}
+
+TEST_F(AddressSpacesTest, BpfProgramsComeAndGo) {
+  constexpr std::string_view kName = "bpf_prog_108f5ffaf1fc8d1e_on_write";
+  spaces.apply(format::KsymbolRecord{.address = 0xffffffffc002213c, .length = 119, .type = 1, .name = kName},
+               0);
+  EXPECT_EQ(path_at(7, 0xffffffffc002213d, abi::kCpumodeKernel), kName);
+  spaces.apply(
+      format::KsymbolRecord{.address = 0xffffffffc002213c, .length = 119, .type = 1, .flags = 1, .name = ""},
+      0);
+  EXPECT_EQ(path_at(7, 0xffffffffc002213d, abi::kCpumodeKernel), "");
+}
+
+TEST_F(AddressSpacesTest, UnregisteringDoesNotTakeTheKernelAway) {
+  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000000, 0xffffffff81000000, "[kernel.kallsyms]_text"));
+  spaces.apply(
+      format::KsymbolRecord{.address = 0xffffffff81000100, .length = 16, .type = 2, .flags = 1, .name = ""},
+      0);
+  EXPECT_EQ(path_at(7, 0xffffffff81000100, abi::kCpumodeKernel), "[kernel.kallsyms]");
+}
+
+TEST_F(AddressSpacesTest, GuestsAndTheHypervisorHaveNoMappings) {
+  spaces.apply(mmap(kNobody, 0xffffffff81000000, 0x1000000, 0, "[guest.kernel.kallsyms]_text"),
+               abi::kCpumodeGuestKernel);
+  for (const abi::Misc mode : {abi::kCpumodeGuestKernel, abi::kCpumodeGuestUser, abi::kCpumodeHypervisor}) {
+    EXPECT_EQ(at(7, 0xffffffff81000010, static_cast<std::uint8_t>(mode)), nullptr);
+  }
+  EXPECT_EQ(at(7, 0xffffffff81000010, abi::kCpumodeKernel), nullptr);
+}
+
+TEST_F(AddressSpacesTest, AnUnknownCpumodeTriesUserAndKernel) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));
+  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
+  EXPECT_EQ(path_at(7, 0x1000, abi::kCpumodeUnknown), "/bin/x");
+  EXPECT_EQ(path_at(7, 0xffffffff81000000, abi::kCpumodeUnknown), "[kernel.kallsyms]");
+}
+
+TEST_F(AddressSpacesTest, CodeWithoutAFileIsNamedByItsMap) {
+  user(mmap(699, 0x1000, 0x1000, 0x10, "//anon"));
+  const Mapping* const jit = at(699, 0x1000);
+  ASSERT_NE(jit, nullptr);
+  EXPECT_EQ(jit->module->path, "/tmp/perf-699.map");
+  EXPECT_EQ(jit->module->short_name, "[JIT] tid 699");
+  EXPECT_EQ(jit->shown_address({0x1004}), 0x1004u) << "its map gives runtime addresses";
+  auto data = mmap(699, 0x4000, 0x1000, 0, "[stack]");
+  data.protection = 3;
+  user(data);
+  EXPECT_EQ(path_at(699, 0x4000), "[stack]");
+}
+
+TEST_F(AddressSpacesTest, TheVdsoIsShownFromItsStart) {
+  user(mmap(7, 0x7fff0000, 0x2000, 0x7fff0000, "[vdso]"));
+  EXPECT_EQ(at(7, 0x7fff0a00)->shown_address({0x7fff0a00}), 0xa00u);
+  EXPECT_EQ(at(7, 0x7fff0a00)->module->kind, ModuleKind::Vdso);
+}
+
+TEST_F(AddressSpacesTest, AModuleIsItsPathAndBuildId) {
+  const auto id = format::BuildId::from_hex("0102").value(),
+             other = format::BuildId::from_hex("0304").value();
+  auto first = mmap(7, 0x1000, 0x1000, 0, "/lib/x"), again = mmap(8, 0x1000, 0x1000, 0, "/lib/x");
+  auto newer = mmap(9, 0x1000, 0x1000, 0, "/lib/x");
+  first.build_id = again.build_id = id;
+  newer.build_id = other;
+  for (const auto& record : {first, again, newer}) user(record);
+  EXPECT_EQ(at(7, 0x1000)->module, at(8, 0x1000)->module);
+  EXPECT_NE(at(7, 0x1000)->module, at(9, 0x1000)->module);
+}
+
+TEST_F(AddressSpacesTest, TheHeadersBuildIdIsTakenBeforeAndAfterTheMapping) {
+  const auto id = format::BuildId::from_hex("0102").value();
+  spaces.add_build_id({.pid = -1, .build_id = id, .filename = "/lib/x"});
+  user(mmap(7, 0x1000, 0x1000, 0, "/lib/x"));
+  EXPECT_EQ(at(7, 0x1000)->module->build_id, id);
+  user(mmap(7, 0x2000, 0x1000, 0, "/lib/y"));
+  EXPECT_TRUE(at(7, 0x2000)->module->build_id.empty());
+  spaces.add_build_id({.pid = -1, .build_id = id, .filename = "/lib/y"});
+  EXPECT_EQ(at(7, 0x2000)->module->build_id, id) << "a pipe tells it at its end";
+}
+
+TEST_F(AddressSpacesTest, RecordsThatSayNothingAboutProcessesAreIgnored) {
+  spaces.apply(format::LostRecord{1, 2}, 0);
+  spaces.apply(format::OtherRecord{}, 0);
+  EXPECT_EQ(at(1, 2), nullptr);
+}
+
+}  // namespace
+}  // namespace tacho::symbolize

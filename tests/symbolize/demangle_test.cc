@@ -1,0 +1,63 @@
+#include "symbolize/demangle.h"
+
+#include <gtest/gtest.h>
+
+namespace tacho::symbolize {
+namespace {
+
+TEST(Demangle, ShowsNamesAsPerfDoes) {
+  struct Row {
+    const char* mangled;
+    const char* shown;
+  };
+  constexpr Row kRows[] = {
+      {"_ZNK3geo7PolygonILi6EE4areaEv", "geo::Polygon<6>::area"},
+      {"_ZN3geo6volumeEi", "geo::volume"},
+      {"_ZN1AC2Ev", "A::A"},
+      {"_ZL5localv.part.0", "local"},
+      {"_GLOBAL__I_a", "global constructors keyed to a"},
+      {"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"},
+      {"_RNvCsaEbu32CMmSS_6mangle9histogram", "mangle::histogram"},
+      {"camlStdlib__list_123", "Stdlib.list_123"},
+      {"camlFoo__bar$2bbaz_99", "Foo.bar+baz_99"},
+  };
+  for (const Row& row : kRows) EXPECT_EQ(demangle(row.mangled), row.shown) << row.mangled;
+}
+
+TEST(Demangle, LeavesOtherNamesAlone) {
+  for (const char* name : {"", "main", "_start", "_Z", "_R", "_GLOBAL_OFFSET_TABLE_", "camlabc",
+                           "caml_call_gc", "_D3std5stdio4File5writeFZv", "R"}) {
+    EXPECT_EQ(demangle(name), std::nullopt) << name;
+  }
+}
+
+// f<pair<int, int>, pair<S1_, S1_>, pair<S3_, S3_>, ...>: each level stands for the one before, twice.
+std::string growing_name(std::size_t levels) {
+  constexpr std::string_view kNumbers = "13579BDFHJLNPRTVX";
+  std::string name = "_Z1fISt4pairIiiE";
+  for (const char number : kNumbers.substr(0, levels)) {
+    const std::string last = std::string("S") + number + "_";
+    name += "St4pairI" + last + last + "E";
+  }
+  return name + "Evv";
+}
+
+TEST(Demangle, ANameThatWouldGrowTooLongStaysAsItIs) {
+  EXPECT_EQ(demangle(growing_name(1)),
+            "f<std::pair<int, int>, std::pair<std::pair<int, int>, std::pair<int, int> > >");
+  EXPECT_TRUE(demangle(growing_name(5)));
+  EXPECT_EQ(demangle(growing_name(17)), std::nullopt) << "it stands for 8 MB";
+  EXPECT_TRUE(demangle(growing_name(5))) << "leaving one has no effect on the next";
+}
+
+TEST(Demangler, RemembersNames) {
+  Demangler demangler;
+  const std::string mangled = "_ZN3geo6volumeEi", plain = "main";
+  const std::string_view first = demangler.shown(mangled);
+  EXPECT_EQ(first, "geo::volume");
+  EXPECT_EQ(demangler.shown(mangled).data(), first.data()) << "the same text, not made again";
+  EXPECT_EQ(demangler.shown(plain).data(), plain.data());
+}
+
+}  // namespace
+}  // namespace tacho::symbolize

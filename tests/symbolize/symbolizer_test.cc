@@ -1,0 +1,233 @@
+#include "symbolize/symbolizer.h"
+
+#include <gtest/gtest.h>
+
+#include "format/file.h"
+#include "format/perf_abi.h"
+#include "tests/symbolize/folder.h"
+
+namespace tacho::symbolize {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint64_t kStart = 0x7f0000000000, kText = 0x500;  // names.so: see tests/data/symbolize/names.s
+constexpr std::uint64_t kKernel = 0xffffffff81000000;
+constexpr std::string_view kKallsyms =
+    "ffffffff80000000 T _text\nffffffff80000100 T vfs_read\nffffffff80000200 T vfs_write\n"
+    "ffffffffc0000000 t ext4_read\t[ext4]\n";
+
+const std::string kData = TACHO_TEST_DATA;
+
+class SymbolizerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    options.symfs = root.path();
+    map_kernel(kKernel, 0x1000, kKernel, "[kernel.kallsyms]_text");
+  }
+  void map(std::string_view path, std::string_view build_id = "", std::uint64_t start = kStart) {
+    format::MmapRecord record;
+    record.pid = record.tid = 7;
+    record.start = start;
+    record.length = 0x3000;
+    record.filename = path;
+    record.is_mmap2 = true;
+    record.protection = 5;
+    if (!build_id.empty()) record.build_id = *format::BuildId::from_hex(build_id);
+    spaces.apply(record, abi::kCpumodeUser);
+  }
+  void map_kernel(std::uint64_t start, std::uint64_t length, std::uint64_t page_offset,
+                  std::string_view name) {
+    format::MmapRecord record;
+    record.pid = record.tid = static_cast<std::uint32_t>(-1);
+    record.start = start;
+    record.length = length;
+    record.page_offset = page_offset;
+    record.filename = name;
+    spaces.apply(record, abi::kCpumodeKernel);
+  }
+  void attach(std::string name, std::string_view content) {
+    auto packed = format::pack_attachment(std::move(name), "origin", std::as_bytes(std::span(content)));
+    ASSERT_TRUE(packed);
+    features.attachments.push_back(std::move(*packed));
+  }
+  Symbolizer& symbolizer() {
+    if (!made) made.emplace(options, features, spaces);
+    return *made;
+  }
+  const Frame& frame(std::uint64_t ip, std::uint8_t mode = abi::kCpumodeUser) {
+    return symbolizer().resolve(spaces.find(7, {ip}, mode), {ip}, mode)[0];
+  }
+  std::string missing() {
+    format::Diagnostics diagnostics;
+    symbolizer().report_missing(diagnostics);
+    std::string lines;
+    for (const auto& finding : diagnostics.findings()) lines += finding.first + "\n";
+    return lines;
+  }
+
+  test::Folder root;
+  SymbolOptions options;
+  format::Features features;
+  AddressSpaces spaces;
+  std::optional<Symbolizer> made;
+};
+
+TEST_F(SymbolizerTest, NothingMappedGivesANamelessFrame) {
+  const Frame& found = frame(0x1234);
+  EXPECT_EQ(found.module, nullptr);
+  EXPECT_EQ(found.function, "");
+  EXPECT_EQ(found.shown_address, 0x1234u);
+  EXPECT_EQ(missing(), "");
+}
+
+TEST_F(SymbolizerTest, NamesUserCodeFromTheFileBelowSymfs) {
+  root.copy(kData + "/names.so", "/opt/names.so");
+  map("/opt/names.so", "0123456789abcdef0123456789abcdef01234567");
+  const Frame& found = frame(kStart + kText + 0x64);
+  EXPECT_EQ(found.function, "geo::volume");
+  EXPECT_EQ(found.shown_address, kText + 0x64);
+  EXPECT_EQ(found.function_start, kText + 0x60);
+  EXPECT_EQ(found.function_end, kText + 0x70);
+  EXPECT_EQ(found.source, 'd');
+  EXPECT_EQ(found.cpumode, abi::kCpumodeUser);
+  EXPECT_EQ(missing(), "");
+}
+
+TEST_F(SymbolizerTest, ASecondLookupGivesTheSameFrames) {
+  root.copy(kData + "/names.so", "/opt/names.so");
+  map("/opt/names.so");
+  const Frame* const first = &frame(kStart + kText);
+  for (std::uint64_t i = 0; i < 1000; ++i) frame(kStart + i);
+  EXPECT_EQ(&frame(kStart + kText), first);
+  EXPECT_EQ(symbolizer().resolve(nullptr, {kStart + kText}, abi::kCpumodeUser)[0].module, nullptr)
+      << "the same address without a mapping is another question";
+  EXPECT_EQ(frame(kStart + kText, abi::kCpumodeUnknown).cpumode, abi::kCpumodeUnknown);
+}
+
+TEST_F(SymbolizerTest, NamesStayMangledWhenAskedFor) {
+  options.demangle = Demangle::No;
+  root.copy(kData + "/names.so", "/opt/names.so");
+  map("/opt/names.so");
+  EXPECT_EQ(frame(kStart + kText + 0x60).function, "_ZN3geo6volumeEi");
+}
+
+TEST_F(SymbolizerTest, AFileOfAnotherBuildIsNotUsed) {
+  root.copy(kData + "/names.so", "/opt/names.so");
+  map("/opt/names.so", "ffffffffffffffffffffffffffffffffffffffff");
+  const Frame& found = frame(kStart + kText);
+  EXPECT_EQ(found.function, "");
+  EXPECT_EQ(found.module->path, "/opt/names.so");
+  EXPECT_EQ(found.shown_address, kText) << "the address is told all the same";
+  EXPECT_EQ(found.source, '!');
+  EXPECT_EQ(missing(),
+            "/opt/names.so: no file with build id ffffffffffffffffffffffffffffffffffffffff (" + root.path() +
+                "/opt/names.so: has another build id, 0123456789abcdef0123456789abcdef01234567)\n");
+}
+
+TEST_F(SymbolizerTest, ADebugFileIsFoundByBuildIdByLinkAndByPath) {
+  struct Row {
+    const char* path;
+    char source;
+  };
+  constexpr Row kRows[] = {
+      {"/usr/lib/debug/.build-id/01/23456789abcdef0123456789abcdef01234567.debug", 'b'},
+      {"/usr/lib/debug/opt/x.so.debug", 'f'},
+      {"/opt/.debug/names.debug", 'l'},
+  };
+  std::uint64_t start = kStart;
+  for (const Row& row : kRows) {
+    const test::Folder host;
+    options.symfs = host.path();
+    made.reset();
+    host.copy(kData + "/names-stripped.so", "/opt/x.so");
+    host.copy(kData + "/names.debug", row.path);
+    map("/opt/x.so", "", start);
+    EXPECT_EQ(frame(start + kText + 0x20).function, "label") << row.path;
+    EXPECT_EQ(frame(start + kText + 0x20).source, row.source);
+    start += 0x10000;
+  }
+}
+
+TEST_F(SymbolizerTest, NamesTheKernelFromTheAttachedKallsymsMovedToTheRecordedBase) {
+  attach("kallsyms", kKallsyms);
+  map_kernel(0xffffffffc0000000, 0x1000, 0, "[ext4]");
+  const Frame& found = frame(kKernel + 0x104, abi::kCpumodeKernel);
+  EXPECT_EQ(found.function, "vfs_read");
+  EXPECT_EQ(found.function_start, kKernel + 0x100);
+  EXPECT_EQ(found.shown_address, kKernel + 0x104);
+  EXPECT_EQ(found.source, 'k');
+  EXPECT_EQ(frame(0xffffffffc0000010, abi::kCpumodeKernel).function, "ext4_read");
+}
+
+TEST_F(SymbolizerTest, AKallsymsThatTheUserNamesComesFirst) {
+  attach("kallsyms", "ffffffff81000000 T _text\nffffffff81000100 T attached\n");
+  root.write("/given", "ffffffff81000000 T _text\nffffffff81000100 T given\n");
+  options.kallsyms = root.path() + "/given";
+  EXPECT_EQ(frame(kKernel + 0x104, abi::kCpumodeKernel).function, "given");
+}
+
+TEST_F(SymbolizerTest, WithoutKallsymsTheReasonIsTold) {
+  EXPECT_EQ(frame(kKernel + 4, abi::kCpumodeKernel).function, "");
+  EXPECT_NE(missing().find("[kernel.kallsyms]: no kallsyms in the capture"), std::string::npos);
+}
+
+TEST_F(SymbolizerTest, ADamagedKallsymsAttachmentIsToldAndNothingElseSuffers) {
+  attach("kallsyms", kKallsyms);
+  features.attachments[0].packed.resize(4);
+  root.copy(kData + "/names.so", "/opt/names.so");
+  map("/opt/names.so");
+  EXPECT_EQ(frame(kKernel + 4, abi::kCpumodeKernel).function, "");
+  EXPECT_EQ(frame(kStart + kText).function, "outer");
+  EXPECT_NE(missing().find("[kernel.kallsyms]: "), std::string::npos);
+}
+
+TEST_F(SymbolizerTest, ABpfProgramIsItsOwnFunction) {
+  spaces.apply(
+      format::KsymbolRecord{.address = 0xffffffffc1000000, .length = 64, .type = 1, .name = "bpf_prog_1_x"},
+      0);
+  const Frame& found = frame(0xffffffffc1000010, abi::kCpumodeKernel);
+  EXPECT_EQ(found.function, "bpf_prog_1_x");
+  EXPECT_EQ(found.shown_address - found.function_start, 0x10u);
+  EXPECT_EQ(found.function_end, 0xffffffffc1000040u);
+}
+
+TEST_F(SymbolizerTest, NamesJitCodeFromTheNamedFolderTheCaptureOrTmp) {
+  constexpr std::string_view kMap = "7f0000000000 100 ";
+  root.write("/tmp/perf-7.map", std::string(kMap) + "from tmp\n");
+  map("//anon");
+  EXPECT_EQ(frame(kStart + 4).function, "from tmp");
+  EXPECT_EQ(frame(kStart + 4).source, 'j');
+  made.reset();
+  attach("perf-map/7", std::string(kMap) + "attached\n");
+  EXPECT_EQ(frame(kStart + 4).function, "attached");
+  made.reset();
+  root.write("/maps/perf-7.map", std::string(kMap) + "from the folder\n");
+  options.perf_map_dir = root.path() + "/maps";
+  EXPECT_EQ(frame(kStart + 4).function, "from the folder");
+}
+
+TEST_F(SymbolizerTest, NamesTheVdsoWhenItIsAttached) {
+  map("[vdso]");
+  EXPECT_EQ(frame(kStart + kText).function, "");
+  EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture\n");
+  made.reset();
+  const auto image = format::read_file(kData + "/names.so");
+  ASSERT_TRUE(image);
+  attach("vdso", format::as_text(*image));
+  EXPECT_EQ(frame(kStart + kText).function, "outer");
+}
+
+TEST_F(SymbolizerTest, EachModuleWithoutNamesIsToldOnce) {
+  map("/opt/a.so");
+  map("/opt/b.so", "", kStart + 0x10000);
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    frame(kStart + i);
+    frame(kStart + 0x10000 + i);
+  }
+  EXPECT_EQ(missing(), "/opt/a.so: " + root.path() + "/opt/a.so: No such file or directory\n" +
+                           "/opt/b.so: " + root.path() + "/opt/b.so: No such file or directory\n");
+}
+
+}  // namespace
+}  // namespace tacho::symbolize
