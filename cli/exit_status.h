@@ -1,0 +1,28 @@
+// Exit statuses of every program here (docs: tacho(1), EXIT STATUS).
+#pragma once
+
+#include "format/result.h"
+
+namespace tacho::cli {
+
+enum ExitStatus : int {
+  kWhole = 0,       // all that was asked for
+  kWrongUse = 1,    // the command line is wrong
+  kUnreadable = 2,  // an input cannot be read, or the kernel refused
+  kIncomplete = 3,  // a result was given, but something is missing from it; stderr says what
+  kNoOutput = 4,    // what was produced could not be written
+};
+
+inline ExitStatus status_of(const Error& error) {
+  switch (error.fault) {
+    case Fault::Use:
+      return kWrongUse;
+    case Fault::Output:
+      return kNoOutput;
+    case Fault::Input:
+      break;
+  }
+  return kUnreadable;
+}
+
+}  // namespace tacho::cli

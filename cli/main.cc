@@ -1,0 +1,170 @@
+// tacho: one name for both programs. `tacho record ...` runs tacho-record; every other word is a command of
+// tacho-report. They are looked for beside this program, then in PATH.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/exit_status.h"
+#include "cli/nearest.h"
+
+extern char** environ;
+
+namespace {
+
+using namespace tacho;
+
+constexpr std::string_view kRecordHelp = "record events with stacks into a capture";
+
+int say(const std::string& message, cli::ExitStatus status) {
+  std::fprintf(stderr, "tacho: %s\n", message.c_str());
+  return status;
+}
+
+// The program as exec finds it: beside us, or by name when it is not there.
+std::string beside_us(const std::string& program) {
+  std::array<char, PATH_MAX> self{};
+  const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
+  if (length <= 0) return program;
+  const std::string_view path(self.data(), static_cast<std::size_t>(length));
+  const std::string sibling = std::string(path.substr(0, path.rfind('/') + 1)) + program;
+  return access(sibling.c_str(), X_OK) == 0 ? sibling : program;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (std::string& word : words) out.push_back(word.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+// Becomes `program`; returns only when that failed.
+int become(const std::string& program, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), program);
+  execvp(beside_us(program).c_str(), pointers(arguments).data());
+  if (errno == ENOENT) {
+    const bool record = program == "tacho-record";
+    return say(program + " is not installed here (looked beside tacho and in PATH)" +
+                   (record ? "; recording needs it, reading captures does not" : ""),
+               cli::kUnreadable);
+  }
+  return say(program + ": " + std::strerror(errno), cli::kUnreadable);
+}
+
+// What tacho-report can do, one command a line with its help; empty when it is not here.
+std::string report_commands() {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return {};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addclose(&actions, ends[0]);
+  posix_spawn_file_actions_addclose(&actions, ends[1]);
+  std::vector<std::string> words{"tacho-report", "--list-commands"};
+  pid_t child = 0;
+  const int failed =
+      posix_spawnp(&child, beside_us(words[0]).c_str(), &actions, nullptr, pointers(words).data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string out;
+  std::array<char, 4096> piece;
+  for (ssize_t got = 0; failed == 0 && (got = read(ends[0], piece.data(), piece.size())) > 0;) {
+    out.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  int status = failed;
+  if (failed == 0) waitpid(child, &status, 0);
+  return status == 0 ? out : std::string();
+}
+
+struct Command {
+  std::string name, help;
+};
+
+std::vector<Command> commands() {
+  std::vector<Command> out{{"record", std::string(kRecordHelp)}};
+  const std::string lines = report_commands();
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    const std::string line = lines.substr(at, end - at);
+    const std::size_t name_end = std::min(line.find_first_of(" \t"), line.size());
+    const std::size_t help_start = std::min(line.find_first_not_of(" \t", name_end), line.size());
+    if (name_end > 0) out.push_back({line.substr(0, name_end), line.substr(help_start)});
+    at = end + 1;
+  }
+  return out;
+}
+
+void print_help(std::FILE* to) {
+  std::fputs(
+      "Usage: tacho COMMAND [OPTIONS]\n\n"
+      "Records events with stacks on a host and reads the capture anywhere. Captures are perf.data files.\n\n"
+      "Commands:\n",
+      to);
+  for (const Command& command : commands()) {
+    std::fprintf(to, "  %-12s %s\n", command.name.c_str(), command.help.c_str());
+  }
+  std::fputs(
+      "\nEach has its own help: tacho COMMAND --help. Exit statuses: 0 whole, 1 wrong use, 2 input "
+      "unreadable\n"
+      "or refused by the kernel, 3 result incomplete, 4 output not written; record returns its command's.\n",
+      to);
+}
+
+// The status after printing to stdout, which may be a full disk.
+int finished() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return cli::kWhole;
+  return say("standard output cannot be written: " + std::string(std::strerror(errno)), cli::kNoOutput);
+}
+
+// tacho-report names its own commands to who misspells one, but cannot know of `record`. Only a word that
+// looks like it is worth the question what the others are ("report" does).
+bool means_record(const std::string& word) {
+  const std::vector<std::string> record{"record"};
+  if (cli::nearest(word, record).empty()) return false;
+  std::vector<std::string> names;
+  for (Command& command : commands()) names.push_back(std::move(command.name));
+  // Without tacho-report nobody knows what else the word may be.
+  return names.size() > 1 && std::ranges::find(names, word) == names.end() &&
+         cli::nearest(word, names) == "record";
+}
+
+}  // namespace
+
+int main(int count, char** texts) {
+  std::vector<std::string> arguments(texts + std::min(count, 1), texts + count);
+  if (arguments.empty()) {
+    print_help(stderr);
+    return cli::kWrongUse;
+  }
+  const std::string word = arguments.front();
+  if (word == "--help" || word == "-h" || word == "help") {
+    print_help(stdout);
+    return finished();
+  }
+  if (word == "--version" || word == "-v" || word == "version") {
+    std::puts("tacho " TACHO_VERSION);
+    return finished();
+  }
+  if (word.starts_with('-')) return say("unknown option '" + word + "'; see tacho --help", cli::kWrongUse);
+  if (word == "record") {
+    arguments.erase(arguments.begin());
+    return become("tacho-record", std::move(arguments));
+  }
+  if (means_record(word)) {
+    return say("there is no command '" + word + "'; did you mean 'record'?", cli::kWrongUse);
+  }
+  return become("tacho-report", std::move(arguments));
+}

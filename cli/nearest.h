@@ -1,0 +1,17 @@
+// The spelling that was probably meant: "unknown option '--ouptut'; did you mean '--output'?"
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tacho::cli {
+
+// The candidate that is fewest letters away from `word` (one letter more, less, changed, or two swapped count
+// one each), or empty when none is close enough to be a guess worth making.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// "; did you mean 'CANDIDATE'?", or nothing: for the end of a message about an unknown name.
+std::string suggestion(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace tacho::cli

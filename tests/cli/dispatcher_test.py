@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""The program `tacho`: which program it becomes, and what it says when that is not there."""
+import shutil
+import subprocess
+
+import programs
+
+# Stands in for the two programs: shows how it was called, and returns a status of its own.
+FAKE = """#!/bin/sh
+[ "$1" = --list-commands ] && printf 'script\\tthe samples\\nreport\\tthe rows\\n' && exit
+printf '%s' "${0##*/}"
+for word; do printf ' <%s>' "$word"; done
+exit 7
+"""
+
+
+class Dispatcher(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        shutil.copy(programs.BIN / "tacho", self.folder / "tacho")
+
+    def add_programs(self):
+        for name in ["tacho-record", "tacho-report"]:
+            (self.folder / name).write_text(FAKE)
+            (self.folder / name).chmod(0o755)
+
+    def call(self, *words, status):
+        done = self.run_program(self.folder / "tacho", *words, status=status)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def test_record_is_the_recorder_with_the_words_as_they_were(self):
+        self.add_programs()
+        self.assertEqual(self.call("record", "-e", "a b", "--", "", status=7)[0], "tacho-record <-e> <a b> <--> <>")
+
+    def test_every_other_word_is_a_command_of_the_reader(self):
+        self.add_programs()
+        self.assertEqual(self.call("script", "-F", "+payload", status=7)[0], "tacho-report <script> <-F> <+payload>")
+        self.assertEqual(self.call("report", status=7)[0], "tacho-report <report>")
+        self.assertEqual(self.call("nonsense", status=7)[0], "tacho-report <nonsense>")
+
+    def test_a_misspelt_record_is_recognized(self):
+        self.add_programs()
+        for word in ["recrod", "recor", "Record"]:
+            self.assertEqual(self.call(word, status=1)[1], f"tacho: there is no command '{word}'; did you mean 'record'?\n")
+
+    def test_an_old_reader_that_lists_no_commands_is_no_obstacle(self):
+        self.add_programs()
+        (self.folder / "tacho-report").write_text("#!/bin/sh\n[ \"$1\" = report ] && echo rows && exit\nexit 1\n")
+        self.assertEqual(self.call("report", status=0)[0], "rows\n")
+
+    def test_help_lists_what_is_installed(self):
+        self.add_programs()
+        out, _ = self.call("--help", status=0)
+        for line in ["  record       record events", "  script       the samples\n", "  report       the rows\n"]:
+            self.assertIn(line, out)
+        self.assertEqual(self.call("help", status=0)[0], out)
+
+    def test_without_a_word_the_help_goes_to_stderr(self):
+        self.add_programs()
+        out, said = self.call(status=1)
+        self.assertEqual(out, "")
+        self.assertIn("Usage: tacho COMMAND", said)
+
+    def test_version(self):
+        self.assertRegex(self.call("--version", status=0)[0], r"^tacho \d+\.\d+\.\d+\n$")
+
+    def test_a_missing_recorder_is_said_in_one_line(self):
+        out, said = self.call("record", "-a", status=2)
+        self.assertEqual(said, "tacho: tacho-record is not installed here (looked beside tacho and in PATH); "
+                               "recording needs it, reading captures does not\n")
+        self.assertEqual(out, "")
+
+    def test_a_missing_reader_is_said_in_one_line(self):
+        self.assertEqual(self.call("script", status=2)[1],
+                         "tacho: tacho-report is not installed here (looked beside tacho and in PATH)\n")
+
+    def test_an_unknown_option(self):
+        self.assertEqual(self.call("--nonsense", status=1)[1], "tacho: unknown option '--nonsense'; see tacho --help\n")
+
+    def test_a_full_disk_is_no_success(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([self.folder / "tacho", "--help"], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn(b"cannot be written", done.stderr)
+
+
+if __name__ == "__main__":
+    programs.main()

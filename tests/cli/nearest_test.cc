@@ -1,0 +1,39 @@
+#include "cli/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tacho::cli {
+namespace {
+
+const std::vector<std::string> kCommands{"record", "report", "script", "folded", "hist", "header"};
+
+TEST(Nearest, FindsTheWordWithOneLetterWrongMissingOrTooMany) {
+  EXPECT_EQ(nearest("scripr", kCommands), "script");
+  EXPECT_EQ(nearest("scrit", kCommands), "script");
+  EXPECT_EQ(nearest("foldedd", kCommands), "folded");
+}
+
+TEST(Nearest, CountsTwoSwappedLettersAsOne) { EXPECT_EQ(nearest("hsit", kCommands), "hist"); }
+
+TEST(Nearest, TakesTheCloserOfTwo) {
+  EXPECT_EQ(nearest("reportd", kCommands), "report");
+  EXPECT_EQ(nearest("recort", kCommands), "record");
+}
+
+TEST(Nearest, MakesNoGuessForAWordThatIsLikeNone) {
+  EXPECT_EQ(nearest("annotate", kCommands), "");
+  EXPECT_EQ(nearest("x", kCommands), "");
+  EXPECT_EQ(nearest("", kCommands), "");
+  EXPECT_EQ(nearest("script", {}), "");
+  EXPECT_EQ(nearest(std::string(1'000'000, 's'), kCommands), "");
+}
+
+TEST(Nearest, SuggestionIsTheEndOfAMessageOrNothing) {
+  EXPECT_EQ(suggestion("scirpt", kCommands), "; did you mean 'script'?");
+  EXPECT_EQ(suggestion("xyzzy", kCommands), "");
+}
+
+}  // namespace
+}  // namespace tacho::cli
