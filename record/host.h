@@ -1,0 +1,29 @@
+// This host: what decides which events can be opened, and what a capture's header says about it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/environment.h"
+#include "format/result.h"
+
+namespace tacho::record {
+
+struct Host {
+  std::vector<int> online_cpus;       // ascending
+  std::size_t page_size = 4096;       // bytes
+  std::uint64_t max_sample_rate = 0;  // Hz, kernel.perf_event_max_sample_rate; 0: not known
+  int perf_event_paranoid = 2;        // kernel.perf_event_paranoid
+};
+
+Result<Host> read_host();
+
+// Everything a header tells, but events and build ids. What a host does not say stays out.
+format::Environment describe_host(const std::vector<std::string>& command_line);
+
+// Raises the soft limit of descriptors to the hard one: each event takes one for each CPU.
+void raise_descriptor_limit();
+
+}  // namespace tacho::record

@@ -1,0 +1,50 @@
+// tacho-record: options -> plan -> open -> pump -> close.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/exit_status.h"
+#include "record/options.h"
+#include "record/recording.h"
+#include "record/stop_signals.h"
+
+namespace {
+
+using namespace tacho;
+using namespace tacho::record;
+
+Result<int> record_events(const RecordOptions& options, const std::vector<std::string>& command_line) {
+  const Messages messages(options);
+  const auto signals = StopSignals::block();
+  if (!signals) return signals.error();
+  auto prepared = prepare(options, messages);
+  if (!prepared) return std::move(prepared.error());
+  auto events = open_events(*prepared, messages);
+  if (!events) return std::move(events.error());
+  auto writer = begin_capture(*prepared, *events, options, command_line, messages);
+  if (!writer) return std::move(writer.error());
+  const auto report = run(*prepared, *events, *writer, *signals);
+  if (!report) {
+    (void)writer->close_after_failure();  // an empty capture; the first failure is the one to tell
+    return report.error();
+  }
+  return finish(*prepared, *events, *writer, *report, options, messages);
+}
+
+int fail(const Error& error) {
+  fmt::print(stderr, "tacho record: {}\n", error.what);
+  return cli::status_of(error);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> command_line(argv, argv + argc);
+  const auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
+  if (!parsed) return fail(parsed.error());
+  if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
+  const auto status = record_events(parsed->options, command_line);
+  return status ? *status : fail(status.error());
+}

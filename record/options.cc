@@ -1,0 +1,200 @@
+#include "record/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+// What is gathered while options come in; choose_target() judges the whole.
+struct Gathered {
+  RecordOptions options;
+  TargetOptions target;
+};
+
+struct SizeUnit {
+  char letter;
+  int shift;
+};
+constexpr SizeUnit kSizeUnits[] = {{'B', 0},  {'K', 10}, {'k', 10}, {'M', 20},
+                                   {'m', 20}, {'G', 30}, {'g', 30}};
+constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 32;
+
+// "512": pages; "2M", "64K": bytes.
+Result<> set_ring_size(RecordOptions& options, std::string_view text) {
+  const auto wrong = [&] {
+    return use_error("-m: '" + std::string(text) +
+                     "' is neither a number of pages nor a size such as 512K or 2M, at most 4G");
+  };
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || value == 0) return wrong();
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.empty()) {
+    if (value > kMostRingBytes / 4096) return wrong();
+    options.ring_pages = value;
+    options.ring_bytes.reset();
+    return Done{};
+  }
+  const auto row = std::ranges::find(kSizeUnits, unit.front(), &SizeUnit::letter);
+  if (unit.size() != 1 || row == std::end(kSizeUnits) || value > (kMostRingBytes >> row->shift))
+    return wrong();
+  options.ring_bytes = value << row->shift;
+  options.ring_pages.reset();
+  return Done{};
+}
+
+Result<> set_frequency(RecordOptions& options, std::string_view text) {
+  options.most_frequent = text == "max";
+  if (options.most_frequent) return Done{};
+  const auto hertz = cli::parse_number("-F", text, 1, std::numeric_limits<std::uint32_t>::max());
+  if (!hertz) return hertz.error();
+  options.frequency = *hertz;
+  return Done{};
+}
+
+Result<> set_compression(RecordOptions& options, std::string_view text) {
+  const auto level = text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("-z", text, 0, 22);
+  if (!level) return level.error();
+  options.compression_level.reset();
+  if (*level != 0) options.compression_level = static_cast<int>(*level);
+  return Done{};
+}
+
+Result<> add_events(RecordOptions& options, std::string_view text) {
+  auto events = parse_events(text);
+  if (!events) return std::move(events.error());
+  std::ranges::move(*events, std::back_inserter(options.events));
+  return Done{};
+}
+
+Result<> set_list(std::vector<int>& list, Result<std::vector<int>> parsed, std::string_view option) {
+  if (!parsed) return std::move(parsed.error()).in(option);
+  list = std::move(*parsed);
+  return Done{};
+}
+
+Result<> set_call_graph(RecordOptions& options, std::string_view method) {
+  if (method != "fp") {
+    return use_error("--call-graph: '" + std::string(method) +
+                     "' is not supported yet; known: fp (frame pointers)");
+  }
+  options.call_graph = true;
+  return Done{};
+}
+
+cli::Option flag(std::string names, std::string help, bool& field) {
+  return {std::move(names), cli::Takes::Nothing, "", std::move(help), [&field](std::string_view) -> Result<> {
+            field = true;
+            return Done{};
+          }};
+}
+
+using cli::Takes;
+
+std::vector<cli::Option> rows(Gathered& to) {
+  RecordOptions& options = to.options;
+  TargetOptions& target = to.target;
+  return {
+      {"-e,--event", Takes::Value, "EVENT",
+       "What to record, many times or separated by commas: cpu-clock, page-faults, SUBSYSTEM:TRACEPOINT "
+       "(sched:*), "
+       "./PROG.bpf.o or ./PROG.bpf.c; terms between slashes (period=, freq=, name=), :u and :k. Default: "
+       "cpu-clock",
+       [&options](std::string_view text) { return add_events(options, text); }},
+      flag("-a,--all-cpus", "Watch the whole system", target.all_cpus),
+      {"-p,--pid", Takes::Value, "PID[,PID]", "Watch these processes with all their threads",
+       [&target](std::string_view text) { return set_list(target.processes, parse_id_list(text), "-p"); }},
+      {"-t,--tid", Takes::Value, "TID[,TID]", "Watch these threads alone",
+       [&target](std::string_view text) { return set_list(target.threads, parse_id_list(text), "-t"); }},
+      {"-C,--cpu", Takes::Value, "CPUS", "Watch these CPUs, as in 0-3,6",
+       [&target](std::string_view text) { return set_list(target.cpus, parse_cpu_list(text), "-C"); }},
+      flag("-g", "Record the stack of every sample, by frame pointers", options.call_graph),
+      {"--call-graph", Takes::Value, "fp", "The same as -g",
+       [&options](std::string_view text) { return set_call_graph(options, text); }},
+      {"-F,--freq", Takes::Value, "HZ",
+       "Samples each second of the clocks and software events; max: what the kernel allows. Default: 4000",
+       [&options](std::string_view text) { return set_frequency(options, text); }},
+      {"-c,--count", Takes::Value, "PERIOD", "A sample each PERIOD events (ns of the clocks) instead",
+       [&options](std::string_view text) -> Result<> {
+         const auto period = cli::parse_number("-c", text, 1, std::numeric_limits<std::int64_t>::max());
+         if (!period) return period.error();
+         options.period = *period;
+         return Done{};
+       }},
+      {"-m,--mmap-pages", Takes::Value, "PAGES",
+       "Room of each CPU's ring, in pages or as a size (512K, 2M). Default: 2M",
+       [&options](std::string_view text) { return set_ring_size(options, text); }},
+      {"-z,--compression-level", Takes::Optional, "LEVEL",
+       "zstd level, 1 to 22; -z0: not compressed. Default: 1",
+       [&options](std::string_view text) { return set_compression(options, text); }},
+      {"-o,--output", Takes::Value, "FILE",
+       "Where the capture goes; an existing one is kept as FILE.old. Default: perf.data",
+       [&options](std::string_view text) -> Result<> {
+         if (text.empty()) return use_error("-o: the name of the file is empty");
+         if (text == "-") return use_error("-o -: recording into a pipe is not supported yet; name a file");
+         options.output = text;
+         return Done{};
+       }},
+      flag("-q,--quiet", "Say nothing but errors and warnings", options.quiet),
+      flag("-v,--verbose", "Say what is opened, attached and left out", options.verbose),
+  };
+}
+
+cli::CommandLine command_line(Gathered& to) {
+  cli::CommandLine line;
+  line.program = "tacho record";
+  line.synopsis = "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | COMMAND] [OPTION]...";
+  line.description =
+      "Records events with their stacks into one compressed file that perf and tacho read anywhere. With a "
+      "COMMAND it "
+      "records while the command runs (and watches only it, unless -a, -C, -p or -t say otherwise); without "
+      "one it "
+      "records until it is interrupted.";
+  line.options = rows(to);
+  line.stop_at_first_word = true;
+  line.words = [&to](std::vector<std::string> words) -> Result<> {
+    to.options.command = std::move(words);
+    return Done{};
+  };
+  line.epilog =
+      "Examples:\n"
+      "  tacho record -g -- ./program            where a program spends its time\n"
+      "  tacho record -a -g -e sched:sched_switch -- sleep 5\n"
+      "  tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3\n"
+      "\n"
+      "Exit status: that of COMMAND (128 + the signal that ended it) when it ran; else 0 for a whole "
+      "capture, 1 for a\n"
+      "wrong command line (also a COMMAND that does not exist), 2 when the kernel or a file refuses, 4 when "
+      "the capture\n"
+      "could not be written.";
+  return line;
+}
+
+}  // namespace
+
+Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
+  Gathered gathered;
+  const auto outcome = cli::parse(command_line(gathered), arguments);
+  if (!outcome) return outcome.error();
+  ParsedOptions out{*outcome, {}};
+  if (*outcome == cli::Parsed::HelpShown) return out;
+
+  RecordOptions& options = gathered.options;
+  if (options.period && (options.frequency || options.most_frequent))
+    return use_error("-F and -c exclude each other");
+  auto target = choose_target(gathered.target, !options.command.empty());
+  if (!target) return std::move(target.error());
+  options.target = std::move(*target);
+  if (options.events.empty()) {
+    if (auto added = add_events(options, "cpu-clock"); !added) return std::move(added.error());
+  }
+  out.options = std::move(options);
+  return out;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,37 @@
+// The command line of `tacho record` as a plain struct.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "format/result.h"
+#include "record/event_spec.h"
+#include "record/target.h"
+
+namespace tacho::record {
+
+struct RecordOptions {
+  std::vector<EventRequest> events;  // never empty after parsing: cpu-clock when none was named
+  Target target;
+  std::vector<std::string> command;
+  bool call_graph = false;
+  std::optional<std::uint64_t> frequency, period;  // Hz; events
+  bool most_frequent = false;                      // -F max
+  std::optional<std::uint64_t> ring_bytes;         // of one CPU; from -m with a size
+  std::optional<std::uint64_t> ring_pages;         // the same as a number of pages
+  std::optional<int> compression_level = 1;        // zstd; nothing: plain
+  std::string output = "perf.data";
+  bool quiet = false, verbose = false;
+};
+
+struct ParsedOptions {
+  cli::Parsed outcome = cli::Parsed::Run;
+  RecordOptions options;
+};
+Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments);
+
+}  // namespace tacho::record

@@ -1,0 +1,50 @@
+// The ring that the kernel shares for the events of one CPU. It writes at data_head; we free up to data_tail.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "format/cursor.h"
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::record {
+
+class PerfRing {
+ public:
+  // `pages`: a power of two. The error carries the errno (EPERM: more than this user may lock).
+  static Result<PerfRing> map(const format::Fd& event, std::size_t pages, std::size_t page_size);
+  // For tests: memory laid out like the kernel's, control page first.
+  explicit PerfRing(format::Mapping memory) : memory_(std::move(memory)) {}
+
+  // Hands each run of new bytes to `sink` (a run that wraps comes as two), then returns the space. The kernel
+  // moves data_head in whole records, so what one call hands out is whole records. Gives the number of bytes.
+  template <std::invocable<format::Bytes> Sink>
+  std::uint64_t drain(Sink&& sink) {
+    auto* page = reinterpret_cast<perf_event_mmap_page*>(memory_.bytes().data());
+    const auto data = memory_.bytes().subspan(page->data_offset, page->data_size);
+    // Acquire: what the kernel wrote before it moved head must be visible to us before we read it.
+    const std::uint64_t head = std::atomic_ref(page->data_head).load(std::memory_order_acquire);
+    const std::uint64_t begin = page->data_tail;
+    for (std::uint64_t tail = begin; tail != head;) {
+      const std::uint64_t at = tail & (data.size() - 1);
+      const std::uint64_t run = std::min<std::uint64_t>(head - tail, data.size() - at);
+      sink(format::Bytes(data.subspan(at, run)));
+      tail += run;
+    }
+    // Release: only after the sink has copied may the kernel write over these bytes.
+    std::atomic_ref(page->data_tail).store(head, std::memory_order_release);
+    return head - begin;
+  }
+
+ private:
+  format::Mapping memory_;
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,265 @@
+#include "record/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <utility>
+
+#include "cli/nearest.h"
+#include "format/perf_abi.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint64_t kDefaultFrequency = 4000;  // Hz, perf's
+constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10;
+// The same fixed part in every event: the pump and every reader find id and time at one place.
+constexpr std::uint64_t kSampleType = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
+                                      abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod;
+constexpr std::uint64_t kSidebandFlags = abi::kMmap | abi::kComm | abi::kTask | abi::kMmap2 | abi::kCommExec |
+                                         abi::kKsymbol | abi::kBpfEvent | abi::kBuildId;
+
+class Planner {
+ public:
+  Planner(const RecordOptions& options, std::span<const ObjectFacts> objects, std::span<const int> threads,
+          const Host& host)
+      : options_(options), objects_(objects), threads_(threads), host_(host) {}
+
+  Result<Plan> make(std::span<const EventRequest> requests) {
+    if (auto done = choose_cpus(); !done) return std::move(done.error());
+    choose_tasks();
+    choose_rings();
+    std::size_t object = 0;
+    for (const EventRequest& request : requests) {
+      if (request.kind == EventKind::BpfObject) {
+        add_channels(request, object++);
+      } else {
+        add(request);
+      }
+    }
+    object = 0;
+    for (const EventRequest& request : requests) {
+      if (request.kind != EventKind::BpfObject) continue;
+      if (auto done = bind(request, object++); !done) return std::move(done.error());
+    }
+    add_sample_programs();
+    if (plan_.events.empty()) {
+      return use_error("nothing to record: " + objects_.front().path +
+                       " has no perf event array and no program of section perf_event");
+    }
+    if (auto done = check_channels(); !done) return std::move(done.error());
+    add_sideband();
+    return std::move(plan_);
+  }
+
+ private:
+  Result<> choose_cpus() {
+    plan_.cpus = host_.online_cpus;
+    if (options_.target.cpus.empty()) return Done{};
+    for (const int cpu : options_.target.cpus) {
+      if (std::ranges::find(host_.online_cpus, cpu) != host_.online_cpus.end()) continue;
+      return use_error("-C: CPU " + std::to_string(cpu) + " is not on line here (" +
+                       std::to_string(host_.online_cpus.size()) + " are)");
+    }
+    plan_.cpus = options_.target.cpus;
+    return Done{};
+  }
+
+  void choose_tasks() {
+    if (options_.target.watch == Watch::System) plan_.tasks = {-1};
+    if (options_.target.watch != Watch::Command)
+      plan_.tasks.insert(plan_.tasks.end(), threads_.begin(), threads_.end());
+  }
+
+  void choose_rings() {
+    const std::uint64_t bytes = options_.ring_bytes.value_or(kDefaultRingBytes);
+    const std::uint64_t asked = std::max<std::uint64_t>(
+        options_.ring_pages.value_or((bytes + host_.page_size - 1) / host_.page_size), 1);
+    plan_.ring_pages = static_cast<std::size_t>(std::bit_ceil(asked));
+    if (plan_.ring_pages != asked) {
+      plan_.notes.push_back("-m: rings have a power of two of pages: " + std::to_string(plan_.ring_pages) +
+                            " instead of " + std::to_string(asked));
+    }
+    plan_.sideband_pages =
+        static_cast<std::size_t>(std::max<std::uint64_t>(kSidebandRingBytes / host_.page_size, 1));
+  }
+
+  std::uint32_t watermark(std::size_t pages) const {
+    return static_cast<std::uint32_t>(pages * host_.page_size / 4);
+  }
+
+  format::EventAttr basic_attr() const {
+    format::EventAttr attr;
+    attr.size = format::kCompatibleAttrSize;
+    attr.sample_type = kSampleType;
+    attr.read_format = abi::kReadId | abi::kReadLost;
+    attr.flags = abi::kDisabled | abi::kSampleIdAll | abi::kWatermark;
+    attr.wakeup = watermark(plan_.ring_pages);
+    if (options_.call_graph) attr.sample_type |= abi::kSampleCallchain;
+    return attr;
+  }
+
+  std::uint64_t allowed(std::uint64_t frequency) {
+    if (host_.max_sample_rate == 0 || frequency <= host_.max_sample_rate) return frequency;
+    std::string note = "-F: " + std::to_string(frequency) +
+                       " Hz is more than kernel.perf_event_max_sample_rate; sampling at " +
+                       std::to_string(host_.max_sample_rate) + " Hz";
+    if (std::ranges::find(plan_.notes, note) == plan_.notes.end()) plan_.notes.push_back(std::move(note));
+    return host_.max_sample_rate;
+  }
+
+  // A term of the event wins over -c and -F, these over the default: an event each of a tracepoint, 4000
+  // samples a second else.
+  void set_rate(format::EventAttr& attr, const EventRequest& request) {
+    const bool own = request.period.has_value() || request.frequency.has_value();
+    const auto period = own ? request.period : options_.period;
+    auto frequency = own ? request.frequency : options_.frequency;
+    if (!own && options_.most_frequent) frequency = std::max<std::uint64_t>(host_.max_sample_rate, 1);
+    if (period || attr.is_bpf_output()) {
+      attr.sample_period = attr.is_bpf_output() ? 1 : *period;
+      return;
+    }
+    if (!frequency && request.kind == EventKind::Tracepoint) {
+      attr.sample_period = 1;
+      return;
+    }
+    attr.sample_period = allowed(frequency.value_or(kDefaultFrequency));
+    attr.flags |= abi::kFreq;
+  }
+
+  std::size_t add(const EventRequest& request) {
+    format::EventAttr attr = basic_attr();
+    attr.type = request.kind == EventKind::Tracepoint ? abi::kTracepoint : abi::kSoftware;
+    attr.config = request.config;
+    attr.flags |= abi::kExcludeGuest;
+    if (request.exclude_user) attr.flags |= abi::kExcludeUser | abi::kExcludeHv;
+    if (request.exclude_kernel) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
+    if (attr.type == abi::kTracepoint || attr.is_bpf_output()) attr.sample_type |= abi::kSampleRaw;
+    // The kernel refuses an inheriting event in a perf event array.
+    if (request.inherit && !attr.is_bpf_output()) attr.flags |= abi::kInherit;
+    if (options_.target.watch == Watch::Command) attr.flags |= abi::kEnableOnExec;
+    set_rate(attr, request);
+    plan_.events.push_back({std::move(attr), request.name, false});
+    return plan_.events.size() - 1;
+  }
+
+  // The short form: an event for each channel, named by the object.
+  void add_channels(const EventRequest& request, std::size_t object) {
+    if (!request.bindings.empty()) return;
+    for (const MapBinding& channel : objects_[object].channels) {
+      EventRequest output;
+      output.config = abi::kBpfOutput;
+      output.name = channel.event;
+      plan_.connections.push_back({object, channel.map, add(output)});
+    }
+  }
+
+  // The long form: "map:channel.event=evt", where evt stands among the other -e.
+  Result<> bind(const EventRequest& request, std::size_t object) {
+    for (const MapBinding& binding : request.bindings) {
+      const auto& channels = objects_[object].channels;
+      if (std::ranges::find(channels, binding.map, &MapBinding::map) == channels.end()) {
+        return unknown_map(objects_[object], binding.map);
+      }
+      const auto is_meant = [&](const PlannedEvent& event) {
+        return event.name == binding.event && event.attr.is_bpf_output();
+      };
+      const auto event = std::ranges::find_if(plan_.events, is_meant);
+      if (event == plan_.events.end()) return unknown_event(binding);
+      plan_.connections.push_back(
+          {object, binding.map, static_cast<std::size_t>(event - plan_.events.begin())});
+    }
+    return Done{};
+  }
+
+  static Error unknown_map(const ObjectFacts& object, const std::string& map) {
+    std::vector<std::string> names;
+    for (const MapBinding& channel : object.channels) names.push_back(channel.map);
+    std::string tail = cli::suggestion(map, names);
+    if (tail.empty()) tail = names.empty() ? "; it has none" : "; it has:";
+    if (tail.ends_with(":")) {
+      for (const std::string& name : names) tail += " " + name;
+    }
+    return use_error(object.path + ": unknown map '" + map + "' (a perf event array)" + tail);
+  }
+
+  Error unknown_event(const MapBinding& binding) const {
+    std::vector<std::string> names;
+    for (const PlannedEvent& event : plan_.events) {
+      if (event.attr.is_bpf_output()) names.push_back(event.name);
+    }
+    return use_error("map:" + binding.map + ".event=" + binding.event +
+                     ": no bpf-output event has that name" + cli::suggestion(binding.event, names) +
+                     "; add -e bpf-output/no-inherit,name=" + binding.event + "/");
+  }
+
+  // They run on the first event that samples by itself, or on a clock of their own.
+  void add_sample_programs() {
+    for (std::size_t object = 0; object < objects_.size(); ++object) {
+      if (!objects_[object].has_sample_programs) continue;
+      const auto samples = [](const PlannedEvent& event) {
+        return event.attr.type == abi::kSoftware && event.attr.config != abi::kDummy &&
+               !event.attr.is_bpf_output();
+      };
+      const auto found = std::ranges::find_if(plan_.events, samples);
+      auto event = static_cast<std::size_t>(found - plan_.events.begin());
+      if (found == plan_.events.end()) {
+        EventRequest clock;
+        clock.config = abi::kCpuClock;
+        clock.name = "cpu-clock";
+        event = add(clock);
+      }
+      plan_.sample_programs.push_back({object, event});
+    }
+  }
+
+  // A map has one slot for each CPU, so one event at a time: of one thread, or of whoever runs there.
+  Result<> check_channels() {
+    if (plan_.connections.empty()) return Done{};
+    if (plan_.tasks.size() > 1) {
+      return use_error("a BPF channel can follow one thread or everything, and the target has " +
+                       std::to_string(plan_.tasks.size()) + " threads; use -a (and filter in the program)");
+    }
+    if (options_.target.watch == Watch::Command) {
+      plan_.notes.push_back(
+          "events of BPF channels are those of the command's first thread only; -a takes everybody's");
+    }
+    if (options_.target.watch == Watch::Processes) {
+      plan_.notes.push_back("events of BPF channels are those of thread " +
+                            std::to_string(plan_.tasks.front()) + " only; -a takes everybody's");
+    }
+    return Done{};
+  }
+
+  void add_sideband() {
+    format::EventAttr attr = basic_attr();
+    attr.type = abi::kSoftware;
+    attr.config = abi::kDummy;
+    attr.sample_period = 1;
+    attr.flags |= kSidebandFlags | abi::kInherit;
+    attr.wakeup = watermark(plan_.sideband_pages);
+    // It samples nothing, but without this the kernel wants the right to sample itself.
+    const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
+    const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
+    if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
+    plan_.events.push_back({std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true});
+  }
+
+  const RecordOptions& options_;
+  std::span<const ObjectFacts> objects_;
+  std::span<const int> threads_;
+  const Host& host_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
+                       std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host) {
+  return Planner(options, objects, threads, host).make(requests);
+}
+
+}  // namespace tacho::record

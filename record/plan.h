@@ -1,0 +1,61 @@
+// The exact events that will be opened. Pure: options and facts in, a plan out; nothing is touched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/event_attr.h"
+#include "format/result.h"
+#include "record/event_spec.h"
+#include "record/host.h"
+#include "record/options.h"
+
+namespace tacho::record {
+
+struct PlannedEvent {
+  format::EventAttr attr;
+  std::string name;
+  // Carries the mappings, names and ends of processes; has rings of its own, so that no flood of samples can
+  // cost a mapping.
+  bool is_sideband = false;
+};
+
+// A map of an object whose slots get the descriptors of an event.
+struct Connection {
+  std::size_t object = 0;  // index of the object
+  std::string map;
+  std::size_t event = 0;  // index of the event
+};
+
+// An object whose "perf_event" programs run on the samples of an event.
+struct SampleProgram {
+  std::size_t object = 0, event = 0;
+};
+
+struct Plan {
+  std::vector<PlannedEvent> events;  // the sideband event is last
+  std::vector<Connection> connections;
+  std::vector<SampleProgram> sample_programs;
+  std::vector<int> cpus;
+  // Threads to follow, each on every CPU; {-1}: whoever runs there. Empty: the command, once it exists.
+  std::vector<int> tasks;
+  std::size_t ring_pages = 0, sideband_pages = 0;  // of one CPU
+  std::vector<std::string> notes;                  // for the user: what differs from what was asked for
+};
+
+// What the plan needs to know of an opened object.
+struct ObjectFacts {
+  std::string path;
+  std::vector<MapBinding> channels;  // map, and what the object calls its event
+  bool has_sample_programs = false;
+};
+
+// `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the
+// target, when it names processes or threads.
+Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
+                       std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host);
+
+}  // namespace tacho::record

@@ -1,0 +1,21 @@
+// Whole records as the kernel wrote them, looked at only as far as counting needs.
+#pragma once
+
+#include <cstdint>
+
+#include "format/cursor.h"
+
+namespace tacho::record {
+
+struct RecordCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t lost = 0;                                       // what LOST records say
+  std::uint64_t first_time = ~std::uint64_t{0}, last_time = 0;  // of samples, ns
+
+  bool operator==(const RecordCounts&) const = default;
+};
+
+// Adds what stands in `records`; false when they are not whole records one after another.
+bool count_records(format::Bytes records, RecordCounts& counts);
+
+}  // namespace tacho::record

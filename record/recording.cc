@@ -1,0 +1,314 @@
+#include "record/recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "cli/exit_status.h"
+#include "format/byte_writer.h"
+#include "format/perf_abi.h"
+#include "format/record.h"
+#include "format/sample.h"
+#include "record/perf_event.h"
+#include "record/running_processes.h"
+#include "record/tracepoint.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+// Start-up records are written in pieces of about this size.
+constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
+
+void print_line(std::string_view line) { fmt::print(stderr, "tacho record: {}\n", line); }
+
+// Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
+Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
+                                                   std::vector<Tracepoint>& found, const Tracefs& tracefs) {
+  std::vector<EventRequest> out;
+  for (const EventRequest& request : requests) {
+    if (request.kind != EventKind::Tracepoint) {
+      out.push_back(request);
+      continue;
+    }
+    auto tracepoints = tracefs.matching(request.system, request.tracepoint);
+    if (!tracepoints) return std::move(tracepoints.error()).in("-e " + request.text);
+    const std::string as_written = request.system + ":" + request.tracepoint;
+    for (Tracepoint& tracepoint : *tracepoints) {
+      EventRequest one = request;
+      one.config = tracepoint.id;
+      if (request.name.starts_with(as_written)) {  // else it was named by hand
+        one.name = tracepoint.system + ":" + tracepoint.name + request.name.substr(as_written.size());
+      }
+      out.push_back(std::move(one));
+      const bool known = std::ranges::find(found, tracepoint.id, &Tracepoint::id) != found.end();
+      if (!known) found.push_back(std::move(tracepoint));
+    }
+  }
+  return out;
+}
+
+Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
+                                                      format::TracingData& tracing) {
+  if (std::ranges::find(requests, EventKind::Tracepoint, &EventRequest::kind) == requests.end())
+    return requests;
+  const auto tracefs = Tracefs::find();
+  if (!tracefs) return tracefs.error();
+  std::vector<Tracepoint> found;
+  auto out = find_tracepoints(requests, found, *tracefs);
+  if (!out) return out;
+  auto described = tracefs->describe(found);
+  if (!described) return std::move(described.error());
+  tracing = std::move(*described);
+  return out;
+}
+
+Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest>& requests,
+                                                  const Messages& messages) {
+  std::vector<bpf::UserObject> objects;
+  bpf::ObjectOptions options;
+  options.log = [messages](std::string_view line) { messages.detail(line); };
+  for (const EventRequest& request : requests) {
+    if (request.kind != EventKind::BpfObject) continue;
+    auto object = bpf::UserObject::open(request.path, options);
+    if (!object) return std::move(object.error());
+    objects.push_back(std::move(*object));
+  }
+  return objects;
+}
+
+std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
+  std::vector<ObjectFacts> facts;
+  for (const bpf::UserObject& object : objects) {
+    ObjectFacts& fact = facts.emplace_back(ObjectFacts{object.path(), {}, object.has_perf_event_programs()});
+    for (const bpf::Channel& channel : object.channels())
+      fact.channels.push_back({channel.map, channel.event});
+  }
+  return facts;
+}
+
+Result<> connect_objects(Prepared& prepared, const KernelEvents& events) {
+  for (const OpenEvent& event : events.open_events()) {
+    for (const Connection& connection : prepared.plan.connections) {
+      if (connection.event != event.event) continue;
+      auto& object = prepared.objects[connection.object];
+      if (auto done = object.connect(connection.map, event.cpu, event.fd.get()); !done) return done;
+    }
+    for (const SampleProgram& program : prepared.plan.sample_programs) {
+      if (program.event != event.event) continue;
+      auto& object = prepared.objects[program.object];
+      if (auto done = object.attach_to_perf_event(event.fd.get()); !done) return done;
+    }
+  }
+  return Done{};
+}
+
+// The command is not among them: until its exec it is a copy of this program.
+std::vector<int> processes_to_describe(const Prepared& prepared, const RecordOptions& options,
+                                       const RunningProcesses& running) {
+  const Target& target = options.target;
+  if (target.watch == Watch::System) return running.all();
+  if (target.watch == Watch::Command) return {static_cast<int>(prepared.workload->pid())};
+  return target.ids;
+}
+
+// What the kernel told of meanwhile: a scan of many processes takes longer than the rings have room for.
+Result<> take_sideband(KernelEvents& events, format::CaptureWriter& writer) {
+  std::vector<std::byte> records;
+  for (PerfRing& ring : events.rings()) {
+    ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
+  }
+  return records.empty() ? Result<>(Done{}) : writer.write_records(records);
+}
+
+Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
+                               const RecordOptions& options, KernelEvents& events,
+                               format::CaptureWriter& writer) {
+  const std::size_t trailer = format::sample_id_size(prepared.plan.events.front().attr);
+  format::ByteWriter out;
+  write_kernel_records(out, head.kernel_text, head.modules, trailer);
+  write_program_records(out, head.programs, trailer);
+  RunningProcesses running("/proc", trailer);
+  for (const int process : processes_to_describe(prepared, options, running)) {
+    running.describe(process, out);
+    if (out.size() < kPieceBytes) continue;
+    if (auto done = writer.write_plain(out.view()); !done) return done;
+    if (auto done = take_sideband(events, writer); !done) return done;
+    out.clear();
+  }
+  format::write_mark(out, abi::kRecordFinishedInit);
+  if (auto done = writer.write_plain(out.view()); !done) return done;
+  return writer.finish_round();
+}
+
+std::uint64_t recursion_misses(const Prepared& prepared) {
+  std::uint64_t misses = 0;
+  for (const bpf::UserObject& object : prepared.objects) misses += object.recursion_misses();
+  return misses;
+}
+
+std::uint64_t write_losses(const KernelEvents& events, const Plan& plan, format::ByteWriter& out) {
+  std::uint64_t lost = 0;
+  for (const Losses& loss : events.losses()) {
+    format::write_lost_samples(out, loss.lost, plan.events[loss.event].attr, loss.id);
+    lost += loss.lost;
+  }
+  return lost;
+}
+
+void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& prepared,
+                   const KernelEvents& events, const Messages& messages) {
+  if (lost != 0) {
+    const std::uint64_t all = samples + lost;
+    messages.warn(
+        fmt::format("warning: {} of {} events were lost ({:.1f} %): the rings were full; give them more room "
+                    "with -m {} (pages of each CPU), or record less",
+                    lost, all, 100.0 * static_cast<double>(lost) / static_cast<double>(all),
+                    4 * prepared.plan.ring_pages));
+  }
+  if (const std::uint64_t sideband = events.sideband_losses(); sideband != 0) {
+    messages.warn(fmt::format(
+        "warning: {} records of new processes and mappings were lost: some frames will have no names",
+        sideband));
+  }
+  const std::uint64_t misses = recursion_misses(prepared);
+  if (misses != 0) {
+    messages.warn(fmt::format(
+        "warning: the kernel skipped {} runs of BPF programs, which were running already on that CPU",
+        misses));
+  } else if (!prepared.objects.empty()) {
+    messages.detail("no run of a BPF program was skipped");
+  }
+}
+
+void report_command(const Prepared& prepared, const PumpReport& report, const RecordOptions& options,
+                    const Messages& messages) {
+  if (!report.command_left_running) return;
+  messages.warn(fmt::format("warning: {} (process {}) did not end and still runs", options.command.front(),
+                            prepared.workload->pid()));
+}
+
+// Nothing of a failed round stays; what was written before it does.
+Error finish_after_failure(format::CaptureWriter& writer, Error failure, const RecordOptions& options) {
+  const auto cut = writer.close_after_failure();
+  Error error = std::move(failure).in(options.output);
+  error.what += cut ? fmt::format("; the file holds what was whole before, {:.3f} MB",
+                                  static_cast<double>(writer.file_bytes()) / (1 << 20))
+                    : fmt::format("; its end could not be made whole: {}", cut.error().what);
+  return error;
+}
+
+}  // namespace
+
+void Messages::note(std::string_view line) const {
+  if (!quiet_) print_line(line);
+}
+void Messages::detail(std::string_view line) const {
+  if (verbose_) print_line(line);
+}
+void Messages::warn(std::string_view line) const { print_line(line); }
+void Messages::bracketed(std::string_view line) const {
+  if (!quiet_) fmt::print(stderr, "[ tacho record: {} ]\n", line);
+}
+
+Result<Prepared> prepare(const RecordOptions& options, const Messages& messages) {
+  auto host = read_host();
+  if (!host) return std::move(host.error());
+  Prepared out{std::move(*host), {}, {}, {}, std::nullopt};
+  const auto threads = threads_of(options.target);
+  if (!threads) return threads.error();
+  if (!options.command.empty()) {
+    auto workload = Workload::create(options.command);
+    if (!workload) return std::move(workload.error());
+    out.workload.emplace(std::move(*workload));
+  }
+  const auto requests = resolve_tracepoints(options.events, out.tracing);
+  if (!requests) return requests.error();
+  auto objects = open_objects(*requests, messages);
+  if (!objects) return std::move(objects.error());
+  out.objects = std::move(*objects);
+  const auto facts = facts_of(out.objects);
+  auto plan = make_plan(options, *requests, facts, *threads, out.host);
+  if (!plan) return std::move(plan.error());
+  out.plan = std::move(*plan);
+  if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
+  return out;
+}
+
+Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
+  raise_descriptor_limit();
+  for (bpf::UserObject& object : prepared.objects) {
+    if (auto done = object.load_and_attach(); !done) return std::move(done.error());
+  }
+  auto events = KernelEvents::open(prepared.plan, prepared.host);
+  if (!events) return events;
+  if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
+  for (const std::string& note : prepared.plan.notes) messages.note(note);
+  for (const PlannedEvent& event : prepared.plan.events) {
+    messages.detail(fmt::format("event {}: type {}, config {}, {} {}, on {} CPUs", event.name,
+                                event.attr.type, event.attr.config,
+                                event.attr.has(abi::kFreq) ? "frequency" : "period", event.attr.sample_period,
+                                prepared.plan.cpus.size()));
+  }
+  return events;
+}
+
+Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEvents& events,
+                                            const RecordOptions& options,
+                                            const std::vector<std::string>& command_line,
+                                            const Messages& messages) {
+  auto head = describe_capture(prepared.plan, prepared.objects, prepared.tracing, command_line);
+  if (!head) return std::move(head.error());
+  // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
+  // with it.
+  if (auto done = events.enable_sideband(); !done) return std::move(done.error());
+  add_programs(prepared.plan, prepared.objects, *head);
+  for (const std::string& note : head->notes) messages.note(note);
+  auto writer = format::CaptureWriter::create(options.output, events.event_set(), std::move(head->features),
+                                              {options.compression_level});
+  if (!writer) return writer;
+  if (auto done = write_startup_records(prepared, *head, options, events, *writer); !done) {
+    (void)writer->close_after_failure();  // the first failure is the one to tell
+    return std::move(done.error()).in(options.output);
+  }
+  return writer;
+}
+
+Result<PumpReport> run(Prepared& prepared, KernelEvents& events, format::CaptureWriter& writer,
+                       const StopSignals& signals) {
+  if (auto done = events.enable_samples(); !done) return std::move(done.error());
+  if (prepared.workload) {
+    if (auto done = prepared.workload->start(); !done) return std::move(done.error());
+  }
+  return pump(events, writer, prepared.workload ? &*prepared.workload : nullptr, signals);
+}
+
+Result<int> finish(const Prepared& prepared, const KernelEvents& events, format::CaptureWriter& writer,
+                   const PumpReport& report, const RecordOptions& options, const Messages& messages) {
+  messages.bracketed(fmt::format("Woken up {} times to write data", report.wakeups));
+  if (report.failure) {
+    report_command(prepared, report, options, messages);
+    return finish_after_failure(writer, *report.failure, options);
+  }
+  format::ByteWriter records;
+  std::uint64_t lost = write_losses(events, prepared.plan, records);
+  if (!events.counts_losses()) lost = report.counts.lost;
+  format::Features late;
+  if (report.counts.samples != 0)
+    late.environment.sample_time = {report.counts.first_time, report.counts.last_time};
+  auto done = records.empty() ? Result<>(Done{}) : writer.write_plain(records.view());
+  if (done && !records.empty()) done = writer.finish_round();
+  if (done) done = writer.close(late);
+  if (!done) return finish_after_failure(writer, std::move(done.error()), options);
+  messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
+                                 static_cast<double>(writer.file_bytes()) / (1 << 20), options.output,
+                                 report.counts.samples, lost));
+  report_losses(report.counts.samples, lost, prepared, events, messages);
+  report_command(prepared, report, options, messages);
+  return report.command_status.value_or(cli::kWhole);
+}
+
+}  // namespace tacho::record

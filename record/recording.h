@@ -1,0 +1,63 @@
+// The steps of a recording, in the order that main() takes them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/user_object.h"
+#include "format/capture_writer.h"
+#include "format/result.h"
+#include "format/tracing_data.h"
+#include "record/capture_head.h"
+#include "record/host.h"
+#include "record/kernel_events.h"
+#include "record/options.h"
+#include "record/plan.h"
+#include "record/pump.h"
+#include "record/workload.h"
+
+namespace tacho::record {
+
+// Lines on stderr.
+class Messages {
+ public:
+  explicit Messages(const RecordOptions& options) : quiet_(options.quiet), verbose_(options.verbose) {}
+  void note(std::string_view line) const;       // unless -q
+  void detail(std::string_view line) const;     // with -v
+  void warn(std::string_view line) const;       // always
+  void bracketed(std::string_view line) const;  // "[ tacho record: ... ]", unless -q
+
+ private:
+  bool quiet_, verbose_;
+};
+
+// Everything that was asked for, found to exist, and not yet started.
+struct Prepared {
+  Host host;
+  std::vector<bpf::UserObject> objects;
+  format::TracingData tracing;
+  Plan plan;
+  std::optional<Workload> workload;
+};
+Result<Prepared> prepare(const RecordOptions& options, const Messages& messages);
+
+// Loads and attaches the programs, opens the events and connects both; nothing is sampled yet.
+Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages);
+
+// Creates the file and writes what stands before the first sample.
+Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEvents& events,
+                                            const RecordOptions& options,
+                                            const std::vector<std::string>& command_line,
+                                            const Messages& messages);
+
+// Enables the events, lets the command go, and records to the end.
+Result<PumpReport> run(Prepared& prepared, KernelEvents& events, format::CaptureWriter& writer,
+                       const StopSignals& signals);
+
+// Writes the losses, closes the file and says what became of it. Gives the exit status.
+Result<int> finish(const Prepared& prepared, const KernelEvents& events, format::CaptureWriter& writer,
+                   const PumpReport& report, const RecordOptions& options, const Messages& messages);
+
+}  // namespace tacho::record

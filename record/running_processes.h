@@ -1,0 +1,50 @@
+// What ran before we started: FORK, COMM and MMAP2 records from /proc, as the kernel would have written them.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/build_id.h"
+#include "format/byte_writer.h"
+#include "format/record.h"
+
+namespace tacho::record {
+
+// One line of /proc/PID/maps.
+struct MapsLine {
+  format::MmapRecord mapping;  // all but pid, tid and build id; the filename points into the line
+  bool is_executable = false;
+};
+std::optional<MapsLine> parse_maps_line(std::string_view line);
+
+class RunningProcesses {
+ public:
+  // `proc`: the directory, "/proc" outside of tests. `trailer`: bytes of sample_id_all in every record.
+  RunningProcesses(std::string proc, std::size_t trailer) : proc_(std::move(proc)), trailer_(trailer) {}
+
+  // Every process there is, ascending.
+  std::vector<int> all() const;
+  // Appends the records of one process and its threads; nothing when it has ended meanwhile.
+  void describe(int process, format::ByteWriter& out);
+
+ private:
+  struct FileKey {
+    std::uint32_t major, minor;
+    std::uint64_t inode;
+    auto operator<=>(const FileKey&) const = default;
+  };
+  void describe_mappings(int process, format::ByteWriter& out);
+  format::BuildId build_id_of(int process, const format::MmapRecord& mapping);
+
+  std::string proc_;
+  std::size_t trailer_;
+  std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, however many processes map it
+};
+
+}  // namespace tacho::record

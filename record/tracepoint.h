@@ -1,0 +1,36 @@
+// Tracepoints as tracefs describes them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/result.h"
+#include "format/tracing_data.h"
+
+namespace tacho::record {
+
+struct Tracepoint {
+  std::string system, name;
+  std::uint64_t id = 0;  // perf_event_attr.config
+};
+
+// The tracefs of this host as a directory. Mounts it at /sys/kernel/tracing when nobody did and we may.
+class Tracefs {
+ public:
+  static Result<Tracefs> find();
+  // For tests: any directory of that shape.
+  explicit Tracefs(std::string directory) : directory_(std::move(directory)) {}
+
+  // The tracepoints that both globs match, in alphabetical order; never empty. An error gives the nearest
+  // name.
+  Result<std::vector<Tracepoint>> matching(const std::string& system, const std::string& name) const;
+  // What a reader needs to take the fields of these tracepoints apart.
+  Result<format::TracingData> describe(std::span<const Tracepoint> tracepoints) const;
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace tacho::record

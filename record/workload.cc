@@ -1,0 +1,140 @@
+#include "record/workload.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+struct Pipe {
+  format::Fd read_end, write_end;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return system_error("pipe", errno);
+  return Pipe{format::Fd(ends[0]), format::Fd(ends[1])};
+}
+
+bool is_program(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// As execvp() will look for it.
+bool can_be_found(const std::string& command) {
+  if (command.find('/') != std::string::npos) return is_program(command);
+  const char* const variable = std::getenv("PATH");
+  std::string_view rest = variable != nullptr ? variable : "/bin:/usr/bin";
+  for (;;) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    if (is_program((folder.empty() ? "." : std::string(folder)) + "/" + command)) return true;
+    if (folder.size() == rest.size()) return false;
+    rest.remove_prefix(folder.size() + 1);
+  }
+}
+
+// In the child: only calls that are safe after a fork.
+[[noreturn]] void wait_and_exec(int go, int failed, char* const* argv) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  prctl(PR_SET_NAME, "tacho-exec");
+  char letter = 0;
+  ssize_t got = 0;
+  do {
+    got = read(go, &letter, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1) _exit(0);  // the recorder gave up
+  execvp(argv[0], argv);
+  const int code = errno;
+  (void)!write(failed, &code, sizeof code);
+  _exit(127);
+}
+
+}  // namespace
+
+Result<Workload> Workload::create(const std::vector<std::string>& command) {
+  if (!can_be_found(command.front()))
+    return use_error(command.front() + ": no such command, or not executable");
+  auto go = make_pipe();
+  if (!go) return std::move(go.error());
+  auto failed = make_pipe();
+  if (!failed) return std::move(failed.error());
+  std::vector<std::string> words = command;
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  Workload workload;
+  workload.name_ = command.front();
+  workload.pid_ = fork();
+  if (workload.pid_ < 0) return system_error("fork", errno);
+  if (workload.pid_ == 0) {
+    // Our own copy of the end that lets go would keep the child waiting if the recorder died.
+    close(go->write_end.release());
+    wait_and_exec(go->read_end.get(), failed->write_end.get(), argv.data());
+  }
+  workload.pidfd_ = format::Fd(static_cast<int>(syscall(SYS_pidfd_open, workload.pid_, 0)));
+  workload.go_ = std::move(go->write_end);
+  workload.failed_ = std::move(failed->read_end);
+  return workload;
+}
+
+Workload::Workload(Workload&& other) noexcept
+    : name_(std::move(other.name_)),
+      pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      go_(std::move(other.go_)),
+      failed_(std::move(other.failed_)),
+      started_(other.started_),
+      status_(other.status_) {}
+
+Workload::~Workload() {
+  if (pid_ < 0 || started_) return;
+  go_ = format::Fd();
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Result<> Workload::start() {
+  started_ = true;
+  const char letter = 1;
+  if (write(go_.get(), &letter, 1) != 1) return system_error(name_, errno);
+  go_ = format::Fd();
+  // Ends without a byte when the exec closed the other end.
+  int code = 0;
+  ssize_t got = 0;
+  do {
+    got = read(failed_.get(), &code, sizeof code);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof code) return Done{};
+  Error error = system_error(name_, code);
+  error.fault = Fault::Use;
+  return error;
+}
+
+std::optional<int> Workload::status() {
+  if (status_) return status_;
+  int how = 0;
+  if (waitpid(pid_, &how, WNOHANG) != pid_) return std::nullopt;
+  status_ = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+  return status_;
+}
+
+void Workload::send(int signal) const {
+  if (pid_ > 0 && !status_) kill(pid_, signal);
+}
+
+}  // namespace tacho::record

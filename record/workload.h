@@ -1,0 +1,48 @@
+// The command that is recorded: created early, so that events can be opened on it, and let go when all is
+// ready.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::record {
+
+class Workload {
+ public:
+  // Forks a child that waits. A command that does not exist is found out here, before anything is recorded.
+  static Result<Workload> create(const std::vector<std::string>& command);
+  Workload(Workload&&) noexcept;
+  Workload& operator=(Workload&&) = delete;
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+  // A command that was never started is told to go away, and reaped; a running one is left alone.
+  ~Workload();
+
+  pid_t pid() const { return pid_; }
+  // Readable when the command has ended; -1 on kernels without pidfd (before 5.3).
+  int end_fd() const { return pidfd_.get(); }
+
+  // Lets the child exec the command; an error when the exec failed.
+  Result<> start();
+  // The status for our own exit: the command's, or 128 + its signal. Nothing while it runs.
+  std::optional<int> status();
+  void send(int signal) const;
+
+ private:
+  Workload() = default;
+  std::string name_;
+  pid_t pid_ = -1;
+  format::Fd pidfd_;
+  format::Fd go_;      // writing lets it go, closing tells it to leave
+  format::Fd failed_;  // its exec's errno comes here
+  bool started_ = false;
+  std::optional<int> status_;
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,207 @@
+// How a recording ends: signals, a killed recorder, a full disk, refusals. Whatever happens, the file is
+// readable.
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "live_test_case.h"
+
+namespace tacho::live {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+class Endings : public LiveTest {
+ protected:
+  Program start(std::vector<std::string> words, Program::Limits limits = {}) {
+    words.insert(words.begin(), tacho_record());
+    return Program::start(words, folder, limits);
+  }
+  // Until the capture is being written.
+  void wait_for_capture() const {
+    for (int i = 0; i < 500 && !std::filesystem::exists(folder + "/perf.data"); ++i) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    std::this_thread::sleep_for(milliseconds(300));
+  }
+};
+
+TEST_F(Endings, EverySignalFinishesTheFile) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    Program run = start({"-a", "-e", "cpu-clock"});
+    wait_for_capture();
+    const auto began = Clock::now();
+    run.send(signal);
+    EXPECT_EQ(run.wait(), 0) << strsignal(signal);
+    EXPECT_LT(Clock::now() - began, milliseconds(2000)) << strsignal(signal);
+    const CaptureSeen seen = capture();
+    EXPECT_TRUE(seen.is_closed && !seen.has_damage) << strsignal(signal);
+    EXPECT_GT(seen.samples.size(), 0u) << strsignal(signal);
+    std::filesystem::remove(folder + "/perf.data");
+  }
+}
+
+TEST_F(Endings, ACommandGetsTheSignalAndIsReaped) {
+  Program run = start({"-e", "cpu-clock", "sleep", "60"});
+  wait_for_capture();
+  run.send(SIGTERM);
+  EXPECT_EQ(run.wait(), 128 + SIGTERM);
+  EXPECT_TRUE(capture().is_closed);
+}
+
+TEST_F(Endings, ACommandThatDoesNotEndIsLeftAfterASecondSignal) {
+  Program run =
+      start({"-e", "cpu-clock", "sh", "-c",
+             "trap '' INT; echo $$ > child; i=0; while [ $i -lt 50 ]; do i=$((i+1)); sleep 0.1; done"});
+  wait_for_capture();
+  run.send(SIGINT);
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/child"));
+  run.send(SIGINT);
+  EXPECT_EQ(run.wait(2), 128 + SIGINT) << run.errors();
+  EXPECT_NE(run.errors().find("still runs"), std::string::npos) << run.errors();
+  EXPECT_TRUE(capture().is_closed);
+}
+
+TEST_F(Endings, AKilledRecorderCostsTheLastSecondAtMost) {
+  if (const auto missing = missing_to_compile(); !missing.empty()) GTEST_SKIP() << missing;
+  for (const char* compression : {"-z0", "-z1"}) {
+    Program load = Program::start({getppid_load(), "10000000", "4", "300"}, folder);
+    Program run = start({compression, "-a", "-g", "-e", source("getppid_channel.bpf.c")});
+    wait_for_capture();
+    std::this_thread::sleep_for(milliseconds(700));
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    run.send(SIGKILL);
+    EXPECT_EQ(run.wait(), 1000 + SIGKILL);
+    const CaptureSeen seen = capture();
+    EXPECT_FALSE(seen.is_closed);
+    EXPECT_FALSE(seen.has_damage);
+    ASSERT_GT(seen.samples.size(), 100u) << compression;
+    const std::uint64_t killed_at =
+        static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+    std::uint64_t last = 0;
+    for (const SampleSeen& sample : seen.samples) last = std::max(last, sample.first_payload_word);
+    EXPECT_LT(killed_at - std::min(last, killed_at), 1'000'000'000u) << compression;
+    EXPECT_FALSE(seen.features.schemas.empty() && seen.features.attachments.empty())
+        << "what is needed to read it";
+    std::filesystem::remove(folder + "/perf.data");
+  }
+}
+
+TEST_F(Endings, AFullDiskKeepsWhatWasWhole) {
+  Program run = start({"-a", "-z0", "-e", "raw_syscalls:sys_enter", "--", "dd", "if=/dev/zero",
+                       "of=/dev/null", "bs=1", "count=300000"},
+                      {.file_bytes = 4 << 20});
+  EXPECT_EQ(run.wait(), 4) << run.errors();
+  EXPECT_NE(run.errors().find("perf.data"), std::string::npos) << run.errors();
+  const CaptureSeen seen = capture();
+  EXPECT_FALSE(seen.has_damage);
+  EXPECT_GT(seen.samples.size(), 1000u);
+}
+
+// Samples and losses add up to what the kernel made, however small the rings are.
+class Losses : public Endings, public testing::WithParamInterface<const char*> {};
+
+TEST_P(Losses, AreCountedExactly) {
+  if (const auto missing = missing_to_compile(); !missing.empty()) GTEST_SKIP() << missing;
+  std::vector<std::string> words{"-e", source("getppid_channel.bpf.c"), "-a", "-g"};
+  if (*GetParam() != '\0') words.insert(words.end(), {"-m", GetParam()});
+  words.insert(words.end(), {getppid_load(), "500000", "4"});
+  ASSERT_EQ(record(words), 0) << errors;
+  const CaptureSeen seen = capture();
+  EXPECT_EQ(seen.count("channel") + seen.lost, 500000u);
+  EXPECT_TRUE(
+      said("(" + std::to_string(seen.count("channel")) + " samples, " + std::to_string(seen.lost) + " lost)"))
+      << errors;
+  EXPECT_EQ(seen.lost != 0, said("were lost")) << "a loss is never silent";
+}
+INSTANTIATE_TEST_SUITE_P(RingPages, Losses, testing::Values("1", "4", "128", ""));
+
+struct BadCase {
+  const char* what;
+  std::vector<std::string> words;
+  int status;
+  const char* says;
+};
+
+TEST_F(Endings, EveryRefusalIsOneClearLineAndNothingRuns) {
+  const std::string channel = source("getppid_channel.bpf.c");
+  const BadCase cases[] = {
+      {"unknown option", {"--ouptut", "x", "true"}, 1, "--output"},
+      {"unknown event", {"-e", "cpu-clok", "touch", "ran"}, 1, "did you mean 'cpu-clock'"},
+      {"unknown tracepoint", {"-e", "sched:sched_swich", "touch", "ran"}, 1, "sched_switch"},
+      {"unknown subsystem", {"-e", "shed:sched_switch", "touch", "ran"}, 1, "'sched'"},
+      {"unknown term", {"-e", "cpu-clock/perod=1/", "touch", "ran"}, 1, "'period'"},
+      {"unknown command", {"-e", "cpu-clock", "no-such-command-here"}, 1, "no such command"},
+      {"process that is gone", {"-p", "999999999", "touch", "ran"}, 1, "999999999"},
+      {"CPU that is not there", {"-C", "4095", "touch", "ran"}, 1, "4095"},
+      {"no such object", {"-e", "./none.bpf.o", "touch", "ran"}, 2, "none.bpf.o"},
+      {"object that is no ELF", {"-e", "./text.bpf.o", "touch", "ran"}, 2, "text.bpf.o"},
+      {"folder that is not there", {"-o", "none/x.data", "-e", "cpu-clock", "touch", "ran"}, 4, "none"},
+  };
+  ASSERT_EQ(std::system(("echo hello > " + folder + "/text.bpf.o").c_str()), 0);
+  for (const BadCase& bad : cases) {
+    EXPECT_EQ(record(bad.words), bad.status) << bad.what << ": " << errors;
+    EXPECT_TRUE(said(bad.says)) << bad.what << ": " << errors;
+    EXPECT_EQ(std::ranges::count(errors, '\n'), 1) << bad.what << ": " << errors;
+    EXPECT_FALSE(std::filesystem::exists(folder + "/ran")) << bad.what;
+  }
+}
+
+TEST_F(Endings, AnUnknownMapComesWithTheNearest) {
+  if (const auto missing = missing_to_compile(); !missing.empty()) GTEST_SKIP() << missing;
+  EXPECT_EQ(record({"-e", "bpf-output/no-inherit,name=evt/", "-e",
+                    source("getppid_channel.bpf.c") + "/map:chanel.event=evt/", "-a", "touch", "ran"}),
+            1);
+  EXPECT_TRUE(said("did you mean 'channel'")) << errors;
+  EXPECT_FALSE(std::filesystem::exists(folder + "/ran"));
+}
+
+class Unprivileged : public Endings {
+ protected:
+  void SetUp() override {
+    Endings::SetUp();
+    if (std::system("setpriv --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "needs setpriv";
+    if (folder.empty()) return;
+    std::filesystem::permissions(folder, std::filesystem::perms::all);
+    // The build folder may be closed to others.
+    std::filesystem::copy_file(tacho_record(), folder + "/tacho-record");
+    std::filesystem::copy_file(getppid_load(), folder + "/getppid_load");
+  }
+  Program start_as_nobody(std::vector<std::string> words) {
+    const std::vector<std::string> before{
+        "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", folder + "/tacho-record"};
+    words.insert(words.begin(), before.begin(), before.end());
+    return Program::start(words, folder);
+  }
+  static bool paranoid_is_two() {
+    return std::system("test \"$(cat /proc/sys/kernel/perf_event_paranoid)\" = 2") == 0;
+  }
+};
+
+TEST_F(Unprivileged, TheMessageSaysWhatIsNeeded) {
+  if (!paranoid_is_two()) GTEST_SKIP() << "needs kernel.perf_event_paranoid = 2";
+  Program run = start_as_nobody({"-a", "-e", "cpu-clock", "touch", "ran"});
+  EXPECT_EQ(run.wait(), 2) << run.errors();
+  EXPECT_NE(run.errors().find("perf_event_paranoid is"), std::string::npos) << run.errors();
+  EXPECT_NE(run.errors().find("CAP_PERFMON"), std::string::npos) << run.errors();
+  EXPECT_FALSE(std::filesystem::exists(folder + "/ran"));
+}
+
+TEST_F(Unprivileged, OnesOwnCodeCanBeRecorded) {
+  if (!paranoid_is_two()) GTEST_SKIP() << "needs kernel.perf_event_paranoid = 2";
+  Program run = start_as_nobody({"-g", "-e", "cpu-clock:u", folder + "/getppid_load", "400000"});
+  EXPECT_EQ(run.wait(), 0) << run.errors();
+  EXPECT_EQ(run.errors().find("hidden"), std::string::npos)
+      << "nobody asked for the kernel: " << run.errors();
+  EXPECT_GT(capture().samples.size(), 5u);
+}
+
+}  // namespace
+}  // namespace tacho::live

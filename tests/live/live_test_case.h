@@ -1,0 +1,43 @@
+// A folder of its own for each test, and skipping with the reason.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "recorder.h"
+
+namespace tacho::live {
+
+class LiveTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto missing = missing_to_record(); !missing.empty()) GTEST_SKIP() << missing;
+    std::string pattern = (std::filesystem::temp_directory_path() / "tacho-live-XXXXXX").string();
+    folder = mkdtemp(pattern.data());
+  }
+  void TearDown() override {
+    if (!folder.empty()) std::filesystem::remove_all(folder);
+  }
+
+  // tacho-record with these words, in the test's folder, to its end.
+  int record(std::vector<std::string> words) {
+    words.insert(words.begin(), tacho_record());
+    Program run = Program::start(words, folder);
+    const int status = run.wait(60);
+    errors = run.errors();
+    return status;
+  }
+  CaptureSeen capture(const std::string& name = "perf.data") const {
+    return read_capture(folder + "/" + name);
+  }
+  bool said(std::string_view text) const { return errors.find(text) != std::string::npos; }
+
+  std::string folder;
+  std::string errors;  // of the last record()
+};
+
+}  // namespace tacho::live

@@ -1,0 +1,162 @@
+#include "record/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "format/perf_abi.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+const Host kHost{
+    .online_cpus = {0, 1, 3}, .page_size = 4096, .max_sample_rate = 100000, .perf_event_paranoid = 2};
+const ObjectFacts kObject{"./x.bpf.o", {{"channel", "bigread"}, {"second", "other"}}, false};
+
+RecordOptions options_of(const std::vector<std::string>& arguments) {
+  auto out = parse_options(arguments);
+  EXPECT_TRUE(out) << (out ? "" : out.error().what);
+  return std::move(out->options);
+}
+
+Result<Plan> plan_of(const RecordOptions& options, std::vector<ObjectFacts> objects = {},
+                     std::vector<int> threads = {}) {
+  return make_plan(options, options.events, objects, threads, kHost);
+}
+
+TEST(Plan, ClocksSampleFourThousandTimesASecond) {
+  const auto plan = plan_of(options_of({"-a", "-g", "-e", "cpu-clock"}));
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->events.size(), 2u);
+  const format::EventAttr& attr = plan->events[0].attr;
+  EXPECT_EQ(attr.sample_period, 4000u);
+  EXPECT_TRUE(attr.has(abi::kFreq));
+  EXPECT_TRUE(attr.samples(abi::kSampleCallchain));
+  EXPECT_FALSE(attr.samples(abi::kSampleRaw));
+  EXPECT_EQ(attr.wakeup, (2u << 20) / 4) << "wakes when a quarter of the ring is full";
+  EXPECT_EQ(plan->tasks, std::vector<int>{-1});
+  EXPECT_EQ(plan->cpus, kHost.online_cpus);
+}
+
+TEST(Plan, TheSidebandEventIsLastAndAloneCarriesMappings) {
+  const auto plan = plan_of(options_of({"-a", "-m", "1", "-e", "faults,cs"}));
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->events.size(), 3u);
+  EXPECT_TRUE(plan->events[2].is_sideband);
+  EXPECT_EQ(plan->events[2].name, "dummy:HG");
+  EXPECT_TRUE(plan->events[2].attr.has(abi::kMmap2));
+  EXPECT_FALSE(plan->events[0].attr.has(abi::kMmap2) || plan->events[1].attr.has(abi::kComm));
+  EXPECT_EQ(plan->ring_pages, 1u);
+  EXPECT_EQ(plan->sideband_pages, 64u) << "its ring does not shrink with -m";
+}
+
+TEST(Plan, WithoutTheKernelTheSidebandNeedsNoRightsEither) {
+  const auto plan = plan_of(options_of({"-e", "cpu-clock:u,faults:u", "ls"}));
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->events.back().attr.has(abi::kExcludeKernel));
+  EXPECT_FALSE(
+      plan_of(options_of({"-e", "cpu-clock:u,faults", "ls"}))->events.back().attr.has(abi::kExcludeKernel));
+}
+
+TEST(Plan, BpfOutputNeverInheritsAndTakesEveryEvent) {
+  const auto plan = plan_of(options_of({"-a", "-F", "99", "-e", "./x.bpf.o"}), {kObject});
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->events.size(), 3u);
+  EXPECT_EQ(plan->events[0].name, "bigread");
+  EXPECT_EQ(plan->events[1].name, "other");
+  const format::EventAttr& attr = plan->events[0].attr;
+  EXPECT_EQ(attr.sample_period, 1u);
+  EXPECT_FALSE(attr.has(abi::kFreq) || attr.has(abi::kInherit));
+  EXPECT_TRUE(attr.samples(abi::kSampleRaw));
+  ASSERT_EQ(plan->connections.size(), 2u);
+  EXPECT_EQ(plan->connections[1].map, "second");
+  EXPECT_EQ(plan->connections[1].event, 1u);
+}
+
+TEST(Plan, AMapIsBoundToTheEventOfThatName) {
+  const auto plan = plan_of(
+      options_of({"-a", "-e", "./x.bpf.o/map:channel.event=evt/", "-e", "bpf-output/no-inherit,name=evt/"}),
+      {kObject});
+  ASSERT_TRUE(plan) << plan.error().what;
+  ASSERT_EQ(plan->connections.size(), 1u);
+  EXPECT_EQ(plan->connections[0].map, "channel");
+  EXPECT_EQ(plan->events[plan->connections[0].event].name, "evt");
+  EXPECT_EQ(plan->events.size(), 2u) << "the long form opens no event by itself";
+}
+
+TEST(Plan, UnknownMapsAndEventsAreNamedWithTheNearest) {
+  const auto map =
+      plan_of(options_of({"-a", "-e", "bpf-output/name=evt/,./x.bpf.o/map:chanel.event=evt/"}), {kObject});
+  ASSERT_FALSE(map);
+  EXPECT_EQ(map.error().fault, Fault::Use);
+  EXPECT_NE(map.error().what.find("did you mean 'channel'"), std::string::npos) << map.error().what;
+  const auto event = plan_of(options_of({"-a", "-e", "./x.bpf.o/map:channel.event=evt/"}), {kObject});
+  ASSERT_FALSE(event);
+  EXPECT_NE(event.error().what.find("-e bpf-output/no-inherit,name=evt/"), std::string::npos);
+}
+
+TEST(Plan, AChannelFollowsOneThreadOrEverything) {
+  const auto many = plan_of(options_of({"-p", "10", "-e", "./x.bpf.o"}), {kObject}, {10, 11});
+  ASSERT_FALSE(many);
+  EXPECT_NE(many.error().what.find("-a"), std::string::npos);
+  const auto command = plan_of(options_of({"-e", "./x.bpf.o", "ls"}), {kObject});
+  ASSERT_TRUE(command);
+  EXPECT_EQ(command->notes.size(), 1u) << "that only the first thread is followed is said";
+  EXPECT_TRUE(command->events[0].attr.has(abi::kEnableOnExec));
+  EXPECT_TRUE(command->tasks.empty()) << "the command does not exist yet";
+}
+
+TEST(Plan, TooHighAFrequencyIsLoweredWithAWord) {
+  const auto plan = plan_of(options_of({"-a", "-F", "200000", "-e", "cpu-clock,task-clock"}));
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->events[0].attr.sample_period, 100000u);
+  EXPECT_EQ(plan->notes.size(), 1u);
+  EXPECT_EQ(plan_of(options_of({"-a", "-F", "max"}))->events[0].attr.sample_period, 100000u);
+}
+
+TEST(Plan, TracepointsTakeEveryEventUnlessARateIsGiven) {
+  auto options = options_of({"-a", "-e", "sched:sched_switch"});
+  EXPECT_EQ(plan_of(options)->events[0].attr.sample_period, 1u);
+  options.frequency = 99;
+  EXPECT_TRUE(plan_of(options)->events[0].attr.has(abi::kFreq));
+  options.frequency.reset();
+  options.events[0].period = 5;
+  options.period = 7;
+  EXPECT_EQ(plan_of(options)->events[0].attr.sample_period, 5u) << "an event's own term wins";
+}
+
+TEST(Plan, RingsHaveAPowerOfTwoOfPages) {
+  const auto plan = plan_of(options_of({"-a", "-m", "100"}));
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->ring_pages, 128u);
+  EXPECT_EQ(plan->notes.size(), 1u);
+  EXPECT_EQ(plan_of(options_of({"-a", "-m", "64K"}))->ring_pages, 16u);
+}
+
+TEST(Plan, OnlyCpusOnLineCanBeWatched) {
+  EXPECT_EQ(plan_of(options_of({"-C", "0,3"}))->cpus, (std::vector<int>{0, 3}));
+  const auto plan = plan_of(options_of({"-C", "2"}));
+  ASSERT_FALSE(plan);
+  EXPECT_NE(plan.error().what.find("CPU 2"), std::string::npos);
+}
+
+TEST(Plan, ProgramsOnSamplesGetAClockOfTheirOwn) {
+  const ObjectFacts object{"./p.bpf.o", {}, true};
+  const auto plan = plan_of(options_of({"-a", "-e", "./p.bpf.o"}), {object});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->events[0].name, "cpu-clock");
+  ASSERT_EQ(plan->sample_programs.size(), 1u);
+  EXPECT_EQ(plan->sample_programs[0].event, 0u);
+  EXPECT_EQ(plan_of(options_of({"-a", "-e", "cs,./p.bpf.o"}), {object})->events.size(), 2u)
+      << "the event named is used";
+}
+
+TEST(Plan, AnObjectWithNothingToRecordIsRefused) {
+  EXPECT_FALSE(plan_of(options_of({"-a", "-e", "./n.bpf.o"}), {ObjectFacts{"./n.bpf.o", {}, false}}));
+}
+
+}  // namespace
+}  // namespace tacho::record
