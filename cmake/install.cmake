@@ -1,6 +1,5 @@
-# What `cmake --install` puts where: programs, the header for BPF programs, examples, manual pages.
-install(TARGETS tacho tacho-record tacho-report)
-install(FILES ${PROJECT_SOURCE_DIR}/bpf/include/tacho/event.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tacho)
+# What `cmake --install` puts beside the programs and tacho/event.h, which their own folders install: examples, license,
+# manual pages.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
         FILES_MATCHING PATTERN "*.bpf.c")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE ${PROJECT_SOURCE_DIR}/README.md

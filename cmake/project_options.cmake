@@ -31,7 +31,12 @@ function(tacho_test name label)
   endif()
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE project_options GTest::gtest_main)
-  gtest_discover_tests(${name} PROPERTIES LABELS ${label} DISCOVERY_TIMEOUT 60)
+  # Live tests watch the whole system: what another test does meanwhile would be in their captures.
+  set(serial OFF)
+  if(label STREQUAL live)
+    set(serial ON)
+  endif()
+  gtest_discover_tests(${name} PROPERTIES LABELS ${label} RUN_SERIAL ${serial} DISCOVERY_TIMEOUT 60)
 endfunction()
 
 # tacho_fuzz(NAME source...): a libFuzzer target, built with clang and -DTACHO_FUZZ=ON only. All of them stand in one

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""The two direction rules of docs/architecture.md, checked against the include lines.
+
+1. A folder includes only the folders that its row under "Direction" allows.
+2. Within a folder, a file includes only files that stand above it in the folder's list. So there are no cycles.
+
+The lists in the document are the ones checked, so the document cannot fall behind the code: a file that is not listed
+fails here, and so does a line whose file is gone.
+"""
+import re
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "architecture.md"
+FOLDERS = ["format", "cli", "symbolize", "bpf", "record", "report"]
+LONGEST_FILE = 500  # lines
+
+# Libraries of others, by what an include begins with, and the only folders that may know them.
+FOREIGN = {
+    "bpf/bpf.h": {"bpf"},
+    "bpf/libbpf.h": {"bpf"},
+    "bpf/btf.h": {"bpf"},
+    "CLI/": {"cli"},
+    "zstd.h": {"format"},
+    "elfutils/": {"symbolize"},
+    "dwarf.h": {"symbolize"},
+    "traceevent/": {"report"},
+    "rapidjson/": {"report"},
+}
+# A library of headers, which a header that writes with it cannot hide.
+IN_HEADERS = {"rapidjson/"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+
+
+def section(text, heading):
+    """The text below `heading` up to the next heading of the same or a higher level."""
+    level = heading.split()[0]
+    match = re.search(rf"^{re.escape(heading)}\b.*?\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", text, re.MULTILINE | re.DOTALL)
+    if match is None:
+        raise AssertionError(f"{DOCUMENT.name} has no section '{heading}'")
+    return match.group(1)
+
+
+def allowed_folders(text):
+    """{folder: what it may include}, from the table under "Direction"."""
+    allowed = {}
+    for line in section(text, "## Direction").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| `") and len(cells) >= 2:
+            allowed[cells[0].strip("`")] = set(re.findall(r"`([^`]+)`", cells[1]))
+    return allowed
+
+
+def listed_files(text, folder):
+    """{path below the folder: its place in the list}; a header and its source share a place."""
+    places = {}
+    block = re.search(r"```\n(.*?)```", section(text, f"### {folder}"), re.DOTALL)
+    for place, line in enumerate(block.group(1).splitlines() if block else []):
+        if not line or line[0].isspace():
+            continue
+        for name in re.split(r"\s{2,}", line)[0].split(", "):
+            for path in expand(name):
+                places[path] = place
+    return places
+
+
+def expand(name):
+    """"a.{h,cc}" -> "a.h", "a.cc"."""
+    braces = re.fullmatch(r"(.*)\{([^}]*)\}(.*)", name)
+    if braces is None:
+        return [name]
+    return [braces.group(1) + middle + braces.group(3) for middle in braces.group(2).split(",")]
+
+
+def sources(folder):
+    found = [path for suffix in ("*.h", "*.cc") for path in (ROOT / folder).rglob(suffix)]
+    return sorted(path.relative_to(ROOT / folder).as_posix() for path in found)
+
+
+def includes(folder, name):
+    return INCLUDE.findall((ROOT / folder / name).read_text())
+
+
+class Layering(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.text = DOCUMENT.read_text()
+
+    def test_a_folder_includes_only_what_its_row_allows(self):
+        allowed = allowed_folders(self.text)
+        self.assertEqual(sorted(allowed), sorted(FOLDERS))
+        faults = []
+        for folder in FOLDERS:
+            for name in sources(folder):
+                for included in includes(folder, name):
+                    target = included.split("/")[0]
+                    if not (ROOT / included).exists() or target not in FOLDERS or target == folder:
+                        continue
+                    if target not in allowed[folder] and included not in allowed[folder]:
+                        faults.append(f"{folder}/{name} includes {included}")
+        self.assertEqual(faults, [])
+
+    def test_a_file_includes_only_files_that_stand_above_it(self):
+        faults = []
+        for folder in FOLDERS:
+            places = listed_files(self.text, folder)
+            for name in sources(folder):
+                for included in includes(folder, name):
+                    path = included.removeprefix(folder + "/")
+                    if path == included or path not in places or name not in places:
+                        continue
+                    own_header = name.endswith(".cc") and path == name[:-3] + ".h"
+                    if not own_header and places[path] >= places[name]:
+                        faults.append(f"{folder}/{name} includes {path}, which does not stand above it")
+        self.assertEqual(faults, [])
+
+    def test_the_lists_are_the_files(self):
+        for folder in FOLDERS:
+            with self.subTest(folder=folder):
+                self.assertEqual(sorted(listed_files(self.text, folder)), sources(folder))
+
+    def test_libraries_of_others_stay_in_their_folder(self):
+        faults = []
+        for folder in FOLDERS:
+            for name in sources(folder):
+                for included in includes(folder, name):
+                    for library, homes in FOREIGN.items():
+                        if included.startswith(library) and folder not in homes:
+                            faults.append(f"{folder}/{name} includes <{included}>")
+        self.assertEqual(faults, [])
+
+    def test_headers_expose_no_library_of_others(self):
+        faults = [
+            f"{folder}/{name} includes <{included}>"
+            for folder in FOLDERS
+            for name in sources(folder)
+            if name.endswith(".h")
+            for included in includes(folder, name)
+            if any(included.startswith(library) for library in FOREIGN.keys() - IN_HEADERS)
+        ]
+        self.assertEqual(faults, [])
+
+    def test_no_file_is_long(self):
+        faults = []
+        for folder in FOLDERS + ["tests"]:
+            for name in sources(folder):
+                lines = (ROOT / folder / name).read_text().count("\n")
+                if lines > LONGEST_FILE:
+                    faults.append(f"{folder}/{name}: {lines} lines")
+        self.assertEqual(faults, [])
+
+    def test_no_folder_or_file_is_a_drawer_for_everything(self):
+        drawers = {"util", "utils", "common", "helpers", "helper", "misc"}
+        faults = [
+            f"{folder}/{name}"
+            for folder in FOLDERS
+            for name in sources(folder)
+            if drawers & set(re.split(r"[/_.]", name))
+        ]
+        self.assertEqual(faults, [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
