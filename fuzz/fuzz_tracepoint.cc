@@ -1,0 +1,25 @@
+// A tracepoint's format file (the first half of the input) and a record of it (the second) through
+// libtraceevent: what our checks let through must do no harm.
+#include "format/file.h"
+#include "report/payload.h"
+#include "report/tracepoint_text.h"
+
+using namespace tacho;
+using namespace tacho::report;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const Bytes bytes = std::as_bytes(std::span(data, size));
+  const std::size_t cut = size / 2;
+  format::TracingData tracing;
+  tracing.formats.push_back({"fuzz", std::string(format::as_text(bytes.first(cut)))});
+  const auto id = tracepoint_id(tracing.formats[0].text);
+  if (!id || size - cut < 2) return 0;
+  std::vector<std::byte> record(bytes.begin() + static_cast<std::ptrdiff_t>(cut), bytes.end());
+  // The record must be of this tracepoint, else nothing is tried.
+  record[0] = static_cast<std::byte>(*id & 0xff);
+  record[1] = static_cast<std::byte>(*id >> 8 & 0xff);
+  TracepointText texts(tracing, {});
+  texts.of(*id, record, 0, std::endian::native);
+  texts.of(*id, record, 1, std::endian::native);
+  return 0;
+}

@@ -1,0 +1,65 @@
+// A whole capture through the session: every field of its samples as text, every other record, the header.
+#include "fuzz/memory_file.h"
+#include "report/header_text.h"
+#include "report/script_records.h"
+#include "report/script_text.h"
+
+using namespace tacho;
+using namespace tacho::report;
+
+namespace {
+
+class Everything : public Sink {
+ public:
+  explicit Everything(Session& session) : session_(&session) {}
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!text_ && !start()) return Flow::Stop;
+    text_->write(out, sample);
+    return flow();
+  }
+  Flow on_other(const OtherEvent& event) override {
+    if (!text_ && !start()) return Flow::Stop;
+    text_->write_start(out, event);
+    write_record(out, event.view->type, *event.record, Names::Safe);
+    return flow();
+  }
+  TextBuffer out;
+
+ private:
+  bool start() {
+    const std::vector<std::string> names(session_->events().size(), "event");
+    std::vector<std::string> remarks;
+    if (!fields_.apply("+payload,+misc,+pid,+addr", remarks)) return false;
+    FieldChoice usual;
+    if (!fields_.settle(session_->events(), names, CallChains::Show, Origin::File)) fields_ = usual;
+    text_.emplace(*session_, fields_, Names::Safe, TimeDigits::Nanoseconds);
+    return true;
+  }
+  Flow flow() {
+    out.clear();
+    return ++records_ < 2000 ? Flow::GoOn : Flow::Stop;
+  }
+  Session* session_;
+  FieldChoice fields_;
+  std::optional<ScriptText> text_;
+  int records_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fuzz::MemoryFile file(data, size);
+  SessionOptions options;
+  options.input = file.path();
+  options.symbols.symfs = "/nonexistent";
+  options.symbols.kallsyms = "/nonexistent";
+  options.symbols.perf_map_dir = "/nonexistent";
+  auto session = Session::open(options);
+  if (!session) return 0;
+  Everything sink(*session);
+  session->run(sink);
+  write_header(sink.out, session->layout(), session->events(), session->features(), Names::Safe);
+  write_own_features(sink.out, session->features(), Names::Safe);
+  session->report_missing_symbols();
+  return 0;
+}

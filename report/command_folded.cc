@@ -1,0 +1,246 @@
+#include "report/command_folded.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "report/event_name.h"
+#include "report/folded.h"
+#include "report/frame_text.h"
+#include "report/payload.h"
+#include "report/script_text.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr Fields kLineFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso};
+
+struct Options {
+  ReadingOptions reading;
+  FoldOptions fold;
+  std::string event_filter;  // empty: the first event met
+  std::string weight = "period";
+};
+
+cli::CommandLine describe(Options& options) {
+  auto line =
+      command_line("folded",
+                   "Prints each distinct stack once with its weight, root first, as flamegraph.pl reads it: "
+                   "tacho folded -i FILE | flamegraph.pl > flame.svg. The lines are those that "
+                   "stackcollapse-perf.pl makes of perf's text.");
+  auto& rows = line.options;
+  add_reading_options(rows, options.reading);
+  FoldOptions& fold = options.fold;
+  rows.push_back({"--all", cli::Takes::Nothing, "", "mark kernel frames with _[k] and JIT ones with _[j]",
+                  [&fold](std::string_view) -> Result<> {
+                    fold.marks_kernel = fold.marks_jit = true;
+                    return Done{};
+                  }});
+  rows.push_back(flag("--kernel", "mark kernel frames with _[k]", fold.marks_kernel));
+  rows.push_back(flag("--jit", "mark frames of JIT compilers with _[j]", fold.marks_jit));
+  rows.push_back(flag("--addrs", "show the address of frames without a name", fold.shows_addresses));
+  rows.push_back(
+      flag("--pid", "keep processes apart (as COMM-?: perf's text names threads only)", fold.shows_pid));
+  rows.push_back(flag("--tid", "keep threads apart (as COMM-?/TID)", fold.shows_tid));
+  rows.push_back({"--event-filter", cli::Takes::Value, "NAME",
+                  "which event's samples (default: the first one met)",
+                  [&options](std::string_view text) -> Result<> {
+                    options.event_filter = text;
+                    return Done{};
+                  }});
+  rows.push_back(
+      {"--weight", cli::Takes::Value, "WHAT",
+       "what a stack's number adds up: period (a period of 0 counts 1), samples, or a field of the payload\n"
+       "or tracepoint (default: period)",
+       [&options](std::string_view text) -> Result<> {
+         options.weight = text;
+         return Done{};
+       }});
+  return line;
+}
+
+class FoldedSink : public Sink {
+ public:
+  FoldedSink(Session& session, const Options& options)
+      : session_(&session),
+        options_(&options),
+        schemas_(session.events(), session.features()),
+        folded_(options.reading.names),
+        filter_(options.event_filter) {}
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    // perf pads the name of a sample without call chain, and a line that begins with a blank is none to fold.
+    if (sample.stack == nullptr || !takes_event(sample)) return Flow::GoOn;
+    const Start& start = start_of(sample);
+    if (!start.is_seen) return Flow::GoOn;
+    const auto weight = weight_of(sample);
+    if (!weight) return Flow::GoOn;
+    const std::vector<std::uint32_t>& frames = frames_of(*sample.stack, start.is_java);
+    stack_.assign(1, start.name);
+    stack_.insert(stack_.end(), frames.begin(), frames.end());
+    folded_.add(stack_, *weight);
+    return Flow::GoOn;
+  }
+
+  const FoldedStacks& folded() const { return folded_; }
+  // The event taken, when others were left out.
+  std::optional<std::string> chosen_among_several() const {
+    return left_out_ && options_->event_filter.empty() ? std::optional(filter_) : std::nullopt;
+  }
+  std::uint64_t unreadable_weights() const { return unreadable_weights_; }
+
+ private:
+  struct Start {
+    bool is_seen = false, is_java = false;
+    std::uint32_t name = 0;
+  };
+
+  // A line that ends with the event's name can be told by it; one with text behind (tracepoints) or without a
+  // time cannot, and is taken whatever the event.
+  bool names_event(const ResolvedSample& sample) const {
+    const auto& attr = sample.event().attr;
+    return attr.type != abi::kTracepoint && attr.samples(abi::kSampleTime) &&
+           event_names_[sample.event_index].find_first_of(" \t\n\v\f\r") == std::string::npos;
+  }
+  bool takes_event(const ResolvedSample& sample) {
+    while (event_names_.size() < session_->events().size()) {
+      event_names_.push_back(event_name(session_->events()[event_names_.size()], session_->features()));
+    }
+    const std::string& name = event_names_[sample.event_index];
+    if (!options_->event_filter.empty()) return name == filter_;
+    if (!names_event(sample)) return true;
+    if (filter_.empty()) filter_ = name;
+    if (name != filter_) left_out_ = true;
+    return name == filter_;
+  }
+
+  const Start& start_of(const ResolvedSample& sample) {
+    Start& start = starts_[{sample.comm.data(), options_->fold.shows_tid ? sample.tid() : 0}];
+    const bool is_usual = sample.comm.size() >= 2 && static_cast<std::int32_t>(sample.tid()) >= 0 &&
+                          sample.comm.find_first_of(" \t\n\v\f\r") == std::string_view::npos;
+    if (start.is_seen && is_usual) return start;
+    FoldedStart parsed{std::string(sample.comm), std::to_string(sample.tid())};
+    // An unusual name is taken apart as it stands in perf's line, with all that follows it.
+    if (!is_usual && !fold_start(first_line(sample), parsed)) {
+      start.is_seen = false;
+      return start;
+    }
+    std::string name = parsed.comm;
+    if (options_->fold.shows_tid) {
+      name += "-?/" + parsed.tid;
+    } else if (options_->fold.shows_pid) {
+      name += "-?";
+    }
+    std::ranges::replace(name, ' ', '_');
+    start = {true, name.starts_with("java"), folded_.name(name)};
+    return start;
+  }
+
+  std::string first_line(const ResolvedSample& sample) const {
+    const auto& attr = sample.event().attr;
+    Fields fields{Field::Comm, Field::Tid};
+    if (attr.samples(abi::kSampleCpu)) fields.add(Field::Cpu);
+    if (attr.samples(abi::kSampleTime)) fields.add(Field::Time);
+    LineStart start{sample.comm,      sample.pid(),     sample.tid(),       sample.raw->cpu,
+                    sample.raw->time, sample.raw->misc, abi::kRecordSample, false};
+    TextBuffer line;
+    write_line_start(line, fields, start, TimeDigits::Microseconds);
+    if (attr.type != abi::kTracepoint) line.decimal(sample.period, 10);
+    line.text(" " + event_names_[sample.event_index] + ": ");
+    return std::string(line.view());
+  }
+
+  std::optional<std::uint64_t> weight_of(const ResolvedSample& sample) {
+    if (options_->weight == "samples") return 1;
+    if (options_->weight == "period") {
+      const bool has_period = names_event(sample) && sample.period != 0;
+      return has_period ? sample.period : 1;
+    }
+    const PayloadSchema* schema = schemas_.of(sample.event_index);
+    if (schema != nullptr) {
+      const auto field = std::ranges::find(schema->fields, options_->weight, &PayloadField::name);
+      if (field != schema->fields.end()) {
+        const auto number = read_number(*field, sample.raw->raw, sample.order);
+        if (number && *number > 0) return static_cast<std::uint64_t>(*number);
+        if (number) return std::nullopt;  // flame graphs know no negative widths, and nought has none
+      }
+    }
+    ++unreadable_weights_;
+    return std::nullopt;
+  }
+
+  // Frame names of a stack, root first.
+  const std::vector<std::uint32_t>& frames_of(const Stack& stack, bool is_java) {
+    frames_.clear();
+    for (auto number = stack.frames.rbegin(); number != stack.frames.rend(); ++number) {
+      const auto& names = names_of(*number, is_java);
+      frames_.insert(frames_.end(), names.begin(), names.end());
+    }
+    return frames_;
+  }
+  const std::vector<std::uint32_t>& names_of(std::uint32_t number, bool is_java) {
+    std::vector<LocationNames>& known = locations_[is_java ? 1 : 0];
+    if (known.size() <= number) known.resize(std::max<std::size_t>(number + 1, known.size() * 2));
+    LocationNames& entry = known[number];
+    if (entry.is_made) return entry.names;
+    entry.is_made = true;
+    for (const symbolize::Frame& frame : session_->frames(session_->location(number))) {
+      TextBuffer line;
+      write_frame(line, frame, kLineFields, Names::Raw);
+      std::vector<std::uint32_t> names;
+      for (const std::string& name : fold_frame(line.view(), options_->fold, is_java))
+        names.push_back(folded_.name(name));
+      entry.names.insert(entry.names.begin(), names.begin(), names.end());
+    }
+    return entry.names;
+  }
+
+  struct LocationNames {
+    bool is_made = false;
+    std::vector<std::uint32_t> names;  // outermost first
+  };
+  Session* session_;
+  const Options* options_;
+  EventSchemas schemas_;
+  FoldedStacks folded_;
+  std::string filter_;
+  bool left_out_ = false;
+  std::uint64_t unreadable_weights_ = 0;
+  std::vector<std::string> event_names_;
+  std::map<std::pair<const char*, std::uint32_t>, Start> starts_;
+  std::vector<LocationNames> locations_[2];  // for Java's names and for others
+  std::vector<std::uint32_t> frames_, stack_;
+};
+
+}  // namespace
+
+Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
+  Options options;
+  const auto parsed = cli::parse(describe(options), arguments);
+  if (!parsed) return parsed.error();
+  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  auto session = Session::open(options.reading.session);
+  if (!session) return std::move(session.error());
+
+  FoldedSink sink(*session, options);
+  session->run(sink);
+  TextOutput out(STDOUT_FILENO);
+  sink.folded().write(out);
+  if (const auto event = sink.chosen_among_several()) {
+    std::fprintf(stderr, "tacho folded: took the samples of '%s'; --event-filter NAME takes another event\n",
+                 printable(*event).c_str());
+  }
+  if (sink.unreadable_weights() > 0) {
+    return use_error("--weight: " + std::to_string(sink.unreadable_weights()) +
+                     " samples have no number named '" + options.weight +
+                     "'; tacho header lists the fields of payloads");
+  }
+  return finish(*session, out, options.reading, Symbols::Used);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,11 @@
+// tacho header, tacho evlist: what a capture says about itself.
+#pragma once
+
+#include "report/command.h"
+
+namespace tacho::report {
+
+Result<cli::ExitStatus> run_header(const std::vector<std::string>& arguments);
+Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments);
+
+}  // namespace tacho::report

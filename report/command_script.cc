@@ -1,0 +1,202 @@
+#include "report/command_script.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "report/event_name.h"
+#include "report/header_text.h"
+#include "report/script_records.h"
+#include "report/script_text.h"
+
+namespace tacho::report {
+namespace {
+
+struct Options {
+  ReadingOptions reading;
+  FieldChoice fields;
+  std::vector<std::string> remarks;
+  std::string times;
+  bool header = false, header_only = false;
+  bool hide_chains = false, nanoseconds = false;
+  std::vector<RecordGroup> shown;  // groups of other records
+
+  bool shows(RecordGroup group) const {
+    for (const RecordGroup one : shown) {
+      if (one == group) return true;
+    }
+    return false;
+  }
+};
+
+struct ShowRow {
+  std::string_view option, help;
+  RecordGroup group;
+};
+
+constexpr ShowRow kShowRows[] = {
+    {"--show-task-events", "also COMM, FORK and EXIT records", RecordGroup::Task},
+    {"--show-mmap-events", "also MMAP and MMAP2 records", RecordGroup::Mmap},
+    {"--show-switch-events", "also SWITCH records", RecordGroup::Switch},
+    {"--show-namespace-events", "also NAMESPACES records", RecordGroup::Namespaces},
+    {"--show-lost-events", "also LOST records", RecordGroup::Lost},
+    {"--show-bpf-events", "also KSYMBOL and BPF_EVENT records", RecordGroup::Bpf},
+    {"--show-cgroup-events", "also CGROUP records", RecordGroup::Cgroup},
+};
+
+template <class Parse>
+cli::Option list_option(std::string names, std::string value, std::string help, Parse&& parse) {
+  return {std::move(names), cli::Takes::Value, std::move(value), std::move(help), std::forward<Parse>(parse)};
+}
+
+void add_filter_options(std::vector<cli::Option>& rows, Options& options) {
+  Filter& filter = options.reading.session.filter;
+  const auto numbers = [&rows](std::string names, std::string help, std::vector<std::uint32_t>& target) {
+    const std::string shown = names;
+    rows.push_back(list_option(std::move(names), "LIST", std::move(help),
+                               [&target, shown](std::string_view text) -> Result<> {
+                                 auto list = parse_number_list(shown, text);
+                                 if (!list) return list.error();
+                                 target = std::move(*list);
+                                 return Done{};
+                               }));
+  };
+  numbers("-C,--cpu", "only samples of these processors: 0,2-5", filter.cpus);
+  numbers("--pid", "only samples of these processes", filter.pids);
+  numbers("--tid", "only samples of these threads", filter.tids);
+  rows.push_back(list_option("--comms", "LIST", "only samples of threads with these names",
+                             [&filter](std::string_view text) -> Result<> {
+                               filter.comms = parse_name_list(text);
+                               return Done{};
+                             }));
+  rows.push_back(
+      list_option("--time", "RANGE",
+                  "only samples of this time: 1.5,2.25 in seconds, or parts of the capture: 10%-20%, 10%/2",
+                  [&options](std::string_view text) -> Result<> {
+                    options.times = text;
+                    return Done{};
+                  }));
+}
+
+cli::CommandLine describe(Options& options) {
+  cli::CommandLine line =
+      command_line("script", "Prints every sample of a capture as text, as perf script does.");
+  auto& rows = line.options;
+  add_reading_options(rows, options.reading);
+  rows.push_back({"-F,--fields", cli::Takes::Value, "LIST",
+                  "what to print: "
+                  "comm,tid,pid,time,cpu,event,trace,ip,sym,dso,addr,symoff,period,bpf-output,misc,payload;\n"
+                  "+payload adds to the default, -dso takes away, trace:time,event is for one type of event",
+                  [&options](std::string_view text) { return options.fields.apply(text, options.remarks); }});
+  rows.push_back(
+      flag("-G,--hide-call-graph", "one line a sample, without its call chain", options.hide_chains));
+  rows.push_back(flag("--ns", "times with nine decimals (default: six)", options.nanoseconds));
+  rows.push_back({"--max-stack", cli::Takes::Value, "N", "at most N addresses of a call chain (default: 127)",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto number = cli::parse_number("--max-stack", text, 0, 65535);
+                    if (!number) return number.error();
+                    options.reading.session.max_stack = static_cast<std::size_t>(*number);
+                    return Done{};
+                  }});
+  add_filter_options(rows, options);
+  rows.push_back(flag("--header", "print the capture's header first", options.header));
+  rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
+  for (const ShowRow& row : kShowRows) {
+    rows.push_back({std::string(row.option), cli::Takes::Nothing, "", std::string(row.help),
+                    [&options, group = row.group](std::string_view) -> Result<> {
+                      options.shown.push_back(group);
+                      return Done{};
+                    }});
+  }
+  rows.push_back(accepted("--no-inline", cli::Takes::Nothing, "accepted; inlined calls are not shown yet"));
+  return line;
+}
+
+class ScriptSink : public Sink {
+ public:
+  ScriptSink(Session& session, Options& options, TextOutput& out)
+      : session_(&session), options_(&options), out_(&out) {}
+
+  // The events of a pipe are known only once records come: what depends on them is made at the first of
+  // these.
+  Result<> start() {
+    std::vector<std::string> names;
+    for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+    auto settled = options_->fields.settle(session_->events(), names,
+                                           options_->hide_chains ? CallChains::Hide : CallChains::Show,
+                                           session_->layout().is_pipe ? Origin::Pipe : Origin::File);
+    if (!settled) return settled;
+    text_.emplace(*session_, options_->fields, options_->reading.names,
+                  options_->nanoseconds ? TimeDigits::Nanoseconds : TimeDigits::Microseconds);
+    if (session_->layout().is_pipe && options_->header) {
+      write_features(*out_, session_->events(), session_->features(), options_->reading.names);
+    }
+    return Done{};
+  }
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!ready()) return Flow::Stop;
+    text_->write(*out_, sample);
+    out_->line_end();
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+  Flow on_other(const OtherEvent& event) override {
+    if (options_->shown.empty() || !options_->shows(group_of(*event.record))) return Flow::GoOn;
+    if (!ready()) return Flow::Stop;
+    if (!session_->filter().accepts_cpu(event.id.cpu)) return Flow::GoOn;
+    text_->write_start(*out_, event);
+    write_record(*out_, event.view->type, *event.record, options_->reading.names);
+    out_->line_end();
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+  std::optional<Error> error;
+
+ private:
+  bool ready() {
+    if (text_) return true;
+    auto started = start();
+    if (!started) error = std::move(started.error());
+    return !error.has_value();
+  }
+
+  Session* session_;
+  Options* options_;
+  TextOutput* out_;
+  std::optional<ScriptText> text_;
+};
+
+}  // namespace
+
+Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
+  Options options;
+  const auto parsed = cli::parse(describe(options), arguments);
+  if (!parsed) return parsed.error();
+  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
+
+  options.reading.session.wants_stacks = !options.hide_chains;
+  auto session = Session::open(options.reading.session);
+  if (!session) return std::move(session.error());
+  if (!options.times.empty()) {
+    auto times = parse_times(options.times, session->features().environment);
+    if (!times) return std::move(times.error());
+    session->filter().times = std::move(*times);
+  }
+  TextOutput out(STDOUT_FILENO);
+  if (options.header || options.header_only) {
+    write_header(out, session->layout(), session->events(), session->features(), options.reading.names);
+  }
+  if (options.header_only) return finish(*session, out, options.reading, Symbols::NotUsed);
+  ScriptSink sink(*session, options, out);
+  // Wrong fields are told before the first line, when the events are known already.
+  if (!session->events().empty() && !session->layout().is_pipe) {
+    if (auto started = sink.start(); !started) return std::move(started.error());
+  }
+  session->run(sink);
+  if (sink.error) return std::move(*sink.error);
+  return finish(*session, out, options.reading, Symbols::Used);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,25 @@
+#include "report/commands.h"
+
+#include "report/command_folded.h"
+#include "report/command_header.h"
+#include "report/command_hist.h"
+#include "report/command_report.h"
+#include "report/command_script.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"script", "every sample as text, as perf script prints it", run_script},
+    {"report", "samples counted by thread, module and function", run_report},
+    {"hist", "the distribution of a field's values", run_hist},
+    {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
+    {"header", "what the capture says about itself", run_header},
+    {"evlist", "the events of the capture", run_evlist},
+};
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+}  // namespace tacho::report

@@ -1,0 +1,41 @@
+// How often a value fell into which bucket: powers of two, or steps of equal width.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <vector>
+
+namespace tacho::report {
+
+struct Bucket {
+  std::int64_t low = 0, high = 0;  // both belong to it
+  std::uint64_t count = 0;
+};
+
+class Distribution {
+ public:
+  // `step` 0: powers of two, as bcc counts them: 0 and 1 share the first bucket, then 2-3, 4-7, ...; negative
+  // values mirror them: -1, -3 to -2, -7 to -4. Otherwise buckets of `step` values, one of which begins at 0.
+  explicit Distribution(std::uint64_t step = 0) : step_(std::min(step, kWidestStep)) {}
+
+  void add(std::int64_t value, std::uint64_t count = 1);
+
+  // All buckets from the lowest to the highest that has a count, empty ones between them included (with
+  // steps: only when there are few enough to read). Power-of-two rows always begin at the bucket of 0 when
+  // nothing is negative.
+  std::vector<Bucket> buckets() const;
+  std::uint64_t total() const { return total_; }
+
+ private:
+  static constexpr std::uint64_t kWidestStep = std::uint64_t{1} << 62;
+  std::int64_t index_of(std::int64_t value) const;
+  Bucket bucket_at(std::int64_t index) const;
+
+  std::uint64_t step_;
+  std::map<std::int64_t, std::uint64_t> counts_;  // by bucket index, ascending
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,19 @@
+// A frame as a line of perf's call chains.
+#pragma once
+
+#include "report/printable.h"
+#include "report/script_fields.h"
+#include "report/text_output.h"
+#include "symbolize/frame.h"
+
+namespace tacho::report {
+
+// "SYMBOL+0xOFFSET" or "[unknown]".
+void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names);
+// " (MODULE)"
+void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names);
+// TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)", with the line's end. Addresses of user code are relative to their
+// mapping.
+void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names);
+
+}  // namespace tacho::report

@@ -1,0 +1,60 @@
+// A hash table of numbers into somebody else's array: what is interned lies there, and comparing is the
+// caller's.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tacho::report {
+
+// Spreads every bit of the input; for keys of several words, chain the calls.
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(hash ^ word ^ 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+class IndexTable {
+ public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  // The number with this hash for which same(number) holds. When there is none, make() appends the new item
+  // to the array and returns its number.
+  template <class Same, class Make>
+  std::uint32_t find_or_make(std::uint64_t hash, Same&& same, Make&& make) {
+    if ((count_ + 1) * 4 > slots_.size() * 3) grow();
+    const auto tag = static_cast<std::uint32_t>(hash >> 32);
+    for (std::size_t at = hash & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at].number == kNone) {
+        const std::uint32_t number = make();
+        slots_[at] = {number, tag, hash};
+        ++count_;
+        return number;
+      }
+      if (slots_[at].tag == tag && same(slots_[at].number)) return slots_[at].number;
+    }
+  }
+
+ private:
+  struct Slot {
+    std::uint32_t number = kNone;
+    std::uint32_t tag = 0;
+    std::uint64_t hash = 0;
+  };
+  void grow() {
+    std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.number == kNone) continue;
+      std::size_t at = slot.hash & (slots_.size() - 1);
+      while (slots_[at].number != kNone) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = slot;
+    }
+  }
+  std::vector<Slot> slots_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace tacho::report

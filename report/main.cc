@@ -1,0 +1,72 @@
+// tacho-report COMMAND [options]: finds the command in the table and runs it.
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/nearest.h"
+#include "report/commands.h"
+
+namespace {
+
+using tacho::report::Command;
+using tacho::report::commands;
+
+void print_commands(std::FILE* to) {
+  std::fputs("usage: tacho COMMAND [options]; tacho COMMAND --help lists them\n\n", to);
+  for (const Command& command : commands()) {
+    std::fprintf(to, "  %-8s  %.*s\n", std::string(command.name).c_str(),
+                 static_cast<int>(command.help.size()), command.help.data());
+  }
+}
+
+// One command a line, for the dispatcher's --help and its search for the word that was meant.
+void list_commands() {
+  for (const Command& command : commands()) {
+    std::printf("%s\t%s\n", std::string(command.name).c_str(), std::string(command.help).c_str());
+  }
+}
+
+std::string suggestion(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  return tacho::cli::suggestion(word, names);
+}
+
+int run(const Command& command, const std::vector<std::string>& arguments) {
+  auto status = command.run(arguments);
+  if (status) return *status;
+  std::fprintf(stderr, "tacho: %s\n", tacho::report::printable(status.error().what).c_str());
+  return tacho::cli::status_of(status.error());
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  // A reader that goes away is told by the failed write, and is no failure of ours.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::vector<std::string> arguments(values + std::min(count, 1), values + count);
+  if (arguments.empty()) {
+    print_commands(stderr);
+    return tacho::cli::kWrongUse;
+  }
+  const std::string name = arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_commands(stdout);
+    return tacho::cli::kWhole;
+  }
+  if (name == "--list-commands") {
+    list_commands();
+    return tacho::cli::kWhole;
+  }
+  const auto command = std::ranges::find(commands(), name, &Command::name);
+  if (command == commands().end()) {
+    const std::string guess = suggestion(name);
+    std::fprintf(stderr, "tacho: there is no command '%s'%s\n", tacho::report::printable(name).c_str(),
+                 guess.empty() ? "; tacho --help lists them" : guess.c_str());
+    return tacho::cli::kWrongUse;
+  }
+  arguments.erase(arguments.begin());
+  return run(*command, arguments);
+}

@@ -1,0 +1,26 @@
+// Names from outside (threads, files, symbols, events) made safe for where they are going: one function a
+// target.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tacho::report {
+
+enum class Names : std::uint8_t {
+  Safe,
+  Raw,  // --raw-names: perf's exact bytes
+};
+
+// True when every byte is printable ASCII: nothing to make safe for a terminal.
+bool is_plain(std::string_view name);
+
+// For a terminal or a text file: control characters, invalid UTF-8, line separators and direction overrides
+// become \xNN, byte for byte; everything else stays.
+std::string printable(std::string_view name, Names names = Names::Safe);
+
+// For folded stacks: as above, and ';' (which parts frames) becomes ':'.
+std::string printable_folded(std::string_view name, Names names = Names::Safe);
+
+}  // namespace tacho::report

@@ -1,0 +1,263 @@
+#include "report/script_text.h"
+
+#include <algorithm>
+
+#include "report/event_name.h"
+#include "report/frame_text.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
+
+void write_misc(TextBuffer& out, std::uint16_t misc, std::uint32_t type) {
+  const auto has = [&](unsigned bits) { return (misc & bits) == bits; };
+  const std::size_t before = out.size();
+  if (has(abi::kCpumodeKernel)) out.character('K');
+  if (has(abi::kCpumodeUser)) out.character('U');
+  if (has(abi::kCpumodeHypervisor)) out.character('H');
+  if (has(abi::kCpumodeGuestKernel)) out.character('G');
+  if (has(abi::kCpumodeGuestUser)) out.character('g');
+  if ((type == abi::kRecordMmap || type == abi::kRecordMmap2) && has(abi::kMiscMmapData)) out.character('M');
+  if (type == abi::kRecordComm && has(abi::kMiscCommExec)) out.character('E');
+  if ((type == abi::kRecordSwitch || type == abi::kRecordSwitchCpuWide) && has(abi::kMiscSwitchOut)) {
+    out.character('S');
+    if (has(abi::kMiscSwitchOutPreempt)) out.character('p');
+  }
+  const std::size_t written = out.size() - before;
+  out.blanks(written < 6 ? 6 - written : 1);
+}
+
+void write_time(TextBuffer& out, std::uint64_t time, TimeDigits digits) {
+  const std::uint64_t seconds = time / kSecond, rest = time % kSecond;
+  if (digits == TimeDigits::Nanoseconds) {
+    out.decimal(seconds, 5);
+    out.character('.');
+    out.zero_filled(rest, 9);
+  } else {
+    out.decimal(seconds, 5);  // 12 with the point and six digits
+    out.character('.');
+    out.zero_filled(rest / 1000, 6);
+  }
+  out.text(": ");
+}
+
+// Whether an event's data address is one that a symbol can stand at.
+bool has_symbol_address(const format::EventAttr& attr) {
+  return attr.type == abi::kSoftware &&
+         (attr.config == abi::kPageFaults || attr.config == abi::kMinorFaults ||
+          attr.config == abi::kMajorFaults);
+}
+
+}  // namespace
+
+void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeDigits digits) {
+  if (fields.has(Field::Comm)) {
+    out.padded(start.comm, start.is_comm_padded ? 16 : 0);
+    out.character(' ');
+  }
+  const auto pid = static_cast<std::int32_t>(start.pid), tid = static_cast<std::int32_t>(start.tid);
+  if (fields.has(Field::Pid) && fields.has(Field::Tid)) {
+    out.signed_decimal(pid, 5);
+    out.character('/');
+    const std::size_t before = out.size();
+    out.signed_decimal(tid);
+    const std::size_t written = out.size() - before;
+    out.blanks(written < 5 ? 6 - written : 1);
+  } else if (fields.has(Field::Pid) || fields.has(Field::Tid)) {
+    out.signed_decimal(fields.has(Field::Pid) ? pid : tid, 5);
+    out.character(' ');
+  }
+  if (fields.has(Field::Cpu)) {
+    out.character('[');
+    if (start.cpu == ~0U) {
+      out.text("-01");
+    } else {
+      out.zero_filled(start.cpu, 3);
+    }
+    out.text("] ");
+  }
+  if (fields.has(Field::Misc)) write_misc(out, start.misc, start.record_type);
+  if (fields.has(Field::Time)) write_time(out, start.time, digits);
+}
+
+void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
+  constexpr std::size_t kPerLine = 8;
+  constexpr std::string_view kLabel = "      BPF output:", kNoLabel = "                 ";
+  out.character('\n');
+  bool is_text = true, has_end = false;
+  for (std::size_t at = 0; at < payload.size(); at += kPerLine) {
+    const Bytes line = payload.subspan(at, std::min(kPerLine, payload.size() - at));
+    out.text(at == 0 ? kLabel : kNoLabel);
+    out.character(' ');
+    static constexpr char kDigits[] = "0123456789abcdef";
+    for (int shift = 12; shift >= 0; shift -= 4) out.character(kDigits[at >> shift & 15]);
+    out.character(':');
+    for (const std::byte byte : line) {
+      out.character(' ');
+      out.hex_byte(std::to_integer<std::uint8_t>(byte));
+    }
+    out.blanks((kPerLine - line.size()) * 3 + 2);
+    for (const std::byte byte : line) {
+      const auto value = std::to_integer<std::uint8_t>(byte);
+      const bool is_shown = (value >= 0x20 && value < 0x7f) || value >= 0xa0;
+      if (value != 0 && (has_end || !is_shown)) is_text = false;
+      if (value == 0) has_end = true;
+      // perf lets bytes from 0xa0 up through as they are, which is not valid text.
+      const bool is_safe = is_shown && (names == Names::Raw || value < 0x7f);
+      out.character(is_safe ? static_cast<char>(value) : '.');
+    }
+    out.blanks(kPerLine - line.size());
+    out.character('\n');
+  }
+  if (is_text && has_end) {
+    out.text("      BPF string: \"");
+    out.text(printable(format::text_of(payload), names));
+    out.text("\"\n");
+  }
+}
+
+ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names, TimeDigits digits)
+    : session_(&session),
+      fields_(&fields),
+      comms_(names),
+      digits_(digits),
+      schemas_(session.events(), session.features()) {
+  std::size_t width = 0;
+  for (const auto& event : session.events()) {
+    event_names_.push_back(printable(event_name(event, session.features()), names));
+    width = std::max(width, event_names_.back().size());
+  }
+  for (std::string& name : event_names_) name.insert(0, width - name.size(), ' ');
+}
+
+bool ScriptText::has_chain(const ResolvedSample& sample) const {
+  return fields_->shows_callchains() && sample.event().attr.samples(abi::kSampleCallchain);
+}
+
+// "TAB ADDRESS SYMBOL+OFFSET (MODULE)", one line for each inlined call and one for the function itself.
+std::string_view ScriptText::frame_text(const Location& location, const Fields& fields) {
+  Fields deciding;
+  for (const Field field : {Field::Ip, Field::Sym, Field::Symoff, Field::Dso}) {
+    if (fields.has(field)) deciding.add(field);
+  }
+  std::vector<std::string>& lines = frame_texts_[deciding.bits()].lines;
+  if (lines.size() <= location.number)
+    lines.resize(std::max<std::size_t>(location.number + 1, lines.size() * 2));
+  std::string& text = lines[location.number];
+  if (!text.empty()) return text;
+  TextBuffer made;
+  for (const symbolize::Frame& frame : session_->frames(location))
+    write_frame(made, frame, fields, comms_.mode());
+  text = made.view();
+  return text;
+}
+
+// The text of the capture's own print format; without one, the fields by name.
+void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
+  if (!traces_) {
+    traces_.emplace(session_->features().tracing,
+                    [session = session_](std::uint64_t address) -> std::optional<TracepointText::Function> {
+                      const auto frames = session->kernel_frames(address);
+                      if (frames.empty() || frames.back().function.empty()) return std::nullopt;
+                      const symbolize::Frame& frame = frames.back();
+                      return TracepointText::Function{std::string(frame.function),
+                                                      address - (frame.shown_address - frame.function_start)};
+                    });
+  }
+  const auto text = traces_->of(sample.event().attr.config, sample.raw->raw, sample.raw->cpu, sample.order);
+  if (text && (comms_.mode() == Names::Raw || is_plain(*text))) {
+    out.text(*text);
+  } else if (text) {
+    out.text(printable(*text, comms_.mode()));
+  } else if (const PayloadSchema* schema = schemas_.of(sample.event_index)) {
+    out.text(show_payload(*schema, sample.raw->raw, sample.order, comms_.mode()));
+  }
+}
+
+void ScriptText::write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  out.hex(sample.raw->addr, 16);
+  if (!has_symbol_address(sample.event().attr)) return;
+  const Location& location = session_->locate(sample, sample.raw->addr);
+  const symbolize::Frame frame = session_->frames(location).back();
+  if (fields.has(Field::Sym)) {
+    out.character(' ');
+    write_symbol(out, frame, fields, comms_.mode());
+  }
+  if (fields.has(Field::Dso)) write_module(out, frame, comms_.mode());
+}
+
+void ScriptText::write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  if (sample.stack != nullptr && has_chain(sample)) {
+    out.character('\n');
+    for (const std::uint32_t number : sample.stack->frames)
+      out.text(frame_text(session_->location(number), fields));
+    return;
+  }
+  out.character(' ');
+  out.hex(sample.raw->ip, 16);
+  if (!fields.has(Field::Sym) && !fields.has(Field::Dso)) return;
+  const symbolize::Frame frame = session_->frames(*sample.location).back();
+  if (fields.has(Field::Sym)) {
+    out.character(' ');
+    write_symbol(out, frame, fields, comms_.mode());
+  }
+  if (fields.has(Field::Dso)) write_module(out, frame, comms_.mode());
+}
+
+void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
+  const format::EventAttr& attr = sample.event().attr;
+  const Fields fields = fields_->of(attr);
+  if (fields.empty()) return;
+  LineStart start{comms_.of(sample.comm), sample.pid(),     sample.tid(),       sample.raw->cpu,
+                  sample.raw->time,       sample.raw->misc, abi::kRecordSample, true};
+  start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));
+  write_line_start(out, fields, start, digits_);
+  if (fields.has(Field::Period)) {
+    out.decimal(sample.period, 10);
+    out.character(' ');
+  }
+  if (fields.has(Field::Event)) {
+    out.text(event_names_[sample.event_index]);
+    out.text(": ");
+  }
+  const bool has_raw = attr.samples(abi::kSampleRaw);
+  if (fields.has(Field::Trace) && has_raw && attr.type == abi::kTracepoint) write_trace(out, sample);
+  if (fields.has(Field::Payload) && has_raw) {
+    if (const PayloadSchema* schema = schemas_.of(sample.event_index)) {
+      out.text(show_payload(*schema, sample.raw->raw, sample.order, comms_.mode()));
+    }
+  }
+  if (fields.has(Field::Addr)) write_address(out, sample, fields);
+  if (fields.has(Field::Weight)) out.decimal(sample.raw->weight, 16);
+  if (fields.has(Field::Ip)) write_place(out, sample, fields);
+  if (fields.has(Field::BpfOutput) && attr.is_bpf_output())
+    write_bpf_output(out, sample.raw->raw, comms_.mode());
+  if (fields.has(Field::PhysAddr)) out.hex(sample.raw->phys_addr, 16);
+  out.character('\n');
+}
+
+void ScriptText::write_start(TextBuffer& out, const OtherEvent& event) {
+  const format::EventAttr& attr = session_->events()[event.event_index].attr;
+  const Fields fields = fields_->of(attr);
+  LineStart start;
+  start.comm = event.thread == nullptr ? std::string_view(":-1") : comms_.of(event.thread->comm);
+  start.pid = event.id.pid;
+  start.tid = event.id.tid;
+  start.cpu = event.id.cpu;
+  start.time = event.id.time;
+  start.misc = event.view->misc;
+  start.record_type = event.view->type;
+  if (!attr.has(abi::kSampleIdAll)) {
+    start.cpu = 0;
+    start.time = 0;
+    if (event.thread != nullptr) start.pid = event.thread->pid, start.tid = event.thread->tid;
+  }
+  const bool has_chains = fields_->shows_callchains() && attr.samples(abi::kSampleCallchain);
+  start.is_comm_padded = !(fields.has(Field::Ip) && has_chains);
+  write_line_start(out, fields, start, digits_);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,87 @@
+// Samples one after another as text, byte for byte as perf 6.1's `script` prints them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/payload.h"
+#include "report/printable.h"
+#include "report/script_fields.h"
+#include "report/session.h"
+#include "report/text_output.h"
+#include "report/tracepoint_text.h"
+
+namespace tacho::report {
+
+enum class TimeDigits : std::uint8_t { Microseconds, Nanoseconds };
+
+// What a line begins with: "comm tid [cpu] time: ".
+struct LineStart {
+  std::string_view comm;  // made safe already
+  std::uint32_t pid = ~0U, tid = ~0U, cpu = ~0U;
+  std::uint64_t time = ~std::uint64_t{0};  // ns
+  std::uint16_t misc = 0;
+  std::uint32_t record_type = 0;
+  bool is_comm_padded = true;
+};
+void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeDigits digits);
+
+// Safe forms of names that come again and again, each made once. The name's bytes must stay where they are.
+class SafeNames {
+ public:
+  explicit SafeNames(Names names) : names_(names) {}
+  std::string_view of(std::string_view name) {
+    if (names_ == Names::Raw) return name;
+    const auto [row, is_new] = safe_.try_emplace(name.data());
+    if (is_new || row->second.size != name.size()) row->second = {name.size(), printable(name, names_)};
+    return row->second.text;
+  }
+  Names mode() const { return names_; }
+
+ private:
+  struct Safe {
+    std::size_t size = 0;
+    std::string text;
+  };
+  Names names_;
+  std::unordered_map<const char*, Safe> safe_;
+};
+
+class ScriptText {
+ public:
+  ScriptText(Session& session, const FieldChoice& fields, Names names, TimeDigits digits);
+
+  void write(TextBuffer& out, const ResolvedSample& sample);
+  // "comm tid ..." of another record's line.
+  void write_start(TextBuffer& out, const OtherEvent& event);
+
+ private:
+  // A frame's text, made once for each location and set of fields.
+  struct FrameTexts {
+    std::vector<std::string> lines;  // by location number; empty: not made yet
+  };
+  std::string_view frame_text(const Location& location, const Fields& fields);
+  void write_trace(TextBuffer& out, const ResolvedSample& sample);
+  void write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  bool has_chain(const ResolvedSample& sample) const;
+
+  Session* session_;
+  const FieldChoice* fields_;
+  SafeNames comms_;
+  TimeDigits digits_;
+  std::vector<std::string> event_names_;  // safe, padded to the longest
+  EventSchemas schemas_;
+  std::optional<TracepointText> traces_;
+  std::map<std::uint32_t, FrameTexts> frame_texts_;  // by the fields that decide a frame's text
+};
+
+// perf's dump of a BPF payload: eight bytes a line, and the text when it is one.
+void write_bpf_output(TextBuffer& out, Bytes payload, Names names);
+
+}  // namespace tacho::report

@@ -1,0 +1,309 @@
+#include "report/session.h"
+
+#include <deque>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+
+#include "format/time_order.h"
+#include "report/stack_table.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::Damage;
+
+// What a record changes in the address spaces.
+struct Change {
+  bool kernel = false;
+  std::optional<std::uint32_t> pid;      // whose mappings
+  std::optional<std::uint32_t> renamed;  // tid
+  std::optional<std::uint32_t> born;     // tid
+};
+
+struct ChangeOf {
+  Change operator()(const format::MmapRecord& r) const {
+    if (r.pid == ~0U) return {.kernel = true, .pid = {}, .renamed = {}, .born = {}};
+    return {.kernel = false, .pid = r.pid, .renamed = {}, .born = {}};
+  }
+  Change operator()(const format::CommRecord& r) const {
+    return {.kernel = false,
+            .pid = r.is_exec ? std::optional(r.pid) : std::nullopt,
+            .renamed = r.tid,
+            .born = {}};
+  }
+  Change operator()(const format::TaskRecord& r) const {
+    if (r.is_exit) return {};
+    // A thread shares its process's mappings.
+    return {.kernel = false,
+            .pid = r.pid == r.parent_pid ? std::nullopt : std::optional(r.pid),
+            .renamed = {},
+            .born = r.tid};
+  }
+  Change operator()(const format::KsymbolRecord&) const {
+    return {.kernel = true, .pid = {}, .renamed = {}, .born = {}};
+  }
+  Change operator()(const auto&) const { return {}; }
+};
+
+struct SubjectOf {  // the thread a record is about
+  using Pair = std::optional<std::pair<std::uint32_t, std::uint32_t>>;
+  Pair operator()(const format::MmapRecord& r) const { return std::pair(r.pid, r.tid); }
+  Pair operator()(const format::CommRecord& r) const { return std::pair(r.pid, r.tid); }
+  Pair operator()(const format::TaskRecord& r) const { return std::pair(r.pid, r.tid); }
+  Pair operator()(const format::NamespacesRecord& r) const { return std::pair(r.pid, r.tid); }
+  Pair operator()(const auto&) const { return std::nullopt; }
+};
+
+bool is_guest(std::uint8_t cpumode) {
+  return cpumode == abi::kCpumodeGuestKernel || cpumode == abi::kCpumodeGuestUser;
+}
+
+}  // namespace
+
+struct Session::State {
+  SessionOptions options;
+  std::unique_ptr<format::Diagnostics> diagnostics = std::make_unique<format::Diagnostics>();
+  std::optional<format::CaptureReader> reader;
+  format::TimeOrder order;
+  symbolize::AddressSpaces spaces;
+  std::optional<symbolize::Symbolizer> symbolizer;
+  StackTable stacks;
+
+  std::unordered_set<std::string> comms;  // the bytes of every name
+  std::deque<Thread> threads;
+  std::unordered_map<std::uint32_t, Thread*> thread_by_tid;   // the one alive, or last alive
+  std::unordered_map<std::uint64_t, std::uint64_t> counters;  // group reads: id -> value last seen
+  std::size_t build_ids_seen = 0;
+  std::uint64_t lost_samples = 0;
+
+  std::string_view keep_comm(std::string_view comm) { return *comms.emplace(comm).first; }
+  Thread& thread_of(std::uint32_t pid, std::uint32_t tid);
+  void take_build_ids();
+  void apply(const format::Record& record, std::uint16_t misc);
+
+  Sink::Flow take(const format::RecordView& view, Sink& sink);
+  Sink::Flow drain(Sink& sink);
+  Sink::Flow deliver(const format::RecordView& view, Sink& sink);
+  Sink::Flow deliver_sample(const format::RecordView& view, std::size_t event_index, Sink& sink);
+  Sink::Flow deliver_values(ResolvedSample& resolved, Sink& sink);
+  Sink::Flow deliver_other(const format::RecordView& view, std::size_t event_index, Sink& sink);
+};
+
+// perf keeps a thread's name from its last COMM or FORK on, whatever exits in between.
+Thread& Session::State::thread_of(std::uint32_t pid, std::uint32_t tid) {
+  Thread*& thread = thread_by_tid[tid];
+  if (thread == nullptr || thread->pid != pid) {
+    threads.push_back({pid, tid, keep_comm(spaces.comm(pid, tid))});
+    thread = &threads.back();
+  }
+  return *thread;
+}
+
+void Session::State::take_build_ids() {
+  const auto& entries = reader->features().environment.build_ids;
+  for (; build_ids_seen < entries.size(); ++build_ids_seen) spaces.add_build_id(entries[build_ids_seen]);
+}
+
+void Session::State::apply(const format::Record& record, std::uint16_t misc) {
+  spaces.apply(record, misc);
+  const Change change = std::visit(ChangeOf{}, record);
+  if (change.kernel) stacks.kernel_changed();
+  if (change.pid) stacks.mappings_changed(*change.pid);
+  if (change.born) thread_by_tid.erase(*change.born);
+  if (change.renamed) {
+    if (const auto row = thread_by_tid.find(*change.renamed); row != thread_by_tid.end()) {
+      row->second->comm = keep_comm(spaces.comm(row->second->pid, row->second->tid));
+    }
+  }
+  if (const auto* lost = std::get_if<format::LostSamplesRecord>(&record)) {
+    lost_samples += lost->lost;
+    if (lost->lost > 0) {
+      diagnostics->add(Damage::Lost, format::Diagnostics::kNoOffset, "samples that found no room in the ring",
+                       lost->lost);
+    }
+  }
+  if (const auto* lost = std::get_if<format::LostRecord>(&record)) {
+    diagnostics->add(Damage::Lost, format::Diagnostics::kNoOffset, "records that found no room in the ring",
+                     lost->lost);
+  }
+}
+
+// Records from 64 up act at once, in file position; kernel records wait for their turn in time, those without
+// a time act at once too.
+Sink::Flow Session::State::take(const format::RecordView& view, Sink& sink) {
+  if (view.type == abi::kRecordFinishedRound) {
+    order.finished_round();
+    return drain(sink);
+  }
+  take_build_ids();
+  if (view.type >= abi::kRecordUserStart) {
+    if (view.type != abi::kRecordBuildId || reader->events().empty()) return Sink::Flow::GoOn;
+    auto record = format::parse_record(view, reader->events()[0].attr);
+    if (!record) return Sink::Flow::GoOn;
+    if (const auto* entry = std::get_if<format::BuildIdRecord>(&*record)) {
+      spaces.add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
+    }
+    return Sink::Flow::GoOn;
+  }
+  const auto event = reader->events().event_of(view);
+  if (!event) {
+    diagnostics->add(Damage::UnknownEvent, view.offset, "its id is in no event's list");
+    return Sink::Flow::GoOn;
+  }
+  const auto time = format::record_time(view, reader->events()[*event].attr);
+  if (!time || *time == 0 || *time == ~std::uint64_t{0}) return deliver(view, sink);
+  order.push(view, *time, reader->block());
+  return Sink::Flow::GoOn;
+}
+
+Sink::Flow Session::State::drain(Sink& sink) {
+  while (const auto item = order.pop()) {
+    if (deliver(item->record, sink) == Sink::Flow::Stop) return Sink::Flow::Stop;
+  }
+  return Sink::Flow::GoOn;
+}
+
+Sink::Flow Session::State::deliver(const format::RecordView& view, Sink& sink) {
+  const auto event = reader->events().event_of(view);
+  if (!event) return Sink::Flow::GoOn;  // was counted when it came in
+  if (view.type == abi::kRecordSample) return deliver_sample(view, *event, sink);
+  return deliver_other(view, *event, sink);
+}
+
+Sink::Flow Session::State::deliver_sample(const format::RecordView& view, std::size_t event_index,
+                                          Sink& sink) {
+  const format::EventAttr& attr = reader->events()[event_index].attr;
+  const auto sample = format::parse_sample(view, attr);
+  if (!sample) {
+    diagnostics->add(Damage::BadRecord, view.offset, "a sample that is shorter than its fields");
+    return Sink::Flow::GoOn;
+  }
+  const auto cpumode = static_cast<std::uint8_t>(sample->misc & abi::kCpumodeMask);
+  if (is_guest(cpumode)) return Sink::Flow::GoOn;  // another machine's; perf leaves them out as well
+  const Thread& thread = thread_of(sample->pid, sample->tid);
+
+  ResolvedSample resolved;
+  resolved.raw = &*sample;
+  resolved.events = &reader->events();
+  resolved.event_index = event_index;
+  resolved.period = sample->period;
+  resolved.thread = &thread;
+  resolved.comm = thread.comm;
+  resolved.order = view.order;
+  resolved.location = &stacks.locate(spaces, sample->pid, sample->ip, cpumode);
+  if (options.wants_stacks && attr.samples(abi::kSampleCallchain)) {
+    resolved.stack = &stacks.stack_of(spaces, *sample, options.max_stack);
+  }
+  if (attr.samples(abi::kSampleRead)) return deliver_values(resolved, sink);
+  return options.filter.accepts(resolved) ? sink.on_sample(resolved) : Sink::Flow::GoOn;
+}
+
+// A sample with counter values stands for one sample of each member of its group, whose period is what the
+// counter grew by since the last time; members that did not move are left out.
+Sink::Flow Session::State::deliver_values(ResolvedSample& resolved, Sink& sink) {
+  const format::ReadValues& read = resolved.raw->read;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    const auto entry = read.entry(i);
+    const auto event = reader->events().find_id(entry.id);
+    std::uint64_t& last = counters[entry.id];
+    resolved.period = entry.value - last;
+    last = entry.value;
+    if (!event) {
+      diagnostics->add(Damage::UnknownEvent, format::Diagnostics::kNoOffset, "a value in a group's sample");
+      continue;
+    }
+    if (resolved.period == 0) continue;
+    resolved.event_index = *event;
+    if (options.filter.accepts(resolved) && sink.on_sample(resolved) == Sink::Flow::Stop)
+      return Sink::Flow::Stop;
+  }
+  return Sink::Flow::GoOn;
+}
+
+Sink::Flow Session::State::deliver_other(const format::RecordView& view, std::size_t event_index,
+                                         Sink& sink) {
+  const format::EventAttr& attr = reader->events()[event_index].attr;
+  auto record = format::parse_record(view, attr);
+  if (!record) {
+    diagnostics->add(Damage::BadRecord, view.offset, record.error().what);
+    return Sink::Flow::GoOn;
+  }
+  const bool is_exit = view.type == abi::kRecordExit;
+  if (!is_exit) apply(*record, view.misc);
+
+  OtherEvent other;
+  other.view = &view;
+  other.record = &*record;
+  other.event_index = event_index;
+  if (attr.has(abi::kSampleIdAll)) other.id = format::parse_sample_id(view, attr);
+  if (const auto subject = std::visit(SubjectOf{}, *record)) {
+    if (subject->second != ~0U) other.thread = &thread_of(subject->first, subject->second);
+  } else if (other.id.tid != ~0U) {
+    other.thread = &thread_of(other.id.pid, other.id.tid);
+  }
+  const Sink::Flow flow = sink.on_other(other);
+  if (is_exit) apply(*record, view.misc);
+  return flow;
+}
+
+Result<Session> Session::open(SessionOptions options) {
+  auto state = std::make_unique<State>();
+  auto reader = format::CaptureReader::open(options.input, *state->diagnostics);
+  if (!reader) return std::move(reader.error());
+  state->reader.emplace(std::move(*reader));
+  state->symbolizer.emplace(options.symbols, state->reader->features(), state->spaces);
+  state->options = std::move(options);
+  state->take_build_ids();
+  return Session(std::move(state));
+}
+
+Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+const format::EventSet& Session::events() const { return state_->reader->events(); }
+const format::Features& Session::features() const { return state_->reader->features(); }
+const format::CaptureLayout& Session::layout() const { return state_->reader->layout(); }
+format::Diagnostics& Session::diagnostics() { return *state_->diagnostics; }
+Filter& Session::filter() { return state_->options.filter; }
+
+void Session::run(Sink& sink) {
+  State& state = *state_;
+  while (const auto record = state.reader->next()) {
+    if (state.take(*record, sink) == Sink::Flow::Stop) return;
+  }
+  state.order.flush();
+  if (state.drain(sink) == Sink::Flow::Stop) return;
+  if (const auto late = state.order.out_of_order(); late > 0) {
+    state.diagnostics->add(Damage::OutOfOrder, format::Diagnostics::kNoOffset, "", late);
+  }
+}
+
+std::span<const symbolize::Frame> Session::frames(const Location& location) {
+  return state_->symbolizer->resolve(location.mapping, location.ip, location.cpumode);
+}
+
+const Location& Session::locate(const ResolvedSample& sample, std::uint64_t address) {
+  const auto cpumode = static_cast<std::uint8_t>(sample.raw->misc & abi::kCpumodeMask);
+  const Location& location = state_->stacks.locate(state_->spaces, sample.pid(), address, cpumode);
+  // The kernel touches a process's memory as well: then the address itself tells whose it is.
+  const auto by_address = static_cast<std::uint8_t>(
+      static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
+  if (location.mapping != nullptr || by_address == cpumode) return location;
+  return state_->stacks.locate(state_->spaces, sample.pid(), address, by_address);
+}
+
+const Location& Session::location(std::uint32_t number) const { return state_->stacks.location(number); }
+
+std::span<const symbolize::Frame> Session::kernel_frames(std::uint64_t address) {
+  return frames(state_->stacks.locate(state_->spaces, ~0U, address, abi::kCpumodeKernel));
+}
+
+std::uint64_t Session::lost_samples() const { return state_->lost_samples; }
+
+void Session::report_missing_symbols() { state_->symbolizer->report_missing(*state_->diagnostics); }
+
+}  // namespace tacho::report

@@ -1,0 +1,69 @@
+// Every distinct place and call chain of a capture, once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "format/sample.h"
+#include "report/index_table.h"
+#include "report/resolved_sample.h"
+#include "symbolize/address_space.h"
+
+namespace tacho::report {
+
+class StackTable {
+ public:
+  // Mappings of `pid` (all processes: of the kernel) changed: what is looked up from now on may lie
+  // elsewhere.
+  void mappings_changed(std::uint32_t pid);
+  void kernel_changed();
+
+  const Location& locate(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
+                         std::uint8_t cpumode);
+  // The sample's call chain, at most `max_frames` addresses of it.
+  const Stack& stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
+                        std::size_t max_frames);
+  const Location& location(std::uint32_t number) const { return locations_[number]; }
+
+ private:
+  // What a chain was made of: comparing it is cheaper than looking its addresses up again.
+  struct Chain {
+    std::uint32_t space = 0;
+    std::span<const std::uint64_t> words;
+  };
+  struct Address {
+    std::uint32_t space = 0;
+    std::uint8_t cpumode = 0;
+    std::uint64_t ip = 0;
+    std::uint32_t location = 0;
+  };
+  std::uint32_t space_of(std::uint32_t pid);
+  std::uint32_t place(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  std::uint32_t location_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
+                            std::uint8_t cpumode);
+  Stack make_stack(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::size_t max_frames);
+  template <class T>
+  std::span<const T> keep(std::span<const T> items);
+
+  std::unordered_map<std::uint32_t, std::uint32_t> spaces_;  // pid -> number of its address space's version
+  std::uint32_t next_space_ = 1;
+  std::uint32_t kernel_space_ = 0;
+  std::uint32_t last_pid_ = 0, last_space_ = 0;  // 0: nothing remembered
+
+  IndexTable by_place_, by_address_, by_chain_;
+  std::deque<Location> locations_;
+  std::vector<Address> addresses_;
+  std::deque<Stack> stacks_;
+  std::vector<Chain> chains_;          // one for each stack
+  std::vector<std::uint64_t> words_;   // scratch: the chain at hand
+  std::vector<std::uint32_t> frames_;  // scratch
+  std::vector<std::unique_ptr<std::uint64_t[]>> memory_;
+  std::uint64_t* free_ = nullptr;  // in the last piece
+  std::size_t memory_left_ = 0;    // words from there on
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,42 @@
+// What a tracepoint's record says in words: its print format (kept in the capture) evaluated by
+// libtraceevent, as perf does. The only file that knows that library.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "format/cursor.h"
+#include "format/tracing_data.h"
+
+namespace tacho::report {
+
+class TracepointText {
+ public:
+  // A kernel function's name and its start for an address printed by %pS; nothing when unknown.
+  struct Function {
+    std::string name;
+    std::uint64_t start = 0;
+  };
+  using FindFunction = std::function<std::optional<Function>(std::uint64_t address)>;
+
+  // `tracing` must outlive it. Formats are parsed when the first record of theirs comes.
+  TracepointText(const format::TracingData& tracing, FindFunction find_function);
+  TracepointText(TracepointText&&) noexcept;
+  TracepointText& operator=(TracepointText&&) noexcept;
+  ~TracepointText();
+
+  // The text of a record of tracepoint `id` (attr.config); the view stays valid until the next call. Nothing
+  // when the capture does not describe that tracepoint.
+  std::optional<std::string_view> of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
+                                     std::endian order);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::report
