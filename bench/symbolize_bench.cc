@@ -1,5 +1,5 @@
 // Names for addresses: a lookup seen before and one not seen, a kernel's symbols of real size, this program's
-// own ELF file, mappings and demangling. Run: build-bench/bin/symbolize_bench
+// own ELF file and DWARF, mappings and demangling. Run: build-bench/bin/symbolize_bench
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "format/file.h"
 #include "format/perf_abi.h"
+#include "symbolize/dwarf_lines.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/kallsyms.h"
 #include "symbolize/symbolizer.h"
@@ -133,6 +134,57 @@ void demangle_name(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(demangle(name));
 }
 BENCHMARK(demangle_name);
+
+// This program's own code, which is compiled with -g: every 16th byte of it.
+constexpr std::uint64_t kStep = 16;
+
+std::vector<std::uint64_t> own_addresses() {
+  std::vector<std::uint64_t> addresses;
+  auto file = format::open_input("/proc/self/exe");
+  const auto elf = file ? ElfFile::open(std::move(*file)) : Result<ElfFile>(file.error());
+  if (!elf) return addresses;
+  const auto first = elf->address_of("_init"), last = elf->address_of("_fini");
+  if (!first || !last) return addresses;
+  for (std::uint64_t at = first->value; at < last->value; at += kStep) addresses.push_back(at);
+  return addresses;
+}
+
+void find_calls(benchmark::State& state) {
+  const auto addresses = own_addresses();
+  auto file = format::open_input("/proc/self/exe");
+  auto lines = file ? DwarfLines::open(std::move(*file), "") : Result<DwarfLines>(file.error());
+  if (!lines || addresses.empty()) {
+    state.SkipWithError("this program has no DWARF: compile it with -g");
+    return;
+  }
+  std::vector<Call> calls;
+  std::size_t found = 0;
+  for (auto _ : state) {
+    for (const std::uint64_t address : addresses) {
+      lines->find({address}, {}, calls);
+      found += calls.size();
+    }
+  }
+  state.counters["calls"] = static_cast<double>(found) / static_cast<double>(state.iterations());
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * addresses.size()));
+}
+BENCHMARK(find_calls)->Unit(benchmark::kMillisecond);
+
+// The first lookup reads the unit that the address is in.
+void open_and_find_first(benchmark::State& state) {
+  const auto addresses = own_addresses();
+  std::vector<Call> calls;
+  for (auto _ : state) {
+    auto file = format::open_input("/proc/self/exe");
+    auto lines = file ? DwarfLines::open(std::move(*file), "") : Result<DwarfLines>(file.error());
+    if (!lines || addresses.empty()) {
+      state.SkipWithError("this program has no DWARF: compile it with -g");
+      return;
+    }
+    lines->find({addresses[addresses.size() / 2]}, {}, calls);
+  }
+}
+BENCHMARK(open_and_find_first)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace tacho::symbolize

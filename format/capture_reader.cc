@@ -10,8 +10,11 @@
 
 #include "format/file.h"
 #include "format/file_head.h"
+#include "format/foreign_order.h"
+#include "format/header_check.h"
 #include "format/record.h"
 #include "format/record_stream.h"
+#include "format/section_pieces.h"
 
 namespace tacho::format {
 
@@ -26,10 +29,12 @@ struct CaptureReader::State {
   Features features;
 
   std::optional<RecordStream> stream;
+  std::uint64_t compressed_before = 0;  // compressed records of the files before this stream's
   // A capture in a directory: the folder, and the number of the next of its files data.0, data.1, ... (bare
   // records).
   std::string directory;
   unsigned next_part = 0;
+  SectionPieces pieces;
 
   Result<> open(const std::string& path);
   bool open_next_part();
@@ -39,10 +44,15 @@ struct CaptureReader::State {
   void read_features(const FileHead& head);
   bool take_table(const FileHead& head, std::uint64_t at_offset, std::vector<FeatureSection>& sections);
   void read_section(const FeatureSection& section);
+  void take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset);
+  void keep(std::uint32_t feature, Bytes bytes, const FieldLog& log, std::uint64_t offset);
   void name_events();
 
   void apply(const RecordView& record);
-  void apply_feature(const HeaderFeatureRecord& header);
+  void apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset);
+  void apply_update(const EventUpdateRecord& update, std::uint64_t offset);
+  void end_of_pieces();
+  void check_length(const RecordView& record);
   bool keeps(const RecordView& record);
 };
 
@@ -52,6 +62,8 @@ Result<> CaptureReader::State::open(const std::string& name) {
   if (name != "-" && std::filesystem::is_directory(name, ignored)) {
     directory = name;
     path = name + "/data";
+    if (!std::filesystem::exists(path, ignored))
+      return Error{name + ": is a directory without a capture in it (no file 'data'); name the capture's file"};
   }
   if (path == "-") {
     file = Fd(::dup(STDIN_FILENO));
@@ -111,6 +123,7 @@ bool CaptureReader::State::open_next_part() {
   auto part = open_input(directory + "/data." + std::to_string(next_part));
   if (!part) return false;
   ++next_part;
+  compressed_before += stream->compressed_records();
   file = std::move(*part);
   stream.emplace(file.get(), 0, RecordStream::kUntilTheEnd, layout.order, options.inflate_limit,
                  *diagnostics);
@@ -128,6 +141,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
                  ", the file has " + std::to_string(layout.file_size)};
   read_features(head);
   name_events();
+  check_descriptions(events, features, *diagnostics);
   std::uint64_t size = layout.data_size;
   if (!layout.is_closed && size == 0) size = layout.file_size - head.data.offset;
   if (size > layout.file_size - head.data.offset) {
@@ -160,6 +174,8 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
     const FileSection ids{entry.u64(), entry.u64()};
     auto attr = parse_event_attr(attr_bytes);
     if (!attr) return std::move(attr.error()).in("event " + std::to_string(events.size()));
+    check_known(*attr, events.size(), *diagnostics);
+    check_ids(ids, head.attrs, *diagnostics);
     Event event{std::move(*attr), {}, {}};
     if (ids.offset <= layout.file_size && ids.size <= layout.file_size - ids.offset) {
       auto bytes = read_at(file.get(), ids.offset, static_cast<std::size_t>(ids.size));
@@ -171,6 +187,10 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
     }
     events.add(std::move(event));
   }
+  if (in.left() > 0)
+    diagnostics->add(
+        Damage::BadFeature, head.attrs.offset,
+        "the table of events ends with " + std::to_string(in.left()) + " bytes that are no event");
   if (events.empty()) return Error{"describes no event"};
   return Done{};
 }
@@ -221,6 +241,9 @@ void CaptureReader::State::read_features(const FileHead& head) {
                      "it was killed or still runs; everything it wrote up to its last whole round is read");
   const bool use_early = early && (!early->is_closed || !has_table);
   if (use_early) {
+    if (early->is_closed)
+      diagnostics->add(Damage::CutShort, layout.features_offset,
+                       "the header sections behind the data are missing; those before the data are used");
     sections = std::move(early_sections);
   } else if (!layout.is_closed) {
     sections.clear();
@@ -233,6 +256,11 @@ void CaptureReader::State::read_features(const FileHead& head) {
     };
     std::erase_if(sections, outside);
   }
+  if (has_table && !use_early && layout.is_closed) {
+    check_sections({layout.features_offset, head.features.count() * 16}, sections, layout.file_size,
+                   *diagnostics);
+    if (early) check_early_table(early_sections, sections, head.data.offset, *diagnostics);
+  }
   for (const FeatureSection& section : sections) read_section(section);
 }
 
@@ -240,16 +268,40 @@ void CaptureReader::State::read_section(const FeatureSection& section) {
   auto bytes = read_at(file.get(), section.place.offset,
                        static_cast<std::size_t>(std::min(section.place.size, layout.file_size)));
   if (!bytes) return diagnostics->add(Damage::BadFeature, section.place.offset, bytes.error().what);
-  if (auto read = format::read_feature(section.feature, Cursor(*bytes, layout.order), features); !read)
-    diagnostics->add(Damage::BadFeature, section.place.offset, read.error().what);
+  take_section(section.feature, *bytes, section.place.offset);
+}
+
+// One section, wherever it came from; it stood at `offset`.
+void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset) {
+  FieldLog log;
+  const bool is_turned = options.keep_all && layout.order != std::endian::native;
+  const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
+  if (auto read = format::read_feature(feature, section, features); !read)
+    return diagnostics->add(Damage::BadFeature, offset, read.error().what);
+  if (options.keep_all) keep(feature, bytes, log, offset);
+}
+
+void CaptureReader::State::keep(std::uint32_t feature, Bytes bytes, const FieldLog& log,
+                                std::uint64_t offset) {
+  keep_section(features, feature, bytes);
+  if (layout.order == std::endian::native || bytes.empty()) return;
+  // Tracepoint descriptions say their byte order themselves, and so do the payloads that they describe.
+  if (feature == abi::kFeatureTracingData) return;
+  if (log.fields().empty()) {
+    drop_section(features, feature);
+    return diagnostics->add(Damage::BadFeature, offset,
+                            "section " + std::to_string(feature) +
+                                " is of a kind this program does not know in the other byte order: left out");
+  }
+  turn_fields(features.raw.back().bytes, bytes, log, layout.order);
 }
 
 // User-given names stand only in EVENT_DESC; without it the kernel's generic events have perf's names.
 void CaptureReader::State::name_events() {
   const auto& described = features.event_descriptions;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (!events[i].name.empty()) continue;
-    if (described.size() == events.size()) events.set_name(i, described[i].name);
+    const bool is_described = described.size() == events.size() && !described[i].name.empty();
+    if (is_described) events.set_name(i, described[i].name);
     if (events[i].name.empty()) events.set_name(i, std::string(generic_event_name(events[i].attr)));
   }
 }
@@ -260,53 +312,76 @@ void CaptureReader::State::apply(const RecordView& record) {
   auto parsed = parse_record(record, kNone);
   if (!parsed) return diagnostics->add(Damage::BadRecord, record.offset, parsed.error().what);
   if (auto* header = std::get_if<HeaderAttrRecord>(&*parsed)) {
+    check_known(header->attr, events.size(), *diagnostics);
     events.add({header->attr, std::string(generic_event_name(header->attr)), header->ids});
   } else if (auto* update = std::get_if<EventUpdateRecord>(&*parsed)) {
-    constexpr std::uint64_t kName = 2;
-    const auto event = events.find_id(update->id);
-    if (update->kind == kName && event) events.set_name(*event, std::string(text_of(update->data)));
+    apply_update(*update, record.offset);
   } else if (auto* build_id = std::get_if<BuildIdRecord>(&*parsed)) {
     features.environment.build_ids.push_back(
         {build_id->pid, build_id->misc, build_id->build_id, std::string(build_id->filename)});
   } else if (auto* feature = std::get_if<HeaderFeatureRecord>(&*parsed)) {
-    apply_feature(*feature);
+    apply_feature(*feature, record.offset);
   } else if (record.type == abi::kRecordTracingData) {
-    if (auto tracing = parse_tracing_data(record.payload); tracing)
-      features.tracing = std::move(*tracing);
-    else
-      diagnostics->add(Damage::BadFeature, record.offset, std::move(tracing.error()).in("TRACING_DATA").what);
+    take_section(abi::kFeatureTracingData, record.payload, record.offset);
   }
 }
 
-void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header) {
+void CaptureReader::State::apply_update(const EventUpdateRecord& update, std::uint64_t offset) {
+  constexpr std::uint64_t kName = 2;
+  if (update.kind == kName) {
+    if (const auto event = events.find_id(update.id))
+      events.set_name(*event, std::string(text_of(update.data)));
+  } else if (update.kind == kSectionPiece) {
+    auto section = pieces.take(update, layout.order);
+    if (!section) return diagnostics->add(Damage::BadFeature, offset, section.error().what);
+    if (*section) take_section((*section)->feature, (*section)->bytes, offset);
+    if (*section && (*section)->feature == abi::kFeatureEventDesc) name_events();
+  }
+}
+
+void CaptureReader::State::end_of_pieces() {
+  if (!pieces.is_open()) return;
+  pieces = {};
+  diagnostics->add(Damage::BadFeature, Diagnostics::kNoOffset, "the last pieces of a section are missing");
+}
+
+void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset) {
   // Without a section it is a mere flag, or perf's mark for the end of the features, whose number is that of
   // the first feature the writer does not know.
   const bool is_flag = header.feature == abi::kFeatureBranchStack || header.feature == abi::kFeatureStat;
   if (header.section.empty() && !is_flag) return;
   if (header.feature >= abi::kFeatureCount) return;
   const auto feature = static_cast<std::uint32_t>(header.feature);
-  if (auto read = format::read_feature(feature, Cursor(header.section, layout.order), features); !read)
-    diagnostics->add(Damage::BadFeature, Diagnostics::kNoOffset, read.error().what);
-  if (feature == abi::kFeatureEventDesc) name_events();
+  take_section(feature, header.section, offset);
+  if (feature != abi::kFeatureEventDesc) return;
+  name_events();
+  // The events themselves came before, as perf writes them; when they did not, there is nothing to compare
+  // yet.
+  if (events.size() == features.event_descriptions.size()) check_descriptions(events, features, *diagnostics);
+}
+
+// A record that swallowed what follows it, because its size is wrong, has bytes that are no field of it.
+void CaptureReader::State::check_length(const RecordView& record) {
+  static const EventAttr kNone;
+  if (record.type == abi::kRecordSample) return;  // taken apart by whoever wants its fields: Sample::unread
+  const auto event = events.event_of(record);
+  if (!event && record.type < abi::kRecordUserStart) return;
+  const std::size_t unread = unread_bytes(record, event ? events[*event].attr : kNone);
+  if (unread == 0) return;
+  diagnostics->add(Damage::BadRecord, record.offset,
+                   std::string(record_name(record.type)) + " record has " + std::to_string(unread) +
+                       " bytes behind its last field");
 }
 
 // Whether the caller gets the record.
 bool CaptureReader::State::keeps(const RecordView& record) {
   if (record_name(record.type).empty()) {
-    diagnostics->add(Damage::UnknownRecord, record.offset, "type " + std::to_string(record.type));
-    return false;
+    if (!options.keep_all)
+      diagnostics->add(Damage::UnknownRecord, record.offset, "type " + std::to_string(record.type));
+    return options.keep_all;
   }
-  switch (record.type) {
-    case abi::kRecordHeaderAttr:
-    case abi::kRecordEventUpdate:
-    case abi::kRecordBuildId:
-    case abi::kRecordHeaderFeature:
-    case abi::kRecordTracingData:
-      apply(record);
-      break;
-    default:
-      break;
-  }
+  check_length(record);
+  if (record.type >= abi::kRecordUserStart) apply(record);
   return true;
 }
 
@@ -327,12 +402,16 @@ const Features& CaptureReader::features() const { return state_->features; }
 const CaptureLayout& CaptureReader::layout() const { return state_->layout; }
 
 const BlockRef& CaptureReader::block() const { return state_->stream->block(); }
+std::uint64_t CaptureReader::compressed_records() const {
+  return state_->compressed_before + state_->stream->compressed_records();
+}
 
 std::optional<RecordView> CaptureReader::next() {
   do {
     while (auto record = state_->stream->next())
       if (state_->keeps(*record)) return record;
   } while (state_->open_next_part());
+  state_->end_of_pieces();
   return std::nullopt;
 }
 

@@ -25,6 +25,9 @@ namespace tacho::format {
 struct ReadOptions {
   // A compressed record may inflate to this many bytes at most.
   std::size_t inflate_limit = std::size_t{64} << 20;
+  // For passing a capture on: every header section's bytes are kept too, in this machine's byte order
+  // (Features::raw), and records of unknown types are given out.
+  bool keep_all = false;
 };
 
 // Where things lie in the file, for `header`.
@@ -57,6 +60,8 @@ class CaptureReader {
   // nobody keeps it, until the next call.
   std::optional<RecordView> next();
   const BlockRef& block() const;
+  // Compressed records opened so far: they are not given out themselves.
+  std::uint64_t compressed_records() const;
 
  private:
   struct State;

@@ -16,32 +16,43 @@ constexpr std::uint64_t kIdsSection = 16;  // {offset, size} of an event's ids, 
 
 }  // namespace
 
+Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features) {
+  drop_section(features, abi::kFeatureCompressed);
+  features.environment.compression.reset();
+  if (!options.compression_level) return std::optional<RecordCompressor>();
+  auto created = RecordCompressor::create(*options.compression_level);
+  if (!created) return std::move(created.error());
+  // perf reserves that much for what one compressed record inflates to.
+  features.environment.compression = CompressionInfo{
+      1, static_cast<std::uint32_t>(*options.compression_level), 1, 2 * RecordCompressor::kMaxInput};
+  return std::optional(std::move(*created));
+}
+
+std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& options) {
+  std::uint32_t size = kCompatibleAttrSize;
+  for (const Event& event : events) {
+    size = std::max(size, size_to_write(event.attr));
+    if (options.as_given) size = std::max(size, event.attr.size);
+  }
+  return size;
+}
+
 Result<CaptureWriter> CaptureWriter::create(const std::string& path, const EventSet& events,
                                             Features features, WriteOptions options) {
-  std::optional<RecordCompressor> compressor;
-  if (options.compression_level) {
-    auto created = RecordCompressor::create(*options.compression_level);
-    if (!created) return std::move(created.error());
-    compressor = std::move(*created);
-    // perf reserves that much for what one compressed record inflates to.
-    features.environment.compression = CompressionInfo{
-        1, static_cast<std::uint32_t>(*options.compression_level), 1, 2 * RecordCompressor::kMaxInput};
-  } else {
-    features.environment.compression.reset();
-  }
+  auto compressor = prepare_compression(options, features);
+  if (!compressor) return std::move(compressor.error());
   auto file = create_output(path);
   if (!file) return std::move(file.error());
-  CaptureWriter writer(std::move(*file), std::move(compressor));
-  if (auto written = writer.write_head(events, std::move(features)); !written)
+  CaptureWriter writer(std::move(*file), std::move(*compressor));
+  if (auto written = writer.write_head(events, std::move(features), options); !written)
     return std::move(written.error()).in(path);
   return writer;
 }
 
 // Header, ids, attrs, feature sections, our table of them, data.
-Result<> CaptureWriter::write_head(const EventSet& events, Features features) {
-  features.event_descriptions.assign(events.begin(), events.end());
-  std::uint32_t attr_size = kCompatibleAttrSize;
-  for (const Event& event : events) attr_size = std::max(attr_size, size_to_write(event.attr));
+Result<> CaptureWriter::write_head(const EventSet& events, Features features, const WriteOptions& options) {
+  if (!options.as_given) features.event_descriptions.assign(events.begin(), events.end());
+  const std::uint32_t attr_size = common_attr_size(events, options);
   ByteWriter out;
   out.zeros(FileHead::kSize);
   std::vector<FileSection> ids;
@@ -119,7 +130,7 @@ Result<> CaptureWriter::close(const Features& late) {
   ByteWriter bodies;
   std::vector<FeatureSection> added;
   for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
-    if (feature == abi::kFeatureCompressed || feature == abi::kFeatureEventDesc) continue;
+    if (feature == abi::kFeatureCompressed) continue;
     const std::size_t start = bodies.size();
     if (!write_feature(feature, late, bodies)) continue;
     added.push_back({feature, {start, bodies.size() - start}});

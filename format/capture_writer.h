@@ -22,11 +22,21 @@ namespace tacho::format {
 
 struct WriteOptions {
   std::optional<int> compression_level = 1;  // zstd level; nothing: plain
+  // A capture that is passed on: attrs keep a size above perf's, and EVENT_DESC is written only when
+  // `features` has it.
+  bool as_given = false;
 };
+
+// What both writers begin with: a compressor when the options want one, and COMPRESSED set or taken out
+// accordingly.
+Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features);
+// Bytes of every attr, so that none loses a field.
+std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& options);
 
 class CaptureWriter {
  public:
-  // Creates the file and writes header, events and `features`. Sets EVENT_DESC and COMPRESSED by itself.
+  // Creates the file and writes header, events and `features`. Sets EVENT_DESC (but see as_given) and
+  // COMPRESSED by itself.
   static Result<CaptureWriter> create(const std::string& path, const EventSet& events, Features features,
                                       WriteOptions options = {});
 
@@ -41,13 +51,14 @@ class CaptureWriter {
   // After a failed write: cuts the file back to the last whole round and closes it there.
   Result<> close_after_failure();
 
-  std::uint64_t data_bytes() const;  // of the data section so far, as stored
+  std::uint64_t next_offset() const { return end_; }  // where in the file the next record goes
+  std::uint64_t data_bytes() const;                   // of the data section so far, as stored
   std::uint64_t file_bytes() const;
 
  private:
   CaptureWriter(Fd file, std::optional<RecordCompressor> compressor)
       : file_(std::move(file)), compressor_(std::move(compressor)) {}
-  Result<> write_head(const EventSet& events, Features features);
+  Result<> write_head(const EventSet& events, Features features, const WriteOptions& options);
   Result<> append(Bytes bytes);
   Result<> make_true(std::uint64_t data_end);
   Result<> seal();

@@ -11,6 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "format/field_log.h"
+
 namespace tacho::format {
 
 using Bytes = std::span<const std::byte>;
@@ -21,11 +23,35 @@ inline std::string_view text_of(Bytes field) {
   return all.substr(0, all.find('\0'));
 }
 
+// An array of u64 inside a record, at any alignment and in the capture's byte order.
+class U64Array {
+ public:
+  U64Array() = default;
+  U64Array(Bytes bytes, std::endian order) : bytes_(bytes), order_(order) {}
+  std::size_t size() const { return bytes_.size() / sizeof(std::uint64_t); }
+  bool empty() const { return size() == 0; }
+  std::uint64_t operator[](std::size_t index) const {
+    std::uint64_t value;
+    std::memcpy(&value, bytes_.data() + index * sizeof value, sizeof value);
+    return order_ == std::endian::native ? value : __builtin_bswap64(value);
+  }
+  Bytes bytes() const { return bytes_; }
+  std::endian order() const { return order_; }
+
+ private:
+  Bytes bytes_;
+  std::endian order_ = std::endian::native;
+};
+
 // Reads fields one after another from bytes it does not own. Reading past the end yields zero and marks
 // the cursor failed for good: a parser reads straight on and asks once, at the end.
 class Cursor {
  public:
-  explicit Cursor(Bytes bytes, std::endian order = std::endian::native) : rest_(bytes), order_(order) {}
+  // With a `log`, which must outlive the cursor, the place of every field read is noted there.
+  explicit Cursor(Bytes bytes, std::endian order = std::endian::native, FieldLog* log = nullptr)
+      : rest_(bytes), log_(log), order_(order), is_plain_(order == std::endian::native && log == nullptr) {}
+  // A cursor over a part of the bytes, in the same order and with the same log.
+  Cursor over(Bytes part) const { return Cursor(part, order_, log_); }
 
   template <std::unsigned_integral T>
   T read() {
@@ -34,8 +60,12 @@ class Cursor {
       return 0;
     }
     T value;
-    std::memcpy(&value, rest_.data(), sizeof(T));
+    const std::byte* at = rest_.data();
+    std::memcpy(&value, at, sizeof(T));
     rest_ = rest_.subspan(sizeof(T));
+    if (is_plain_) [[likely]]
+      return value;
+    if (log_ != nullptr) log_->add(at, 1, sizeof(T));
     return order_ == std::endian::native ? value : swapped(value);
   }
   std::uint8_t u8() { return read<std::uint8_t>(); }
@@ -53,7 +83,20 @@ class Cursor {
     return head;
   }
   void skip(std::uint64_t size) { take(size); }
-  // `count` items of `item_size` bytes; refuses a product that does not fit.
+  // `count` fields of `width` bytes each; refuses a product that does not fit.
+  Bytes fields(std::uint64_t count, std::size_t width, FieldShape shape = FieldShape::Number) {
+    const Bytes all = take_items(count, width);
+    if (log_ != nullptr && !all.empty()) log_->add(all.data(), all.size() / width, width, shape);
+    return all;
+  }
+  // `count` groups of `group` words.
+  U64Array words(std::uint64_t count, std::size_t group = 1, FieldShape shape = FieldShape::Number) {
+    constexpr std::size_t kWord = sizeof(std::uint64_t);
+    const Bytes all = take_items(count, group * kWord);
+    if (log_ != nullptr && !all.empty()) log_->add(all.data(), all.size() / kWord, kWord, shape);
+    return {all, order_};
+  }
+  // `count` items of `item_size` bytes that are no numbers, or that a cursor of their own goes over.
   Bytes take_items(std::uint64_t count, std::size_t item_size) {
     if (count > rest_.size() / item_size) {
       fail();
@@ -94,27 +137,10 @@ class Cursor {
 
  private:
   Bytes rest_;
+  FieldLog* log_;
   std::endian order_;
+  bool is_plain_;  // nothing to do but read
   bool failed_ = false;
-};
-
-// An array of u64 inside a record, at any alignment and in the capture's byte order.
-class U64Array {
- public:
-  U64Array() = default;
-  U64Array(Bytes bytes, std::endian order) : bytes_(bytes), order_(order) {}
-  std::size_t size() const { return bytes_.size() / sizeof(std::uint64_t); }
-  bool empty() const { return size() == 0; }
-  std::uint64_t operator[](std::size_t index) const {
-    std::uint64_t value;
-    std::memcpy(&value, bytes_.data() + index * sizeof value, sizeof value);
-    return order_ == std::endian::native ? value : Cursor::swapped(value);
-  }
-  Bytes bytes() const { return bytes_; }
-
- private:
-  Bytes bytes_;
-  std::endian order_ = std::endian::native;
 };
 
 }  // namespace tacho::format

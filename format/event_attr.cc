@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little);
 // The flag word is C bit fields: a machine of the other byte order numbers them from the other end of each
 // byte.
 std::uint64_t read_flags(Cursor& in) {
-  const Bytes bytes = in.take(sizeof(std::uint64_t));
+  const Bytes bytes = in.fields(sizeof(std::uint64_t), 1, FieldShape::BitBytes);
   std::uint64_t flags = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     auto byte = static_cast<std::uint8_t>(bytes[i]);
@@ -42,7 +42,7 @@ Result<EventAttr> parse_event_attr(Cursor bytes) {
   if (size < kFirstAttrSize || size > there)
     return Error{"event attribute says it has " + std::to_string(size) + " bytes, between " +
                  std::to_string(kFirstAttrSize) + " and " + std::to_string(there) + " were expected"};
-  Cursor in(bytes.take(size - 8), bytes.order());
+  Cursor in = bytes.over(bytes.take(size - 8));
   // A field that lies past the attr's size is absent, which means zero: the cursor yields just that.
   attr.config = in.u64();
   attr.sample_period = in.u64();

@@ -68,7 +68,7 @@ Result<> read_build_ids(Cursor& in, Features& out) {
     const std::uint16_t size = in.u16();
     if (size < kFixed)
       return Error{"a build id of " + std::to_string(size) + " bytes, at least 36 were expected"};
-    Cursor body(in.take(size - kRecordHeaderSize), in.order());
+    Cursor body = in.over(in.take(size - kRecordHeaderSize));
     if (in.failed()) return Done{};  // the caller says that it is cut short
     entry.pid = static_cast<std::int32_t>(body.u32());
     const Bytes id = body.take(20);
@@ -112,13 +112,13 @@ Result<> read_event_desc(Cursor& in, Features& out) {
   const std::uint32_t attr_size = in.u32();
   const std::uint32_t count = checked_count(in, attrs, std::size_t{attr_size} + 2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
-    auto attr = parse_event_attr(Cursor(in.take(attr_size), in.order()));
+    auto attr = parse_event_attr(in.over(in.take(attr_size)));
     if (!attr) return std::move(attr.error());
     Event event;
     event.attr = std::move(*attr);
     const std::uint32_t ids = in.u32();
     event.name = header_string(in);
-    const U64Array words(in.take_items(ids, sizeof(std::uint64_t)), in.order());
+    const U64Array words = in.words(ids);
     for (std::size_t k = 0; k < words.size(); ++k) event.ids.push_back(words[k]);
     out.event_descriptions.push_back(std::move(event));
   }
@@ -369,14 +369,14 @@ Result<> read_feature(std::uint32_t feature, Cursor section, Features& out) {
   if (feature >= abi::kFeatureCount) return Error{"feature " + std::to_string(feature) + " is out of range"};
   const FeatureRow* row = row_of(feature);
   if (row == nullptr || row->read == nullptr) {
-    out.raw.push_back({feature, bytes_of(section.rest())});
+    keep_section(out, feature, section.rest());
     out.present.set(feature);
     return Done{};
   }
   // Tried on scratch first, so that a section found broken half-way leaves nothing behind.
   Features scratch;
   scratch.environment.cpus_available = out.environment.cpus_available;
-  Cursor trial = section;
+  Cursor trial(section.rest(), section.order());
   auto sound = row->read(trial, scratch);
   if (!sound) return std::move(sound.error()).in(row->name);
   if (trial.failed()) return Error{"cut short"}.in(row->name);
@@ -386,17 +386,26 @@ Result<> read_feature(std::uint32_t feature, Cursor section, Features& out) {
 }
 
 bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& out) {
-  const FeatureRow* row = row_of(feature);
-  ByteWriter section;  // alignment inside a section counts from its start
-  if (row == nullptr || row->write == nullptr) {
-    const auto raw = std::ranges::find(features.raw, feature, &RawSection::feature);
-    if (raw == features.raw.end()) return false;
-    section.bytes(raw->bytes);
-  } else if (!row->write(features, section)) {
-    return false;
+  const auto raw = std::ranges::find(features.raw, feature, &RawSection::feature);
+  if (raw != features.raw.end()) {
+    out.bytes(raw->bytes);
+    return true;
   }
+  const FeatureRow* row = row_of(feature);
+  if (row == nullptr || row->write == nullptr) return false;
+  ByteWriter section;  // alignment inside a section counts from its start
+  if (!row->write(features, section)) return false;
   out.bytes(section.view());
   return true;
+}
+
+void keep_section(Features& features, std::uint32_t feature, Bytes bytes) {
+  drop_section(features, feature);
+  features.raw.push_back({feature, bytes_of(bytes)});
+}
+
+void drop_section(Features& features, std::uint32_t feature) {
+  std::erase_if(features.raw, [&](const RawSection& section) { return section.feature == feature; });
 }
 
 std::string_view feature_name(std::uint32_t feature) {

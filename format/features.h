@@ -33,7 +33,9 @@ struct Features {
   std::vector<PayloadSchema> schemas;
   std::vector<Attachment> attachments;
   std::vector<Event> event_descriptions;  // EVENT_DESC: attr, name, ids
-  std::vector<RawSection> raw;            // AUXTRACE, CPU_DOMAIN_INFO and unknown ones
+  // AUXTRACE, CPU_DOMAIN_INFO and unknown ones; with ReadOptions::keep_all every section. What stands here
+  // is written as it is, before anything above.
+  std::vector<RawSection> raw;
 
   const Attachment* attachment(std::string_view name) const;
 };
@@ -42,6 +44,10 @@ struct Features {
 Result<> read_feature(std::uint32_t feature, Cursor section, Features& out);
 // Appends the body of `feature`; false when `features` has nothing for it (then nothing is written).
 bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& out);
+// Puts a section's bytes (in this machine's byte order) into features.raw, in place of those there were.
+void keep_section(Features& features, std::uint32_t feature, Bytes bytes);
+// Removes them; what the section said stays.
+void drop_section(Features& features, std::uint32_t feature);
 // "HOSTNAME", or empty when unknown.
 std::string_view feature_name(std::uint32_t feature);
 

@@ -126,9 +126,22 @@ Result<> keep_old(const std::string& path) {
   return Done{};
 }
 
+// Who may rename files in a folder may put another one in our place; the sticky bit forbids that.
+Result<> refuse_open_folder(const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat status {};
+  if (::geteuid() != 0 || ::stat(folder.c_str(), &status) != 0) return Done{};
+  if ((status.st_mode & S_IWOTH) == 0 || (status.st_mode & S_ISVTX) != 0) return Done{};
+  return output_error(path + ": everybody may replace files in its folder, which root does not write to; " +
+                          "name a file elsewhere with -o, or take the right away (chmod o-w, or chmod +t)",
+                      EACCES);
+}
+
 }  // namespace
 
 Result<Fd> create_output(const std::string& path) {
+  if (auto allowed = refuse_open_folder(path); !allowed) return std::move(allowed.error());
   Fd file;
   std::string temporary;
   for (unsigned attempt = 0; !file && attempt < 100; ++attempt) {

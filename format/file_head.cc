@@ -49,8 +49,9 @@ Result<FileHead> parse_file_head(Bytes start) {
     head.is_pipe = true;
     return head;
   }
-  if (size < kSizeWithoutFeatures || size > 65536)
-    return Error{"has a header of " + std::to_string(size) + " bytes, 104 were expected (or 16 for a pipe)"};
+  if (size != FileHead::kSize && size != kSizeWithoutFeatures)
+    return Error{"has a header of " + std::to_string(size) +
+                 " bytes, 104 were expected (72 in the oldest files, 16 in a pipe)"};
   head.attr_size = in.u64();
   head.attrs = {in.u64(), in.u64()};
   head.data = {in.u64(), in.u64()};

@@ -148,8 +148,7 @@ Result<> read_memory(Cursor& in, Features& out) {
     node.node = in.u64();
     in.u64();  // the bitmap's size, which stands again in its own header
     const std::uint64_t bits = in.u64();
-    const U64Array words(in.take_items(bits / 64 + (bits % 64 != 0 ? 1 : 0), sizeof(std::uint64_t)),
-                         in.order());
+    const U64Array words = in.words(bits / 64 + (bits % 64 != 0 ? 1 : 0));
     for (std::size_t k = 0; k < words.size(); ++k) node.bitmap.push_back(words[k]);
     node.bits = bits;
     out.environment.memory_nodes.push_back(std::move(node));

@@ -63,6 +63,7 @@ enum SampleType : std::uint64_t {
   kSampleCodePageSize = 1ULL << 23,
   kSampleWeightStruct = 1ULL << 24,
 };
+inline constexpr std::uint64_t kKnownSampleTypes = (kSampleWeightStruct << 1) - 1;
 
 enum ReadFormat : std::uint64_t {
   kReadTimeEnabled = 1ULL << 0,
@@ -71,6 +72,7 @@ enum ReadFormat : std::uint64_t {
   kReadGroup = 1ULL << 3,
   kReadLost = 1ULL << 4,
 };
+inline constexpr std::uint64_t kKnownReadFormats = (kReadLost << 1) - 1;
 
 enum AttrFlag : std::uint64_t {
   kDisabled = 1ULL << 0,

@@ -9,10 +9,21 @@ namespace tacho::format {
 namespace {
 
 // Body of a kernel record: what lies between the header and the sample_id trailer.
-Cursor kernel_body(const RecordView& record, const EventAttr& attr) {
+Cursor kernel_body(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   const std::size_t trailer = sample_id_size(attr);
   const Bytes body = record.bytes.subspan(kRecordHeaderSize);
-  return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order);
+  return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order, log);
+}
+
+// A name up to the end of the body; the zeros behind it are padding, of which some writers have more than
+// they need. What stands behind the padding is not taken.
+std::string_view name_of(Cursor& in) {
+  const std::string_view name = Cursor(in).text(in.left());
+  in.skip(std::min(in.left(), name.size() + 1));
+  const Bytes rest = in.rest();
+  const bool is_padding = std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
+  in.skip(is_padding ? rest.size() : std::min<std::size_t>(rest.size(), 7));
+  return name;
 }
 
 struct Parsing {
@@ -44,7 +55,7 @@ Record parse_mmap(Cursor& in, const Parsing& about) {
     mmap.protection = in.u32();
     mmap.flags = in.u32();
   }
-  mmap.filename = in.text(in.left());
+  mmap.filename = name_of(in);
   return mmap;
 }
 
@@ -52,7 +63,7 @@ Record parse_comm(Cursor& in, const Parsing& about) {
   CommRecord comm;
   comm.pid = in.u32();
   comm.tid = in.u32();
-  comm.name = in.text(in.left());
+  comm.name = name_of(in);
   comm.is_exec = (about.record.misc & abi::kMiscCommExec) != 0;
   return comm;
 }
@@ -126,7 +137,7 @@ Record parse_namespaces(Cursor& in, const Parsing&) {
   namespaces.pid = in.u32();
   namespaces.tid = in.u32();
   const std::uint64_t count = in.u64();
-  namespaces.links = U64Array(in.take_items(count, 2 * sizeof(std::uint64_t)), in.order());
+  namespaces.links = in.words(count, 2);
   return namespaces;
 }
 
@@ -136,7 +147,7 @@ Record parse_ksymbol(Cursor& in, const Parsing&) {
   symbol.length = in.u32();
   symbol.type = in.u16();
   symbol.flags = in.u16();
-  symbol.name = in.text(in.left());
+  symbol.name = name_of(in);
   return symbol;
 }
 
@@ -153,7 +164,7 @@ Record parse_bpf_event(Cursor& in, const Parsing&) {
 Record parse_cgroup(Cursor& in, const Parsing&) {
   CgroupRecord cgroup;
   cgroup.id = in.u64();
-  cgroup.path = in.text(in.left());
+  cgroup.path = name_of(in);
   return cgroup;
 }
 
@@ -164,6 +175,7 @@ Record parse_text_poke(Cursor& in, const Parsing&) {
   const std::uint16_t new_size = in.u16();
   poke.old_bytes = in.take(old_size);
   poke.new_bytes = in.take(new_size);
+  in.skip(std::min<std::size_t>(in.left(), 7));  // padding
   return poke;
 }
 
@@ -173,7 +185,7 @@ Record parse_callchain_deferred(Cursor& in, const Parsing&) {
   CallchainDeferredRecord chain;
   chain.cookie = in.u64();
   const std::uint64_t count = in.u64();
-  chain.addresses = U64Array(in.take_items(count, sizeof(std::uint64_t)), in.order());
+  chain.addresses = in.words(count);
   return chain;
 }
 
@@ -186,7 +198,7 @@ Record parse_header_attr(Cursor& in, const Parsing&) {
   HeaderAttrRecord header;
   header.attr = std::move(*attr);
   in.skip(header.attr.size == 0 ? 64 : header.attr.size);
-  const U64Array ids(in.take(in.left()), in.order());
+  const U64Array ids = in.words(in.left() / sizeof(std::uint64_t));
   for (std::size_t i = 0; i < ids.size(); ++i) header.ids.push_back(ids[i]);
   return header;
 }
@@ -222,6 +234,24 @@ Record parse_build_id(Cursor& in, const Parsing& about) {
 
 Record parse_other(Cursor& in, const Parsing&) { return OtherRecord{in.take(in.left())}; }
 
+// Those that carry nothing.
+Record parse_mark(Cursor&, const Parsing&) { return OtherRecord{}; }
+
+// Entries behind their number; of each id there may be a second one, about guests.
+Record parse_id_index(Cursor& in, const Parsing&) {
+  const Bytes body = in.rest();
+  const std::uint64_t count = in.u64();
+  in.words(count, 4);
+  if (in.left() == count * 16) in.words(count, 2);
+  return OtherRecord{body};
+}
+
+Record parse_thread_map(Cursor& in, const Parsing&) {
+  const Bytes body = in.rest();
+  in.take_items(in.u64(), 24);
+  return OtherRecord{body};
+}
+
 struct RecordRow {
   std::uint32_t type;
   std::string_view name;
@@ -255,12 +285,12 @@ constexpr RecordRow kRecords[] = {
     {abi::kRecordEventType, "EVENT_TYPE", parse_other},
     {abi::kRecordTracingData, "TRACING_DATA", parse_other},
     {abi::kRecordBuildId, "BUILD_ID", parse_build_id},
-    {abi::kRecordFinishedRound, "FINISHED_ROUND", parse_other},
-    {abi::kRecordIdIndex, "ID_INDEX", parse_other},
+    {abi::kRecordFinishedRound, "FINISHED_ROUND", parse_mark},
+    {abi::kRecordIdIndex, "ID_INDEX", parse_id_index},
     {abi::kRecordAuxtraceInfo, "AUXTRACE_INFO", parse_other},
     {abi::kRecordAuxtrace, "AUXTRACE", parse_other},
     {abi::kRecordAuxtraceError, "AUXTRACE_ERROR", parse_other},
-    {abi::kRecordThreadMap, "THREAD_MAP", parse_other},
+    {abi::kRecordThreadMap, "THREAD_MAP", parse_thread_map},
     {abi::kRecordCpuMap, "CPU_MAP", parse_other},
     {abi::kRecordStatConfig, "STAT_CONFIG", parse_other},
     {abi::kRecordStat, "STAT", parse_other},
@@ -269,7 +299,7 @@ constexpr RecordRow kRecords[] = {
     {abi::kRecordTimeConv, "TIME_CONV", parse_other},
     {abi::kRecordHeaderFeature, "FEATURE", parse_header_feature},
     {abi::kRecordCompressed, "COMPRESSED", parse_other},
-    {abi::kRecordFinishedInit, "FINISHED_INIT", parse_other},
+    {abi::kRecordFinishedInit, "FINISHED_INIT", parse_mark},
     {abi::kRecordCompressed2, "COMPRESSED2", parse_other},
     {abi::kRecordBpfMetadata, "BPF_METADATA", parse_other},
     {abi::kRecordSchedstatCpu, "SCHEDSTAT_CPU", parse_other},
@@ -283,10 +313,20 @@ const RecordRow* row_of(std::uint32_t type) {
 
 }  // namespace
 
-Result<Record> parse_record(const RecordView& record, const EventAttr& attr) {
+std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
+  const RecordRow* row = row_of(record.type);
+  const bool is_kernel = record.type < abi::kRecordUserStart;
+  if (row == nullptr || record.type == abi::kRecordSample) return 0;
+  if (is_kernel && (attr.sample_type & ~abi::kKnownSampleTypes) != 0) return 0;  // a longer trailer
+  Cursor in = is_kernel ? kernel_body(record, attr, nullptr) : record.body();
+  (void)row->parse(in, {record, attr});
+  return in.failed() ? 0 : in.left();
+}
+
+Result<Record> parse_record(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   const RecordRow* row = row_of(record.type);
   const bool is_kernel = record.type < abi::kRecordUserStart && record.type != abi::kRecordSample;
-  Cursor in = is_kernel ? kernel_body(record, attr) : record.body();
+  Cursor in = is_kernel ? kernel_body(record, attr, log) : record.body(log);
   Record parsed = (row == nullptr ? parse_other : row->parse)(in, {record, attr});
   if (in.failed()) return Error{std::string(record_name(record.type)) + " record is shorter than its fields"};
   return parsed;

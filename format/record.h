@@ -126,8 +126,12 @@ using Record = std::variant<OtherRecord, MmapRecord, CommRecord, TaskRecord, Los
                             AuxOutputHwIdRecord, CallchainDeferredRecord, HeaderAttrRecord, EventUpdateRecord,
                             HeaderFeatureRecord, BuildIdRecord>;
 
-// `attr` is the record's event: it says how long the trailer is and what READ holds.
-Result<Record> parse_record(const RecordView& record, const EventAttr& attr);
+// `attr` is the record's event: it says how long the trailer is and what READ holds. The fields are noted in
+// `log` when there is one.
+Result<Record> parse_record(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
+// Bytes of the record that are neither a field nor padding: in a sound record there are none. 0 for types of
+// which not every field is known, and for a record too short for its fields.
+std::size_t unread_bytes(const RecordView& record, const EventAttr& attr);
 // "MMAP2", "FINISHED_ROUND"; empty for a type we do not know.
 std::string_view record_name(std::uint32_t type);
 

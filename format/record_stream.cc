@@ -19,10 +19,17 @@ bool is_compressed(std::uint32_t type) {
   return type == abi::kRecordCompressed || type == abi::kRecordCompressed2;
 }
 
+// No record has such a header, however new its type: the kernel's sizes are multiples of 8, perf's own ones
+// need not be, but those of types still unknown to us are taken for granted only when they are.
+bool is_impossible(std::uint32_t type, std::size_t size) {
+  constexpr std::uint32_t kMoreTypesThanEver = 1024;
+  if (size < kRecordHeaderSize || type >= kMoreTypesThanEver) return true;
+  return size % 8 != 0 && (type < abi::kRecordUserStart || record_name(type).empty());
+}
+
 // Could a record's header look like this? Used only to find the way back after a broken one.
 bool is_plausible(const RecordView& record, std::size_t size) {
-  if (record_name(record.type).empty() || size < kRecordHeaderSize) return false;
-  return is_compressed(record.type) || size % 8 == 0;
+  return !is_impossible(record.type, size) && !record_name(record.type).empty();
 }
 
 }  // namespace
@@ -89,9 +96,10 @@ std::optional<RecordView> RecordStream::next_outer() {
     }
     const Bytes head = Bytes(outer_->bytes).subspan(at_, kRecordHeaderSize);
     Cursor in(head, order_);
-    in.skip(6);
+    const std::uint32_t type = in.u32();
+    in.skip(2);
     const std::size_t size = in.u16();
-    if (size < kRecordHeaderSize) {
+    if (is_impossible(type, size)) {
       search();
       continue;
     }
@@ -117,11 +125,12 @@ std::optional<RecordView> RecordStream::next_outer() {
 // After a record that cannot be right: forward to the next two headers in a row that can.
 void RecordStream::search() {
   if (!searching_)
-    diagnostics_->add(Damage::BadRecord, offset_,
-                      "its size is below the 8 bytes of a header; what follows is searched "
-                      "for the next sound record");
+    diagnostics_->add(
+        Damage::BadRecord, offset_,
+        "no record has such a type and size; what follows is searched for the next sound record");
   searching_ = true;
-  const std::size_t step = saw_compressed_ ? 1 : 8;
+  // Records begin at multiples of 8, but for what follows compressed ones, and a pipe's header sections.
+  const std::size_t step = saw_compressed_ ? 1 : may_look_ahead_ ? 8 : 4;
   for (;;) {
     if (!ensure(step + kRecordHeaderSize)) {
       at_ = outer_->bytes.size();
@@ -184,6 +193,7 @@ void RecordStream::look_ahead() {
     Ahead item{*record, outer_, nullptr};
     if (is_compressed(record->type)) {
       saw_compressed_ = true;
+      ++compressed_records_;
       const auto packed = packed_bytes(*record);
       const auto size = packed && may_look_ahead_ ? standalone_frame_size(*packed, limit) : std::nullopt;
       if (size) {
@@ -234,9 +244,9 @@ std::optional<RecordView> RecordStream::next_inflated() {
   const Bytes rest = Bytes(inflated_->bytes).subspan(inflated_at_);
   if (rest.size() < kRecordHeaderSize) return std::nullopt;
   const std::size_t size = Cursor(rest.subspan(6, 2), order_).u16();
-  if (size < kRecordHeaderSize) {
+  if (is_impossible(Cursor(rest, order_).u32(), size)) {
     diagnostics_->add(Damage::BadRecord, inflated_offset_,
-                      "a record inside a compressed one has a size below 8");
+                      "no record has such a type and size; the rest of this compressed record is left out");
     inflated_.reset();
     return std::nullopt;
   }

@@ -29,6 +29,8 @@ class RecordStream {
   std::optional<RecordView> next();
   // What the last record's bytes lie in.
   const BlockRef& block() const { return given_; }
+  // How many compressed records were opened so far.
+  std::uint64_t compressed_records() const { return compressed_records_; }
 
  private:
   bool ensure(std::size_t size);
@@ -68,6 +70,7 @@ class RecordStream {
   bool may_look_ahead_;  // not on a pipe: what came must go out before more is waited for
   std::optional<InflateAhead> pool_;
   bool saw_compressed_ = false;
+  std::uint64_t compressed_records_ = 0;
   bool stream_broken_ =
       false;  // a compressed record failed: until the next frame starts, nothing can be inflated
   bool searching_ = false;  // in the middle of looking for the next sound record

@@ -20,7 +20,7 @@ struct RecordView {
   std::uint64_t offset = 0;  // file offset in bytes; of the enclosing COMPRESSED record when it was in one
   std::endian order = std::endian::native;
 
-  Cursor body() const { return Cursor(bytes.subspan(kRecordHeaderSize), order); }
+  Cursor body(FieldLog* log = nullptr) const { return Cursor(bytes.subspan(kRecordHeaderSize), order, log); }
 };
 
 }  // namespace tacho::format

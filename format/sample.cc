@@ -15,20 +15,19 @@ Registers parse_registers(Cursor& in, std::uint64_t mask) {
   registers.abi = in.u64();
   if (registers.abi == 0) return registers;
   registers.mask = mask;
-  registers.values = U64Array(
-      in.take_items(static_cast<std::uint64_t>(std::popcount(mask)), sizeof(std::uint64_t)), in.order());
+  registers.values = in.words(static_cast<std::uint64_t>(std::popcount(mask)));
   return registers;
 }
 
-U64Array parse_words(Cursor& in, std::uint64_t count) {
-  return {in.take_items(count, sizeof(std::uint64_t)), in.order()};
-}
+// Bits of the fields in a branch's flags, first one first: mispredicted, predicted, in transaction, abort,
+// cycles, type, speculation, new type, privilege, reserved.
+constexpr int kBranchFlagBits[] = {1, 1, 1, 1, 16, 4, 2, 4, 3, 31};
 
 void parse_branches(Cursor& in, const EventAttr& attr, Sample& out) {
   const std::uint64_t count = in.u64();
   if ((attr.branch_sample_type & abi::kBranchHwIndex) != 0) out.branch_hw_index = in.u64();
-  out.branches = U64Array(in.take_items(count, 3 * sizeof(std::uint64_t)), in.order());
-  if ((attr.branch_sample_type & abi::kBranchCounters) != 0) out.branch_counters = parse_words(in, count);
+  out.branches = in.words(count, 3, FieldShape::Branches);
+  if ((attr.branch_sample_type & abi::kBranchCounters) != 0) out.branch_counters = in.words(count);
 }
 
 // u64 size, bytes and, when there are any, u64 how many of them are valid.
@@ -72,7 +71,7 @@ void parse_fixed(Cursor& in, const EventAttr& attr, Sample& out) {
 void parse_variable(Cursor& in, const EventAttr& attr, Sample& out) {
   const std::uint64_t type = attr.sample_type;
   if (type & abi::kSampleRead) out.read = parse_read_values(in, attr.read_format);
-  if (type & abi::kSampleCallchain) out.callchain = parse_words(in, in.u64());
+  if (type & abi::kSampleCallchain) out.callchain = in.words(in.u64());
   if (type & abi::kSampleRaw) out.raw = in.take(in.u32());
   if (type & abi::kSampleBranchStack) parse_branches(in, attr, out);
   if (type & abi::kSampleRegsUser) out.user_registers = parse_registers(in, attr.sample_regs_user);
@@ -94,6 +93,26 @@ constexpr std::uint64_t kTrailerFields = abi::kSampleTid | abi::kSampleTime | ab
 
 }  // namespace
 
+std::uint64_t branch_flags_from_foreign(std::uint64_t flags) {
+  std::uint64_t native = 0;
+  int below = 0;
+  for (const int bits : kBranchFlagBits) {
+    native |= (flags >> (64 - below - bits) & ((std::uint64_t{1} << bits) - 1)) << below;
+    below += bits;
+  }
+  return native;
+}
+
+std::uint64_t branch_flags_to_foreign(std::uint64_t flags) {
+  std::uint64_t foreign = 0;
+  int below = 0;
+  for (const int bits : kBranchFlagBits) {
+    foreign |= (flags >> below & ((std::uint64_t{1} << bits) - 1)) << (64 - below - bits);
+    below += bits;
+  }
+  return foreign;
+}
+
 std::size_t ReadValues::size() const {
   if (single) return 1;
   return entries.size() / (entry_words(read_format) * sizeof(std::uint64_t));
@@ -113,12 +132,12 @@ ReadValues parse_read_values(Cursor& in, std::uint64_t read_format) {
   ReadValues values;
   values.read_format = read_format;
   values.order = in.order();
-  const std::size_t entry_size = entry_words(read_format) * sizeof(std::uint64_t);
+  const std::size_t words = entry_words(read_format);
   if (read_format & abi::kReadGroup) {
     const std::uint64_t count = in.u64();
     if (read_format & abi::kReadTimeEnabled) values.time_enabled = in.u64();
     if (read_format & abi::kReadTimeRunning) values.time_running = in.u64();
-    values.entries = in.take_items(count, entry_size);
+    values.entries = in.words(count, words).bytes();
     return values;
   }
   // One member: value, [enabled], [running], [id], [lost].
@@ -126,23 +145,24 @@ ReadValues parse_read_values(Cursor& in, std::uint64_t read_format) {
   const std::uint64_t value = in.u64();
   if (read_format & abi::kReadTimeEnabled) values.time_enabled = in.u64();
   if (read_format & abi::kReadTimeRunning) values.time_running = in.u64();
-  const Bytes after_times = in.take(entry_size - sizeof value);
+  const Bytes after_times = in.words(words - 1).bytes();
   if (in.failed()) return values;
   if (read_format & (abi::kReadTimeEnabled | abi::kReadTimeRunning)) {
     values.single = value;
     values.entries = after_times;
   } else {
-    values.entries = from_value.first(entry_size);
+    values.entries = from_value.first(words * sizeof value);
   }
   return values;
 }
 
-std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr) {
-  Cursor in = record.body();
+std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr, FieldLog* log) {
+  Cursor in = record.body(log);
   std::optional<Sample> sample(std::in_place);
   sample->misc = record.misc;
   parse_fixed(in, attr, *sample);
   parse_variable(in, attr, *sample);
+  sample->unread = in.left();
   if (in.failed()) sample.reset();
   return sample;
 }
@@ -162,11 +182,11 @@ std::size_t sample_id_size(const EventAttr& attr) {
   return static_cast<std::size_t>(std::popcount(attr.sample_type & kTrailerFields)) * sizeof(std::uint64_t);
 }
 
-SampleId parse_sample_id(const RecordView& record, const EventAttr& attr) {
+SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   SampleId id;
   const std::size_t size = sample_id_size(attr);
   if (size == 0 || record.bytes.size() < kRecordHeaderSize + size) return id;
-  Cursor in(record.bytes.last(size), record.order);
+  Cursor in(record.bytes.last(size), record.order, log);
   const std::uint64_t type = attr.sample_type;
   if (type & abi::kSampleTid) {
     id.pid = in.u32();
@@ -181,6 +201,16 @@ SampleId parse_sample_id(const RecordView& record, const EventAttr& attr) {
   }
   if (type & abi::kSampleIdentifier) id.id = in.u64();
   return id;
+}
+
+void write_sample_id(ByteWriter& out, const SampleId& id, const EventAttr& attr) {
+  if (!attr.has(abi::kSampleIdAll)) return;
+  if (attr.samples(abi::kSampleTid)) out.u32(id.pid).u32(id.tid);
+  if (attr.samples(abi::kSampleTime)) out.u64(id.time);
+  if (attr.samples(abi::kSampleId)) out.u64(id.id);
+  if (attr.samples(abi::kSampleStreamId)) out.u64(id.stream_id);
+  if (attr.samples(abi::kSampleCpu)) out.u32(id.cpu).u32(0);
+  if (attr.samples(abi::kSampleIdentifier)) out.u64(id.id);
 }
 
 std::optional<std::uint64_t> record_time(const RecordView& record, const EventAttr& attr) {

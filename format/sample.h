@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "format/byte_writer.h"
 #include "format/event_attr.h"
+#include "format/field_log.h"
 #include "format/record_view.h"
 
 namespace tacho::format {
@@ -31,6 +33,11 @@ struct ReadValues {
 struct BranchEntry {
   std::uint64_t from = 0, to = 0, flags = 0;
 };
+
+// A branch's flags are bit fields, which a machine of the other byte order numbers from the other end of the
+// word. `flags` is the word as a number; the fields are the same before and after.
+std::uint64_t branch_flags_from_foreign(std::uint64_t flags);
+std::uint64_t branch_flags_to_foreign(std::uint64_t flags);
 
 struct Registers {
   std::uint64_t abi = 0;   // 0 none, 1 32-bit, 2 64-bit
@@ -67,15 +74,19 @@ struct Sample {
   std::uint64_t code_page_size = 0;
   Bytes aux;
   std::uint16_t misc = 0;  // of the record: cpumode
+  std::size_t unread = 0;  // bytes behind the last field: in a sound record there are none
 
   BranchEntry branch(std::size_t index) const {
-    return {branches[3 * index], branches[3 * index + 1], branches[3 * index + 2]};
+    const std::uint64_t flags = branches[3 * index + 2];
+    const bool is_native = branches.order() == std::endian::native;
+    return {branches[3 * index], branches[3 * index + 1],
+            is_native ? flags : branch_flags_from_foreign(flags)};
   }
   std::size_t branch_count() const { return branches.size() / 3; }
 };
 
-// Nothing when the record is shorter than its fields say.
-std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr);
+// Nothing when the record is shorter than its fields say. The fields are noted in `log` when there is one.
+std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
 // The time alone, in ns, without taking the rest apart. Nothing when the event has none.
 std::optional<std::uint64_t> sample_time(const RecordView& record, const EventAttr& attr);
 
@@ -90,7 +101,9 @@ struct SampleId {
 };
 // Bytes the trailer takes; 0 without sample_id_all.
 std::size_t sample_id_size(const EventAttr& attr);
-SampleId parse_sample_id(const RecordView& record, const EventAttr& attr);
+SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
+// Appends the trailer that records of `attr`'s event end with; fields it does not have are left out.
+void write_sample_id(ByteWriter& out, const SampleId& id, const EventAttr& attr);
 // Time of any kernel record: of the sample or the trailer. Nothing when it has none.
 std::optional<std::uint64_t> record_time(const RecordView& record, const EventAttr& attr);
 

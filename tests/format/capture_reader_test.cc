@@ -183,10 +183,49 @@ TEST(CaptureReader, AfterARecordOfSizeZeroTheNextSoundOneIsFound) {
   EXPECT_EQ(diagnostics.findings()[0].kind, Damage::BadRecord);
 }
 
+TEST(CaptureReader, AHeaderThatNoRecordHasIsDamageAndTheNextSoundRecordIsFound) {
+  const std::pair<std::uint32_t, std::uint16_t> impossible[] = {
+      {4000, 16}, {0xffffffff, 16}, {200, 17}, {abi::kRecordComm, 20}};
+  for (const auto& [type, size] : impossible) {
+    CaptureBuilder builder;
+    builder.event(test::software_event(abi::kCpuClock), "clock", {7});
+    builder.comm(1, 1, "one");
+    builder.data().u32(type).u16(0).u16(size).u64(0).u64(0);
+    builder.comm(2, 2, "two").comm(3, 3, "three").round();
+    const TemporaryFile file(builder.file());
+    Diagnostics diagnostics;
+    auto reader = CaptureReader::open(file.path(), diagnostics);
+    ASSERT_TRUE(reader);
+    EXPECT_EQ(types(*reader), (std::vector<std::uint32_t>{abi::kRecordComm, abi::kRecordComm,
+                                                          abi::kRecordComm, abi::kRecordFinishedRound}))
+        << type;
+    EXPECT_TRUE(diagnostics.incomplete()) << type;
+  }
+}
+
+TEST(CaptureReader, ARecordThatSwallowsTheNextOneIsTold) {
+  CaptureBuilder builder;
+  builder.event(test::software_event(abi::kCpuClock), "clock", {7});
+  builder.comm(1, 1, "one").comm(2, 2, "two").comm(3, 3, "three");
+  auto bytes = builder.file();
+  const std::size_t data = bytes.size();
+  Cursor head(Bytes(bytes).subspan(40));
+  const auto at = static_cast<std::size_t>(head.u64());
+  ASSERT_LT(at, data);
+  bytes[at + 6] = std::byte{static_cast<std::uint8_t>(2 * static_cast<std::uint8_t>(bytes[at + 6]))};
+  const TemporaryFile file(bytes);
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(types(*reader).size(), 2u);
+  ASSERT_EQ(diagnostics.findings().size(), 1u);
+  EXPECT_EQ(diagnostics.findings()[0].kind, Damage::BadRecord);
+}
+
 TEST(CaptureReader, UnknownRecordsAreCountedAndLeftOut) {
   CaptureBuilder builder;
   builder.event(test::software_event(abi::kCpuClock), "clock", {7});
-  builder.data().u32(4000).u16(0).u16(16).u64(0);
+  builder.data().u32(200).u16(0).u16(16).u64(0);
   builder.comm(1, 1, "x");
   const TemporaryFile file(builder.file());
   Diagnostics diagnostics;

@@ -121,6 +121,20 @@ TEST_P(CaptureWriterTest, AfterAFailureTheFileIsWholeUpToTheLastRound) {
   EXPECT_TRUE(diagnostics.findings().empty());
 }
 
+TEST_P(CaptureWriterTest, AClosedFileCutBehindItsDataIsSaid) {
+  auto writer = CaptureWriter::create(path(), events_, features_, options());
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->write_records(comms(0, 10).view()));
+  ASSERT_TRUE(writer->finish_round());
+  ASSERT_TRUE(writer->close({}));
+  for (std::uint64_t cut = 8; cut <= 64; cut += 8) {
+    std::filesystem::resize_file(path(), writer->file_bytes() - cut);
+    Diagnostics diagnostics;
+    EXPECT_EQ(pids(diagnostics, path()).size(), 10u);
+    EXPECT_TRUE(diagnostics.incomplete()) << cut << " bytes less";
+  }
+}
+
 TEST_P(CaptureWriterTest, AttrsStaySmallEnoughForOldPerf) {
   auto writer = CaptureWriter::create(path(), events_, features_, options());
   ASSERT_TRUE(writer);

@@ -1,0 +1,46 @@
+// Records in, a capture in perf's pipe form out: no tables, nothing is ever written twice, so it can go
+// through a pipe. What a file's header holds comes first, as records.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "format/capture_writer.h"
+#include "format/compression.h"
+#include "format/event_set.h"
+#include "format/features.h"
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::format {
+
+// Whether each event's name is written as a record of its own, which is what perf reads in pipes.
+enum class PipeNames : std::uint8_t { Write, LeaveOut };
+
+class PipeWriter {
+ public:
+  // Writes the head to `out`: events, `features`, tracepoint formats, build ids. An error when an event has
+  // more ids than one record holds.
+  static Result<PipeWriter> create(Fd out, const EventSet& events, Features features, WriteOptions options,
+                                   PipeNames names = PipeNames::Write);
+
+  // Whole records that stay plain.
+  Result<> write_plain(Bytes records);
+  // Whole records: compressed when the options say so.
+  Result<> write_records(Bytes records);
+  Result<> finish_round();
+  // A header section that became known late.
+  Result<> write_section(std::uint32_t feature, Bytes section);
+
+ private:
+  PipeWriter(Fd out, std::optional<RecordCompressor> compressor)
+      : out_(std::move(out)), compressor_(std::move(compressor)) {}
+  Result<> write_head(const EventSet& events, const Features& features, std::uint32_t attr_size,
+                      PipeNames names);
+
+  Fd out_;
+  std::optional<RecordCompressor> compressor_;
+  std::vector<std::byte> packed_;  // scratch of write_records
+};
+
+}  // namespace tacho::format
