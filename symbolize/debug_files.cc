@@ -16,6 +16,14 @@ constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 bool climbs(const std::string& path) { return ("/" + path + "/").find("/../") != std::string::npos; }
 
+// With its slash.
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+std::string by_build_id(const format::BuildId& id) {
+  const std::string hex = id.hex();
+  return "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2);
+}
+
 // As if `root` were "/" for this one call.
 int open_below(const std::string& root, const std::string& path) {
   const format::Fd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -52,22 +60,37 @@ Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::ui
   return format::read_at(file->get(), 0, size);
 }
 
+Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
+  return candidate.whose == Whose::ThisMachine ? format::open_input(candidate.path) : open(candidate.path);
+}
+
 std::vector<Candidate> DebugFiles::candidates(const std::string& module, const format::BuildId& id,
-                                              const std::string& debuglink) {
-  const std::string folder = module.substr(0, module.rfind('/'));
+                                              const std::string& debuglink) const {
+  const std::string folder = folder_of(module);
   std::vector<Candidate> found;
   if (!debuglink.empty()) {
-    found.push_back({folder + "/" + debuglink, 'l'});
-    found.push_back({folder + "/.debug/" + debuglink, 'l'});
-    found.push_back({kDebugFolder + folder + "/" + debuglink, 'l'});
+    found.push_back({folder + debuglink, 'l'});
+    found.push_back({folder + ".debug/" + debuglink, 'l'});
+    found.push_back({kDebugFolder + folder + debuglink, 'l'});
+  }
+  if (!cache_.empty() && id.size > 1) {
+    found.push_back({cache_ + by_build_id(id) + "/elf", 'B', Whose::ThisMachine});
+    found.push_back({cache_ + by_build_id(id) + "/debug", 'D', Whose::ThisMachine});
   }
   found.push_back({kDebugFolder + module + ".debug", 'f'});
   found.push_back({kDebugFolder + module, 'u'});
-  if (id.size > 1) {
-    const std::string hex = id.hex();
-    found.push_back(
-        {kDebugFolder + ("/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) + ".debug"), 'b'});
+  if (id.size > 1) found.push_back({kDebugFolder + by_build_id(id) + ".debug", 'b'});
+  return found;
+}
+
+std::vector<Candidate> DebugFiles::shared_parts(const Candidate& file, const std::string& link,
+                                                const format::BuildId& id) {
+  std::vector<Candidate> found;
+  if (!link.empty()) {
+    const std::string path = link.starts_with('/') ? link : folder_of(file.path) + link;
+    found.push_back({path, file.source, file.whose});
   }
+  if (id.size > 1) found.push_back({kDebugFolder + by_build_id(id) + ".debug", 'b'});
   return found;
 }
 

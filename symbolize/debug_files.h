@@ -14,30 +14,46 @@
 
 namespace tacho::symbolize {
 
+enum class Whose : std::uint8_t { RecordingHost, ThisMachine };
+
 struct Candidate {
-  std::string path;   // absolute, as on the recording host
-  char source = '!';  // perf's letter: l debuglink, f and u debug folder by path, b by build id
+  std::string path;  // absolute
+  char source =
+      '!';  // perf's letter: l debuglink, f and u debug folder by path, b by build id, B and D cache
+  Whose whose = Whose::RecordingHost;  // this machine's files do not lie below the root
 };
 
 class DebugFiles {
  public:
-  // `root` stands for the recording host's "/"; empty: this machine's own.
-  explicit DebugFiles(std::string root) : root_(std::move(root)) {}
+  // `root` stands for the recording host's "/"; empty: this machine's own. `cache` is a folder of this
+  // machine where perf keeps files by their build ids (~/.debug); empty: none.
+  explicit DebugFiles(std::string root, std::string cache = {})
+      : root_(std::move(root)), cache_(std::move(cache)) {}
+
+  const std::string& root() const { return root_; }
 
   // Opens a regular file. Symbolic links and ".." cannot lead out of the root. The error names the file
   // looked at.
   Result<format::Fd> open(const std::string& path) const;
   // The whole file, at most `limit` bytes.
   Result<std::vector<std::byte>> read(const std::string& path, std::uint64_t limit) const;
+  Result<format::Fd> open(const Candidate& candidate) const;
   // The name of the file on this machine, for messages.
   std::string place(const std::string& path) const { return root_ + path; }
+  std::string place(const Candidate& candidate) const {
+    return candidate.whose == Whose::ThisMachine ? candidate.path : place(candidate.path);
+  }
 
   // Where the split-off symbols of `module` may be. `debuglink` is what the module's own file says, or empty.
-  static std::vector<Candidate> candidates(const std::string& module, const format::BuildId& id,
-                                           const std::string& debuglink);
+  std::vector<Candidate> candidates(const std::string& module, const format::BuildId& id,
+                                    const std::string& debuglink) const;
+  // Where the part may be that `file` shares with others (dwz), which its link calls `link`.
+  static std::vector<Candidate> shared_parts(const Candidate& file, const std::string& link,
+                                             const format::BuildId& id);
 
  private:
   std::string root_;
+  std::string cache_;
 };
 
 }  // namespace tacho::symbolize

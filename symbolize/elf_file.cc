@@ -51,7 +51,33 @@ std::uint64_t end_of(std::uint64_t start, std::uint64_t size) {
   return start + std::min(size, std::numeric_limits<std::uint64_t>::max() - start);
 }
 
+// Memory past a segment's bytes (bss) counts on.
+LoadMap load_map_of(const std::vector<GElf_Phdr>& segments) {
+  std::vector<LoadMap::Segment> loads;
+  for (const GElf_Phdr& segment : segments) {
+    if (segment.p_type != PT_LOAD) continue;
+    loads.push_back({segment.p_offset, segment.p_vaddr, std::max(segment.p_memsz, segment.p_filesz)});
+  }
+  return LoadMap(std::move(loads));
+}
+
 }  // namespace
+
+std::optional<format::ElfAddress> LoadMap::address_of(format::FileOffset offset) const {
+  for (const Segment& segment : segments_) {
+    if (offset.value < segment.offset || offset.value - segment.offset >= segment.size) continue;
+    return format::ElfAddress{offset.value - segment.offset + segment.address};
+  }
+  return std::nullopt;
+}
+
+std::optional<format::FileOffset> LoadMap::offset_of(format::ElfAddress address) const {
+  for (const Segment& segment : segments_) {
+    if (address.value < segment.address || address.value - segment.address >= segment.size) continue;
+    return format::FileOffset{address.value - segment.address + segment.offset};
+  }
+  return std::nullopt;
+}
 
 struct ElfFile::State {
   format::Fd fd;  // closed after the Elf that reads from it
@@ -60,6 +86,7 @@ struct ElfFile::State {
   GElf_Ehdr header{};
   std::vector<Section> sections;  // by their numbers; sections that cannot be read are empty
   std::vector<GElf_Phdr> segments;
+  LoadMap loads;
 
   static Result<std::unique_ptr<State>> read(std::unique_ptr<State> state);
   const Section* section(std::string_view name) const;
@@ -70,7 +97,6 @@ struct ElfFile::State {
   Elf_Data* data(const Section& section) const;
   std::string_view text(const Section& section) const;
   bool is_inside(const Section& section) const;
-  std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
   void add_symbols(const Section& rows, const State& loaded, SymbolTable& table) const;
   void add_symbol(const GElf_Sym& symbol, std::string_view name, const State& loaded,
                   SymbolTable& table) const;
@@ -89,6 +115,7 @@ Result<std::unique_ptr<ElfFile::State>> ElfFile::State::read(std::unique_ptr<Sta
       state->segments.push_back(segment);
     }
   }
+  state->loads = load_map_of(state->segments);
   if (elf_getshdrnum(elf, &count) != 0 || elf_getshdrstrndx(elf, &names) != 0) return state;
   count = std::min<std::size_t>(count, state->size / sizeof(Elf32_Shdr));
   state->sections.resize(count);
@@ -130,18 +157,6 @@ std::string_view ElfFile::State::text(const Section& section) const {
   const Elf_Data* const found = data(section);
   return found && found->d_buf ? std::string_view(static_cast<const char*>(found->d_buf), found->d_size)
                                : std::string_view{};
-}
-
-// Where the loaded segment that holds `address` has it in the file. Memory past a segment's bytes (bss)
-// counts on.
-std::optional<std::uint64_t> ElfFile::State::file_offset(std::uint64_t address) const {
-  for (const GElf_Phdr& segment : segments) {
-    const std::uint64_t extent = std::max(segment.p_memsz, segment.p_filesz);
-    if (segment.p_type != PT_LOAD || address < segment.p_vaddr || address - segment.p_vaddr >= extent)
-      continue;
-    return address - segment.p_vaddr + segment.p_offset;
-  }
-  return std::nullopt;
 }
 
 ElfFile::ElfFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -204,6 +219,46 @@ std::string ElfFile::debuglink() const {
   return std::string(name);
 }
 
+std::optional<std::uint32_t> ElfFile::debuglink_checksum() const {
+  const Section* const section = state_->section(".gnu_debuglink");
+  const std::string_view content = section ? state_->text(*section) : std::string_view{};
+  if (content.size() < 4) return std::nullopt;
+  const auto order = state_->header.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big : std::endian::little;
+  return format::Cursor(std::as_bytes(std::span(content)).last(4), order).read<std::uint32_t>();
+}
+
+bool ElfFile::has_lines() const {
+  constexpr std::string_view kNames[] = {".debug_info", ".debug_line", ".zdebug_info", ".zdebug_line"};
+  return std::ranges::any_of(kNames, [this](std::string_view name) {
+    const Section* const found = state_->section(name);
+    return found && state_->is_inside(*found);
+  });
+}
+
+LoadMap ElfFile::load_map() const { return state_->loads; }
+
+format::Bytes ElfFile::embedded_symbols() const {
+  const Section* const section = state_->section(".gnu_debugdata");
+  return section ? std::as_bytes(std::span(state_->text(*section))) : format::Bytes{};
+}
+
+std::optional<format::ElfAddress> ElfFile::address_of(std::string_view symbol) const {
+  const Section* const rows = state_->symbols(".symtab", SHT_SYMTAB);
+  const Section* const strings = rows ? state_->section(rows->header.sh_link) : nullptr;
+  Elf_Data* const found = strings ? state_->data(*rows) : nullptr;
+  if (!found) return std::nullopt;
+  const std::string_view texts = state_->text(*strings);
+  const std::size_t count = found->d_size / gelf_fsize(state_->elf.get(), ELF_T_SYM, 1, EV_CURRENT);
+  for (std::size_t i = 0; i < count; ++i) {
+    GElf_Sym row;
+    if (!gelf_getsym(found, static_cast<int>(i), &row)) break;
+    if (row.st_shndx != SHN_UNDEF && text_at(texts, row.st_name) == symbol) {
+      return format::ElfAddress{row.st_value};
+    }
+  }
+  return std::nullopt;
+}
+
 bool ElfFile::has_full_symbols() const { return state_->symbols(".symtab", SHT_SYMTAB) != nullptr; }
 bool ElfFile::has_dynamic_symbols() const { return state_->symbols(".dynsym", SHT_DYNSYM) != nullptr; }
 
@@ -261,8 +316,9 @@ void ElfFile::State::add_symbol(const GElf_Sym& symbol, std::string_view name, c
   if (!place || (label && !holds_code_or_data(place->name))) return;
   std::uint64_t value = symbol.st_value;
   if (header.e_machine == EM_ARM && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) value &= ~std::uint64_t{1};
+  const auto offset = loaded.loads.offset_of({value});
   const std::uint64_t start =
-      loaded.file_offset(value).value_or(value - place->header.sh_addr + place->header.sh_offset);
+      offset ? offset->value : value - place->header.sh_addr + place->header.sh_offset;
   table.add(
       {.start = start, .end = end_of(start, symbol.st_size), .name = name, .binding = binding_of(symbol)});
 }

@@ -29,6 +29,14 @@ struct Module {
   format::BuildId build_id;
 };
 
+// What is known of a frame's source line.
+enum class LineState : std::uint8_t {
+  NotAsked,
+  NoSource,  // nothing of the module could tell: perf shows "MODULE[address]" or "SYMBOL+offset" instead
+  Unknown,   // the module has symbols or DWARF, but not this line: perf shows nothing
+  Known,     // `file` and `line`; "??" and 0 where perf shows "??:0", in an unwound stack
+};
+
 // Views stay valid as long as the Symbolizer that returned the frame.
 struct Frame {
   const Module* module = nullptr;  // null: nothing was mapped there
@@ -41,8 +49,10 @@ struct Frame {
   std::uint8_t cpumode = 0;          // abi::Misc: which of k . g u H report prints
   char source = '!';  // perf's letter for where the name came from: k kallsyms, d dso .symtab, ...
   bool is_inlined = false;
-  std::string_view file;  // empty: not asked for or unknown
+  LineState line_state = LineState::NotAsked;
+  std::string_view file;  // with its folder; empty: not asked for or not known
   std::uint32_t line = 0;
+  std::uint64_t elf_address = 0;  // as the module's DWARF counts; shown_address where no file tells
 };
 
 }  // namespace tacho::symbolize

@@ -12,6 +12,7 @@
 #include "symbolize/demangle.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/kallsyms.h"
+#include "symbolize/module_files.h"
 #include "symbolize/perf_map.h"
 #include "tsl/robin_map.h"
 
@@ -24,13 +25,14 @@ struct Place {
   const Mapping* mapping;
   std::uint64_t ip;
   std::uint8_t cpumode;
+  bool has_inlines;
   bool operator==(const Place&) const = default;
 };
 struct PlaceHash {
   std::size_t operator()(const Place& place) const noexcept {
     // Multiplication spreads the low bits upwards, the rotation brings them back to where the map looks.
-    const std::uint64_t mixed =
-        (place.ip ^ (reinterpret_cast<std::uintptr_t>(place.mapping) * 31)) + place.cpumode;
+    const std::uint64_t mixed = (place.ip ^ (reinterpret_cast<std::uintptr_t>(place.mapping) * 31)) +
+                                place.cpumode * 2u + place.has_inlines;
     return static_cast<std::size_t>(std::rotl(mixed * 0x9E3779B97F4A7C15, 32));
   }
 };
@@ -38,10 +40,30 @@ struct PlaceHash {
 // What one module's names come from, opened when the first address needs it.
 struct Source {
   SymbolTable own;
-  SymbolTable* table = nullptr;  // `own`, or a part of kallsyms; null: no names
+  SymbolTable* table = nullptr;         // `own`, or a part of kallsyms; null: no names
+  std::optional<SymbolTable> embedded;  // asked where `own` knows nothing
+  LoadMap loads;
+  std::uint64_t moved = 0;  // a vmlinux: its kernel's addresses less the file's
+  bool is_vmlinux = false;
   char letter = '!';
   bool is_mangled = false;
+  bool has_full_symbols = false;
   std::string lack;  // why there are no names
+
+  std::optional<DwarfLines> lines;  // read when the first address needs them
+  bool lines_were_read = false;
+
+  // Where this module's file has what stands at `frame`, and its symbols: by file offset.
+  std::uint64_t offset_of(const Frame& frame) const {
+    if (!is_vmlinux) return frame.shown_address;
+    const auto offset = loads.offset_of({frame.ip.value - moved});
+    return offset ? offset->value : ~std::uint64_t{0};
+  }
+  std::uint64_t elf_address_of(const Frame& frame, std::uint64_t offset) const {
+    if (is_vmlinux) return frame.ip.value - moved;
+    const auto address = loads.address_of({offset});
+    return address ? address->value : frame.shown_address;
+  }
 };
 
 Source from_table(SymbolTable table, char letter, bool is_mangled) {
@@ -49,6 +71,14 @@ Source from_table(SymbolTable table, char letter, bool is_mangled) {
   source.own = std::move(table);
   source.letter = letter;
   source.is_mangled = is_mangled;
+  return source;
+}
+
+Source from_file(ModuleSymbols symbols) {
+  Source source = from_table(std::move(symbols.table), symbols.letter, true);
+  source.embedded = std::move(symbols.embedded);
+  source.loads = std::move(symbols.loads);
+  source.has_full_symbols = symbols.is_full;
   return source;
 }
 
@@ -70,27 +100,45 @@ struct Symbolizer::State {
   const AddressSpaces& spaces;
   DebugFiles files;
   Demangler demangler;
+  std::vector<std::string> refusals;  // what was asked for and cannot be had, for no one module
+  std::optional<Debuginfod> servers;
+  ModuleFiles module_files;
   std::optional<Result<Kallsyms>> kallsyms;
   std::unordered_map<const Module*, Source> sources;
   std::deque<const Module*> asked;  // the keys of sources, in the order they were needed
   tsl::robin_map<Place, std::span<const Frame>, PlaceHash> resolved;
   std::deque<Frame> frames;
+  std::deque<std::vector<Frame>> inlined;  // what takes more than one frame
+  std::vector<Call> calls;                 // scratch
 
   State(SymbolOptions given, const format::Features& capture_features, const AddressSpaces& address_spaces)
-      : options(std::move(given)), features(capture_features), spaces(address_spaces), files(options.symfs) {}
+      : options(std::move(given)),
+        features(capture_features),
+        spaces(address_spaces),
+        files(options.symfs, options.build_id_dir),
+        servers(connect()),
+        module_files(files, servers ? &*servers : nullptr, demangling()) {}
 
   Source& source_of(const Module& module);
   Source open_source(const Module& module);
   Source open_kallsyms(const Module& module);
+  Source open_kernel(const Module& module);
+  const Mapping* kernel_beyond_its_text(format::RuntimeAddress ip);
   Source open_elf(const Module& module);
   Source open_vdso(const Module& module);
   Source open_perf_map(const Module& module);
   Source no_source(const Module& module);
 
   Result<Kallsyms> read_kallsyms() const;
-  Result<ElfFile> open_checked(const std::string& path, const format::BuildId& wanted) const;
+  std::optional<Debuginfod> connect();
   Demangler* demangling() { return options.demangle == Demangle::Yes ? &demangler : nullptr; }
-  void name(Frame& frame, const Mapping& mapping);
+  std::string_view shown(const Source& source, std::string_view name) {
+    return source.is_mangled && options.demangle == Demangle::Yes ? demangler.shown(name) : name;
+  }
+  DwarfLines* lines_of(const Module& module, Source& source);
+  const Symbol* name(Frame& frame, const Mapping& mapping);
+  std::span<const Frame> add_lines(Frame& frame, const Symbol* symbol, bool has_inlines);
+  std::span<const Frame> add_calls(const Frame& frame, const Source& source);
 };
 
 // Which source each kind of module has.
@@ -101,7 +149,7 @@ Source Symbolizer::State::open_source(const Module& module) {
   };
   constexpr Row kRows[] = {
       {ModuleKind::User, &State::open_elf},
-      {ModuleKind::Kernel, &State::open_kallsyms},
+      {ModuleKind::Kernel, &State::open_kernel},
       {ModuleKind::KernelModule, &State::open_kallsyms},
       {ModuleKind::Vdso, &State::open_vdso},
       {ModuleKind::Anonymous, &State::open_perf_map},
@@ -118,7 +166,7 @@ Source& Symbolizer::State::source_of(const Module& module) {
   if (!is_new) return source;
   asked.push_back(&module);
   source = open_source(module);
-  if (!source.table && !source.own.empty()) source.table = &source.own;
+  if (!source.table && (!source.own.empty() || source.embedded)) source.table = &source.own;
   return source;
 }
 
@@ -164,37 +212,34 @@ Source Symbolizer::State::open_kallsyms(const Module& module) {
   return source;
 }
 
-// The file at `path` if it is the wanted one.
-Result<ElfFile> Symbolizer::State::open_checked(const std::string& path,
-                                                const format::BuildId& wanted) const {
-  const std::string place = files.place(path);
-  auto file = files.open(path);
-  if (!file) return std::move(file.error());
-  auto elf = ElfFile::open(std::move(*file));
-  if (!elf) return std::move(elf.error()).in(place);
-  if (wanted.empty()) return elf;
-  const format::BuildId seen = elf->build_id();
-  if (seen == wanted) return elf;
-  return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(place);
+// The file the user names has more than kallsyms: sizes, and lines.
+Source Symbolizer::State::open_kernel(const Module& module) {
+  if (options.vmlinux.empty()) return open_kallsyms(module);
+  const auto& text = spaces.kernel_text();
+  auto kernel = text ? module_files.kernel_symbols(options.vmlinux, module.build_id, text->reference_symbol,
+                                                   text->reference_address)
+                     : Result<KernelSymbols>(Error{"the capture does not say where the kernel lay"});
+  if (!kernel) {
+    refusals.push_back(kernel.error().what + "; names come from kallsyms");
+    return open_kallsyms(module);
+  }
+  Source source = from_file(std::move(kernel->symbols));
+  source.is_vmlinux = true;
+  source.moved = kernel->moved;
+  return source;
 }
 
-// As perf: names from a debug file if one matches, places from the file that ran.
 Source Symbolizer::State::open_elf(const Module& module) {
-  if (!module.path.starts_with('/')) return without_names("it was not mapped from a file");
-  const auto own = open_checked(module.path, module.build_id);
-  const format::BuildId id = own ? own->build_id() : module.build_id;
-  for (const Candidate& candidate : DebugFiles::candidates(module.path, id, own ? own->debuglink() : "")) {
-    const auto debug = open_checked(candidate.path, id);
-    if (!debug || !debug->has_full_symbols()) continue;
-    auto table = read_symbols(*debug, own ? *own : *debug, demangling());
-    if (table) return from_table(std::move(*table), candidate.source, true);
-  }
-  if (!own && module.build_id.empty()) return without_names(own.error().what);
-  if (!own)
-    return without_names("no file with build id " + module.build_id.hex() + " (" + own.error().what + ")");
-  auto table = read_symbols(*own, *own, demangling());
-  if (!table) return without_names(std::move(table.error()).in(files.place(module.path)).what);
-  return from_table(std::move(*table), 'd', true);
+  auto symbols = module_files.symbols(module);
+  return symbols ? from_file(std::move(*symbols)) : without_names(std::move(symbols.error().what));
+}
+
+std::optional<Debuginfod> Symbolizer::State::connect() {
+  if (options.debuginfod == Servers::NotAsked) return std::nullopt;
+  auto connected = Debuginfod::connect();
+  if (connected) return std::move(*connected);
+  refusals.push_back(connected.error().what);
+  return std::nullopt;
 }
 
 // The kernel's gift to every process is no file; the recorder attaches it.
@@ -231,23 +276,92 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
   return from_table(std::move(*table), 'j', false);
 }
 
-void Symbolizer::State::name(Frame& frame, const Mapping& mapping) {
+// Recorders give the kernel's range from _text to _etext; its symbols go on behind (the code of its start,
+// where idle tasks' stacks begin). As in perf, the kernel reaches as far as its symbols do.
+const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress ip) {
+  const auto& text = spaces.kernel_text();
+  const Mapping* const kernel = text ? spaces.find(0, {text->start}, format::abi::kCpumodeKernel) : nullptr;
+  if (!kernel) return nullptr;
+  const Source& source = source_of(*kernel->module);
+  return source.table && !source.is_vmlinux && source.table->find(ip.value) ? kernel : nullptr;
+}
+
+// The symbol that `frame` was named after, if it has one in a table.
+const Symbol* Symbolizer::State::name(Frame& frame, const Mapping& mapping) {
   const Module& module = *mapping.module;
   if (module.kind == ModuleKind::Bpf) {  // the mapping is the function
     frame.function = module.path;
     frame.function_start = mapping.start;
     frame.function_end = mapping.end;
-    return;
+    return nullptr;
   }
   Source& source = source_of(module);
-  if (!source.table) return;
+  if (!source.table) return nullptr;
   frame.source = source.letter;
-  const Symbol* const symbol = source.table->find(frame.shown_address);
-  if (!symbol) return;
-  const bool demangles = source.is_mangled && options.demangle == Demangle::Yes;
-  frame.function = demangles ? demangler.shown(symbol->name) : symbol->name;
-  frame.function_start = symbol->start;
-  frame.function_end = symbol->end;
+  const std::uint64_t offset = source.offset_of(frame);
+  const Symbol* symbol = source.table->find(offset);
+  if (!symbol && source.embedded) symbol = source.embedded->find(offset);
+  if (!symbol) return nullptr;
+  frame.function = shown(source, symbol->name);
+  frame.function_start = frame.shown_address - (offset - symbol->start);
+  frame.function_end = frame.function_start + symbol->size();
+  return symbol;
+}
+
+DwarfLines* Symbolizer::State::lines_of(const Module& module, Source& source) {
+  if (!source.lines_were_read) {
+    source.lines_were_read = true;
+    auto read = source.is_vmlinux ? module_files.kernel_lines(options.vmlinux, module.build_id)
+                : module.kind == ModuleKind::User ? module_files.lines(module)
+                                                  : std::optional<DwarfLines>{};
+    if (read)
+      source.lines = std::move(*read);
+    else if (source.lack.empty())
+      source.lack = "its source lines cannot be read (" + read.error().what + ")";
+  }
+  return source.lines ? &*source.lines : nullptr;
+}
+
+// What DWARF knows of `frame`: its line, and with `has_inlines` a frame for each inlined call.
+std::span<const Frame> Symbolizer::State::add_lines(Frame& frame, const Symbol* symbol, bool has_inlines) {
+  Source& source = source_of(*frame.module);
+  const std::uint64_t offset = source.offset_of(frame);
+  frame.elf_address = source.elf_address_of(frame, offset);
+  // Entries of the PLT stand in no symbol table: their names are made up. For a file with dynamic symbols
+  // alone perf forgets --symfs, and so finds nothing.
+  const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && !source.own.empty());
+  const bool is_listed = has_symbols && !(symbol && symbol->name.ends_with("@plt"));
+  frame.line_state = is_listed ? LineState::Unknown : LineState::NoSource;
+  calls.clear();
+  if (DwarfLines* const lines = lines_of(*frame.module, source)) {
+    LinkerSymbol linkers{};
+    if (symbol) linkers = {symbol->name, {frame.elf_address - (offset - symbol->start)}};
+    lines->find({frame.elf_address}, linkers, calls);
+  }
+  if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
+  if (has_inlines && symbol && !calls.empty()) return add_calls(frame, source);
+  if (!calls.empty()) frame.line_state = calls[0].file.empty() ? LineState::Unknown : LineState::Known;
+  if (frame.line_state == LineState::Known) {
+    frame.file = calls[0].file;
+    frame.line = calls[0].line;
+  }
+  return {&frame, 1};
+}
+
+// perf takes every frame of such a place from DWARF, and for inlined all whose names are not the symbol's.
+std::span<const Frame> Symbolizer::State::add_calls(const Frame& frame, const Source& source) {
+  std::vector<Frame>& all = inlined.emplace_back();
+  all.reserve(calls.size());
+  for (const Call& call : calls) {
+    Frame& one = all.emplace_back(frame);
+    const std::string_view name = call.function.empty() ? "??" : shown(source, call.function);
+    one.is_inlined = name != frame.function;
+    one.function = name;
+    one.line_state = LineState::Known;
+    one.file = call.file.empty() ? "??" : call.file;
+    one.line = call.file.empty() ? 0 : call.line;
+  }
+  return all;
 }
 
 Symbolizer::Symbolizer(SymbolOptions options, const format::Features& features, const AddressSpaces& spaces)
@@ -257,22 +371,34 @@ Symbolizer& Symbolizer::operator=(Symbolizer&&) noexcept = default;
 Symbolizer::~Symbolizer() = default;
 
 std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::RuntimeAddress ip,
-                                           std::uint8_t cpumode) {
-  const Place place{mapping, ip.value, cpumode};
-  if (const auto known = state_->resolved.find(place); known != state_->resolved.end()) return known->second;
-  Frame& frame = state_->frames.emplace_back();
+                                           std::uint8_t cpumode, Origin origin) {
+  State& state = *state_;
+  const Inlines inlines = state.options.inlines;
+  const bool has_inlines = (origin == Origin::Unwound && inlines != Inlines::No) ||
+                           (origin == Origin::Chain && inlines == Inlines::All);
+  const Place place{mapping, ip.value, cpumode, has_inlines};
+  if (const auto known = state.resolved.find(place); known != state.resolved.end()) return known->second;
+  Frame& frame = state.frames.emplace_back();
   frame.ip = ip;
   frame.cpumode = cpumode;
   frame.shown_address = ip.value;
+  std::span<const Frame> frames(&frame, 1);
+  if (!mapping && cpumode == format::abi::kCpumodeKernel) mapping = state.kernel_beyond_its_text(ip);
   if (mapping) {
     frame.module = mapping->module;
     frame.shown_address = mapping->shown_address(ip);
-    state_->name(frame, *mapping);
+    const Symbol* const symbol = state.name(frame, *mapping);
+    if (has_inlines || state.options.source_lines == SourceLines::Yes) {
+      frames = state.add_lines(frame, symbol, has_inlines);
+    }
   }
-  return state_->resolved.emplace(place, std::span<const Frame>(&frame, 1)).first->second;
+  return state.resolved.emplace(place, frames).first->second;
 }
 
 void Symbolizer::report_missing(format::Diagnostics& diagnostics) const {
+  for (const std::string& refusal : state_->refusals) {
+    diagnostics.add_line(format::Damage::NoSymbols, refusal);
+  }
   for (const Module* module : state_->asked) {
     const std::string& lack = state_->sources.at(module).lack;
     if (!lack.empty()) diagnostics.add_line(format::Damage::NoSymbols, module->path + ": " + lack);

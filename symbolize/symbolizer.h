@@ -17,13 +17,29 @@
 namespace tacho::symbolize {
 
 enum class Demangle : std::uint8_t { Yes, No };
+// Which stacks get frames for inlined calls: perf gives them to those it unwound.
+enum class Inlines : std::uint8_t { No, Unwound, All };
+enum class SourceLines : std::uint8_t { No, Yes };
+enum class Servers : std::uint8_t { NotAsked, Asked };
+
+// Where an address was found.
+enum class Origin : std::uint8_t {
+  Alone,    // a sample's own place: always one frame
+  Chain,    // on a stack that the kernel walked by frame pointers
+  Unwound,  // on a stack that was unwound from its copy
+};
 
 struct SymbolOptions {
   std::string
       symfs;  // --symfs: a folder that stands for the recording host's root; empty: this machine's files
   std::string kallsyms;      // --kallsyms: a file; empty: the one attached to the capture
   std::string perf_map_dir;  // --perf-map-dir: where perf-PID.map lie; empty: /tmp
+  std::string vmlinux;       // -k: the kernel's own file, for names and lines instead of kallsyms
+  std::string build_id_dir;  // --buildid-dir: perf's cache of files by build id; empty: none
   Demangle demangle = Demangle::Yes;
+  Inlines inlines = Inlines::No;
+  SourceLines source_lines = SourceLines::No;
+  Servers debuginfod = Servers::NotAsked;  // --debuginfod
 };
 
 class Symbolizer {
@@ -38,7 +54,9 @@ class Symbolizer {
   // The frames at `ip`, innermost first; at least one, nameless when nothing is known. `mapping` may be null.
   // Kept: a second call with the same arguments costs one hash lookup and returns the same span. `cpumode` is
   // copied into the frames.
-  std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode);
+  // Inlined calls are told as `origin` and the options ask for.
+  std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode,
+                                 Origin origin = Origin::Alone);
 
   // One line for each module that some address needed names of and that had none, with the reason:
   // "libfoo.so: no file with build id 0123... (looked at /usr/lib/libfoo.so: other build id)". Adds to

@@ -14,7 +14,7 @@ std::string text(const Result<std::vector<std::byte>>& bytes) {
 
 TEST(DebugFiles, CandidatesStandInPerfsOrder) {
   const auto id = format::BuildId::from_hex("0123456789abcdef0123456789abcdef01234567");
-  const auto found = DebugFiles::candidates("/opt/bin/x", *id, "x.dbg");
+  const auto found = DebugFiles("").candidates("/opt/bin/x", *id, "x.dbg");
   std::string paths;
   for (const Candidate& one : found) paths += std::string(1, one.source) + " " + one.path + "\n";
   EXPECT_EQ(paths,
@@ -27,7 +27,7 @@ TEST(DebugFiles, CandidatesStandInPerfsOrder) {
 }
 
 TEST(DebugFiles, WithoutABuildIdOrALinkOnlyThePathIsLeft) {
-  EXPECT_EQ(DebugFiles::candidates("/opt/x", {}, "").size(), 2u);
+  EXPECT_EQ(DebugFiles("").candidates("/opt/x", {}, "").size(), 2u);
 }
 
 TEST(DebugFiles, ReadsBelowItsRoot) {

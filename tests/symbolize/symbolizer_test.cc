@@ -160,6 +160,18 @@ TEST_F(SymbolizerTest, NamesTheKernelFromTheAttachedKallsymsMovedToTheRecordedBa
   EXPECT_EQ(frame(0xffffffffc0000010, abi::kCpumodeKernel).function, "ext4_read");
 }
 
+TEST_F(SymbolizerTest, TheKernelReachesAsFarAsItsSymbols) {
+  // The map ends at 0x1000, as at _etext; the code of the kernel's start lies behind.
+  attach("kallsyms", "ffffffff81000000 T _text\nffffffff81003000 t start_kernel\nffffffff81003100 t end\n");
+  const Frame& start = frame(kKernel + 0x3080, abi::kCpumodeKernel);
+  EXPECT_EQ(start.function, "start_kernel");
+  ASSERT_NE(start.module, nullptr);
+  EXPECT_EQ(start.module->path, "[kernel.kallsyms]");
+  EXPECT_EQ(start.shown_address, kKernel + 0x3080);
+  EXPECT_EQ(frame(kKernel + 0x40000000, abi::kCpumodeKernel).module, nullptr) << "beyond every symbol";
+  EXPECT_EQ(frame(kKernel + 0x3080, abi::kCpumodeUser).module, nullptr) << "user code is not the kernel's";
+}
+
 TEST_F(SymbolizerTest, AKallsymsThatTheUserNamesComesFirst) {
   attach("kallsyms", "ffffffff81000000 T _text\nffffffff81000100 T attached\n");
   root.write("/given", "ffffffff81000000 T _text\nffffffff81000100 T given\n");

@@ -1,0 +1,32 @@
+// Debug files from servers, by build id. The library that speaks to them is looked for when it is first
+// needed, so a machine without it only lacks this one source.
+#pragma once
+
+#include <memory>
+
+#include "format/build_id.h"
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::symbolize {
+
+class Debuginfod {
+ public:
+  // The servers are those of the environment variable DEBUGINFOD_URLS, as every tool that asks them has it.
+  static Result<Debuginfod> connect();
+  Debuginfod(Debuginfod&&) noexcept;
+  Debuginfod& operator=(Debuginfod&&) noexcept;
+  ~Debuginfod();
+
+  // The file with the debugging sections, and the one that ran. Whether what came has that build id is for
+  // the caller to see.
+  Result<format::Fd> debug_information(const format::BuildId& id);
+  Result<format::Fd> executable(const format::BuildId& id);
+
+ private:
+  struct State;
+  explicit Debuginfod(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::symbolize

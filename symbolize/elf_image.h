@@ -1,0 +1,64 @@
+// The bytes of an ELF file that unwinding needs: its loaded segments, a few sections, and single words, as
+// the process had them mapped. 64 bit only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::symbolize {
+
+class ElfImage {
+ public:
+  // The errors do not name the file.
+  static Result<ElfImage> open(format::Fd file);
+  static Result<ElfImage> in_memory(std::vector<std::byte> bytes);
+
+  struct Section {
+    std::uint64_t address = 0;
+    std::vector<std::byte> bytes;
+  };
+  // Nothing when there is none of that name, or it cannot be read.
+  std::optional<Section> section(std::string_view name) const;
+  // The segment with the table of .eh_frame, for files without section headers.
+  std::optional<Section> eh_frame_header_segment() const;
+  // The loaded bytes from an address to the end of its segment.
+  std::optional<Section> loaded_from(std::uint64_t address) const;
+
+  // ELF address minus file offset, for a mapping that begins at `page_offset` of the file.
+  std::optional<std::uint64_t> address_shift(std::uint64_t page_offset) const;
+  // The eight bytes at an offset; nothing past the end of the file.
+  std::optional<std::uint64_t> word(std::uint64_t offset) const;
+  std::endian order() const { return order_; }
+
+ private:
+  struct Segment {
+    std::uint32_t type = 0, flags = 0;
+    std::uint64_t offset = 0, address = 0, file_size = 0;
+  };
+  struct SectionHeader {
+    std::uint32_t name = 0, type = 0;
+    std::uint64_t flags = 0, address = 0, offset = 0, size = 0;
+  };
+
+  Result<> parse();
+  void parse_segments(std::uint64_t offset, std::uint16_t count);
+  void parse_sections(std::uint64_t offset, std::uint16_t count, std::uint16_t names);
+  // All of `size` bytes, or nothing.
+  std::optional<std::vector<std::byte>> read(std::uint64_t offset, std::uint64_t size) const;
+
+  format::Fd file_;
+  std::vector<std::byte> memory_;  // when there is no file
+  std::uint64_t size_ = 0;
+  std::endian order_ = std::endian::little;
+  std::vector<Segment> segments_;
+  std::vector<SectionHeader> sections_;
+  std::vector<std::byte> section_names_;
+};
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,37 @@
+// DWARF's numbers of variable length.
+#pragma once
+
+#include <cstdint>
+
+#include "format/cursor.h"
+
+namespace tacho::symbolize {
+
+struct Leb128 {
+  std::uint64_t bits = 0;
+  unsigned width = 0;  // how many of them were written; at most 64 count
+  bool is_negative = false;
+};
+
+// Ends by itself where the bytes end: a failed cursor yields zeros.
+inline Leb128 read_leb128(format::Cursor& in) {
+  Leb128 number;
+  for (unsigned shift = 0;; shift += 7) {
+    const std::uint8_t byte = in.u8();
+    if (shift < 64) number.bits |= std::uint64_t{byte & 0x7FU} << shift;
+    if ((byte & 0x80) != 0) continue;
+    number.width = shift + 7;
+    number.is_negative = (byte & 0x40) != 0;
+    return number;
+  }
+}
+
+inline std::uint64_t read_uleb128(format::Cursor& in) { return read_leb128(in).bits; }
+
+inline std::int64_t read_sleb128(format::Cursor& in) {
+  const Leb128 number = read_leb128(in);
+  const bool extends = number.is_negative && number.width < 64;
+  return static_cast<std::int64_t>(extends ? number.bits | (~std::uint64_t{0} << number.width) : number.bits);
+}
+
+}  // namespace tacho::symbolize

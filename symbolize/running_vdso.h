@@ -1,0 +1,15 @@
+// The code that this machine's kernel gives to every process, as an ELF file.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "format/build_id.h"
+#include "format/result.h"
+
+namespace tacho::symbolize {
+
+// Its bytes, if it is the one the capture was made with.
+Result<std::vector<std::byte>> running_vdso(const format::BuildId& wanted);
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,49 @@
+// Call chains of captures made with --call-graph dwarf: from the user registers and the piece of stack that
+// each sample carries, by the call frame information of the mapped files. x86-64 and arm64.
+//
+// perf 6.1 unwinds with libunwind, and whom it finds as callers is what is found here: also where a stack's
+// copy ends, where a function is not described, and behind a signal's frame.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "format/diagnostics.h"
+#include "format/event_attr.h"
+#include "format/features.h"
+#include "format/sample.h"
+#include "symbolize/address_space.h"
+#include "symbolize/symbolizer.h"
+
+namespace tacho::symbolize {
+
+class Unwinder {
+ public:
+  // `features` gives the machine's architecture and the vdso; it and `spaces` must outlive the unwinder.
+  // Files are opened when an address first needs them.
+  Unwinder(const SymbolOptions& options, const format::Features& features, const AddressSpaces& spaces);
+  Unwinder(Unwinder&&) noexcept;
+  Unwinder& operator=(Unwinder&&) noexcept;
+  ~Unwinder();
+
+  // True when samples of the event carry what unwinding needs.
+  static bool can_unwind(const format::EventAttr& attr);
+
+  // The user part of a call chain, leaf first, at most `max_frames` addresses: the sampled address, then for
+  // each caller its return address minus 1 (what a signal interrupted: the address itself). Empty when the
+  // sample has no registers or no stack. Addresses mean what `spaces` says now. Valid until the next call.
+  std::span<const std::uint64_t> unwind(const format::Sample& sample, std::size_t max_frames,
+                                        std::endian order = std::endian::little);
+
+  // One line for each file in which call chains ended because its unwind information was not found.
+  void report_missing(format::Diagnostics& diagnostics) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::symbolize

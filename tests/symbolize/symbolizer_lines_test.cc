@@ -1,0 +1,224 @@
+// The front door with source lines, inlined calls and the rarer sources of names. What perf 6.1 shows for
+// such places decides: tests/data/symbolize holds the files.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "format/file.h"
+#include "format/perf_abi.h"
+#include "symbolize/symbolizer.h"
+#include "tests/symbolize/folder.h"
+
+namespace tacho::symbolize {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint64_t kStart = 0x7f0000000000;
+const std::string kData = TACHO_TEST_DATA;
+
+class SymbolizerLines : public testing::Test {
+ protected:
+  SymbolizerLines() { options.symfs = root.path(); }
+  void map(std::string_view path, std::string_view build_id = "") {
+    format::MmapRecord record;
+    record.pid = record.tid = 7;
+    record.start = kStart;
+    record.length = 0x3000;
+    record.filename = path;
+    record.is_mmap2 = true;
+    record.protection = 5;
+    if (!build_id.empty()) record.build_id = *format::BuildId::from_hex(build_id);
+    spaces.apply(record, abi::kCpumodeUser);
+  }
+  void map_kernel(std::uint64_t start) {
+    format::MmapRecord record;
+    record.pid = record.tid = static_cast<std::uint32_t>(-1);
+    record.start = start;
+    record.length = 0x3000;
+    record.page_offset = start;
+    record.filename = "[kernel.kallsyms]_text";
+    spaces.apply(record, abi::kCpumodeKernel);
+  }
+  Symbolizer& symbolizer() {
+    if (!made) made.emplace(options, features, spaces);
+    return *made;
+  }
+  std::span<const Frame> resolve(std::uint64_t ip, Origin origin, std::uint8_t mode = abi::kCpumodeUser) {
+    return symbolizer().resolve(spaces.find(7, {ip}, mode), {ip}, mode, origin);
+  }
+  // "NAME+OFFSET FILE:LINE", with " (inlined)".
+  std::string shown(std::uint64_t ip, Origin origin, std::uint8_t mode = abi::kCpumodeUser) {
+    std::ostringstream text;
+    for (const Frame& frame : resolve(ip, origin, mode)) {
+      text << frame.function;
+      if (!frame.function.empty())
+        text << "+" << std::hex << frame.shown_address - frame.function_start << std::dec;
+      if (!frame.file.empty())
+        text << " " << frame.file.substr(frame.file.rfind('/') + 1) << ":" << frame.line;
+      if (frame.is_inlined) text << " (inlined)";
+      text << "\n";
+    }
+    return text.str();
+  }
+  std::string missing() {
+    format::Diagnostics diagnostics;
+    symbolizer().report_missing(diagnostics);
+    std::string lines;
+    for (const auto& finding : diagnostics.findings()) lines += finding.first + "\n";
+    return lines;
+  }
+
+  test::Folder root;
+  SymbolOptions options;
+  format::Features features;
+  AddressSpaces spaces;
+  std::optional<Symbolizer> made;
+};
+
+TEST_F(SymbolizerLines, UnwoundStacksGetAFrameForEachInlinedCall) {
+  options.inlines = Inlines::Unwound;
+  root.copy(kData + "/calls-5.so", "/lib/calls.so");
+  map("/lib/calls.so");
+  EXPECT_EQ(shown(kStart + 0x2c3, Origin::Unwound),
+            "geo::Box::area+13 calls.cc:12 (inlined)\n"
+            "operator()+13 calls.cc:24 (inlined)\n"
+            "outer+13 calls.cc:26\n");
+  EXPECT_EQ(shown(kStart + 0x2a4, Origin::Unwound), "alone+4 calls.cc:18\n");
+  EXPECT_EQ(shown(kStart + 0x2c3, Origin::Chain), "outer+13\n") << "perf gives none to frame pointer stacks";
+  EXPECT_EQ(shown(kStart + 0x2c3, Origin::Alone), "outer+13\n");
+  EXPECT_EQ(resolve(kStart + 0x2c3, Origin::Unwound).data(), resolve(kStart + 0x2c3, Origin::Unwound).data())
+      << "kept, not made again";
+}
+
+TEST_F(SymbolizerLines, NamesStayMangledWhenAskedFor) {
+  options.inlines = Inlines::All;
+  options.demangle = Demangle::No;
+  root.copy(kData + "/calls-4.so", "/lib/calls.so");
+  map("/lib/calls.so");
+  EXPECT_EQ(shown(kStart + 0x2c3, Origin::Chain),
+            "_ZNK3geo3Box4areaEv+13 calls.cc:12 (inlined)\n"
+            "operator()+13 calls.cc:24 (inlined)\n"
+            "outer+13 calls.cc:26\n");
+  EXPECT_EQ(shown(kStart + 0x2c3, Origin::Alone), "outer+13\n");
+}
+
+TEST_F(SymbolizerLines, ALineIsThatOfTheInnermostFunction) {
+  options.source_lines = SourceLines::Yes;
+  root.copy(kData + "/calls-5.so", "/lib/calls.so");
+  map("/lib/calls.so");
+  EXPECT_EQ(shown(kStart + 0x2c3, Origin::Chain), "outer+13 calls.cc:12\n");
+  EXPECT_EQ(resolve(kStart + 0x2c3, Origin::Chain)[0].line_state, LineState::Known);
+  EXPECT_EQ(resolve(kStart + 0x2c3, Origin::Chain)[0].elf_address, 0x2c3u);
+  EXPECT_EQ(resolve(kStart + 0x2c3, Origin::Chain)[0].file.front(), '/');
+  EXPECT_EQ(resolve(kStart + 0x10, Origin::Chain)[0].line_state, LineState::Unknown);
+}
+
+TEST_F(SymbolizerLines, WhereNoLineIsKnownTheSymbolTableDecidesWhatPerfShows) {
+  options.source_lines = SourceLines::Yes;
+  options.inlines = Inlines::Unwound;
+  root.copy(kData + "/names.so", "/lib/full.so");
+  map("/lib/full.so");
+  EXPECT_EQ(resolve(kStart + 0x508, Origin::Chain)[0].line_state, LineState::Unknown);
+  const auto unwound = resolve(kStart + 0x508, Origin::Unwound);
+  ASSERT_EQ(unwound.size(), 1u);
+  EXPECT_EQ(unwound[0].file, "??");
+  EXPECT_FALSE(unwound[0].is_inlined);
+
+  root.copy(kData + "/names-stripped.so", "/lib/stripped.so");
+  map("/lib/stripped.so");
+  EXPECT_EQ(resolve(kStart + 0x508, Origin::Unwound)[0].line_state, LineState::NoSource);
+}
+
+TEST_F(SymbolizerLines, NothingIsReadThatWasNotAskedFor) {
+  root.copy(kData + "/calls-5.so", "/lib/calls.so");
+  map("/lib/calls.so");
+  EXPECT_EQ(resolve(kStart + 0x2c3, Origin::Unwound)[0].line_state, LineState::NotAsked);
+}
+
+TEST_F(SymbolizerLines, EmbeddedSymbolsNameWhatTheDynamicTableDoesNot) {
+  root.copy(kData + "/calls-embedded.so", "/lib/calls.so");
+  map("/lib/calls.so");
+  EXPECT_EQ(shown(kStart + 0x2a4, Origin::Alone), "alone+4\n") << "only in .gnu_debugdata";
+  EXPECT_EQ(shown(kStart + 0x2c3, Origin::Alone), "outer+13\n");
+}
+
+TEST_F(SymbolizerLines, ADebuglinkWithoutABuildIdIsFollowedOnlyIfTheSumIsRight) {
+  // The link's sum is that of names.debug; without build ids nothing else could tell.
+  const std::string id = "\x01\x23\x45\x67\x89\xab\xcd\xef";
+  const auto without_id = [&](const std::string& name) {
+    const auto bytes = format::read_file(kData + "/" + name);
+    std::string text(format::as_text(*bytes));
+    const auto at = text.find(id);
+    EXPECT_NE(at, std::string::npos);
+    text[at - 8] = 9;  // another type of note
+    return text;
+  };
+  root.write("/lib/names.so", without_id("names-stripped.so"));
+  root.copy(kData + "/names.debug", "/lib/names.debug");
+  map("/lib/names.so");
+  EXPECT_EQ(resolve(kStart + 0x508, Origin::Alone)[0].source, 'l');
+
+  made.reset();
+  root.write("/usr/lib/names.so", without_id("names-stripped.so"));
+  root.write("/usr/lib/names.debug", without_id("names.debug"));
+  map("/usr/lib/names.so");
+  EXPECT_EQ(resolve(kStart + 0x508, Origin::Alone)[0].source, 'd') << "its sum is another one";
+}
+
+TEST_F(SymbolizerLines, TheCacheHasWhatTheHostDoesNot) {
+  const test::Folder cache;
+  cache.copy(kData + "/calls-5.so", "/.build-id/01/23456789abcdef0123456789abcdef01234565/elf");
+  options.build_id_dir = cache.path();
+  options.source_lines = SourceLines::Yes;
+  map("/gone/calls.so", "0123456789abcdef0123456789abcdef01234565");
+  EXPECT_EQ(shown(kStart + 0x2a4, Origin::Alone), "alone+4 calls.cc:18\n");
+  EXPECT_EQ(resolve(kStart + 0x2a4, Origin::Alone)[0].source, 'B');
+}
+
+TEST_F(SymbolizerLines, AFileInTheCacheWithAnotherBuildIdIsNotUsed) {
+  const test::Folder cache;
+  cache.copy(kData + "/calls-4.so", "/.build-id/01/23456789abcdef0123456789abcdef01234565/elf");
+  options.build_id_dir = cache.path();
+  map("/gone/calls.so", "0123456789abcdef0123456789abcdef01234565");
+  EXPECT_EQ(shown(kStart + 0x2a4, Origin::Alone), "\n");
+  EXPECT_NE(missing().find("no file with build id 0123456789abcdef0123456789abcdef01234565"),
+            std::string::npos);
+}
+
+TEST_F(SymbolizerLines, AVmlinuxNamesAMovedKernelWithItsLines) {
+  // Any ELF file will do for one that has a symbol "_text"; here the recorder called it "outer".
+  constexpr std::uint64_t kKernel = 0xffffffff81000000;
+  options.vmlinux = kData + "/calls-5.so";
+  options.source_lines = SourceLines::Yes;
+  format::MmapRecord record;
+  record.pid = record.tid = static_cast<std::uint32_t>(-1);
+  record.start = kKernel;
+  record.length = 0x3000;
+  record.page_offset = kKernel + 0x2b0;
+  record.filename = "[kernel.kallsyms]outer";
+  spaces.apply(record, abi::kCpumodeKernel);
+  EXPECT_EQ(shown(kKernel + 0x2c3, Origin::Alone, abi::kCpumodeKernel), "outer+13 calls.cc:12\n");
+  EXPECT_EQ(resolve(kKernel + 0x2c3, Origin::Alone, abi::kCpumodeKernel)[0].source, 'v');
+}
+
+TEST_F(SymbolizerLines, AVmlinuxThatCannotBeUsedIsSaid) {
+  options.vmlinux = kData + "/calls-5.so";
+  map_kernel(0xffffffff81000000);
+  EXPECT_EQ(shown(0xffffffff81000100, Origin::Alone, abi::kCpumodeKernel), "\n");
+  EXPECT_NE(missing().find("calls-5.so: has no symbol _text"), std::string::npos) << missing();
+}
+
+TEST_F(SymbolizerLines, DamagedDwarfCostsThatModulesLinesAndIsSaid) {
+  options.source_lines = SourceLines::Yes;
+  const auto bytes = format::read_file(kData + "/calls-4.so");
+  ASSERT_TRUE(bytes);
+  std::string text(format::as_text(*bytes));
+  for (std::size_t at = 0x11c8; at < 0x1400; ++at) text[at] = '\x55';  // .debug_info, compressed
+  root.write("/lib/calls.so", text);
+  map("/lib/calls.so");
+  EXPECT_EQ(shown(kStart + 0x2a4, Origin::Alone), "alone+4\n");
+}
+
+}  // namespace
+}  // namespace tacho::symbolize
