@@ -105,11 +105,13 @@ const std::string& UserObject::path() const { return state_->path; }
 const std::vector<Channel>& UserObject::channels() const { return state_->channels; }
 std::vector<std::byte> UserObject::btf() const { return state_->btf; }
 std::vector<format::AttachedProgram> UserObject::programs() const { return state_->programs; }
-bool UserObject::has_perf_event_programs() const {
-  return std::ranges::any_of(state_->object->programs(), [](const Program& program) {
+std::vector<std::string> UserObject::perf_event_programs() const {
+  std::vector<std::string> names;
+  for (const Program& program : state_->object->programs()) {
     const auto section = parse_section(program.section);
-    return section && section->hook == Hook::PerfEvent;
-  });
+    if (section && section->hook == Hook::PerfEvent) names.push_back(program.name);
+  }
+  return names;
 }
 
 Result<UserObject> UserObject::open(const std::string& path, const ObjectOptions& options) {
@@ -236,10 +238,12 @@ Result<> UserObject::connect(std::string_view map, int cpu, int event_fd) {
   return put ? Result<>(Done{}) : Result<>(std::move(put.error()).in(state_->path));
 }
 
-Result<> UserObject::attach_to_perf_event(int event_fd) {
-  for (const std::size_t program : state_->perf_event_programs)
-    if (auto attached = state_->object->attach_to_event(program, event_fd); !attached)
+Result<> UserObject::attach_to_perf_event(std::string_view program, int event_fd) {
+  for (const std::size_t each : state_->perf_event_programs) {
+    if (state_->object->programs()[each].name != program) continue;
+    if (auto attached = state_->object->attach_to_event(each, event_fd); !attached)
       return std::move(attached.error()).in(state_->path);
+  }
   return Done{};
 }
 

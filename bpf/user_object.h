@@ -57,9 +57,11 @@ class UserObject {
   Result<> load_and_attach();
   // Puts a bpf-output event's descriptor, opened on exactly that CPU, into the map's slot.
   Result<> connect(std::string_view map, int cpu, int event_fd);
-  // Programs of section "perf_event": they run on samples of an event that the recorder opens on each CPU.
-  bool has_perf_event_programs() const;
-  Result<> attach_to_perf_event(int event_fd);
+  // Names of the programs of section "perf_event": each runs on samples of an event that the recorder opens
+  // on each CPU. The kernel takes one program for each event.
+  std::vector<std::string> perf_event_programs() const;
+  // Does nothing when that program was left out of the object (an alternative to it runs).
+  Result<> attach_to_perf_event(std::string_view program, int event_fd);
 
   // Valid after load_and_attach().
   std::vector<format::AttachedProgram> programs() const;

@@ -63,7 +63,7 @@ Result<std::uint64_t> number_of(std::string_view text) {
 // One thing that may stand between the slashes of a software event or a tracepoint.
 struct Term {
   std::string_view name;
-  bool takes_value;
+  bool needs_value;  // else it is a switch, which may have 0 or 1
   Result<> (*set)(EventRequest& request, std::string_view value);
 };
 
@@ -72,6 +72,14 @@ Result<> set_count(std::optional<std::uint64_t>& field, std::string_view value) 
   if (!number) return number.error();
   if (*number == 0) return use_error("0 is too small");
   field = *number;
+  return Done{};
+}
+
+// "no-inherit", "no-inherit=1"; =0 means the opposite.
+Result<> set_switch(bool& field, std::string_view value, bool meaning) {
+  if (!value.empty() && value != "0" && value != "1")
+    return use_error("'" + std::string(value) + "' is neither 0 nor 1");
+  field = value == "0" ? !meaning : meaning;
   return Done{};
 }
 
@@ -87,15 +95,9 @@ constexpr Term kTerms[] = {
     {"freq", true,
      [](EventRequest& request, std::string_view value) { return set_count(request.frequency, value); }},
     {"no-inherit", false,
-     [](EventRequest& request, std::string_view) -> Result<> {
-       request.inherit = false;
-       return Done{};
-     }},
+     [](EventRequest& request, std::string_view value) { return set_switch(request.inherit, value, false); }},
     {"inherit", false,
-     [](EventRequest& request, std::string_view) -> Result<> {
-       request.inherit = true;
-       return Done{};
-     }},
+     [](EventRequest& request, std::string_view value) { return set_switch(request.inherit, value, true); }},
 };
 
 std::vector<std::string> term_names() {
@@ -202,9 +204,8 @@ class Parser {
       const bool has_value = accept('=');
       const std::size_t value_begin = at_;
       const std::string_view value = has_value ? until(",/") : std::string_view{};
-      if (has_value != term->takes_value) {
-        return wrong(begin, fmt::format("'{}' {} a value", name, has_value ? "does not take" : "needs"));
-      }
+      if (term->needs_value && !has_value) return wrong(begin, fmt::format("'{}' needs a value", name));
+      if (has_value && value.empty()) return wrong(value_begin, fmt::format("{}: the value is empty", name));
       if (auto done = term->set(request, value); !done) {
         return wrong(value_begin, fmt::format("{}: {}", name, done.error().what));
       }

@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kVersion = "0.1.0";
 const std::string kCpuFolder = "/sys/devices/system/cpu";
 const std::string kNodeFolder = "/sys/devices/system/node";
 
@@ -215,7 +214,7 @@ format::Environment describe_host(const std::vector<std::string>& command_line) 
     out.os_release = name.release;
     out.arch = name.machine;
   }
-  out.version = std::string("tacho ") + kVersion;
+  out.version = "tacho " + std::string(kVersion);
   out.command_line = command_line;
   describe_cpu(out);
   const std::vector<int> online = online_cpus();

@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/environment.h"
 #include "format/result.h"
 
 namespace tacho::record {
+
+inline constexpr std::string_view kVersion = "0.1.0";  // of tacho
 
 struct Host {
   std::vector<int> online_cpus;       // ascending

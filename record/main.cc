@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
+#include "record/host.h"
 #include "record/options.h"
 #include "record/recording.h"
 #include "record/stop_signals.h"
@@ -34,7 +35,7 @@ Result<int> record_events(const RecordOptions& options, const std::vector<std::s
 }
 
 int fail(const Error& error) {
-  fmt::print(stderr, "tacho record: {}\n", error.what);
+  std::fputs(fmt::format("tacho record: {}\n", error.what).c_str(), stderr);
   return cli::status_of(error);
 }
 
@@ -45,6 +46,11 @@ int main(int argc, char** argv) {
   const auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
+  if (parsed->options.show_version) {
+    const bool is_said =
+        std::puts(fmt::format("tacho {}", kVersion).c_str()) >= 0 && std::fflush(stdout) == 0;
+    return is_said ? cli::kWhole : cli::kNoOutput;
+  }
   const auto status = record_events(parsed->options, command_line);
   return status ? *status : fail(status.error());
 }

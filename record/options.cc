@@ -30,19 +30,23 @@ Result<> set_ring_size(RecordOptions& options, std::string_view text) {
     return use_error("-m: '" + std::string(text) +
                      "' is neither a number of pages nor a size such as 512K or 2M, at most 4G");
   };
+  const auto too_large = [&](const std::string& most) {
+    return use_error("-m: '" + std::string(text) + "' is too large: at most " + most);
+  };
+  constexpr std::uint64_t kMostPages = kMostRingBytes / 4096;
   std::uint64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{} || value == 0) return wrong();
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   if (unit.empty()) {
-    if (value > kMostRingBytes / 4096) return wrong();
+    if (value > kMostPages) return too_large(std::to_string(kMostPages) + " pages");
     options.ring_pages = value;
     options.ring_bytes.reset();
     return Done{};
   }
   const auto row = std::ranges::find(kSizeUnits, unit.front(), &SizeUnit::letter);
-  if (unit.size() != 1 || row == std::end(kSizeUnits) || value > (kMostRingBytes >> row->shift))
-    return wrong();
+  if (unit.size() != 1 || row == std::end(kSizeUnits)) return wrong();
+  if (value > (kMostRingBytes >> row->shift)) return too_large("4G");
   options.ring_bytes = value << row->shift;
   options.ring_pages.reset();
   return Done{};
@@ -104,7 +108,8 @@ std::vector<cli::Option> rows(Gathered& to) {
        "What to record, many times or separated by commas: cpu-clock, page-faults, SUBSYSTEM:TRACEPOINT "
        "(sched:*), "
        "./PROG.bpf.o or ./PROG.bpf.c; terms between slashes (period=, freq=, name=), :u and :k. Default: "
-       "cpu-clock",
+       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
+       "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options, text); }},
       flag("-a,--all-cpus", "Watch the whole system", target.all_cpus),
       {"-p,--pid", Takes::Value, "PID[,PID]", "Watch these processes with all their threads",
@@ -142,6 +147,7 @@ std::vector<cli::Option> rows(Gathered& to) {
        }},
       flag("-q,--quiet", "Say nothing but errors and warnings", options.quiet),
       flag("-v,--verbose", "Say what is opened, attached and left out", options.verbose),
+      flag("--version", "Say the version and do nothing else", options.show_version),
   };
 }
 
@@ -154,7 +160,10 @@ cli::CommandLine command_line(Gathered& to) {
       "COMMAND it "
       "records while the command runs (and watches only it, unless -a, -C, -p or -t say otherwise); without "
       "one it "
-      "records until it is interrupted.";
+      "records until it is interrupted. Channel events of BPF objects follow only the first thread of a "
+      "COMMAND "
+      "(or of -p); "
+      "-a takes those of everybody.";
   line.options = rows(to);
   line.stop_at_first_word = true;
   line.words = [&to](std::vector<std::string> words) -> Result<> {

@@ -26,6 +26,7 @@ struct RecordOptions {
   std::optional<int> compression_level = 1;        // zstd; nothing: plain
   std::string output = "perf.data";
   bool quiet = false, verbose = false;
+  bool show_version = false;  // and nothing else
 };
 
 struct ParsedOptions {

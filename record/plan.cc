@@ -1,5 +1,7 @@
 #include "record/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -45,12 +47,13 @@ class Planner {
       if (request.kind != EventKind::BpfObject) continue;
       if (auto done = bind(request, object++); !done) return std::move(done.error());
     }
-    add_sample_programs();
+    if (auto done = add_sample_programs(); !done) return std::move(done.error());
     if (plan_.events.empty()) {
       return use_error("nothing to record: " + objects_.front().path +
                        " has no perf event array and no program of section perf_event");
     }
     if (auto done = check_channels(); !done) return std::move(done.error());
+    warn_of_unfed_events();
     add_sideband();
     return std::move(plan_);
   }
@@ -130,6 +133,9 @@ class Planner {
     attr.flags |= abi::kFreq;
   }
 
+  // -t means these threads alone, not what they start.
+  bool follows_children() const { return options_.target.watch != Watch::Threads; }
+
   std::size_t add(const EventRequest& request) {
     format::EventAttr attr = basic_attr();
     attr.type = request.kind == EventKind::Tracepoint ? abi::kTracepoint : abi::kSoftware;
@@ -139,7 +145,7 @@ class Planner {
     if (request.exclude_kernel) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
     if (attr.type == abi::kTracepoint || attr.is_bpf_output()) attr.sample_type |= abi::kSampleRaw;
     // The kernel refuses an inheriting event in a perf event array.
-    if (request.inherit && !attr.is_bpf_output()) attr.flags |= abi::kInherit;
+    if (request.inherit && !attr.is_bpf_output() && follows_children()) attr.flags |= abi::kInherit;
     if (options_.target.watch == Watch::Command) attr.flags |= abi::kEnableOnExec;
     set_rate(attr, request);
     plan_.events.push_back({std::move(attr), request.name, false});
@@ -191,29 +197,60 @@ class Planner {
     for (const PlannedEvent& event : plan_.events) {
       if (event.attr.is_bpf_output()) names.push_back(event.name);
     }
-    return use_error("map:" + binding.map + ".event=" + binding.event +
-                     ": no bpf-output event has that name" + cli::suggestion(binding.event, names) +
-                     "; add -e bpf-output/no-inherit,name=" + binding.event + "/");
+    const std::string nearest = cli::suggestion(binding.event, names);
+    return use_error(
+        "map:" + binding.map + ".event=" + binding.event + ": no bpf-output event has that name" +
+        (nearest.empty() ? "; add -e bpf-output/no-inherit,name=" + binding.event + "/" : nearest));
   }
 
-  // They run on the first event that samples by itself, or on a clock of their own.
-  void add_sample_programs() {
+  std::vector<SampleProgram> programs_on_samples() const {
+    std::vector<SampleProgram> programs;
     for (std::size_t object = 0; object < objects_.size(); ++object) {
-      if (!objects_[object].has_sample_programs) continue;
-      const auto samples = [](const PlannedEvent& event) {
-        return event.attr.type == abi::kSoftware && event.attr.config != abi::kDummy &&
-               !event.attr.is_bpf_output();
-      };
-      const auto found = std::ranges::find_if(plan_.events, samples);
-      auto event = static_cast<std::size_t>(found - plan_.events.begin());
-      if (found == plan_.events.end()) {
+      for (const std::string& name : objects_[object].sample_programs) programs.push_back({object, name, 0});
+    }
+    return programs;
+  }
+
+  // Those that were named; a program can sit on them.
+  std::vector<std::size_t> sampling_events() const {
+    std::vector<std::size_t> found;
+    for (std::size_t event = 0; event < plan_.events.size(); ++event) {
+      const format::EventAttr& attr = plan_.events[event].attr;
+      const bool samples = attr.type == abi::kSoftware && attr.config != abi::kDummy && !attr.is_bpf_output();
+      if (samples) found.push_back(event);
+    }
+    return found;
+  }
+
+  // They run on the sampling events that were named, in the order of both; when there are none, each on a
+  // clock of its own.
+  Result<> add_sample_programs() {
+    plan_.sample_programs = programs_on_samples();
+    auto& programs = plan_.sample_programs;
+    std::vector<std::size_t> events = sampling_events();
+    if (!events.empty() && events.size() < programs.size()) return too_few_events(events);
+    if (events.empty()) {
+      for (const SampleProgram& program : programs) {
         EventRequest clock;
         clock.config = abi::kCpuClock;
-        clock.name = "cpu-clock";
-        event = add(clock);
+        clock.name = programs.size() == 1 ? "cpu-clock" : program.program;
+        events.push_back(add(clock));
       }
-      plan_.sample_programs.push_back({object, event});
     }
+    for (std::size_t i = 0; i < programs.size(); ++i) programs[i].event = events[i];
+    return Done{};
+  }
+
+  Error too_few_events(const std::vector<std::size_t>& events) const {
+    const SampleProgram& seated = plan_.sample_programs[events.size() - 1];
+    const SampleProgram& left = plan_.sample_programs[events.size()];
+    const auto described = [&](const SampleProgram& program) {
+      return fmt::format("'{}' ({})", program.program, objects_[program.object].path);
+    };
+    return use_error(fmt::format(
+        "the kernel runs one perf_event program on an event, and programs {} and {} would share '{}'; name a "
+        "sampling event for each with -e ({} in all), or none: then each gets a cpu-clock of its own",
+        described(seated), described(left), plan_.events[events.back()].name, plan_.sample_programs.size()));
   }
 
   // A map has one slot for each CPU, so one event at a time: of one thread, or of whoever runs there.
@@ -224,14 +261,25 @@ class Planner {
                        std::to_string(plan_.tasks.size()) + " threads; use -a (and filter in the program)");
     }
     if (options_.target.watch == Watch::Command) {
-      plan_.notes.push_back(
+      plan_.warnings.push_back(
           "events of BPF channels are those of the command's first thread only; -a takes everybody's");
     }
     if (options_.target.watch == Watch::Processes) {
-      plan_.notes.push_back("events of BPF channels are those of thread " +
-                            std::to_string(plan_.tasks.front()) + " only; -a takes everybody's");
+      plan_.warnings.push_back("events of BPF channels are those of thread " +
+                               std::to_string(plan_.tasks.front()) + " only; -a takes everybody's");
     }
     return Done{};
+  }
+
+  void warn_of_unfed_events() {
+    for (std::size_t event = 0; event < plan_.events.size(); ++event) {
+      const bool is_fed =
+          std::ranges::find(plan_.connections, event, &Connection::event) != plan_.connections.end();
+      if (is_fed || !plan_.events[event].attr.is_bpf_output()) continue;
+      const std::string& name = plan_.events[event].name;
+      plan_.warnings.push_back("no BPF map feeds the event " + name +
+                               ", which stays empty; add -e PROGRAM.bpf.o/map:MAP.event=" + name + "/");
+    }
   }
 
   void add_sideband() {
@@ -239,7 +287,8 @@ class Planner {
     attr.type = abi::kSoftware;
     attr.config = abi::kDummy;
     attr.sample_period = 1;
-    attr.flags |= kSidebandFlags | abi::kInherit;
+    attr.flags |= kSidebandFlags;
+    if (follows_children()) attr.flags |= abi::kInherit;
     attr.wakeup = watermark(plan_.sideband_pages);
     // It samples nothing, but without this the kernel wants the right to sample itself.
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };

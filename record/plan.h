@@ -30,9 +30,12 @@ struct Connection {
   std::size_t event = 0;  // index of the event
 };
 
-// An object whose "perf_event" programs run on the samples of an event.
+// A program of section "perf_event", which runs on the samples of an event; the kernel takes one program for
+// each event.
 struct SampleProgram {
-  std::size_t object = 0, event = 0;
+  std::size_t object = 0;  // index of the object
+  std::string program;
+  std::size_t event = 0;  // index of the event
 };
 
 struct Plan {
@@ -44,13 +47,14 @@ struct Plan {
   std::vector<int> tasks;
   std::size_t ring_pages = 0, sideband_pages = 0;  // of one CPU
   std::vector<std::string> notes;                  // for the user: what differs from what was asked for
+  std::vector<std::string> warnings;               // the same, where events that were hoped for will not come
 };
 
 // What the plan needs to know of an opened object.
 struct ObjectFacts {
   std::string path;
-  std::vector<MapBinding> channels;  // map, and what the object calls its event
-  bool has_sample_programs = false;
+  std::vector<MapBinding> channels;          // map, and what the object calls its event
+  std::vector<std::string> sample_programs;  // of section "perf_event"
 };
 
 // `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the

@@ -40,6 +40,8 @@ class WritingThread {
         failed_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread_([this] { run(); }) {}
   int failed_fd() const { return failed_fd_.get(); }
+  // What stands in whole rounds of the file. After join().
+  const RecordCounts& kept() const { return kept_; }
   // Waits until everything is written; the failure, if there was one.
   std::optional<Error> join() {
     queue_.close();
@@ -63,13 +65,17 @@ class WritingThread {
     if (!batch.records.empty()) {
       if (auto done = writer_.write_records(batch.records); !done) return done;
     }
-    return batch.ends_round ? writer_.finish_round() : Result<>(Done{});
+    if (!batch.ends_round) return Done{};
+    if (auto done = writer_.finish_round(); !done) return done;
+    kept_ = batch.counts;
+    return Done{};
   }
 
   format::CaptureWriter& writer_;
   RecordQueue& queue_;
   format::Fd failed_fd_;
   std::optional<Error> failure_;
+  RecordCounts kept_;
   std::thread thread_;  // last: it uses what stands above
 };
 
@@ -109,6 +115,7 @@ class Pump {
     pass();
     hand_over(true);
     if (auto failure = writing_.join(); failure && !report_.failure) report_.failure = std::move(failure);
+    report_.kept = writing_.kept();
     return std::move(report_);
   }
 
@@ -174,10 +181,10 @@ class Pump {
         return;
       }
       // From the terminal it reached the command as well; else we pass it on. A second one ends the waiting.
-      if (!signal->from_terminal) workload_->send(signal->number);
+      if (!signal->from_terminal) workload_->send(signal->for_command);
       const bool is_second = stop_signals_++ > 0;
       if (is_second) give_up_command();
-      if (signal->number != SIGINT && !give_up_at_) give_up_at_ = Clock::now() + kGrace;
+      if (!give_up_at_) give_up_at_ = Clock::now() + kGrace;
       last_signal_ = signal->number;
     }
   }
@@ -229,7 +236,7 @@ class Pump {
 
   void hand_over(bool ends_round) {
     if (ends_round && !has_open_round_) return;
-    queue_.push({std::move(buffer_), ends_round});
+    queue_.push({std::move(buffer_), ends_round, report_.counts});
     buffer_ = queue_.spare_buffer();
     if (ends_round) has_open_round_ = false;
   }

@@ -15,6 +15,7 @@ namespace tacho::record {
 
 struct PumpReport {
   RecordCounts counts;
+  RecordCounts kept;                  // of it, what stands in whole rounds of the file
   std::uint64_t wakeups = 0;          // by a ring
   std::optional<int> command_status;  // when it ended
   bool command_left_running = false;  // it did not end when told to

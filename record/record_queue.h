@@ -9,11 +9,14 @@
 #include <optional>
 #include <vector>
 
+#include "record/record_walk.h"
+
 namespace tacho::record {
 
 struct Batch {
   std::vector<std::byte> records;  // whole records
   bool ends_round = false;         // every ring was looked at since the last round
+  RecordCounts counts;             // of everything up to its end
 };
 
 class RecordQueue {

@@ -1,6 +1,8 @@
 #include "record/recording.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +25,10 @@ namespace abi = format::abi;
 // Start-up records are written in pieces of about this size.
 constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
 
-void print_line(std::string_view line) { fmt::print(stderr, "tacho record: {}\n", line); }
+// Whoever read our messages may be gone (a closed pipe); the recording goes on. fmt::print would throw.
+void print_line(std::string_view line) {
+  std::fputs(fmt::format("tacho record: {}\n", line).c_str(), stderr);
+}
 
 // Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
 Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
@@ -83,7 +88,7 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
 std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   std::vector<ObjectFacts> facts;
   for (const bpf::UserObject& object : objects) {
-    ObjectFacts& fact = facts.emplace_back(ObjectFacts{object.path(), {}, object.has_perf_event_programs()});
+    ObjectFacts& fact = facts.emplace_back(ObjectFacts{object.path(), {}, object.perf_event_programs()});
     for (const bpf::Channel& channel : object.channels())
       fact.channels.push_back({channel.map, channel.event});
   }
@@ -100,10 +105,58 @@ Result<> connect_objects(Prepared& prepared, const KernelEvents& events) {
     for (const SampleProgram& program : prepared.plan.sample_programs) {
       if (program.event != event.event) continue;
       auto& object = prepared.objects[program.object];
-      if (auto done = object.attach_to_perf_event(event.fd.get()); !done) return done;
+      if (auto done = object.attach_to_perf_event(program.program, event.fd.get()); !done) return done;
     }
   }
   return Done{};
+}
+
+bool runs(const bpf::UserObject& object) {
+  const auto programs = object.programs();
+  return std::ranges::any_of(programs, [](const auto& program) { return program.state == "attached"; });
+}
+
+// Whether anything can write a sample of this event.
+bool can_happen(const Prepared& prepared, std::size_t event) {
+  if (prepared.plan.events[event].is_sideband) return false;
+  if (!prepared.plan.events[event].attr.is_bpf_output()) return true;
+  return std::ranges::any_of(prepared.plan.connections, [&](const Connection& connection) {
+    return connection.event == event && runs(prepared.objects[connection.object]);
+  });
+}
+
+// Objects of which every program was optional, and none could be used.
+Result<> check_that_programs_run(const Prepared& prepared, const Messages& messages) {
+  bool any_idle = false;
+  for (const bpf::UserObject& object : prepared.objects) {
+    if (runs(object)) continue;
+    any_idle = true;
+    std::string line = "warning: " + object.path() + ": none of its programs was attached";
+    for (const format::AttachedProgram& program : object.programs())
+      line += fmt::format("; {} ({}): {}", program.name, program.section, program.state);
+    messages.warn(line);
+  }
+  if (!any_idle) return Done{};
+  for (std::size_t event = 0; event < prepared.plan.events.size(); ++event) {
+    if (can_happen(prepared, event)) return Done{};
+  }
+  return Error{"nothing to record: no BPF program could be attached, and no other event was named"};
+}
+
+void tell_of_plan(const Prepared& prepared, const Messages& messages) {
+  const Plan& plan = prepared.plan;
+  for (const std::string& warning : plan.warnings) messages.warn("warning: " + warning);
+  for (const std::string& note : plan.notes) messages.note(note);
+  for (const PlannedEvent& event : plan.events) {
+    messages.detail(fmt::format(
+        "event {}: type {}, config {}, {} {}, on {} CPUs", event.name, event.attr.type, event.attr.config,
+        event.attr.has(abi::kFreq) ? "frequency" : "period", event.attr.sample_period, plan.cpus.size()));
+  }
+  for (const SampleProgram& program : plan.sample_programs) {
+    messages.detail(fmt::format("{}: program {} runs on the samples of event {}",
+                                prepared.objects[program.object].path(), program.program,
+                                plan.events[program.event].name));
+  }
 }
 
 // The command is not among them: until its exec it is a copy of this program.
@@ -187,18 +240,45 @@ void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& pr
 void report_command(const Prepared& prepared, const PumpReport& report, const RecordOptions& options,
                     const Messages& messages) {
   if (!report.command_left_running) return;
-  messages.warn(fmt::format("warning: {} (process {}) did not end and still runs", options.command.front(),
-                            prepared.workload->pid()));
+  messages.warn(
+      fmt::format("warning: {} (process {}) {}", options.command.front(), prepared.workload->pid(),
+                  report.failure ? "still runs and is no longer recorded" : "did not end and still runs"));
+}
+
+std::string described(const RecordCounts& kept) {
+  if (kept.samples == 0) return "no sample";
+  const std::uint64_t span = kept.last_time - std::min(kept.first_time, kept.last_time);
+  return fmt::format("the first {} samples, of {:.3f} s", kept.samples, static_cast<double>(span) / 1e9);
 }
 
 // Nothing of a failed round stays; what was written before it does.
-Error finish_after_failure(format::CaptureWriter& writer, Error failure, const RecordOptions& options) {
+Error finish_after_failure(format::CaptureWriter& writer, Error failure, const RecordCounts& kept,
+                           const RecordOptions& options) {
   const auto cut = writer.close_after_failure();
   Error error = std::move(failure).in(options.output);
-  error.what += cut ? fmt::format("; the file holds what was whole before, {:.3f} MB",
-                                  static_cast<double>(writer.file_bytes()) / (1 << 20))
+  error.what += cut ? fmt::format("; the recording is cut short there: the file holds {} ({:.3f} MB)",
+                                  described(kept), static_cast<double>(writer.file_bytes()) / (1 << 20))
                     : fmt::format("; its end could not be made whole: {}", cut.error().what);
   return error;
+}
+
+// Which file stands at a path: (device, inode), or nothing.
+using FileIdentity = std::optional<std::pair<dev_t, ino_t>>;
+FileIdentity identity_of(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return std::pair{info.st_dev, info.st_ino};
+}
+
+// A capture that failed before its first sample is of no use: takes away what we made of it, and says where
+// the file went that stood there `before`.
+Error without_unusable_file(Error failure, const FileIdentity& before, const std::string& output) {
+  const FileIdentity now = identity_of(output);
+  if (now && now != before) unlink(output.c_str());
+  const std::string old = output + ".old";
+  if (before && now != before && identity_of(old) == before)
+    failure.what += "; nothing was recorded, and the file that was there is " + old + " now";
+  return failure;
 }
 
 }  // namespace
@@ -211,7 +291,7 @@ void Messages::detail(std::string_view line) const {
 }
 void Messages::warn(std::string_view line) const { print_line(line); }
 void Messages::bracketed(std::string_view line) const {
-  if (!quiet_) fmt::print(stderr, "[ tacho record: {} ]\n", line);
+  if (!quiet_) std::fputs(fmt::format("[ tacho record: {} ]\n", line).c_str(), stderr);
 }
 
 Result<Prepared> prepare(const RecordOptions& options, const Messages& messages) {
@@ -243,16 +323,11 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   for (bpf::UserObject& object : prepared.objects) {
     if (auto done = object.load_and_attach(); !done) return std::move(done.error());
   }
+  if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
   auto events = KernelEvents::open(prepared.plan, prepared.host);
   if (!events) return events;
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
-  for (const std::string& note : prepared.plan.notes) messages.note(note);
-  for (const PlannedEvent& event : prepared.plan.events) {
-    messages.detail(fmt::format("event {}: type {}, config {}, {} {}, on {} CPUs", event.name,
-                                event.attr.type, event.attr.config,
-                                event.attr.has(abi::kFreq) ? "frequency" : "period", event.attr.sample_period,
-                                prepared.plan.cpus.size()));
-  }
+  tell_of_plan(prepared, messages);
   return events;
 }
 
@@ -267,12 +342,12 @@ Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEven
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());
   add_programs(prepared.plan, prepared.objects, *head);
   for (const std::string& note : head->notes) messages.note(note);
+  const FileIdentity before = identity_of(options.output);
   auto writer = format::CaptureWriter::create(options.output, events.event_set(), std::move(head->features),
                                               {options.compression_level});
-  if (!writer) return writer;
+  if (!writer) return without_unusable_file(std::move(writer.error()), before, options.output);
   if (auto done = write_startup_records(prepared, *head, options, events, *writer); !done) {
-    (void)writer->close_after_failure();  // the first failure is the one to tell
-    return std::move(done.error()).in(options.output);
+    return without_unusable_file(std::move(done.error()).in(options.output), before, options.output);
   }
   return writer;
 }
@@ -291,7 +366,7 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, format:
   messages.bracketed(fmt::format("Woken up {} times to write data", report.wakeups));
   if (report.failure) {
     report_command(prepared, report, options, messages);
-    return finish_after_failure(writer, *report.failure, options);
+    return finish_after_failure(writer, *report.failure, report.kept, options);
   }
   format::ByteWriter records;
   std::uint64_t lost = write_losses(events, prepared.plan, records);
@@ -302,7 +377,7 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, format:
   auto done = records.empty() ? Result<>(Done{}) : writer.write_plain(records.view());
   if (done && !records.empty()) done = writer.finish_round();
   if (done) done = writer.close(late);
-  if (!done) return finish_after_failure(writer, std::move(done.error()), options);
+  if (!done) return finish_after_failure(writer, std::move(done.error()), report.kept, options);
   messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
                                  static_cast<double>(writer.file_bytes()) / (1 << 20), options.output,
                                  report.counts.samples, lost));

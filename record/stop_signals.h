@@ -12,12 +12,14 @@ struct StopSignal {
   int number = 0;
   // The terminal or the kernel sent it, so a command of the same group got it too.
   bool from_terminal = false;
+  // What the command is told, when it is told: the same, but TERM for what was meant for us alone.
+  int for_command = 0;
 };
 
 class StopSignals {
  public:
-  // Blocks INT, TERM, HUP (unless it came ignored: nohup) and QUIT in this thread and those made later; PIPE
-  // and XFSZ become errors of write().
+  // Blocks INT, TERM, HUP (unless it came ignored: nohup), QUIT, USR1, PIPE and XFSZ in this thread and those
+  // made later. A PIPE or XFSZ of our own writing is an error of write() and stops nothing by itself.
   static Result<StopSignals> block();
   int fd() const { return fd_.get(); }
   std::optional<StopSignal> take() const;

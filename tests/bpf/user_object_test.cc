@@ -139,7 +139,7 @@ TEST_F(UserObjectLive, APerfEventProgramRunsOnTheEventItIsGiven) {
   const auto receivers = live::receivers();
   auto object = run(source.path(), receivers);
   ASSERT_TRUE(object) << object.error().what;
-  ASSERT_TRUE(object->has_perf_event_programs());
+  ASSERT_EQ(object->perf_event_programs().size(), 1u);
   perf_event_attr attr{};
   attr.size = sizeof attr;
   attr.type = PERF_TYPE_SOFTWARE;
@@ -148,7 +148,7 @@ TEST_F(UserObjectLive, APerfEventProgramRunsOnTheEventItIsGiven) {
   attr.disabled = 1;
   const format::Fd clock(static_cast<int>(::syscall(SYS_perf_event_open, &attr, ::getpid(), -1, -1, 0)));
   ASSERT_TRUE(clock);
-  const auto attached = object->attach_to_perf_event(clock.get());
+  const auto attached = object->attach_to_perf_event(object->perf_event_programs().front(), clock.get());
   ASSERT_TRUE(attached) << attached.error().what;
   EXPECT_EQ(live::received(receivers).size(), 0u) << "attaching must not enable the event";
   ASSERT_EQ(::ioctl(clock.get(), PERF_EVENT_IOC_ENABLE, 0), 0);

@@ -32,7 +32,7 @@ class Endings : public LiveTest {
 };
 
 TEST_F(Endings, EverySignalFinishesTheFile) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE, SIGXFSZ}) {
     Program run = start({"-a", "-e", "cpu-clock"});
     wait_for_capture();
     const auto began = Clock::now();
@@ -66,6 +66,57 @@ TEST_F(Endings, ACommandThatDoesNotEndIsLeftAfterASecondSignal) {
   EXPECT_EQ(run.wait(2), 128 + SIGINT) << run.errors();
   EXPECT_NE(run.errors().find("still runs"), std::string::npos) << run.errors();
   EXPECT_TRUE(capture().is_closed);
+}
+
+TEST_F(Endings, ACommandThatIgnoresTheFirstSignalDoesNotHoldTheRecordingUp) {
+  Program run = start({"-e", "cpu-clock", "sh", "-c",
+                       "trap '' INT; i=0; while [ $i -lt 50 ]; do i=$((i+1)); sleep 0.1; done"});
+  wait_for_capture();
+  const auto began = Clock::now();
+  run.send(SIGINT);
+  EXPECT_EQ(run.wait(), 128 + SIGINT) << run.errors();
+  EXPECT_LT(Clock::now() - began, milliseconds(2500)) << "1.5 s of grace, and the closing";
+  EXPECT_NE(run.errors().find("still runs"), std::string::npos) << run.errors();
+  EXPECT_TRUE(capture().is_closed);
+}
+
+TEST_F(Endings, ReadersOfTheMessagesMayLeave) {
+  const std::string command =
+      tacho_record() + " -v -a -e cpu-clock sleep 0.5 2>&1 | true; test ${PIPESTATUS[0]} = 0";
+  Program run = Program::start({"bash", "-c", command}, folder);
+  EXPECT_EQ(run.wait(), 0) << run.errors();
+  EXPECT_TRUE(capture().is_closed);
+  EXPECT_GT(capture().samples.size(), 0u);
+}
+
+TEST_F(Endings, NoRoomForTheHeadLeavesNoFile) {
+  ASSERT_EQ(std::system(("echo older > " + folder + "/perf.data").c_str()), 0);
+  Program run = start({"-a", "-e", "cpu-clock", "touch", "ran"}, {.file_bytes = 8 << 10});
+  EXPECT_EQ(run.wait(), 4) << run.errors();
+  EXPECT_NE(run.errors().find("perf.data.old now"), std::string::npos) << run.errors();
+  EXPECT_FALSE(std::filesystem::exists(folder + "/perf.data"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/perf.data.old"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/ran"));
+}
+
+TEST_F(Endings, RootDoesNotWriteWhereEverybodyMayReplaceFiles) {
+  namespace fs = std::filesystem;
+  fs::permissions(folder, fs::perms::all);
+  EXPECT_EQ(record({"-a", "-e", "cpu-clock", "touch", "ran"}), 4) << errors;
+  EXPECT_TRUE(said("chmod")) << errors;
+  EXPECT_FALSE(fs::exists(folder + "/ran") || fs::exists(folder + "/perf.data"));
+  fs::permissions(folder, fs::perms::all | fs::perms::sticky_bit);
+  EXPECT_EQ(record({"-a", "-e", "cpu-clock", "touch", "ran"}), 0) << errors;
+}
+
+TEST_F(Endings, AnObjectWithoutARunningProgramRecordsNothing) {
+  if (const auto missing = missing_to_compile(); !missing.empty()) GTEST_SKIP() << missing;
+  const std::string object = source("nothing_here.bpf.c");
+  EXPECT_EQ(record({"-a", "-e", object, "touch", "ran"}), 2) << errors;
+  EXPECT_TRUE(said("on_nothing") && said("nothing to record")) << errors;
+  EXPECT_FALSE(std::filesystem::exists(folder + "/ran"));
+  EXPECT_EQ(record({"-q", "-a", "-e", object, "-e", "cpu-clock", "true"}), 0) << errors;
+  EXPECT_TRUE(said("warning: ") && said("on_nothing")) << errors;
 }
 
 TEST_F(Endings, AKilledRecorderCostsTheLastSecondAtMost) {
@@ -102,6 +153,8 @@ TEST_F(Endings, AFullDiskKeepsWhatWasWhole) {
   EXPECT_NE(run.errors().find("perf.data"), std::string::npos) << run.errors();
   const CaptureSeen seen = capture();
   EXPECT_FALSE(seen.has_damage);
+  const std::string kept = "holds the first " + std::to_string(seen.samples.size()) + " samples";
+  EXPECT_NE(run.errors().find(kept), std::string::npos) << run.errors();
   EXPECT_GT(seen.samples.size(), 1000u);
 }
 

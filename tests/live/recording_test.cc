@@ -50,6 +50,18 @@ TEST_F(BpfRecording, PerfPrintsTheSameSamples) {
   }
 }
 
+TEST_F(BpfRecording, TwoProgramsOnSamplesHaveAnEventEach) {
+  const std::string object = source("two_ticks.bpf.c");
+  ASSERT_EQ(record({"-v", "-a", "-F", "500", "-e", object, getppid_load(), "1000000"}), 0) << errors;
+  const CaptureSeen seen = capture();
+  EXPECT_GT(seen.count("on_tick"), 0u) << errors;
+  EXPECT_GT(seen.count("on_tock"), 0u) << errors;
+  EXPECT_TRUE(said("program on_tick runs on the samples of event on_tick")) << errors;
+  EXPECT_EQ(record({"-a", "-e", object, "-e", "cpu-clock,cs", "true"}), 0) << errors;
+  EXPECT_EQ(record({"-a", "-e", object, "-e", "cpu-clock", "true"}), 1) << errors;
+  EXPECT_TRUE(said("'on_tick'") && said("'on_tock'")) << errors;
+}
+
 TEST_F(BpfRecording, TheLongFormBindsAMapToAnEvent) {
   ASSERT_EQ(record({"-e", "bpf-output/no-inherit,name=evt/", "-e",
                     source("getppid_channel.bpf.c") + "/map:channel.event=evt/", "-a", getppid_load(), "50"}),

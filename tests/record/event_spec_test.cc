@@ -94,5 +94,19 @@ TEST(EventSpec, WhatPerfKnowsAndWeDoNotIsSaid) {
   EXPECT_TRUE(contains(refusal("cycles:u"), "hardware events"));
 }
 
+TEST(EventSpec, ASwitchMayHaveAValue) {
+  const auto inherit = [](const char* text) {
+    const auto events = parse_events(text);
+    EXPECT_TRUE(events) << text;
+    return events && events->front().inherit;
+  };
+  EXPECT_FALSE(inherit("cpu-clock/no-inherit/"));
+  EXPECT_FALSE(inherit("bpf-output/no-inherit=1,name=evt/"));
+  EXPECT_FALSE(inherit("cpu-clock/inherit=0/"));
+  EXPECT_TRUE(inherit("cpu-clock/no-inherit=0/"));
+  EXPECT_FALSE(parse_events("cpu-clock/no-inherit=2/"));
+  EXPECT_FALSE(parse_events("cpu-clock/no-inherit=/"));
+}
+
 }  // namespace
 }  // namespace tacho::record

@@ -66,5 +66,12 @@ TEST(Options, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_NE(refusal({"-a", "-p", "1"}).find("exclude"), std::string::npos);
 }
 
+TEST(Options, ATooLargeRingComesWithTheLimit) {
+  EXPECT_EQ(refusal({"-m", "9999999"}), "-m: '9999999' is too large: at most 1048576 pages");
+  EXPECT_EQ(refusal({"-m", "64G"}), "-m: '64G' is too large: at most 4G");
+}
+
+TEST(Options, TheVersionCanBeAskedFor) { EXPECT_TRUE(parsed({"--version"}).show_version); }
+
 }  // namespace
 }  // namespace tacho::record

@@ -14,7 +14,7 @@ namespace abi = format::abi;
 
 const Host kHost{
     .online_cpus = {0, 1, 3}, .page_size = 4096, .max_sample_rate = 100000, .perf_event_paranoid = 2};
-const ObjectFacts kObject{"./x.bpf.o", {{"channel", "bigread"}, {"second", "other"}}, false};
+const ObjectFacts kObject{"./x.bpf.o", {{"channel", "bigread"}, {"second", "other"}}, {}};
 
 RecordOptions options_of(const std::vector<std::string>& arguments) {
   auto out = parse_options(arguments);
@@ -104,7 +104,7 @@ TEST(Plan, AChannelFollowsOneThreadOrEverything) {
   EXPECT_NE(many.error().what.find("-a"), std::string::npos);
   const auto command = plan_of(options_of({"-e", "./x.bpf.o", "ls"}), {kObject});
   ASSERT_TRUE(command);
-  EXPECT_EQ(command->notes.size(), 1u) << "that only the first thread is followed is said";
+  EXPECT_EQ(command->warnings.size(), 1u) << "that only the first thread is followed is said";
   EXPECT_TRUE(command->events[0].attr.has(abi::kEnableOnExec));
   EXPECT_TRUE(command->tasks.empty()) << "the command does not exist yet";
 }
@@ -144,7 +144,7 @@ TEST(Plan, OnlyCpusOnLineCanBeWatched) {
 }
 
 TEST(Plan, ProgramsOnSamplesGetAClockOfTheirOwn) {
-  const ObjectFacts object{"./p.bpf.o", {}, true};
+  const ObjectFacts object{"./p.bpf.o", {}, {"on_tick"}};
   const auto plan = plan_of(options_of({"-a", "-e", "./p.bpf.o"}), {object});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->events[0].name, "cpu-clock");
@@ -155,7 +155,58 @@ TEST(Plan, ProgramsOnSamplesGetAClockOfTheirOwn) {
 }
 
 TEST(Plan, AnObjectWithNothingToRecordIsRefused) {
-  EXPECT_FALSE(plan_of(options_of({"-a", "-e", "./n.bpf.o"}), {ObjectFacts{"./n.bpf.o", {}, false}}));
+  EXPECT_FALSE(plan_of(options_of({"-a", "-e", "./n.bpf.o"}), {ObjectFacts{"./n.bpf.o", {}, {}}}));
+}
+
+TEST(Plan, EveryProgramOnSamplesHasAnEventOfItsOwn) {
+  const ObjectFacts object{"./p.bpf.o", {}, {"first", "second"}};
+  const auto own = plan_of(options_of({"-a", "-F", "99", "-e", "./p.bpf.o"}), {object});
+  ASSERT_TRUE(own);
+  ASSERT_EQ(own->sample_programs.size(), 2u);
+  EXPECT_EQ(own->events[0].name, "first");
+  EXPECT_EQ(own->events[1].name, "second");
+  EXPECT_EQ(own->events[1].attr.sample_period, 99u);
+  EXPECT_EQ(own->sample_programs[1].event, 1u);
+  EXPECT_EQ(own->sample_programs[1].program, "second");
+
+  const auto named = plan_of(options_of({"-a", "-e", "faults,./p.bpf.o,cs"}), {object});
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->events.size(), 3u) << "two and the sideband";
+  EXPECT_EQ(named->sample_programs[1].event, 1u);
+
+  const auto few = plan_of(options_of({"-a", "-e", "faults,./p.bpf.o"}), {object});
+  ASSERT_FALSE(few);
+  for (const char* word : {"'first' (./p.bpf.o)", "'second' (./p.bpf.o)", "'faults'", "-e (2 in all)"}) {
+    EXPECT_NE(few.error().what.find(word), std::string::npos) << few.error().what;
+  }
+}
+
+TEST(Plan, NamedThreadsDoNotPassTheirEventsOn) {
+  const auto threads = plan_of(options_of({"-t", "10", "-e", "cpu-clock"}), {}, {10});
+  ASSERT_TRUE(threads);
+  for (const PlannedEvent& event : threads->events) EXPECT_FALSE(event.attr.has(abi::kInherit)) << event.name;
+  const auto processes = plan_of(options_of({"-p", "10", "-e", "cpu-clock"}), {}, {10});
+  ASSERT_TRUE(processes);
+  for (const PlannedEvent& event : processes->events)
+    EXPECT_TRUE(event.attr.has(abi::kInherit)) << event.name;
+}
+
+TEST(Plan, AnEventThatNoMapFeedsIsSaid) {
+  const auto plan = plan_of(options_of({"-a", "-e", "bpf-output/name=evt/"}));
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->warnings.size(), 1u);
+  EXPECT_NE(plan->warnings[0].find("event evt"), std::string::npos) << plan->warnings[0];
+  const auto fed =
+      plan_of(options_of({"-a", "-e", "bpf-output/name=evt/,./x.bpf.o/map:channel.event=evt/"}), {kObject});
+  EXPECT_TRUE(fed->warnings.empty());
+}
+
+TEST(Plan, OneRemedyForAnUnknownEvent) {
+  const auto near =
+      plan_of(options_of({"-a", "-e", "bpf-output/name=evt/,./x.bpf.o/map:channel.event=evtt/"}), {kObject});
+  ASSERT_FALSE(near);
+  EXPECT_NE(near.error().what.find("did you mean 'evt'?"), std::string::npos) << near.error().what;
+  EXPECT_EQ(near.error().what.find("add -e"), std::string::npos) << near.error().what;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace tacho::record {
 namespace {
 
 Batch batch_of(std::size_t size, bool ends_round = false) {
-  return {std::vector<std::byte>(size), ends_round};
+  return {std::vector<std::byte>(size), ends_round, {}};
 }
 
 TEST(RecordQueue, KeepsOrderAndMarks) {
