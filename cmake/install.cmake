@@ -22,7 +22,7 @@ function(tacho_man_page page program)
 endfunction()
 
 tacho_man_page(tacho-record tacho-record)
-foreach(command script report folded hist header evlist)
+foreach(command script report folded hist header evlist convert)
   tacho_man_page(tacho-${command} tacho-report ${command})
 endforeach()
 add_custom_target(man_pages ALL DEPENDS ${pages})

@@ -14,7 +14,18 @@ cli::Option value_into(std::string names, std::string value, std::string help, s
           }};
 }
 
+class UntilFirstSample : public Sink {
+ public:
+  Flow on_sample(const ResolvedSample&) override { return Flow::Stop; }
+};
+
 }  // namespace
+
+void read_head(Session& session) {
+  if (!session.layout().is_pipe) return;
+  UntilFirstSample sink;
+  session.run(sink);
+}
 
 cli::Option flag(std::string names, std::string help, bool& target) {
   return {std::move(names), cli::Takes::Nothing, "", std::move(help),
@@ -56,6 +67,35 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
   rows.push_back(value_into("--perf-map-dir", "DIR",
                             "where the perf-PID.map files of JIT compilers lie (default: /tmp)",
                             symbols.perf_map_dir));
+  rows.push_back(value_into("-k,--vmlinux", "FILE",
+                            "the recorded kernel's vmlinux: names and lines of kernel code come from it",
+                            symbols.vmlinux));
+  rows.push_back(value_into("--buildid-dir", "DIR",
+                            "perf's cache of files by build id (default: ~/.debug; none with --symfs)",
+                            symbols.build_id_dir));
+  rows.push_back({"--debuginfod", cli::Takes::Nothing, "",
+                  "fetch missing files by build id from the servers in DEBUGINFOD_URLS",
+                  [&symbols](std::string_view) -> Result<> {
+                    symbols.debuginfod = symbolize::Servers::Asked;
+                    return Done{};
+                  }});
+  symbols.inlines = symbolize::Inlines::Unwound;
+  rows.push_back(
+      {"--inline", cli::Takes::Optional, "all",
+       "frames for inlined calls in stacks that are unwound here (the default); =all: in every stack",
+       [&symbols](std::string_view text) -> Result<> {
+         if (!text.empty() && text != "all") {
+           return use_error("--inline: '" + std::string(text) +
+                            "' is not known; it is --inline or --inline=all");
+         }
+         symbols.inlines = text.empty() ? symbolize::Inlines::Unwound : symbolize::Inlines::All;
+         return Done{};
+       }});
+  rows.push_back({"--no-inline", cli::Takes::Nothing, "", "no frames for inlined calls",
+                  [&symbols](std::string_view) -> Result<> {
+                    symbols.inlines = symbolize::Inlines::No;
+                    return Done{};
+                  }});
   rows.push_back({"--no-demangle", cli::Takes::Nothing, "",
                   "show C++, Rust and D names as the linker knows them",
                   [&symbols](std::string_view) -> Result<> {

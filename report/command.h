@@ -26,7 +26,8 @@ struct ReadingOptions {
   Names names = Names::Safe;
 };
 
-// Rows for -i, --symfs, --kallsyms, --perf-map-dir, --no-demangle, --raw-names, and those of perf's spellings
+// Rows for -i, --symfs, --kallsyms, -k, --buildid-dir, --debuginfod, --perf-map-dir, --inline, --no-inline,
+// --no-demangle, --raw-names, and those of perf's spellings
 // that change nothing here. `options` must outlive the parsing.
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 
@@ -40,6 +41,10 @@ cli::Option accepted(std::string names, cli::Takes takes, std::string help);
 
 // A command without words: the first one is an error that says so.
 cli::CommandLine command_line(std::string_view name, std::string description);
+
+// A pipe's events and features come with its records: reads up to the first sample, before which they all
+// stand. Nothing to do for a file.
+void read_head(Session& session);
 
 // Ends a command: flushes, tells on stderr what was damaged, missing or lost, and decides the exit status.
 enum class Symbols : std::uint8_t { Used, NotUsed };

@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
+#include "report/address_table.h"
 #include "report/event_name.h"
 #include "report/folded.h"
 #include "report/frame_text.h"
@@ -80,10 +82,14 @@ class FoldedSink : public Sink {
     if (!start.is_seen) return Flow::GoOn;
     const auto weight = weight_of(sample);
     if (!weight) return Flow::GoOn;
-    const std::vector<std::uint32_t>& frames = frames_of(*sample.stack, start.is_java);
-    stack_.assign(1, start.name);
-    stack_.insert(stack_.end(), frames.begin(), frames.end());
-    folded_.add(stack_, *weight);
+    // A stack that comes again costs one lookup.
+    const std::uint32_t row = rows_.find_or_make(start.name, sample.stack->number, [&] {
+      const std::vector<std::uint32_t>& frames = frames_of(*sample.stack, start.is_java);
+      stack_.assign(1, start.name);
+      stack_.insert(stack_.end(), frames.begin(), frames.end());
+      return folded_.row_of(stack_);
+    });
+    folded_.add(row, *weight);
     return Flow::GoOn;
   }
 
@@ -98,6 +104,13 @@ class FoldedSink : public Sink {
   struct Start {
     bool is_seen = false, is_java = false;
     std::uint32_t name = 0;
+  };
+
+  // The names at a place, outermost first: mostly one, which stands here itself; several stand in several_.
+  struct LocationNames {
+    static constexpr std::uint32_t kNotMade = ~std::uint32_t{0};
+    std::uint32_t count = kNotMade;
+    std::uint32_t first = 0;  // the name, or where in several_ they begin
   };
 
   // A line that ends with the event's name can be told by it; one with text behind (tracepoints) or without a
@@ -120,7 +133,10 @@ class FoldedSink : public Sink {
   }
 
   const Start& start_of(const ResolvedSample& sample) {
-    Start& start = starts_[{sample.comm.data(), options_->fold.shows_tid ? sample.tid() : 0}];
+    const std::pair key{sample.comm.data(), options_->fold.shows_tid ? sample.tid() : 0};
+    if (last_start_ == nullptr || last_key_ != key) last_start_ = &starts_[key];
+    last_key_ = key;
+    Start& start = *last_start_;
     const bool is_usual = sample.comm.size() >= 2 && static_cast<std::int32_t>(sample.tid()) >= 0 &&
                           sample.comm.find_first_of(" \t\n\v\f\r") == std::string_view::npos;
     if (start.is_seen && is_usual) return start;
@@ -177,32 +193,67 @@ class FoldedSink : public Sink {
   // Frame names of a stack, root first.
   const std::vector<std::uint32_t>& frames_of(const Stack& stack, bool is_java) {
     frames_.clear();
+    // Leaf first, as perf asks: what some inlined functions are called depends on who was asked for before.
+    for (const std::uint32_t number : stack.frames) names_of(number, is_java);
     for (auto number = stack.frames.rbegin(); number != stack.frames.rend(); ++number) {
-      const auto& names = names_of(*number, is_java);
-      frames_.insert(frames_.end(), names.begin(), names.end());
+      const LocationNames names = names_of(*number, is_java);
+      if (names.count == 1) {
+        frames_.push_back(names.first);
+      } else {
+        for (std::uint32_t i = 0; i < names.count; ++i) frames_.push_back(several_[names.first + i]);
+      }
     }
     return frames_;
   }
-  const std::vector<std::uint32_t>& names_of(std::uint32_t number, bool is_java) {
+  LocationNames names_of(std::uint32_t number, bool is_java) {
     std::vector<LocationNames>& known = locations_[is_java ? 1 : 0];
     if (known.size() <= number) known.resize(std::max<std::size_t>(number + 1, known.size() * 2));
     LocationNames& entry = known[number];
-    if (entry.is_made) return entry.names;
-    entry.is_made = true;
+    if (entry.count != LocationNames::kNotMade) return entry;
+    std::vector<std::uint32_t> all;
     for (const symbolize::Frame& frame : session_->frames(session_->location(number))) {
-      TextBuffer line;
-      write_frame(line, frame, kLineFields, Names::Raw);
-      std::vector<std::uint32_t> names;
-      for (const std::string& name : fold_frame(line.view(), options_->fold, is_java))
-        names.push_back(folded_.name(name));
-      entry.names.insert(entry.names.begin(), names.begin(), names.end());
+      const auto& names = names_of(frame, is_java);
+      all.insert(all.begin(), names.begin(), names.end());
     }
-    return entry.names;
+    entry.count = static_cast<std::uint32_t>(all.size());
+    entry.first = entry.count == 1 ? all[0] : static_cast<std::uint32_t>(several_.size());
+    if (entry.count > 1) several_.insert(several_.end(), all.begin(), all.end());
+    return entry;
   }
 
-  struct LocationNames {
-    bool is_made = false;
-    std::vector<std::uint32_t> names;  // outermost first
+  // Places in one function have the same names, unless addresses are shown.
+  const std::vector<std::uint32_t>& names_of(const symbolize::Frame& frame, bool is_java) {
+    const bool shows_address = options_->fold.shows_addresses && frame.function.empty();
+    const FunctionKey key{frame.module,
+                          frame.function.data(),
+                          frame.function.size(),
+                          shows_address ? frame.shown_address : 0,
+                          shows_address ? frame.ip.value : 0,
+                          frame.is_inlined,
+                          is_java};
+    const auto [entry, is_new] = functions_.try_emplace(key);
+    if (!is_new) return entry->second;
+    TextBuffer line;
+    write_frame(line, frame, kLineFields, Names::Raw);
+    for (const std::string& name : fold_frame(line.view(), options_->fold, is_java))
+      entry->second.push_back(folded_.name(name));
+    return entry->second;
+  }
+
+  struct FunctionKey {
+    const symbolize::Module* module = nullptr;
+    const char* function = nullptr;
+    std::size_t size = 0;
+    std::uint64_t shown_address = 0, ip = 0;
+    bool is_inlined = false, is_java = false;
+    bool operator==(const FunctionKey&) const = default;
+  };
+  struct FunctionHash {
+    std::size_t operator()(const FunctionKey& key) const noexcept {
+      const auto bits = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+      const std::uint64_t flags = (key.is_inlined ? 1U : 0U) | (key.is_java ? 2U : 0U);
+      return mix(mix(mix(bits(key.module), bits(key.function)), key.shown_address ^ flags), key.ip);
+    }
   };
   Session* session_;
   const Options* options_;
@@ -213,7 +264,12 @@ class FoldedSink : public Sink {
   std::uint64_t unreadable_weights_ = 0;
   std::vector<std::string> event_names_;
   std::map<std::pair<const char*, std::uint32_t>, Start> starts_;
+  std::pair<const char*, std::uint32_t> last_key_;
+  Start* last_start_ = nullptr;  // starts_[last_key_]
+  std::vector<std::uint32_t> several_;
   std::vector<LocationNames> locations_[2];  // for Java's names and for others
+  std::unordered_map<FunctionKey, std::vector<std::uint32_t>, FunctionHash> functions_;
+  AddressTable rows_;  // start's name and stack's number -> row of folded_
   std::vector<std::uint32_t> frames_, stack_;
 };
 
@@ -231,6 +287,8 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
   session->run(sink);
   TextOutput out(STDOUT_FILENO);
   sink.folded().write(out);
+  if (sink.folded().empty())
+    std::fputs("tacho folded: no sample has a stack; record with -g to have them\n", stderr);
   if (const auto event = sink.chosen_among_several()) {
     std::fprintf(stderr, "tacho folded: took the samples of '%s'; --event-filter NAME takes another event\n",
                  printable(*event).c_str());

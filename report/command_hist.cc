@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "cli/nearest.h"
 #include "report/distribution_text.h"
 #include "report/event_name.h"
 #include "report/payload.h"
@@ -178,11 +179,16 @@ class HistSink : public Sink {
 
   // Why no single field is meant, with what there is to choose from.
   Error explain(const std::vector<std::size_t>& fitting) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < session_->events().size(); ++i) names.push_back(name_of(i));
+    const std::string& event = options_->event;
+    if (!event.empty() && std::ranges::find(names, event) == names.end())
+      return use_error("--event: there is no event '" + event + "'" + cli::suggestion(event, names));
     std::string choices;
-    for (std::size_t i = 0; i < session_->events().size(); ++i) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
       const PayloadSchema* schema = schemas_.of(i);
-      if (schema != nullptr)
-        choices += (choices.empty() ? " " : "; ") + name_of(i) + ":" + list_fields(*schema);
+      if (schema != nullptr && (event.empty() || names[i] == event))
+        choices += (choices.empty() ? " " : "; ") + names[i] + ":" + list_fields(*schema);
     }
     if (fitting.size() > 1)
       return use_error("several events have such a field; choose with --event NAME:" + choices);

@@ -14,6 +14,7 @@
 #include "report/header_text.h"
 #include "report/histogram.h"
 #include "report/payload.h"
+#include "report/stats_text.h"
 #include "report/text_table.h"
 #include "report/tracepoint_text.h"
 
@@ -27,6 +28,8 @@ struct Options {
   std::vector<const SortKey*> keys;  // empty: the default for the events
   bool wants_graph = false;
   bool header = false, header_only = false;
+  HeaderDetail detail = HeaderDetail::Brief;
+  bool stats = false;
 };
 
 cli::CommandLine describe(Options& options) {
@@ -66,6 +69,13 @@ cli::CommandLine describe(Options& options) {
                           "show the events of a group side by side; what is done anyway"));
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
+  rows.push_back({"-I,--show-info", cli::Takes::Nothing, "",
+                  "with --header: also topology, caches and memory of the host",
+                  [&options](std::string_view) -> Result<> {
+                    options.detail = HeaderDetail::Full;
+                    return Done{};
+                  }});
+  rows.push_back(flag("--stats", "only count records by type and samples by event", options.stats));
   return line;
 }
 
@@ -148,7 +158,7 @@ class ReportSink : public Sink {
   }
 
   CodePlace make_place(const Location& location) {
-    const symbolize::Frame frame = session_->frames(location).back();
+    const symbolize::Frame& frame = session_->frame(location);
     CodePlace place;
     if (frame.module != nullptr) {
       place.module_name = frame.module->short_name;
@@ -258,6 +268,25 @@ bool has_chains(const format::EventSet& events) {
       events, [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
 }
 
+// The header, and of a pipe what its first records say.
+void write_heads(TextOutput& out, Session& session, const Options& options) {
+  const Names names = options.reading.names;
+  write_header(out, session.layout(), session.events(), session.features(), names, options.detail);
+  if (!session.layout().is_pipe || !options.header_only) return;
+  read_head(session);
+  write_features(out, session.events(), session.features(), names, options.detail);
+}
+
+// Without a session: nothing is ordered or resolved.
+Result<cli::ExitStatus> show_stats(const ReadingOptions& options) {
+  format::Diagnostics diagnostics;
+  auto reader = format::CaptureReader::open(options.session.input, diagnostics);
+  if (!reader) return std::move(reader.error());
+  TextOutput out(STDOUT_FILENO);
+  write_stats(out, *reader, diagnostics, options.names);
+  return finish(diagnostics, out, options);
+}
+
 }  // namespace
 
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
@@ -265,13 +294,14 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
   const auto parsed = cli::parse(describe(options), with_graph_value_joined(arguments));
   if (!parsed) return parsed.error();
   if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  if (options.stats) return show_stats(options.reading);
   options.reading.session.wants_stacks = false;
   auto session = Session::open(options.reading.session);
   if (!session) return std::move(session.error());
 
   TextOutput out(STDOUT_FILENO);
   if (options.header || options.header_only) {
-    write_header(out, session->layout(), session->events(), session->features(), options.reading.names);
+    write_heads(out, *session, options);
   } else {
     out.text("# To display the perf.data header info, please use --header/--header-only options.\n#\n");
   }

@@ -108,7 +108,6 @@ cli::CommandLine describe(Options& options) {
                       return Done{};
                     }});
   }
-  rows.push_back(accepted("--no-inline", cli::Takes::Nothing, "accepted; inlined calls are not shown yet"));
   return line;
 }
 
@@ -177,6 +176,9 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
   for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
 
   options.reading.session.wants_stacks = !options.hide_chains;
+  if (options.fields.has(Field::Srcline)) {
+    options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
+  }
   auto session = Session::open(options.reading.session);
   if (!session) return std::move(session.error());
   if (!options.times.empty()) {

@@ -1,5 +1,7 @@
 #include "report/commands.h"
 
+#include "report/command_convert.h"
+#include "report/command_dump.h"
 #include "report/command_folded.h"
 #include "report/command_header.h"
 #include "report/command_hist.h"
@@ -16,6 +18,8 @@ constexpr Command kCommands[] = {
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},
+    {"dump", "every record with all of its fields, as text or JSON", run_dump},
+    {"convert", "a capture in another form: file, pipe, compressed, plain, a part of it", run_convert},
 };
 
 }  // namespace

@@ -52,7 +52,6 @@ std::vector<Bucket> Distribution::buckets() const {
   std::vector<Bucket> rows;
   if (counts_.empty()) return rows;
   Wide next = counts_.begin()->first;
-  if (step_ == 0 && next > 0) next = 0;
   for (const auto& [index, count] : counts_) {
     if (index - next <= kMostEmptyRows) {
       for (; next < index; ++next) rows.push_back(bucket_at(static_cast<std::int64_t>(next)));

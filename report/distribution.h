@@ -23,8 +23,7 @@ class Distribution {
   void add(std::int64_t value, std::uint64_t count = 1);
 
   // All buckets from the lowest to the highest that has a count, empty ones between them included (with
-  // steps: only when there are few enough to read). Power-of-two rows always begin at the bucket of 0 when
-  // nothing is negative.
+  // steps: only when there are few enough to read).
   std::vector<Bucket> buckets() const;
   std::uint64_t total() const { return total_; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <span>
 
 namespace tacho::report {
@@ -144,39 +145,64 @@ std::uint32_t FoldedStacks::name(std::string_view text) {
   return row->second;
 }
 
-void FoldedStacks::add(const std::vector<std::uint32_t>& stack, std::uint64_t weight) {
+std::uint32_t FoldedStacks::row_of(const std::vector<std::uint32_t>& stack) {
   std::uint64_t hash = stack.size();
   for (const std::uint32_t name : stack) hash = mix(hash, name);
-  const auto number = by_frames_.find_or_make(
+  return by_frames_.find_or_make(
       hash,
       [&](std::uint32_t row) {
         const Stack& known = stacks_[row];
         return std::ranges::equal(std::span(frames_).subspan(known.start, known.size), stack);
       },
       [&] {
-        stacks_.push_back({frames_.size(), stack.size(), 0});
+        stacks_.push_back({frames_.size(), stack.size(), 0, false});
         frames_.insert(frames_.end(), stack.begin(), stack.end());
         return static_cast<std::uint32_t>(stacks_.size() - 1);
       });
-  stacks_[number].weight += weight;
+}
+
+// Lines are ordered byte by byte. The first names that differ decide: by their ranks, which are those of the
+// names with the ';' behind them, unless one of them ends its line and has none.
+bool FoldedStacks::is_before(const Stack& a, const Stack& b, const std::vector<std::uint32_t>& ranks) const {
+  const std::uint32_t* const a_names = frames_.data() + a.start;
+  const std::uint32_t* const b_names = frames_.data() + b.start;
+  const std::size_t shorter = std::min(a.size, b.size);
+  std::size_t at = 0;
+  while (at < shorter && a_names[at] == b_names[at]) ++at;
+  if (at == shorter) return a.size < b.size;
+  if (at + 1 < a.size && at + 1 < b.size) return ranks[a_names[at]] < ranks[b_names[at]];
+  const auto as_in_line = [&](const Stack& stack, std::uint32_t name) {
+    return std::string(names_[name]) + (at + 1 < stack.size ? ";" : "");
+  };
+  return as_in_line(a, a_names[at]) < as_in_line(b, b_names[at]);
 }
 
 void FoldedStacks::write(TextOutput& out) const {
-  std::vector<std::pair<std::string, std::uint64_t>> lines;
-  lines.reserve(stacks_.size());
+  std::vector<std::uint32_t> by_name(names_.size()), ranks(names_.size());
+  std::iota(by_name.begin(), by_name.end(), 0U);
+  const auto ended = [](std::string_view name) { return std::string(name) + ';'; };
+  std::ranges::sort(by_name, [&](std::uint32_t a, std::uint32_t b) {
+    const std::string_view x = names_[a], y = names_[b];
+    const auto difference = std::ranges::mismatch(x, y);
+    const bool is_prefix = difference.in1 == x.end() || difference.in2 == y.end();
+    return is_prefix ? ended(x) < ended(y) : x < y;
+  });
+  for (std::uint32_t rank = 0; rank < by_name.size(); ++rank) ranks[by_name[rank]] = rank;
+
+  std::vector<const Stack*> lines;
   for (const Stack& stack : stacks_) {
-    std::string line;
-    for (const std::uint32_t name : std::span(frames_).subspan(stack.start, stack.size)) {
-      if (!line.empty()) line += ';';
-      line += names_[name];
-    }
-    lines.emplace_back(std::move(line), stack.weight);
+    if (stack.is_counted) lines.push_back(&stack);
   }
-  std::ranges::sort(lines);
-  for (const auto& [line, weight] : lines) {
-    out.text(line);
+  std::ranges::sort(lines, [&](const Stack* a, const Stack* b) { return is_before(*a, *b, ranks); });
+  for (const Stack* stack : lines) {
+    bool is_first = true;
+    for (const std::uint32_t name : std::span(frames_).subspan(stack->start, stack->size)) {
+      if (!is_first) out.character(';');
+      out.text(names_[name]);
+      is_first = false;
+    }
     out.character(' ');
-    out.decimal(weight);
+    out.decimal(stack->weight);
     out.character('\n');
     out.line_end();
   }

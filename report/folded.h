@@ -41,8 +41,12 @@ class FoldedStacks {
   explicit FoldedStacks(Names names) : safety_(names) {}
   // The number of a frame or process name.
   std::uint32_t name(std::string_view text);
-  // `stack` begins with the process's name, then root first.
-  void add(const std::vector<std::uint32_t>& stack, std::uint64_t weight);
+  // The row of a stack, which begins with the process's name, then root first.
+  std::uint32_t row_of(const std::vector<std::uint32_t>& stack);
+  void add(std::uint32_t row, std::uint64_t weight) {
+    stacks_[row].weight += weight;
+    stacks_[row].is_counted = true;
+  }
   // All lines, sorted.
   void write(TextOutput& out) const;
   bool empty() const { return stacks_.empty(); }
@@ -51,10 +55,12 @@ class FoldedStacks {
   struct Stack {
     std::size_t start = 0, size = 0;  // in frames_
     std::uint64_t weight = 0;
+    bool is_counted = false;
   };
+  bool is_before(const Stack& a, const Stack& b, const std::vector<std::uint32_t>& ranks) const;
   Names safety_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
-  std::vector<std::string> names_;
+  std::vector<std::string_view> names_;  // the keys of numbers_
   IndexTable by_frames_;
   std::vector<std::uint32_t> frames_;
   std::vector<Stack> stacks_;

@@ -12,6 +12,11 @@ bool is_shown_as_it_ran(const symbolize::Frame& frame) {  // kernel code, and wh
   return kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule || kind == ModuleKind::Bpf;
 }
 
+void write_name(TextBuffer& out, std::string_view name, Names names) {
+  if (names == Names::Raw || is_plain(name)) return out.text(name);
+  out.text(printable(name, names));
+}
+
 }  // namespace
 
 void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names) {
@@ -19,7 +24,7 @@ void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& 
     out.text(kUnknown);
     return;
   }
-  out.text(printable(frame.function, names));
+  write_name(out, frame.function, names);
   if (!fields.has(Field::Symoff)) return;
   out.text("+0x");
   out.hex(frame.shown_address - frame.function_start);
@@ -27,8 +32,25 @@ void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& 
 
 void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names) {
   out.text(" (");
-  out.text(frame.module == nullptr ? std::string(kUnknown) : printable(frame.module->path, names));
+  write_name(out, frame.module == nullptr ? kUnknown : std::string_view(frame.module->path), names);
   out.character(')');
+}
+
+void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names) {
+  using symbolize::LineState;
+  if (frame.module == nullptr) return;
+  if (frame.line_state == LineState::Known) {
+    out.text("\n  ");
+    write_name(out, frame.file.substr(frame.file.rfind('/') + 1), names);
+    out.character(':');
+    out.decimal(frame.line);
+  } else if (frame.line_state == LineState::NoSource) {
+    out.text("\n  ");
+    write_name(out, frame.module->short_name, names);
+    out.character('[');
+    out.hex(frame.elf_address);
+    out.character(']');
+  }
 }
 
 void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names) {
@@ -39,6 +61,7 @@ void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& f
     write_symbol(out, frame, fields, names);
   }
   if (fields.has(Field::Dso) && !frame.is_inlined) write_module(out, frame, names);
+  if (fields.has(Field::Srcline)) write_source_line(out, frame, names);
   if (frame.is_inlined) out.text(" (inlined)");
   out.character('\n');
 }

@@ -12,6 +12,8 @@ namespace tacho::report {
 void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names);
 // " (MODULE)"
 void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names);
+// A line break and "  FILE:LINE", or what perf shows in its place, or nothing.
+void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names);
 // TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)", with the line's end. Addresses of user code are relative to their
 // mapping.
 void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names);

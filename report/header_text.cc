@@ -10,6 +10,7 @@
 #include "format/cursor.h"
 #include "report/attr_text.h"
 #include "report/event_name.h"
+#include "report/host_text.h"
 
 namespace tacho::report {
 namespace {
@@ -195,6 +196,7 @@ std::string cpu_caps_line(const Source& source) {
 struct FeatureRow {
   std::uint32_t feature;
   std::string (*lines)(const Source&);
+  std::string (*full)(const Source&) = nullptr;  // with HeaderDetail::Full, where that is another text
 };
 
 // Sorted by bit, which is the order of the lines. perf shows the long ones only with -I, and says so.
@@ -217,9 +219,11 @@ constexpr FeatureRow kRows[] = {
     {abi::kFeatureCmdline, command_line},
     {abi::kFeatureEventDesc, event_lines},
     {abi::kFeatureCpuTopology,
-     [](const Source&) { return std::string("# CPU_TOPOLOGY info available, use -I to display\n"); }},
+     [](const Source&) { return std::string("# CPU_TOPOLOGY info available, use -I to display\n"); },
+     [](const Source& s) { return cpu_topology_text(s.environment(), s.names); }},
     {abi::kFeatureNumaTopology,
-     [](const Source&) { return std::string("# NUMA_TOPOLOGY info available, use -I to display\n"); }},
+     [](const Source&) { return std::string("# NUMA_TOPOLOGY info available, use -I to display\n"); },
+     [](const Source& s) { return numa_text(s.environment(), s.names); }},
     {abi::kFeatureBranchStack,
      [](const Source&) { return std::string("# contains samples with branch stack\n"); }},
     {abi::kFeaturePmuMappings, pmu_lines},
@@ -228,10 +232,12 @@ constexpr FeatureRow kRows[] = {
      [](const Source&) { return std::string("# contains AUX area data (e.g. instruction trace)\n"); }},
     {abi::kFeatureStat, [](const Source&) { return std::string("# contains stat data\n"); }},
     {abi::kFeatureCache,
-     [](const Source&) { return std::string("# CACHE info available, use -I to display\n"); }},
+     [](const Source&) { return std::string("# CACHE info available, use -I to display\n"); },
+     [](const Source& s) { return cache_text(s.environment(), s.names); }},
     {abi::kFeatureSampleTime, time_lines},
     {abi::kFeatureMemTopology,
-     [](const Source&) { return std::string("# MEM_TOPOLOGY info available, use -I to display\n"); }},
+     [](const Source&) { return std::string("# MEM_TOPOLOGY info available, use -I to display\n"); },
+     [](const Source& s) { return memory_text(s.environment()); }},
     {abi::kFeatureClockid,
      [](const Source& s) {
        return fmt::format("# clockid frequency: {} MHz\n",
@@ -278,15 +284,16 @@ std::string modified_line(std::int64_t modified) {
 }  // namespace
 
 void write_features(TextBuffer& out, const format::EventSet& events, const format::Features& features,
-                    Names names) {
+                    Names names, HeaderDetail detail) {
   const Source source{events, features, names};
   for (const FeatureRow& row : kRows) {
-    if (features.present.test(row.feature)) out.text(row.lines(source));
+    const bool is_full = detail == HeaderDetail::Full && row.full != nullptr;
+    if (features.present.test(row.feature)) out.text(is_full ? row.full(source) : row.lines(source));
   }
 }
 
 void write_header(TextBuffer& out, const format::CaptureLayout& layout, const format::EventSet& events,
-                  const format::Features& features, Names names) {
+                  const format::Features& features, Names names, HeaderDetail detail) {
   out.text("# ========\n");
   if (!layout.is_pipe || layout.modified != 0) out.text(modified_line(layout.modified));
   out.text(fmt::format(
@@ -294,7 +301,7 @@ void write_header(TextBuffer& out, const format::CaptureLayout& layout, const fo
       layout.is_pipe ? 0 : layout.data_offset, layout.is_pipe ? 0 : layout.data_size,
       layout.is_pipe ? 0 : layout.features_offset));
   if (!layout.is_pipe) {
-    write_features(out, events, features, names);
+    write_features(out, events, features, names, detail);
     out.text(missing_features(features));
   }
   out.text("# ========\n#\n");

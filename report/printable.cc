@@ -50,8 +50,12 @@ void append_escaped(std::string& out, std::string_view bytes) {
 
 }  // namespace
 
+// Without leaving early, so that many bytes are looked at in one step.
 bool is_plain(std::string_view name) {
-  return std::ranges::all_of(name, [](char c) { return c >= 0x20 && c < 0x7f; });
+  unsigned unsafe = 0;
+  for (const char c : name)
+    unsafe |= static_cast<unsigned>(static_cast<std::uint8_t>(c - 0x20) >= 0x7f - 0x20);
+  return unsafe == 0;
 }
 
 std::string printable(std::string_view name, Names names) {

@@ -26,6 +26,7 @@ struct Location {
   const symbolize::Mapping* mapping = nullptr;  // null: nothing was mapped there
   format::RuntimeAddress ip;
   std::uint8_t cpumode = 0;
+  bool is_unwound = false;  // a frame of an unwound stack: perf tells inlined calls of these
 };
 
 // A distinct call chain, leaf first, as numbers of locations; numbered like them.

@@ -66,7 +66,7 @@ constexpr FieldRow kFieldRows[] = {
     {"misc", Field::Misc},
     {"phys_addr", Field::PhysAddr},
     {"payload", Field::Payload},
-    {"srcline", {}},
+    {"srcline", Field::Srcline},
     {"iregs", {}},
     {"uregs", {}},
     {"brstack", {}},
@@ -144,6 +144,10 @@ FieldChoice::FieldChoice() {
 
 std::size_t FieldChoice::type_of(const format::EventAttr& attr) {
   return attr.type < kSynth ? attr.type : kOther;
+}
+
+bool FieldChoice::has(Field field) const {
+  return std::ranges::any_of(types_, [field](const Choice& choice) { return choice.shown.has(field); });
 }
 
 Fields FieldChoice::of(const format::EventAttr& attr) const { return types_[type_of(attr)].shown; }

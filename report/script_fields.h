@@ -31,6 +31,7 @@ enum class Field : std::uint8_t {
   Misc,
   PhysAddr,
   Payload,
+  Srcline,
 };
 
 // A set of fields.
@@ -63,6 +64,8 @@ class FieldChoice {
                   CallChains chains, Origin origin);
 
   Fields of(const format::EventAttr& attr) const;
+  // True when some event's samples show it.
+  bool has(Field field) const;
   // After settle(): false with -G, and when no event has call chains.
   bool shows_callchains() const { return shows_callchains_; }
 

@@ -1,6 +1,7 @@
 #include "report/script_text.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "report/event_name.h"
 #include "report/frame_text.h"
@@ -11,6 +12,13 @@ namespace {
 namespace abi = format::abi;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+// A stack met a second time may be kept as a whole, until there are this many bytes of such texts.
+constexpr std::size_t kMostStackText = std::size_t{24} << 20;
+constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
+                              Field::Srcline};  // decide a frame's text
+constexpr std::string_view kSeenOnce("", 0);    // has data, so it is not the same as never seen
 
 void write_misc(TextBuffer& out, std::uint16_t misc, std::uint32_t type) {
   const auto has = [&](unsigned bits) { return (misc & bits) == bits; };
@@ -85,32 +93,30 @@ void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& st
 
 void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
   constexpr std::size_t kPerLine = 8;
-  constexpr std::string_view kLabel = "      BPF output:", kNoLabel = "                 ";
   out.character('\n');
   bool is_text = true, has_end = false;
   for (std::size_t at = 0; at < payload.size(); at += kPerLine) {
-    const Bytes line = payload.subspan(at, std::min(kPerLine, payload.size() - at));
-    out.text(at == 0 ? kLabel : kNoLabel);
-    out.character(' ');
-    static constexpr char kDigits[] = "0123456789abcdef";
-    for (int shift = 12; shift >= 0; shift -= 4) out.character(kDigits[at >> shift & 15]);
-    out.character(':');
-    for (const std::byte byte : line) {
-      out.character(' ');
-      out.hex_byte(std::to_integer<std::uint8_t>(byte));
-    }
-    out.blanks((kPerLine - line.size()) * 3 + 2);
-    for (const std::byte byte : line) {
-      const auto value = std::to_integer<std::uint8_t>(byte);
+    // "LABEL 0000: xx xx xx xx xx xx xx xx  ........", blanks where there is nothing.
+    constexpr std::size_t kOffset = 18, kBytes = 23, kText = kBytes + 3 * kPerLine + 2;
+    char line[kText + kPerLine + 1];
+    std::memset(line, ' ', sizeof line);
+    if (at == 0) std::memcpy(line, "      BPF output:", 17);
+    for (std::size_t i = 0; i < 4; ++i) line[kOffset + i] = kHexDigits[at >> (12 - 4 * i) & 15];
+    line[kOffset + 4] = ':';
+    const Bytes part = payload.subspan(at, std::min(kPerLine, payload.size() - at));
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const auto value = std::to_integer<std::uint8_t>(part[i]);
+      line[kBytes + 3 * i + 1] = kHexDigits[value >> 4];
+      line[kBytes + 3 * i + 2] = kHexDigits[value & 15];
       const bool is_shown = (value >= 0x20 && value < 0x7f) || value >= 0xa0;
       if (value != 0 && (has_end || !is_shown)) is_text = false;
       if (value == 0) has_end = true;
       // perf lets bytes from 0xa0 up through as they are, which is not valid text.
       const bool is_safe = is_shown && (names == Names::Raw || value < 0x7f);
-      out.character(is_safe ? static_cast<char>(value) : '.');
+      line[kText + i] = is_safe ? static_cast<char>(value) : '.';
     }
-    out.blanks(kPerLine - line.size());
-    out.character('\n');
+    line[kText + kPerLine] = '\n';
+    out.text({line, sizeof line});
   }
   if (is_text && has_end) {
     out.text("      BPF string: \"");
@@ -137,22 +143,50 @@ bool ScriptText::has_chain(const ResolvedSample& sample) const {
   return fields_->shows_callchains() && sample.event().attr.samples(abi::kSampleCallchain);
 }
 
-// "TAB ADDRESS SYMBOL+OFFSET (MODULE)", one line for each inlined call and one for the function itself.
-std::string_view ScriptText::frame_text(const Location& location, const Fields& fields) {
-  Fields deciding;
-  for (const Field field : {Field::Ip, Field::Sym, Field::Symoff, Field::Dso}) {
-    if (fields.has(field)) deciding.add(field);
+ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
+  const std::uint32_t deciding = fields.bits() & kFrameFields.bits();
+  for (PlaceTexts& texts : place_texts_) {
+    if (texts.fields == deciding) return texts;
   }
-  std::vector<std::string>& lines = frame_texts_[deciding.bits()].lines;
-  if (lines.size() <= location.number)
-    lines.resize(std::max<std::size_t>(location.number + 1, lines.size() * 2));
-  std::string& text = lines[location.number];
-  if (!text.empty()) return text;
-  TextBuffer made;
+  place_texts_.emplace_back().fields = deciding;
+  return place_texts_.back();
+}
+
+// "TAB ADDRESS SYMBOL+OFFSET (MODULE)", one line for each inlined call and one for the function itself.
+std::string_view ScriptText::frame_text(PlaceTexts& texts, const Location& location, const Fields& fields) {
+  std::vector<std::string_view>& known = texts.frames;
+  if (known.size() <= location.number)
+    known.resize(std::max<std::size_t>(location.number + 1, known.size() * 2));
+  std::string_view& text = known[location.number];
+  if (text.data() != nullptr) return text;
+  scratch_.clear();
   for (const symbolize::Frame& frame : session_->frames(location))
-    write_frame(made, frame, fields, comms_.mode());
-  text = made.view();
+    write_frame(scratch_, frame, fields, comms_.mode());
+  text = frame_store_.keep(scratch_.view());
   return text;
+}
+
+// A stack that comes again is copied as one text.
+void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
+  PlaceTexts& texts = place_texts(fields);
+  if (texts.stacks.size() <= stack.number)
+    texts.stacks.resize(std::max<std::size_t>(stack.number + 1, texts.stacks.size() * 2));
+  std::string_view& whole = texts.stacks[stack.number];
+  if (!whole.empty()) return out.text(whole);
+  const bool came_before = whole.data() != nullptr;
+  const std::size_t before = out.size();
+  for (const std::uint32_t number : stack.frames) {
+    if (number < texts.frames.size()) __builtin_prefetch(texts.frames[number].data());
+  }
+  for (const std::uint32_t number : stack.frames) {
+    const bool is_made = number < texts.frames.size() && texts.frames[number].data() != nullptr;
+    out.text(is_made ? texts.frames[number] : frame_text(texts, session_->location(number), fields));
+  }
+  if (!came_before) {
+    whole = kSeenOnce;
+  } else if (stack_store_.size() < kMostStackText) {
+    whole = stack_store_.keep(out.view().substr(before));
+  }
 }
 
 // The text of the capture's own print format; without one, the fields by name.
@@ -181,7 +215,7 @@ void ScriptText::write_address(TextBuffer& out, const ResolvedSample& sample, co
   out.hex(sample.raw->addr, 16);
   if (!has_symbol_address(sample.event().attr)) return;
   const Location& location = session_->locate(sample, sample.raw->addr);
-  const symbolize::Frame frame = session_->frames(location).back();
+  const symbolize::Frame& frame = session_->frame(location);
   if (fields.has(Field::Sym)) {
     out.character(' ');
     write_symbol(out, frame, fields, comms_.mode());
@@ -192,19 +226,19 @@ void ScriptText::write_address(TextBuffer& out, const ResolvedSample& sample, co
 void ScriptText::write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
   if (sample.stack != nullptr && has_chain(sample)) {
     out.character('\n');
-    for (const std::uint32_t number : sample.stack->frames)
-      out.text(frame_text(session_->location(number), fields));
+    write_chain(out, *sample.stack, fields);
     return;
   }
   out.character(' ');
   out.hex(sample.raw->ip, 16);
-  if (!fields.has(Field::Sym) && !fields.has(Field::Dso)) return;
-  const symbolize::Frame frame = session_->frames(*sample.location).back();
+  if (!fields.has(Field::Sym) && !fields.has(Field::Dso) && !fields.has(Field::Srcline)) return;
+  const symbolize::Frame& frame = session_->frame(*sample.location);
   if (fields.has(Field::Sym)) {
     out.character(' ');
     write_symbol(out, frame, fields, comms_.mode());
   }
   if (fields.has(Field::Dso)) write_module(out, frame, comms_.mode());
+  if (fields.has(Field::Srcline)) write_source_line(out, frame, comms_.mode());
 }
 
 void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +14,7 @@
 #include "report/script_fields.h"
 #include "report/session.h"
 #include "report/text_output.h"
+#include "report/text_store.h"
 #include "report/tracepoint_text.h"
 
 namespace tacho::report {
@@ -61,11 +62,15 @@ class ScriptText {
   void write_start(TextBuffer& out, const OtherEvent& event);
 
  private:
-  // A frame's text, made once for each location and set of fields.
-  struct FrameTexts {
-    std::vector<std::string> lines;  // by location number; empty: not made yet
+  // Texts made once for each set of fields that decides them.
+  struct PlaceTexts {
+    std::uint32_t fields = 0;
+    std::vector<std::string_view> frames;  // by location number; without data: not made yet
+    std::vector<std::string_view> stacks;  // by stack number; kSeenOnce: met before, not kept
   };
-  std::string_view frame_text(const Location& location, const Fields& fields);
+  PlaceTexts& place_texts(const Fields& fields);
+  std::string_view frame_text(PlaceTexts& texts, const Location& location, const Fields& fields);
+  void write_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
   void write_trace(TextBuffer& out, const ResolvedSample& sample);
   void write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
@@ -78,7 +83,9 @@ class ScriptText {
   std::vector<std::string> event_names_;  // safe, padded to the longest
   EventSchemas schemas_;
   std::optional<TracepointText> traces_;
-  std::map<std::uint32_t, FrameTexts> frame_texts_;  // by the fields that decide a frame's text
+  std::deque<PlaceTexts> place_texts_;  // few
+  TextStore frame_store_, stack_store_;
+  TextBuffer scratch_;
 };
 
 // perf's dump of a BPF payload: eight bytes a line, and the text when it is one.

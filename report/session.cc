@@ -1,12 +1,16 @@
 #include "report/session.h"
 
+#include <array>
+#include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <unordered_map>
 #include <unordered_set>
 #include <variant>
 
 #include "format/time_order.h"
 #include "report/stack_table.h"
+#include "symbolize/unwind.h"
 
 namespace tacho::report {
 namespace {
@@ -69,11 +73,13 @@ struct Session::State {
   format::TimeOrder order;
   symbolize::AddressSpaces spaces;
   std::optional<symbolize::Symbolizer> symbolizer;
+  std::optional<symbolize::Unwinder> unwinder;
   StackTable stacks;
 
   std::unordered_set<std::string> comms;  // the bytes of every name
   std::deque<Thread> threads;
   std::unordered_map<std::uint32_t, Thread*> thread_by_tid;   // the one alive, or last alive
+  std::array<Thread*, 256> recent_threads{};                  // some of them, by the low bits of the tid
   std::unordered_map<std::uint64_t, std::uint64_t> counters;  // group reads: id -> value last seen
   std::size_t build_ids_seen = 0;
   std::uint64_t lost_samples = 0;
@@ -93,11 +99,14 @@ struct Session::State {
 
 // perf keeps a thread's name from its last COMM or FORK on, whatever exits in between.
 Thread& Session::State::thread_of(std::uint32_t pid, std::uint32_t tid) {
+  Thread*& recent = recent_threads[tid % recent_threads.size()];
+  if (recent != nullptr && recent->tid == tid && recent->pid == pid) return *recent;
   Thread*& thread = thread_by_tid[tid];
   if (thread == nullptr || thread->pid != pid) {
     threads.push_back({pid, tid, keep_comm(spaces.comm(pid, tid))});
     thread = &threads.back();
   }
+  recent = thread;
   return *thread;
 }
 
@@ -111,7 +120,10 @@ void Session::State::apply(const format::Record& record, std::uint16_t misc) {
   const Change change = std::visit(ChangeOf{}, record);
   if (change.kernel) stacks.kernel_changed();
   if (change.pid) stacks.mappings_changed(*change.pid);
-  if (change.born) thread_by_tid.erase(*change.born);
+  if (change.born) {
+    thread_by_tid.erase(*change.born);
+    recent_threads[*change.born % recent_threads.size()] = nullptr;
+  }
   if (change.renamed) {
     if (const auto row = thread_by_tid.find(*change.renamed); row != thread_by_tid.end()) {
       row->second->comm = keep_comm(spaces.comm(row->second->pid, row->second->tid));
@@ -180,6 +192,9 @@ Sink::Flow Session::State::deliver_sample(const format::RecordView& view, std::s
     diagnostics->add(Damage::BadRecord, view.offset, "a sample that is shorter than its fields");
     return Sink::Flow::GoOn;
   }
+  if (sample->unread != 0) {
+    diagnostics->add(Damage::BadRecord, view.offset, "a sample with bytes behind its last field");
+  }
   const auto cpumode = static_cast<std::uint8_t>(sample->misc & abi::kCpumodeMask);
   if (is_guest(cpumode)) return Sink::Flow::GoOn;  // another machine's; perf leaves them out as well
   const Thread& thread = thread_of(sample->pid, sample->tid);
@@ -194,7 +209,10 @@ Sink::Flow Session::State::deliver_sample(const format::RecordView& view, std::s
   resolved.order = view.order;
   resolved.location = &stacks.locate(spaces, sample->pid, sample->ip, cpumode);
   if (options.wants_stacks && attr.samples(abi::kSampleCallchain)) {
-    resolved.stack = &stacks.stack_of(spaces, *sample, options.max_stack);
+    std::span<const std::uint64_t> unwound;
+    if (symbolize::Unwinder::can_unwind(attr))
+      unwound = unwinder->unwind(*sample, options.max_stack, view.order);
+    resolved.stack = &stacks.stack_of(spaces, *sample, unwound, options.max_stack);
   }
   if (attr.samples(abi::kSampleRead)) return deliver_values(resolved, sink);
   return options.filter.accepts(resolved) ? sink.on_sample(resolved) : Sink::Flow::GoOn;
@@ -253,7 +271,18 @@ Result<Session> Session::open(SessionOptions options) {
   auto reader = format::CaptureReader::open(options.input, *state->diagnostics);
   if (!reader) return std::move(reader.error());
   state->reader.emplace(std::move(*reader));
+  auto& symbols = options.symbols;
+  std::error_code ignored;
+  if (!symbols.symfs.empty() && !std::filesystem::is_directory(symbols.symfs, ignored))
+    return use_error("--symfs: " + symbols.symfs + " is no folder");
+  if (!symbols.kallsyms.empty() && !std::filesystem::exists(symbols.kallsyms, ignored))
+    return use_error("--kallsyms: there is no file " + symbols.kallsyms);
+  const char* const home = std::getenv("HOME");
+  if (symbols.build_id_dir.empty() && symbols.symfs.empty() && home != nullptr) {
+    symbols.build_id_dir = std::string(home) + "/.debug";  // where perf puts what it records
+  }
   state->symbolizer.emplace(options.symbols, state->reader->features(), state->spaces);
+  state->unwinder.emplace(options.symbols, state->reader->features(), state->spaces);
   state->options = std::move(options);
   state->take_build_ids();
   return Session(std::move(state));
@@ -283,7 +312,12 @@ void Session::run(Sink& sink) {
 }
 
 std::span<const symbolize::Frame> Session::frames(const Location& location) {
-  return state_->symbolizer->resolve(location.mapping, location.ip, location.cpumode);
+  const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
+  return state_->symbolizer->resolve(location.mapping, location.ip, location.cpumode, origin);
+}
+
+const symbolize::Frame& Session::frame(const Location& location) {
+  return state_->symbolizer->resolve(location.mapping, location.ip, location.cpumode).front();
 }
 
 const Location& Session::locate(const ResolvedSample& sample, std::uint64_t address) {
@@ -304,6 +338,9 @@ std::span<const symbolize::Frame> Session::kernel_frames(std::uint64_t address) 
 
 std::uint64_t Session::lost_samples() const { return state_->lost_samples; }
 
-void Session::report_missing_symbols() { state_->symbolizer->report_missing(*state_->diagnostics); }
+void Session::report_missing_symbols() {
+  state_->symbolizer->report_missing(*state_->diagnostics);
+  state_->unwinder->report_missing(*state_->diagnostics);
+}
 
 }  // namespace tacho::report

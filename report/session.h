@@ -63,8 +63,10 @@ class Session {
 
   // The place with this number, of a stack's frames.
   const Location& location(std::uint32_t number) const;
-  // Names of a place, innermost inlined call first; at least one frame. Kept.
+  // Names of a place of a stack, innermost inlined call first; at least one frame. Kept.
   std::span<const symbolize::Frame> frames(const Location& location);
+  // Its name as a place that stands alone: without the inlined calls in it.
+  const symbolize::Frame& frame(const Location& location);
   // Where another address of the sample (its data address) lies.
   const Location& locate(const ResolvedSample& sample, std::uint64_t address);
   // A kernel function, for tracepoint texts.

@@ -12,7 +12,37 @@ namespace abi = format::abi;
 
 constexpr std::size_t kPiece = std::size_t{1} << 16;  // words of memory taken at a time
 
+// A mode has three bits. This one beside them marks an address that was found by unwinding: it gets a
+// location of its own, as such frames show inlined calls.
+constexpr std::uint8_t kUnwound = 8, kModeBits = 7;
+
 bool is_kernel(std::uint8_t cpumode) { return cpumode == abi::kCpumodeKernel; }
+
+// Kernel code of every kind; two mappings of it may share a module, and are told apart by where they lie.
+bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
+  using symbolize::ModuleKind;
+  const ModuleKind kind = mapping.module->kind;
+  return mapping.is_identity || kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule ||
+         kind == ModuleKind::Bpf || kind == ModuleKind::GuestKernel;
+}
+
+constexpr std::size_t kWord = 8;  // bytes
+
+// Bytes of a chain as one number; four lanes, so that one multiplication need not wait for the one before.
+std::uint64_t hash_of(format::Bytes bytes, std::uint64_t seed) {
+  std::uint64_t lanes[4] = {seed, ~seed, seed + 1, seed ^ bytes.size()};
+  const auto word_at = [&](std::size_t at) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    return word;
+  };
+  std::size_t at = 0;
+  for (; at + 4 * kWord <= bytes.size(); at += 4 * kWord) {
+    for (std::size_t lane = 0; lane < 4; ++lane) lanes[lane] = mix(lanes[lane], word_at(at + lane * kWord));
+  }
+  for (; at + kWord <= bytes.size(); at += kWord) lanes[0] = mix(lanes[0], word_at(at));
+  return mix(mix(lanes[0], lanes[1]), mix(lanes[2], lanes[3]));
+}
 
 }  // namespace
 
@@ -53,38 +83,41 @@ std::span<const T> StackTable::keep(std::span<const T> items) {
   return {reinterpret_cast<const T*>(to), items.size()};
 }
 
+// What an address of user code stands for depends on the module and the place in it alone: processes that run
+// the same file at different addresses share its locations.
 std::uint32_t StackTable::place(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {
-  const std::uint64_t hash = mix(mix(reinterpret_cast<std::uintptr_t>(mapping), ip), cpumode);
+  const bool is_shared = mapping != nullptr && !runs_where_it_is_shown(*mapping);
+  const void* const owner = is_shared ? static_cast<const void*>(mapping->module) : mapping;
+  const std::uint64_t address = is_shared ? mapping->shown_address({ip}) : ip;
+  const std::uint64_t hash = mix(mix(reinterpret_cast<std::uintptr_t>(owner), address), cpumode);
   return by_place_.find_or_make(
       hash,
       [&](std::uint32_t number) {
         const Location& known = locations_[number];
-        return known.mapping == mapping && known.ip.value == ip && known.cpumode == cpumode;
+        if ((known.cpumode | (known.is_unwound ? kUnwound : 0)) != cpumode) return false;
+        if (!is_shared) return known.mapping == mapping && known.ip.value == ip;
+        return known.mapping != nullptr && known.mapping->module == mapping->module &&
+               known.mapping->shown_address(known.ip) == address;
       },
       [&] {
         const auto number = static_cast<std::uint32_t>(locations_.size());
-        locations_.push_back({number, mapping, {ip}, cpumode});
+        const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
+        locations_.push_back({number, mapping, {ip}, mode, (cpumode & kUnwound) != 0});
         return number;
       });
 }
 
+// All processes share the kernel's addresses.
+std::uint32_t StackTable::key_space(std::uint32_t pid, std::uint8_t cpumode) {
+  const std::uint32_t space = is_kernel(cpumode) ? kernel_space_ : space_of(pid);
+  return space << 4 | (cpumode & (kUnwound | kModeBits));
+}
+
 std::uint32_t StackTable::location_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
                                       std::uint64_t ip, std::uint8_t cpumode) {
-  // All processes share the kernel's addresses.
-  const std::uint32_t space = is_kernel(cpumode) ? kernel_space_ : space_of(pid);
-  const std::uint64_t hash = mix(mix(space, ip), cpumode);
-  const std::uint32_t row = by_address_.find_or_make(
-      hash,
-      [&](std::uint32_t number) {
-        const Address& known = addresses_[number];
-        return known.ip == ip && known.space == space && known.cpumode == cpumode;
-      },
-      [&] {
-        const auto* mapping = spaces.find(pid, {ip}, cpumode);
-        addresses_.push_back({space, cpumode, ip, place(mapping, ip, cpumode)});
-        return static_cast<std::uint32_t>(addresses_.size() - 1);
-      });
-  return addresses_[row].location;
+  return by_address_.find_or_make(key_space(pid, cpumode), ip, [&] {
+    return place(spaces.find(pid, {ip}, cpumode & kModeBits), ip, cpumode);
+  });
 }
 
 const Location& StackTable::locate(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
@@ -94,14 +127,14 @@ const Location& StackTable::locate(const symbolize::AddressSpaces& spaces, std::
 
 // Marks in the chain set the mode of the addresses after them. perf takes a mark that it does not know for a
 // sign of a corrupt chain and shows none of it; so do we.
-Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
-                             std::size_t max_frames) {
-  frames_.clear();
+void StackTable::split_chain(const format::U64Array& chain, std::uint32_t pid, std::size_t max_frames) {
+  addresses_.clear();
   std::uint8_t cpumode = abi::kCpumodeUser;
-  for (const std::uint64_t word : words_) {
-    if (frames_.size() >= max_frames) break;
+  for (std::size_t i = 0; i < chain.size() && addresses_.size() < max_frames; ++i) {
+    const std::uint64_t word = chain[i];
     if (word < abi::kContextMax) {
-      frames_.push_back(location_of(spaces, pid, word, cpumode));
+      by_address_.prefetch(key_space(pid, cpumode), word);
+      addresses_.push_back({word, cpumode});
     } else if (word == abi::kContextKernel) {
       cpumode = abi::kCpumodeKernel;
     } else if (word == abi::kContextUser) {
@@ -111,33 +144,40 @@ Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, std::uint32
     } else if (word == abi::kContextUserDeferred) {
       break;  // what follows is a cookie: the rest comes in a record of its own
     } else {
-      frames_.clear();
+      addresses_.clear();
       break;
     }
   }
+}
+
+Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
+                             std::span<const std::uint64_t> unwound, std::size_t max_frames) {
+  split_chain(sample.callchain, sample.pid, max_frames);
+  for (const std::uint64_t ip : unwound) addresses_.push_back({ip, abi::kCpumodeUser | kUnwound});
+  frames_.clear();
+  for (const Address& address : addresses_)
+    frames_.push_back(location_of(spaces, sample.pid, address.ip, address.cpumode));
   return {static_cast<std::uint32_t>(stacks_.size()), keep(std::span<const std::uint32_t>(frames_))};
 }
 
 const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
-                                  std::size_t max_frames) {
-  const std::size_t size = sample.callchain.size();
-  words_.resize(size);
+                                  std::span<const std::uint64_t> unwound, std::size_t max_frames) {
+  const format::Bytes bytes = sample.callchain.bytes();
   const std::uint32_t space = space_of(sample.pid);
   // Kernel mappings change rarely, but then for all: their version is part of every chain's key.
-  std::uint64_t hash = mix(mix(space, kernel_space_), size);
-  for (std::size_t i = 0; i < size; ++i) {
-    words_[i] = sample.callchain[i];
-    hash = mix(hash, words_[i]);
-  }
+  std::uint64_t hash = hash_of(bytes, mix(space, kernel_space_));
+  if (!unwound.empty()) hash = hash_of(std::as_bytes(unwound), hash);
   const std::uint32_t number = by_chain_.find_or_make(
       hash,
       [&](std::uint32_t row) {
         const Chain& known = chains_[row];
-        return known.space == space && std::ranges::equal(known.words, words_);
+        return known.space == space && known.kernel_space == kernel_space_ &&
+               known.bytes.size() == bytes.size() && std::ranges::equal(known.unwound, unwound) &&
+               (bytes.empty() || std::memcmp(known.bytes.data(), bytes.data(), bytes.size()) == 0);
       },
       [&] {
-        stacks_.push_back(make_stack(spaces, sample.pid, max_frames));
-        chains_.push_back({space, keep(std::span<const std::uint64_t>(words_))});
+        stacks_.push_back(make_stack(spaces, sample, unwound, max_frames));
+        chains_.push_back({space, kernel_space_, keep(bytes), keep(unwound)});
         return stacks_.back().number;
       });
   return stacks_[number];

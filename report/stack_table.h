@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/sample.h"
+#include "report/address_table.h"
 #include "report/index_table.h"
 #include "report/resolved_sample.h"
 #include "symbolize/address_space.h"
@@ -24,28 +25,26 @@ class StackTable {
 
   const Location& locate(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
                          std::uint8_t cpumode);
-  // The sample's call chain, at most `max_frames` addresses of it.
+  // The sample's call chain as recorded, at most `max_frames` addresses of it; then what was unwound of it.
   const Stack& stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
-                        std::size_t max_frames);
+                        std::span<const std::uint64_t> unwound, std::size_t max_frames);
   const Location& location(std::uint32_t number) const { return locations_[number]; }
 
  private:
   // What a chain was made of: comparing it is cheaper than looking its addresses up again.
   struct Chain {
-    std::uint32_t space = 0;
-    std::span<const std::uint64_t> words;
-  };
-  struct Address {
-    std::uint32_t space = 0;
-    std::uint8_t cpumode = 0;
-    std::uint64_t ip = 0;
-    std::uint32_t location = 0;
+    std::uint32_t space = 0, kernel_space = 0;
+    format::Bytes bytes;  // as recorded
+    std::span<const std::uint64_t> unwound;
   };
   std::uint32_t space_of(std::uint32_t pid);
   std::uint32_t place(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
   std::uint32_t location_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
                             std::uint8_t cpumode);
-  Stack make_stack(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::size_t max_frames);
+  std::uint32_t key_space(std::uint32_t pid, std::uint8_t cpumode);
+  void split_chain(const format::U64Array& chain, std::uint32_t pid, std::size_t max_frames);
+  Stack make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
+                   std::span<const std::uint64_t> unwound, std::size_t max_frames);
   template <class T>
   std::span<const T> keep(std::span<const T> items);
 
@@ -54,12 +53,16 @@ class StackTable {
   std::uint32_t kernel_space_ = 0;
   std::uint32_t last_pid_ = 0, last_space_ = 0;  // 0: nothing remembered
 
-  IndexTable by_place_, by_address_, by_chain_;
+  AddressTable by_address_;
+  IndexTable by_place_, by_chain_;
   std::deque<Location> locations_;
-  std::vector<Address> addresses_;
   std::deque<Stack> stacks_;
-  std::vector<Chain> chains_;          // one for each stack
-  std::vector<std::uint64_t> words_;   // scratch: the chain at hand
+  std::vector<Chain> chains_;  // one for each stack
+  struct Address {
+    std::uint64_t ip = 0;
+    std::uint8_t cpumode = 0;
+  };
+  std::vector<Address> addresses_;     // scratch: the chain at hand
   std::vector<std::uint32_t> frames_;  // scratch
   std::vector<std::unique_ptr<std::uint64_t[]>> memory_;
   std::uint64_t* free_ = nullptr;  // in the last piece

@@ -3,20 +3,43 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kMostDigits = 20;
+// Numbers are made at the end of the first half of a scratch area; a copy of fixed size from where they begin
+// is cheaper than one of their own length.
+constexpr std::size_t kHalf = 32;  // bytes; the longest number has 20 digits and a sign
+
+constexpr auto kPairs = [] {  // "00" to "99"
+  std::array<char, 200> pairs{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+constexpr auto kHexPairs = [] {  // "00" to "ff"
+  std::array<char, 512> pairs{};
+  for (std::size_t i = 0; i < 256; ++i) {
+    pairs[2 * i] = "0123456789abcdef"[i >> 4];
+    pairs[2 * i + 1] = "0123456789abcdef"[i & 15];
+  }
+  return pairs;
+}();
 
 // Writes the decimal digits of `value` so that they end at `end`; returns where they begin.
 char* digits_before(char* end, std::uint64_t value) {
-  do {
-    *--end = static_cast<char>('0' + value % 10);
-    value /= 10;
-  } while (value != 0);
+  for (; value >= 100; value /= 100) std::memcpy(end -= 2, kPairs.data() + value % 100 * 2, 2);
+  if (value >= 10) {
+    std::memcpy(end -= 2, kPairs.data() + value * 2, 2);
+  } else {
+    *--end = static_cast<char>('0' + value);
+  }
   return end;
 }
 
@@ -35,42 +58,49 @@ void TextBuffer::fill(char c, std::size_t count) {
   size_ += count;
 }
 
+// Appends what make(end) writes before `end`, filled up on the left.
+template <class Make>
+void TextBuffer::number(std::size_t width, char filler, Make&& make) {
+  char scratch[2 * kHalf];
+  char* const end = scratch + kHalf;
+  std::memset(scratch, filler, kHalf);
+  if (width > kHalf) {
+    fill(filler, width - kHalf);
+    width = kHalf;
+  }
+  const char* const begin = std::min<const char*>(make(end), end - width);
+  std::memcpy(room(kHalf), begin, kHalf);
+  size_ += static_cast<std::size_t>(end - begin);
+}
+
 void TextBuffer::decimal(std::uint64_t value, std::size_t width) {
-  char scratch[kMostDigits];
-  char* const end = scratch + sizeof scratch;
-  const char* const begin = digits_before(end, value);
-  padded({begin, static_cast<std::size_t>(end - begin)}, width);
+  number(width, ' ', [value](char* end) { return digits_before(end, value); });
 }
 
 void TextBuffer::signed_decimal(std::int64_t value, std::size_t width) {
-  char scratch[kMostDigits + 1];
-  char* const end = scratch + sizeof scratch;
-  const auto magnitude =
-      value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-  char* begin = digits_before(end, magnitude);
-  if (value < 0) *--begin = '-';
-  padded({begin, static_cast<std::size_t>(end - begin)}, width);
+  number(width, ' ', [value](char* end) {
+    if (value >= 0) return digits_before(end, static_cast<std::uint64_t>(value));
+    char* begin = digits_before(end, 0 - static_cast<std::uint64_t>(value));
+    *--begin = '-';
+    return begin;
+  });
 }
 
 void TextBuffer::zero_filled(std::uint64_t value, std::size_t width) {
-  char scratch[kMostDigits];
-  char* const end = scratch + sizeof scratch;
-  const char* const begin = digits_before(end, value);
-  const auto length = static_cast<std::size_t>(end - begin);
-  if (length < width) fill('0', width - length);
-  text({begin, length});
+  number(width, '0', [value](char* end) { return digits_before(end, value); });
 }
 
 void TextBuffer::hex(std::uint64_t value, std::size_t width) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  char scratch[16];
-  char* const end = scratch + sizeof scratch;
-  char* begin = end;
-  do {
-    *--begin = kDigits[value & 15];
-    value >>= 4;
-  } while (value != 0);
-  padded({begin, static_cast<std::size_t>(end - begin)}, width);
+  number(width, ' ', [value](char* end) {
+    std::uint64_t rest = value;
+    for (; rest >= 256; rest >>= 8) std::memcpy(end -= 2, kHexPairs.data() + (rest & 255) * 2, 2);
+    if (rest >= 16) {
+      std::memcpy(end -= 2, kHexPairs.data() + rest * 2, 2);
+    } else {
+      *--end = kHexPairs[rest * 2 + 1];
+    }
+    return end;
+  });
 }
 
 void TextOutput::flush() {

@@ -58,6 +58,8 @@ class TextBuffer {
     return memory_.get() + size_;
   }
   void grow(std::size_t more);
+  template <class Make>
+  void number(std::size_t width, char filler, Make&& make);
 
   std::unique_ptr<char[]> memory_;
   std::size_t size_ = 0, capacity_ = 0;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "report/payload.h"
+#include "report/print_program.h"
 
 namespace tacho::report {
 namespace {
@@ -173,7 +174,8 @@ bool survives(Try&& attempt) {
 struct Format {
   const format::TracepointFormat* source = nullptr;
   bool is_parsed = false;
-  tep_event* event = nullptr;  // null: not to be evaluated
+  tep_event* event = nullptr;           // null: not to be evaluated
+  std::optional<PrintProgram> program;  // the fast way to the same text
   std::vector<tep_format_field*> lengths;
 };
 
@@ -185,6 +187,8 @@ struct TracepointText::State {
   std::string found_name;  // what the resolver returned last; libtraceevent copies it
   Handle handle{tep_alloc()};
   std::unordered_map<std::uint64_t, Format> formats;
+  Evaluation evaluation = Evaluation::Fast;
+  TextBuffer fast_text;
   std::vector<char> room = std::vector<char>(kRoom);
   Sequence sequence;
 
@@ -203,9 +207,11 @@ char* TracepointText::State::resolve(void* self, unsigned long long* address, ch
   return state.found_name.data();
 }
 
-TracepointText::TracepointText(const format::TracingData& tracing, FindFunction find_function)
+TracepointText::TracepointText(const format::TracingData& tracing, FindFunction find_function,
+                               Evaluation evaluation)
     : state_(std::make_unique<State>()) {
   State& state = *state_;
+  state.evaluation = evaluation;
   state.tracing = &tracing;
   state.find_function = std::move(find_function);
   tep_set_loglevel(TEP_LOG_NONE);
@@ -220,7 +226,7 @@ TracepointText::TracepointText(const format::TracingData& tracing, FindFunction 
   if (state.find_function) tep_set_function_resolver(handle, &State::resolve, &state);
   for (const auto& format : tracing.formats) {
     if (const auto id = tracepoint_id(format.text))
-      state.formats.emplace(*id, Format{&format, false, nullptr, {}});
+      state.formats.emplace(*id, Format{&format, false, nullptr, {}, {}});
   }
 }
 
@@ -243,6 +249,12 @@ void TracepointText::State::parse(Format& format) {
   SafetyCheck check;
   if (event == nullptr || !check.is_safe(*event)) return;
   format.event = event;
+  const bool is_ours = tracing->long_size == 8 &&
+                       tracing->is_big_endian == (std::endian::native == std::endian::big) &&
+                       std::endian::native == std::endian::little;
+  const auto untried = static_cast<int>(TEP_EVENT_FL_FAILED) | TEP_EVENT_FL_PRINTRAW;
+  if (evaluation == Evaluation::Fast && is_ours && (event->flags & untried) == 0)
+    format.program = PrintProgram::compile(*event);
   format.lengths = std::move(check.lengths);
 }
 
@@ -262,6 +274,11 @@ std::optional<std::string_view> TracepointText::of(std::uint64_t id, format::Byt
   if (!format.is_parsed) state.parse(format);
   // The library finds the format by the record's own first field: it must be the one we checked.
   if (format.event == nullptr || format::Cursor(record, order).u16() != id) return std::nullopt;
+  if (format.program) {
+    state.fast_text.clear();
+    format.program->run(state.fast_text, record);
+    return state.fast_text.view();
+  }
 
   std::memcpy(state.room.data(), record.data(), record.size());
   std::optional<std::string_view> text;
@@ -276,6 +293,11 @@ std::optional<std::string_view> TracepointText::of(std::uint64_t id, format::Byt
   }
   std::memset(state.room.data(), 0, record.size());
   return text;
+}
+
+bool TracepointText::is_compiled(std::uint64_t id) const {
+  const auto found = state_->formats.find(id);
+  return found != state_->formats.end() && found->second.program.has_value();
 }
 
 }  // namespace tacho::report

@@ -1,5 +1,6 @@
 // What a tracepoint's record says in words: its print format (kept in the capture) evaluated by
-// libtraceevent, as perf does. The only file that knows that library.
+// libtraceevent, as perf does. Formats of the usual kinds are compiled to a PrintProgram, which makes the
+// same text many times faster; the library does the others. No other file knows that library.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,10 @@ class TracepointText {
   using FindFunction = std::function<std::optional<Function>(std::uint64_t address)>;
 
   // `tracing` must outlive it. Formats are parsed when the first record of theirs comes.
-  TracepointText(const format::TracingData& tracing, FindFunction find_function);
+  // Library: never the fast way, to compare the two.
+  enum class Evaluation : std::uint8_t { Fast, Library };
+  TracepointText(const format::TracingData& tracing, FindFunction find_function,
+                 Evaluation evaluation = Evaluation::Fast);
   TracepointText(TracepointText&&) noexcept;
   TracepointText& operator=(TracepointText&&) noexcept;
   ~TracepointText();
@@ -33,6 +37,8 @@ class TracepointText {
   // when the capture does not describe that tracepoint.
   std::optional<std::string_view> of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
                                      std::endian order);
+  // After of(): whether that tracepoint's text is made the fast way.
+  bool is_compiled(std::uint64_t id) const;
 
  private:
   struct State;

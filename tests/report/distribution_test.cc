@@ -24,15 +24,26 @@ TEST(Distribution, NoughtAndOneShareTheFirstRow) {
   EXPECT_EQ(rows[3].high, 15);
 }
 
-TEST(Distribution, RowsBetweenAreShownThoughEmpty) {
+TEST(Distribution, RowsBeginAtTheFirstWithACount) {
   Distribution values;
   values.add(2097152, 3);
   const auto rows = values.buckets();
-  ASSERT_EQ(rows.size(), 22u);
-  EXPECT_EQ(rows.front().low, 0);
-  EXPECT_EQ(rows.back().low, 2097152);
-  EXPECT_EQ(rows.back().high, 4194303);
-  EXPECT_EQ(rows.back().count, 3u);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].low, 2097152);
+  EXPECT_EQ(rows[0].high, 4194303);
+  EXPECT_EQ(rows[0].count, 3u);
+}
+
+TEST(Distribution, RowsBetweenAreShownThoughEmpty) {
+  Distribution values;
+  values.add(4);
+  values.add(40);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].low, 4);
+  EXPECT_EQ(rows[1].low, 8);
+  EXPECT_EQ(rows[1].count, 0u);
+  EXPECT_EQ(rows[3].high, 63);
 }
 
 TEST(Distribution, NegativeValuesMirrorPositiveOnes) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace tacho::report {
@@ -67,9 +68,9 @@ TEST(FoldStart, FindsTheShortestNameWithANumberBehind) {
 TEST(FoldedStacks, AddsUpEqualStacksAndSortsLines) {
   FoldedStacks stacks(Names::Safe);
   const auto b = stacks.name("b"), a = stacks.name("a;x"), leaf = stacks.name("leaf");
-  stacks.add({b, leaf}, 2);
-  stacks.add({a}, 1);
-  stacks.add({b, leaf}, 3);
+  stacks.add(stacks.row_of({b, leaf}), 2);
+  stacks.add(stacks.row_of({a}), 1);
+  stacks.add(stacks.row_of({b, leaf}), 3);
   char path[] = "/tmp/tacho-folded.XXXXXX";
   const int fd = ::mkstemp(path);
   ASSERT_GE(fd, 0);
@@ -81,6 +82,30 @@ TEST(FoldedStacks, AddsUpEqualStacksAndSortsLines) {
   ASSERT_GT(::pread(fd, text, sizeof text - 1, 0), 0);
   EXPECT_STREQ(text, "a:x 1\nb;leaf 5\n");
   ::close(fd);
+}
+
+TEST(FoldedStacks, LinesAreOrderedByTheirBytes) {
+  FoldedStacks stacks(Names::Safe);
+  const std::vector<std::vector<std::string>> all = {{"a", "b"},   {"a"},        {"a b"},
+                                                     {"a b", "c"}, {"a", "b c"}, {"a", "b", "c"},
+                                                     {"a~", "b"},  {"a:b", "c"}, {"a:b"}};
+  std::vector<std::string> wanted;
+  for (const auto& names : all) {
+    std::vector<std::uint32_t> numbers;
+    std::string line;
+    for (const std::string& name : names) {
+      numbers.push_back(stacks.name(name));
+      line += (line.empty() ? "" : ";") + name;
+    }
+    stacks.add(stacks.row_of(numbers), 1);
+    wanted.push_back(line);
+  }
+  std::ranges::sort(wanted);
+  TextOutput out(-1);
+  stacks.write(out);
+  std::string text;
+  for (const std::string& line : wanted) text += line + " 1\n";
+  EXPECT_EQ(out.view(), text);
 }
 
 }  // namespace

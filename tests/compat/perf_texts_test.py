@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""The texts about a capture as a whole, against perf itself: --stats, --header-only -I, evlist in its forms."""
+import programs
+from programs import ROOT
+
+CAPTURES = sorted((ROOT / "tests/golden/captures").glob("*.data"))
+ALIKE = [
+    (["report", "--stats"], ["--raw-names"]),
+    (["report", "--header-only", "-I"], ["--raw-names"]),
+    (["report", "--header-only"], ["--raw-names"]),
+    (["evlist"], ["--raw-names"]),
+    (["evlist", "-v"], ["--raw-names"]),
+    (["evlist", "-F"], ["--raw-names"]),
+    (["evlist", "-g"], ["--raw-names"]),
+    (["evlist", "--trace-fields"], ["--raw-names"]),
+]
+
+
+@programs.needs_perf
+class PerfTexts(programs.Scratch):
+    def test_they_are_perfs_bytes(self):
+        self.assertGreater(len(CAPTURES), 3)
+        for capture in CAPTURES:
+            for words, ours_only in ALIKE:
+                with self.subTest(capture=capture.name, words=" ".join(words)):
+                    theirs = self.perf(*words, "-f", "-i", capture).stdout
+                    self.assertNotEqual(theirs, b"")
+                    self.assert_same_text(self.tacho(*words, *ours_only, "-i", capture).stdout, theirs)
+
+
+if __name__ == "__main__":
+    programs.main()
