@@ -51,7 +51,8 @@ Result<Debuginfod> Debuginfod::connect() {
   const char* const urls = std::getenv("DEBUGINFOD_URLS");
   if (!urls || *urls == '\0') return Error{"debuginfod: DEBUGINFOD_URLS names no server; set it to its URL"};
   auto state = std::make_unique<State>();
-  state->library.reset(::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL));
+  // Never unloaded: the libraries it brings (curl, gnutls) keep what they allocated until the process ends.
+  state->library.reset(::dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
   if (!state->library) return Error{"debuginfod: libdebuginfod.so.1 is missing; install libdebuginfod1"};
   void* const library = state->library.get();
   if (!load(library, "debuginfod_begin", state->begin) || !load(library, "debuginfod_end", state->end) ||
