@@ -14,10 +14,6 @@ import mutator
 import programs
 from programs import ROOT
 
-# libtraceevent's parser leaks on broken formats; leaks of ours still count.
-os.environ["LSAN_OPTIONS"] = "print_suppressions=0:suppressions=" + os.path.join(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "fuzz", "leaks.supp")
-
 COUNT = int(os.environ.get("TACHO_MUTANTS", "400"))
 SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
 COMMANDS = [
