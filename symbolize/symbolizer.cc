@@ -14,6 +14,7 @@
 #include "symbolize/kallsyms.h"
 #include "symbolize/module_files.h"
 #include "symbolize/perf_map.h"
+#include "symbolize/running_vdso.h"
 #include "tsl/robin_map.h"
 
 namespace tacho::symbolize {
@@ -243,14 +244,16 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
 }
 
 // The kernel's gift to every process is no file; the recorder attaches it.
-Source Symbolizer::State::open_vdso(const Module& /*module*/) {
+// In order: the one in the capture, and this machine's if it runs the recorded kernel.
+Source Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
-  if (!attached) return without_names("it is not attached to the capture");
-  auto image = format::unpack_attachment(*attached, kLargestText);
-  if (!image) return without_names(image.error().what);
+  if (!attached && !files.root().empty()) return without_names("it is not attached to the capture");
+  auto image = attached ? format::unpack_attachment(*attached, kLargestText) : running_vdso(module.build_id);
+  if (!image)
+    return without_names((attached ? "" : "it is not attached to the capture; ") + image.error().what);
   auto elf = ElfFile::in_memory(*image);
   auto table = elf ? read_symbols(*elf, *elf, demangling()) : Result<SymbolTable>(std::move(elf.error()));
-  if (!table) return without_names("the attached vdso: " + table.error().what);
+  if (!table) return without_names("the vdso: " + table.error().what);
   return from_table(std::move(*table), 'd', true);
 }
 

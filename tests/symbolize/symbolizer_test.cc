@@ -224,6 +224,11 @@ TEST_F(SymbolizerTest, NamesTheVdsoWhenItIsAttached) {
   EXPECT_EQ(frame(kStart + kText).function, "");
   EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture\n");
   made.reset();
+  options.symfs = "";
+  EXPECT_EQ(frame(kStart + kText).function, "");
+  EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture; the capture does not tell its build id\n");
+  made.reset();
+  options.symfs = root.path();
   const auto image = format::read_file(kData + "/names.so");
   ASSERT_TRUE(image);
   attach("vdso", format::as_text(*image));
