@@ -39,7 +39,7 @@ std::string wrapped(std::string_view text, std::size_t indent) {
 std::string spelled(const Option& option) {
   std::string names = option.names;
   for (std::size_t at = names.find(','); at != std::string::npos; at = names.find(',', at + 1)) {
-    names.insert(at + 1, " ");
+    names.insert(at + 1, 1, ' ');
   }
   const bool long_only = names.starts_with("--");
   switch (option.takes) {
@@ -70,7 +70,9 @@ std::string help_text(const CommandLine& line) {
   std::string out = "Usage: " + line.program;
   if (!line.synopsis.empty()) out += " " + line.synopsis;
   out += "\n\n" + wrapped(line.description, 0) + "\n\nOptions:\n";
-  for (const Option& option : line.options) out += block(option);
+  for (const Option& option : line.options) {
+    if (!option.help.empty()) out += block(option);
+  }
   const bool dash_h_is_free = std::ranges::none_of(line.options, [](const Option& option) {
     return option.names == "-h" || option.names.starts_with("-h,");
   });

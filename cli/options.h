@@ -23,7 +23,8 @@ struct Option {
   std::string names;  // "-o,--output"; perf's spellings
   Takes takes = Takes::Nothing;
   std::string value;  // what --help calls the value: "FILE", "LEVEL"
-  std::string help;   // one or two lines; says the unit and the default
+  std::string
+      help;  // one or two lines; says the unit and the default. Empty: known, but not listed by --help
   // Called for every occurrence in the order of the command line; empty for a flag or an absent optional
   // value.
   std::function<Result<>(std::string_view)> set;

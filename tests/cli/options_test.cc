@@ -152,6 +152,17 @@ TEST(Options, HelpOfTheCommandToRunIsNotOurs) {
   EXPECT_EQ(program.run({"ls", "--help"}), (Words{"word:ls", "word:--help"}));
 }
 
+TEST(Options, ARowWithoutHelpIsParsedAndNotListed) {
+  CommandLine line;
+  line.program = "x";
+  line.options.push_back({"--known", Takes::Nothing, "", "",
+                          [](std::string_view) -> Result<> { return use_error("--known: not here"); }});
+  const auto parsed = parse(line, {"--known"});
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().what, "--known: not here");
+  EXPECT_EQ(help_text(line).find("--known"), std::string::npos);
+}
+
 TEST(Options, HelpShowsEveryRowAsItIsSpelled) {
   Program program;
   program.line.epilog = "Example:\n  tacho try -a";
