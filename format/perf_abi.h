@@ -19,6 +19,7 @@ enum Type : std::uint32_t {
   kHwCache = 3,
   kRaw = 4,
   kBreakpoint = 5,
+  kSynth = 0x80000000,  // perf's own: what it makes of a processor trace
 };
 
 enum SoftwareConfig : std::uint64_t {

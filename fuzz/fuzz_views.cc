@@ -29,10 +29,17 @@ class Everything : public Sink {
   bool start() {
     const std::vector<std::string> names(session_->events().size(), "event");
     std::vector<std::string> remarks;
-    if (!fields_.apply("+payload,+misc,+pid,+addr", remarks)) return false;
+    if (!fields_.apply("+payload,+misc,+pid,+brstacksym,+insn,+insnlen,+flags", remarks)) return false;
+    // Named by type, what was not sampled is dropped.
+    for (const std::string type : {"hw:", "sw:", "trace:", "raw:", "break:"}) {
+      if (!fields_.apply(type + "+addr,+iregs,+uregs,+data_src,+weight,+ins_lat,+phys_addr,+data_page_size",
+                         remarks))
+        return false;
+    }
     FieldChoice usual;
     if (!fields_.settle(session_->events(), names, CallChains::Show, Origin::File)) fields_ = usual;
-    text_.emplace(*session_, fields_, Names::Safe, TimeDigits::Nanoseconds);
+    text_.emplace(*session_, fields_, Names::Safe,
+                  TimeText(TimeDigits::Nanoseconds, TimeBase::Clock, std::nullopt));
     return true;
   }
   Flow flow() {

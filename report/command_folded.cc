@@ -165,7 +165,8 @@ class FoldedSink : public Sink {
     LineStart start{sample.comm,      sample.pid(),     sample.tid(),       sample.raw->cpu,
                     sample.raw->time, sample.raw->misc, abi::kRecordSample, false};
     TextBuffer line;
-    write_line_start(line, fields, start, TimeDigits::Microseconds);
+    TimeText times(TimeDigits::Microseconds, TimeBase::Clock, std::nullopt);
+    write_line_start(line, fields, start, times);
     if (attr.type != abi::kTracepoint) line.decimal(sample.period, 10);
     line.text(" " + event_names_[sample.event_index] + ": ");
     return std::string(line.view());

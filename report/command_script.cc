@@ -2,10 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <tuple>
+#include <variant>
 
+#include "report/absent_options.h"
 #include "report/event_name.h"
 #include "report/header_text.h"
+#include "report/script_filter.h"
 #include "report/script_records.h"
 #include "report/script_text.h"
 
@@ -17,15 +22,17 @@ struct Options {
   FieldChoice fields;
   std::vector<std::string> remarks;
   std::string times;
-  bool header = false, header_only = false;
-  bool hide_chains = false, nanoseconds = false;
+  ScriptFilterOptions filter;
+  FrameShape frames;
+  bool header = false, header_only = false, full_header = false;
+  bool hide_chains = false, nanoseconds = false, relative = false, delta = false;
   std::vector<RecordGroup> shown;  // groups of other records
 
-  bool shows(RecordGroup group) const {
-    for (const RecordGroup one : shown) {
-      if (one == group) return true;
-    }
-    return false;
+  bool shows(RecordGroup group) const { return std::ranges::find(shown, group) != shown.end(); }
+  // A KSYMBOL record belongs to two groups.
+  bool shows(const format::Record& record) const {
+    const bool is_symbol = std::holds_alternative<format::KsymbolRecord>(record);
+    return shows(group_of(record)) || (is_symbol && shows(RecordGroup::TextPoke));
   }
 };
 
@@ -42,6 +49,7 @@ constexpr ShowRow kShowRows[] = {
     {"--show-lost-events", "also LOST records", RecordGroup::Lost},
     {"--show-bpf-events", "also KSYMBOL and BPF_EVENT records", RecordGroup::Bpf},
     {"--show-cgroup-events", "also CGROUP records", RecordGroup::Cgroup},
+    {"--show-text-poke-events", "also TEXT_POKE and KSYMBOL records", RecordGroup::TextPoke},
 };
 
 template <class Parse>
@@ -64,7 +72,7 @@ void add_filter_options(std::vector<cli::Option>& rows, Options& options) {
   numbers("-C,--cpu", "only samples of these processors: 0,2-5", filter.cpus);
   numbers("--pid", "only samples of these processes", filter.pids);
   numbers("--tid", "only samples of these threads", filter.tids);
-  rows.push_back(list_option("--comms", "LIST", "only samples of threads with these names",
+  rows.push_back(list_option("-c,--comms", "LIST", "only samples of threads with these names",
                              [&filter](std::string_view text) -> Result<> {
                                filter.comms = parse_name_list(text);
                                return Done{};
@@ -78,19 +86,61 @@ void add_filter_options(std::vector<cli::Option>& rows, Options& options) {
                   }));
 }
 
+void add_name_options(std::vector<cli::Option>& rows, Options& options) {
+  const auto names = [&rows](std::string option, std::string value, std::string help,
+                             std::vector<std::string>& target) {
+    rows.push_back(list_option(std::move(option), std::move(value), std::move(help),
+                               [&target](std::string_view text) -> Result<> {
+                                 target = parse_name_list(text);
+                                 return Done{};
+                               }));
+  };
+  names("-S,--symbols", "LIST",
+        "only samples that ran in these functions, or at these addresses in hexadecimal",
+        options.filter.symbols);
+  rows.push_back(list_option("--addr-range", "BYTES", "with -S ADDRESS: and up to so many bytes behind it",
+                             [&filter = options.filter](std::string_view text) -> Result<> {
+                               const auto bytes =
+                                   cli::parse_number("--addr-range", text, 0, ~std::uint64_t{0});
+                               if (!bytes) return bytes.error();
+                               filter.range = *bytes;
+                               return Done{};
+                             }));
+  names("--dsos", "LIST", "only samples that ran in these modules: paths, or their last parts",
+        options.filter.modules);
+  names("--stop-bt", "LIST", "call chains end at these functions", options.frames.last_functions);
+  for (const auto& [option, help, target] :
+       {std::tuple("--switch-on", "nothing before the first such event, which is not shown",
+                   &options.filter.switch_on),
+        std::tuple("--switch-off", "nothing from such an event on, until --switch-on's comes",
+                   &options.filter.switch_off)}) {
+    rows.push_back(list_option(option, "EVENT", help, [target = target](std::string_view text) -> Result<> {
+      *target = text;
+      return Done{};
+    }));
+  }
+  rows.push_back(flag("--show-on-off-events", "also the events that --switch-on and --switch-off name",
+                      options.filter.shows_switches));
+}
+
 cli::CommandLine describe(Options& options) {
   cli::CommandLine line =
       command_line("script", "Prints every sample of a capture as text, as perf script does.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
-  rows.push_back({"-F,--fields", cli::Takes::Value, "LIST",
-                  "what to print: "
-                  "comm,tid,pid,time,cpu,event,trace,ip,sym,dso,addr,symoff,period,bpf-output,misc,payload;\n"
-                  "+payload adds to the default, -dso takes away, trace:time,event is for one type of event",
-                  [&options](std::string_view text) { return options.fields.apply(text, options.remarks); }});
+  rows.push_back(
+      {"-F,--fields", cli::Takes::Value, "LIST",
+       "what to print: comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, period, "
+       "bpf-output, payload, misc, srcline, srccode, iregs, uregs, brstack, brstacksym, brstackoff, "
+       "brstackinsn, brstackinsnlen, data_src, weight, ins_lat, phys_addr, data_page_size, "
+       "code_page_size, insn, insnlen, tod, synth, flags;\n"
+       "+payload adds to the default, -dso takes away, trace:time,event is for one type of event",
+       [&options](std::string_view text) { return options.fields.apply(text, options.remarks); }});
   rows.push_back(
       flag("-G,--hide-call-graph", "one line a sample, without its call chain", options.hide_chains));
   rows.push_back(flag("--ns", "times with nine decimals (default: six)", options.nanoseconds));
+  rows.push_back(flag("--reltime", "times since the first line", options.relative));
+  rows.push_back(flag("--deltatime", "times since the line before", options.delta));
   rows.push_back({"--max-stack", cli::Takes::Value, "N", "at most N addresses of a call chain (default: 127)",
                   [&options](std::string_view text) -> Result<> {
                     const auto number = cli::parse_number("--max-stack", text, 0, 65535);
@@ -98,9 +148,20 @@ cli::CommandLine describe(Options& options) {
                     options.reading.session.max_stack = static_cast<std::size_t>(*number);
                     return Done{};
                   }});
+  rows.push_back({"--max-blocks", cli::Takes::Value, "N",
+                  "brstackinsn: the last N pieces of code (default: all)",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto number = cli::parse_number("--max-blocks", text, 0, 65535);
+                    if (!number) return number.error();
+                    options.frames.most_blocks = static_cast<std::size_t>(*number);
+                    return Done{};
+                  }});
+  rows.push_back(flag("--full-source-path", "srcline: files with their folders", options.frames.has_folders));
   add_filter_options(rows, options);
+  add_name_options(rows, options);
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
+  rows.push_back(flag("-I,--show-info", "with --header: the long sections as well", options.full_header));
   for (const ShowRow& row : kShowRows) {
     rows.push_back({std::string(row.option), cli::Takes::Nothing, "", std::string(row.help),
                     [&options, group = row.group](std::string_view) -> Result<> {
@@ -108,13 +169,14 @@ cli::CommandLine describe(Options& options) {
                       return Done{};
                     }});
   }
+  add_absent_options(rows);
   return line;
 }
 
 class ScriptSink : public Sink {
  public:
   ScriptSink(Session& session, Options& options, TextOutput& out)
-      : session_(&session), options_(&options), out_(&out) {}
+      : session_(&session), options_(&options), out_(&out), filter_(options.filter) {}
 
   // The events of a pipe are known only once records come: what depends on them is made at the first of
   // these.
@@ -125,27 +187,38 @@ class ScriptSink : public Sink {
                                            options_->hide_chains ? CallChains::Hide : CallChains::Show,
                                            session_->layout().is_pipe ? Origin::Pipe : Origin::File);
     if (!settled) return settled;
-    text_.emplace(*session_, options_->fields, options_->reading.names,
-                  options_->nanoseconds ? TimeDigits::Nanoseconds : TimeDigits::Microseconds);
+    for (const std::string& remark : options_->fields.dropped()) std::fprintf(stderr, "%s\n", remark.c_str());
+    if (options_->fields.has(Field::Tod) && !session_->features().environment.clock_data) {
+      return use_error(
+          "-F tod: the capture does not say which time of day its clock stood for; record with -k CLOCKID");
+    }
+    if (auto found = filter_.find_events(names); !found) return found;
+    text_.emplace(*session_, options_->fields, options_->reading.names, times(), options_->frames);
     if (session_->layout().is_pipe && options_->header) {
-      write_features(*out_, session_->events(), session_->features(), options_->reading.names);
+      write_features(*out_, session_->events(), session_->features(), options_->reading.names,
+                     options_->full_header ? HeaderDetail::Full : HeaderDetail::Brief);
     }
     return Done{};
   }
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (!ready()) return Flow::Stop;
+    if (!filter_.accepts(*session_, sample)) return Flow::GoOn;
     text_->write(*out_, sample);
     out_->line_end();
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
   }
 
   Flow on_other(const OtherEvent& event) override {
-    if (options_->shown.empty() || !options_->shows(group_of(*event.record))) return Flow::GoOn;
+    if (options_->shown.empty() || !options_->shows(*event.record)) return Flow::GoOn;
     if (!ready()) return Flow::Stop;
     if (!session_->filter().accepts_cpu(event.id.cpu)) return Flow::GoOn;
     text_->write_start(*out_, event);
-    write_record(*out_, event.view->type, *event.record, options_->reading.names);
+    if (const auto* poke = std::get_if<format::TextPokeRecord>(event.record)) {
+      write_text_poke(*out_, *poke, session_->kernel_frames(poke->address).front(), options_->reading.names);
+    } else {
+      write_record(*out_, event.view->type, *event.record, options_->reading.names);
+    }
     out_->line_end();
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
   }
@@ -153,6 +226,13 @@ class ScriptSink : public Sink {
   std::optional<Error> error;
 
  private:
+  TimeText times() const {
+    const TimeBase base = options_->relative ? TimeBase::FirstLine
+                          : options_->delta  ? TimeBase::LineBefore
+                                             : TimeBase::Clock;
+    return {options_->nanoseconds ? TimeDigits::Nanoseconds : TimeDigits::Microseconds, base,
+            session_->features().environment.clock_data};
+  }
   bool ready() {
     if (text_) return true;
     auto started = start();
@@ -163,6 +243,7 @@ class ScriptSink : public Sink {
   Session* session_;
   Options* options_;
   TextOutput* out_;
+  ScriptFilter filter_;
   std::optional<ScriptText> text_;
 };
 
@@ -175,8 +256,9 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
   if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
   for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
 
+  if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
   options.reading.session.wants_stacks = !options.hide_chains;
-  if (options.fields.has(Field::Srcline)) {
+  if (options.fields.has(Field::Srcline) || options.fields.has(Field::Srccode)) {
     options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
   }
   auto session = Session::open(options.reading.session);
@@ -188,7 +270,8 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
   }
   TextOutput out(STDOUT_FILENO);
   if (options.header || options.header_only) {
-    write_header(out, session->layout(), session->events(), session->features(), options.reading.names);
+    write_header(out, session->layout(), session->events(), session->features(), options.reading.names,
+                 options.full_header ? HeaderDetail::Full : HeaderDetail::Brief);
   }
   if (options.header_only) return finish(*session, out, options.reading, Symbols::NotUsed);
   ScriptSink sink(*session, options, out);

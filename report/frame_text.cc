@@ -30,22 +30,28 @@ void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& 
   out.hex(frame.shown_address - frame.function_start);
 }
 
+void write_module_name(TextBuffer& out, const symbolize::Frame& frame, Names names) {
+  write_name(out, frame.module == nullptr ? kUnknown : std::string_view(frame.module->path), names);
+}
+
 void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names) {
   out.text(" (");
-  write_name(out, frame.module == nullptr ? kUnknown : std::string_view(frame.module->path), names);
+  write_module_name(out, frame, names);
   out.character(')');
 }
 
-void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names) {
+void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names, SourcePath path,
+                       std::string_view before) {
   using symbolize::LineState;
   if (frame.module == nullptr) return;
   if (frame.line_state == LineState::Known) {
-    out.text("\n  ");
-    write_name(out, frame.file.substr(frame.file.rfind('/') + 1), names);
+    out.text(before);
+    write_name(out, path == SourcePath::Whole ? frame.file : frame.file.substr(frame.file.rfind('/') + 1),
+               names);
     out.character(':');
     out.decimal(frame.line);
   } else if (frame.line_state == LineState::NoSource) {
-    out.text("\n  ");
+    out.text(before);
     write_name(out, frame.module->short_name, names);
     out.character('[');
     out.hex(frame.elf_address);
@@ -53,7 +59,8 @@ void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names nam
   }
 }
 
-void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names) {
+void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names,
+                 SourcePath path) {
   out.character('\t');
   out.hex(is_shown_as_it_ran(frame) ? frame.ip.value : frame.shown_address, 16);
   if (fields.has(Field::Sym)) {
@@ -61,7 +68,7 @@ void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& f
     write_symbol(out, frame, fields, names);
   }
   if (fields.has(Field::Dso) && !frame.is_inlined) write_module(out, frame, names);
-  if (fields.has(Field::Srcline)) write_source_line(out, frame, names);
+  if (fields.has(Field::Srcline)) write_source_line(out, frame, names, path);
   if (frame.is_inlined) out.text(" (inlined)");
   out.character('\n');
 }

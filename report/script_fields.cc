@@ -23,9 +23,12 @@ constexpr Fields kSoftwareFields{Field::Comm,   Field::Tid,    Field::Cpu,      
                                  Field::Event,  Field::Ip,     Field::Sym,      Field::Dso,
                                  Field::Symoff, Field::Period, Field::BpfOutput};
 constexpr Fields kTraceFields{Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event, Field::Trace};
-constexpr Fields kRawFields{Field::Comm,   Field::Tid,    Field::Cpu,     Field::Time,   Field::Event,
-                            Field::Ip,     Field::Sym,    Field::Dso,     Field::Symoff, Field::Addr,
-                            Field::Period, Field::Weight, Field::PhysAddr};
+constexpr Fields kRawFields{
+    Field::Comm,     Field::Tid,     Field::Cpu,    Field::Time,         Field::Event,       Field::Ip,
+    Field::Sym,      Field::Dso,     Field::Symoff, Field::Addr,         Field::Period,      Field::Weight,
+    Field::PhysAddr, Field::DataSrc, Field::InsLat, Field::DataPageSize, Field::CodePageSize};
+constexpr Fields kSynthFields{Field::Comm, Field::Tid, Field::Cpu, Field::Time,   Field::Event,
+                              Field::Ip,   Field::Sym, Field::Dso, Field::Symoff, Field::Synth};
 constexpr Fields kNoTrace{Field::Trace};
 constexpr Fields kNoTraceNoBpf{Field::Trace, Field::BpfOutput, Field::Payload};
 
@@ -37,15 +40,20 @@ constexpr std::array<TypeRow, 8> kTypeRows{{
     {"", "hw-cache", kUsual, kNoTraceNoBpf},
     {"raw", "raw", kRawFields, kNoTraceNoBpf},
     {"break", "breakpoint", kUsual, kNoTraceNoBpf},
-    {"synth", "synth", kUsual, kNoTraceNoBpf},
+    {"synth", "synth", kSynthFields, kNoTraceNoBpf},
     {"", "other", kUsual, kNoTraceNoBpf},
 }};
 constexpr std::size_t kSynth = 6, kOther = 7;
 
 struct FieldRow {
   std::string_view name;
-  std::optional<Field> field;  // nothing: perf has it, we do not print it yet
+  std::optional<Field> field;    // nothing: perf has it and we do not
+  std::string_view remark = {};  // why not, or what to know about it
 };
+
+constexpr std::string_view kFlags = "flags";  // for all types of events at once
+constexpr std::string_view kOfTraces =
+    "has a value in processor traces (AUX) alone, which tacho does not decode";
 
 constexpr FieldRow kFieldRows[] = {
     {"comm", Field::Comm},
@@ -67,49 +75,46 @@ constexpr FieldRow kFieldRows[] = {
     {"phys_addr", Field::PhysAddr},
     {"payload", Field::Payload},
     {"srcline", Field::Srcline},
-    {"iregs", {}},
-    {"uregs", {}},
-    {"brstack", {}},
-    {"brstacksym", {}},
-    {"brstackinsn", {}},
-    {"brstackinsnlen", {}},
-    {"brstackoff", {}},
-    {"data_src", {}},
-    {"callindent", {}},
-    {"insn", {}},
-    {"insnlen", {}},
-    {"synth", {}},
-    {"metric", {}},
-    {"srccode", {}},
-    {"ipc", {}},
-    {"tod", {}},
-    {"data_page_size", {}},
-    {"code_page_size", {}},
-    {"ins_lat", {}},
-    {"machine_pid", {}},
-    {"vcpu", {}},
-    {"flags", {}},
+    {"iregs", Field::Iregs},
+    {"uregs", Field::Uregs},
+    {"brstack", Field::Brstack},
+    {"brstacksym", Field::Brstacksym},
+    {"brstackoff", Field::Brstackoff},
+    {"brstackinsn", Field::Brstackinsn},
+    {"brstackinsnlen", Field::Brstackinsnlen},
+    {"data_src", Field::DataSrc},
+    {"ins_lat", Field::InsLat},
+    {"data_page_size", Field::DataPageSize},
+    {"code_page_size", Field::CodePageSize},
+    {"insn", Field::Insn},
+    {"insnlen", Field::Insnlen},
+    {"srccode", Field::Srccode},
+    {"tod", Field::Tod},
+    {"synth", Field::Synth},
+    {"machine_pid", Field::MachinePid},
+    {"vcpu", Field::Vcpu},
+    {"callindent", Field::Callindent, kOfTraces},
+    {"ipc", Field::Ipc, kOfTraces},
+    {"metric", {}, "is not computed here: print the counters with -F event,period and divide them"},
 };
 
 std::string known_fields() {
   std::string names;
   for (const FieldRow& row : kFieldRows) {
-    if (!row.field) continue;
-    if (!names.empty()) names += ',';
-    names += row.name;
+    if (row.field) names += std::string(row.name) + ',';
   }
-  return names;
+  return names.append(kFlags);
 }
 
-Result<Field> find_field(std::string_view name) {
+Result<const FieldRow*> find_field(std::string_view name) {
   const auto row = std::ranges::find(kFieldRows, name, &FieldRow::name);
   if (row == std::end(kFieldRows)) {
     return use_error("-F: there is no field '" + std::string(name) + "'; known fields: " + known_fields());
   }
   if (!row->field) {
-    return use_error("-F: '" + std::string(name) + "' is not printed yet; printed fields: " + known_fields());
+    return use_error("-F: '" + std::string(name) + "' " + std::string(row->remark));
   }
-  return *row->field;
+  return row;
 }
 
 struct Requirement {  // a field and what an event must have sampled for it
@@ -121,6 +126,7 @@ struct Requirement {  // a field and what an event must have sampled for it
 constexpr Requirement kRequirements[] = {
     {Field::Ip, abi::kSampleIp, "IP"},
     {Field::Addr, abi::kSampleAddr, "ADDR"},
+    {Field::DataSrc, abi::kSampleDataSrc, "DATA_SRC"},
     {Field::Weight, abi::kSampleWeight | abi::kSampleWeightStruct, "WEIGHT"},
     {Field::Sym, abi::kSampleIp | abi::kSampleAddr, "IP or ADDR"},
     {Field::Dso, abi::kSampleIp | abi::kSampleAddr, "IP or ADDR"},
@@ -128,7 +134,12 @@ constexpr Requirement kRequirements[] = {
     {Field::Tid, abi::kSampleTid, "TID"},
     {Field::Time, abi::kSampleTime, "TIME"},
     {Field::Cpu, abi::kSampleCpu, "CPU"},
+    {Field::Iregs, abi::kSampleRegsIntr, "IREGS"},
+    {Field::Uregs, abi::kSampleRegsUser, "UREGS"},
     {Field::PhysAddr, abi::kSamplePhysAddr, "PHYS_ADDR"},
+    {Field::DataPageSize, abi::kSampleDataPageSize, "DATA_PAGE_SIZE"},
+    {Field::CodePageSize, abi::kSampleCodePageSize, "CODE_PAGE_SIZE"},
+    {Field::InsLat, abi::kSampleWeightStruct, "WEIGHT_STRUCT"},
 };
 
 std::string_view name_of(Field field) {
@@ -143,6 +154,7 @@ FieldChoice::FieldChoice() {
 }
 
 std::size_t FieldChoice::type_of(const format::EventAttr& attr) {
+  if (attr.type == abi::kSynth) return kSynth;
   return attr.type < kSynth ? attr.type : kOther;
 }
 
@@ -168,11 +180,29 @@ Result<> FieldChoice::change(std::size_t type, char sign, Field field, std::stri
   if (sign == '-') {
     choice.shown.remove(field);
     choice.asked.remove(field);
+    choice.named.remove(field);
     choice.refused.add(field);
   } else {
     choice.shown.add(field);
-    choice.asked.add(field);
+    (is_named_type ? choice.named : choice.asked).add(field);
     choice.refused.remove(field);
+  }
+  return Done{};
+}
+
+Result<> FieldChoice::apply_field(std::string_view name, char sign, std::size_t first, std::size_t last,
+                                  bool is_named_type, std::vector<std::string>& remarks) {
+  if (name == kFlags) {
+    shows_flags_ = sign != '-';
+    if (shows_flags_) remarks.push_back(fmt::format("'{}' {}.", name, kOfTraces));
+    return Done{};
+  }
+  const auto row = find_field(name);
+  if (!row) return row.error();
+  if (!(*row)->remark.empty() && sign != '-')
+    remarks.push_back(fmt::format("'{}' {}.", name, (*row)->remark));
+  for (std::size_t type = first; type < last; ++type) {
+    if (auto done = change(type, sign, *(*row)->field, name, is_named_type, remarks); !done) return done;
   }
   return Done{};
 }
@@ -195,7 +225,10 @@ Result<> FieldChoice::apply(std::string_view text, std::vector<std::string>& rem
     return use_error("-F: no field is named; known fields: " + known_fields());
   // perf takes any list with a sign in it for a change, also one that merely names bpf-output.
   if (text.find_first_of("+-") == std::string_view::npos) {
-    for (std::size_t type = first; type < last; ++type) types_[type] = {Fields{}, Fields{}, Fields{}, true};
+    Choice nothing;
+    nothing.is_changed = true;
+    std::fill(types_.begin() + static_cast<std::ptrdiff_t>(first),
+              types_.begin() + static_cast<std::ptrdiff_t>(last), nothing);
   }
   std::optional<bool> has_signs;
   for (std::size_t at = 0; at < text.size();) {
@@ -209,33 +242,43 @@ Result<> FieldChoice::apply(std::string_view text, std::vector<std::string>& rem
     has_signs = has_sign;
     const char sign = has_sign ? name[0] : '+';
     if (has_sign) name.remove_prefix(1);
-    const auto field = find_field(name);
-    if (!field) return field.error();
-    for (std::size_t type = first; type < last; ++type) {
-      if (auto done = change(type, sign, *field, name, is_named_type, remarks); !done) return done;
-    }
+    if (auto done = apply_field(name, sign, first, last, is_named_type, remarks); !done) return done;
+  }
+  return Done{};
+}
+
+// Fields that need others, or branch stacks without a filter.
+Result<> FieldChoice::check_pairs(Choice& choice, bool has_all_branches) const {
+  if (choice.shown.has(Field::Symoff) && !choice.shown.has(Field::Sym)) {
+    if (choice.asked.has(Field::Symoff)) return use_error("-F: 'symoff' (offsets) needs 'sym'");
+    choice.shown.remove(Field::Symoff);
+  }
+  if (choice.shown.has_any({Field::Srcline, Field::Srccode}) && !choice.shown.has(Field::Ip))
+    return use_error("-F: 'srcline' and 'srccode' (lines of source) need 'ip'");
+  if (choice.shown.has_any({Field::Brstackinsn, Field::Brstackinsnlen}) && !has_all_branches) {
+    return use_error(
+        "-F: 'brstackinsn' and 'brstackinsnlen' need stacks of all branches; record with perf record -b");
   }
   return Done{};
 }
 
 // perf judges all events of a type by the first of them.
-Result<> FieldChoice::check(std::size_t type, const format::Event& event, const std::string& event_name) {
+Result<> FieldChoice::check(std::size_t type, const format::Event& event, const std::string& event_name,
+                            bool has_all_branches) {
   Choice& choice = types_[type];
   for (const Requirement& requirement : kRequirements) {
     if (!choice.shown.has(requirement.field) || (event.attr.sample_type & requirement.sample_type) != 0)
       continue;
-    if (choice.asked.has(requirement.field)) {
-      return use_error("Samples for '" + event_name + "' event do not have " +
-                       std::string(requirement.sample_name) + " attribute set. Cannot print '" +
-                       std::string(name_of(requirement.field)) + "' field.");
-    }
+    const std::string missing = fmt::format("Samples for '{}' event do not have {} attribute set.",
+                                            event_name, requirement.sample_name);
+    const std::string_view name = name_of(requirement.field);
+    if (choice.asked.has(requirement.field))
+      return use_error(fmt::format("{} Cannot print '{}' field.", missing, name));
+    if (choice.named.has(requirement.field))
+      dropped_.push_back(fmt::format("{} Skipping '{}' field.", missing, name));
     choice.shown.remove(requirement.field);
   }
-  if (choice.shown.has(Field::Symoff) && !choice.shown.has(Field::Sym)) {
-    if (choice.asked.has(Field::Symoff)) return use_error("-F: 'symoff' (offsets) needs 'sym'");
-    choice.shown.remove(Field::Symoff);
-  }
-  return Done{};
+  return check_pairs(choice, has_all_branches);
 }
 
 // What perf does for each event of a pipe with call chains: shows them, whatever -F lists.
@@ -252,6 +295,9 @@ void FieldChoice::add_chains_of_pipe(const format::EventSet& events) {
 Result<> FieldChoice::settle(const format::EventSet& events, const std::vector<std::string>& event_names,
                              CallChains chains, Origin origin) {
   if (origin == Origin::Pipe && chains == CallChains::Show) add_chains_of_pipe(events);
+  constexpr std::uint64_t kAllBranches = 1ULL << 3;  // PERF_SAMPLE_BRANCH_ANY
+  const bool has_all_branches = std::ranges::any_of(
+      events, [](const format::Event& event) { return (event.attr.branch_sample_type & kAllBranches) != 0; });
   std::array<bool, kTypes> seen{};
   for (std::size_t i = 0; i < events.size(); ++i) {
     const auto& attr = events[i].attr;
@@ -260,7 +306,7 @@ Result<> FieldChoice::settle(const format::EventSet& events, const std::vector<s
     seen[type] = true;
     const bool is_dummy = attr.type == abi::kSoftware && attr.config == abi::kDummy;
     if (is_dummy || types_[type].shown.empty()) continue;
-    if (auto done = check(type, events[i], event_names[i]); !done) return done;
+    if (auto done = check(type, events[i], event_names[i], has_all_branches); !done) return done;
   }
   const auto has_chain = [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); };
   shows_callchains_ = chains == CallChains::Show && std::ranges::any_of(events, has_chain);

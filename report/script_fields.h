@@ -32,6 +32,26 @@ enum class Field : std::uint8_t {
   PhysAddr,
   Payload,
   Srcline,
+  Iregs,
+  Uregs,
+  Brstack,
+  Brstacksym,
+  Brstackoff,
+  Brstackinsn,
+  Brstackinsnlen,
+  DataSrc,
+  Callindent,
+  Insn,
+  Insnlen,
+  Synth,
+  Srccode,
+  Ipc,
+  Tod,
+  DataPageSize,
+  CodePageSize,
+  InsLat,
+  MachinePid,
+  Vcpu,
 };
 
 // A set of fields.
@@ -42,13 +62,14 @@ class Fields {
     for (const Field field : fields) add(field);
   }
   constexpr bool has(Field field) const { return (bits_ >> static_cast<unsigned>(field) & 1) != 0; }
-  constexpr void add(Field field) { bits_ |= 1U << static_cast<unsigned>(field); }
-  constexpr void remove(Field field) { bits_ &= ~(1U << static_cast<unsigned>(field)); }
+  constexpr void add(Field field) { bits_ |= std::uint64_t{1} << static_cast<unsigned>(field); }
+  constexpr void remove(Field field) { bits_ &= ~(std::uint64_t{1} << static_cast<unsigned>(field)); }
   constexpr bool empty() const { return bits_ == 0; }
-  constexpr std::uint32_t bits() const { return bits_; }
+  constexpr bool has_any(const Fields& others) const { return (bits_ & others.bits_) != 0; }
+  constexpr std::uint64_t bits() const { return bits_; }
 
  private:
-  std::uint32_t bits_ = 0;
+  std::uint64_t bits_ = 0;
 };
 
 enum class CallChains : std::uint8_t { Show, Hide };
@@ -59,30 +80,43 @@ class FieldChoice {
   FieldChoice();
   // One -F: "comm,tid", "+payload,-dso", "trace:time,event". Remarks for stderr are appended to `remarks`.
   Result<> apply(std::string_view text, std::vector<std::string>& remarks);
-  // Drops default fields that the events did not sample; one asked for by -F and not sampled is an error.
+  // Drops default fields that the events did not sample; one asked for by -F and not sampled is an error. As
+  // in perf, one asked for by TYPE: is dropped: dropped() then says so.
   Result<> settle(const format::EventSet& events, const std::vector<std::string>& event_names,
                   CallChains chains, Origin origin);
 
   Fields of(const format::EventAttr& attr) const;
+  // Whether -F said anything about events of its type.
+  bool is_changed(const format::EventAttr& attr) const { return types_[type_of(attr)].is_changed; }
   // True when some event's samples show it.
   bool has(Field field) const;
+  const std::vector<std::string>& dropped() const { return dropped_; }
+  // -F flags: of a processor trace, whatever the type of event.
+  bool shows_flags() const { return shows_flags_; }
   // After settle(): false with -G, and when no event has call chains.
   bool shows_callchains() const { return shows_callchains_; }
 
  private:
   static constexpr std::size_t kTypes = 8;
   struct Choice {
-    Fields shown, asked, refused;  // asked, refused: named by -F
+    Fields shown;
+    Fields asked, named, refused;  // by -F for all types, for this one alone, with a minus
     bool is_changed = false;
   };
+  Result<> apply_field(std::string_view name, char sign, std::size_t first, std::size_t last,
+                       bool is_named_type, std::vector<std::string>& remarks);
   static std::size_t type_of(const format::EventAttr& attr);
   Result<> change(std::size_t type, char sign, Field field, std::string_view name, bool is_named_type,
                   std::vector<std::string>& remarks);
   void add_chains_of_pipe(const format::EventSet& events);
-  Result<> check(std::size_t type, const format::Event& event, const std::string& event_name);
+  Result<> check(std::size_t type, const format::Event& event, const std::string& event_name,
+                 bool has_all_branches);
+  Result<> check_pairs(Choice& choice, bool has_all_branches) const;
 
   std::array<Choice, kTypes> types_;
+  std::vector<std::string> dropped_;
   bool shows_callchains_ = true;
+  bool shows_flags_ = false;
 };
 
 }  // namespace tacho::report

@@ -89,6 +89,21 @@ struct GroupOf {
   RecordGroup operator()(const auto&) const { return RecordGroup::None; }
 };
 
+// "            Old bytes: 0f 1f", sixteen a line.
+void write_bytes(TextBuffer& out, std::string_view label, format::Bytes bytes) {
+  constexpr std::size_t kPerLine = 16;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    if (at % kPerLine == 0) {
+      if (at != 0) out.character('\n');
+      out.text("            ");
+      out.text(label);
+    }
+    out.character(' ');
+    out.hex_byte(std::to_integer<std::uint8_t>(bytes[at]));
+  }
+  if (!bytes.empty()) out.character('\n');
+}
+
 }  // namespace
 
 RecordGroup group_of(const Record& record) { return std::visit(GroupOf{}, record); }
@@ -98,6 +113,18 @@ void write_record(TextBuffer& out, std::uint32_t type, const Record& record, Nam
   out.text(format::record_name(type));
   out.text(std::visit(BodyOf{names}, record));
   out.character('\n');
+}
+
+void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, const symbolize::Frame& place,
+                     Names names) {
+  std::string function;
+  if (!place.function.empty())
+    function = fmt::format("{}+0x{:x}", printable(place.function, names),
+                           place.shown_address - place.function_start);
+  out.text(fmt::format("PERF_RECORD_TEXT_POKE {:x} {} old len {} new len {}\n", record.address, function,
+                       record.old_bytes.size(), record.new_bytes.size()));
+  write_bytes(out, "Old bytes:", record.old_bytes);
+  write_bytes(out, "New bytes:", record.new_bytes);
 }
 
 }  // namespace tacho::report

@@ -4,6 +4,7 @@
 #include "format/record.h"
 #include "report/printable.h"
 #include "report/text_output.h"
+#include "symbolize/frame.h"
 
 namespace tacho::report {
 
@@ -13,5 +14,8 @@ enum class RecordGroup : std::uint8_t { None, Task, Mmap, Switch, Namespaces, Lo
 RecordGroup group_of(const format::Record& record);
 // "PERF_RECORD_COMM exec: dd:12/12" and the line's end.
 void write_record(TextBuffer& out, std::uint32_t type, const format::Record& record, Names names);
+// The same for changed kernel code, with the function it is in.
+void write_text_poke(TextBuffer& out, const format::TextPokeRecord& record, const symbolize::Frame& place,
+                     Names names);
 
 }  // namespace tacho::report

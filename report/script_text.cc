@@ -2,22 +2,24 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "report/event_name.h"
 #include "report/frame_text.h"
+#include "report/synth_text.h"
 
 namespace tacho::report {
 namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
 constexpr char kHexDigits[] = "0123456789abcdef";
 
 // A stack met a second time may be kept as a whole, until there are this many bytes of such texts.
 constexpr std::size_t kMostStackText = std::size_t{24} << 20;
 constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
                               Field::Srcline};  // decide a frame's text
+constexpr std::size_t kFlagsWidth = 24;         // of perf's empty -F flags
 constexpr std::string_view kSeenOnce("", 0);    // has data, so it is not the same as never seen
 
 void write_misc(TextBuffer& out, std::uint16_t misc, std::uint32_t type) {
@@ -38,30 +40,22 @@ void write_misc(TextBuffer& out, std::uint16_t misc, std::uint32_t type) {
   out.blanks(written < 6 ? 6 - written : 1);
 }
 
-void write_time(TextBuffer& out, std::uint64_t time, TimeDigits digits) {
-  const std::uint64_t seconds = time / kSecond, rest = time % kSecond;
-  if (digits == TimeDigits::Nanoseconds) {
-    out.decimal(seconds, 5);
-    out.character('.');
-    out.zero_filled(rest, 9);
-  } else {
-    out.decimal(seconds, 5);  // 12 with the point and six digits
-    out.character('.');
-    out.zero_filled(rest / 1000, 6);
-  }
-  out.text(": ");
+// Every branch a sample, its target the data address: then perf shows where it led, and nothing more.
+bool is_branch_trace(const format::EventAttr& attr) {
+  constexpr std::uint64_t kBranchInstructions = 4;  // bits of the config
+  return attr.type == abi::kHardware && (attr.config & kBranchInstructions) != 0 && attr.sample_period == 1;
 }
 
 // Whether an event's data address is one that a symbol can stand at.
 bool has_symbol_address(const format::EventAttr& attr) {
-  return attr.type == abi::kSoftware &&
-         (attr.config == abi::kPageFaults || attr.config == abi::kMinorFaults ||
-          attr.config == abi::kMajorFaults);
+  return is_branch_trace(attr) || (attr.type == abi::kSoftware &&
+                                   (attr.config == abi::kPageFaults || attr.config == abi::kMinorFaults ||
+                                    attr.config == abi::kMajorFaults));
 }
 
 }  // namespace
 
-void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeDigits digits) {
+void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeText& times) {
   if (fields.has(Field::Comm)) {
     out.padded(start.comm, start.is_comm_padded ? 16 : 0);
     out.character(' ');
@@ -88,7 +82,8 @@ void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& st
     out.text("] ");
   }
   if (fields.has(Field::Misc)) write_misc(out, start.misc, start.record_type);
-  if (fields.has(Field::Time)) write_time(out, start.time, digits);
+  if (fields.has(Field::Tod)) times.write_of_day(out, start.time);
+  if (fields.has(Field::Time)) times.write(out, start.time);
 }
 
 void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
@@ -125,12 +120,17 @@ void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
   }
 }
 
-ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names, TimeDigits digits)
+ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times,
+                       FrameShape shape)
     : session_(&session),
       fields_(&fields),
       comms_(names),
-      digits_(digits),
-      schemas_(session.events(), session.features()) {
+      times_(times),
+      shape_(std::move(shape)),
+      source_path_(shape_.has_folders ? SourcePath::Whole : SourcePath::Last),
+      schemas_(session.events(), session.features()),
+      more_(session, names),
+      source_code_(session, names) {
   std::size_t width = 0;
   for (const auto& event : session.events()) {
     event_names_.push_back(printable(event_name(event, session.features()), names));
@@ -144,7 +144,7 @@ bool ScriptText::has_chain(const ResolvedSample& sample) const {
 }
 
 ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
-  const std::uint32_t deciding = fields.bits() & kFrameFields.bits();
+  const std::uint64_t deciding = fields.bits() & kFrameFields.bits();
   for (PlaceTexts& texts : place_texts_) {
     if (texts.fields == deciding) return texts;
   }
@@ -161,13 +161,23 @@ std::string_view ScriptText::frame_text(PlaceTexts& texts, const Location& locat
   if (text.data() != nullptr) return text;
   scratch_.clear();
   for (const symbolize::Frame& frame : session_->frames(location))
-    write_frame(scratch_, frame, fields, comms_.mode());
+    write_frame(scratch_, frame, fields, comms_.mode(), source_path_);
   text = frame_store_.keep(scratch_.view());
   return text;
 }
 
+void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
+  for (const std::uint32_t number : stack.frames) {
+    for (const symbolize::Frame& frame : session_->frames(session_->location(number))) {
+      write_frame(out, frame, fields, comms_.mode(), source_path_);
+      if (std::ranges::find(shape_.last_functions, frame.function) != shape_.last_functions.end()) return;
+    }
+  }
+}
+
 // A stack that comes again is copied as one text.
 void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
+  if (!shape_.last_functions.empty()) return write_cut_chain(out, stack, fields);
   PlaceTexts& texts = place_texts(fields);
   if (texts.stacks.size() <= stack.number)
     texts.stacks.resize(std::max<std::size_t>(stack.number + 1, texts.stacks.size() * 2));
@@ -238,7 +248,34 @@ void ScriptText::write_place(TextBuffer& out, const ResolvedSample& sample, cons
     write_symbol(out, frame, fields, comms_.mode());
   }
   if (fields.has(Field::Dso)) write_module(out, frame, comms_.mode());
-  if (fields.has(Field::Srcline)) write_source_line(out, frame, comms_.mode());
+  if (fields.has(Field::Srcline)) write_source_line(out, frame, comms_.mode(), source_path_);
+}
+
+void ScriptText::write_branch_sample(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  Fields without_line = fields;
+  without_line.remove(Field::Srcline);
+  const bool is_line_last = sample.stack == nullptr || !has_chain(sample);
+  if (fields.has(Field::Ip)) write_place(out, sample, is_line_last ? without_line : fields);
+  const format::EventAttr& attr = sample.event().attr;
+  if (fields.has(Field::Addr) || (attr.samples(abi::kSampleAddr) && !fields_->is_changed(attr))) {
+    out.text(" => ");
+    write_address(out, sample, fields);
+  }
+  if (fields.has(Field::Srcline) && is_line_last)
+    write_source_line(out, session_->frame(*sample.location), comms_.mode(), source_path_);
+  if (fields.has_any(InstructionText::kFields)) write_instructions(out, sample, fields);
+  write_end(out, sample, fields);
+}
+
+void ScriptText::write_instructions(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  if (!instructions_) instructions_.emplace(*session_, comms_.mode(), shape_.most_blocks);
+  instructions_->write(out, sample, fields, source_code_);
+}
+
+// The line's end, and the line of source after it.
+void ScriptText::write_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  out.character('\n');
+  if (fields.has(Field::Srccode)) source_code_.write(out, *sample.thread, session_->frame(*sample.location));
 }
 
 void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
@@ -248,7 +285,7 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   LineStart start{comms_.of(sample.comm), sample.pid(),     sample.tid(),       sample.raw->cpu,
                   sample.raw->time,       sample.raw->misc, abi::kRecordSample, true};
   start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));
-  write_line_start(out, fields, start, digits_);
+  write_line_start(out, fields, start, times_);
   if (fields.has(Field::Period)) {
     out.decimal(sample.period, 10);
     out.character(' ');
@@ -257,6 +294,8 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
     out.text(event_names_[sample.event_index]);
     out.text(": ");
   }
+  if (fields_->shows_flags()) out.blanks(kFlagsWidth);
+  if (is_branch_trace(attr)) return write_branch_sample(out, sample, fields);
   const bool has_raw = attr.samples(abi::kSampleRaw);
   if (fields.has(Field::Trace) && has_raw && attr.type == abi::kTracepoint) write_trace(out, sample);
   if (fields.has(Field::Payload) && has_raw) {
@@ -264,13 +303,17 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
       out.text(show_payload(*schema, sample.raw->raw, sample.order, comms_.mode()));
     }
   }
+  if (fields.has(Field::Synth) && has_raw && attr.type == abi::kSynth)
+    write_synth(out, attr.config, sample.raw->raw, sample.order);
   if (fields.has(Field::Addr)) write_address(out, sample, fields);
-  if (fields.has(Field::Weight)) out.decimal(sample.raw->weight, 16);
+  if (fields.has_any(SampleFieldsText::kBeforePlace)) more_.write_before_place(out, sample, fields);
   if (fields.has(Field::Ip)) write_place(out, sample, fields);
+  if (fields.has_any(SampleFieldsText::kAfterPlace)) more_.write_after_place(out, sample, fields);
   if (fields.has(Field::BpfOutput) && attr.is_bpf_output())
     write_bpf_output(out, sample.raw->raw, comms_.mode());
-  if (fields.has(Field::PhysAddr)) out.hex(sample.raw->phys_addr, 16);
-  out.character('\n');
+  if (fields.has_any(InstructionText::kFields)) write_instructions(out, sample, fields);
+  if (fields.has_any(SampleFieldsText::kAtEnd)) SampleFieldsText::write_at_end(out, sample, fields);
+  write_end(out, sample, fields);
 }
 
 void ScriptText::write_start(TextBuffer& out, const OtherEvent& event) {
@@ -291,7 +334,7 @@ void ScriptText::write_start(TextBuffer& out, const OtherEvent& event) {
   }
   const bool has_chains = fields_->shows_callchains() && attr.samples(abi::kSampleCallchain);
   start.is_comm_padded = !(fields.has(Field::Ip) && has_chains);
-  write_line_start(out, fields, start, digits_);
+  write_line_start(out, fields, start, times_);
 }
 
 }  // namespace tacho::report

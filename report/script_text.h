@@ -9,17 +9,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "report/frame_text.h"
+#include "report/instruction_text.h"
 #include "report/payload.h"
 #include "report/printable.h"
+#include "report/sample_fields_text.h"
 #include "report/script_fields.h"
 #include "report/session.h"
+#include "report/source_code.h"
 #include "report/text_output.h"
 #include "report/text_store.h"
+#include "report/time_text.h"
 #include "report/tracepoint_text.h"
 
 namespace tacho::report {
-
-enum class TimeDigits : std::uint8_t { Microseconds, Nanoseconds };
 
 // What a line begins with: "comm tid [cpu] time: ".
 struct LineStart {
@@ -30,7 +33,7 @@ struct LineStart {
   std::uint32_t record_type = 0;
   bool is_comm_padded = true;
 };
-void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeDigits digits);
+void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeText& times);
 
 // Safe forms of names that come again and again, each made once. The name's bytes must stay where they are.
 class SafeNames {
@@ -53,9 +56,16 @@ class SafeNames {
   std::unordered_map<const char*, Safe> safe_;
 };
 
+// How call chains and lines of source are shown.
+struct FrameShape {
+  std::vector<std::string> last_functions;  // a call chain ends at them
+  bool has_folders = false;                 // files of source with their folders
+  std::size_t most_blocks = 0;              // of code between branches; 0: all
+};
+
 class ScriptText {
  public:
-  ScriptText(Session& session, const FieldChoice& fields, Names names, TimeDigits digits);
+  ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times, FrameShape shape = {});
 
   void write(TextBuffer& out, const ResolvedSample& sample);
   // "comm tid ..." of another record's line.
@@ -64,25 +74,34 @@ class ScriptText {
  private:
   // Texts made once for each set of fields that decides them.
   struct PlaceTexts {
-    std::uint32_t fields = 0;
+    std::uint64_t fields = 0;
     std::vector<std::string_view> frames;  // by location number; without data: not made yet
     std::vector<std::string_view> stacks;  // by stack number; kSeenOnce: met before, not kept
   };
   PlaceTexts& place_texts(const Fields& fields);
   std::string_view frame_text(PlaceTexts& texts, const Location& location, const Fields& fields);
   void write_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
+  void write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
   void write_trace(TextBuffer& out, const ResolvedSample& sample);
   void write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_instructions(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_branch_sample(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   bool has_chain(const ResolvedSample& sample) const;
 
   Session* session_;
   const FieldChoice* fields_;
   SafeNames comms_;
-  TimeDigits digits_;
+  TimeText times_;
+  FrameShape shape_;
+  SourcePath source_path_;
   std::vector<std::string> event_names_;  // safe, padded to the longest
   EventSchemas schemas_;
   std::optional<TracepointText> traces_;
+  SampleFieldsText more_;
+  std::optional<InstructionText> instructions_;  // made when first needed
+  SourceCode source_code_;
   std::deque<PlaceTexts> place_texts_;  // few
   TextStore frame_store_, stack_store_;
   TextBuffer scratch_;

@@ -10,6 +10,7 @@
 
 #include "format/time_order.h"
 #include "report/stack_table.h"
+#include "symbolize/module_code.h"
 #include "symbolize/unwind.h"
 
 namespace tacho::report {
@@ -74,6 +75,7 @@ struct Session::State {
   symbolize::AddressSpaces spaces;
   std::optional<symbolize::Symbolizer> symbolizer;
   std::optional<symbolize::Unwinder> unwinder;
+  std::optional<symbolize::ModuleCode> code;
   StackTable stacks;
 
   std::unordered_set<std::string> comms;  // the bytes of every name
@@ -283,6 +285,7 @@ Result<Session> Session::open(SessionOptions options) {
   }
   state->symbolizer.emplace(options.symbols, state->reader->features(), state->spaces);
   state->unwinder.emplace(options.symbols, state->reader->features(), state->spaces);
+  state->code.emplace(symbolize::DebugFiles(symbols.symfs));
   state->options = std::move(options);
   state->take_build_ids();
   return Session(std::move(state));
@@ -334,6 +337,21 @@ const Location& Session::location(std::uint32_t number) const { return state_->s
 
 std::span<const symbolize::Frame> Session::kernel_frames(std::uint64_t address) {
   return frames(state_->stacks.locate(state_->spaces, ~0U, address, abi::kCpumodeKernel));
+}
+
+format::Bytes Session::code(const Location& location, std::uint64_t address, std::size_t size) {
+  const symbolize::Mapping* const mapping = location.mapping;
+  if (mapping == nullptr || address < mapping->start || address >= mapping->end) return {};
+  return state_->code->read(*mapping->module, mapping->shown_address({address}), size);
+}
+
+bool Session::is_64_bit(const Location& location) {
+  return location.mapping != nullptr && state_->code->is_64_bit(*location.mapping->module);
+}
+
+Result<std::vector<std::byte>> Session::recorded_file(const std::string& path) const {
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 26;  // bytes
+  return symbolize::DebugFiles(state_->options.symbols.symfs).read(path, kLargest);
 }
 
 std::uint64_t Session::lost_samples() const { return state_->lost_samples; }

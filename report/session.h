@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "format/capture_reader.h"
 #include "format/record.h"
@@ -71,6 +72,13 @@ class Session {
   const Location& locate(const ResolvedSample& sample, std::uint64_t address);
   // A kernel function, for tracepoint texts.
   std::span<const symbolize::Frame> kernel_frames(std::uint64_t address);
+
+  // Instructions at an address of the place's module, at most `size` bytes; empty when its file is not at
+  // hand.
+  format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
+  bool is_64_bit(const Location& location);
+  // A file of the recording host: below --symfs, or this machine's own.
+  Result<std::vector<std::byte>> recorded_file(const std::string& path) const;
 
   // Sum of LOST_SAMPLES, as perf's report heads its output with.
   std::uint64_t lost_samples() const;

@@ -82,14 +82,54 @@ TEST(ScriptFields, ATypeLimitsTheChange) {
   EXPECT_FALSE(c.apply("nosuch:time"));
 }
 
-TEST(ScriptFields, UnknownFieldsAndOnesNotPrintedYetAreToldApart) {
+TEST(ScriptFields, UnknownFieldsAndOnesThatAreNotComputedAreToldApart) {
   Case c;
   const auto unknown = c.apply("comm,nosuch");
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().what.find("no field 'nosuch'"), std::string::npos);
-  const auto later = c.apply("brstack");
-  ASSERT_FALSE(later);
-  EXPECT_NE(later.error().what.find("not printed yet"), std::string::npos);
+  const auto metric = c.apply("metric");
+  ASSERT_FALSE(metric);
+  EXPECT_NE(metric.error().what.find("not computed here"), std::string::npos);
+}
+
+TEST(ScriptFields, OneOfANamedTypeThatWasNotSampledIsDroppedAndSaid) {
+  Case c;
+  c.events.add(event_of(abi::kSoftware, kPlain));
+  ASSERT_TRUE(c.apply("sw:ip,iregs"));
+  ASSERT_TRUE(c.settle());
+  EXPECT_FALSE(c.fields().has(Field::Iregs));
+  ASSERT_EQ(c.choice.dropped().size(), 1u);
+  EXPECT_EQ(c.choice.dropped()[0],
+            "Samples for 'clock' event do not have IREGS attribute set. Skipping 'iregs' field.");
+}
+
+TEST(ScriptFields, FlagsAreForAllTypesAndChangeNone) {
+  Case c;
+  c.events.add(event_of(abi::kHardware, kPlain));
+  ASSERT_TRUE(c.apply("+flags"));
+  EXPECT_TRUE(c.choice.shows_flags());
+  EXPECT_FALSE(c.choice.is_changed(c.events[0].attr));
+  ASSERT_EQ(c.remarks.size(), 1u) << "they have a value in processor traces alone";
+  ASSERT_TRUE(c.apply("-flags"));
+  EXPECT_FALSE(c.choice.shows_flags());
+}
+
+TEST(ScriptFields, CodeBetweenBranchesNeedsStacksOfAllBranches) {
+  Case c;
+  c.events.add(event_of(abi::kRaw, kPlain | abi::kSampleBranchStack));
+  ASSERT_TRUE(c.apply("+brstackinsn"));
+  EXPECT_FALSE(c.settle());
+  format::Event all = event_of(abi::kSoftware, kPlain);
+  all.attr.branch_sample_type = 1 << 3;
+  c.events.add(all);
+  EXPECT_TRUE(c.settle()) << "of any event, as in perf";
+}
+
+TEST(ScriptFields, EventsThatPerfMadeOfTracesHaveATypeOfTheirOwn) {
+  Case c;
+  c.events.add(event_of(abi::kSynth, kPlain));
+  EXPECT_TRUE(c.fields().has(Field::Synth));
+  EXPECT_FALSE(c.fields().has(Field::Period));
 }
 
 TEST(ScriptFields, TracepointsShowTheirStacksWhenThereAreAny) {

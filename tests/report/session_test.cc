@@ -208,7 +208,8 @@ TEST(ScriptText, PrintsALineWithoutCallChain) {
 
    private:
     ScriptText text_;
-  } writer(ScriptText(*session, fields, Names::Safe, TimeDigits::Microseconds));
+  } writer(ScriptText(*session, fields, Names::Safe,
+                      TimeText(TimeDigits::Microseconds, TimeBase::Clock, std::nullopt)));
   session->run(writer);
   EXPECT_EQ(writer.out.view(),
             "     evil\\x1b[0m     5 [000]  1409.539822:          1 cpu-clock:              1000 [unknown] "
