@@ -1,23 +1,12 @@
 #include "report/field_sinks.h"
 
-#include <string>
+#include <fmt/format.h>
+
+#include <cmath>
 
 #include "report/printable.h"
 
 namespace tacho::report {
-namespace {
-
-// With a \ before each of `marks`, so that what printable() makes cannot be mistaken for the name's own.
-std::string escaped(std::string_view text, std::string_view marks) {
-  std::string marked;
-  for (const char c : text) {
-    if (marks.find(c) != std::string_view::npos) marked += '\\';
-    marked += c;
-  }
-  return printable(marked);
-}
-
-}  // namespace
 
 void TextFields::key(std::string_view name) {
   if (!first_) out_.character(' ');
@@ -37,6 +26,11 @@ void TextFields::signed_number(std::string_view name, std::int64_t value) {
   out_.signed_decimal(value);
 }
 
+void TextFields::real(std::string_view name, double value) {
+  key(name);
+  out_.text(fmt::format("{}", value));
+}
+
 void TextFields::hex(std::string_view name, std::uint64_t value) {
   key(name);
   out_.text("0x");
@@ -46,7 +40,7 @@ void TextFields::hex(std::string_view name, std::uint64_t value) {
 void TextFields::text(std::string_view name, std::string_view value) {
   key(name);
   out_.character('"');
-  out_.text(escaped(value, "\\\""));
+  out_.text(printable_quoted(value));
   out_.character('"');
 }
 
@@ -97,6 +91,20 @@ void JsonFields::signed_number(std::string_view name, std::int64_t value) {
   writer_.Int64(value);
 }
 
+void JsonFields::real(std::string_view name, double value) {
+  key(name);
+  if (std::isfinite(value)) {
+    writer_.Double(value);
+  } else {
+    writer_.Null();
+  }
+}
+
+void JsonFields::json(std::string_view name, std::string_view value) {
+  key(name);
+  writer_.RawValue(value.data(), value.size(), rapidjson::kObjectType);
+}
+
 void JsonFields::hex(std::string_view name, std::uint64_t value) {
   key(name);
   TextBuffer digits;
@@ -107,7 +115,7 @@ void JsonFields::hex(std::string_view name, std::uint64_t value) {
 
 void JsonFields::text(std::string_view name, std::string_view value) {
   key(name);
-  string(escaped(value, "\\"));
+  string(printable_json(value));
 }
 
 void JsonFields::bytes(std::string_view name, format::Bytes value) {
