@@ -2,18 +2,25 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "report/event_name.h"
 #include "report/header_text.h"
+#include "report/importer_text.h"
+#include "report/script_json.h"
 #include "report/script_records.h"
 #include "report/script_text.h"
 
 namespace tacho::report {
 namespace {
 
+enum class Form : std::uint8_t { PerfText, Json, Importer };
+
 struct Options {
   ReadingOptions reading;
+  Form form = Form::PerfText;
+  std::vector<std::string> field_lists;  // each -F as given
   FieldChoice fields;
   std::vector<std::string> remarks;
   std::string times;
@@ -78,6 +85,52 @@ void add_filter_options(std::vector<cli::Option>& rows, Options& options) {
                   }));
 }
 
+void add_form_options(std::vector<cli::Option>& rows, Options& options) {
+  const auto form = [&options](Form chosen, std::string_view name) {
+    return [&options, chosen, name](std::string_view) -> Result<> {
+      if (options.form != Form::PerfText && options.form != chosen)
+        return use_error(std::string(name) + ": there is one form at a time, --json or --importer");
+      options.form = chosen;
+      return Done{};
+    };
+  };
+  rows.push_back({"--json", cli::Takes::Nothing, "",
+                  "one JSON object a sample: names, stack, every field of payloads and tracepoints;\n"
+                  "with -F +srcline its frames have file and line",
+                  form(Form::Json, "--json")});
+  rows.push_back(
+      {"--importer", cli::Takes::Nothing, "",
+       "the text that viewers read without loss: names, stack and period of every sample, and no payload",
+       form(Form::Importer, "--importer")});
+}
+
+// The options that say how perf's text looks, which the other forms have no use for.
+Result<> check_form(const Options& options) {
+  if (options.form == Form::PerfText) return Done{};
+  const bool is_json = options.form == Form::Json;
+  const bool has_other_fields = std::ranges::any_of(
+      options.field_lists, [&](const std::string& list) { return !is_json || list != "+srcline"; });
+  const struct {
+    bool is_given;
+    std::string_view option, reason;
+  } rows[] = {
+      {options.header || options.header_only, "--header", "tacho header shows it"},
+      {!options.shown.empty(), "--show-...-events", "tacho dump shows every record, and has --json"},
+      {has_other_fields, "-F",
+       is_json ? "an object has every field; only -F +srcline adds to it" : "its fields are fixed"},
+      {options.nanoseconds, "--ns",
+       is_json ? "times are in nanoseconds already" : "not every viewer reads nine decimals"},
+      {options.reading.names == Names::Raw, "--raw-names",
+       is_json ? "raw bytes are no JSON" : "viewers refuse raw bytes"},
+  };
+  for (const auto& row : rows) {
+    if (!row.is_given) continue;
+    return use_error(std::string(row.option) + " does not go with " + (is_json ? "--json" : "--importer") +
+                     ": " + std::string(row.reason));
+  }
+  return Done{};
+}
+
 cli::CommandLine describe(Options& options) {
   cli::CommandLine line =
       command_line("script", "Prints every sample of a capture as text, as perf script does.");
@@ -87,7 +140,11 @@ cli::CommandLine describe(Options& options) {
                   "what to print: "
                   "comm,tid,pid,time,cpu,event,trace,ip,sym,dso,addr,symoff,period,bpf-output,misc,payload;\n"
                   "+payload adds to the default, -dso takes away, trace:time,event is for one type of event",
-                  [&options](std::string_view text) { return options.fields.apply(text, options.remarks); }});
+                  [&options](std::string_view text) {
+                    options.field_lists.emplace_back(text);
+                    return options.fields.apply(text, options.remarks);
+                  }});
+  add_form_options(rows, options);
   rows.push_back(
       flag("-G,--hide-call-graph", "one line a sample, without its call chain", options.hide_chains));
   rows.push_back(flag("--ns", "times with nine decimals (default: six)", options.nanoseconds));
@@ -166,6 +223,30 @@ class ScriptSink : public Sink {
   std::optional<ScriptText> text_;
 };
 
+// Samples in a form that needs no more than each of them.
+template <class Writer>
+class FormSink : public Sink {
+ public:
+  FormSink(Session& session, TextOutput& out) : writer_(session), out_(&out) {}
+  Flow on_sample(const ResolvedSample& sample) override {
+    writer_.write(*out_, sample);
+    out_->line_end();
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+ private:
+  Writer writer_;
+  TextOutput* out_;
+};
+
+template <class Writer>
+Result<cli::ExitStatus> run_form(Session& session, const Options& options) {
+  TextOutput out(STDOUT_FILENO);
+  FormSink<Writer> sink(session, out);
+  session.run(sink);
+  return finish(session, out, options.reading, Symbols::Used);
+}
+
 }  // namespace
 
 Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
@@ -173,6 +254,7 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
   const auto parsed = cli::parse(describe(options), arguments);
   if (!parsed) return parsed.error();
   if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  if (const auto checked = check_form(options); !checked) return checked.error();
   for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
 
   options.reading.session.wants_stacks = !options.hide_chains;
@@ -186,6 +268,8 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
     if (!times) return std::move(times.error());
     session->filter().times = std::move(*times);
   }
+  if (options.form == Form::Json) return run_form<ScriptJson>(*session, options);
+  if (options.form == Form::Importer) return run_form<ImporterText>(*session, options);
   TextOutput out(STDOUT_FILENO);
   if (options.header || options.header_only) {
     write_header(out, session->layout(), session->events(), session->features(), options.reading.names);
