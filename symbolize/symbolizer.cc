@@ -131,6 +131,7 @@ struct Symbolizer::State {
         spaces(address_spaces),
         jit(jit_code),
         files(options.symfs, options.build_id_dir),
+        demangler(options.demangle == Demangle::Whole ? NameForm::Whole : NameForm::Short),
         servers(connect()),
         module_files(files, servers ? &*servers : nullptr, demangling()) {}
 
@@ -146,9 +147,9 @@ struct Symbolizer::State {
 
   Result<Kallsyms> read_kallsyms() const;
   std::optional<Debuginfod> connect();
-  Demangler* demangling() { return options.demangle == Demangle::Yes ? &demangler : nullptr; }
+  Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
   std::string_view shown(const Source& source, std::string_view name) {
-    return source.is_mangled && options.demangle == Demangle::Yes ? demangler.shown(name) : name;
+    return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
   }
   DwarfLines* lines_of(const Module& module, Source& source);
   const Symbol* name(Frame& frame, const Mapping& mapping);

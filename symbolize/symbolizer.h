@@ -17,7 +17,7 @@
 
 namespace tacho::symbolize {
 
-enum class Demangle : std::uint8_t { Yes, No };
+enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameters
 // Which stacks get frames for inlined calls: perf gives them to those it unwound.
 enum class Inlines : std::uint8_t { No, Unwound, All };
 enum class SourceLines : std::uint8_t { No, Yes };
