@@ -12,7 +12,7 @@ void TextFields::key(std::string_view name) {
   if (!first_) out_.character(' ');
   first_ = false;
   if (name.empty()) return;
-  out_.text(name);
+  out_.text(printable(name));
   out_.character('=');
 }
 
@@ -78,7 +78,12 @@ void JsonFields::string(std::string_view value) {
 }
 
 void JsonFields::key(std::string_view name) {
-  if (!name.empty()) writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+  if (name.empty()) return;
+  // Most names are our own; those of a payload's fields come from the capture.
+  const bool is_safe = is_plain(name) && name.find('\\') == std::string_view::npos;
+  const std::string made = is_safe ? std::string() : printable_json(name);
+  const std::string_view safe = is_safe ? name : std::string_view(made);
+  writer_.Key(safe.data(), static_cast<rapidjson::SizeType>(safe.size()));
 }
 
 void JsonFields::number(std::string_view name, std::uint64_t value) {

@@ -134,6 +134,12 @@ TEST(PayloadFields, EachValueHasItsOwnType) {
       << "what lies beyond the end is left out";
 }
 
+TEST(PayloadFields, AFieldsNameIsMadeSafeAsWell) {
+  PayloadSchema schema;
+  schema.fields = {field("a\"\xff\\", format::FieldKind::Unsigned, 0, 8)};
+  EXPECT_EQ(described(schema, {1}), R"({"a\"\\xff\\\\":1})");
+}
+
 TEST(PayloadFields, NumbersThatJsonLacksAreNull) {
   PayloadSchema schema;
   schema.fields = {field("f", format::FieldKind::Float, 0, 64)};
