@@ -7,7 +7,9 @@ template <class T>
   for (int i = 0; i < 64; ++i) value = value * 31 + (more ^ i);
   return value;
 }
-[[gnu::always_inline]] inline unsigned long twice(unsigned long value) { return mixed(mixed(value, 1UL), 2UL); }
+[[gnu::always_inline]] inline unsigned long twice(unsigned long value) {
+  return mixed(mixed(value, 1UL), 2UL);
+}
 [[gnu::noinline]] unsigned long spin(unsigned long rounds, const char* /*name*/) {
   unsigned long value = 1;
   for (unsigned long i = 0; i < rounds; ++i) value = twice(value + i);
