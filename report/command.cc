@@ -67,6 +67,10 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
   rows.push_back(value_into("--perf-map-dir", "DIR",
                             "where the perf-PID.map files of JIT compilers lie (default: /tmp)",
                             symbols.perf_map_dir));
+  rows.push_back(
+      value_into("--jitdump-dir", "DIR",
+                 "where the jit-PID.dump files of JIT compilers lie (default: where they were mapped)",
+                 symbols.jitdump_dir));
   rows.push_back(value_into("-k,--vmlinux", "FILE",
                             "the recorded kernel's vmlinux: names and lines of kernel code come from it",
                             symbols.vmlinux));

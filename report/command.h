@@ -26,7 +26,8 @@ struct ReadingOptions {
   Names names = Names::Safe;
 };
 
-// Rows for -i, --symfs, --kallsyms, -k, --buildid-dir, --debuginfod, --perf-map-dir, --inline, --no-inline,
+// Rows for -i, --symfs, --kallsyms, -k, --buildid-dir, --debuginfod, --perf-map-dir, --jitdump-dir, --inline,
+// --no-inline,
 // --no-demangle, --raw-names, and those of perf's spellings
 // that change nothing here. `options` must outlive the parsing.
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options);

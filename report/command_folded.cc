@@ -11,6 +11,7 @@
 #include "report/address_table.h"
 #include "report/event_name.h"
 #include "report/folded.h"
+#include "report/folded_inlines.h"
 #include "report/frame_text.h"
 #include "report/payload.h"
 #include "report/script_text.h"
@@ -27,7 +28,29 @@ struct Options {
   FoldOptions fold;
   std::string event_filter;  // empty: the first event met
   std::string weight = "period";
+  bool expands_inlines = false;
+  Context context = Context::None;
 };
+
+// In place of the general --inline: here every stack's inlined calls are asked for, as with the program whose
+// option it is.
+void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
+  const auto general = std::ranges::find(rows, "--inline", &cli::Option::names);
+  *general = {"--inline", cli::Takes::Nothing, "",
+              "calls that were inlined, in every stack, and whole names with parameters, as\n"
+              "stackcollapse-perf.pl --inline has them (default: only in stacks that are unwound here)",
+              [&options](std::string_view) -> Result<> {
+                options.expands_inlines = true;
+                options.reading.session.symbols.inlines = symbolize::Inlines::All;
+                options.reading.session.symbols.demangle = symbolize::Demangle::Whole;
+                return Done{};
+              }};
+  rows.push_back({"--context", cli::Takes::Nothing, "", "with --inline: names end with their file and line",
+                  [&options](std::string_view) -> Result<> {
+                    options.context = Context::FileAndLine;
+                    return Done{};
+                  }});
+}
 
 cli::CommandLine describe(Options& options) {
   auto line =
@@ -37,6 +60,7 @@ cli::CommandLine describe(Options& options) {
                    "stackcollapse-perf.pl makes of perf's text.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
+  add_inline_options(rows, options);
   FoldOptions& fold = options.fold;
   rows.push_back({"--all", cli::Takes::Nothing, "", "mark kernel frames with _[k] and JIT ones with _[j]",
                   [&fold](std::string_view) -> Result<> {
@@ -224,7 +248,8 @@ class FoldedSink : public Sink {
 
   // Places in one function have the same names, unless addresses are shown.
   const std::vector<std::uint32_t>& names_of(const symbolize::Frame& frame, bool is_java) {
-    const bool shows_address = options_->fold.shows_addresses && frame.function.empty();
+    const bool shows_address = (options_->fold.shows_addresses && frame.function.empty()) ||
+                               options_->context == Context::FileAndLine;
     const FunctionKey key{frame.module,
                           frame.function.data(),
                           frame.function.size(),
@@ -234,6 +259,12 @@ class FoldedSink : public Sink {
                           is_java};
     const auto [entry, is_new] = functions_.try_emplace(key);
     if (!is_new) return entry->second;
+    const auto expanded =
+        options_->expands_inlines ? expanded_name(frame, options_->context) : std::optional<std::string>();
+    if (expanded) {
+      entry->second.push_back(folded_.name(*expanded));
+      return entry->second;
+    }
     TextBuffer line;
     write_frame(line, frame, kLineFields, Names::Raw);
     for (const std::string& name : fold_frame(line.view(), options_->fold, is_java))
@@ -281,6 +312,8 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
   const auto parsed = cli::parse(describe(options), arguments);
   if (!parsed) return parsed.error();
   if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  if (options.context == Context::FileAndLine && !options.expands_inlines)
+    return use_error("--context says where inlined calls stand: it needs --inline");
   auto session = Session::open(options.reading.session);
   if (!session) return std::move(session.error());
 

@@ -10,15 +10,21 @@
 #include "report/absent_options.h"
 #include "report/event_name.h"
 #include "report/header_text.h"
+#include "report/importer_text.h"
 #include "report/script_filter.h"
+#include "report/script_json.h"
 #include "report/script_records.h"
 #include "report/script_text.h"
 
 namespace tacho::report {
 namespace {
 
+enum class Form : std::uint8_t { PerfText, Json, Importer };
+
 struct Options {
   ReadingOptions reading;
+  Form form = Form::PerfText;
+  std::vector<std::string> field_lists;  // each -F as given
   FieldChoice fields;
   std::vector<std::string> remarks;
   std::string times;
@@ -123,6 +129,53 @@ void add_name_options(std::vector<cli::Option>& rows, Options& options) {
                       options.filter.shows_switches));
 }
 
+void add_form_options(std::vector<cli::Option>& rows, Options& options) {
+  const auto form = [&options](Form chosen, std::string_view name) {
+    return [&options, chosen, name](std::string_view) -> Result<> {
+      if (options.form != Form::PerfText && options.form != chosen)
+        return use_error(std::string(name) + ": there is one form at a time, --json or --importer");
+      options.form = chosen;
+      return Done{};
+    };
+  };
+  rows.push_back({"--json", cli::Takes::Nothing, "",
+                  "one JSON object a sample: names, stack, every field of payloads and tracepoints;\n"
+                  "with -F +srcline its frames have file and line",
+                  form(Form::Json, "--json")});
+  rows.push_back(
+      {"--importer", cli::Takes::Nothing, "",
+       "the text that viewers read without loss: names, stack and period of every sample, and no payload",
+       form(Form::Importer, "--importer")});
+}
+
+// The options that say how perf's text looks, which the other forms have no use for.
+Result<> check_form(const Options& options) {
+  if (options.form == Form::PerfText) return Done{};
+  const bool is_json = options.form == Form::Json;
+  const bool has_other_fields = std::ranges::any_of(
+      options.field_lists, [&](const std::string& list) { return !is_json || list != "+srcline"; });
+  const struct {
+    bool is_given;
+    std::string_view option, reason;
+  } rows[] = {
+      {options.header || options.header_only, "--header", "tacho header shows it"},
+      {!options.shown.empty(), "--show-...-events", "tacho dump shows every record, and has --json"},
+      {has_other_fields, "-F",
+       is_json ? "an object has every field; only -F +srcline adds to it" : "its fields are fixed"},
+      {options.nanoseconds, "--ns",
+       is_json ? "times are in nanoseconds already" : "not every viewer reads nine decimals"},
+      {options.relative || options.delta, "--reltime or --deltatime", "times are those of the capture"},
+      {options.reading.names == Names::Raw, "--raw-names",
+       is_json ? "raw bytes are no JSON" : "viewers refuse raw bytes"},
+  };
+  for (const auto& row : rows) {
+    if (!row.is_given) continue;
+    return use_error(std::string(row.option) + " does not go with " + (is_json ? "--json" : "--importer") +
+                     ": " + std::string(row.reason));
+  }
+  return Done{};
+}
+
 cli::CommandLine describe(Options& options) {
   cli::CommandLine line =
       command_line("script", "Prints every sample of a capture as text, as perf script does.");
@@ -135,7 +188,11 @@ cli::CommandLine describe(Options& options) {
        "brstackinsn, brstackinsnlen, data_src, weight, ins_lat, phys_addr, data_page_size, "
        "code_page_size, insn, insnlen, tod, synth, flags;\n"
        "+payload adds to the default, -dso takes away, trace:time,event is for one type of event",
-       [&options](std::string_view text) { return options.fields.apply(text, options.remarks); }});
+       [&options](std::string_view text) {
+         options.field_lists.emplace_back(text);
+         return options.fields.apply(text, options.remarks);
+       }});
+  add_form_options(rows, options);
   rows.push_back(
       flag("-G,--hide-call-graph", "one line a sample, without its call chain", options.hide_chains));
   rows.push_back(flag("--ns", "times with nine decimals (default: six)", options.nanoseconds));
@@ -247,6 +304,48 @@ class ScriptSink : public Sink {
   std::optional<ScriptText> text_;
 };
 
+// Samples in a form that needs no more than each of them.
+template <class Writer>
+class FormSink : public Sink {
+ public:
+  FormSink(Session& session, const ScriptFilterOptions& filter, TextOutput& out)
+      : session_(&session), filter_(filter), writer_(session), out_(&out) {}
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!knows_events_ && !find_events()) return Flow::Stop;
+    if (!filter_.accepts(*session_, sample)) return Flow::GoOn;
+    writer_.write(*out_, sample);
+    out_->line_end();
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+  std::optional<Error> error;
+
+ private:
+  bool find_events() {
+    std::vector<std::string> names;
+    for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+    auto found = filter_.find_events(names);
+    if (!found) error = std::move(found.error());
+    knows_events_ = !error.has_value();
+    return knows_events_;
+  }
+
+  Session* session_;
+  ScriptFilter filter_;
+  bool knows_events_ = false;
+  Writer writer_;
+  TextOutput* out_;
+};
+
+template <class Writer>
+Result<cli::ExitStatus> run_form(Session& session, const Options& options) {
+  TextOutput out(STDOUT_FILENO);
+  FormSink<Writer> sink(session, options.filter, out);
+  session.run(sink);
+  if (sink.error) return std::move(*sink.error);
+  return finish(session, out, options.reading, Symbols::Used);
+}
+
 }  // namespace
 
 Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
@@ -254,6 +353,7 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
   const auto parsed = cli::parse(describe(options), arguments);
   if (!parsed) return parsed.error();
   if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  if (const auto checked = check_form(options); !checked) return checked.error();
   for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
 
   if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
@@ -268,6 +368,8 @@ Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
     if (!times) return std::move(times.error());
     session->filter().times = std::move(*times);
   }
+  if (options.form == Form::Json) return run_form<ScriptJson>(*session, options);
+  if (options.form == Form::Importer) return run_form<ImporterText>(*session, options);
   TextOutput out(STDOUT_FILENO);
   if (options.header || options.header_only) {
     write_header(out, session->layout(), session->events(), session->features(), options.reading.names,

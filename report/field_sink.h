@@ -14,6 +14,7 @@ class FieldSink {
   virtual ~FieldSink() = default;
   virtual void number(std::string_view name, std::uint64_t value) = 0;
   virtual void signed_number(std::string_view name, std::int64_t value) = 0;
+  virtual void real(std::string_view name, double value) = 0;
   // An address, a mask: shown in hexadecimal.
   virtual void hex(std::string_view name, std::uint64_t value) = 0;
   virtual void text(std::string_view name, std::string_view value) = 0;

@@ -1,29 +1,18 @@
 #include "report/field_sinks.h"
 
-#include <string>
+#include <fmt/format.h>
+
+#include <cmath>
 
 #include "report/printable.h"
 
 namespace tacho::report {
-namespace {
-
-// With a \ before each of `marks`, so that what printable() makes cannot be mistaken for the name's own.
-std::string escaped(std::string_view text, std::string_view marks) {
-  std::string marked;
-  for (const char c : text) {
-    if (marks.find(c) != std::string_view::npos) marked += '\\';
-    marked += c;
-  }
-  return printable(marked);
-}
-
-}  // namespace
 
 void TextFields::key(std::string_view name) {
   if (!first_) out_.character(' ');
   first_ = false;
   if (name.empty()) return;
-  out_.text(name);
+  out_.text(printable(name));
   out_.character('=');
 }
 
@@ -37,6 +26,11 @@ void TextFields::signed_number(std::string_view name, std::int64_t value) {
   out_.signed_decimal(value);
 }
 
+void TextFields::real(std::string_view name, double value) {
+  key(name);
+  out_.text(fmt::format("{}", value));
+}
+
 void TextFields::hex(std::string_view name, std::uint64_t value) {
   key(name);
   out_.text("0x");
@@ -46,7 +40,7 @@ void TextFields::hex(std::string_view name, std::uint64_t value) {
 void TextFields::text(std::string_view name, std::string_view value) {
   key(name);
   out_.character('"');
-  out_.text(escaped(value, "\\\""));
+  out_.text(printable_quoted(value));
   out_.character('"');
 }
 
@@ -84,7 +78,12 @@ void JsonFields::string(std::string_view value) {
 }
 
 void JsonFields::key(std::string_view name) {
-  if (!name.empty()) writer_.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+  if (name.empty()) return;
+  // Most names are our own; those of a payload's fields come from the capture.
+  const bool is_safe = is_plain(name) && name.find('\\') == std::string_view::npos;
+  const std::string made = is_safe ? std::string() : printable_json(name);
+  const std::string_view safe = is_safe ? name : std::string_view(made);
+  writer_.Key(safe.data(), static_cast<rapidjson::SizeType>(safe.size()));
 }
 
 void JsonFields::number(std::string_view name, std::uint64_t value) {
@@ -97,6 +96,20 @@ void JsonFields::signed_number(std::string_view name, std::int64_t value) {
   writer_.Int64(value);
 }
 
+void JsonFields::real(std::string_view name, double value) {
+  key(name);
+  if (std::isfinite(value)) {
+    writer_.Double(value);
+  } else {
+    writer_.Null();
+  }
+}
+
+void JsonFields::json(std::string_view name, std::string_view value) {
+  key(name);
+  writer_.RawValue(value.data(), value.size(), rapidjson::kObjectType);
+}
+
 void JsonFields::hex(std::string_view name, std::uint64_t value) {
   key(name);
   TextBuffer digits;
@@ -107,7 +120,7 @@ void JsonFields::hex(std::string_view name, std::uint64_t value) {
 
 void JsonFields::text(std::string_view name, std::string_view value) {
   key(name);
-  string(escaped(value, "\\"));
+  string(printable_json(value));
 }
 
 void JsonFields::bytes(std::string_view name, format::Bytes value) {

@@ -20,6 +20,7 @@ class TextFields : public FieldSink {
 
   void number(std::string_view name, std::uint64_t value) override;
   void signed_number(std::string_view name, std::int64_t value) override;
+  void real(std::string_view name, double value) override;
   void hex(std::string_view name, std::uint64_t value) override;
   void text(std::string_view name, std::string_view value) override;
   void bytes(std::string_view name, format::Bytes value) override;
@@ -37,15 +38,17 @@ class TextFields : public FieldSink {
 };
 
 // One JSON object, always valid UTF-8: numbers as numbers, hexadecimal ones as strings "0x...", bytes as
-// strings of hex digits. Texts are as above, but that " is JSON's own to escape: \\ in the text behind JSON
-// is one \, \xNN is a byte.
+// strings of hex digits, numbers that JSON lacks (infinity, NaN) null. Texts as printable_json() makes them.
 class JsonFields : public FieldSink {
  public:
   explicit JsonFields(TextBuffer& out) : stream_{out}, writer_(stream_) { writer_.StartObject(); }
   void finish() { writer_.EndObject(); }
+  // A value that is JSON already.
+  void json(std::string_view name, std::string_view value);
 
   void number(std::string_view name, std::uint64_t value) override;
   void signed_number(std::string_view name, std::int64_t value) override;
+  void real(std::string_view name, double value) override;
   void hex(std::string_view name, std::uint64_t value) override;
   void text(std::string_view name, std::string_view value) override;
   void bytes(std::string_view name, format::Bytes value) override;

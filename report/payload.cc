@@ -70,6 +70,18 @@ std::optional<std::string_view> read_text(const PayloadField& field, Bytes paylo
   return text;
 }
 
+std::string show_number(const PayloadField& field, std::uint64_t bits, std::string decimal) {
+  if (is_shown_in_hex(field)) return fmt::format("{:#x}", bits);
+  if (field.format == "oct") return fmt::format("0{:o}", bits);
+  return decimal;
+}
+
+}  // namespace
+
+bool is_list(const PayloadField& field) {
+  return field.kind != FieldKind::Text && (field.is_array || field.count != 1);
+}
+
 std::uint32_t elements_of(const PayloadField& field, Bytes payload) {
   if (field.count != 0 || field.bit_size == 0) return field.count;
   const std::uint64_t bits = payload.size() * 8;
@@ -77,14 +89,19 @@ std::uint32_t elements_of(const PayloadField& field, Bytes payload) {
   return static_cast<std::uint32_t>((bits - field.bit_offset) / field.bit_size);
 }
 
-std::string show_number(const PayloadField& field, std::uint64_t bits, std::string decimal) {
-  if (field.format == "hex" || field.format == "kaddr" || field.format == "uaddr")
-    return fmt::format("{:#x}", bits);
-  if (field.format == "oct") return fmt::format("0{:o}", bits);
-  return decimal;
+bool is_shown_in_hex(const PayloadField& field) {
+  return field.format == "hex" || field.format == "kaddr" || field.format == "uaddr";
 }
 
-}  // namespace
+std::string_view name_of(const PayloadField& field, const FieldValue& value) {
+  if (field.kind != FieldKind::Enum) return {};
+  std::int64_t number = 0;
+  if (const auto* bits = std::get_if<std::uint64_t>(&value)) number = static_cast<std::int64_t>(*bits);
+  if (const auto* signed_value = std::get_if<std::int64_t>(&value)) number = *signed_value;
+  const auto row =
+      std::ranges::find(field.enumerators, number, [](const auto& enumerator) { return enumerator.first; });
+  return row == field.enumerators.end() ? std::string_view() : std::string_view(row->second);
+}
 
 std::optional<FieldValue> read_field(const PayloadField& field, Bytes payload, std::endian order,
                                      std::uint32_t index) {
@@ -128,11 +145,7 @@ std::string show_value(const PayloadField& field, const FieldValue& value, Names
   const bool is_signed = std::holds_alternative<std::int64_t>(value);
   const std::uint64_t bits =
       is_signed ? static_cast<std::uint64_t>(std::get<std::int64_t>(value)) : std::get<std::uint64_t>(value);
-  if (field.kind == FieldKind::Enum) {
-    const auto row = std::ranges::find(field.enumerators, static_cast<std::int64_t>(bits),
-                                       [](const auto& enumerator) { return enumerator.first; });
-    if (row != field.enumerators.end()) return printable(row->second, names);
-  }
+  if (const auto name = name_of(field, value); !name.empty()) return printable(name, names);
   return show_number(
       field, bits, is_signed ? fmt::format("{}", static_cast<std::int64_t>(bits)) : fmt::format("{}", bits));
 }
@@ -140,8 +153,8 @@ std::string show_value(const PayloadField& field, const FieldValue& value, Names
 std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names) {
   std::string shown;
   for (const PayloadField& field : schema.fields) {
-    const bool is_list = field.kind != FieldKind::Text && (field.is_array || field.count != 1);
-    const std::uint32_t count = is_list ? elements_of(field, payload) : 1;
+    const bool is_array = is_list(field);
+    const std::uint32_t count = is_array ? elements_of(field, payload) : 1;
     std::string values;
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto value = read_field(field, payload, order, i);
@@ -149,10 +162,10 @@ std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian
       if (i > 0) values += ',';
       values += show_value(field, *value, names);
     }
-    const bool may_be_empty = is_list && field.count == 0;
+    const bool may_be_empty = is_array && field.count == 0;
     if (values.empty() && !may_be_empty) continue;
     if (!shown.empty()) shown += ' ';
-    shown += printable(field.name, names) + '=' + (is_list ? '[' + values + ']' : values);
+    shown += printable(field.name, names) + '=' + (is_array ? '[' + values + ']' : values);
   }
   return shown;
 }

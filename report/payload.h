@@ -27,9 +27,17 @@ using FieldValue = std::variant<std::uint64_t, std::int64_t, double, std::string
 // Element `index` of `field`; nothing when the payload ends before it.
 std::optional<FieldValue> read_field(const PayloadField& field, Bytes payload, std::endian order,
                                      std::uint32_t index = 0);
+// How many elements of an array there are in the payload, and which fields are arrays at all. Texts are one
+// value.
+bool is_list(const PayloadField& field);
+std::uint32_t elements_of(const PayloadField& field, Bytes payload);
 // The same as a number, for histograms and weights: fractions are cut off, values above the signed range are
 // held at its end, text gives nothing.
 std::optional<std::int64_t> read_number(const PayloadField& field, Bytes payload, std::endian order);
+// The name that an Enum's type has for the value; empty: none.
+std::string_view name_of(const PayloadField& field, const FieldValue& value);
+// An address or a mask, by the field's format.
+bool is_shown_in_hex(const PayloadField& field);
 // One element as text: "2097152", "LQ_WRITE", "\"dd\"", "0x1f".
 std::string show_value(const PayloadField& field, const FieldValue& value, Names names);
 // All fields: `bytes=2097152 op=LQ_WRITE comm="dd" addr=[10,0]`. Fields beyond the end of the payload are

@@ -48,6 +48,16 @@ void append_escaped(std::string& out, std::string_view bytes) {
   }
 }
 
+std::string with_marks(std::string_view text, std::string_view marks) {
+  if (is_plain(text) && text.find_first_of(marks) == std::string_view::npos) return std::string(text);
+  std::string marked;
+  for (const char c : text) {
+    if (marks.find(c) != std::string_view::npos) marked += '\\';
+    marked += c;
+  }
+  return printable(marked);
+}
+
 }  // namespace
 
 // Without leaving early, so that many bytes are looked at in one step.
@@ -80,5 +90,9 @@ std::string printable_folded(std::string_view name, Names names) {
   if (names == Names::Safe) std::ranges::replace(safe, ';', ':');
   return safe;
 }
+
+std::string printable_quoted(std::string_view name) { return with_marks(name, "\\\""); }
+
+std::string printable_json(std::string_view name) { return with_marks(name, "\\"); }
 
 }  // namespace tacho::report

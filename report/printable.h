@@ -23,4 +23,12 @@ std::string printable(std::string_view name, Names names = Names::Safe);
 // For folded stacks: as above, and ';' (which parts frames) becomes ':'.
 std::string printable_folded(std::string_view name, Names names = Names::Safe);
 
+// For a place between quotes on a line: as printable(), and \ and " get a \ before them, so that what was
+// made safe cannot be mistaken for the name's own text.
+std::string printable_quoted(std::string_view name);
+
+// For a JSON writer, which escapes quotes by itself. What a parser gives back is printable(), where the
+// name's own backslashes are doubled.
+std::string printable_json(std::string_view name);
+
 }  // namespace tacho::report

@@ -1,5 +1,6 @@
 #include "report/session.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <deque>
@@ -65,6 +66,15 @@ bool is_guest(std::uint8_t cpumode) {
   return cpumode == abi::kCpumodeGuestKernel || cpumode == abi::kCpumodeGuestUser;
 }
 
+// What jitdumps tell is in the time of CLOCK_MONOTONIC; as perf, ask all events to be.
+symbolize::JitClock clock_of(const format::EventSet& events) {
+  constexpr std::int32_t kMonotonic = 1;
+  const bool is_monotonic = std::ranges::all_of(events, [](const format::Event& event) {
+    return event.attr.has(abi::kUseClockid) && event.attr.clockid == kMonotonic;
+  });
+  return is_monotonic ? symbolize::JitClock::Monotonic : symbolize::JitClock::Other;
+}
+
 }  // namespace
 
 struct Session::State {
@@ -73,6 +83,7 @@ struct Session::State {
   std::optional<format::CaptureReader> reader;
   format::TimeOrder order;
   symbolize::AddressSpaces spaces;
+  std::optional<symbolize::JitCode> jit;
   std::optional<symbolize::Symbolizer> symbolizer;
   std::optional<symbolize::Unwinder> unwinder;
   std::optional<symbolize::ModuleCode> code;
@@ -90,6 +101,7 @@ struct Session::State {
   Thread& thread_of(std::uint32_t pid, std::uint32_t tid);
   void take_build_ids();
   void apply(const format::Record& record, std::uint16_t misc);
+  void apply_code_made_until(std::uint64_t time);
 
   Sink::Flow take(const format::RecordView& view, Sink& sink);
   Sink::Flow drain(Sink& sink);
@@ -117,7 +129,14 @@ void Session::State::take_build_ids() {
   for (; build_ids_seen < entries.size(); ++build_ids_seen) spaces.add_build_id(entries[build_ids_seen]);
 }
 
+// Functions that a JIT compiler had loaded by then.
+void Session::State::apply_code_made_until(std::uint64_t time) {
+  while (const auto mapping = jit->due(time)) apply(*mapping, abi::kCpumodeUser);
+}
+
 void Session::State::apply(const format::Record& record, std::uint16_t misc) {
+  const auto* const mmap = std::get_if<format::MmapRecord>(&record);
+  if (mmap != nullptr && jit->takes(*mmap, clock_of(reader->events()))) return;
   spaces.apply(record, misc);
   const Change change = std::visit(ChangeOf{}, record);
   if (change.kernel) stacks.kernel_changed();
@@ -174,6 +193,7 @@ Sink::Flow Session::State::take(const format::RecordView& view, Sink& sink) {
 
 Sink::Flow Session::State::drain(Sink& sink) {
   while (const auto item = order.pop()) {
+    if (jit->is_due(item->time)) apply_code_made_until(item->time);
     if (deliver(item->record, sink) == Sink::Flow::Stop) return Sink::Flow::Stop;
   }
   return Sink::Flow::GoOn;
@@ -283,7 +303,8 @@ Result<Session> Session::open(SessionOptions options) {
   if (symbols.build_id_dir.empty() && symbols.symfs.empty() && home != nullptr) {
     symbols.build_id_dir = std::string(home) + "/.debug";  // where perf puts what it records
   }
-  state->symbolizer.emplace(options.symbols, state->reader->features(), state->spaces);
+  state->jit.emplace(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs));
+  state->symbolizer.emplace(options.symbols, state->reader->features(), state->spaces, &*state->jit);
   state->unwinder.emplace(options.symbols, state->reader->features(), state->spaces);
   state->code.emplace(symbolize::DebugFiles(symbols.symfs));
   state->options = std::move(options);
@@ -357,6 +378,7 @@ Result<std::vector<std::byte>> Session::recorded_file(const std::string& path) c
 std::uint64_t Session::lost_samples() const { return state_->lost_samples; }
 
 void Session::report_missing_symbols() {
+  state_->jit->report(*state_->diagnostics);
   state_->symbolizer->report_missing(*state_->diagnostics);
   state_->unwinder->report_missing(*state_->diagnostics);
 }

@@ -35,10 +35,10 @@ void collect(const char* piece, std::size_t size, void* opaque) noexcept {
 using Language = int (*)(const char*, int, demangle_callbackref, void*);
 
 // No local of this function has a destructor: it is jumped into.
-bool collect_with(Language demangle_in, const char* name, Collected& collected) {
+bool collect_with(Language demangle_in, const char* name, int options, Collected& collected) {
   collected.size = 0;
   if (setjmp(collected.too_long) != 0) return false;  // NOLINT: see collect()
-  return demangle_in(name, DMGL_NO_OPTS, collect, &collected) != 0;
+  return demangle_in(name, options, collect, &collected) != 0;
 }
 
 // OCaml: "caml" Module "__" name, with $XX for a byte that assemblers refuse.
@@ -67,7 +67,7 @@ std::optional<std::string> demangle_ocaml(std::string_view name) {
 
 }  // namespace
 
-std::optional<std::string> demangle(std::string_view name) {
+std::optional<std::string> demangle(std::string_view name, NameForm form) {
   // Most names are C's: they start with none of the marks below, and cost no call.
   if (name.starts_with("caml")) return demangle_ocaml(name);
   const bool may_be_mangled =
@@ -75,8 +75,9 @@ std::optional<std::string> demangle(std::string_view name) {
   if (!may_be_mangled || name.size() > kLongestName) return std::nullopt;
   const std::string terminated(name);
   Collected collected;
+  const int options = form == NameForm::Whole ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS;
   for (const Language language : {rust_demangle_callback, cplus_demangle_v3_callback}) {
-    if (collect_with(language, terminated.c_str(), collected)) {
+    if (collect_with(language, terminated.c_str(), options, collected)) {
       return std::string(collected.text.get(), collected.size);
     }
   }
@@ -86,7 +87,7 @@ std::optional<std::string> demangle(std::string_view name) {
 std::string_view Demangler::shown(std::string_view name) {
   const auto seen = seen_.find(name);
   if (seen != seen_.end()) return seen->second;
-  auto text = demangle(name);
+  auto text = demangle(name, form_);
   const std::string_view result = text ? std::string_view(texts_.emplace_back(std::move(*text))) : name;
   seen_.emplace(name, result);
   return result;

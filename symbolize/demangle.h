@@ -2,6 +2,7 @@
 // parameters, return types or the hash of a legacy Rust name.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
@@ -11,17 +12,24 @@
 
 namespace tacho::symbolize {
 
+enum class NameForm : std::uint8_t {
+  Short,  // as perf
+  Whole,  // as addr2line -C: with parameters, and return types of templates
+};
+
 // Nothing when `name` is not mangled, or so that its readable form would be longer than 64 KiB.
-std::optional<std::string> demangle(std::string_view name);
+std::optional<std::string> demangle(std::string_view name, NameForm form = NameForm::Short);
 
 // Remembers every name it was asked for.
 class Demangler {
  public:
+  explicit Demangler(NameForm form = NameForm::Short) : form_(form) {}
   // The readable form, or `name` itself. `name` must live as long as the demangler, and so does what is
   // returned.
   std::string_view shown(std::string_view name);
 
  private:
+  NameForm form_;
   tsl::robin_map<std::string_view, std::string_view> seen_;
   std::deque<std::string> texts_;
 };

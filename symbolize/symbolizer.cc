@@ -50,6 +50,7 @@ struct Source {
   bool is_mangled = false;
   bool has_full_symbols = false;
   std::string lack;  // why there are no names
+  const JitCode::Function* jit = nullptr;
 
   std::optional<DwarfLines> lines;  // read when the first address needs them
   bool lines_were_read = false;
@@ -83,6 +84,17 @@ Source from_file(ModuleSymbols symbols) {
   return source;
 }
 
+Source from_jit(const JitCode::Function& function) {
+  SymbolTable table;
+  const std::uint64_t start = JitCode::kTextOffset, most = ~std::uint64_t{0} - start;
+  table.add({.start = start, .end = start + std::min(function.size, most), .name = function.name});
+  table.finish();
+  Source source = from_table(std::move(table), 'd', true);
+  source.has_full_symbols = true;
+  source.jit = &function;
+  return source;
+}
+
 Source without_names(std::string reason) {
   Source source;
   source.lack = std::move(reason);
@@ -99,6 +111,7 @@ struct Symbolizer::State {
   SymbolOptions options;
   const format::Features& features;
   const AddressSpaces& spaces;
+  const JitCode* jit;
   DebugFiles files;
   Demangler demangler;
   std::vector<std::string> refusals;  // what was asked for and cannot be had, for no one module
@@ -112,11 +125,14 @@ struct Symbolizer::State {
   std::deque<std::vector<Frame>> inlined;  // what takes more than one frame
   std::vector<Call> calls;                 // scratch
 
-  State(SymbolOptions given, const format::Features& capture_features, const AddressSpaces& address_spaces)
+  State(SymbolOptions given, const format::Features& capture_features, const AddressSpaces& address_spaces,
+        const JitCode* jit_code)
       : options(std::move(given)),
         features(capture_features),
         spaces(address_spaces),
+        jit(jit_code),
         files(options.symfs, options.build_id_dir),
+        demangler(options.demangle == Demangle::Whole ? NameForm::Whole : NameForm::Short),
         servers(connect()),
         module_files(files, servers ? &*servers : nullptr, demangling()) {}
 
@@ -132,9 +148,9 @@ struct Symbolizer::State {
 
   Result<Kallsyms> read_kallsyms() const;
   std::optional<Debuginfod> connect();
-  Demangler* demangling() { return options.demangle == Demangle::Yes ? &demangler : nullptr; }
+  Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
   std::string_view shown(const Source& source, std::string_view name) {
-    return source.is_mangled && options.demangle == Demangle::Yes ? demangler.shown(name) : name;
+    return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
   }
   DwarfLines* lines_of(const Module& module, Source& source);
   const Symbol* name(Frame& frame, const Mapping& mapping);
@@ -231,6 +247,7 @@ Source Symbolizer::State::open_kernel(const Module& module) {
 }
 
 Source Symbolizer::State::open_elf(const Module& module) {
+  if (const auto* const function = jit ? jit->find(module.path) : nullptr) return from_jit(*function);
   auto symbols = module_files.symbols(module);
   return symbols ? from_file(std::move(*symbols)) : without_names(std::move(symbols.error().what));
 }
@@ -314,6 +331,7 @@ const Symbol* Symbolizer::State::name(Frame& frame, const Mapping& mapping) {
 DwarfLines* Symbolizer::State::lines_of(const Module& module, Source& source) {
   if (!source.lines_were_read) {
     source.lines_were_read = true;
+    if (source.jit) return nullptr;  // they stand in the jitdump
     auto read = source.is_vmlinux ? module_files.kernel_lines(options.vmlinux, module.build_id)
                 : module.kind == ModuleKind::User ? module_files.lines(module)
                                                   : std::optional<DwarfLines>{};
@@ -336,7 +354,11 @@ std::span<const Frame> Symbolizer::State::add_lines(Frame& frame, const Symbol* 
   const bool is_listed = has_symbols && !(symbol && symbol->name.ends_with("@plt"));
   frame.line_state = is_listed ? LineState::Unknown : LineState::NoSource;
   calls.clear();
-  if (DwarfLines* const lines = lines_of(*frame.module, source)) {
+  const JitLine* const jit_line =
+      source.jit && symbol ? line_at(source.jit->lines, offset - symbol->start) : nullptr;
+  if (jit_line) {
+    calls.push_back({symbol->name, jit_line->file, jit_line->line});
+  } else if (DwarfLines* const lines = lines_of(*frame.module, source)) {
     LinkerSymbol linkers{};
     if (symbol) linkers = {symbol->name, {frame.elf_address - (offset - symbol->start)}};
     lines->find({frame.elf_address}, linkers, calls);
@@ -367,8 +389,9 @@ std::span<const Frame> Symbolizer::State::add_calls(const Frame& frame, const So
   return all;
 }
 
-Symbolizer::Symbolizer(SymbolOptions options, const format::Features& features, const AddressSpaces& spaces)
-    : state_(std::make_unique<State>(std::move(options), features, spaces)) {}
+Symbolizer::Symbolizer(SymbolOptions options, const format::Features& features, const AddressSpaces& spaces,
+                       const JitCode* jit)
+    : state_(std::make_unique<State>(std::move(options), features, spaces, jit)) {}
 Symbolizer::Symbolizer(Symbolizer&&) noexcept = default;
 Symbolizer& Symbolizer::operator=(Symbolizer&&) noexcept = default;
 Symbolizer::~Symbolizer() = default;

@@ -13,10 +13,11 @@
 #include "format/features.h"
 #include "symbolize/address_space.h"
 #include "symbolize/frame.h"
+#include "symbolize/jit_code.h"
 
 namespace tacho::symbolize {
 
-enum class Demangle : std::uint8_t { Yes, No };
+enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameters
 // Which stacks get frames for inlined calls: perf gives them to those it unwound.
 enum class Inlines : std::uint8_t { No, Unwound, All };
 enum class SourceLines : std::uint8_t { No, Yes };
@@ -34,6 +35,7 @@ struct SymbolOptions {
       symfs;  // --symfs: a folder that stands for the recording host's root; empty: this machine's files
   std::string kallsyms;      // --kallsyms: a file; empty: the one attached to the capture
   std::string perf_map_dir;  // --perf-map-dir: where perf-PID.map lie; empty: /tmp
+  std::string jitdump_dir;   // --jitdump-dir: where jit-PID.dump lie; empty: where the capture says
   std::string vmlinux;       // -k: the kernel's own file, for names and lines instead of kallsyms
   std::string build_id_dir;  // --buildid-dir: perf's cache of files by build id; empty: none
   Demangle demangle = Demangle::Yes;
@@ -46,7 +48,9 @@ class Symbolizer {
  public:
   // `features` gives the attachments; it and `spaces` must outlive the symbolizer. Reads nothing yet: sources
   // are opened when an address first needs them.
-  Symbolizer(SymbolOptions options, const format::Features& features, const AddressSpaces& spaces);
+  // `jit` may be null; it must outlive the symbolizer as well.
+  Symbolizer(SymbolOptions options, const format::Features& features, const AddressSpaces& spaces,
+             const JitCode* jit = nullptr);
   Symbolizer(Symbolizer&&) noexcept;
   Symbolizer& operator=(Symbolizer&&) noexcept;
   ~Symbolizer();

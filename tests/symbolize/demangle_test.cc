@@ -50,6 +50,12 @@ TEST(Demangle, ANameThatWouldGrowTooLongStaysAsItIs) {
   EXPECT_TRUE(demangle(growing_name(5))) << "leaving one has no effect on the next";
 }
 
+TEST(Demangle, WholeNamesHaveParametersAndReturnTypes) {
+  EXPECT_EQ(demangle("_Z3runiPKc", NameForm::Whole), "run(int, char const*)");
+  EXPECT_EQ(demangle("_Z5mixedIiET_S0_", NameForm::Whole), "int mixed<int>(int)");
+  EXPECT_EQ(Demangler(NameForm::Whole).shown("_Z3runv"), "run()");
+}
+
 TEST(Demangler, RemembersNames) {
   Demangler demangler;
   const std::string mangled = "_ZN3geo6volumeEi", plain = "main";

@@ -1,0 +1,61 @@
+// jitdump files: code that was made at run time, as its maker wrote it down while it ran ("jit-PID.dump", the
+// format of Linux's tools/perf/Documentation/jitdump-specification.txt).
+//
+//   header: magic, version, size, machine, pad, pid (u32 each), time, flags (u64)
+//   records: id, size (u32), time (u64), then by id
+//     0 code loaded    pid, tid (u32), vma, address, size, index (u64), name, NUL, code
+//     1 code moved     pid, tid (u32), vma, old address, new address, size, index (u64)
+//     2 source lines   address, count (u64), each: address (u64), line, discriminator (u32), file, NUL
+//     3 closed         4 unwinding tables, which nothing here needs
+//
+// Lines come before the code they belong to. A file "\377" is the one of the line before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "format/result.h"
+
+namespace tacho::symbolize {
+
+struct JitLine {
+  std::uint64_t offset = 0;  // bytes from the start of the code
+  std::uint32_t line = 0;
+  std::string_view file;
+};
+
+// A function that was loaded, or that moved, at a moment.
+struct JitEvent {
+  std::uint64_t time = 0;     // ns, or processor ticks
+  std::uint64_t address = 0;  // where it runs from then on
+  std::uint64_t size = 0;     // bytes
+  std::uint64_t index = 0;    // which function, of its process
+  bool is_move = false;
+  std::string_view name;       // of what was loaded
+  std::vector<JitLine> lines;  // ascending
+};
+
+class Jitdump {
+ public:
+  // Names and files point into `bytes`, which the result keeps. A file that ends within a record, as it does
+  // while its maker runs, gives what stands before.
+  static Result<Jitdump> parse(std::vector<std::byte> bytes);
+
+  std::uint32_t pid() const { return pid_; }
+  bool counts_ticks() const { return counts_ticks_; }  // times are the processor's, not CLOCK_MONOTONIC
+  const std::vector<JitEvent>& events() const { return events_; }  // in the file's order
+  bool is_cut_short() const { return is_cut_short_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::uint32_t pid_ = 0;
+  bool counts_ticks_ = false, is_cut_short_ = false;
+  std::vector<JitEvent> events_;
+};
+
+// The line at `offset`: of the last entry at or before it. Null before the first.
+const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset);
+
+}  // namespace tacho::symbolize
