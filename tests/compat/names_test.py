@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Where perf has a name, tacho has the same one; where perf has none, tacho may have one. Counted frame by frame: on the
+captures of tests/golden with what perf printed of them (tests/data/perf-frames), and on a folder of captures beside perf's
+texts when TACHO_CORPUS names one: NAME.data with NAME.script.txt, and for all of them symfs/, kallsyms.zst and perf-PID.map.
+"""
+import collections
+import os
+import re
+import shutil
+import unittest
+from pathlib import Path
+from typing import NamedTuple
+
+import programs
+from programs import ROOT
+
+GOLDEN = ROOT / "tests/golden"
+PERF_FRAMES = ROOT / "tests/data/perf-frames"
+CORPUS = os.environ.get("TACHO_CORPUS")
+# A line of a call chain, or the end of a sample's line: "ADDRESS NAME+0xOFFSET (MODULE)"; inlined calls are "(inlined)".
+FRAME = re.compile(rb"^(?:\t +|.*: +)([0-9a-f]+) (.*?)(?:\+0x[0-9a-f]+)? \((.*)\)$")
+NAMELESS = b"[unknown]"
+SAME, OTHER, ONLY_OURS, NEITHER = "same name", "another name or none", "only ours", "neither has one"
+
+
+class Frame(NamedTuple):
+    address: bytes
+    name: bytes
+    module: bytes
+
+
+def frames(text):
+    """Of each line that shows one. The modules of a chain's lines may hold blanks, so the last bracket counts."""
+    found = (FRAME.search(line) for line in text.split(b"\n"))
+    return [Frame(*match.groups()) for match in found if match]
+
+
+def compared(theirs, ours):
+    """How many frames fell out how, and those in which perf has a name that is not ours."""
+    counts, wrong = collections.Counter(), []
+    for number, (perfs, mine) in enumerate(zip(theirs, ours)):
+        has_name = perfs.name != NAMELESS
+        if perfs.address != mine.address or (has_name and perfs != mine):
+            counts[OTHER] += 1
+            wrong.append((number, perfs, mine))
+        elif has_name:
+            counts[SAME] += 1
+        else:
+            counts[NEITHER if mine.name == NAMELESS else ONLY_OURS] += 1
+    return counts, wrong
+
+
+class Names(programs.Scratch):
+    def count(self, capture, perfs_text, *words):
+        done = self.tacho("script", "--raw-names", "-i", capture, *words, status=None)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        theirs, ours = frames(perfs_text), frames(done.stdout)
+        if not theirs:  # a capture that perf cannot read at all: every name is one more
+            theirs = [frame._replace(name=NAMELESS) for frame in ours]
+        self.assertEqual(len(theirs), len(ours), f"{capture}: number of frames")
+        counts, wrong = compared(theirs, ours)
+        shown = " ".join(f"{counts[what]:8}" for what in (SAME, OTHER, ONLY_OURS, NEITHER))
+        print(f"{capture.stem:20} {shown}", flush=True)
+        self.assertEqual(wrong[:5], [], f"{capture}: frame, perf's, ours")
+        return counts
+
+    def total(self, counts):
+        print("total: " + ", ".join(f"{what} {counts[what]}" for what in (SAME, OTHER, ONLY_OURS, NEITHER)), flush=True)
+        self.assertEqual(counts[OTHER], 0)
+        return counts
+
+    def test_own_captures(self):
+        texts = sorted(PERF_FRAMES.glob("*.txt"))
+        self.assertGreater(len(texts), 2)
+        symbols = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
+        counts = collections.Counter()
+        for text in texts:
+            with self.subTest(capture=text.stem):
+                counts += self.count(GOLDEN / f"captures/{text.stem}.data", text.read_bytes(), "-F", "ip,sym,symoff,dso", *symbols)
+        self.assertGreater(self.total(counts)[SAME], 1000)
+
+    @unittest.skipUnless(CORPUS, "needs TACHO_CORPUS, a folder of captures with perf's texts beside them")
+    @unittest.skipUnless(shutil.which("zstd"), "needs zstd")
+    def test_the_corpus(self):
+        corpus, kallsyms = Path(CORPUS), self.folder / "kallsyms"
+        self.run_program("zstd", "-q", "-d", corpus / "kallsyms.zst", "-o", kallsyms)
+        symbols = ["--symfs", corpus / "symfs", "--kallsyms", kallsyms, "--perf-map-dir", corpus]
+        captures = sorted(corpus.glob("*.data"))
+        self.assertGreater(len(captures), 0)
+        counts = collections.Counter()
+        for capture in captures:
+            with self.subTest(capture=capture.stem):
+                counts += self.count(capture, capture.with_suffix(".script.txt").read_bytes(), *symbols)
+        self.assertGreater(self.total(counts)[SAME], 1000)
+
+
+class Counting(unittest.TestCase):
+    """A count that sees no difference would pass everything."""
+
+    def test_frames_of_chains_and_of_single_lines_are_found(self):
+        text = (b"dd  7 [000]  1.5:  1 cpu-clock:u: \n\t    115a geo::area(int, char)+0x11 (/a b/c (deleted))\n"
+                b"\t    115a hot+0x1 (inlined)\n\n"
+                b" dd  7  1.5:  1 cpu-clock:  ffffffff814b0b2d vfs_read+0x2 ([kernel.kallsyms])\n"
+                b" dd  7  1.5: sched:sched_switch: prev_comm=dd ==> next_comm=x (y)\n\t  10 [unknown] ([unknown])\n")
+        self.assertEqual([frame.name for frame in frames(text)], [b"geo::area(int, char)", b"hot", b"vfs_read", NAMELESS])
+        self.assertEqual(frames(text)[0].module, b"/a b/c (deleted)")
+
+    def test_a_wrong_name_a_lost_name_and_a_gained_one_are_told_apart(self):
+        named, other = Frame(b"1", b"a", b"/m"), Frame(b"1", b"b", b"/m")
+        nameless = Frame(b"1", NAMELESS, b"/m")
+        counts, wrong = compared([named, named, named, nameless, nameless], [named, other, nameless, named, nameless])
+        self.assertEqual(counts, {SAME: 1, OTHER: 2, ONLY_OURS: 1, NEITHER: 1})
+        self.assertEqual([number for number, _, _ in wrong], [1, 2])
+
+
+if __name__ == "__main__":
+    programs.main()
