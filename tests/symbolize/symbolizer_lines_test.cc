@@ -6,47 +6,17 @@
 
 #include "format/file.h"
 #include "format/perf_abi.h"
-#include "symbolize/symbolizer.h"
-#include "tests/symbolize/folder.h"
+#include "tests/symbolize/symbolizer_case.h"
 
 namespace tacho::symbolize {
 namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint64_t kStart = 0x7f0000000000;
 const std::string kData = TACHO_TEST_DATA;
 
-class SymbolizerLines : public testing::Test {
+class SymbolizerLines : public test::SymbolizerCase {
  protected:
-  SymbolizerLines() { options.symfs = root.path(); }
-  void map(std::string_view path, std::string_view build_id = "") {
-    format::MmapRecord record;
-    record.pid = record.tid = 7;
-    record.start = kStart;
-    record.length = 0x3000;
-    record.filename = path;
-    record.is_mmap2 = true;
-    record.protection = 5;
-    if (!build_id.empty()) record.build_id = *format::BuildId::from_hex(build_id);
-    spaces.apply(record, abi::kCpumodeUser);
-  }
-  void map_kernel(std::uint64_t start) {
-    format::MmapRecord record;
-    record.pid = record.tid = static_cast<std::uint32_t>(-1);
-    record.start = start;
-    record.length = 0x3000;
-    record.page_offset = start;
-    record.filename = "[kernel.kallsyms]_text";
-    spaces.apply(record, abi::kCpumodeKernel);
-  }
-  Symbolizer& symbolizer() {
-    if (!made) made.emplace(options, features, spaces);
-    return *made;
-  }
-  std::span<const Frame> resolve(std::uint64_t ip, Origin origin, std::uint8_t mode = abi::kCpumodeUser) {
-    return symbolizer().resolve(spaces.find(7, {ip}, mode), {ip}, mode, origin);
-  }
   // "NAME+OFFSET FILE:LINE", with " (inlined)".
   std::string shown(std::uint64_t ip, Origin origin, std::uint8_t mode = abi::kCpumodeUser) {
     std::ostringstream text;
@@ -61,19 +31,6 @@ class SymbolizerLines : public testing::Test {
     }
     return text.str();
   }
-  std::string missing() {
-    format::Diagnostics diagnostics;
-    symbolizer().report_missing(diagnostics);
-    std::string lines;
-    for (const auto& finding : diagnostics.findings()) lines += finding.first + "\n";
-    return lines;
-  }
-
-  test::Folder root;
-  SymbolOptions options;
-  format::Features features;
-  AddressSpaces spaces;
-  std::optional<Symbolizer> made;
 };
 
 TEST_F(SymbolizerLines, UnwoundStacksGetAFrameForEachInlinedCall) {
@@ -191,20 +148,14 @@ TEST_F(SymbolizerLines, AVmlinuxNamesAMovedKernelWithItsLines) {
   constexpr std::uint64_t kKernel = 0xffffffff81000000;
   options.vmlinux = kData + "/calls-5.so";
   options.source_lines = SourceLines::Yes;
-  format::MmapRecord record;
-  record.pid = record.tid = static_cast<std::uint32_t>(-1);
-  record.start = kKernel;
-  record.length = 0x3000;
-  record.page_offset = kKernel + 0x2b0;
-  record.filename = "[kernel.kallsyms]outer";
-  spaces.apply(record, abi::kCpumodeKernel);
+  map_kernel(kKernel, 0x3000, kKernel + 0x2b0, "[kernel.kallsyms]outer");
   EXPECT_EQ(shown(kKernel + 0x2c3, Origin::Alone, abi::kCpumodeKernel), "outer+13 calls.cc:12\n");
   EXPECT_EQ(resolve(kKernel + 0x2c3, Origin::Alone, abi::kCpumodeKernel)[0].source, 'v');
 }
 
 TEST_F(SymbolizerLines, AVmlinuxThatCannotBeUsedIsSaid) {
   options.vmlinux = kData + "/calls-5.so";
-  map_kernel(0xffffffff81000000);
+  map_kernel(0xffffffff81000000, 0x3000, 0xffffffff81000000, "[kernel.kallsyms]_text");
   EXPECT_EQ(shown(0xffffffff81000100, Origin::Alone, abi::kCpumodeKernel), "\n");
   EXPECT_NE(missing().find("calls-5.so: has no symbol _text"), std::string::npos) << missing();
 }

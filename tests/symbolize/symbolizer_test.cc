@@ -4,14 +4,14 @@
 
 #include "format/file.h"
 #include "format/perf_abi.h"
-#include "tests/symbolize/folder.h"
+#include "tests/symbolize/symbolizer_case.h"
 
 namespace tacho::symbolize {
 namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint64_t kStart = 0x7f0000000000, kText = 0x500;  // names.so: see tests/data/symbolize/names.s
+constexpr std::uint64_t kText = 0x500;  // names.so: see tests/data/symbolize/names.s
 constexpr std::uint64_t kKernel = 0xffffffff81000000;
 constexpr std::string_view kKallsyms =
     "ffffffff80000000 T _text\nffffffff80000100 T vfs_read\nffffffff80000200 T vfs_write\n"
@@ -19,58 +19,17 @@ constexpr std::string_view kKallsyms =
 
 const std::string kData = TACHO_TEST_DATA;
 
-class SymbolizerTest : public testing::Test {
+class SymbolizerTest : public test::SymbolizerCase {
  protected:
-  void SetUp() override {
-    options.symfs = root.path();
-    map_kernel(kKernel, 0x1000, kKernel, "[kernel.kallsyms]_text");
-  }
-  void map(std::string_view path, std::string_view build_id = "", std::uint64_t start = kStart) {
-    format::MmapRecord record;
-    record.pid = record.tid = 7;
-    record.start = start;
-    record.length = 0x3000;
-    record.filename = path;
-    record.is_mmap2 = true;
-    record.protection = 5;
-    if (!build_id.empty()) record.build_id = *format::BuildId::from_hex(build_id);
-    spaces.apply(record, abi::kCpumodeUser);
-  }
-  void map_kernel(std::uint64_t start, std::uint64_t length, std::uint64_t page_offset,
-                  std::string_view name) {
-    format::MmapRecord record;
-    record.pid = record.tid = static_cast<std::uint32_t>(-1);
-    record.start = start;
-    record.length = length;
-    record.page_offset = page_offset;
-    record.filename = name;
-    spaces.apply(record, abi::kCpumodeKernel);
-  }
+  SymbolizerTest() { map_kernel(kKernel, 0x1000, kKernel, "[kernel.kallsyms]_text"); }
   void attach(std::string name, std::string_view content) {
     auto packed = format::pack_attachment(std::move(name), "origin", std::as_bytes(std::span(content)));
     ASSERT_TRUE(packed);
     features.attachments.push_back(std::move(*packed));
   }
-  Symbolizer& symbolizer() {
-    if (!made) made.emplace(options, features, spaces);
-    return *made;
-  }
   const Frame& frame(std::uint64_t ip, std::uint8_t mode = abi::kCpumodeUser) {
-    return symbolizer().resolve(spaces.find(7, {ip}, mode), {ip}, mode)[0];
+    return resolve(ip, Origin::Alone, mode)[0];
   }
-  std::string missing() {
-    format::Diagnostics diagnostics;
-    symbolizer().report_missing(diagnostics);
-    std::string lines;
-    for (const auto& finding : diagnostics.findings()) lines += finding.first + "\n";
-    return lines;
-  }
-
-  test::Folder root;
-  SymbolOptions options;
-  format::Features features;
-  AddressSpaces spaces;
-  std::optional<Symbolizer> made;
 };
 
 TEST_F(SymbolizerTest, NothingMappedGivesANamelessFrame) {
@@ -242,8 +201,8 @@ TEST_F(SymbolizerTest, EachModuleWithoutNamesIsToldOnce) {
     frame(kStart + i);
     frame(kStart + 0x10000 + i);
   }
-  EXPECT_EQ(missing(), "/opt/a.so: " + root.path() + "/opt/a.so: No such file or directory\n" +
-                           "/opt/b.so: " + root.path() + "/opt/b.so: No such file or directory\n");
+  EXPECT_EQ(missing(), root.path() + "/opt/a.so: No such file or directory\n" + root.path() +
+                           "/opt/b.so: No such file or directory\n");
 }
 
 }  // namespace
