@@ -64,6 +64,12 @@ Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
   return candidate.whose == Whose::ThisMachine ? format::open_input(candidate.path) : open(candidate.path);
 }
 
+std::string DebugFiles::told(const std::string& path, const std::string& reason,
+                             const std::string& note) const {
+  const std::string here = place(path) + ": ";
+  return reason.starts_with(here) ? here + note + reason.substr(here.size()) : path + ": " + note + reason;
+}
+
 std::vector<Candidate> DebugFiles::candidates(const std::string& module, const format::BuildId& id,
                                               const std::string& debuglink) const {
   const std::string folder = folder_of(module);

@@ -44,6 +44,10 @@ class DebugFiles {
     return candidate.whose == Whose::ThisMachine ? candidate.path : place(candidate.path);
   }
 
+  // A line about the file at `path`: where that is on this machine, and then `note` and the reason. The
+  // reason may begin with the place itself.
+  std::string told(const std::string& path, const std::string& reason, const std::string& note = {}) const;
+
   // Where the split-off symbols of `module` may be. `debuglink` is what the module's own file says, or empty.
   std::vector<Candidate> candidates(const std::string& module, const format::BuildId& id,
                                     const std::string& debuglink) const;

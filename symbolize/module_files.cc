@@ -114,9 +114,7 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
     if (symbols) return symbols;
   }
   if (!ran && module.build_id.empty()) return ran.error();
-  if (!ran) {
-    return Error{"no file with build id " + module.build_id.hex() + " (" + ran.error().what + ")"};
-  }
+  if (!ran) return Error{ran.error().what + "; build id " + module.build_id.hex() + " was recorded"};
   auto symbols = read(*ran, ran->elf, ran->from.source);
   if (!symbols) return std::move(symbols.error()).in(files_.place(ran->from));
   return symbols;

@@ -427,7 +427,8 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics) const {
   }
   for (const Module* module : state_->asked) {
     const std::string& lack = state_->sources.at(module).lack;
-    if (!lack.empty()) diagnostics.add_line(format::Damage::NoSymbols, module->path + ": " + lack);
+    if (!lack.empty())
+      diagnostics.add_line(format::Damage::NoSymbols, state_->files.told(module->path, lack));
   }
 }
 

@@ -63,8 +63,8 @@ class Symbolizer {
                                  Origin origin = Origin::Alone);
 
   // One line for each module that some address needed names of and that had none, with the reason:
-  // "libfoo.so: no file with build id 0123... (looked at /usr/lib/libfoo.so: other build id)". Adds to
-  // `diagnostics` as NoSymbols.
+  // "/usr/lib/libfoo.so: has another build id, 4567...; build id 0123... was recorded". Adds to `diagnostics`
+  // as NoSymbols.
   void report_missing(format::Diagnostics& diagnostics) const;
 
  private:

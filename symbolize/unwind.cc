@@ -96,6 +96,7 @@ class MappedFiles {
     return &mapped_.emplace(mapping, made).first->second;
   }
   const format::Features& features() const { return features_; }
+  const DebugFiles& files() const { return files_; }
   // In the order they were needed.
   const std::deque<const UnwindModule*>& asked() const { return asked_; }
 
@@ -355,8 +356,9 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, st
 void Unwinder::report_missing(format::Diagnostics& diagnostics) const {
   for (const UnwindModule* module : state_->files.asked()) {
     if (module->lack().empty()) continue;
-    diagnostics.add_line(format::Damage::NoSymbols,
-                         module->module().path + ": call chains end there: " + module->lack());
+    diagnostics.add_line(
+        format::Damage::NoSymbols,
+        state_->files.files().told(module->module().path, module->lack(), "call chains end there: "));
   }
 }
 
