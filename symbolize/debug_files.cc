@@ -65,9 +65,10 @@ Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
 }
 
 std::string DebugFiles::told(const std::string& path, const std::string& reason,
-                             const std::string& note) const {
+                             std::string_view note) const {
   const std::string here = place(path) + ": ";
-  return reason.starts_with(here) ? here + note + reason.substr(here.size()) : path + ": " + note + reason;
+  return reason.starts_with(here) ? here + std::string(note) + reason.substr(here.size())
+                                  : path + ": " + std::string(note) + reason;
 }
 
 std::vector<Candidate> DebugFiles::candidates(const std::string& module, const format::BuildId& id,

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,7 @@ class DebugFiles {
 
   // A line about the file at `path`: where that is on this machine, and then `note` and the reason. The
   // reason may begin with the place itself.
-  std::string told(const std::string& path, const std::string& reason, const std::string& note = {}) const;
+  std::string told(const std::string& path, const std::string& reason, std::string_view note = {}) const;
 
   // Where the split-off symbols of `module` may be. `debuglink` is what the module's own file says, or empty.
   std::vector<Candidate> candidates(const std::string& module, const format::BuildId& id,

@@ -155,13 +155,18 @@ struct DwarfLines::State {
   std::string root;
   std::string folder;
   bool is_indexed = false;
+  std::string lack;  // the first thing that could not be read
   std::vector<Unit> units;
   RangeIndex by_address;
   Ranges scratch;
 
+  void lacks(std::string what) {
+    if (lack.empty()) lack = std::move(what);
+  }
   bool may_read(unsigned form) const { return shared != nullptr || !needs_shared_part(form); }
   std::string_view text(Dwarf_Die& die, unsigned name) const;
   bool follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target) const;
+  std::string_view split_name(Unit& unit) const;
   bool may_be_split(Unit& unit) const;
   std::optional<Dwarf_Die> split_part(Unit& unit);
   void index();
@@ -185,11 +190,15 @@ bool DwarfLines::State::follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target)
          dwarf_formref_die(&attribute, &target);
 }
 
+std::string_view DwarfLines::State::split_name(Unit& unit) const {
+  const std::string_view name = text(unit.die, DW_AT_dwo_name);
+  return name.empty() ? text(unit.die, DW_AT_GNU_dwo_name) : name;
+}
+
 // libdw opens the split-off part itself, first beside the file, then in the compiler's folder. Both names
 // come from the file, so they are looked at before.
 bool DwarfLines::State::may_be_split(Unit& unit) const {
-  std::string_view name = text(unit.die, DW_AT_dwo_name);
-  if (name.empty()) name = text(unit.die, DW_AT_GNU_dwo_name);
+  const std::string_view name = split_name(unit);
   if (name.empty() || folder.empty()) return false;
   const auto joined = [](std::string_view before, std::string_view after) {
     return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
@@ -201,7 +210,12 @@ bool DwarfLines::State::may_be_split(Unit& unit) const {
 }
 
 std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
-  if (!unit.is_skeleton || !may_be_split(unit)) return std::nullopt;
+  if (!unit.is_skeleton) return std::nullopt;
+  if (!may_be_split(unit)) {
+    lacks("its split-off part " + std::string(split_name(unit)) +
+          " is not beside it, nor where it was compiled");
+    return std::nullopt;
+  }
   if (!placed) {
     placed_elf.reset(elf_begin(file.get(), ELF_C_READ, nullptr));
     if (placed_elf) placed.reset(dwarf_begin_elf(placed_elf.get(), DWARF_C_READ, nullptr));
@@ -209,7 +223,9 @@ std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
   Dwarf_Die same{}, split{};
   if (!placed || !dwarf_offdie(placed.get(), dwarf_dieoffset(&unit.die), &same)) return std::nullopt;
   const int found = dwarf_cu_info(same.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
-  return found == 0 && split.addr != nullptr ? std::optional(split) : std::nullopt;
+  if (found == 0 && split.addr != nullptr) return split;
+  lacks("its split-off part " + std::string(split_name(unit)) + " is another unit's, or cannot be read");
+  return std::nullopt;
 }
 
 // Which unit each address belongs to: of those that claim it, the first.
@@ -219,13 +235,15 @@ void DwarfLines::State::index() {
   Dwarf_Half version = 0;
   std::uint8_t type = 0;
   Dwarf_Die die{};
-  while (dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &die, nullptr) == 0) {
+  int status = 0;
+  while ((status = dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &die, nullptr)) == 0) {
     const int tag = dwarf_tag(&die);
     if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
     Unit& unit = units.emplace_back();
     unit.die = die;
     unit.is_skeleton = type == DW_UT_skeleton;
   }
+  if (status < 0) lacks("its .debug_info is damaged: " + libdw_error().what);
   if (std::ranges::none_of(units, &Unit::is_skeleton)) file = format::Fd();
   std::vector<RankedRange> ranges;
   for (std::uint32_t i = 0; i < units.size(); ++i) {
@@ -248,7 +266,10 @@ void DwarfLines::State::read(Unit& unit) {
   unit.is_read = true;
   unit.functions_die = unit.die;
   if (const auto split = split_part(unit)) unit.functions_die = *split;
-  if (dwarf_getsrclines(&unit.die, &unit.lines, &unit.line_count) != 0) unit.line_count = 0;
+  if (dwarf_getsrclines(&unit.die, &unit.lines, &unit.line_count) != 0) {
+    unit.line_count = 0;
+    if (dwarf_hasattr(&unit.die, DW_AT_stmt_list)) lacks("its .debug_line is damaged: " + libdw_error().what);
+  }
   read_functions(unit);
 }
 
@@ -281,7 +302,10 @@ void DwarfLines::State::read_functions(Unit& unit) {
   while (!levels.empty()) {
     Level& level = levels.back();
     const Dwarf_Off offset = dwarf_dieoffset(&level.die);
-    if (offset <= last || ranges.size() >= kMostRanges) break;
+    if (offset <= last || ranges.size() >= kMostRanges) {
+      lacks("its .debug_info is damaged: a unit leads back into itself");
+      break;
+    }
     last = offset;
     std::uint32_t inside = level.around;
     if (is_function(dwarf_tag(&level.die))) {
@@ -418,9 +442,15 @@ Result<> DwarfLines::use_shared_part(format::Fd file) {
   return Done{};
 }
 
+const std::string& DwarfLines::lack() const { return state_->lack; }
+
 void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, std::vector<Call>& calls) {
   calls.clear();
-  if (!state_->is_indexed) state_->index();
+  if (!state_->is_indexed) {
+    if (const auto part = shared_part(); part && !state_->shared)
+      state_->lacks("the part that it shares with others, " + part->path + ", is not there");
+    state_->index();
+  }
   const auto found = state_->by_address.find(address.value);
   if (!found) return;
   Unit& unit = state_->units[*found];

@@ -58,6 +58,10 @@ class DwarfLines {
   // `symbol` must live as long as this.
   void find(format::ElfAddress address, const LinkerSymbol& symbol, std::vector<Call>& calls);
 
+  // The first thing that the lookups so far needed and that is damaged or not there; empty when there was
+  // none.
+  const std::string& lack() const;
+
  private:
   struct State;
   explicit DwarfLines(std::unique_ptr<State> state);

@@ -49,7 +49,8 @@ struct Source {
   char letter = '!';
   bool is_mangled = false;
   bool has_full_symbols = false;
-  std::string lack;  // why there are no names
+  std::string lack;          // why there are no names, or no lines
+  std::string_view lacking;  // what, before the reason
   const JitCode::Function* jit = nullptr;
 
   std::optional<DwarfLines> lines;  // read when the first address needs them
@@ -337,8 +338,10 @@ DwarfLines* Symbolizer::State::lines_of(const Module& module, Source& source) {
                                                   : std::optional<DwarfLines>{};
     if (read)
       source.lines = std::move(*read);
-    else if (source.lack.empty())
-      source.lack = "its source lines cannot be read (" + read.error().what + ")";
+    else if (source.lack.empty()) {
+      source.lack = read.error().what;
+      source.lacking = "its source lines cannot be read: ";
+    }
   }
   return source.lines ? &*source.lines : nullptr;
 }
@@ -426,9 +429,10 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics) const {
     diagnostics.add_line(format::Damage::NoSymbols, refusal);
   }
   for (const Module* module : state_->asked) {
-    const std::string& lack = state_->sources.at(module).lack;
+    const Source& source = state_->sources.at(module);
+    const std::string& lack = source.lack.empty() && source.lines ? source.lines->lack() : source.lack;
     if (!lack.empty())
-      diagnostics.add_line(format::Damage::NoSymbols, state_->files.told(module->path, lack));
+      diagnostics.add_line(format::Damage::NoSymbols, state_->files.told(module->path, lack, source.lacking));
   }
 }
 

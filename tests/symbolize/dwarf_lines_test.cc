@@ -65,6 +65,7 @@ TEST_P(DwarfForms, TellWhatAddr2lineTells) {
   EXPECT_EQ(calls_at(*lines, 0x2f8, {}), "") << "between two functions";
   EXPECT_EQ(calls_at(*lines, 0x10, {}), "");
   EXPECT_EQ(calls_at(*lines, ~std::uint64_t{0}, {}), "");
+  EXPECT_EQ(lines->lack(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DwarfForms,
@@ -81,7 +82,9 @@ TEST(DwarfLines, WithoutTheSplitOffPartTheLinesAreLeft) {
   folder.copy(kData + "/calls-split.so", "/calls-split.so");
   auto lines = open_lines(folder.path() + "/calls-split.so", folder.path());
   ASSERT_TRUE(lines) << lines.error().what;
+  EXPECT_EQ(lines->lack(), "");
   EXPECT_EQ(calls_at(*lines, 0x2c1, kOuter), "outer calls.cc:5\n");
+  EXPECT_EQ(lines->lack(), "its split-off part calls-split.dwo is not beside it, nor where it was compiled");
 }
 
 TEST(DwarfLines, ASplitOffPartThatIsNoFileOrLiesOutsideTheRootIsLeftAlone) {
@@ -105,6 +108,7 @@ TEST(DwarfLines, WithoutTheSharedPartTheOtherNamesAreLeft) {
   ASSERT_TRUE(lines);
   const std::string calls = calls_at(*lines, 0x2c1, kOuter);
   EXPECT_NE(calls.find("calls.cc:26\n"), std::string::npos) << calls;
+  EXPECT_EQ(lines->lack(), "the part that it shares with others, calls-common.debug, is not there");
 }
 
 TEST(DwarfLines, AFileWithoutDwarfIsAnError) {
@@ -119,7 +123,7 @@ TEST(DwarfLines, DamageCostsNamesOnly) {
   auto bytes = format::read_file(kData + "/calls-5.so");
   ASSERT_TRUE(bytes);
   const test::Folder folder;
-  std::size_t opened = 0;
+  std::size_t opened = 0, told = 0;
   for (std::size_t at = 0x1000; at < bytes->size(); at += 31) {
     (*bytes)[at] ^= std::byte{0xff};
     folder.write("/x.so", format::as_text(*bytes));
@@ -128,8 +132,10 @@ TEST(DwarfLines, DamageCostsNamesOnly) {
     if (!lines) continue;
     ++opened;
     for (const std::uint64_t address : {0x2c1, 0x30b, 0x2a4}) calls_at(*lines, address, kOuter);
+    told += !lines->lack().empty();
   }
   EXPECT_GT(opened, 50u) << "hardly any damage got as far as a lookup";
+  EXPECT_GT(told, 5u) << "lengths and links are seen to be broken, other numbers are not";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // such places decides: tests/data/symbolize holds the files.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "format/file.h"
@@ -160,15 +161,50 @@ TEST_F(SymbolizerLines, AVmlinuxThatCannotBeUsedIsSaid) {
   EXPECT_NE(missing().find("calls-5.so: has no symbol _text"), std::string::npos) << missing();
 }
 
-TEST_F(SymbolizerLines, DamagedDwarfCostsThatModulesLinesAndIsSaid) {
+// However an ELF file or its DWARF is damaged: the other modules keep their names and lines, and there is at
+// most one line about this one.
+TEST_F(SymbolizerLines, ADamagedModuleCostsItsOwnNamesAndOneLine) {
   options.source_lines = SourceLines::Yes;
-  const auto bytes = format::read_file(kData + "/calls-4.so");
-  ASSERT_TRUE(bytes);
-  std::string text(format::as_text(*bytes));
-  for (std::size_t at = 0x11c8; at < 0x1400; ++at) text[at] = '\x55';  // .debug_info, compressed
-  root.write("/lib/calls.so", text);
+  constexpr std::uint64_t kOther = kStart + 0x10000;
+  constexpr std::size_t kSectionTable = 40;  // the place of its place
+  struct Row {
+    const char* what;
+    std::size_t begin, size;
+    std::string names, said;
+  };
+  const std::string here = "/lib/calls.so: ";
+  const Row kRows[] = {
+      {"the magic number", 0, 4, "\n", "not an ELF file"},
+      {"where the sections are", kSectionTable, 8, "\n", "has no symbol table"},
+      {"a packed .debug_info", 0x11c8, 0x200, "alone+4\n",
+       "its source lines cannot be read: a packed section"},
+  };
+  root.copy(kData + "/calls-5.so", "/lib/other.so");
+  for (const Row& row : kRows) {
+    made.reset();
+    const auto bytes = format::read_file(kData + "/calls-4.so");
+    ASSERT_TRUE(bytes);
+    std::string text(format::as_text(*bytes));
+    for (std::size_t at = row.begin; at < row.begin + row.size; ++at) text[at] = '\x55';
+    root.write("/lib/calls.so", text);
+    map("/lib/calls.so", "0123456789abcdef0123456789abcdef01234564");
+    map("/lib/other.so", "", kOther);
+    EXPECT_EQ(shown(kStart + 0x2a4, Origin::Alone), row.names) << row.what;
+    EXPECT_EQ(shown(kOther + 0x2a4, Origin::Alone), "alone+4 calls.cc:18\n") << row.what;
+    const std::string lines = missing();
+    EXPECT_EQ(std::ranges::count(lines, '\n'), 1) << row.what << "\n" << lines;
+    EXPECT_NE(lines.find(here + row.said), std::string::npos) << row.what << "\n" << lines;
+  }
+}
+
+TEST_F(SymbolizerLines, WhatTheLinesLackIsSaid) {
+  options.source_lines = SourceLines::Yes;
+  root.copy(kData + "/calls-split.so", "/lib/calls.so");
   map("/lib/calls.so");
-  EXPECT_EQ(shown(kStart + 0x2a4, Origin::Alone), "alone+4\n");
+  EXPECT_EQ(shown(kStart + 0x2c3, Origin::Alone), "outer+13 calls.cc:12\n");
+  EXPECT_EQ(
+      missing(),
+      "/lib/calls.so: its split-off part calls-split.dwo is not beside it, nor where it was compiled\n");
 }
 
 }  // namespace
