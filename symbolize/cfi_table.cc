@@ -33,7 +33,7 @@ std::optional<CfiTable> CfiTable::from_eh_frame(const ElfImage& image) {
 }
 
 std::optional<CfiTable> CfiTable::from_debug_frame(const ElfImage& image) {
-  auto frames = image.section(".debug_frame");
+  auto frames = image.debug_frame();
   if (!frames) return std::nullopt;
   return CfiTable(std::move(*frames), CfiForm::DebugFrame, image.order());
 }

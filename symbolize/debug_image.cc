@@ -4,19 +4,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "symbolize/packed_section.h"
 
 namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 36;      // bytes
 constexpr std::uint64_t kLargestUnpacked = std::uint64_t{1} << 33;  // bytes of all sections together
-constexpr std::uint64_t kMostGrowth = 2000;                         // times: more than zlib can
 constexpr std::size_t kRoom = 4096;                                 // bytes of zeroes behind everything
 
 struct Part {
@@ -25,7 +27,7 @@ struct Part {
 
 struct Unpacked {
   std::size_t number = 0;  // of the section
-  const Elf_Data* data = nullptr;
+  std::vector<std::byte> bytes;
 };
 
 // What becomes of a file's parts.
@@ -56,16 +58,15 @@ Result<> copy_part(int file, char* image, std::uint64_t offset, std::uint64_t si
   return Done{};
 }
 
-// Unpacked data belongs to `section`'s file.
-Result<const Elf_Data*> unpack(Elf_Scn* section, std::uint64_t packed, std::uint64_t& total) {
+Result<std::vector<std::byte>> unpack(Elf_Scn* section, bool is_64_bit, std::uint64_t limit) {
   GElf_Chdr header;
-  if (!gelf_getchdr(section, &header)) return Error{"a packed section has no header"};
-  total += header.ch_size;
-  if (header.ch_size / kMostGrowth > packed || total > kLargestUnpacked) {
-    return Error{"a packed section claims to be too large"};
+  const Elf_Data* const data = elf_rawdata(section, nullptr);
+  const std::size_t header_size = is_64_bit ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+  if (!data || data->d_size < header_size || !gelf_getchdr(section, &header)) {
+    return Error{"a packed section has no header"};
   }
-  if (elf_compress(section, 0, 0) < 0) return Error{"a packed section cannot be unpacked"};
-  return elf_rawdata(section, nullptr);
+  const format::Bytes packed(static_cast<const std::byte*>(data->d_buf), data->d_size);
+  return unpack_section(header.ch_type, packed.subspan(header_size), header.ch_size, limit);
 }
 
 Result<Plan> plan_of(Elf* source, std::uint64_t size) {
@@ -87,9 +88,11 @@ Result<Plan> plan_of(Elf* source, std::uint64_t size) {
       plan.copied.push_back({row.sh_offset, row.sh_size});
       continue;
     }
-    auto data = unpack(section, row.sh_size, plan.unpacked_size);
-    if (!data) return std::move(data.error());
-    if (*data) plan.unpacked.push_back({i, *data});
+    const bool is_64_bit = header.e_ident[EI_CLASS] == ELFCLASS64;
+    auto bytes = unpack(section, is_64_bit, kLargestUnpacked - plan.unpacked_size);
+    if (!bytes) return std::move(bytes.error());
+    plan.unpacked_size += bytes->size();
+    plan.unpacked.push_back({i, std::move(*bytes)});
   }
   std::uint64_t total = 0;
   for (const Part& part : plan.copied) {
@@ -106,7 +109,7 @@ Result<> move_section(Elf* image, const Unpacked& one, std::uint64_t offset) {
   GElf_Shdr row;
   if (!section || !gelf_getshdr(section, &row)) return Error{"a section header cannot be read"};
   row.sh_offset = offset;
-  row.sh_size = one.data->d_size;
+  row.sh_size = one.bytes.size();
   row.sh_flags &= ~static_cast<GElf_Xword>(SHF_COMPRESSED);
   if (!gelf_update_shdr(section, &row)) return Error{"a section header cannot be changed"};
   return Done{};
@@ -142,10 +145,10 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
   image.elf_.reset(elf_memory(image.bytes_.get(), whole));
   if (!image.elf_) return Error{"not an ELF file"};
   for (const Unpacked& one : plan->unpacked) {
-    if (one.data->d_size > whole - end) return Error{"a packed section is larger than it said"};
-    std::memcpy(image.bytes_.get() + end, one.data->d_buf, one.data->d_size);
+    std::ranges::copy(std::as_bytes(std::span(one.bytes)),
+                      reinterpret_cast<std::byte*>(image.bytes_.get()) + end);
     if (auto moved = move_section(image.elf(), one, end); !moved) return std::move(moved.error());
-    end += one.data->d_size + kRoom;
+    end += one.bytes.size() + kRoom;
   }
   return image;
 }

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "symbolize/packed_section.h"
+
 namespace tacho::symbolize {
 namespace {
 
@@ -111,12 +113,22 @@ std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const 
   for (const SectionHeader& header : sections_) {
     if (header.name >= section_names_.size()) continue;
     if (format::text_of(format::Bytes(section_names_).subspan(header.name)) != name) continue;
-    if (header.type == SHT_NOBITS || (header.flags & SHF_COMPRESSED) != 0) return std::nullopt;
+    if (header.type == SHT_NOBITS) return std::nullopt;
     auto bytes = read(header.offset, header.size);
     if (!bytes) return std::nullopt;
-    return Section{header.address, std::move(*bytes)};
+    if ((header.flags & SHF_COMPRESSED) == 0) return Section{header.address, std::move(*bytes)};
+    auto unpacked = unpack_marked_section(*bytes, order_, kLargestSection);
+    return unpacked ? std::optional(Section{header.address, std::move(*unpacked)}) : std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<ElfImage::Section> ElfImage::debug_frame() const {
+  if (auto frames = section(".debug_frame")) return frames;
+  const auto packed = section(".zdebug_frame");
+  auto unpacked =
+      packed ? unpack_named_section(packed->bytes, kLargestSection) : Result<std::vector<std::byte>>(Error{});
+  return unpacked ? std::optional(Section{packed->address, std::move(*unpacked)}) : std::nullopt;
 }
 
 std::optional<ElfImage::Section> ElfImage::eh_frame_header_segment() const {

@@ -23,8 +23,10 @@ class ElfImage {
     std::uint64_t address = 0;
     std::vector<std::byte> bytes;
   };
-  // Nothing when there is none of that name, or it cannot be read.
+  // Nothing when there is none of that name, or it cannot be read. Unpacked if it was packed.
   std::optional<Section> section(std::string_view name) const;
+  // .debug_frame under either of its names.
+  std::optional<Section> debug_frame() const;
   // The segment with the table of .eh_frame, for files without section headers.
   std::optional<Section> eh_frame_header_segment() const;
   // The loaded bytes from an address to the end of its segment.

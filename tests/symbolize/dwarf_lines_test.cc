@@ -69,7 +69,8 @@ TEST_P(DwarfForms, TellWhatAddr2lineTells) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DwarfForms,
-                         testing::Values("calls-5.so", "calls-4.so", "calls-split.so", "calls-shared.so"),
+                         testing::Values("calls-5.so", "calls-4.so", "calls-split.so", "calls-shared.so",
+                                         "calls-zstd.so", "calls-old.so"),
                          [](const auto& form) {
                            std::string name = form.param;
                            std::ranges::replace_if(
