@@ -102,17 +102,20 @@ struct AddressSpaces::State {
   void apply_user_mmap(const format::MmapRecord& record);
   Thread& thread(std::uint32_t pid, std::uint32_t tid);
   void add_build_id(const std::string& path, const format::BuildId& id);
+  format::BuildId known_id(std::string_view path) const {
+    const auto known = build_ids.find(std::string(path));
+    return known == build_ids.end() ? format::BuildId{} : known->second;
+  }
 };
 
 // One Module for each (path, build id). An id the record does not tell is looked up by path.
 Module* AddressSpaces::State::module(ModuleKind kind, std::string path, std::string short_name,
                                      format::BuildId id) {
-  if (id.empty()) {
-    if (const auto known = build_ids.find(path); known != build_ids.end()) id = known->second;
-  }
+  if (id.empty()) id = known_id(path);
   std::string identity = path + '\0' + id.hex();
   const auto [entry, is_new] = modules_by_identity.try_emplace(std::move(identity), nullptr);
-  if (is_new) entry->second = &modules.emplace_back(Module{kind, std::move(path), std::move(short_name), id});
+  if (is_new)
+    entry->second = &modules.emplace_back(Module{kind, std::move(path), std::move(short_name), id, {}});
   return entry->second;
 }
 
@@ -171,7 +174,10 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
     const bool is_named = record.filename.starts_with('/') || record.filename.starts_with('[');
     if (!is_named) return;
     const std::string name = kernel_module_name(record.filename);
-    mapping.module = module(ModuleKind::KernelModule, name, std::string(last_part(name)), record.build_id);
+    Module* const loaded = module(ModuleKind::KernelModule, name, std::string(last_part(name)),
+                                  record.build_id.empty() ? known_id(record.filename) : record.build_id);
+    if (record.filename.starts_with('/')) loaded->file = record.filename;
+    mapping.module = loaded;
     return insert(kernel, mapping);
   }
   // Some recorders wrote a kernel of no size: everything else in kernel space is its.

@@ -237,6 +237,23 @@ bool ElfFile::has_lines() const {
 
 LoadMap ElfFile::load_map() const { return state_->loads; }
 
+// As the kernel's loader does: code first, in the order of the file; what is thrown away after the start
+// stands apart.
+LoadMap ElfFile::module_load_map() const {
+  constexpr std::uint64_t kCode = SHF_ALLOC | SHF_EXECINSTR;
+  std::vector<LoadMap::Segment> loads;
+  std::uint64_t address = 0;
+  for (const Section& section : state_->sections) {
+    const GElf_Shdr& place = section.header;
+    if (!section.handle || (place.sh_flags & kCode) != kCode || section.name.starts_with(".init")) continue;
+    const std::uint64_t alignment = std::has_single_bit(place.sh_addralign) ? place.sh_addralign : 1;
+    address = (address + alignment - 1) & ~(alignment - 1);
+    loads.push_back({place.sh_offset, address, place.sh_size});
+    address = end_of(address, place.sh_size);
+  }
+  return LoadMap(std::move(loads));
+}
+
 format::Bytes ElfFile::embedded_symbols() const {
   const Section* const section = state_->section(".gnu_debugdata");
   return section ? std::as_bytes(std::span(state_->text(*section))) : format::Bytes{};

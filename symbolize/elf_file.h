@@ -55,6 +55,8 @@ class ElfFile {
   bool has_dynamic_symbols() const;  // .dynsym
   bool has_lines() const;            // .debug_info or .debug_line, as they are or compressed
   LoadMap load_map() const;
+  // Of a kernel module, which was not linked: where the kernel puts its code, counted from the module's base.
+  LoadMap module_load_map() const;
   // The bytes of .gnu_debugdata: an ELF file of symbols alone, under xz. Empty when there is none.
   format::Bytes embedded_symbols() const;
   // Where .symtab has the first symbol of that name.

@@ -7,13 +7,26 @@
 #include <utility>
 #include <vector>
 
+#include "format/compression.h"
 #include "symbolize/xz.h"
 
 namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestEmbedded = std::uint64_t{1} << 28;  // bytes of an unpacked .gnu_debugdata
+constexpr std::uint64_t kLargestModule = std::uint64_t{1} << 28;    // bytes of an unpacked kernel module
 constexpr std::size_t kPiece = std::size_t{1} << 20;                // bytes of a file summed at a time
+
+// Distributions pack their modules.
+Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::string& name) {
+  if (name.ends_with(".xz")) return unpack_xz(packed, kLargestModule);
+  if (!name.ends_with(".zst")) return Error{"is packed in a way that is not known; unpack it to a .ko"};
+  auto inflater = format::RecordInflater::create();
+  format::Buffer bytes;
+  if (!inflater) return std::move(inflater.error());
+  if (auto done = inflater->inflate(packed, kLargestModule, bytes); !done) return std::move(done.error());
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
 
 bool has_checksum(int file, std::uint32_t wanted) {
   std::uint32_t seen = 0;
@@ -117,6 +130,27 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
   if (!ran) return Error{ran.error().what + "; build id " + module.build_id.hex() + " was recorded"};
   auto symbols = read(*ran, ran->elf, ran->from.source);
   if (!symbols) return std::move(symbols.error()).in(files_.place(ran->from));
+  return symbols;
+}
+
+Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) const {
+  const std::string place = files_.place(module.file);
+  auto image = files_.read(module.file, kLargestModule);
+  if (!image) return std::move(image.error());
+  const bool is_packed = !module.file.ends_with(".ko");
+  if (is_packed) image = unpack_module(*image, module.file);
+  auto elf = image ? ElfFile::in_memory(*image) : Result<ElfFile>(std::move(image.error()));
+  if (!elf) return std::move(elf.error()).in(place);
+  if (!module.build_id.empty() && elf->build_id() != module.build_id) {
+    return Error{"has another build id, " + elf->build_id().hex()}.in(place);
+  }
+  auto table = read_symbols(*elf, *elf, demangler_);
+  if (!table) return std::move(table.error()).in(place);
+  ModuleSymbols symbols;
+  symbols.table = std::move(*table);
+  symbols.loads = elf->module_load_map();
+  symbols.letter = is_packed ? 'm' : 'K';
+  symbols.is_full = elf->has_full_symbols();
   return symbols;
 }
 

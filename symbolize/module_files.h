@@ -41,6 +41,8 @@ class ModuleFiles {
   // As perf: names from a debug file if one matches, places from the file that ran. The error says what was
   // looked at.
   Result<ModuleSymbols> symbols(const Module& module) const;
+  // Of a kernel module: places are counted from its base.
+  Result<ModuleSymbols> kernel_module_symbols(const Module& module) const;
   // Nothing when no file of the module has any; an error when one has, and cannot be read.
   Result<std::optional<DwarfLines>> lines(const Module& module) const;
 

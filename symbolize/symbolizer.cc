@@ -46,6 +46,7 @@ struct Source {
   LoadMap loads;
   std::uint64_t moved = 0;  // a vmlinux: its kernel's addresses less the file's
   bool is_vmlinux = false;
+  bool is_kernel_module = false;  // from its file: `loads` counts from the module's base
   char letter = '!';
   bool is_mangled = false;
   bool has_full_symbols = false;
@@ -141,6 +142,7 @@ struct Symbolizer::State {
   Source open_source(const Module& module);
   Source open_kallsyms(const Module& module);
   Source open_kernel(const Module& module);
+  Source open_kernel_module(const Module& module);
   const Mapping* kernel_beyond_its_text(format::RuntimeAddress ip);
   Source open_elf(const Module& module);
   Source open_vdso(const Module& module);
@@ -168,7 +170,7 @@ Source Symbolizer::State::open_source(const Module& module) {
   constexpr Row kRows[] = {
       {ModuleKind::User, &State::open_elf},
       {ModuleKind::Kernel, &State::open_kernel},
-      {ModuleKind::KernelModule, &State::open_kallsyms},
+      {ModuleKind::KernelModule, &State::open_kernel_module},
       {ModuleKind::Vdso, &State::open_vdso},
       {ModuleKind::Anonymous, &State::open_perf_map},
       {ModuleKind::Bpf, &State::no_source},
@@ -227,6 +229,20 @@ Source Symbolizer::State::open_kallsyms(const Module& module) {
       module.kind == ModuleKind::Kernel ? &(*kallsyms)->kernel() : (*kallsyms)->module(module.path);
   if (!source.table) return without_names("kallsyms has no symbols of it");
   source.letter = 'k';
+  return source;
+}
+
+// kallsyms knows where each function lies; the file only how the kernel would have laid them out.
+Source Symbolizer::State::open_kernel_module(const Module& module) {
+  Source source = open_kallsyms(module);
+  if (source.table || module.file.empty()) return source;
+  auto symbols = module_files.kernel_module_symbols(module);
+  if (!symbols) {
+    source.lack += "; " + symbols.error().what;
+    return source;
+  }
+  source = from_file(std::move(*symbols));
+  source.is_kernel_module = true;
   return source;
 }
 
@@ -319,7 +335,12 @@ const Symbol* Symbolizer::State::name(Frame& frame, const Mapping& mapping) {
   Source& source = source_of(module);
   if (!source.table) return nullptr;
   frame.source = source.letter;
-  const std::uint64_t offset = source.offset_of(frame);
+  std::uint64_t offset = source.offset_of(frame);
+  if (source.is_kernel_module) {
+    const auto place = source.loads.offset_of({frame.ip.value - mapping.start + mapping.page_offset});
+    if (!place) return nullptr;
+    offset = place->value;
+  }
   const Symbol* symbol = source.table->find(offset);
   if (!symbol && source.embedded) symbol = source.embedded->find(offset);
   if (!symbol) return nullptr;
@@ -349,6 +370,7 @@ DwarfLines* Symbolizer::State::lines_of(const Module& module, Source& source) {
 // What DWARF knows of `frame`: its line, and with `has_inlines` a frame for each inlined call.
 std::span<const Frame> Symbolizer::State::add_lines(Frame& frame, const Symbol* symbol, bool has_inlines) {
   Source& source = source_of(*frame.module);
+  if (source.is_kernel_module) return {&frame, 1};  // its DWARF was never linked
   const std::uint64_t offset = source.offset_of(frame);
   frame.elf_address = source.elf_address_of(frame, offset);
   // Entries of the PLT stand in no symbol table: their names are made up. For a file with dynamic symbols

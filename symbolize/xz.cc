@@ -28,13 +28,13 @@ Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t lim
   std::vector<std::byte> unpacked;
   for (lzma_ret state = LZMA_OK; state == LZMA_OK;) {
     const std::size_t done = unpacked.size();
-    if (done > limit) return Error{"its xz section unpacks to more than " + std::to_string(limit) + " bytes"};
+    if (done > limit) return Error{"its xz part unpacks to more than " + std::to_string(limit) + " bytes"};
     unpacked.resize(done + kPiece);
     stream.state.next_out = reinterpret_cast<std::uint8_t*>(unpacked.data() + done);
     stream.state.avail_out = kPiece;
     state = lzma_code(&stream.state, LZMA_FINISH);
     unpacked.resize(unpacked.size() - stream.state.avail_out);
-    if (state != LZMA_OK && state != LZMA_STREAM_END) return Error{"its xz section is damaged"};
+    if (state != LZMA_OK && state != LZMA_STREAM_END) return Error{"its xz part is damaged"};
   }
   return unpacked;
 }

@@ -119,6 +119,60 @@ TEST_F(SymbolizerTest, NamesTheKernelFromTheAttachedKallsymsMovedToTheRecordedBa
   EXPECT_EQ(frame(0xffffffffc0000010, abi::kCpumodeKernel).function, "ext4_read");
 }
 
+TEST_F(SymbolizerTest, AKernelModuleThatKallsymsLacksIsNamedFromItsFile) {
+  constexpr std::uint64_t kModule = 0xffffffffc0000000;
+  constexpr std::string_view kPath = "/lib/modules/6.1.0/kernel/drivers/my-module.ko";
+  attach("kallsyms", kKallsyms);
+  root.copy(kData + "/module.ko", std::string(kPath));
+  map_kernel(kModule, 0x1000, 0, kPath);
+  const Frame& found = frame(kModule + 4, abi::kCpumodeKernel);
+  EXPECT_EQ(found.function, "module_read");
+  EXPECT_EQ(found.function_start, kModule);
+  EXPECT_EQ(found.shown_address, kModule + 4);
+  EXPECT_EQ(found.module->path, "[my_module]");
+  EXPECT_EQ(found.source, 'K');
+  // 25 bytes of .text, then .text.unlikely at the next 16; what starts the module is loaded elsewhere.
+  EXPECT_EQ(frame(kModule + 0x1c, abi::kCpumodeKernel).function, "");
+  EXPECT_EQ(frame(kModule + 0x21, abi::kCpumodeKernel).function, "module_read.cold");
+  EXPECT_EQ(frame(kModule + 0x40, abi::kCpumodeKernel).function, "");
+  EXPECT_EQ(missing(), "");
+
+  // Loaded a second time, elsewhere.
+  map_kernel(kModule + 0x10000, 0x1000, 0, kPath);
+  EXPECT_EQ(frame(kModule + 0x10004, abi::kCpumodeKernel).function, "module_read");
+}
+
+TEST_F(SymbolizerTest, AKernelModulesFileMustBeTheOneThatWasLoaded) {
+  constexpr std::uint64_t kModule = 0xffffffffc0000000;
+  constexpr std::string_view kPath = "/lib/modules/6.1.0/my.ko";
+  attach("kallsyms", kKallsyms);
+  root.copy(kData + "/module.ko", std::string(kPath));
+  const auto other = format::BuildId::from_hex("ffffffffffffffffffffffffffffffffffffffff");
+  spaces.add_build_id({.pid = -1, .misc = 0, .build_id = *other, .filename = std::string(kPath)});
+  map_kernel(kModule, 0x1000, 0, kPath);
+  EXPECT_EQ(frame(kModule + 4, abi::kCpumodeKernel).function, "");
+  EXPECT_EQ(missing(), "[my]: kallsyms has no symbols of it; " + root.path() +
+                           "/lib/modules/6.1.0/my.ko: has another build id, "
+                           "0123456789abcdef0123456789abcdef01234569\n");
+}
+
+TEST_F(SymbolizerTest, APackedKernelModuleIsUnpacked) {
+  constexpr std::uint64_t kModule = 0xffffffffc0000000;
+  attach("kallsyms", kKallsyms);
+  root.copy(kData + "/module.ko.xz", "/lib/a.ko.xz");
+  root.copy(kData + "/module.ko.zst", "/lib/b.ko.zst");
+  root.write("/lib/c.ko.xz", "damaged");
+  map_kernel(kModule, 0x1000, 0, "/lib/a.ko.xz");
+  map_kernel(kModule + 0x1000, 0x1000, 0, "/lib/b.ko.zst");
+  map_kernel(kModule + 0x2000, 0x1000, 0, "/lib/c.ko.xz");
+  EXPECT_EQ(frame(kModule + 4, abi::kCpumodeKernel).function, "module_read");
+  EXPECT_EQ(frame(kModule + 4, abi::kCpumodeKernel).source, 'm');
+  EXPECT_EQ(frame(kModule + 0x1004, abi::kCpumodeKernel).function, "module_read");
+  EXPECT_EQ(frame(kModule + 0x2004, abi::kCpumodeKernel).function, "");
+  EXPECT_EQ(missing(),
+            "[c]: kallsyms has no symbols of it; " + root.path() + "/lib/c.ko.xz: its xz part is damaged\n");
+}
+
 TEST_F(SymbolizerTest, TheKernelReachesAsFarAsItsSymbols) {
   // The map ends at 0x1000, as at _etext; the code of the kernel's start lies behind.
   attach("kallsyms", "ffffffff81000000 T _text\nffffffff81003000 t start_kernel\nffffffff81003100 t end\n");
