@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kLargestEmbedded = std::uint64_t{1} << 28;  // bytes of an unpacked .gnu_debugdata
 constexpr std::uint64_t kLargestModule = std::uint64_t{1} << 28;    // bytes of an unpacked kernel module
+constexpr std::string_view kDeleted = " (deleted)";                 // the kernel's mark behind a path
 constexpr std::size_t kPiece = std::size_t{1} << 20;                // bytes of a file summed at a time
 
 // Distributions pack their modules.
@@ -70,6 +71,11 @@ Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool i
 Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
   auto found = open_candidate({module.path, 'd'}, module.build_id);
   if (found || module.build_id.empty()) return found;
+  // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id tells.
+  if (module.path.ends_with(kDeleted)) {
+    const std::string path = module.path.substr(0, module.path.size() - kDeleted.size());
+    if (auto again = open_candidate({path, 'd'}, module.build_id)) return again;
+  }
   for (const Candidate& candidate : files_.candidates(module.path, module.build_id, "")) {
     if (candidate.source != 'B') continue;
     if (auto cached = open_candidate(candidate, module.build_id)) return cached;

@@ -94,6 +94,24 @@ class Names(programs.Scratch):
         self.assertGreater(self.total(counts)[SAME], 1000)
 
 
+@programs.needs_root
+@programs.needs_perf
+@unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+class OddCode(programs.Scratch):
+    def test_code_outside_of_plain_files_is_shown_as_perf_shows_it(self):
+        self.run_program("cc", "-O1", "-fno-omit-frame-pointer", ROOT / "tests/compat/odd_code.c", "-o", "odd_code")
+        kallsyms = self.folder / "kallsyms"  # a copy: beside the kernel's own list perf would find /proc/kcore
+        kallsyms.write_bytes(Path("/proc/kallsyms").read_bytes())
+        for stacks in [[], ["-g"], ["--call-graph", "dwarf,1024"]]:
+            with self.subTest(stacks=stacks):
+                self.perf("record", "-q", "-e", "cpu-clock", "-F", "499", *stacks, "-o", "odd.data", "./odd_code")
+                words = ["script", "-i", "odd.data", "--kallsyms", kallsyms, "--show-mmap-events"]
+                theirs = self.perf(*words).stdout
+                for kind in (b"(/tmp/perf-", b"(/memfd:code cache (deleted))", b"/gone.bin (deleted))", b"/kept.bin)"):
+                    self.assertIn(kind, theirs)
+                self.assert_same_text(self.tacho(*words, "--raw-names").stdout, theirs)
+
+
 class Counting(unittest.TestCase):
     """A count that sees no difference would pass everything."""
 

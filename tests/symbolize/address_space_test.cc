@@ -245,6 +245,49 @@ TEST_F(AddressSpacesTest, CodeWithoutAFileIsNamedByItsMap) {
   EXPECT_EQ(path_at(699, 0x4000), "[stack]");
 }
 
+TEST_F(AddressSpacesTest, MemoryWithoutAFileIsToldFromFilesAsPerfTellsThem) {
+  struct Row {
+    std::string_view name;
+    ModuleKind kind;
+    std::uint64_t shown;  // of the mapping's byte 4
+  };
+  constexpr Row kRows[] = {
+      {"//anon", ModuleKind::Anonymous, 0x1004},
+      {"[heap]", ModuleKind::Anonymous, 0x1004},
+      {"/dev/zero (deleted)", ModuleKind::Anonymous, 0x1004},
+      {"/anon_hugepage (deleted)", ModuleKind::Anonymous, 0x1004},
+      {"/SYSV00000000 (deleted)", ModuleKind::Anonymous, 0x1004},
+      {"/memfd:code cache (deleted)", ModuleKind::User, 0x204},
+      {"/opt/gone.so (deleted)", ModuleKind::User, 0x204},
+      {"[anon:arena]", ModuleKind::User, 0x204},
+  };
+  for (const Row& row : kRows) {
+    user(mmap(7, 0x1000, 0x1000, 0x200, row.name));
+    EXPECT_EQ(at(7, 0x1004)->module->kind, row.kind) << row.name;
+    EXPECT_EQ(at(7, 0x1004)->shown_address({0x1004}), row.shown) << row.name;
+  }
+  auto huge = mmap(7, 0x1000, 0x1000, 0x200, "/huge/pages");
+  huge.flags = 0x40000;  // MAP_HUGETLB
+  user(huge);
+  EXPECT_EQ(at(7, 0x1004)->module->kind, ModuleKind::Anonymous);
+}
+
+// The code is another; its name and its place stay.
+TEST_F(AddressSpacesTest, PatchedKernelTextAndNamespacesChangeNoMapping) {
+  user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));
+  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
+  const Mapping* const text = at(7, 0xffffffff81000010, abi::kCpumodeKernel);
+  const Mapping* const code = at(7, 0x1010);
+  format::TextPokeRecord patched;
+  patched.address = 0xffffffff81000010;
+  spaces.apply(patched, 0);
+  format::NamespacesRecord namespaces;
+  namespaces.pid = namespaces.tid = 7;
+  spaces.apply(namespaces, 0);
+  EXPECT_EQ(at(7, 0xffffffff81000010, abi::kCpumodeKernel), text);
+  EXPECT_EQ(at(7, 0x1010), code);
+}
+
 TEST_F(AddressSpacesTest, TheVdsoIsShownFromItsStart) {
   user(mmap(7, 0x7fff0000, 0x2000, 0x7fff0000, "[vdso]"));
   EXPECT_EQ(at(7, 0x7fff0a00)->shown_address({0x7fff0a00}), 0xa00u);

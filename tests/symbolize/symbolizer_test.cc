@@ -84,6 +84,15 @@ TEST_F(SymbolizerTest, AFileOfAnotherBuildIsNotUsed) {
                            "build id ffffffffffffffffffffffffffffffffffffffff was recorded\n");
 }
 
+TEST_F(SymbolizerTest, ADeletedFileIsFoundByItsBuildIdWhereItWas) {
+  root.copy(kData + "/names.so", "/opt/names.so");
+  map("/opt/names.so (deleted)", "0123456789abcdef0123456789abcdef01234567");
+  EXPECT_EQ(frame(kStart + kText).function, "outer");
+  EXPECT_EQ(frame(kStart + kText).module->path, "/opt/names.so (deleted)");
+  map("/opt/names.so (deleted)", "", kStart + 0x10000);
+  EXPECT_EQ(frame(kStart + 0x10000 + kText).function, "") << "without an id it may be any file's successor";
+}
+
 TEST_F(SymbolizerTest, ADebugFileIsFoundByBuildIdByLinkAndByPath) {
   struct Row {
     const char* path;
