@@ -379,8 +379,7 @@ std::uint64_t Session::lost_samples() const { return state_->lost_samples; }
 
 void Session::report_missing_symbols() {
   state_->jit->report(*state_->diagnostics);
-  state_->symbolizer->report_missing(*state_->diagnostics);
-  state_->unwinder->report_missing(*state_->diagnostics);
+  state_->symbolizer->report_missing(*state_->diagnostics, state_->unwinder->ended_chains());
 }
 
 }  // namespace tacho::report

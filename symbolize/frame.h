@@ -30,6 +30,12 @@ struct Module {
   std::string file;  // of a kernel module, where it was loaded from; empty: not told
 };
 
+// Why something of a module is missing.
+struct ModuleLack {
+  const Module* module = nullptr;
+  std::string reason;
+};
+
 // What is known of a frame's source line.
 enum class LineState : std::uint8_t {
   NotAsked,

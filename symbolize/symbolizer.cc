@@ -159,6 +159,7 @@ struct Symbolizer::State {
   const Symbol* name(Frame& frame, const Mapping& mapping);
   std::span<const Frame> add_lines(Frame& frame, const Symbol* symbol, bool has_inlines);
   std::span<const Frame> add_calls(const Frame& frame, const Source& source);
+  std::string missing_of(const Module& module, std::string_view ended) const;
 };
 
 // Which source each kind of module has.
@@ -446,15 +447,35 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   return state.resolved.emplace(place, frames).first->second;
 }
 
-void Symbolizer::report_missing(format::Diagnostics& diagnostics) const {
+// One line for all that is missing of a module. `ended` is why call chains end in it, or empty.
+std::string Symbolizer::State::missing_of(const Module& module, std::string_view ended) const {
+  constexpr std::string_view kEnded = "call chains end there: ";
+  const auto known = sources.find(&module);
+  const Source* const source = known == sources.end() ? nullptr : &known->second;
+  std::string lack = source ? source->lack : "";
+  if (lack.empty() && source && source->lines) lack = source->lines->lack();
+  if (lack.empty()) return ended.empty() ? "" : files.told(module.path, std::string(ended), kEnded);
+  std::string line = files.told(module.path, lack, source->lacking);
+  if (ended.empty() || lack.starts_with(ended)) return line;
+  const std::string here = files.place(module.path) + ": ";
+  if (ended.starts_with(here)) ended.remove_prefix(here.size());
+  return line + "; " + std::string(kEnded) + std::string(ended);
+}
+
+void Symbolizer::report_missing(format::Diagnostics& diagnostics,
+                                std::span<const ModuleLack> ended_chains) const {
   for (const std::string& refusal : state_->refusals) {
     diagnostics.add_line(format::Damage::NoSymbols, refusal);
   }
-  for (const Module* module : state_->asked) {
-    const Source& source = state_->sources.at(module);
-    const std::string& lack = source.lack.empty() && source.lines ? source.lines->lack() : source.lack;
-    if (!lack.empty())
-      diagnostics.add_line(format::Damage::NoSymbols, state_->files.told(module->path, lack, source.lacking));
+  std::unordered_map<const Module*, std::string_view> ended;
+  std::vector<const Module*> modules(state_->asked.begin(), state_->asked.end());
+  for (const ModuleLack& lack : ended_chains) {
+    ended.emplace(lack.module, lack.reason);
+    if (!state_->sources.contains(lack.module)) modules.push_back(lack.module);
+  }
+  for (const Module* module : modules) {
+    const std::string line = state_->missing_of(*module, ended[module]);
+    if (!line.empty()) diagnostics.add_line(format::Damage::NoSymbols, line);
   }
 }
 

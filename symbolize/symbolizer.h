@@ -65,7 +65,8 @@ class Symbolizer {
   // One line for each module that some address needed names of and that had none, with the reason:
   // "/usr/lib/libfoo.so: has another build id, 4567...; build id 0123... was recorded". Adds to `diagnostics`
   // as NoSymbols.
-  void report_missing(format::Diagnostics& diagnostics) const;
+  // `ended_chains`: where an Unwinder's chains ended. They stand in the same lines.
+  void report_missing(format::Diagnostics& diagnostics, std::span<const ModuleLack> ended_chains = {}) const;
 
  private:
   struct State;

@@ -96,7 +96,6 @@ class MappedFiles {
     return &mapped_.emplace(mapping, made).first->second;
   }
   const format::Features& features() const { return features_; }
-  const DebugFiles& files() const { return files_; }
   // In the order they were needed.
   const std::deque<const UnwindModule*>& asked() const { return asked_; }
 
@@ -353,13 +352,12 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, st
   return state_->chain;
 }
 
-void Unwinder::report_missing(format::Diagnostics& diagnostics) const {
+std::vector<ModuleLack> Unwinder::ended_chains() const {
+  std::vector<ModuleLack> ended;
   for (const UnwindModule* module : state_->files.asked()) {
-    if (module->lack().empty()) continue;
-    diagnostics.add_line(
-        format::Damage::NoSymbols,
-        state_->files.files().told(module->module().path, module->lack(), "call chains end there: "));
+    if (!module->lack().empty()) ended.push_back({&module->module(), module->lack()});
   }
+  return ended;
 }
 
 }  // namespace tacho::symbolize

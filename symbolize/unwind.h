@@ -38,8 +38,8 @@ class Unwinder {
   std::span<const std::uint64_t> unwind(const format::Sample& sample, std::size_t max_frames,
                                         std::endian order = std::endian::little);
 
-  // One line for each file in which call chains ended because its unwind information was not found.
-  void report_missing(format::Diagnostics& diagnostics) const;
+  // The files in which call chains ended because their unwind information was not found, or was damaged.
+  std::vector<ModuleLack> ended_chains() const;
 
  private:
   struct State;

@@ -268,5 +268,27 @@ TEST_F(SymbolizerTest, EachModuleWithoutNamesIsToldOnce) {
                            "/opt/b.so: No such file or directory\n");
 }
 
+TEST_F(SymbolizerTest, WhereCallChainsEndedStandsInTheModulesLine) {
+  map("/opt/a.so");
+  map("/opt/b.so", "", kStart + 0x10000);
+  map("/opt/c.so", "", kStart + 0x20000);
+  const auto module = [&](std::uint64_t ip) { return spaces.find(7, {ip}, abi::kCpumodeUser)->module; };
+  frame(kStart);
+  frame(kStart + 0x10000);
+  const std::string a = root.path() + "/opt/a.so: No such file or directory";
+  const std::vector<ModuleLack> ended = {
+      {module(kStart), a},
+      {module(kStart + 0x10000), root.path() + "/opt/b.so: has no .eh_frame"},
+      {module(kStart + 0x20000), "is damaged"}};
+  format::Diagnostics diagnostics;
+  symbolizer().report_missing(diagnostics, ended);
+  ASSERT_EQ(diagnostics.findings().size(), 3u);
+  EXPECT_EQ(diagnostics.findings()[0].first, a) << "the same reason once";
+  EXPECT_EQ(diagnostics.findings()[1].first, root.path() +
+                                                 "/opt/b.so: No such file or directory; "
+                                                 "call chains end there: has no .eh_frame");
+  EXPECT_EQ(diagnostics.findings()[2].first, "/opt/c.so: call chains end there: is damaged");
+}
+
 }  // namespace
 }  // namespace tacho::symbolize
