@@ -78,6 +78,31 @@ INSTANTIATE_TEST_SUITE_P(All, DwarfForms,
                            return name;
                          });
 
+// What addr2line tells of the same sources compiled by clang, whose code lies elsewhere.
+TEST(DwarfLines, ClangsDwarfIsReadAsAddr2lineReadsIt) {
+  auto lines = open_lines(kData + "/calls-clang.so");
+  ASSERT_TRUE(lines) << lines.error().what;
+  struct Row {
+    std::uint64_t address;
+    std::string_view calls;
+  };
+  constexpr Row kRows[] = {
+      {0x2a3,
+       "_ZL5twicei calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\n_ZZ5outerENK3$_0clEi calls.cc:24\nouter "
+       "calls.cc:26\n"},
+      {0x2ae, "_ZNK3geo3Box4areaEv calls.cc:12\n_ZZ5outerENK3$_0clEi calls.cc:24\nouter calls.cc:26\n"},
+      {0x2ba, "outer calls.cc:26\n"},
+      {0x2d4, "_ZL5alonei calls.cc:18\n"},
+      {0x2e0, "late calls.cc:30\n"},
+      {0x2ec, "_ZL5twicei calls.cc:5\nlate calls.cc:31\n"},
+      {0x2f4, "step plain.c:5\nwalk plain.c:9\n"},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(calls_at(*lines, row.address, {}), row.calls) << std::hex << row.address;
+  }
+  EXPECT_EQ(lines->lack(), "");
+}
+
 TEST(DwarfLines, WithoutTheSplitOffPartTheLinesAreLeft) {
   const test::Folder folder;
   folder.copy(kData + "/calls-split.so", "/calls-split.so");

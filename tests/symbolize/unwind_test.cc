@@ -275,6 +275,20 @@ TEST_F(ArmUnwindTest, TheSignalTrampolineIsKnownByItsCode) {
             (Chain{kLeaf, kCaller + 8, kMain + 15}));
 }
 
+// arm64.so as clang and lld made it: its code lies at 0x3ec in the file and at 0x103ec in memory.
+TEST_F(ArmUnwindTest, ACompilersOwnRulesLeadThroughItsFrames) {
+  constexpr std::uint64_t kInLeaf = kLoad + 0x444, kInMiddle = kLoad + 0x428, kInOuter = kLoad + 0x480;
+  root.copy(std::string(TACHO_TEST_DATA) + "/arm64.so", "/lib/arm64.so");
+  map("/lib/arm64.so", kLoad, 0x1000, "0123456789abcdef0123456789abcdef01234568");
+  std::vector<std::uint64_t> stack(50);
+  constexpr std::size_t kMiddlesFrame = 352 / 8;  // words
+  stack[kMiddlesFrame - 2] = kInOuter;            // x30 at CFA - 16
+  stack[kMiddlesFrame] = kLoad + 0x404;           // of outer, at CFA - 32: called from somewhere in middle
+  EXPECT_EQ(unwind({{kPc, kInLeaf}, {kArmSp, kStack}, {kLr, kInMiddle}}, stack, kArmMask),
+            (Chain{kInLeaf, kInMiddle - 1, kInOuter - 1, kLoad + 0x403}))
+      << "the leaf kept its return address in the register, the others on the stack";
+}
+
 TEST_F(ArmUnwindTest, WithoutAHeaderTheMachineIsToldByItsRegisters) {
   features.environment.arch.reset();
   run({arm(0x1000, {}), arm(0x1200, {0x07, 30})});
