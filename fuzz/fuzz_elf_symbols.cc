@@ -10,6 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto elf = ElfFile::in_memory(std::as_bytes(std::span(data, size)));
   if (!elf) return 0;
   (void)elf->build_id();
+  const auto layout = elf->module_load_map();
+  for (std::uint64_t address = 0; address < size; address += 16) (void)layout.offset_of({address});
   if (elf->debuglink().find('/') != std::string::npos) std::abort();
   Demangler demangler;
   for (Demangler* const used : {static_cast<Demangler*>(nullptr), &demangler}) {
