@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <csetjmp>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 // libiberty.h would declare basename() otherwise than string.h does.
 #define HAVE_DECL_BASENAME 1
@@ -65,6 +67,80 @@ std::optional<std::string> demangle_ocaml(std::string_view name) {
   return text;
 }
 
+// Java, as agents of its runtime write names into files of symbols: "LPACKAGE/CLASS;METHOD(TYPES)RESULT". In
+// perf's form, with its turns: the result is left out, and brackets of an array of objects fall to the next
+// plain type.
+class JavaName {
+ public:
+  static std::optional<std::string> read(std::string_view name) {
+    const auto end = name.rfind(')');
+    if (end == std::string_view::npos) return std::nullopt;
+    JavaName java;
+    for (std::size_t i = 0; i <= end; ++i) {
+      const bool is_before_letter = i < end && std::isalpha(static_cast<unsigned char>(name[i + 1])) != 0;
+      if (!java.take(name[i], is_before_letter)) return std::nullopt;
+    }
+    return std::move(java.text_);
+  }
+
+ private:
+  enum class Part : std::uint8_t { Before, Class, Method, Types, TypesClass };
+  static constexpr std::pair<char, std::string_view> kTypes[] = {
+      {'B', "byte"}, {'C', "char"},  {'D', "double"},  {'F', "float"}, {'I', "int"},
+      {'J', "long"}, {'S', "short"}, {'Z', "boolean"}, {'V', "void"}};
+
+  bool put(std::string_view text) {
+    text_ += text;
+    return true;
+  }
+  bool go(Part from, Part to, std::string_view text) {
+    if (part_ != from) return false;
+    part_ = to;
+    return put(text);
+  }
+  void begin_argument() {
+    if (arguments_++ > 0) text_ += ", ";
+  }
+  bool take_type(char c) {
+    const auto type = std::ranges::find(kTypes, c, &std::pair<char, std::string_view>::first);
+    if (type == std::end(kTypes)) return put({&c, 1});
+    if (c != 'V') begin_argument();
+    text_ += type->second;
+    for (; arrays_ > 0; --arrays_) text_ += "[]";
+    return true;
+  }
+  bool is_in_class() const { return part_ == Part::Class || part_ == Part::TypesClass; }
+
+  bool take(char c, bool is_before_letter) {
+    switch (c) {
+      case 'L':
+        if (part_ == Part::Before) return go(Part::Before, Part::Class, "");
+        if (part_ != Part::Types) return put("L");
+        begin_argument();
+        return go(Part::Types, Part::TypesClass, "");
+      case ';':
+        if (part_ == Part::TypesClass) return go(Part::TypesClass, Part::Types, "");
+        return go(Part::Class, Part::Method, is_before_letter ? "." : "");
+      case '/':
+        return is_in_class() && put(".");
+      case '(':
+        return go(Part::Method, Part::Types, "(");
+      case ')':
+        arguments_ = 0;
+        return go(Part::Types, Part::Types, ")");
+      case '[':
+        ++arrays_;
+        return part_ == Part::Types;
+      default:
+        return part_ == Part::Types ? take_type(c) : put({&c, 1});
+    }
+  }
+
+  Part part_ = Part::Before;
+  std::size_t arguments_ = 0, arrays_ = 0;
+  std::string text_;
+};
+
 }  // namespace
 
 std::optional<std::string> demangle(std::string_view name, NameForm form) {
@@ -72,7 +148,8 @@ std::optional<std::string> demangle(std::string_view name, NameForm form) {
   if (name.starts_with("caml")) return demangle_ocaml(name);
   const bool may_be_mangled =
       name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_GLOBAL_");
-  if (!may_be_mangled || name.size() > kLongestName) return std::nullopt;
+  if (name.size() > kLongestName) return std::nullopt;
+  if (!may_be_mangled) return name.find(';') == name.npos ? std::nullopt : JavaName::read(name);
   const std::string terminated(name);
   Collected collected;
   const int options = form == NameForm::Whole ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS;

@@ -65,5 +65,36 @@ TEST(Demangler, RemembersNames) {
   EXPECT_EQ(demangler.shown(plain).data(), plain.data());
 }
 
+// What perf 6.1 printed of symbols with these names.
+TEST(Demangle, JavasNamesAreShownAsPerfShowsThem) {
+  struct Row {
+    std::string_view name, shown;  // empty: as it is
+  };
+  constexpr Row kRows[] = {
+      {"Lcom/x/A;one(Ljava/lang/String;I)V", "com.x.A.one(java.lang.String, int)"},
+      {"Lcom/x/A;two([Ljava/lang/String;[[I)V", "com.x.A.two(java.lang.String, int[][][])"},
+      {"Lcom/x/A;three(I[La/B;La/B;)La/B;", "com.x.A.three(int, a.B, a.B)"},
+      {"Lcom/x/A;<init>()V", "com.x.A<init>()"},
+      {"Lcom/x/A;<clinit>(V)V", "com.x.A<clinit>(void)"},
+      {"Lcom/x/A$In;access$0(ZBCDFJS)V",
+       "com.x.A$In.access$0(boolean, byte, char, double, float, long, short)"},
+      {"preLcom/x/A;four()V", "precom.x.A.four()"},
+      {"Lcom/x/A;seven(IX)V", "com.x.A.seven(intX)"},
+      {"Lcom/x/A;nine([VI)V", "com.x.A.nine(void[]int)"},
+      {"L;x()V", ".x()"},
+      {"Lcom/x/A;1x()V", "com.x.A1x()"},
+      {"Lcom/x/A;LoadVec(LA;)V", "com.x.A.LoadVec(A)"},
+      {"Lcom/x/A;g(Lb/C;Lb/C;)V)Q", "com.x.A.g(b.C, b.C)void)"},
+      {"Lcom/x/A;noparens", ""},
+      {"Lcom/x/A;six(I", ""},
+      {"Lcom/x/A;eight(I)(J)V", ""},
+      {"Lcom/x/A;te/n()V", ""},
+      {"Lcom/x/A;e[()V", ""},
+      {"Lcom/x/A;;i()V", ""},
+      {"five(I)V", ""},
+  };
+  for (const Row& row : kRows) EXPECT_EQ(demangle(row.name).value_or(""), row.shown) << row.name;
+}
+
 }  // namespace
 }  // namespace tacho::symbolize
