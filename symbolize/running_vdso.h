@@ -11,5 +11,7 @@ namespace tacho::symbolize {
 
 // Its bytes, if it is the one the capture was made with.
 Result<std::vector<std::byte>> running_vdso(const format::BuildId& wanted);
+// Whatever its build id: for a capture of this very kernel.
+Result<std::vector<std::byte>> running_vdso();
 
 }  // namespace tacho::symbolize

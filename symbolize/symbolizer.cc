@@ -1,5 +1,7 @@
 #include "symbolize/symbolizer.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <bit>
 #include <deque>
@@ -149,6 +151,7 @@ struct Symbolizer::State {
   Source open_perf_map(const Module& module);
   Source no_source(const Module& module);
 
+  bool runs_recorded_kernel() const;
   Result<Kallsyms> read_kallsyms() const;
   std::optional<Debuginfod> connect();
   Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
@@ -193,6 +196,22 @@ Source& Symbolizer::State::source_of(const Module& module) {
 
 Source Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
 
+// By its build id, or where the capture has none (no sample lay in the kernel) by the names of host and
+// kernel. Never with
+// --symfs, which names another machine.
+bool Symbolizer::State::runs_recorded_kernel() const {
+  const auto& text = spaces.kernel_text();
+  const Mapping* const kernel = text ? spaces.find(0, {text->start}, format::abi::kCpumodeKernel) : nullptr;
+  if (!options.symfs.empty()) return false;
+  if (kernel && !kernel->module->build_id.empty()) {
+    const auto notes = format::read_file("/sys/kernel/notes", kLargestText);
+    return notes && format::build_id_in_notes(*notes) == kernel->module->build_id;
+  }
+  utsname running{};
+  return ::uname(&running) == 0 && features.environment.hostname == running.nodename &&
+         features.environment.os_release == running.release;
+}
+
 // In order: the file the user names, the one in the capture, and this machine's if it runs the recorded
 // kernel.
 Result<Kallsyms> Symbolizer::State::read_kallsyms() const {
@@ -212,12 +231,8 @@ Result<Kallsyms> Symbolizer::State::read_kallsyms() const {
   if (const auto* attached = features.attachment(format::kKallsymsAttachment)) {
     return parse(format::unpack_attachment(*attached, kLargestText), "the attached kallsyms");
   }
-  const Mapping* const kernel = text ? spaces.find(0, {text->start}, format::abi::kCpumodeKernel) : nullptr;
-  if (options.symfs.empty() && kernel && !kernel->module->build_id.empty()) {
-    const auto notes = format::read_file("/sys/kernel/notes", kLargestText);
-    const auto running = notes ? format::build_id_in_notes(*notes) : std::nullopt;
-    if (running == kernel->module->build_id)
-      return parse(format::read_file("/proc/kallsyms", kLargestText), "/proc/kallsyms");
+  if (runs_recorded_kernel()) {
+    return parse(format::read_file("/proc/kallsyms", kLargestText), "/proc/kallsyms");
   }
   return Error{"no kallsyms in the capture; give the recorded kernel's with --kallsyms FILE"};
 }
@@ -283,7 +298,9 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
 Source Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
   if (!attached && !files.root().empty()) return without_names("it is not attached to the capture");
-  auto image = attached ? format::unpack_attachment(*attached, kLargestText) : running_vdso(module.build_id);
+  auto image = attached ? format::unpack_attachment(*attached, kLargestText)
+               : module.build_id.empty() && runs_recorded_kernel() ? running_vdso()
+                                                                   : running_vdso(module.build_id);
   if (!image)
     return without_names((attached ? "" : "it is not attached to the capture; ") + image.error().what);
   auto elf = ElfFile::in_memory(*image);

@@ -4,6 +4,8 @@
 
 #include "format/file.h"
 #include "format/perf_abi.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/running_vdso.h"
 #include "tests/symbolize/symbolizer_case.h"
 
 namespace tacho::symbolize {
@@ -255,6 +257,27 @@ TEST_F(SymbolizerTest, NamesTheVdsoWhenItIsAttached) {
   ASSERT_TRUE(image);
   attach("vdso", format::as_text(*image));
   EXPECT_EQ(frame(kStart + kText).function, "outer");
+}
+
+TEST_F(SymbolizerTest, TheVdsoOfThisMachineServesACaptureOfTheSameKernel) {
+  options.symfs.clear();
+  const auto other = running_vdso(*format::BuildId::from_hex("ffffffffffffffffffffffffffffffffffffffff"));
+  ASSERT_FALSE(other);
+  const std::string seen = other.error().what;  // "this kernel's has another build id, 0123..."
+  const auto id = format::BuildId::from_hex(seen.substr(seen.rfind(' ') + 1));
+  if (!id) GTEST_SKIP() << seen;
+  const auto bytes = running_vdso(*id);
+  ASSERT_TRUE(bytes);
+  auto elf = ElfFile::in_memory(*bytes);
+  auto table = elf ? read_symbols(*elf, *elf, nullptr) : Result<SymbolTable>(elf.error());
+  ASSERT_TRUE(table);
+  spaces.add_build_id({.pid = -1, .misc = 0, .build_id = *id, .filename = "[vdso]"});
+  map("[vdso]");
+  std::uint64_t named = 0;
+  while (named < kLength && !table->find(named)) named += 16;
+  ASSERT_LT(named, kLength);
+  EXPECT_EQ(frame(kStart + named).function, table->find(named)->name);
+  EXPECT_EQ(missing(), "");
 }
 
 TEST_F(SymbolizerTest, EachModuleWithoutNamesIsToldOnce) {
