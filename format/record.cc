@@ -306,9 +306,18 @@ constexpr RecordRow kRecords[] = {
     {abi::kRecordSchedstatDomain, "SCHEDSTAT_DOMAIN", parse_other},
 };
 
+// Type to row number plus 1; 0: none. Every record of a capture is looked up here.
+constexpr std::uint32_t kTypes = 128;
+constexpr auto kRowOfType = [] {
+  std::array<std::uint8_t, kTypes> rows{};
+  for (std::size_t i = 0; i < std::size(kRecords); ++i)
+    rows[kRecords[i].type] = static_cast<std::uint8_t>(i + 1);
+  return rows;
+}();
+
 const RecordRow* row_of(std::uint32_t type) {
-  const auto row = std::ranges::find(kRecords, type, &RecordRow::type);
-  return row == std::end(kRecords) ? nullptr : row;
+  if (type >= kTypes || kRowOfType[type] == 0) return nullptr;
+  return &kRecords[kRowOfType[type] - 1];
 }
 
 }  // namespace
