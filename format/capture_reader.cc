@@ -63,7 +63,8 @@ Result<> CaptureReader::State::open(const std::string& name) {
     directory = name;
     path = name + "/data";
     if (!std::filesystem::exists(path, ignored))
-      return Error{name + ": is a directory without a capture in it (no file 'data'); name the capture's file"};
+      return Error{name +
+                   ": is a directory without a capture in it (no file 'data'); name the capture's file"};
   }
   if (path == "-") {
     file = Fd(::dup(STDIN_FILENO));
@@ -144,7 +145,8 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   check_descriptions(events, features, *diagnostics);
   std::uint64_t size = layout.data_size;
   if (!layout.is_closed && size == 0) size = layout.file_size - head.data.offset;
-  if (size > layout.file_size - head.data.offset) {
+  const bool is_torn = size > layout.file_size - head.data.offset;
+  if (is_torn) {
     diagnostics->add(Damage::CutShort, layout.file_size,
                      "the header promises data up to byte " + std::to_string(head.data.offset + size) +
                          ", the file ends before; everything up to there is read");
@@ -153,6 +155,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   if (::lseek(file.get(), static_cast<off_t>(head.data.offset), SEEK_SET) < 0)
     return system_error("seek", errno);
   stream.emplace(file.get(), head.data.offset, size, layout.order, options.inflate_limit, *diagnostics);
+  if (is_torn) stream->end_is_torn();
   return Done{};
 }
 
@@ -241,7 +244,8 @@ void CaptureReader::State::read_features(const FileHead& head) {
                      "it was killed or still runs; everything it wrote up to its last whole round is read");
   const bool use_early = early && (!early->is_closed || !has_table);
   if (use_early) {
-    if (early->is_closed)
+    // Where the data end too early as well, that is told, and everything behind them goes without saying.
+    if (early->is_closed && layout.features_offset <= layout.file_size)
       diagnostics->add(Damage::CutShort, layout.features_offset,
                        "the header sections behind the data are missing; those before the data are used");
     sections = std::move(early_sections);

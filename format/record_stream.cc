@@ -83,7 +83,8 @@ RecordView RecordStream::header_at(Bytes bytes) const {
 
 void RecordStream::cut_short() {
   const std::size_t left = outer_->bytes.size() - at_;
-  if (left > 0) diagnostics_->add(Damage::CutShort, offset_, "the last record should go on beyond the end");
+  if (left > 0 && !torn_end_is_told_)
+    diagnostics_->add(Damage::CutShort, offset_, "the last record should go on beyond the end");
   at_ = outer_->bytes.size();
   offset_ += left;
 }

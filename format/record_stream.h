@@ -27,6 +27,8 @@ class RecordStream {
 
   // The next record that is no COMPRESSED one, or nothing at the end.
   std::optional<RecordView> next();
+  // It is told already that the capture ends too early: a last record that goes on beyond is no news.
+  void end_is_torn() { torn_end_is_told_ = true; }
   // What the last record's bytes lie in.
   const BlockRef& block() const { return given_; }
   // How many compressed records were opened so far.
@@ -73,6 +75,7 @@ class RecordStream {
   std::uint64_t compressed_records_ = 0;
   bool stream_broken_ =
       false;  // a compressed record failed: until the next frame starts, nothing can be inflated
+  bool torn_end_is_told_ = false;
   bool searching_ = false;  // in the middle of looking for the next sound record
   BlockRef given_;          // the block of the record given last
 };

@@ -83,6 +83,8 @@ TEST(CaptureReader, ATornFileGivesEverythingBeforeTheTear) {
     const std::size_t count = types(*reader).size();
     EXPECT_GE(count, before) << size;
     EXPECT_TRUE(diagnostics.incomplete()) << "a cut to " << size << " of " << whole.size() << " was not said";
+    for (const Finding& finding : diagnostics.findings())
+      EXPECT_EQ(finding.count, 1u) << Diagnostics::describe(finding);
     before = count;
   }
   EXPECT_EQ(before, kSmallTypes.size());
