@@ -411,12 +411,14 @@ std::uint64_t CaptureReader::compressed_records() const {
 }
 
 std::optional<RecordView> CaptureReader::next() {
+  std::optional<RecordView> record(std::in_place);
   do {
-    while (auto record = state_->stream->next())
-      if (state_->keeps(*record)) return record;
+    while (state_->stream->next(*record))
+      if (record->type == abi::kRecordSample || state_->keeps(*record)) return record;
   } while (state_->open_next_part());
   state_->end_of_pieces();
-  return std::nullopt;
+  record.reset();
+  return record;
 }
 
 }  // namespace tacho::format
