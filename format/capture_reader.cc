@@ -18,6 +18,12 @@
 
 namespace tacho::format {
 
+namespace {
+
+constexpr std::uint64_t kIdsSection = 16;  // bytes behind each attr in the table of events
+
+}  // namespace
+
 struct CaptureReader::State {
   explicit State(Diagnostics& out, ReadOptions with) : diagnostics(&out), options(with) {}
 
@@ -142,7 +148,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
                  ", the file has " + std::to_string(layout.file_size)};
   read_features(head);
   name_events();
-  check_descriptions(events, features, *diagnostics);
+  check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
   std::uint64_t size = layout.data_size;
   if (!layout.is_closed && size == 0) size = layout.file_size - head.data.offset;
   const bool is_torn = size > layout.file_size - head.data.offset;
@@ -160,7 +166,6 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
 }
 
 Result<> CaptureReader::State::read_attrs(const FileHead& head) {
-  constexpr std::uint64_t kIdsSection = 16;
   if (head.attr_size < kIdsSection + 64 || head.attr_size > 65536)
     return Error{"has event attributes of " + std::to_string(head.attr_size) +
                  " bytes, at least 80 were expected"};
@@ -361,7 +366,8 @@ void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std:
   name_events();
   // The events themselves came before, as perf writes them; when they did not, there is nothing to compare
   // yet.
-  if (events.size() == features.event_descriptions.size()) check_descriptions(events, features, *diagnostics);
+  if (events.size() == features.event_descriptions.size())
+    check_descriptions(events, features, 0, *diagnostics);
 }
 
 // A record that swallowed what follows it, because its size is wrong, has bytes that are no field of it.
@@ -370,7 +376,12 @@ void CaptureReader::State::check_length(const RecordView& record) {
   if (record.type == abi::kRecordSample) return;  // taken apart by whoever wants its fields: Sample::unread
   const auto event = events.event_of(record);
   if (!event && record.type < abi::kRecordUserStart) return;
-  const std::size_t unread = unread_bytes(record, event ? events[*event].attr : kNone);
+  const EventAttr& attr = event ? events[*event].attr : kNone;
+  if (record.type < abi::kRecordUserStart && !has_sound_trailer(record, attr))
+    return diagnostics->add(Damage::BadRecord, record.offset,
+                            std::string(record_name(record.type)) +
+                                " record ends with a trailer whose reserved word is not zero");
+  const std::size_t unread = unread_bytes(record, attr);
   if (unread == 0) return;
   diagnostics->add(Damage::BadRecord, record.offset,
                    std::string(record_name(record.type)) + " record has " + std::to_string(unread) +

@@ -26,6 +26,12 @@ std::string_view name_of(Cursor& in) {
   return name;
 }
 
+// What pads a record to the size that its writer gave it.
+void skip_zeros(Cursor& in) {
+  const Bytes rest = in.rest();
+  if (std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; })) in.skip(rest.size());
+}
+
 struct Parsing {
   const RecordView& record;
   const EventAttr& attr;
@@ -207,7 +213,16 @@ Record parse_event_update(Cursor& in, const Parsing&) {
   EventUpdateRecord update;
   update.kind = in.u64();
   update.id = in.u64();
-  update.data = in.take(in.left());
+  update.data = in.rest();
+  constexpr std::uint64_t kUnit = 0, kScale = 1, kName = 2;
+  if (update.kind == kScale) {
+    in.u64();
+    skip_zeros(in);
+  } else if (update.kind == kUnit || update.kind == kName) {
+    (void)name_of(in);
+  } else {
+    in.skip(in.left());
+  }
   return update;
 }
 

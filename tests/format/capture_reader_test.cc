@@ -224,6 +224,24 @@ TEST(CaptureReader, ARecordThatSwallowsTheNextOneIsTold) {
   EXPECT_EQ(diagnostics.findings()[0].kind, Damage::BadRecord);
 }
 
+TEST(CaptureReader, ARecordThatSwallowsTheBareMarkBehindItIsTold) {
+  EventAttr attr = test::software_event(abi::kCpuClock);
+  attr.sample_type &= ~abi::kSampleIdentifier;  // the CPU and its reserved word come last
+  ASSERT_TRUE(attr.samples(abi::kSampleCpu));
+  CaptureBuilder builder;
+  builder.event(attr, "clock", {7});
+  builder.comm(1, 1, "one").round().comm(2, 2, "two");
+  auto bytes = builder.file();
+  const auto at = static_cast<std::size_t>(Cursor(Bytes(bytes).subspan(40)).u64());
+  bytes[at + 6] = std::byte{static_cast<std::uint8_t>(8 + static_cast<std::uint8_t>(bytes[at + 6]))};
+  const TemporaryFile file(bytes);
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(types(*reader).size(), 2u);
+  EXPECT_TRUE(diagnostics.incomplete());
+}
+
 TEST(CaptureReader, UnknownRecordsAreCountedAndLeftOut) {
   CaptureBuilder builder;
   builder.event(test::software_event(abi::kCpuClock), "clock", {7});
