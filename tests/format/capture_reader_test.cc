@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "format/compression.h"
 #include "format/record.h"
@@ -146,6 +148,34 @@ TEST(CaptureReader, InflatesCompressedRecords) {
   auto reader = CaptureReader::open(file.path(), diagnostics);
   ASSERT_TRUE(reader) << reader.error().what;
   EXPECT_EQ(types(*reader), kSmallTypes);
+  EXPECT_TRUE(diagnostics.findings().empty());
+}
+
+TEST(CaptureReader, ManyFramesComeInTheirOrderWhoeverInflatesThem) {
+  constexpr std::uint32_t kFrames = 200, kInEach = 500;
+  CaptureBuilder packed;
+  packed.event(test::software_event(abi::kCpuClock), "clock", {7});
+  auto compressor = RecordCompressor::create(1);
+  ASSERT_TRUE(compressor);
+  for (std::uint32_t frame = 0; frame < kFrames; ++frame) {
+    CaptureBuilder records;
+    records.event(test::software_event(abi::kCpuClock), "clock", {7});
+    for (std::uint32_t i = 0; i < kInEach; ++i) records.comm(frame * kInEach + i, i * i, "name");
+    std::vector<std::byte> out;
+    ASSERT_TRUE(compressor->compress(records.data().view(), out));
+    packed.data().bytes(out);
+  }
+  const TemporaryFile file(packed.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  std::uint32_t wanted = 0;
+  while (const auto record = reader->next()) {
+    ASSERT_EQ(record->body().u32(), wanted++);
+    // Gives other threads time to begin with what is ahead.
+    if (wanted % (20 * kInEach) == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(wanted, kFrames * kInEach);
   EXPECT_TRUE(diagnostics.findings().empty());
 }
 
