@@ -1,4 +1,6 @@
 tacho_bench(format_bench ${CMAKE_CURRENT_SOURCE_DIR}/format_bench.cc)
 if(TACHO_BENCH)
   target_link_libraries(format_bench PRIVATE tacho_format)
+  add_executable(whole_file ${CMAKE_CURRENT_SOURCE_DIR}/whole_file.cc)
+  target_link_libraries(whole_file PRIVATE tacho_format)
 endif()

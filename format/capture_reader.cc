@@ -18,6 +18,12 @@
 
 namespace tacho::format {
 
+namespace {
+
+constexpr std::uint64_t kIdsSection = 16;  // bytes behind each attr in the table of events
+
+}  // namespace
+
 struct CaptureReader::State {
   explicit State(Diagnostics& out, ReadOptions with) : diagnostics(&out), options(with) {}
 
@@ -63,7 +69,8 @@ Result<> CaptureReader::State::open(const std::string& name) {
     directory = name;
     path = name + "/data";
     if (!std::filesystem::exists(path, ignored))
-      return Error{name + ": is a directory without a capture in it (no file 'data'); name the capture's file"};
+      return Error{name +
+                   ": is a directory without a capture in it (no file 'data'); name the capture's file"};
   }
   if (path == "-") {
     file = Fd(::dup(STDIN_FILENO));
@@ -141,10 +148,11 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
                  ", the file has " + std::to_string(layout.file_size)};
   read_features(head);
   name_events();
-  check_descriptions(events, features, *diagnostics);
+  check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
   std::uint64_t size = layout.data_size;
   if (!layout.is_closed && size == 0) size = layout.file_size - head.data.offset;
-  if (size > layout.file_size - head.data.offset) {
+  const bool is_torn = size > layout.file_size - head.data.offset;
+  if (is_torn) {
     diagnostics->add(Damage::CutShort, layout.file_size,
                      "the header promises data up to byte " + std::to_string(head.data.offset + size) +
                          ", the file ends before; everything up to there is read");
@@ -153,11 +161,11 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   if (::lseek(file.get(), static_cast<off_t>(head.data.offset), SEEK_SET) < 0)
     return system_error("seek", errno);
   stream.emplace(file.get(), head.data.offset, size, layout.order, options.inflate_limit, *diagnostics);
+  if (is_torn) stream->end_is_torn();
   return Done{};
 }
 
 Result<> CaptureReader::State::read_attrs(const FileHead& head) {
-  constexpr std::uint64_t kIdsSection = 16;
   if (head.attr_size < kIdsSection + 64 || head.attr_size > 65536)
     return Error{"has event attributes of " + std::to_string(head.attr_size) +
                  " bytes, at least 80 were expected"};
@@ -241,7 +249,8 @@ void CaptureReader::State::read_features(const FileHead& head) {
                      "it was killed or still runs; everything it wrote up to its last whole round is read");
   const bool use_early = early && (!early->is_closed || !has_table);
   if (use_early) {
-    if (early->is_closed)
+    // Where the data end too early as well, that is told, and everything behind them goes without saying.
+    if (early->is_closed && layout.features_offset <= layout.file_size)
       diagnostics->add(Damage::CutShort, layout.features_offset,
                        "the header sections behind the data are missing; those before the data are used");
     sections = std::move(early_sections);
@@ -357,7 +366,8 @@ void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std:
   name_events();
   // The events themselves came before, as perf writes them; when they did not, there is nothing to compare
   // yet.
-  if (events.size() == features.event_descriptions.size()) check_descriptions(events, features, *diagnostics);
+  if (events.size() == features.event_descriptions.size())
+    check_descriptions(events, features, 0, *diagnostics);
 }
 
 // A record that swallowed what follows it, because its size is wrong, has bytes that are no field of it.
@@ -366,7 +376,12 @@ void CaptureReader::State::check_length(const RecordView& record) {
   if (record.type == abi::kRecordSample) return;  // taken apart by whoever wants its fields: Sample::unread
   const auto event = events.event_of(record);
   if (!event && record.type < abi::kRecordUserStart) return;
-  const std::size_t unread = unread_bytes(record, event ? events[*event].attr : kNone);
+  const EventAttr& attr = event ? events[*event].attr : kNone;
+  if (record.type < abi::kRecordUserStart && !has_sound_trailer(record, attr))
+    return diagnostics->add(Damage::BadRecord, record.offset,
+                            std::string(record_name(record.type)) +
+                                " record ends with a trailer whose reserved word is not zero");
+  const std::size_t unread = unread_bytes(record, attr);
   if (unread == 0) return;
   diagnostics->add(Damage::BadRecord, record.offset,
                    std::string(record_name(record.type)) + " record has " + std::to_string(unread) +
@@ -407,12 +422,14 @@ std::uint64_t CaptureReader::compressed_records() const {
 }
 
 std::optional<RecordView> CaptureReader::next() {
+  std::optional<RecordView> record(std::in_place);
   do {
-    while (auto record = state_->stream->next())
-      if (state_->keeps(*record)) return record;
+    while (state_->stream->next(*record))
+      if (record->type == abi::kRecordSample || state_->keeps(*record)) return record;
   } while (state_->open_next_part());
   state_->end_of_pieces();
-  return std::nullopt;
+  record.reset();
+  return record;
 }
 
 }  // namespace tacho::format

@@ -149,7 +149,9 @@ constexpr auto write_flag = [](const Features& from, ByteWriter&) { return from.
 
 Result<> read_sample_time(Cursor& in, Features& out) {
   const std::uint64_t first = in.u64();
-  out.environment.sample_time = std::pair(first, in.u64());
+  const std::uint64_t last = in.u64();
+  if (!in.failed() && last < first) return Error{"the last sample is older than the first"};
+  out.environment.sample_time = std::pair(first, last);
   return Done{};
 }
 

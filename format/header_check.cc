@@ -74,7 +74,8 @@ void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& di
                     "the ids of an event, " + std::to_string(ids.size) + " bytes, cannot stand there");
 }
 
-void check_descriptions(const EventSet& events, const Features& features, Diagnostics& diagnostics) {
+void check_descriptions(const EventSet& events, const Features& features, std::uint64_t attr_room,
+                        Diagnostics& diagnostics) {
   const auto& described = features.event_descriptions;
   if (described.empty()) return;
   const auto damaged = [&](std::string what) {
@@ -86,7 +87,10 @@ void check_descriptions(const EventSet& events, const Features& features, Diagno
                    std::to_string(events.size()));
   for (std::size_t i = 0; i < events.size(); ++i) {
     const std::string event = "event " + std::to_string(i) + ": ";
-    if (!is_same(events[i].attr, described[i].attr)) damaged(event + "EVENT_DESC and the table differ");
+    const std::uint32_t size = events[i].attr.size;
+    const bool is_shorter = size < attr_room && described[i].attr.size == attr_room;
+    if (is_shorter || !is_same(events[i].attr, described[i].attr))
+      damaged(event + "EVENT_DESC and the table differ");
     if (events[i].ids != described[i].ids) damaged(event + "its ids differ in EVENT_DESC and the table");
   }
 }

@@ -24,8 +24,10 @@ void check_early_table(const std::vector<FeatureSection>& early, const std::vect
 // The event ids of one attr: whole words that lie outside the header and the table of attrs.
 void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& diagnostics);
 
-// EVENT_DESC repeats every event's attr and ids.
-void check_descriptions(const EventSet& events, const Features& features, Diagnostics& diagnostics);
+// EVENT_DESC repeats every event's attr and ids. `attr_room`: bytes that an attr has in the table; 0 in a
+// pipe.
+void check_descriptions(const EventSet& events, const Features& features, std::uint64_t attr_room,
+                        Diagnostics& diagnostics);
 
 // No size that an attr cannot have, and no fields of samples or counter values that this reader does not
 // know: what stands behind those is misread.

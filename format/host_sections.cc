@@ -1,12 +1,25 @@
 #include "format/host_sections.h"
 
+#include <string>
+
 #include "format/header_strings.h"
 
 namespace tacho::format {
 
+namespace {
+
+constexpr std::uint32_t kMostCpus = 1U << 20;  // more than any kernel can be built for
+
+}  // namespace
+
 Result<> read_cpus(Cursor& in, Features& out) {
-  out.environment.cpus_available = in.u32();  // available first, whatever the kernel tree's document says
-  out.environment.cpus_online = in.u32();
+  const std::uint32_t available = in.u32();  // available first, whatever the kernel tree's document says
+  const std::uint32_t online = in.u32();
+  if (!in.failed() && (available == 0 || available > kMostCpus || online > available))
+    return Error{"says that " + std::to_string(online) + " of " + std::to_string(available) +
+                 " CPUs are online"};
+  out.environment.cpus_available = available;
+  out.environment.cpus_online = online;
   return Done{};
 }
 
@@ -34,6 +47,8 @@ Result<> read_cpu_topology(Cursor& in, Features& out) {
       for (CpuTopologyEntry& cpu : topology.cpus) cpu.die = in.u32();
     }
   }
+  if (in.left() > 0)
+    return Error{"describes another number of CPUs than the " + std::to_string(cpus) + " of section NRCPUS"};
   out.environment.cpu_topology = std::move(topology);
   return Done{};
 }

@@ -21,6 +21,15 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<ZSTD_DCtx, FreeContext>;
 
+// Memory that another processor touched last is fetched here by one write a cache line, so many at a time.
+// Left to zstd, which copies from what it has just written, each line would be waited for by itself: it took
+// four times as long to inflate a frame as on the reader's own processor.
+void fetch_lines(Buffer& bytes) {
+  constexpr std::size_t kLine = 64;
+  volatile std::byte* const first = bytes.data();
+  for (std::size_t at = 0; at < bytes.size(); at += kLine) first[at] = std::byte{0};
+}
+
 }  // namespace
 
 std::optional<std::size_t> standalone_frame_size(Bytes packed, std::size_t limit) {
@@ -36,9 +45,11 @@ class InflateAhead::Job {
  public:
   Job(Bytes packed, std::size_t size, BlockRef keep) : packed_(packed), size_(size), keep_(std::move(keep)) {}
 
-  void run(ZSTD_DCtx* context) {
+  enum class Memory : std::uint8_t { Own, ReadersLast };
+  void run(ZSTD_DCtx* context, Memory memory) {
     auto block = std::make_shared<Block>();
     block->bytes.resize(size_);
+    if (memory == Memory::ReadersLast) fetch_lines(block->bytes);
     const std::size_t got =
         ZSTD_decompressDCtx(context, block->bytes.data(), size_, packed_.data(), packed_.size());
     if (ZSTD_isError(got) != 0)
@@ -85,14 +96,14 @@ struct InflateAhead::State {
       if (stopping) return;
       const JobRef job = std::move(waiting.front());
       waiting.pop_front();
-      run(*job, context.get(), lock);
+      run(*job, context.get(), Job::Memory::ReadersLast, lock);
     }
   }
 
-  void run(Job& job, ZSTD_DCtx* context, std::unique_lock<std::mutex>& lock) {
+  void run(Job& job, ZSTD_DCtx* context, Job::Memory memory, std::unique_lock<std::mutex>& lock) {
     job.stage = Job::Stage::Running;
     lock.unlock();
-    job.run(context);
+    job.run(context, memory);
     lock.lock();
     job.stage = Job::Stage::Done;
     has_result.notify_all();
@@ -122,7 +133,14 @@ Result<std::shared_ptr<Block>> InflateAhead::take(const JobRef& job) {
   std::unique_lock lock(state_->mutex);
   if (job->stage == Job::Stage::Waiting) {
     std::erase(state_->waiting, job);
-    state_->run(*job, state_->own.get(), lock);
+    state_->run(*job, state_->own.get(), Job::Memory::Own, lock);
+  }
+  // While another thread is at it, the next ones are done instead of waiting: waking up costs as much as a
+  // frame.
+  while (job->stage != Job::Stage::Done && !state_->waiting.empty()) {
+    const JobRef other = std::move(state_->waiting.front());
+    state_->waiting.pop_front();
+    state_->run(*other, state_->own.get(), Job::Memory::Own, lock);
   }
   state_->has_result.wait(lock, [&] { return job->stage == Job::Stage::Done; });
   return job->take_result();

@@ -26,6 +26,12 @@ std::string_view name_of(Cursor& in) {
   return name;
 }
 
+// What pads a record to the size that its writer gave it.
+void skip_zeros(Cursor& in) {
+  const Bytes rest = in.rest();
+  if (std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; })) in.skip(rest.size());
+}
+
 struct Parsing {
   const RecordView& record;
   const EventAttr& attr;
@@ -207,7 +213,16 @@ Record parse_event_update(Cursor& in, const Parsing&) {
   EventUpdateRecord update;
   update.kind = in.u64();
   update.id = in.u64();
-  update.data = in.take(in.left());
+  update.data = in.rest();
+  constexpr std::uint64_t kUnit = 0, kScale = 1, kName = 2;
+  if (update.kind == kScale) {
+    in.u64();
+    skip_zeros(in);
+  } else if (update.kind == kUnit || update.kind == kName) {
+    (void)name_of(in);
+  } else {
+    in.skip(in.left());
+  }
   return update;
 }
 
@@ -306,9 +321,18 @@ constexpr RecordRow kRecords[] = {
     {abi::kRecordSchedstatDomain, "SCHEDSTAT_DOMAIN", parse_other},
 };
 
+// Type to row number plus 1; 0: none. Every record of a capture is looked up here.
+constexpr std::uint32_t kTypes = 128;
+constexpr auto kRowOfType = [] {
+  std::array<std::uint8_t, kTypes> rows{};
+  for (std::size_t i = 0; i < std::size(kRecords); ++i)
+    rows[kRecords[i].type] = static_cast<std::uint8_t>(i + 1);
+  return rows;
+}();
+
 const RecordRow* row_of(std::uint32_t type) {
-  const auto row = std::ranges::find(kRecords, type, &RecordRow::type);
-  return row == std::end(kRecords) ? nullptr : row;
+  if (type >= kTypes || kRowOfType[type] == 0) return nullptr;
+  return &kRecords[kRowOfType[type] - 1];
 }
 
 }  // namespace

@@ -44,12 +44,31 @@ RecordStream::RecordStream(int fd, std::uint64_t offset, std::uint64_t size, std
       unread_(size),
       may_look_ahead_(size != kUntilTheEnd) {}
 
+// A block that nobody else keeps: one of before, whose memory is in the caches already, or a new one.
+std::shared_ptr<Block> RecordStream::free_block() {
+  constexpr std::size_t kMostUsed = 4;
+  for (const std::shared_ptr<Block>& block : used_) {
+    if (block.use_count() != 1) continue;
+    if (block->bytes.capacity() > 2 * kChunk) block->bytes = {};  // grown for something large
+    block->bytes.clear();
+    return block;
+  }
+  auto block = std::make_shared<Block>();
+  if (used_.size() < kMostUsed) {
+    used_.push_back(block);
+  } else {
+    used_[oldest_used_] = block;
+    oldest_used_ = (oldest_used_ + 1) % kMostUsed;
+  }
+  return block;
+}
+
 // Makes `size` bytes stand in the outer block from at_ on. False when the source ends before; then as many as
 // there are stand there. Memory grows only with bytes that really came.
 bool RecordStream::ensure(std::size_t size) {
   std::size_t left = outer_->bytes.size() - at_;
   if (left >= size) return true;
-  auto block = std::make_shared<Block>();
+  auto block = free_block();
   block->bytes.reserve(std::max(kChunk, left));
   block->bytes.insert(block->bytes.end(), outer_->bytes.begin() + static_cast<std::ptrdiff_t>(at_),
                       outer_->bytes.end());
@@ -83,16 +102,40 @@ RecordView RecordStream::header_at(Bytes bytes) const {
 
 void RecordStream::cut_short() {
   const std::size_t left = outer_->bytes.size() - at_;
-  if (left > 0) diagnostics_->add(Damage::CutShort, offset_, "the last record should go on beyond the end");
+  if (left > 0 && !torn_end_is_told_)
+    diagnostics_->add(Damage::CutShort, offset_, "the last record should go on beyond the end");
   at_ = outer_->bytes.size();
   offset_ += left;
 }
 
-std::optional<RecordView> RecordStream::next_outer() {
+// The next record when it stands in the block as a whole and has nothing special about it.
+bool RecordStream::next_plain(RecordView& record) {
+  const Bytes block = outer_->bytes;
+  const std::size_t left = block.size() - at_;
+  if (left < kRecordHeaderSize) return false;
+  Cursor in(block.subspan(at_, kRecordHeaderSize), order_);
+  const std::uint32_t type = in.u32();
+  const std::uint16_t misc = in.u16();
+  const std::size_t size = in.u16();
+  if (type >= abi::kRecordUserStart || size % 8 != 0 || size < kRecordHeaderSize || size > left) return false;
+  record.type = type;
+  record.misc = misc;
+  record.bytes = block.subspan(at_, size);
+  record.payload = {};
+  record.offset = offset_;
+  record.order = order_;
+  at_ += size;
+  offset_ += size;
+  searching_ = false;
+  return true;
+}
+
+bool RecordStream::next_outer(RecordView& record) {
+  if (next_plain(record)) return true;
   for (;;) {
     if (!ensure(kRecordHeaderSize)) {
       cut_short();
-      return std::nullopt;
+      return false;
     }
     const Bytes head = Bytes(outer_->bytes).subspan(at_, kRecordHeaderSize);
     Cursor in(head, order_);
@@ -110,15 +153,14 @@ std::optional<RecordView> RecordStream::next_outer() {
         continue;
       }
       cut_short();
-      return std::nullopt;
+      return false;
     }
-    RecordView record = header_at(Bytes(outer_->bytes).subspan(at_, size));
+    record = header_at(Bytes(outer_->bytes).subspan(at_, size));
     record.offset = offset_;
     at_ += size;
     offset_ += size;
     searching_ = false;
-    if (!follow_payload(record)) return std::nullopt;
-    return record;
+    return follow_payload(record);
   }
 }
 
@@ -188,13 +230,13 @@ void RecordStream::look_ahead() {
   // Larger frames than any recorder makes are inflated one at a time, so that what waits here stays small.
   const std::size_t limit = std::min(inflate_limit_, 4 * RecordCompressor::kMaxInput);
   while (ahead_.empty() || (jobs_ahead_ > 0 && jobs_ahead_ < kJobs)) {
-    auto record = next_outer();
-    if (!record) return;
-    Ahead item{*record, outer_, nullptr};
-    if (is_compressed(record->type)) {
+    RecordView record;
+    if (!next_outer(record)) return;
+    Ahead item{record, outer_, nullptr};
+    if (is_compressed(record.type)) {
       saw_compressed_ = true;
       ++compressed_records_;
-      const auto packed = packed_bytes(*record);
+      const auto packed = packed_bytes(record);
       const auto size = packed && may_look_ahead_ ? standalone_frame_size(*packed, limit) : std::nullopt;
       if (size) {
         if (!pool_) pool_.emplace();
@@ -239,29 +281,40 @@ void RecordStream::open_inflated(std::shared_ptr<Block> block, std::uint64_t off
   inflated_offset_ = offset;
 }
 
-std::optional<RecordView> RecordStream::next_inflated() {
-  if (!inflated_) return std::nullopt;
+bool RecordStream::next_inflated(RecordView& record) {
   const Bytes rest = Bytes(inflated_->bytes).subspan(inflated_at_);
-  if (rest.size() < kRecordHeaderSize) return std::nullopt;
-  const std::size_t size = Cursor(rest.subspan(6, 2), order_).u16();
-  if (is_impossible(Cursor(rest, order_).u32(), size)) {
+  if (rest.size() < kRecordHeaderSize) return false;
+  Cursor in(rest, order_);
+  const std::uint32_t type = in.u32();
+  const std::uint16_t misc = in.u16();
+  const std::size_t size = in.u16();
+  if (is_impossible(type, size)) {
     diagnostics_->add(Damage::BadRecord, inflated_offset_,
                       "no record has such a type and size; the rest of this compressed record is left out");
     inflated_.reset();
-    return std::nullopt;
+    return false;
   }
-  if (rest.size() < size) return std::nullopt;
-  RecordView record = header_at(rest);
+  if (rest.size() < size) return false;
+  record.type = type;
+  record.misc = misc;
+  record.bytes = rest.first(size);
+  record.payload = {};
   record.offset = inflated_offset_;
+  record.order = order_;
   inflated_at_ += size;
-  return record;
+  return true;
 }
 
-std::optional<RecordView> RecordStream::next() {
+bool RecordStream::next(RecordView& record) {
   for (;;) {
-    if (auto record = next_inflated()) {
+    if (inflated_ && next_inflated(record)) {
       if (given_ != inflated_) given_ = inflated_;
-      return record;
+      return true;
+    }
+    // Records that nothing stands before go straight out.
+    if (ahead_.empty() && next_plain(record)) {
+      if (given_ != outer_) given_ = outer_;
+      return true;
     }
     look_ahead();
     if (ahead_.empty()) {
@@ -269,7 +322,7 @@ std::optional<RecordView> RecordStream::next() {
         diagnostics_->add(Damage::CutShort, inflated_offset_,
                           "a compressed record ends in the middle of a record");
       inflated_.reset();
-      return std::nullopt;
+      return false;
     }
     const Ahead item = std::move(ahead_.front());
     ahead_.pop_front();
@@ -284,7 +337,8 @@ std::optional<RecordView> RecordStream::next() {
       inflate(item.record);
     } else {
       if (given_ != item.block) given_ = item.block;
-      return item.record;
+      record = item.record;
+      return true;
     }
   }
 }

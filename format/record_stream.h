@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "format/compression.h"
 #include "format/diagnostics.h"
@@ -25,8 +26,10 @@ class RecordStream {
   RecordStream(int fd, std::uint64_t offset, std::uint64_t size, std::endian order, std::size_t inflate_limit,
                Diagnostics& diagnostics);
 
-  // The next record that is no COMPRESSED one, or nothing at the end.
-  std::optional<RecordView> next();
+  // Sets `record` to the next one that is no COMPRESSED record. False at the end.
+  bool next(RecordView& record);
+  // It is told already that the capture ends too early: a last record that goes on beyond is no news.
+  void end_is_torn() { torn_end_is_told_ = true; }
   // What the last record's bytes lie in.
   const BlockRef& block() const { return given_; }
   // How many compressed records were opened so far.
@@ -34,9 +37,11 @@ class RecordStream {
 
  private:
   bool ensure(std::size_t size);
+  std::shared_ptr<Block> free_block();
   RecordView header_at(Bytes bytes) const;
-  std::optional<RecordView> next_inflated();
-  std::optional<RecordView> next_outer();
+  bool next_plain(RecordView& record);
+  bool next_inflated(RecordView& record);
+  bool next_outer(RecordView& record);
   bool follow_payload(RecordView& record);
   void look_ahead();
   void inflate(const RecordView& record);
@@ -52,6 +57,9 @@ class RecordStream {
   // at offset_. unread_ more bytes may be read after the block.
   std::shared_ptr<Block> outer_ = std::make_shared<Block>();
   std::size_t at_ = 0;
+  std::vector<std::shared_ptr<Block>>
+      used_;  // some blocks of before, to be filled again when nobody keeps them
+  std::size_t oldest_used_ = 0;
   std::uint64_t offset_;
   std::uint64_t unread_;
   // Records out of a compressed one; null when none is open.
@@ -73,6 +81,7 @@ class RecordStream {
   std::uint64_t compressed_records_ = 0;
   bool stream_broken_ =
       false;  // a compressed record failed: until the next frame starts, nothing can be inflated
+  bool torn_end_is_told_ = false;
   bool searching_ = false;  // in the middle of looking for the next sound record
   BlockRef given_;          // the block of the record given last
 };

@@ -203,6 +203,17 @@ SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldL
   return id;
 }
 
+bool has_sound_trailer(const RecordView& record, const EventAttr& attr) {
+  const std::size_t size = sample_id_size(attr);
+  if (!attr.samples(abi::kSampleCpu) || size == 0 || record.bytes.size() < kRecordHeaderSize + size)
+    return true;
+  Cursor in(record.bytes.last(size), record.order);
+  const std::uint64_t before = kTrailerFields & ~(abi::kSampleCpu | abi::kSampleIdentifier);
+  in.skip(static_cast<std::uint64_t>(std::popcount(attr.sample_type & before)) * sizeof(std::uint64_t));
+  in.u32();
+  return in.u32() == 0;
+}
+
 void write_sample_id(ByteWriter& out, const SampleId& id, const EventAttr& attr) {
   if (!attr.has(abi::kSampleIdAll)) return;
   if (attr.samples(abi::kSampleTid)) out.u32(id.pid).u32(id.tid);

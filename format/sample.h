@@ -101,6 +101,8 @@ struct SampleId {
 };
 // Bytes the trailer takes; 0 without sample_id_all.
 std::size_t sample_id_size(const EventAttr& attr);
+// False when the word that the kernel leaves zero behind the CPU is not: what stands there is no trailer.
+bool has_sound_trailer(const RecordView& record, const EventAttr& attr);
 SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);
 // Appends the trailer that records of `attr`'s event end with; fields it does not have are left out.
 void write_sample_id(ByteWriter& out, const SampleId& id, const EventAttr& attr);

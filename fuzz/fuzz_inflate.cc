@@ -13,10 +13,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t step = data[0] * 8U + 1;
   const Bytes all = std::as_bytes(std::span(data + 1, size - 1));
   Buffer out;
-  for (std::size_t at = 0; at < all.size(); at += step) {
+  std::size_t total = 0;  // small inputs can ask for hours: what comes later is like what came before
+  for (std::size_t at = 0; at < all.size() && total < 4 * kLimit; at += step) {
     out.clear();
     if (!inflater->inflate(all.subspan(at, std::min(step, all.size() - at)), kLimit, out)) inflater->reset();
     if (out.size() > kLimit + 1) __builtin_trap();
+    total += out.size();
   }
   return 0;
 }

@@ -1,5 +1,7 @@
 #include "report/record_fields.h"
 
+#include <bit>
+#include <cmath>
 #include <string>
 
 #include "report/user_record_fields.h"
@@ -122,6 +124,14 @@ void describe_thread(FieldSink& to, std::uint32_t pid, std::uint32_t tid) {
   to.signed_number("tid", static_cast<std::int32_t>(tid));
 }
 
+// What is no number is told by its bits.
+void describe_scale(FieldSink& to, double scale) {
+  if (std::isfinite(scale))
+    to.real("value", scale);
+  else
+    to.hex("value", std::bit_cast<std::uint64_t>(scale));
+}
+
 // One overload for each struct of the variant.
 struct Describer {
   FieldSink& to;
@@ -230,9 +240,14 @@ struct Describer {
   void operator()(const EventUpdateRecord& r) const {
     to.number("update_kind", r.kind);
     to.number("update_id", r.id);
-    constexpr std::uint64_t kUnit = 0, kName = 2;
+    constexpr std::uint64_t kUnit = 0, kScale = 1, kName = 2, kCpus = 3;
+    Cursor in(r.data, view.order);
     if (r.kind == kUnit || r.kind == kName)
       to.text("value", text_of(r.data));
+    else if (r.kind == kScale && r.data.size() >= sizeof(double))
+      describe_scale(to, std::bit_cast<double>(in.u64()));
+    else if (r.kind == kCpus && r.data.size() >= 2 * sizeof(std::uint16_t))
+      describe_cpu_map(to, in);
     else
       to.bytes("value", r.data);
   }

@@ -149,8 +149,8 @@ class SafetyCheck {
   }
 };
 
-// The library's parser itself dies of some broken formats. So each is tried in a child first, which may die
-// alone: a millisecond for each kind of tracepoint that a capture holds.
+// The library's parser itself dies of some broken formats. So they are tried in a child first, which may die
+// alone.
 template <class Try>
 bool survives(Try&& attempt) {
   constexpr unsigned kPatience = 5;  // seconds
@@ -188,12 +188,16 @@ struct TracepointText::State {
   Handle handle{tep_alloc()};
   std::unordered_map<std::uint64_t, Format> formats;
   Evaluation evaluation = Evaluation::Fast;
+  bool one_at_a_time = false;  // some format of this capture was more than the library's parser could take
   TextBuffer fast_text;
   std::vector<char> room = std::vector<char>(kRoom);
   Sequence sequence;
 
   static char* resolve(void* self, unsigned long long* address, char** module) noexcept;
-  void parse(Format& format);
+  void parse(Format& wanted);
+  std::vector<Format*> not_parsed(const Format& from);
+  bool parse_text(const Format& format);
+  void examine(Format& format);
   bool lengths_fit(const Format& format, std::size_t size);
 };
 
@@ -234,17 +238,53 @@ TracepointText::TracepointText(TracepointText&&) noexcept = default;
 TracepointText& TracepointText::operator=(TracepointText&&) noexcept = default;
 TracepointText::~TracepointText() = default;
 
-void TracepointText::State::parse(Format& format) {
-  format.is_parsed = true;
-  const std::string& text = format.source->text;
-  const auto id = tracepoint_id(text);
-  if (handle == nullptr || text.size() > std::size_t{1} << 20) return;
-  // A format that does not parse whole is kept by the library, marked, and prints its fields.
-  const auto parse_it = [&] {
-    return tep_parse_event(handle.get(), text.c_str(), text.size(), format.source->system.c_str());
+// Parses a format and some of those behind it that will be wanted too: one child for all costs as much as one
+// for each. When it dies, that one is tried alone.
+void TracepointText::State::parse(Format& wanted) {
+  if (handle == nullptr) return;
+  std::vector<Format*> together = not_parsed(wanted);
+  const auto parse_all = [&] {
+    for (const Format* format : together) parse_text(*format);
   };
-  if (!survives(parse_it)) return;
-  (void)parse_it();
+  bool is_sound = survives(parse_all);
+  if (!is_sound && together.size() > 1) {
+    one_at_a_time = true;
+    together.erase(together.begin() + 1, together.end());
+    is_sound = survives(parse_all);
+  }
+  for (Format* format : together) {
+    format->is_parsed = true;
+    if (is_sound && parse_text(*format)) examine(*format);
+  }
+}
+
+// `from` and those behind it in the capture.
+std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
+  const std::size_t most = one_at_a_time ? 1 : 64;
+  std::vector<Format*> found;
+  const std::size_t count = tracing->formats.size();
+  const auto first = static_cast<std::size_t>(from.source - tracing->formats.data());
+  for (std::size_t i = 0; i < count && found.size() < most; ++i) {
+    const format::TracepointFormat& source = tracing->formats[(first + i) % count];
+    const auto id = tracepoint_id(source.text);
+    const auto format = id ? formats.find(*id) : formats.end();
+    if (format != formats.end() && format->second.source == &source && !format->second.is_parsed)
+      found.push_back(&format->second);
+  }
+  return found;
+}
+
+// A format that does not parse whole is kept by the library, marked, and prints its fields.
+bool TracepointText::State::parse_text(const Format& format) {
+  const std::string& text = format.source->text;
+  if (text.size() > std::size_t{1} << 20) return false;
+  (void)tep_parse_event(handle.get(), text.c_str(), text.size(), format.source->system.c_str());
+  return true;
+}
+
+// Whether and how the records of a parsed format can be told.
+void TracepointText::State::examine(Format& format) {
+  const auto id = tracepoint_id(format.source->text);
   tep_event* event = tep_find_event(handle.get(), static_cast<int>(*id));
   SafetyCheck check;
   if (event == nullptr || !check.is_safe(*event)) return;

@@ -76,8 +76,22 @@ void thread_map(FieldSink& to, Cursor in) {
   to.end_list();
 }
 
-// A list of CPUs, a bitmap of them, or a range.
-void cpu_map(FieldSink& to, Cursor in) {
+// The words of a bitmap of CPUs: as many as it says, behind 4 bytes of padding when they are 8 bytes wide.
+void cpu_mask(FieldSink& to, Cursor in) {
+  const std::uint16_t count = in.u16();
+  const std::uint16_t word_size = in.u16();
+  to.number("word_size", word_size);
+  if (word_size != 4 && word_size != 8) return to.bytes("mask", in.rest());
+  if (word_size == 8) in.skip(4);
+  Cursor words = in.over(in.take_items(count, word_size));
+  to.begin_list("mask");
+  while (words.left() >= word_size) to.hex({}, word_size == 8 ? words.u64() : words.u32());
+  to.end_list();
+}
+
+}  // namespace
+
+void describe_cpu_map(FieldSink& to, Cursor in) {
   constexpr std::uint16_t kList = 0, kMask = 1;
   const std::uint16_t kind = in.u16();
   to.number("map_kind", kind);
@@ -87,11 +101,7 @@ void cpu_map(FieldSink& to, Cursor in) {
     while (cpus.left() >= 2) to.signed_number({}, static_cast<std::int16_t>(cpus.u16()));
     to.end_list();
   } else if (kind == kMask) {
-    in.u16();  // words
-    const std::uint16_t word_size = in.u16();
-    to.number("word_size", word_size);
-    if (word_size == 8) in.skip(2);
-    to.bytes("mask", in.rest());
+    cpu_mask(to, in);
   } else {
     to.flag("any", in.u8() != 0);
     in.u8();
@@ -99,6 +109,8 @@ void cpu_map(FieldSink& to, Cursor in) {
     to.number("last", in.u16());
   }
 }
+
+namespace {
 
 void stat_config(FieldSink& to, Cursor in) {
   Cursor entries(in.take_items(in.u64(), 16), in.order());
@@ -155,6 +167,14 @@ void bpf_metadata(FieldSink& to, Cursor in) {
   to.end_list();
 }
 
+// The numbers behind these differ between versions of the kernel's schedstat: told as they stand.
+void schedstat(FieldSink& to, Cursor in) {
+  number64(to, "schedstat_time", in);
+  number32(to, "cpu", in);
+  to.number("schedstat_version", in.u16());
+  to.bytes("counters", in.rest());
+}
+
 void tracing_data(FieldSink& to, Cursor in) { number32(to, "payload_size", in); }
 
 void nothing(FieldSink&, Cursor) {}
@@ -174,13 +194,15 @@ constexpr UserRecordRow kUserRecords[] = {
     {abi::kRecordAuxtrace, 36, auxtrace},
     {abi::kRecordAuxtraceError, 32, auxtrace_error},
     {abi::kRecordThreadMap, 8, thread_map},
-    {abi::kRecordCpuMap, 4, cpu_map},
+    {abi::kRecordCpuMap, 4, describe_cpu_map},
     {abi::kRecordStatConfig, 8, stat_config},
     {abi::kRecordStat, 40, stat},
     {abi::kRecordStatRound, 16, stat_round},
     {abi::kRecordTimeConv, 24, time_conversion},
     {abi::kRecordFinishedInit, 0, nothing},
     {abi::kRecordBpfMetadata, 520, bpf_metadata},
+    {abi::kRecordSchedstatCpu, 14, schedstat},
+    {abi::kRecordSchedstatDomain, 14, schedstat},
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "format/compression.h"
 #include "format/record.h"
@@ -83,6 +85,8 @@ TEST(CaptureReader, ATornFileGivesEverythingBeforeTheTear) {
     const std::size_t count = types(*reader).size();
     EXPECT_GE(count, before) << size;
     EXPECT_TRUE(diagnostics.incomplete()) << "a cut to " << size << " of " << whole.size() << " was not said";
+    for (const Finding& finding : diagnostics.findings())
+      EXPECT_EQ(finding.count, 1u) << Diagnostics::describe(finding);
     before = count;
   }
   EXPECT_EQ(before, kSmallTypes.size());
@@ -144,6 +148,34 @@ TEST(CaptureReader, InflatesCompressedRecords) {
   auto reader = CaptureReader::open(file.path(), diagnostics);
   ASSERT_TRUE(reader) << reader.error().what;
   EXPECT_EQ(types(*reader), kSmallTypes);
+  EXPECT_TRUE(diagnostics.findings().empty());
+}
+
+TEST(CaptureReader, ManyFramesComeInTheirOrderWhoeverInflatesThem) {
+  constexpr std::uint32_t kFrames = 200, kInEach = 500;
+  CaptureBuilder packed;
+  packed.event(test::software_event(abi::kCpuClock), "clock", {7});
+  auto compressor = RecordCompressor::create(1);
+  ASSERT_TRUE(compressor);
+  for (std::uint32_t frame = 0; frame < kFrames; ++frame) {
+    CaptureBuilder records;
+    records.event(test::software_event(abi::kCpuClock), "clock", {7});
+    for (std::uint32_t i = 0; i < kInEach; ++i) records.comm(frame * kInEach + i, i * i, "name");
+    std::vector<std::byte> out;
+    ASSERT_TRUE(compressor->compress(records.data().view(), out));
+    packed.data().bytes(out);
+  }
+  const TemporaryFile file(packed.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  std::uint32_t wanted = 0;
+  while (const auto record = reader->next()) {
+    ASSERT_EQ(record->body().u32(), wanted++);
+    // Gives other threads time to begin with what is ahead.
+    if (wanted % (20 * kInEach) == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(wanted, kFrames * kInEach);
   EXPECT_TRUE(diagnostics.findings().empty());
 }
 
@@ -220,6 +252,24 @@ TEST(CaptureReader, ARecordThatSwallowsTheNextOneIsTold) {
   EXPECT_EQ(types(*reader).size(), 2u);
   ASSERT_EQ(diagnostics.findings().size(), 1u);
   EXPECT_EQ(diagnostics.findings()[0].kind, Damage::BadRecord);
+}
+
+TEST(CaptureReader, ARecordThatSwallowsTheBareMarkBehindItIsTold) {
+  EventAttr attr = test::software_event(abi::kCpuClock);
+  attr.sample_type &= ~abi::kSampleIdentifier;  // the CPU and its reserved word come last
+  ASSERT_TRUE(attr.samples(abi::kSampleCpu));
+  CaptureBuilder builder;
+  builder.event(attr, "clock", {7});
+  builder.comm(1, 1, "one").round().comm(2, 2, "two");
+  auto bytes = builder.file();
+  const auto at = static_cast<std::size_t>(Cursor(Bytes(bytes).subspan(40)).u64());
+  bytes[at + 6] = std::byte{static_cast<std::uint8_t>(8 + static_cast<std::uint8_t>(bytes[at + 6]))};
+  const TemporaryFile file(bytes);
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(types(*reader).size(), 2u);
+  EXPECT_TRUE(diagnostics.incomplete());
 }
 
 TEST(CaptureReader, UnknownRecordsAreCountedAndLeftOut) {

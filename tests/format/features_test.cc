@@ -127,5 +127,36 @@ TEST(Features, TheCpuTopologyNeedsTheNumberOfCpus) {
   EXPECT_EQ(back.environment.cpu_topology->dies, (std::vector<std::string>{"0-1"}));
 }
 
+TEST(Features, NumbersOfCpusThatCannotBeAreRefused) {
+  const auto is_read = [](std::uint32_t available, std::uint32_t online) {
+    ByteWriter body;
+    body.u32(available).u32(online);
+    Features features;
+    return static_cast<bool>(read_feature(abi::kFeatureNrCpus, Cursor(body.view()), features));
+  };
+  EXPECT_TRUE(is_read(2, 1));
+  EXPECT_FALSE(is_read(2, 3));
+  EXPECT_FALSE(is_read(0, 0));
+  EXPECT_FALSE(is_read(0x7fffffff, 1));
+}
+
+TEST(Features, ATopologyOfMoreOrFewerCpusThanThereAreIsRefused) {
+  const Features features = full_features();
+  ByteWriter out;
+  ASSERT_TRUE(write_feature(abi::kFeatureCpuTopology, features, out));
+  for (const std::uint32_t cpus : {1U, 3U, 1000U}) {
+    Features back;
+    back.environment.cpus_available = cpus;
+    EXPECT_FALSE(read_feature(abi::kFeatureCpuTopology, Cursor(out.view()), back)) << cpus;
+  }
+}
+
+TEST(Features, SamplesThatEndBeforeTheyBeginAreRefused) {
+  ByteWriter body;
+  body.u64(6).u64(5);
+  Features features;
+  EXPECT_FALSE(read_feature(abi::kFeatureSampleTime, Cursor(body.view()), features));
+}
+
 }  // namespace
 }  // namespace tacho::format

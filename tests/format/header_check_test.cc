@@ -81,6 +81,12 @@ TEST(HeaderCheck, AnAttributesOddSizeIsTold) {
   EXPECT_TRUE(after_change(attrs_offset(), one_less_in_the_upper_half).incomplete());
 }
 
+TEST(HeaderCheck, AnAttributeSmallerThanItsRoomAndItsDescriptionIsTold) {
+  EXPECT_TRUE(after_change(attrs_offset(), -(std::uint64_t{16} << 32)).incomplete());
+  EXPECT_TRUE(after_change(attrs_offset(), -(std::uint64_t{kCompatibleAttrSize} << 32)).incomplete())
+      << "0: 64";
+}
+
 TEST(HeaderCheck, AnUnknownSampleFieldIsTold) {
   EventAttr attr = test::software_event(abi::kCpuClock);
   Diagnostics known, unknown, values;

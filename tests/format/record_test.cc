@@ -182,5 +182,25 @@ TEST(Record, MarksAreHeadersAlone) {
   EXPECT_EQ(view_of(out).type, abi::kRecordFinishedRound);
 }
 
+// An EVENT_UPDATE of this kind: what follows its id, then `more` bytes that are no zeros.
+std::size_t unread_of_update(std::uint64_t kind, const ByteWriter& data, std::size_t more) {
+  ByteWriter out;
+  out.u32(abi::kRecordEventUpdate).u16(0).u16(0).u64(kind).u64(7).bytes(data.view()).zeros(16);
+  for (std::size_t i = 0; i < more; ++i) out.u8(0x52);
+  out.patch<std::uint16_t>(6, static_cast<std::uint16_t>(out.size()));
+  return unread_bytes(view_of(out), {});
+}
+
+TEST(Record, AnUpdateThatSwallowsWhatFollowsHasBytesBehindItsLastField) {
+  ByteWriter name, scale;
+  name.padded_text("msec", 8);
+  scale.u64(0x3eb0c6f7a0b5ed8d);
+  EXPECT_EQ(unread_of_update(0, name, 0), 0u);
+  EXPECT_EQ(unread_of_update(2, name, 0), 0u);
+  EXPECT_EQ(unread_of_update(1, scale, 0), 0u);
+  EXPECT_GT(unread_of_update(0, name, 24), 0u);
+  EXPECT_GT(unread_of_update(1, scale, 24), 0u);
+}
+
 }  // namespace
 }  // namespace tacho::format

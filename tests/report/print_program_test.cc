@@ -50,26 +50,38 @@ struct Agreement {
   std::size_t compiled = 0, others = 0;
 };
 
+// The formats of one capture, by either way of telling their records.
+class Comparison {
+ public:
+  explicit Comparison(const format::TracingData& tracing)
+      : fast_(tracing, {}), library_(tracing, {}, Evaluation::Library) {}
+
+  void compare(const std::string& format, std::size_t records, Agreement& agreement) {
+    const auto id = tracepoint_id(format);
+    if (!id || *id > 0xffff) return;
+    std::mt19937 random(static_cast<unsigned>(*id));
+    for (std::size_t i = 0; i < records; ++i) {
+      const auto record = random_record(random, static_cast<std::uint16_t>(*id), 8 + random() % 200);
+      const auto text = fast_.of(*id, record, 0, std::endian::native);
+      if (!fast_.is_compiled(*id)) {
+        ++agreement.others;
+        return;
+      }
+      const auto wanted = library_.of(*id, record, 0, std::endian::native);
+      ASSERT_TRUE(text && wanted) << format;
+      ASSERT_EQ(*text, *wanted) << format;
+    }
+    ++agreement.compiled;
+  }
+
+ private:
+  TracepointText fast_, library_;
+};
+
 void compare(const std::string& format, std::size_t records, Agreement& agreement) {
   format::TracingData tracing;
   tracing.formats.push_back({"test", format});
-  const auto id = tracepoint_id(format);
-  if (!id || *id > 0xffff) return;
-  TracepointText fast(tracing, {});
-  TracepointText library(tracing, {}, Evaluation::Library);
-  std::mt19937 random(static_cast<unsigned>(*id));
-  for (std::size_t i = 0; i < records; ++i) {
-    const auto record = random_record(random, static_cast<std::uint16_t>(*id), 8 + random() % 200);
-    const auto text = fast.of(*id, record, 0, std::endian::native);
-    if (!fast.is_compiled(*id)) {
-      ++agreement.others;
-      return;
-    }
-    const auto wanted = library.of(*id, record, 0, std::endian::native);
-    ASSERT_TRUE(text && wanted) << format;
-    ASSERT_EQ(*text, *wanted) << format;
-  }
-  ++agreement.compiled;
+  Comparison(tracing).compare(format, records, agreement);
 }
 
 TEST(PrintProgram, MakesTheLibrarysText) {
@@ -110,15 +122,19 @@ TEST(PrintProgram, AgreesOnEveryTracepointOfThisKernel) {
   const fs::path events = "/sys/kernel/tracing/events";
   std::error_code error;
   if (!fs::is_directory(events / "sched", error)) GTEST_SKIP() << "needs readable tracefs, " << events;
-  Agreement agreement;
+  format::TracingData tracing;
   for (const auto& system : fs::directory_iterator(events, error)) {
     for (const auto& event : fs::directory_iterator(system.path(), error)) {
       std::ifstream file(event.path() / "format");
       const std::string text{std::istreambuf_iterator<char>(file), {}};
-      if (text.empty()) continue;
-      compare(text, 12, agreement);
-      if (HasFatalFailure()) return;
+      if (!text.empty()) tracing.formats.push_back({system.path().filename(), text});
     }
+  }
+  Agreement agreement;
+  Comparison comparison(tracing);
+  for (const auto& format : tracing.formats) {
+    comparison.compare(format.text, 12, agreement);
+    if (HasFatalFailure()) return;
   }
   EXPECT_GT(agreement.compiled, agreement.others);
   RecordProperty("compiled", static_cast<int>(agreement.compiled));
