@@ -4,10 +4,11 @@
 
 namespace tacho::format {
 
-void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRef& block) {
+void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRef& block,
+                     std::uint32_t event) {
   if (blocks_.empty() || blocks_.back().block != block) blocks_.push_back({block, 0});
   ++blocks_.back().waiting;
-  waiting_.push_back({time, first_block_ + blocks_.size() - 1, record});
+  waiting_.push_back({time, first_block_ + blocks_.size() - 1, record, event});
   if (time < given_out_) ++out_of_order_;
   highest_ = std::max(highest_, time);
 }
@@ -41,7 +42,8 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
   const Entry& entry = ready_[next_ready_++];
   given_out_ = std::max(given_out_, entry.time);
   last_block_of_pop_ = entry.block;
-  return Item{entry.record, entry.time};
+  const Held& held = blocks_[static_cast<std::size_t>(entry.block - first_block_)];
+  return Item{entry.record, entry.time, entry.event, &held.block};
 }
 
 void TimeOrder::drop_done_blocks() {

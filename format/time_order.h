@@ -25,8 +25,8 @@ using BlockRef = std::shared_ptr<const Block>;
 
 class TimeOrder {
  public:
-  // Time in ns. Records of equal time keep the order of their pushes.
-  void push(const RecordView& record, std::uint64_t time, const BlockRef& block);
+  // Time in ns. Records of equal time keep the order of their pushes. `event` comes back with the record.
+  void push(const RecordView& record, std::uint64_t time, const BlockRef& block, std::uint32_t event = 0);
   void finished_round();
   // No more records will come: everything may go out.
   void flush();
@@ -34,6 +34,8 @@ class TimeOrder {
   struct Item {
     RecordView record;
     std::uint64_t time = 0;
+    std::uint32_t event = 0;
+    const BlockRef* block = nullptr;  // what the record points into
   };
   std::optional<Item> pop();
   // How many records were older than something already given out (they are given out late).
@@ -44,6 +46,7 @@ class TimeOrder {
     std::uint64_t time;
     std::uint64_t block;  // number of the block since the start
     RecordView record;
+    std::uint32_t event;
   };
   struct Held {
     BlockRef block;

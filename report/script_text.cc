@@ -53,6 +53,13 @@ bool has_symbol_address(const format::EventAttr& attr) {
                                     attr.config == abi::kMajorFaults));
 }
 
+// The text kept for a place; without data when there is none yet.
+std::string_view& text_at(std::vector<std::string_view>& texts, const Location& location) {
+  if (texts.size() <= location.number)
+    texts.resize(std::max<std::size_t>(location.number + 1, texts.size() * 2));
+  return texts[location.number];
+}
+
 }  // namespace
 
 void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeText& times) {
@@ -154,10 +161,7 @@ ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
 
 // "TAB ADDRESS SYMBOL+OFFSET (MODULE)", one line for each inlined call and one for the function itself.
 std::string_view ScriptText::frame_text(PlaceTexts& texts, const Location& location, const Fields& fields) {
-  std::vector<std::string_view>& known = texts.frames;
-  if (known.size() <= location.number)
-    known.resize(std::max<std::size_t>(location.number + 1, known.size() * 2));
-  std::string_view& text = known[location.number];
+  std::string_view& text = text_at(texts.frames, location);
   if (text.data() != nullptr) return text;
   scratch_.clear();
   for (const symbolize::Frame& frame : session_->frames(location))
@@ -173,6 +177,22 @@ void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fiel
       if (std::ranges::find(shape_.last_functions, frame.function) != shape_.last_functions.end()) return;
     }
   }
+}
+
+// " SYMBOL+OFFSET (MODULE)" behind a sample's own address.
+std::string_view ScriptText::place_text(const Location& location, const Fields& fields) {
+  std::string_view& text = text_at(place_texts(fields).alone, location);
+  if (text.data() != nullptr) return text;
+  scratch_.clear();
+  const symbolize::Frame& frame = session_->frame(location);
+  if (fields.has(Field::Sym)) {
+    scratch_.character(' ');
+    write_symbol(scratch_, frame, fields, comms_.mode());
+  }
+  if (fields.has(Field::Dso)) write_module(scratch_, frame, comms_.mode());
+  if (fields.has(Field::Srcline)) write_source_line(scratch_, frame, comms_.mode(), source_path_);
+  text = frame_store_.keep(scratch_.view());
+  return text;
 }
 
 // A stack that comes again is copied as one text.
@@ -241,14 +261,8 @@ void ScriptText::write_place(TextBuffer& out, const ResolvedSample& sample, cons
   }
   out.character(' ');
   out.hex(sample.raw->ip, 16);
-  if (!fields.has(Field::Sym) && !fields.has(Field::Dso) && !fields.has(Field::Srcline)) return;
-  const symbolize::Frame& frame = session_->frame(*sample.location);
-  if (fields.has(Field::Sym)) {
-    out.character(' ');
-    write_symbol(out, frame, fields, comms_.mode());
-  }
-  if (fields.has(Field::Dso)) write_module(out, frame, comms_.mode());
-  if (fields.has(Field::Srcline)) write_source_line(out, frame, comms_.mode(), source_path_);
+  if (fields.has(Field::Sym) || fields.has(Field::Dso) || fields.has(Field::Srcline))
+    out.text(place_text(*sample.location, fields));
 }
 
 void ScriptText::write_branch_sample(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {

@@ -76,10 +76,12 @@ class ScriptText {
   struct PlaceTexts {
     std::uint64_t fields = 0;
     std::vector<std::string_view> frames;  // by location number; without data: not made yet
+    std::vector<std::string_view> alone;   // the same, of samples without a call chain
     std::vector<std::string_view> stacks;  // by stack number; kSeenOnce: met before, not kept
   };
   PlaceTexts& place_texts(const Fields& fields);
   std::string_view frame_text(PlaceTexts& texts, const Location& location, const Fields& fields);
+  std::string_view place_text(const Location& location, const Fields& fields);
   void write_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
   void write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
   void write_trace(TextBuffer& out, const ResolvedSample& sample);

@@ -62,6 +62,16 @@ struct SubjectOf {  // the thread a record is about
   Pair operator()(const auto&) const { return std::nullopt; }
 };
 
+// Whether the sample's own place is the first of its call chain, as nearly always: then it need not be looked
+// up.
+bool begins_stack(const format::Sample& sample, const Stack* stack, std::uint8_t cpumode) {
+  if (stack == nullptr || stack->frames.empty() || sample.callchain.size() < 2) return false;
+  const std::uint64_t mark = sample.callchain[0];
+  const bool is_same_mode = (mark == abi::kContextKernel && cpumode == abi::kCpumodeKernel) ||
+                            (mark == abi::kContextUser && cpumode == abi::kCpumodeUser);
+  return is_same_mode && sample.callchain[1] == sample.ip;
+}
+
 bool is_guest(std::uint8_t cpumode) {
   return cpumode == abi::kCpumodeGuestKernel || cpumode == abi::kCpumodeGuestUser;
 }
@@ -105,7 +115,7 @@ struct Session::State {
 
   Sink::Flow take(const format::RecordView& view, Sink& sink);
   Sink::Flow drain(Sink& sink);
-  Sink::Flow deliver(const format::RecordView& view, Sink& sink);
+  Sink::Flow deliver(const format::RecordView& view, std::size_t event_index, Sink& sink);
   Sink::Flow deliver_sample(const format::RecordView& view, std::size_t event_index, Sink& sink);
   Sink::Flow deliver_values(ResolvedSample& resolved, Sink& sink);
   Sink::Flow deliver_other(const format::RecordView& view, std::size_t event_index, Sink& sink);
@@ -186,24 +196,22 @@ Sink::Flow Session::State::take(const format::RecordView& view, Sink& sink) {
     return Sink::Flow::GoOn;
   }
   const auto time = format::record_time(view, reader->events()[*event].attr);
-  if (!time || *time == 0 || *time == ~std::uint64_t{0}) return deliver(view, sink);
-  order.push(view, *time, reader->block());
+  if (!time || *time == 0 || *time == ~std::uint64_t{0}) return deliver(view, *event, sink);
+  order.push(view, *time, reader->block(), static_cast<std::uint32_t>(*event));
   return Sink::Flow::GoOn;
 }
 
 Sink::Flow Session::State::drain(Sink& sink) {
   while (const auto item = order.pop()) {
     if (jit->is_due(item->time)) apply_code_made_until(item->time);
-    if (deliver(item->record, sink) == Sink::Flow::Stop) return Sink::Flow::Stop;
+    if (deliver(item->record, item->event, sink) == Sink::Flow::Stop) return Sink::Flow::Stop;
   }
   return Sink::Flow::GoOn;
 }
 
-Sink::Flow Session::State::deliver(const format::RecordView& view, Sink& sink) {
-  const auto event = reader->events().event_of(view);
-  if (!event) return Sink::Flow::GoOn;  // was counted when it came in
-  if (view.type == abi::kRecordSample) return deliver_sample(view, *event, sink);
-  return deliver_other(view, *event, sink);
+Sink::Flow Session::State::deliver(const format::RecordView& view, std::size_t event_index, Sink& sink) {
+  if (view.type == abi::kRecordSample) return deliver_sample(view, event_index, sink);
+  return deliver_other(view, event_index, sink);
 }
 
 Sink::Flow Session::State::deliver_sample(const format::RecordView& view, std::size_t event_index,
@@ -229,13 +237,15 @@ Sink::Flow Session::State::deliver_sample(const format::RecordView& view, std::s
   resolved.thread = &thread;
   resolved.comm = thread.comm;
   resolved.order = view.order;
-  resolved.location = &stacks.locate(spaces, sample->pid, sample->ip, cpumode);
   if (options.wants_stacks && attr.samples(abi::kSampleCallchain)) {
     std::span<const std::uint64_t> unwound;
     if (symbolize::Unwinder::can_unwind(attr))
       unwound = unwinder->unwind(*sample, options.max_stack, view.order);
     resolved.stack = &stacks.stack_of(spaces, *sample, unwound, options.max_stack);
   }
+  resolved.location = begins_stack(*sample, resolved.stack, cpumode)
+                          ? &stacks.location(resolved.stack->frames[0])
+                          : &stacks.locate(spaces, sample->pid, sample->ip, cpumode);
   if (attr.samples(abi::kSampleRead)) return deliver_values(resolved, sink);
   return options.filter.accepts(resolved) ? sink.on_sample(resolved) : Sink::Flow::GoOn;
 }

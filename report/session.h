@@ -64,9 +64,10 @@ class Session {
 
   // The place with this number, of a stack's frames.
   const Location& location(std::uint32_t number) const;
-  // Names of a place of a stack, innermost inlined call first; at least one frame. Kept.
+  // Names of a place of a stack, innermost inlined call first; at least one frame. Looked up anew each time,
+  // and valid until the next lookup: views keep what they make of it by the place's number.
   std::span<const symbolize::Frame> frames(const Location& location);
-  // Its name as a place that stands alone: without the inlined calls in it.
+  // Its name as a place that stands alone: without the inlined calls in it. As valid as frames().
   const symbolize::Frame& frame(const Location& location);
   // Where another address of the sample (its data address) lies.
   const Location& locate(const ResolvedSample& sample, std::uint64_t address);

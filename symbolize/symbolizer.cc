@@ -3,7 +3,6 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <bit>
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -17,28 +16,11 @@
 #include "symbolize/module_files.h"
 #include "symbolize/perf_map.h"
 #include "symbolize/running_vdso.h"
-#include "tsl/robin_map.h"
 
 namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestText = std::uint64_t{1} << 28;  // bytes of a kallsyms or a perf map
-
-struct Place {
-  const Mapping* mapping;
-  std::uint64_t ip;
-  std::uint8_t cpumode;
-  bool has_inlines;
-  bool operator==(const Place&) const = default;
-};
-struct PlaceHash {
-  std::size_t operator()(const Place& place) const noexcept {
-    // Multiplication spreads the low bits upwards, the rotation brings them back to where the map looks.
-    const std::uint64_t mixed = (place.ip ^ (reinterpret_cast<std::uintptr_t>(place.mapping) * 31)) +
-                                place.cpumode * 2u + place.has_inlines;
-    return static_cast<std::size_t>(std::rotl(mixed * 0x9E3779B97F4A7C15, 32));
-  }
-};
 
 // What one module's names come from, opened when the first address needs it.
 struct Source {
@@ -124,10 +106,9 @@ struct Symbolizer::State {
   std::optional<Result<Kallsyms>> kallsyms;
   std::unordered_map<const Module*, Source> sources;
   std::deque<const Module*> asked;  // the keys of sources, in the order they were needed
-  tsl::robin_map<Place, std::span<const Frame>, PlaceHash> resolved;
-  std::deque<Frame> frames;
-  std::deque<std::vector<Frame>> inlined;  // what takes more than one frame
-  std::vector<Call> calls;                 // scratch
+  Frame frame;                 // the one that was returned last
+  std::vector<Frame> inlined;  // and those, where one address takes several
+  std::vector<Call> calls;     // scratch
 
   State(SymbolOptions given, const format::Features& capture_features, const AddressSpaces& address_spaces,
         const JitCode* jit_code)
@@ -159,9 +140,9 @@ struct Symbolizer::State {
     return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
   }
   DwarfLines* lines_of(const Module& module, Source& source);
-  const Symbol* name(Frame& frame, const Mapping& mapping);
-  std::span<const Frame> add_lines(Frame& frame, const Symbol* symbol, bool has_inlines);
-  std::span<const Frame> add_calls(const Frame& frame, const Source& source);
+  const Symbol* name(const Mapping& mapping);
+  std::span<const Frame> add_lines(const Symbol* symbol, bool has_inlines);
+  std::span<const Frame> add_calls(const Source& source);
   std::string missing_of(const Module& module, std::string_view ended) const;
 };
 
@@ -341,8 +322,8 @@ const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress 
   return source.table && !source.is_vmlinux && source.table->find(ip.value) ? kernel : nullptr;
 }
 
-// The symbol that `frame` was named after, if it has one in a table.
-const Symbol* Symbolizer::State::name(Frame& frame, const Mapping& mapping) {
+// The symbol that the frame was named after, if it has one in a table.
+const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   const Module& module = *mapping.module;
   if (module.kind == ModuleKind::Bpf) {  // the mapping is the function
     frame.function = module.path;
@@ -385,8 +366,8 @@ DwarfLines* Symbolizer::State::lines_of(const Module& module, Source& source) {
   return source.lines ? &*source.lines : nullptr;
 }
 
-// What DWARF knows of `frame`: its line, and with `has_inlines` a frame for each inlined call.
-std::span<const Frame> Symbolizer::State::add_lines(Frame& frame, const Symbol* symbol, bool has_inlines) {
+// What DWARF knows of the frame: its line, and with `has_inlines` a frame for each inlined call.
+std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool has_inlines) {
   Source& source = source_of(*frame.module);
   if (source.is_kernel_module) return {&frame, 1};  // its DWARF was never linked
   const std::uint64_t offset = source.offset_of(frame);
@@ -407,7 +388,7 @@ std::span<const Frame> Symbolizer::State::add_lines(Frame& frame, const Symbol* 
     lines->find({frame.elf_address}, linkers, calls);
   }
   if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
-  if (has_inlines && symbol && !calls.empty()) return add_calls(frame, source);
+  if (has_inlines && symbol && !calls.empty()) return add_calls(source);
   if (!calls.empty()) frame.line_state = calls[0].file.empty() ? LineState::Unknown : LineState::Known;
   if (frame.line_state == LineState::Known) {
     frame.file = calls[0].file;
@@ -417,11 +398,10 @@ std::span<const Frame> Symbolizer::State::add_lines(Frame& frame, const Symbol* 
 }
 
 // perf takes every frame of such a place from DWARF, and for inlined all whose names are not the symbol's.
-std::span<const Frame> Symbolizer::State::add_calls(const Frame& frame, const Source& source) {
-  std::vector<Frame>& all = inlined.emplace_back();
-  all.reserve(calls.size());
+std::span<const Frame> Symbolizer::State::add_calls(const Source& source) {
+  inlined.clear();
   for (const Call& call : calls) {
-    Frame& one = all.emplace_back(frame);
+    Frame& one = inlined.emplace_back(frame);
     const std::string_view name = call.function.empty() ? "??" : shown(source, call.function);
     one.is_inlined = name != frame.function;
     one.function = name;
@@ -429,7 +409,7 @@ std::span<const Frame> Symbolizer::State::add_calls(const Frame& frame, const So
     one.file = call.file.empty() ? "??" : call.file;
     one.line = call.file.empty() ? 0 : call.line;
   }
-  return all;
+  return inlined;
 }
 
 Symbolizer::Symbolizer(SymbolOptions options, const format::Features& features, const AddressSpaces& spaces,
@@ -445,23 +425,18 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   const Inlines inlines = state.options.inlines;
   const bool has_inlines = (origin == Origin::Unwound && inlines != Inlines::No) ||
                            (origin == Origin::Chain && inlines == Inlines::All);
-  const Place place{mapping, ip.value, cpumode, has_inlines};
-  if (const auto known = state.resolved.find(place); known != state.resolved.end()) return known->second;
-  Frame& frame = state.frames.emplace_back();
+  Frame& frame = state.frame;
+  frame = {};
   frame.ip = ip;
   frame.cpumode = cpumode;
   frame.shown_address = ip.value;
-  std::span<const Frame> frames(&frame, 1);
   if (!mapping && cpumode == format::abi::kCpumodeKernel) mapping = state.kernel_beyond_its_text(ip);
-  if (mapping) {
-    frame.module = mapping->module;
-    frame.shown_address = mapping->shown_address(ip);
-    const Symbol* const symbol = state.name(frame, *mapping);
-    if (has_inlines || state.options.source_lines == SourceLines::Yes) {
-      frames = state.add_lines(frame, symbol, has_inlines);
-    }
-  }
-  return state.resolved.emplace(place, frames).first->second;
+  if (!mapping) return {&frame, 1};
+  frame.module = mapping->module;
+  frame.shown_address = mapping->shown_address(ip);
+  const Symbol* const symbol = state.name(*mapping);
+  const bool asks_dwarf = has_inlines || state.options.source_lines == SourceLines::Yes;
+  return asks_dwarf ? state.add_lines(symbol, has_inlines) : std::span<const Frame>(&frame, 1);
 }
 
 // One line for all that is missing of a module. `ended` is why call chains end in it, or empty.

@@ -1,4 +1,4 @@
-// The front door: mapping and address to frames. Chooses among the sources of names, keeps what it found, and
+// The front door: mapping and address to frames. Chooses among the sources of names, keeps those open, and
 // counts what it lacked.
 #pragma once
 
@@ -56,8 +56,9 @@ class Symbolizer {
   ~Symbolizer();
 
   // The frames at `ip`, innermost first; at least one, nameless when nothing is known. `mapping` may be null.
-  // Kept: a second call with the same arguments costs one hash lookup and returns the same span. `cpumode` is
-  // copied into the frames.
+  // Valid until the next call, but what they point to as long as the symbolizer: callers number their places,
+  // and keep for each what they make of its frames, which is less than the frames. `cpumode` is copied into
+  // them.
   // Inlined calls are told as `origin` and the options ask for.
   std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode,
                                  Origin origin = Origin::Alone);

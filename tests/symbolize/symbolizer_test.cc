@@ -29,13 +29,13 @@ class SymbolizerTest : public test::SymbolizerCase {
     ASSERT_TRUE(packed);
     features.attachments.push_back(std::move(*packed));
   }
-  const Frame& frame(std::uint64_t ip, std::uint8_t mode = abi::kCpumodeUser) {
+  Frame frame(std::uint64_t ip, std::uint8_t mode = abi::kCpumodeUser) {
     return resolve(ip, Origin::Alone, mode)[0];
   }
 };
 
 TEST_F(SymbolizerTest, NothingMappedGivesANamelessFrame) {
-  const Frame& found = frame(0x1234);
+  const Frame found = frame(0x1234);
   EXPECT_EQ(found.module, nullptr);
   EXPECT_EQ(found.function, "");
   EXPECT_EQ(found.shown_address, 0x1234u);
@@ -45,7 +45,7 @@ TEST_F(SymbolizerTest, NothingMappedGivesANamelessFrame) {
 TEST_F(SymbolizerTest, NamesUserCodeFromTheFileBelowSymfs) {
   root.copy(kData + "/names.so", "/opt/names.so");
   map("/opt/names.so", "0123456789abcdef0123456789abcdef01234567");
-  const Frame& found = frame(kStart + kText + 0x64);
+  const Frame found = frame(kStart + kText + 0x64);
   EXPECT_EQ(found.function, "geo::volume");
   EXPECT_EQ(found.shown_address, kText + 0x64);
   EXPECT_EQ(found.function_start, kText + 0x60);
@@ -76,7 +76,7 @@ TEST_F(SymbolizerTest, NamesStayMangledWhenAskedFor) {
 TEST_F(SymbolizerTest, AFileOfAnotherBuildIsNotUsed) {
   root.copy(kData + "/names.so", "/opt/names.so");
   map("/opt/names.so", "ffffffffffffffffffffffffffffffffffffffff");
-  const Frame& found = frame(kStart + kText);
+  const Frame found = frame(kStart + kText);
   EXPECT_EQ(found.function, "");
   EXPECT_EQ(found.module->path, "/opt/names.so");
   EXPECT_EQ(found.shown_address, kText) << "the address is told all the same";
@@ -122,7 +122,7 @@ TEST_F(SymbolizerTest, ADebugFileIsFoundByBuildIdByLinkAndByPath) {
 TEST_F(SymbolizerTest, NamesTheKernelFromTheAttachedKallsymsMovedToTheRecordedBase) {
   attach("kallsyms", kKallsyms);
   map_kernel(0xffffffffc0000000, 0x1000, 0, "[ext4]");
-  const Frame& found = frame(kKernel + 0x104, abi::kCpumodeKernel);
+  const Frame found = frame(kKernel + 0x104, abi::kCpumodeKernel);
   EXPECT_EQ(found.function, "vfs_read");
   EXPECT_EQ(found.function_start, kKernel + 0x100);
   EXPECT_EQ(found.shown_address, kKernel + 0x104);
@@ -187,7 +187,7 @@ TEST_F(SymbolizerTest, APackedKernelModuleIsUnpacked) {
 TEST_F(SymbolizerTest, TheKernelReachesAsFarAsItsSymbols) {
   // The map ends at 0x1000, as at _etext; the code of the kernel's start lies behind.
   attach("kallsyms", "ffffffff81000000 T _text\nffffffff81003000 t start_kernel\nffffffff81003100 t end\n");
-  const Frame& start = frame(kKernel + 0x3080, abi::kCpumodeKernel);
+  const Frame start = frame(kKernel + 0x3080, abi::kCpumodeKernel);
   EXPECT_EQ(start.function, "start_kernel");
   ASSERT_NE(start.module, nullptr);
   EXPECT_EQ(start.module->path, "[kernel.kallsyms]");
@@ -222,7 +222,7 @@ TEST_F(SymbolizerTest, ABpfProgramIsItsOwnFunction) {
   spaces.apply(
       format::KsymbolRecord{.address = 0xffffffffc1000000, .length = 64, .type = 1, .name = "bpf_prog_1_x"},
       0);
-  const Frame& found = frame(0xffffffffc1000010, abi::kCpumodeKernel);
+  const Frame found = frame(0xffffffffc1000010, abi::kCpumodeKernel);
   EXPECT_EQ(found.function, "bpf_prog_1_x");
   EXPECT_EQ(found.shown_address - found.function_start, 0x10u);
   EXPECT_EQ(found.function_end, 0xffffffffc1000040u);
