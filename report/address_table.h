@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "format/large_pages.h"
 #include "report/index_table.h"
 
 namespace tacho::report {
@@ -38,6 +39,7 @@ class AddressTable {
     std::uint32_t space = 0;
     std::uint32_t number = IndexTable::kNone;
   };
+  using Slots = std::vector<Slot, format::LargePages<Slot>>;
   // Where the key is, or would be put.
   std::size_t place_of(std::uint64_t hash, std::uint32_t space, std::uint64_t ip) const {
     const std::size_t mask = slots_.size() - 1;
@@ -47,14 +49,14 @@ class AddressTable {
     return at;
   }
   void grow() {
-    std::vector<Slot> old(slots_.empty() ? 1024 : slots_.size() * 2);
+    Slots old(slots_.empty() ? 1024 : slots_.size() * 2);
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.number != IndexTable::kNone)
         slots_[place_of(mix(slot.space, slot.ip), slot.space, slot.ip)] = slot;
     }
   }
-  std::vector<Slot> slots_;
+  Slots slots_;
   std::size_t count_ = 0;
 };
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "format/large_pages.h"
+
 namespace tacho::report {
 
 // Spreads every bit of the input; for keys of several words, chain the calls.
@@ -43,8 +45,9 @@ class IndexTable {
     std::uint32_t tag = 0;
     std::uint64_t hash = 0;
   };
+  using Slots = std::vector<Slot, format::LargePages<Slot>>;
   void grow() {
-    std::vector<Slot> old(slots_.empty() ? 64 : slots_.size() * 2);
+    Slots old(slots_.empty() ? 64 : slots_.size() * 2);
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.number == kNone) continue;
@@ -53,7 +56,7 @@ class IndexTable {
       slots_[at] = slot;
     }
   }
-  std::vector<Slot> slots_;
+  Slots slots_;
   std::size_t count_ = 0;
 };
 

@@ -10,7 +10,8 @@ namespace {
 
 namespace abi = format::abi;
 
-constexpr std::size_t kPiece = std::size_t{1} << 16;  // words of memory taken at a time
+// Words of memory taken at a time: few for a small capture, then large pages.
+constexpr std::size_t kFirstPiece = std::size_t{1} << 14, kPiece = 2 * format::kLargePage / sizeof(std::uint64_t);
 
 // A mode has three bits. This one beside them marks an address that was found by unwinding: it gets a
 // location of its own, as such frames show inlined calls.
@@ -72,8 +73,8 @@ std::span<const T> StackTable::keep(std::span<const T> items) {
   if (items.empty()) return {};
   const std::size_t words = (items.size_bytes() + 7) / 8;
   if (words > memory_left_) {
-    memory_left_ = std::max(words, kPiece);
-    memory_.push_back(std::make_unique_for_overwrite<std::uint64_t[]>(memory_left_));
+    memory_left_ = std::max(words, memory_.empty() ? kFirstPiece : kPiece);
+    memory_.push_back(format::make_large_piece<std::uint64_t>(memory_left_));
     free_ = memory_.back().get();
   }
   std::uint64_t* const to = free_;

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "format/large_pages.h"
 #include "format/sample.h"
 #include "report/address_table.h"
 #include "report/index_table.h"
@@ -57,14 +57,14 @@ class StackTable {
   IndexTable by_place_, by_chain_;
   std::deque<Location> locations_;
   std::deque<Stack> stacks_;
-  std::vector<Chain> chains_;  // one for each stack
+  std::vector<Chain, format::LargePages<Chain>> chains_;  // one for each stack
   struct Address {
     std::uint64_t ip = 0;
     std::uint8_t cpumode = 0;
   };
   std::vector<Address> addresses_;     // scratch: the chain at hand
   std::vector<std::uint32_t> frames_;  // scratch
-  std::vector<std::unique_ptr<std::uint64_t[]>> memory_;
+  std::vector<format::LargePiece<std::uint64_t>> memory_;
   std::uint64_t* free_ = nullptr;  // in the last piece
   std::size_t memory_left_ = 0;    // words from there on
 };

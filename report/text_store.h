@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <string_view>
 #include <vector>
+
+#include "format/large_pages.h"
 
 namespace tacho::report {
 
@@ -14,8 +15,8 @@ class TextStore {
   // A copy that stays where it is.
   std::string_view keep(std::string_view text) {
     if (text.size() > left_) {
-      left_ = std::max(text.size(), kPiece);
-      pieces_.push_back(std::make_unique_for_overwrite<char[]>(left_));
+      left_ = std::max(text.size(), pieces_.size() < kSmallPieces ? kSmallPiece : 2 * format::kLargePage);
+      pieces_.push_back(format::make_large_piece<char>(left_));
       free_ = pieces_.back().get();
     }
     char* const to = free_;
@@ -28,8 +29,9 @@ class TextStore {
   std::size_t size() const { return size_; }  // bytes of all texts
 
  private:
-  static constexpr std::size_t kPiece = std::size_t{1} << 16;  // bytes
-  std::vector<std::unique_ptr<char[]>> pieces_;
+  static constexpr std::size_t kSmallPiece = std::size_t{1} << 16;  // bytes
+  static constexpr std::size_t kSmallPieces = 16;                   // then large pages are worth it
+  std::vector<format::LargePiece<char>> pieces_;
   char* free_ = nullptr;
   std::size_t left_ = 0, size_ = 0;
 };

@@ -43,15 +43,26 @@ bool collect_with(Language demangle_in, const char* name, int options, Collected
   return demangle_in(name, options, collect, &collected) != 0;
 }
 
+constexpr std::string_view kOcaml = "caml";
+
+bool starts_mangled(std::string_view name) {
+  return name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_GLOBAL_") ||
+         name.starts_with(kOcaml);
+}
+
+// Most names are C's: they have none of these marks (Java's have a ';'), and cost no call.
+bool may_be_mangled(std::string_view name) {
+  return starts_mangled(name) || name.find(';') != std::string_view::npos;
+}
+
 // OCaml: "caml" Module "__" name, with $XX for a byte that assemblers refuse.
 std::optional<std::string> demangle_ocaml(std::string_view name) {
-  constexpr std::string_view kPrefix = "caml";
   const auto is = [](auto test, char c) { return test(static_cast<unsigned char>(c)) != 0; };
-  if (!name.starts_with(kPrefix) || name.size() == kPrefix.size() || !is(isupper, name[kPrefix.size()])) {
+  if (!name.starts_with(kOcaml) || name.size() == kOcaml.size() || !is(isupper, name[kOcaml.size()])) {
     return std::nullopt;
   }
   std::string text;
-  for (std::string_view rest = name.substr(kPrefix.size()); !rest.empty();) {
+  for (std::string_view rest = name.substr(kOcaml.size()); !rest.empty();) {
     std::size_t used = 1;
     if (rest.starts_with("__")) {
       text += '.';
@@ -144,12 +155,9 @@ class JavaName {
 }  // namespace
 
 std::optional<std::string> demangle(std::string_view name, NameForm form) {
-  // Most names are C's: they start with none of the marks below, and cost no call.
-  if (name.starts_with("caml")) return demangle_ocaml(name);
-  const bool may_be_mangled =
-      name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_GLOBAL_");
-  if (name.size() > kLongestName) return std::nullopt;
-  if (!may_be_mangled) return name.find(';') == name.npos ? std::nullopt : JavaName::read(name);
+  if (!may_be_mangled(name) || name.size() > kLongestName) return std::nullopt;
+  if (name.starts_with(kOcaml)) return demangle_ocaml(name);
+  if (!starts_mangled(name)) return JavaName::read(name);
   const std::string terminated(name);
   Collected collected;
   const int options = form == NameForm::Whole ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS;
@@ -162,11 +170,12 @@ std::optional<std::string> demangle(std::string_view name, NameForm form) {
 }
 
 std::string_view Demangler::shown(std::string_view name) {
-  const auto seen = seen_.find(name);
+  if (!may_be_mangled(name)) return name;
+  const auto seen = seen_.find({name.data(), name.size()});
   if (seen != seen_.end()) return seen->second;
   auto text = demangle(name, form_);
   const std::string_view result = text ? std::string_view(texts_.emplace_back(std::move(*text))) : name;
-  seen_.emplace(name, result);
+  seen_.emplace(Name{name.data(), name.size()}, result);
   return result;
 }
 

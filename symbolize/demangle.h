@@ -2,6 +2,7 @@
 // parameters, return types or the hash of a legacy Rust name.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -30,7 +31,18 @@ class Demangler {
 
  private:
   NameForm form_;
-  tsl::robin_map<std::string_view, std::string_view> seen_;
+  // Where a name's bytes stand is enough to know it again: a table of names is asked for the same few ones.
+  struct Name {
+    const char* data;
+    std::size_t size;
+    bool operator==(const Name&) const = default;
+  };
+  struct NameHash {
+    std::size_t operator()(const Name& name) const noexcept {
+      return (reinterpret_cast<std::uintptr_t>(name.data) ^ name.size) * 0x9E3779B97F4A7C15 >> 16;
+    }
+  };
+  tsl::robin_map<Name, std::string_view, NameHash> seen_;
   std::deque<std::string> texts_;
 };
 

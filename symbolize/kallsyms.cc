@@ -4,6 +4,7 @@
 #include <array>
 
 #include "format/file.h"
+#include "format/large_pages.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -54,8 +55,10 @@ bool is_wanted(const Line& line) {
   return (type == 't' || type == 'w' || type == 'd' || type == 'b') && !line.name.starts_with('$');
 }
 
-std::vector<Line> parse_lines(std::string_view text) {
-  std::vector<Line> lines;
+using Lines = std::vector<Line, format::LargePages<Line>>;
+
+Lines parse_lines(std::string_view text) {
+  Lines lines;
   lines.reserve(text.size() / kBytesPerLine);
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
@@ -82,7 +85,7 @@ Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved_by) {
 }
 
 // How much higher this text's kernel lies than the recorded one.
-Result<std::uint64_t> distance(const std::vector<Line>& lines,
+Result<std::uint64_t> distance(const Lines& lines,
                                const std::optional<ReferenceSymbol>& reference) {
   if (!reference) return std::uint64_t{0};
   const auto found = std::ranges::find_if(
@@ -101,7 +104,7 @@ Result<Kallsyms> Kallsyms::parse(std::vector<std::byte> text,
                                  const std::optional<ReferenceSymbol>& reference) {
   Kallsyms result;
   result.text_ = std::move(text);
-  const std::vector<Line> lines = parse_lines(format::as_text(result.text_));
+  const Lines lines = parse_lines(format::as_text(result.text_));
   if (lines.empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};
   if (lines.back().address == 0) {
     return Error{

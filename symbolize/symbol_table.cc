@@ -32,8 +32,8 @@ bool is_better_alias(const Symbol& a, const Symbol& b, const SymbolTable::ShownN
   return !is_syscall_wrapper(a_name);
 }
 
-std::vector<std::uint32_t> SymbolTable::kept_by_start() const {
-  std::vector<std::uint32_t> order(symbols_.size());
+SymbolTable::Table<std::uint32_t> SymbolTable::kept_by_start() const {
+  Table<std::uint32_t> order(symbols_.size());
   std::iota(order.begin(), order.end(), 0u);
   if (!dropped_.empty()) {
     std::vector<bool> is_dropped(symbols_.size());
@@ -48,7 +48,7 @@ std::vector<std::uint32_t> SymbolTable::kept_by_start() const {
 }
 
 void SymbolTable::settle(const ShownName& shown) {
-  const std::vector<std::uint32_t> order = kept_by_start();
+  const Table<std::uint32_t> order = kept_by_start();
   for (std::size_t i = 0; i < order.size(); ++i) {
     Symbol& symbol = symbols_[order[i]];
     if (symbol.size() != 0) continue;

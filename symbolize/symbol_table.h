@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/large_pages.h"
 #include "symbolize/overlap_tree.h"
 
 namespace tacho::symbolize {
@@ -57,16 +58,19 @@ class SymbolTable {
     std::size_t added = 0, dropped = 0;
   };
 
-  std::vector<std::uint32_t> kept_by_start() const;
+  template <class T>
+  using Table = std::vector<T, format::LargePages<T>>;  // the kernel has some 200,000
+
+  Table<std::uint32_t> kept_by_start() const;
   const OverlapTree& overlaps();
 
   std::deque<std::string> texts_;
-  std::vector<Symbol> symbols_;         // in the order they were added
+  Table<Symbol> symbols_;               // in the order they were added
   std::vector<std::uint32_t> dropped_;  // aliases not kept, in the order of their dropping
   std::vector<Round> rounds_;
-  std::vector<std::uint64_t> starts_;   // of the kept ones, ascending
-  std::vector<std::uint32_t> numbers_;  // beside starts_: which symbol
-  std::vector<std::uint64_t> reached_;  // beside starts_: the highest end so far
+  Table<std::uint64_t> starts_;         // of the kept ones, ascending
+  Table<std::uint32_t> numbers_;        // beside starts_: which symbol
+  Table<std::uint64_t> reached_;        // beside starts_: the highest end so far
   std::optional<OverlapTree> overlaps_;
 };
 

@@ -1,0 +1,54 @@
+// Memory for the few tables that grow with a capture. Fresh pages cost more than what is written to them when
+// they come four kilobytes at a time, so large pieces ask the kernel for pages of two megabytes.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace tacho::format {
+
+inline constexpr std::size_t kLargePage = std::size_t{2} << 20;  // bytes
+
+// Below a large page: plain memory. Null when there is none. Give it back with std::free.
+inline void* large_memory(std::size_t bytes) noexcept {
+  if (bytes < kLargePage) return std::malloc(bytes);
+  if (bytes > ~std::size_t{0} - kLargePage) return nullptr;
+  const std::size_t rounded = (bytes + kLargePage - 1) / kLargePage * kLargePage;
+  void* const memory = std::aligned_alloc(kLargePage, rounded);
+  if (memory != nullptr) ::madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: not every kernel grants it
+  return memory;
+}
+
+template <class T>
+struct LargePages {
+  using value_type = T;
+  LargePages() = default;
+  template <class U>
+  LargePages(const LargePages<U>&) noexcept {}
+  T* allocate(std::size_t count) {
+    if (count > ~std::size_t{0} / sizeof(T)) throw std::bad_array_new_length();
+    void* const memory = large_memory(count * sizeof(T));
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
+  bool operator==(const LargePages&) const = default;
+};
+
+struct FreeMemory {
+  void operator()(void* memory) const noexcept { std::free(memory); }
+};
+template <class T>
+using LargePiece = std::unique_ptr<T[], FreeMemory>;
+
+// An array that is not cleared.
+template <class T>
+LargePiece<T> make_large_piece(std::size_t count) {
+  return LargePiece<T>(LargePages<T>().allocate(count));
+}
+
+}  // namespace tacho::format
