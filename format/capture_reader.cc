@@ -34,7 +34,8 @@ struct CaptureReader::State {
   EventSet events;
   Features features;
 
-  std::optional<RecordStream> stream;
+  // What is above may be read by one thread while another calls next(), which writes here all the time.
+  alignas(128) std::optional<RecordStream> stream;
   std::uint64_t compressed_before = 0;  // compressed records of the files before this stream's
   // A capture in a directory: the folder, and the number of the next of its files data.0, data.1, ... (bare
   // records).

@@ -23,4 +23,15 @@ struct RecordView {
   Cursor body(FieldLog* log = nullptr) const { return Cursor(bytes.subspan(kRecordHeaderSize), order, log); }
 };
 
+// `bytes` as a record: its header taken apart.
+inline RecordView whole_record(Bytes bytes, std::endian order) {
+  Cursor in(bytes, order);
+  RecordView record;
+  record.type = in.u32();
+  record.misc = in.u16();
+  record.bytes = bytes;
+  record.order = order;
+  return record;
+}
+
 }  // namespace tacho::format

@@ -32,6 +32,7 @@ void parse_branches(Cursor& in, const EventAttr& attr, Sample& out) {
 
 // u64 size, bytes and, when there are any, u64 how many of them are valid.
 void parse_user_stack(Cursor& in, Sample& out) {
+  out.user_stack = {};
   const std::uint64_t size = in.u64();
   if (size == 0) return;
   const Bytes stack = in.take(size);
@@ -156,15 +157,33 @@ ReadValues parse_read_values(Cursor& in, std::uint64_t read_format) {
   return values;
 }
 
-std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr, FieldLog* log) {
+namespace {
+
+// Sets every field that the event samples, and no other.
+bool parse_into(Sample& sample, const RecordView& record, const EventAttr& attr, FieldLog* log) {
   Cursor in = record.body(log);
+  sample.misc = record.misc;
+  parse_fixed(in, attr, sample);
+  parse_variable(in, attr, sample);
+  sample.unread = in.left();
+  return !in.failed();
+}
+
+}  // namespace
+
+std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   std::optional<Sample> sample(std::in_place);
-  sample->misc = record.misc;
-  parse_fixed(in, attr, *sample);
-  parse_variable(in, attr, *sample);
-  sample->unread = in.left();
-  if (in.failed()) sample.reset();
+  if (!parse_into(*sample, record, attr, log)) sample.reset();
   return sample;
+}
+
+const Sample* SampleParser::parse(const RecordView& record, const EventAttr& attr) {
+  if (attr.sample_type != sample_type_ || attr.branch_sample_type != branch_sample_type_) {
+    sample_ = {};
+    sample_type_ = attr.sample_type;
+    branch_sample_type_ = attr.branch_sample_type;
+  }
+  return parse_into(sample_, record, attr, nullptr) ? &sample_ : nullptr;
 }
 
 std::optional<std::uint64_t> sample_time(const RecordView& record, const EventAttr& attr) {

@@ -3,12 +3,27 @@
 #include <algorithm>
 
 namespace tacho::format {
+namespace {
+
+constexpr std::size_t kPrefetched = 8;  // records
+
+}  // namespace
 
 void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRef& block,
                      std::uint32_t event) {
   if (blocks_.empty() || blocks_.back().block != block) blocks_.push_back({block, 0});
   ++blocks_.back().waiting;
-  waiting_.push_back({time, first_block_ + blocks_.size() - 1, record, event});
+  const Entry entry{record, first_block_ + blocks_.size() - 1, event};
+  std::uint32_t slot = 0;
+  if (free_slots_.empty()) {
+    slot = static_cast<std::uint32_t>(entries_.size());
+    entries_.push_back(entry);
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    entries_[slot] = entry;
+  }
+  waiting_.push_back({time, slot});
   if (time < given_out_) ++out_of_order_;
   highest_ = std::max(highest_, time);
 }
@@ -22,33 +37,72 @@ void TimeOrder::flush() { let_out_until(~std::uint64_t{0}); }
 
 void TimeOrder::let_out_until(std::uint64_t time) {
   // What is left in ready_ goes out first; it is older than anything that waits.
-  if (next_ready_ == ready_.size()) {
-    ready_.clear();
-    next_ready_ = 0;
-  }
-  const auto middle = static_cast<std::ptrdiff_t>(ready_.size());
+  ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_));
+  next_ready_ = ready_.size();
   const auto later = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                           [&](const Entry& entry) { return entry.time <= time; });
+                                           [&](const Key& key) { return key.time <= time; });
   ready_.insert(ready_.end(), waiting_.begin(), later);
   waiting_.erase(waiting_.begin(), later);
-  // Stable: records of equal time keep the order of the file.
-  std::stable_sort(ready_.begin() + middle, ready_.end(),
-                   [](const Entry& a, const Entry& b) { return a.time < b.time; });
+  sort_ready();
+  next_ready_ = 0;
+  for (std::size_t i = 0; i <= kPrefetched; ++i) prefetch(i);
+}
+
+// Sorts ready_ from next_ready_ on. Records of equal time keep the order of the file. Each processor's
+// records are in order already, so the few runs that they form are merged.
+void TimeOrder::sort_ready() {
+  runs_.clear();
+  for (std::size_t i = next_ready_; i < ready_.size(); ++i) {
+    if (i == next_ready_ || ready_[i].time < ready_[i - 1].time) runs_.push_back(i);
+  }
+  const auto at = [](std::vector<Key>& keys, std::size_t index) {
+    return keys.begin() + static_cast<std::ptrdiff_t>(index);
+  };
+  const auto earlier = [](const Key& a, const Key& b) { return a.time < b.time; };
+  while (runs_.size() > 1) {
+    merged_.resize(ready_.size());
+    std::copy(ready_.begin(), at(ready_, next_ready_), merged_.begin());
+    std::size_t kept = 0;
+    for (std::size_t run = 0; run < runs_.size(); run += 2) {
+      const std::size_t start = runs_[run];
+      const std::size_t middle = run + 1 < runs_.size() ? runs_[run + 1] : ready_.size();
+      const std::size_t end = run + 2 < runs_.size() ? runs_[run + 2] : ready_.size();
+      std::merge(at(ready_, start), at(ready_, middle), at(ready_, middle), at(ready_, end),
+                 at(merged_, start), earlier);
+      runs_[kept++] = start;
+    }
+    runs_.resize(kept);
+    ready_.swap(merged_);
+  }
+}
+
+// What waits is more than the nearest cache holds: by the time a record is due, its bytes have left it again.
+void TimeOrder::prefetch(std::size_t ready) const {
+  constexpr std::size_t kLine = 64;  // bytes
+  if (ready >= ready_.size()) return;
+  const std::byte* const bytes = entries_[ready_[ready].slot].record.bytes.data();
+  __builtin_prefetch(bytes);
+  __builtin_prefetch(bytes + kLine);
 }
 
 std::optional<TimeOrder::Item> TimeOrder::pop() {
-  drop_done_blocks();
+  drop_done();
   if (next_ready_ == ready_.size()) return std::nullopt;
-  const Entry& entry = ready_[next_ready_++];
-  given_out_ = std::max(given_out_, entry.time);
-  last_block_of_pop_ = entry.block;
+  const Key& key = ready_[next_ready_++];
+  prefetch(next_ready_ + kPrefetched);
+  const Entry& entry = entries_[key.slot];
+  given_out_ = std::max(given_out_, key.time);
+  last_popped_ = key.slot;
   const Held& held = blocks_[static_cast<std::size_t>(entry.block - first_block_)];
-  return Item{entry.record, entry.time, entry.event, &held.block};
+  return Item{entry.record, key.time, entry.event, &held.block};
 }
 
-void TimeOrder::drop_done_blocks() {
-  if (last_block_of_pop_) --blocks_[static_cast<std::size_t>(*last_block_of_pop_ - first_block_)].waiting;
-  last_block_of_pop_.reset();
+void TimeOrder::drop_done() {
+  if (last_popped_) {
+    --blocks_[static_cast<std::size_t>(entries_[*last_popped_].block - first_block_)].waiting;
+    free_slots_.push_back(*last_popped_);
+  }
+  last_popped_.reset();
   // The newest block stays: more records of it may be pushed.
   while (blocks_.size() > 1 && blocks_.front().waiting == 0) {
     blocks_.pop_front();

@@ -43,24 +43,32 @@ class TimeOrder {
 
  private:
   struct Entry {
-    std::uint64_t time;
-    std::uint64_t block;  // number of the block since the start
     RecordView record;
-    std::uint32_t event;
+    std::uint64_t block = 0;  // number of the block since the start
+    std::uint32_t event = 0;
+  };
+  struct Key {  // what is sorted
+    std::uint64_t time;
+    std::uint32_t slot;  // in entries_
   };
   struct Held {
     BlockRef block;
     std::size_t waiting = 0;  // records of it still in the queue
   };
   void let_out_until(std::uint64_t time);
-  void drop_done_blocks();
+  void sort_ready();
+  void prefetch(std::size_t ready) const;
+  void drop_done();
 
-  std::vector<Entry> waiting_;
-  std::vector<Entry> ready_;
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> free_slots_;  // of entries_
+  std::vector<Key> waiting_;
+  std::vector<Key> ready_, merged_;
+  std::vector<std::size_t> runs_;  // where each begins, while sorting
   std::size_t next_ready_ = 0;
   std::deque<Held> blocks_;
-  std::uint64_t first_block_ = 0;  // number of blocks_.front()
-  std::optional<std::uint64_t> last_block_of_pop_;
+  std::uint64_t first_block_ = 0;             // number of blocks_.front()
+  std::optional<std::uint32_t> last_popped_;  // slot
   std::uint64_t highest_ = 0;
   std::uint64_t limit_ = 0;
   std::uint64_t given_out_ = 0;

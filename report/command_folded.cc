@@ -99,6 +99,8 @@ class FoldedSink : public Sink {
         folded_(options.reading.names),
         filter_(options.event_filter) {}
 
+  Needs needs() const override { return Needs::Names; }
+
   Flow on_sample(const ResolvedSample& sample) override {
     // perf pads the name of a sample without call chain, and a line that begins with a blank is none to fold.
     if (sample.stack == nullptr || !takes_event(sample)) return Flow::GoOn;

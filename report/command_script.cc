@@ -258,6 +258,12 @@ class ScriptSink : public Sink {
     return Done{};
   }
 
+  Needs needs() const override {
+    const bool is_simple =
+        options_->shown.empty() && text_ && !names_other_places(*session_, options_->fields);
+    return is_simple ? Needs::Names : Needs::Everything;
+  }
+
   Flow on_sample(const ResolvedSample& sample) override {
     if (!ready()) return Flow::Stop;
     if (!filter_.accepts(*session_, sample)) return Flow::GoOn;
@@ -310,6 +316,7 @@ class FormSink : public Sink {
  public:
   FormSink(Session& session, const ScriptFilterOptions& filter, TextOutput& out)
       : session_(&session), filter_(filter), writer_(session), out_(&out) {}
+  Needs needs() const override { return Needs::Names; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!knows_events_ && !find_events()) return Flow::Stop;
     if (!filter_.accepts(*session_, sample)) return Flow::GoOn;

@@ -20,7 +20,9 @@ constexpr std::size_t kMostStackText = std::size_t{24} << 20;
 constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
                               Field::Srcline};  // decide a frame's text
 constexpr std::size_t kFlagsWidth = 24;         // of perf's empty -F flags
-constexpr std::string_view kSeenOnce("", 0);    // has data, so it is not the same as never seen
+// Their text looks up addresses other than the sample's places.
+constexpr Fields kBranchFields{Field::Brstack, Field::Brstacksym, Field::Brstackoff};
+constexpr std::string_view kSeenOnce("", 0);  // has data, so it is not the same as never seen
 
 void write_misc(TextBuffer& out, std::uint16_t misc, std::uint32_t type) {
   const auto has = [&](unsigned bits) { return (misc & bits) == bits; };
@@ -125,6 +127,17 @@ void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
     out.text(printable(format::text_of(payload), names));
     out.text("\"\n");
   }
+}
+
+bool names_other_places(const Session& session, const FieldChoice& fields) {
+  for (const format::Event& event : session.events()) {
+    const Fields shown = fields.of(event.attr);
+    if (shown.has(Field::Addr) && has_symbol_address(event.attr)) return true;
+    if (is_branch_trace(event.attr) || shown.has_any(InstructionText::kFields) ||
+        shown.has_any(kBranchFields))
+      return true;
+  }
+  return false;
 }
 
 ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times,

@@ -63,6 +63,9 @@ struct FrameShape {
   std::size_t most_blocks = 0;              // of code between branches; 0: all
 };
 
+// True when texts of `fields` name more of the recorded system than the samples' own places.
+bool names_other_places(const Session& session, const FieldChoice& fields);
+
 class ScriptText {
  public:
   ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times, FrameShape shape = {});

@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <variant>
 
 #include "format/time_order.h"
+#include "report/record_effects.h"
+#include "report/sample_queue.h"
 #include "report/stack_table.h"
 #include "symbolize/module_code.h"
 #include "symbolize/unwind.h"
@@ -19,48 +22,6 @@ namespace {
 
 namespace abi = format::abi;
 using format::Damage;
-
-// What a record changes in the address spaces.
-struct Change {
-  bool kernel = false;
-  std::optional<std::uint32_t> pid;      // whose mappings
-  std::optional<std::uint32_t> renamed;  // tid
-  std::optional<std::uint32_t> born;     // tid
-};
-
-struct ChangeOf {
-  Change operator()(const format::MmapRecord& r) const {
-    if (r.pid == ~0U) return {.kernel = true, .pid = {}, .renamed = {}, .born = {}};
-    return {.kernel = false, .pid = r.pid, .renamed = {}, .born = {}};
-  }
-  Change operator()(const format::CommRecord& r) const {
-    return {.kernel = false,
-            .pid = r.is_exec ? std::optional(r.pid) : std::nullopt,
-            .renamed = r.tid,
-            .born = {}};
-  }
-  Change operator()(const format::TaskRecord& r) const {
-    if (r.is_exit) return {};
-    // A thread shares its process's mappings.
-    return {.kernel = false,
-            .pid = r.pid == r.parent_pid ? std::nullopt : std::optional(r.pid),
-            .renamed = {},
-            .born = r.tid};
-  }
-  Change operator()(const format::KsymbolRecord&) const {
-    return {.kernel = true, .pid = {}, .renamed = {}, .born = {}};
-  }
-  Change operator()(const auto&) const { return {}; }
-};
-
-struct SubjectOf {  // the thread a record is about
-  using Pair = std::optional<std::pair<std::uint32_t, std::uint32_t>>;
-  Pair operator()(const format::MmapRecord& r) const { return std::pair(r.pid, r.tid); }
-  Pair operator()(const format::CommRecord& r) const { return std::pair(r.pid, r.tid); }
-  Pair operator()(const format::TaskRecord& r) const { return std::pair(r.pid, r.tid); }
-  Pair operator()(const format::NamespacesRecord& r) const { return std::pair(r.pid, r.tid); }
-  Pair operator()(const auto&) const { return std::nullopt; }
-};
 
 // Whether the sample's own place is the first of its call chain, as nearly always: then it need not be looked
 // up.
@@ -88,15 +49,20 @@ symbolize::JitClock clock_of(const format::EventSet& events) {
 }  // namespace
 
 struct Session::State {
+  class Forward;
   SessionOptions options;
   std::unique_ptr<format::Diagnostics> diagnostics = std::make_unique<format::Diagnostics>();
   std::optional<format::CaptureReader> reader;
-  format::TimeOrder order;
   symbolize::AddressSpaces spaces;
   std::optional<symbolize::JitCode> jit;
   std::optional<symbolize::Symbolizer> symbolizer;
   std::optional<symbolize::Unwinder> unwinder;
   std::optional<symbolize::ModuleCode> code;
+
+  // What is above is looked at by the thread that shows samples too; what is below is written all the time,
+  // by the one that reads. Cache lines are fetched in pairs.
+  alignas(128) format::TimeOrder order;
+  format::SampleParser parser;
   StackTable stacks;
 
   std::unordered_set<std::string> comms;  // the bytes of every name
@@ -105,14 +71,21 @@ struct Session::State {
   std::array<Thread*, 256> recent_threads{};                  // some of them, by the low bits of the tid
   std::unordered_map<std::uint64_t, std::uint64_t> counters;  // group reads: id -> value last seen
   std::size_t build_ids_seen = 0;
+
+  // The record whose samples are being given out.
+  const format::RecordView* given_record = nullptr;
+  std::size_t given_event = 0;
+  const format::BlockRef* given_block = nullptr;  // what it lies in
+
   std::uint64_t lost_samples = 0;
 
   std::string_view keep_comm(std::string_view comm) { return *comms.emplace(comm).first; }
   Thread& thread_of(std::uint32_t pid, std::uint32_t tid);
   void take_build_ids();
-  void apply(const format::Record& record, std::uint16_t misc);
-  void apply_code_made_until(std::uint64_t time);
+  void apply(const format::Record& record, std::uint16_t misc, Sink& sink);
+  void apply_code_made_until(std::uint64_t time, Sink& sink);
 
+  void read_all(Sink& sink);
   Sink::Flow take(const format::RecordView& view, Sink& sink);
   Sink::Flow drain(Sink& sink);
   Sink::Flow deliver(const format::RecordView& view, std::size_t event_index, Sink& sink);
@@ -140,15 +113,19 @@ void Session::State::take_build_ids() {
 }
 
 // Functions that a JIT compiler had loaded by then.
-void Session::State::apply_code_made_until(std::uint64_t time) {
-  while (const auto mapping = jit->due(time)) apply(*mapping, abi::kCpumodeUser);
+void Session::State::apply_code_made_until(std::uint64_t time, Sink& sink) {
+  while (const auto mapping = jit->due(time)) apply(*mapping, abi::kCpumodeUser, sink);
 }
 
-void Session::State::apply(const format::Record& record, std::uint16_t misc) {
+void Session::State::apply(const format::Record& record, std::uint16_t misc, Sink& sink) {
   const auto* const mmap = std::get_if<format::MmapRecord>(&record);
-  if (mmap != nullptr && jit->takes(*mmap, clock_of(reader->events()))) return;
+  if (mmap != nullptr) {
+    if (symbolize::JitCode::is_mark(*mmap)) sink.before_shared_change();
+    if (jit->takes(*mmap, clock_of(reader->events()))) return;
+  }
+  const Change change = std::visit(ChangeOf{misc}, record);
+  if (change.kernel) sink.before_shared_change();
   spaces.apply(record, misc);
-  const Change change = std::visit(ChangeOf{}, record);
   if (change.kernel) stacks.kernel_changed();
   if (change.pid) stacks.mappings_changed(*change.pid);
   if (change.born) {
@@ -186,6 +163,7 @@ Sink::Flow Session::State::take(const format::RecordView& view, Sink& sink) {
     auto record = format::parse_record(view, reader->events()[0].attr);
     if (!record) return Sink::Flow::GoOn;
     if (const auto* entry = std::get_if<format::BuildIdRecord>(&*record)) {
+      sink.before_shared_change();
       spaces.add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
     }
     return Sink::Flow::GoOn;
@@ -196,14 +174,18 @@ Sink::Flow Session::State::take(const format::RecordView& view, Sink& sink) {
     return Sink::Flow::GoOn;
   }
   const auto time = format::record_time(view, reader->events()[*event].attr);
-  if (!time || *time == 0 || *time == ~std::uint64_t{0}) return deliver(view, *event, sink);
+  if (!time || *time == 0 || *time == ~std::uint64_t{0}) {
+    given_block = &reader->block();
+    return deliver(view, *event, sink);
+  }
   order.push(view, *time, reader->block(), static_cast<std::uint32_t>(*event));
   return Sink::Flow::GoOn;
 }
 
 Sink::Flow Session::State::drain(Sink& sink) {
   while (const auto item = order.pop()) {
-    if (jit->is_due(item->time)) apply_code_made_until(item->time);
+    if (jit->is_due(item->time)) apply_code_made_until(item->time, sink);
+    given_block = item->block;
     if (deliver(item->record, item->event, sink) == Sink::Flow::Stop) return Sink::Flow::Stop;
   }
   return Sink::Flow::GoOn;
@@ -217,8 +199,10 @@ Sink::Flow Session::State::deliver(const format::RecordView& view, std::size_t e
 Sink::Flow Session::State::deliver_sample(const format::RecordView& view, std::size_t event_index,
                                           Sink& sink) {
   const format::EventAttr& attr = reader->events()[event_index].attr;
-  const auto sample = format::parse_sample(view, attr);
-  if (!sample) {
+  given_record = &view;
+  given_event = event_index;
+  const format::Sample* const sample = parser.parse(view, attr);
+  if (sample == nullptr) {
     diagnostics->add(Damage::BadRecord, view.offset, "a sample that is shorter than its fields");
     return Sink::Flow::GoOn;
   }
@@ -230,7 +214,7 @@ Sink::Flow Session::State::deliver_sample(const format::RecordView& view, std::s
   const Thread& thread = thread_of(sample->pid, sample->tid);
 
   ResolvedSample resolved;
-  resolved.raw = &*sample;
+  resolved.raw = sample;
   resolved.events = &reader->events();
   resolved.event_index = event_index;
   resolved.period = sample->period;
@@ -281,7 +265,7 @@ Sink::Flow Session::State::deliver_other(const format::RecordView& view, std::si
     return Sink::Flow::GoOn;
   }
   const bool is_exit = view.type == abi::kRecordExit;
-  if (!is_exit) apply(*record, view.misc);
+  if (!is_exit) apply(*record, view.misc, sink);
 
   OtherEvent other;
   other.view = &view;
@@ -294,7 +278,7 @@ Sink::Flow Session::State::deliver_other(const format::RecordView& view, std::si
     other.thread = &thread_of(other.id.pid, other.id.tid);
   }
   const Sink::Flow flow = sink.on_other(other);
-  if (is_exit) apply(*record, view.misc);
+  if (is_exit) apply(*record, view.misc, sink);
   return flow;
 }
 
@@ -333,17 +317,97 @@ const format::CaptureLayout& Session::layout() const { return state_->reader->la
 format::Diagnostics& Session::diagnostics() { return *state_->diagnostics; }
 Filter& Session::filter() { return state_->options.filter; }
 
-void Session::run(Sink& sink) {
-  State& state = *state_;
-  while (const auto record = state.reader->next()) {
-    if (state.take(*record, sink) == Sink::Flow::Stop) return;
+void Session::State::read_all(Sink& sink) {
+  while (const auto next = reader->next()) {
+    if (take(*next, sink) == Sink::Flow::Stop) return;
   }
-  state.order.flush();
-  if (state.drain(sink) == Sink::Flow::Stop) return;
-  if (const auto late = state.order.out_of_order(); late > 0) {
-    state.diagnostics->add(Damage::OutOfOrder, format::Diagnostics::kNoOffset, "", late);
+  order.flush();
+  if (drain(sink) == Sink::Flow::Stop) return;
+  if (const auto late = order.out_of_order(); late > 0) {
+    diagnostics->add(Damage::OutOfOrder, format::Diagnostics::kNoOffset, "", late);
   }
 }
+
+// Passes samples on to another thread.
+class Session::State::Forward : public Sink {
+ public:
+  Forward(const State& state, SampleQueue& queue) : state_(&state), queue_(&queue) {}
+  ~Forward() override {
+    queue_->put(batch_);
+    queue_->end();
+  }
+  Forward(const Forward&) = delete;
+  Forward& operator=(const Forward&) = delete;
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    const format::Bytes bytes = state_->given_record->bytes;
+    const QueuedSample queued{.record = bytes.data(),
+                              .size = static_cast<std::uint32_t>(bytes.size()),
+                              .location = sample.location->number,
+                              .period = sample.period,
+                              .thread = sample.thread,
+                              .comm = sample.comm,
+                              .stack = sample.stack,
+                              .event_index = static_cast<std::uint32_t>(sample.event_index),
+                              .record_event = static_cast<std::uint32_t>(state_->given_event)};
+    batch_.add(queued, *state_->given_block);
+    constexpr std::size_t kMostSamples = 1024, kMostBytes = std::size_t{1} << 20;
+    if (batch_.samples.size() < kMostSamples && batch_.bytes < kMostBytes) return Flow::GoOn;
+    return queue_->put(batch_) ? Flow::GoOn : Flow::Stop;
+  }
+
+  // The other thread looks into it for the samples before.
+  void before_shared_change() override {
+    queue_->put(batch_);
+    queue_->wait_until_shown();
+  }
+
+ private:
+  const State* state_;
+  SampleQueue* queue_;
+  SampleBatch batch_;
+};
+
+// Reading, ordering and telling stacks apart on one thread, names and text on the other: about half each.
+void Session::run_ahead(Sink& sink) {
+  SampleQueue queue;
+  const std::jthread reader([this, &queue] {
+    State::Forward forward(*state_, queue);
+    state_->read_all(forward);
+  });
+  const format::EventSet& events = state_->reader->events();
+  const std::endian order = layout().order;
+  format::SampleParser parser;
+  SampleBatch batch;
+  while (queue.take(batch)) {
+    for (const QueuedSample& queued : batch.samples) {
+      const format::RecordView view = format::whole_record({queued.record, queued.size}, order);
+      const format::Sample* const sample = parser.parse(view, events[queued.record_event].attr);
+      if (sample == nullptr) continue;  // cannot be: it was parsed before
+      const ResolvedSample resolved{.raw = sample,
+                                    .events = &events,
+                                    .event_index = queued.event_index,
+                                    .period = queued.period,
+                                    .thread = queued.thread,
+                                    .comm = queued.comm,
+                                    .location = &state_->stacks.location(queued.location),
+                                    .stack = queued.stack,
+                                    .order = order};
+      if (sink.on_sample(resolved) == Sink::Flow::Stop) return queue.stop();
+    }
+  }
+}
+
+// The events and header of a pipe grow while it is read, so it is read in step. So are samples without call
+// chains: handing one over costs as much as showing it.
+bool Session::may_run_ahead(const Sink& sink) const {
+  const bool has_stacks = std::ranges::any_of(
+      events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
+  return sink.needs() == Sink::Needs::Names && has_stacks && state_->options.wants_stacks &&
+         !layout().is_pipe && std::thread::hardware_concurrency() > 1;
+}
+
+void Session::run(Sink& sink) { may_run_ahead(sink) ? run_ahead(sink) : state_->read_all(sink); }
 
 std::span<const symbolize::Frame> Session::frames(const Location& location) {
   const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
@@ -367,7 +431,9 @@ const Location& Session::locate(const ResolvedSample& sample, std::uint64_t addr
 const Location& Session::location(std::uint32_t number) const { return state_->stacks.location(number); }
 
 std::span<const symbolize::Frame> Session::kernel_frames(std::uint64_t address) {
-  return frames(state_->stacks.locate(state_->spaces, ~0U, address, abi::kCpumodeKernel));
+  const format::RuntimeAddress ip{address};
+  return state_->symbolizer->resolve(state_->spaces.find(~0U, ip, abi::kCpumodeKernel), ip,
+                                     abi::kCpumodeKernel);
 }
 
 format::Bytes Session::code(const Location& location, std::uint64_t address, std::size_t size) {

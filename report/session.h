@@ -39,11 +39,17 @@ struct OtherEvent {
 class Sink {
  public:
   enum class Flow : std::uint8_t { GoOn, Stop };
+  // What it needs beside the samples. A sink that asks for no more than names of the samples' own places and
+  // of kernel functions is fed by a thread that reads ahead.
+  enum class Needs : std::uint8_t { Names, Everything };
   virtual ~Sink() = default;
+  virtual Needs needs() const { return Needs::Everything; }
   virtual Flow on_sample(const ResolvedSample& sample) = 0;
   // Kernel records other than samples, in their place. An EXIT comes before it takes effect, all others
   // after.
   virtual Flow on_other(const OtherEvent&) { return Flow::GoOn; }
+  // What all processes share (the kernel's mappings, build ids) is about to change.
+  virtual void before_shared_change() {}
 };
 
 class Session {
@@ -59,7 +65,7 @@ class Session {
   format::Diagnostics& diagnostics();
   Filter& filter();  // for what needs the header: set before run()
 
-  // Gives every sample that passes the filter to `sink`, in time order.
+  // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread.
   void run(Sink& sink);
 
   // The place with this number, of a stack's frames.
@@ -69,9 +75,9 @@ class Session {
   std::span<const symbolize::Frame> frames(const Location& location);
   // Its name as a place that stands alone: without the inlined calls in it. As valid as frames().
   const symbolize::Frame& frame(const Location& location);
-  // Where another address of the sample (its data address) lies.
+  // Where another address of the sample (its data address) lies. For sinks that need everything.
   const Location& locate(const ResolvedSample& sample, std::uint64_t address);
-  // A kernel function, for tracepoint texts.
+  // A kernel function, for tracepoint texts. As valid as frames().
   std::span<const symbolize::Frame> kernel_frames(std::uint64_t address);
 
   // Instructions at an address of the place's module, at most `size` bytes; empty when its file is not at
@@ -87,6 +93,8 @@ class Session {
   void report_missing_symbols();
 
  private:
+  bool may_run_ahead(const Sink& sink) const;
+  void run_ahead(Sink& sink);
   struct State;
   explicit Session(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

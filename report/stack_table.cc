@@ -11,7 +11,8 @@ namespace {
 namespace abi = format::abi;
 
 // Words of memory taken at a time: few for a small capture, then large pages.
-constexpr std::size_t kFirstPiece = std::size_t{1} << 14, kPiece = 2 * format::kLargePage / sizeof(std::uint64_t);
+constexpr std::size_t kFirstPiece = std::size_t{1} << 14,
+                      kPiece = 2 * format::kLargePage / sizeof(std::uint64_t);
 
 // A mode has three bits. This one beside them marks an address that was found by unwinding: it gets a
 // location of its own, as such frames show inlined calls.
@@ -177,9 +178,8 @@ const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const 
                (bytes.empty() || std::memcmp(known.bytes.data(), bytes.data(), bytes.size()) == 0);
       },
       [&] {
-        stacks_.push_back(make_stack(spaces, sample, unwound, max_frames));
         chains_.push_back({space, kernel_space_, keep(bytes), keep(unwound)});
-        return stacks_.back().number;
+        return stacks_.push_back(make_stack(spaces, sample, unwound, max_frames)).number;
       });
   return stacks_[number];
 }

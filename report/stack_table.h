@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "report/address_table.h"
 #include "report/index_table.h"
 #include "report/resolved_sample.h"
+#include "report/stable_array.h"
 #include "symbolize/address_space.h"
 
 namespace tacho::report {
@@ -28,6 +28,7 @@ class StackTable {
   // The sample's call chain as recorded, at most `max_frames` addresses of it; then what was unwound of it.
   const Stack& stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
                         std::span<const std::uint64_t> unwound, std::size_t max_frames);
+  // Of numbers that were given out before, from any thread.
   const Location& location(std::uint32_t number) const { return locations_[number]; }
 
  private:
@@ -55,8 +56,8 @@ class StackTable {
 
   AddressTable by_address_;
   IndexTable by_place_, by_chain_;
-  std::deque<Location> locations_;
-  std::deque<Stack> stacks_;
+  StableArray<Location> locations_;
+  StableArray<Stack> stacks_;
   std::vector<Chain, format::LargePages<Chain>> chains_;  // one for each stack
   struct Address {
     std::uint64_t ip = 0;

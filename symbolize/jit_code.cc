@@ -39,10 +39,13 @@ Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
   return dump;
 }
 
-bool JitCode::takes(const format::MmapRecord& record, JitClock clock) {
+bool JitCode::is_mark(const format::MmapRecord& record) {
   const bool is_code = !record.is_mmap2 || (record.protection & kProtExec) != 0;
-  const auto pid = is_code && !record.is_data ? pid_of_dump(record.filename) : std::nullopt;
-  if (!pid || *pid != record.pid) return known_.contains(record.pid) && record.filename.starts_with("//anon");
+  return is_code && !record.is_data && pid_of_dump(record.filename) == record.pid;
+}
+
+bool JitCode::takes(const format::MmapRecord& record, JitClock clock) {
+  if (!is_mark(record)) return known_.contains(record.pid) && record.filename.starts_with("//anon");
   const std::string path(record.filename);
   if (!seen_.insert(path).second) return known_.contains(record.pid);
   auto dump = open(path, clock);

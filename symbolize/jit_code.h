@@ -33,6 +33,8 @@ class JitCode {
   // `folder`: where to look for jitdumps first (--jitdump-dir); empty: where the capture says.
   JitCode(std::string folder, DebugFiles files) : folder_(std::move(folder)), files_(std::move(files)) {}
 
+  // Whether it is the mapping of a jitdump, by which its maker says that there is one.
+  static bool is_mark(const format::MmapRecord& record);
   // A mapping came up. The one of a jitdump makes it be read. True when the mapping must not be applied: it
   // is such a mark, or memory without a file in a process whose functions are known, which would hide them.
   bool takes(const format::MmapRecord& record, JitClock clock);

@@ -85,8 +85,7 @@ Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved_by) {
 }
 
 // How much higher this text's kernel lies than the recorded one.
-Result<std::uint64_t> distance(const Lines& lines,
-                               const std::optional<ReferenceSymbol>& reference) {
+Result<std::uint64_t> distance(const Lines& lines, const std::optional<ReferenceSymbol>& reference) {
   if (!reference) return std::uint64_t{0};
   const auto found = std::ranges::find_if(
       lines, [&](const Line& line) { return line.name == reference->name && line.module.empty(); });

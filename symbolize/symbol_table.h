@@ -68,9 +68,9 @@ class SymbolTable {
   Table<Symbol> symbols_;               // in the order they were added
   std::vector<std::uint32_t> dropped_;  // aliases not kept, in the order of their dropping
   std::vector<Round> rounds_;
-  Table<std::uint64_t> starts_;         // of the kept ones, ascending
-  Table<std::uint32_t> numbers_;        // beside starts_: which symbol
-  Table<std::uint64_t> reached_;        // beside starts_: the highest end so far
+  Table<std::uint64_t> starts_;   // of the kept ones, ascending
+  Table<std::uint32_t> numbers_;  // beside starts_: which symbol
+  Table<std::uint64_t> reached_;  // beside starts_: the highest end so far
   std::optional<OverlapTree> overlaps_;
 };
 

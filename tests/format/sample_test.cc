@@ -167,6 +167,32 @@ TEST(ReadValues, OfOneEventWithoutTimes) {
   EXPECT_EQ(in.left(), 0u);
 }
 
+TEST(SampleParser, NothingOfOneSampleIsLeftInTheNext) {
+  SampleParser parser;
+  const ByteWriter full = full_sample();
+  const Sample* first = parser.parse(view_of(full), full_attr());
+  ASSERT_NE(first, nullptr);
+  ASSERT_FALSE(first->user_stack.empty());
+
+  // The same fields, all of them empty that can be.
+  EventAttr some;
+  some.sample_type = abi::kSampleCallchain | abi::kSampleRegsUser | abi::kSampleStackUser;
+  some.sample_regs_user = 0b101;
+  ByteWriter long_one, short_one;
+  long_one.u32(abi::kRecordSample).u16(0).u16(0).u64(1).u64(9).u64(2).u64(3).u64(4).u64(8).u64(5).u64(8);
+  short_one.u32(abi::kRecordSample).u16(0).u16(0).u64(0).u64(0).u64(0);
+  const Sample* sample = parser.parse(view_of(long_one), some);
+  ASSERT_NE(sample, nullptr);
+  EXPECT_EQ(sample->time, ~std::uint64_t{0}) << "not sampled by this event";
+  EXPECT_EQ(sample->user_registers.values.size(), 2u);
+  EXPECT_EQ(sample->user_stack.size(), 8u);
+  sample = parser.parse(view_of(short_one), some);
+  ASSERT_NE(sample, nullptr);
+  EXPECT_EQ(sample->callchain.size(), 0u);
+  EXPECT_EQ(sample->user_registers.values.size(), 0u);
+  EXPECT_EQ(sample->user_stack.size(), 0u);
+}
+
 TEST(SampleTime, IsFoundWithoutTakingTheRestApart) {
   const ByteWriter bytes = full_sample();
   EXPECT_EQ(sample_time(view_of(bytes), full_attr()), 5u);

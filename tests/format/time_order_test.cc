@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace tacho::format {
 namespace {
 
@@ -70,6 +74,26 @@ TEST(TimeOrder, HoldsABlockOnlyWhileARecordOfItWaits) {
   EXPECT_FALSE(watch.expired()) << "its bytes are valid until the next pop";
   ASSERT_TRUE(order.pop());
   EXPECT_TRUE(watch.expired());
+}
+
+TEST(TimeOrder, ManyRunsAreMergedAndEqualTimesKeepTheirOrder) {
+  const auto block = std::make_shared<Block>();
+  TimeOrder order;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> expected;  // time, offset
+  std::uint64_t state = 1, offset = 0, time = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 50; ++i) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      time = state >> 60 == 0 ? 1000 + (state >> 40) % 500 : time + (state >> 62);  // now and then a new run
+      expected.emplace_back(time, offset);
+      push(order, time, offset++, block);
+    }
+  }
+  std::ranges::stable_sort(expected, {}, &std::pair<std::uint64_t, std::uint64_t>::first);
+  Offsets sorted;
+  for (const auto& [when, where] : expected) sorted.push_back(where);
+  order.flush();
+  EXPECT_EQ(popped(order), sorted);
 }
 
 }  // namespace
