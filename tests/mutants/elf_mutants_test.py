@@ -19,7 +19,7 @@ SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
 GOLDEN = ROOT / "tests/golden"
 # Each program with a capture that asks for its names; that of shapes is unwound by its call frame information too.
 CAPTURES = {"shapes": "unwound.data", "order": "uprobe.data", "names": "comm.data"}
-FORMS = [["script", "--inline=all", "-F", "ip,sym,symoff,dso,srcline"], ["folded", "--inline=all"], ["folded"]]
+FORMS = [["script", "--inline=all", "-F", "ip,sym,symoff,dso,srcline"], ["folded", "--inline"], ["folded"]]
 REPORT = re.compile(rb"Sanitizer|runtime error: ")
 WHOLE, INCOMPLETE = 0, 3
 

@@ -18,7 +18,7 @@ Frame frame_in(const Module& module, std::string_view function) {
 }
 
 TEST(ExpandedName, IsTheWholeNameAndWithContextItsPlace) {
-  const Module program{ModuleKind::User, "/usr/bin/app", "app", {}};
+  const Module program{ModuleKind::User, "/usr/bin/app", "app", {}, {}};
   Frame frame = frame_in(program, "run(int, char const*)");
   EXPECT_EQ(expanded_name(frame, Context::None), "run(int, char const*)");
   EXPECT_EQ(expanded_name(frame, Context::FileAndLine), "run(int, char const*):?\?:?");
@@ -30,9 +30,9 @@ TEST(ExpandedName, IsTheWholeNameAndWithContextItsPlace) {
 }
 
 TEST(ExpandedName, IsNothingWhereAddr2lineIsNotAsked) {
-  const Module kernel{ModuleKind::Kernel, "[kernel.kallsyms]", "[kernel.kallsyms]", {}};
-  const Module jit{ModuleKind::Anonymous, "/tmp/perf-1.map", "perf-1.map", {}};
-  const Module program{ModuleKind::User, "/usr/bin/app", "app", {}};
+  const Module kernel{ModuleKind::Kernel, "[kernel.kallsyms]", "[kernel.kallsyms]", {}, {}};
+  const Module jit{ModuleKind::Anonymous, "/tmp/perf-1.map", "perf-1.map", {}, {}};
+  const Module program{ModuleKind::User, "/usr/bin/app", "app", {}, {}};
   EXPECT_EQ(expanded_name(frame_in(kernel, "do_idle"), Context::None), std::nullopt);
   EXPECT_EQ(expanded_name(frame_in(jit, "f"), Context::None), std::nullopt);
   EXPECT_EQ(expanded_name(frame_in(program, ""), Context::None), std::nullopt);

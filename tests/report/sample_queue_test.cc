@@ -14,7 +14,12 @@ namespace {
 SampleBatch batch_of(std::uint64_t first, std::size_t count, std::uint32_t size = 64) {
   const auto block = std::make_shared<format::Block>();
   SampleBatch batch;
-  for (std::size_t i = 0; i < count; ++i) batch.add({.size = size, .period = first + i}, block);
+  for (std::size_t i = 0; i < count; ++i) {
+    QueuedSample sample;
+    sample.size = size;
+    sample.period = first + i;
+    batch.add(sample, block);
+  }
   return batch;
 }
 
