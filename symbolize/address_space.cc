@@ -114,8 +114,7 @@ Module* AddressSpaces::State::module(ModuleKind kind, std::string path, std::str
   if (id.empty()) id = known_id(path);
   std::string identity = path + '\0' + id.hex();
   const auto [entry, is_new] = modules_by_identity.try_emplace(std::move(identity), nullptr);
-  if (is_new)
-    entry->second = &modules.emplace_back(Module{kind, std::move(path), std::move(short_name), id, {}});
+  if (is_new) entry->second = &modules.emplace_back(Module{kind, std::move(path), std::move(short_name), id});
   return entry->second;
 }
 

@@ -27,7 +27,7 @@ struct Module {
   std::string path;        // perf script's dso: the full path, or the names above
   std::string short_name;  // perf report's Shared Object: the last part of the path
   format::BuildId build_id;
-  std::string file;  // of a kernel module, where it was loaded from; empty: not told
+  std::string file = {};  // of a kernel module, where it was loaded from; empty: not told
 };
 
 // Why something of a module is missing.

@@ -2,7 +2,7 @@
 """Damaged ELF files in the place of good ones cost their own module's names and a line, never the report: no signal, no
 sanitizer's report, no run above 5 s; every sample is still printed.
 
-TACHO_ELF_MUTANTS: how many (default 600); TACHO_MUTANTS_SEED: which ones.
+TACHO_ELF_MUTANTS: how many (default 300); TACHO_MUTANTS_SEED: which ones.
 """
 import os
 import re
@@ -14,12 +14,12 @@ import elf_mutator
 import programs
 from programs import ROOT
 
-COUNT = int(os.environ.get("TACHO_ELF_MUTANTS", "600"))
+COUNT = int(os.environ.get("TACHO_ELF_MUTANTS", "300"))
 SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
 GOLDEN = ROOT / "tests/golden"
 # Each program with a capture that asks for its names; that of shapes is unwound by its call frame information too.
 CAPTURES = {"shapes": "unwound.data", "order": "uprobe.data", "names": "comm.data"}
-FORMS = [["script", "--inline=all", "-F", "ip,sym,symoff,dso,srcline"], ["folded", "--inline"], ["folded"]]
+FORMS = [["script", "--inline=all", "-F", "ip,sym,symoff,dso,srcline"], ["folded", "--inline", "--context"], ["folded"]]
 REPORT = re.compile(rb"Sanitizer|runtime error: ")
 WHOLE, INCOMPLETE = 0, 3
 
