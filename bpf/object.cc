@@ -60,7 +60,8 @@ Refusal explain_load(const LibbpfLog& said, int code, const std::vector<Program>
   Refusal refusal{refused_program(said.text()), code, ""};
   const std::string verifier = verifier_tail(said.text(), kVerifierLines);
   if (!verifier.empty()) {
-    refusal.reason = "the kernel's verifier refused it (" + code_in_words(code) + "); its last lines:\n" + verifier;
+    refusal.reason =
+        "the kernel's verifier refused it (" + code_in_words(code) + "); its last lines:\n" + verifier;
     return refusal;
   }
   const auto program = std::ranges::find(programs, refusal.program, &Program::name);

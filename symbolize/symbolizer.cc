@@ -106,9 +106,9 @@ struct Symbolizer::State {
   std::optional<Result<Kallsyms>> kallsyms;
   std::unordered_map<const Module*, Source> sources;
   std::deque<const Module*> asked;  // the keys of sources, in the order they were needed
-  Frame frame;                 // the one that was returned last
-  std::vector<Frame> inlined;  // and those, where one address takes several
-  std::vector<Call> calls;     // scratch
+  Frame frame;                      // the one that was returned last
+  std::vector<Frame> inlined;       // and those, where one address takes several
+  std::vector<Call> calls;          // scratch
 
   State(SymbolOptions given, const format::Features& capture_features, const AddressSpaces& address_spaces,
         const JitCode* jit_code)
