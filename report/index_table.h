@@ -28,10 +28,10 @@ class IndexTable {
   std::uint32_t find_or_make(std::uint64_t hash, Same&& same, Make&& make) {
     if ((count_ + 1) * 4 > slots_.size() * 3) grow();
     const auto tag = static_cast<std::uint32_t>(hash >> 32);
-    for (std::size_t at = hash & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+    for (std::size_t at = tag & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
       if (slots_[at].number == kNone) {
         const std::uint32_t number = make();
-        slots_[at] = {number, tag, hash};
+        slots_[at] = {number, tag};
         ++count_;
         return number;
       }
@@ -42,8 +42,7 @@ class IndexTable {
  private:
   struct Slot {
     std::uint32_t number = kNone;
-    std::uint32_t tag = 0;
-    std::uint64_t hash = 0;
+    std::uint32_t tag = 0;  // half of the hash: where it belongs, and what tells most others apart
   };
   using Slots = std::vector<Slot, format::LargePages<Slot>>;
   void grow() {
@@ -51,7 +50,7 @@ class IndexTable {
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.number == kNone) continue;
-      std::size_t at = slot.hash & (slots_.size() - 1);
+      std::size_t at = slot.tag & (slots_.size() - 1);
       while (slots_[at].number != kNone) at = (at + 1) & (slots_.size() - 1);
       slots_[at] = slot;
     }
