@@ -22,7 +22,7 @@ class AddressTable {
       if (slot.number != IndexTable::kNone) return slot.number;
     }
     const std::uint32_t number = make();
-    if ((count_ + 1) * 3 > slots_.size() * 2) grow();
+    if ((count_ + 1) * 4 > slots_.size() * 3) grow();
     slots_[place_of(hash, space, ip)] = {ip, space, number};
     ++count_;
     return number;

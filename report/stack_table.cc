@@ -1,7 +1,10 @@
 #include "report/stack_table.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
+#include <random>
 
 #include "format/perf_abi.h"
 
@@ -30,23 +33,25 @@ bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
 
 constexpr std::size_t kWord = 8;  // bytes
 
-// Bytes of a chain as one number; four lanes, so that one multiplication need not wait for the one before.
-std::uint64_t hash_of(format::Bytes bytes, std::uint64_t seed) {
-  std::uint64_t lanes[4] = {seed, ~seed, seed + 1, seed ^ bytes.size()};
-  const auto word_at = [&](std::size_t at) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    return word;
-  };
-  std::size_t at = 0;
-  for (; at + 4 * kWord <= bytes.size(); at += 4 * kWord) {
-    for (std::size_t lane = 0; lane < 4; ++lane) lanes[lane] = mix(lanes[lane], word_at(at + lane * kWord));
+constexpr std::size_t kLanes = 4;  // so that one multiplication need not wait for the one before
+
+// Two numbers of 64 bits that depend on every word in different ways. In the second, chains of one length
+// that differ in one word of a lane are never the same: each step can be undone.
+struct Lanes {
+  std::array<std::uint64_t, kLanes> mixed, rolled;
+
+  void add(std::size_t lane, std::uint64_t word) {
+    mixed[lane] = mix(mixed[lane], word);
+    rolled[lane] = std::rotl(rolled[lane] ^ word, 29) * 0x9fb21c651e98df25;
   }
-  for (; at + kWord <= bytes.size(); at += kWord) lanes[0] = mix(lanes[0], word_at(at));
-  return mix(mix(lanes[0], lanes[1]), mix(lanes[2], lanes[3]));
-}
+};
 
 }  // namespace
+
+StackTable::StackTable() {
+  std::random_device random;
+  seed_ = std::uint64_t{random()} << 32 | random();
+}
 
 void StackTable::mappings_changed(std::uint32_t pid) {
   spaces_[pid] = next_space_++;
@@ -162,23 +167,35 @@ Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, const forma
   return {static_cast<std::uint32_t>(stacks_.size()), keep(std::span<const std::uint32_t>(frames_))};
 }
 
+StackTable::Digest StackTable::digest_of(format::Bytes bytes, const Digest& before) {
+  const auto [seed, other] = before;
+  Lanes lanes{{seed, ~seed, seed + 1, seed ^ bytes.size()}, {other, ~other, other + 1, other ^ bytes.size()}};
+  const auto word_at = [&](std::size_t at) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    return word;
+  };
+  std::size_t at = 0;
+  for (; at + kLanes * kWord <= bytes.size(); at += kLanes * kWord) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes.add(lane, word_at(at + lane * kWord));
+  }
+  for (std::size_t lane = 0; at + kWord <= bytes.size(); at += kWord) lanes.add(lane++, word_at(at));
+  const auto joined = [](const std::array<std::uint64_t, kLanes>& of) {
+    return mix(mix(of[0], of[1]), mix(of[2], of[3]));
+  };
+  return {joined(lanes.mixed), joined(lanes.rolled)};
+}
+
 const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
                                   std::span<const std::uint64_t> unwound, std::size_t max_frames) {
-  const format::Bytes bytes = sample.callchain.bytes();
-  const std::uint32_t space = space_of(sample.pid);
   // Kernel mappings change rarely, but then for all: their version is part of every chain's key.
-  std::uint64_t hash = hash_of(bytes, mix(space, kernel_space_));
-  if (!unwound.empty()) hash = hash_of(std::as_bytes(unwound), hash);
+  const std::uint64_t space = std::uint64_t{space_of(sample.pid)} << 32 | kernel_space_;
+  Digest digest = digest_of(sample.callchain.bytes(), {mix(seed_, space), seed_ ^ space});
+  if (!unwound.empty()) digest = digest_of(std::as_bytes(unwound), digest);
   const std::uint32_t number = by_chain_.find_or_make(
-      hash,
-      [&](std::uint32_t row) {
-        const Chain& known = chains_[row];
-        return known.space == space && known.kernel_space == kernel_space_ &&
-               known.bytes.size() == bytes.size() && std::ranges::equal(known.unwound, unwound) &&
-               (bytes.empty() || std::memcmp(known.bytes.data(), bytes.data(), bytes.size()) == 0);
-      },
+      digest.mixed, [&](std::uint32_t row) { return digests_[row] == digest; },
       [&] {
-        chains_.push_back({space, kernel_space_, keep(bytes), keep(unwound)});
+        digests_.push_back(digest);
         return stacks_.push_back(make_stack(spaces, sample, unwound, max_frames)).number;
       });
   return stacks_[number];

@@ -18,6 +18,7 @@ namespace tacho::report {
 
 class StackTable {
  public:
+  StackTable();
   // Mappings of `pid` (all processes: of the kernel) changed: what is looked up from now on may lie
   // elsewhere.
   void mappings_changed(std::uint32_t pid);
@@ -32,12 +33,14 @@ class StackTable {
   const Location& location(std::uint32_t number) const { return locations_[number]; }
 
  private:
-  // What a chain was made of: comparing it is cheaper than looking its addresses up again.
-  struct Chain {
-    std::uint32_t space = 0, kernel_space = 0;
-    format::Bytes bytes;  // as recorded
-    std::span<const std::uint64_t> unwound;
+  // What a chain was made of: its address space's version and its words, in 128 bits. Keeping the words to
+  // compare them would take more memory than all else here; two chains have the same digest with a chance of
+  // less than 2^-60 in any capture, whoever made it, as the seed is drawn anew for each run.
+  struct Digest {
+    std::uint64_t mixed = 0, rolled = 0;
+    bool operator==(const Digest&) const = default;
   };
+  static Digest digest_of(format::Bytes bytes, const Digest& before);
   std::uint32_t space_of(std::uint32_t pid);
   std::uint32_t place(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
   std::uint32_t location_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
@@ -58,7 +61,8 @@ class StackTable {
   IndexTable by_place_, by_chain_;
   StableArray<Location> locations_;
   StableArray<Stack> stacks_;
-  std::vector<Chain, format::LargePages<Chain>> chains_;  // one for each stack
+  StableArray<Digest> digests_;  // one for each stack
+  std::uint64_t seed_ = 0;
   struct Address {
     std::uint64_t ip = 0;
     std::uint8_t cpumode = 0;
