@@ -70,8 +70,7 @@ bool RecordStream::ensure(std::size_t size) {
   if (left >= size) return true;
   auto block = free_block();
   block->bytes.reserve(std::max(kChunk, left));
-  block->bytes.insert(block->bytes.end(), outer_->bytes.begin() + static_cast<std::ptrdiff_t>(at_),
-                      outer_->bytes.end());
+  block->bytes.append(Bytes(outer_->bytes).subspan(at_));
   outer_ = std::move(block);
   at_ = 0;
   while (left < size && unread_ > 0) {
@@ -273,9 +272,7 @@ void RecordStream::inflate(const RecordView& record) {
 // A record that began in the compressed record before goes on in this one.
 void RecordStream::open_inflated(std::shared_ptr<Block> block, std::uint64_t offset) {
   if (inflated_ && !stream_broken_ && inflated_at_ < inflated_->bytes.size())
-    block->bytes.insert(block->bytes.begin(),
-                        inflated_->bytes.begin() + static_cast<std::ptrdiff_t>(inflated_at_),
-                        inflated_->bytes.end());
+    block->bytes.prepend(Bytes(inflated_->bytes).subspan(inflated_at_));
   inflated_ = std::move(block);
   inflated_at_ = 0;
   inflated_offset_ = offset;
