@@ -101,7 +101,7 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     return Done{};
                   }});
   rows.push_back({"--no-demangle", cli::Takes::Nothing, "",
-                  "show C++, Rust and D names as the linker knows them",
+                  "show C++, Rust, OCaml and Java names as the linker knows them",
                   [&symbols](std::string_view) -> Result<> {
                     symbols.demangle = symbolize::Demangle::No;
                     return Done{};

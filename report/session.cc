@@ -53,6 +53,8 @@ struct Session::State {
   SessionOptions options;
   std::unique_ptr<format::Diagnostics> diagnostics = std::make_unique<format::Diagnostics>();
   std::optional<format::CaptureReader> reader;
+  // The events as they were before one thread read ahead: a record that names one changes the reader's own.
+  std::optional<format::EventSet> shown_events;
   symbolize::AddressSpaces spaces;
   std::optional<symbolize::JitCode> jit;
   std::optional<symbolize::Symbolizer> symbolizer;
@@ -311,7 +313,9 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-const format::EventSet& Session::events() const { return state_->reader->events(); }
+const format::EventSet& Session::events() const {
+  return state_->shown_events ? *state_->shown_events : state_->reader->events();
+}
 const format::Features& Session::features() const { return state_->reader->features(); }
 const format::CaptureLayout& Session::layout() const { return state_->reader->layout(); }
 format::Diagnostics& Session::diagnostics() { return *state_->diagnostics; }
@@ -370,12 +374,12 @@ class Session::State::Forward : public Sink {
 
 // Reading, ordering and telling stacks apart on one thread, names and text on the other: about half each.
 void Session::run_ahead(Sink& sink) {
+  const format::EventSet& events = state_->shown_events.emplace(state_->reader->events());
   SampleQueue queue;
   const std::jthread reader([this, &queue] {
     State::Forward forward(*state_, queue);
     state_->read_all(forward);
   });
-  const format::EventSet& events = state_->reader->events();
   const std::endian order = layout().order;
   format::SampleParser parser;
   SampleBatch batch;
