@@ -1,5 +1,6 @@
 #include "format/event_set.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -34,7 +35,7 @@ std::uint64_t read_word(Bytes at, std::endian order) {
 
 std::size_t EventSet::add(Event event) {
   const std::size_t index = events_.size();
-  for (const std::uint64_t id : event.ids) by_id_[id] = index;
+  for (const std::uint64_t id : event.ids) know_id(id, index);
   events_.push_back(std::move(event));
   place_ids();
   return index;
@@ -42,7 +43,17 @@ std::size_t EventSet::add(Event event) {
 
 void EventSet::add_id(std::size_t event, std::uint64_t id) {
   events_[event].ids.push_back(id);
+  know_id(id, event);
+}
+
+void EventSet::know_id(std::uint64_t id, std::size_t event) {
+  constexpr std::size_t kFarthest = std::size_t{1} << 16;  // ids
   by_id_[id] = event;
+  if (near_.empty()) first_id_ = id - std::min<std::uint64_t>(id, kFarthest / 2);
+  const std::uint64_t place = id - first_id_;
+  if (id < first_id_ || place >= kFarthest) return;
+  if (near_.size() <= place) near_.resize(place + 1, kNoEvent);
+  near_[place] = static_cast<std::uint32_t>(event);
 }
 
 void EventSet::set_name(std::size_t event, std::string name) { events_[event].name = std::move(name); }
@@ -57,6 +68,8 @@ void EventSet::place_ids() {
 }
 
 std::optional<std::size_t> EventSet::find_id(std::uint64_t id) const {
+  if (id >= first_id_ && id - first_id_ < near_.size() && near_[id - first_id_] != kNoEvent)
+    return near_[id - first_id_];
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return std::nullopt;
   return found->second;

@@ -41,11 +41,17 @@ class EventSet {
  private:
   std::vector<Event> events_;
   std::unordered_map<std::uint64_t, std::size_t> by_id_;
+  // The kernel numbers ids one by one, so those of a capture lie close together: by_id_ for those from
+  // first_id_ on, kNoEvent in the gaps.
+  static constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
+  std::uint64_t first_id_ = 0;
+  std::vector<std::uint32_t> near_;
   // Where every sample's id stands: 8-byte words after the header; -1 when events differ or have none.
   int sample_id_word_ = -1;
   // Where every other kernel record's id stands: words before the end; -1 likewise.
   int trailer_id_word_ = -1;
   void place_ids();
+  void know_id(std::uint64_t id, std::size_t event);
 };
 
 }  // namespace tacho::format

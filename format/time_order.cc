@@ -13,7 +13,12 @@ void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRe
                      std::uint32_t event) {
   if (blocks_.empty() || blocks_.back().block != block) blocks_.push_back({block, 0});
   ++blocks_.back().waiting;
-  const Entry entry{record, first_block_ + blocks_.size() - 1, event};
+  const Entry entry{.bytes = record.bytes.data(),
+                    .offset = record.offset,
+                    .block = static_cast<std::uint32_t>(first_block_ + blocks_.size() - 1),
+                    .event = event,
+                    .size = static_cast<std::uint16_t>(record.bytes.size()),
+                    .order = record.order};
   std::uint32_t slot = 0;
   if (free_slots_.empty()) {
     slot = static_cast<std::uint32_t>(entries_.size());
@@ -45,7 +50,8 @@ void TimeOrder::let_out_until(std::uint64_t time) {
   waiting_.erase(waiting_.begin(), later);
   sort_ready();
   next_ready_ = 0;
-  for (std::size_t i = 0; i <= kPrefetched; ++i) prefetch(i);
+  for (std::size_t i = 0; i <= 2 * kPrefetched; ++i) prefetch_entry(i);
+  for (std::size_t i = 0; i <= kPrefetched; ++i) prefetch_record(i);
 }
 
 // Sorts ready_ from next_ready_ on. Records of equal time keep the order of the file. Each processor's
@@ -77,10 +83,14 @@ void TimeOrder::sort_ready() {
 }
 
 // What waits is more than the nearest cache holds: by the time a record is due, its bytes have left it again.
-void TimeOrder::prefetch(std::size_t ready) const {
+void TimeOrder::prefetch_entry(std::size_t ready) const {
+  if (ready < ready_.size()) __builtin_prefetch(&entries_[ready_[ready].slot]);
+}
+
+void TimeOrder::prefetch_record(std::size_t ready) const {
   constexpr std::size_t kLine = 64;  // bytes
   if (ready >= ready_.size()) return;
-  const std::byte* const bytes = entries_[ready_[ready].slot].record.bytes.data();
+  const std::byte* const bytes = entries_[ready_[ready].slot].bytes;
   __builtin_prefetch(bytes);
   __builtin_prefetch(bytes + kLine);
 }
@@ -89,17 +99,19 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
   drop_done();
   if (next_ready_ == ready_.size()) return std::nullopt;
   const Key& key = ready_[next_ready_++];
-  prefetch(next_ready_ + kPrefetched);
+  prefetch_entry(next_ready_ + 2 * kPrefetched);
+  prefetch_record(next_ready_ + kPrefetched);
   const Entry& entry = entries_[key.slot];
   given_out_ = std::max(given_out_, key.time);
   last_popped_ = key.slot;
-  const Held& held = blocks_[static_cast<std::size_t>(entry.block - first_block_)];
-  return Item{entry.record, key.time, entry.event, &held.block};
+  Item item{whole_record({entry.bytes, entry.size}, entry.order), key.time, entry.event, &held(entry).block};
+  item.record.offset = entry.offset;
+  return item;
 }
 
 void TimeOrder::drop_done() {
   if (last_popped_) {
-    --blocks_[static_cast<std::size_t>(entries_[*last_popped_].block - first_block_)].waiting;
+    --held(entries_[*last_popped_]).waiting;
     free_slots_.push_back(*last_popped_);
   }
   last_popped_.reset();

@@ -5,6 +5,7 @@
 // older can come any more (docs/capture-format.md, "Order").
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -25,7 +26,8 @@ using BlockRef = std::shared_ptr<const Block>;
 
 class TimeOrder {
  public:
-  // Time in ns. Records of equal time keep the order of their pushes. `event` comes back with the record.
+  // Time in ns. Records of equal time keep the order of their pushes. `event` comes back with the record,
+  // which is a kernel's: nothing follows it.
   void push(const RecordView& record, std::uint64_t time, const BlockRef& block, std::uint32_t event = 0);
   void finished_round();
   // No more records will come: everything may go out.
@@ -43,9 +45,12 @@ class TimeOrder {
 
  private:
   struct Entry {
-    RecordView record;
-    std::uint64_t block = 0;  // number of the block since the start
+    const std::byte* bytes = nullptr;  // of the record
+    std::uint64_t offset = 0;
+    std::uint32_t block = 0;  // number of the block since the start; its low bits
     std::uint32_t event = 0;
+    std::uint16_t size = 0;  // bytes
+    std::endian order = std::endian::native;
   };
   struct Key {  // what is sorted
     std::uint64_t time;
@@ -57,7 +62,11 @@ class TimeOrder {
   };
   void let_out_until(std::uint64_t time);
   void sort_ready();
-  void prefetch(std::size_t ready) const;
+  Held& held(const Entry& entry) {
+    return blocks_[static_cast<std::uint32_t>(entry.block - static_cast<std::uint32_t>(first_block_))];
+  }
+  void prefetch_entry(std::size_t ready) const;
+  void prefetch_record(std::size_t ready) const;
   void drop_done();
 
   std::vector<Entry> entries_;
