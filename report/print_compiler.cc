@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "report/print_program.h"
+#include "report/printable.h"
 
 namespace tacho::report {
 namespace {
@@ -49,21 +50,50 @@ class PrintProgram::Compiler {
       add_literal(literal);
       const auto added = piece.conversion == 's' ? text(arg, piece, 0) : number(arg, piece);
       if (!added) return std::nullopt;
-      program_.line_.push_back(*added);
+      program_.line_.push_back(step_for(*added));
       arg = arg->next;
       at = end;
     }
     add_literal(literal);
+    program_.is_plain_ = std::ranges::all_of(program_.pieces_, shows_plain_text);
     return std::move(program_);
   }
 
  private:
+  static bool shows_plain_text(const Piece& piece) {
+    return piece.source != Source::Field && piece.source != Source::Located && report::is_plain(piece.text) &&
+           std::ranges::all_of(piece.names, [](const Name& name) { return report::is_plain(name.text); });
+  }
   void add_literal(std::string& literal) {
     if (literal.empty()) return;
     Piece piece;
     piece.text = std::move(literal);
     literal.clear();
-    program_.line_.push_back(add(std::move(piece)));
+    program_.line_.push_back(step_for(add(std::move(piece))));
+  }
+  // How a piece is told when its turn comes.
+  Step step_for(std::uint32_t number) const {
+    const Piece& piece = program_.pieces_[number];
+    Step step;
+    step.at = number;
+    if (piece.source == Source::Literal && piece.text.size() <= sizeof step.text) {
+      step.kind = Step::Kind::Text;
+      step.size = static_cast<std::uint8_t>(piece.text.copy(step.text, sizeof step.text));
+    }
+    const bool is_usual = !piece.is_left && !piece.is_alternate && !piece.is_zero_filled;
+    if (piece.source != Source::Number || !is_usual) return step;
+    const Node& node = program_.nodes_[piece.node];
+    if (node.op != Op::Field || node.value > kLargestRecord) return step;
+    const char conversion = piece.conversion;
+    if (conversion == 'd' || conversion == 'i') step.kind = Step::Kind::Signed;
+    if (conversion == 'u') step.kind = Step::Kind::Unsigned;
+    if (conversion == 'x') step.kind = Step::Kind::Hex;
+    if (step.kind == Step::Kind::Any) return step;
+    step.size = node.size;
+    step.shorter = piece.shorter;
+    step.width = piece.width;
+    step.at = static_cast<std::uint32_t>(node.value);
+    return step;
   }
   std::uint32_t add(Piece piece) {
     program_.pieces_.push_back(std::move(piece));

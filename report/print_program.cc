@@ -28,6 +28,20 @@ std::string_view text_at(format::Bytes record, std::uint64_t offset, std::uint64
   return format::text_of(rest.first(std::min<std::uint64_t>(size, rest.size())));
 }
 
+// What a C argument of that length (as in Piece) keeps.
+std::int64_t as_argument(std::uint64_t value, std::int8_t shorter) {
+  if (shorter == 0) return static_cast<std::int32_t>(value);
+  if (shorter == -1) return static_cast<std::int16_t>(value);
+  if (shorter == -2) return static_cast<std::int8_t>(value);
+  return static_cast<std::int64_t>(value);
+}
+
+// An unsigned conversion takes the argument, which was widened to an int at least, at the width it names.
+std::uint64_t as_unsigned(std::uint64_t value, std::int8_t shorter) {
+  static constexpr std::uint64_t kMasks[] = {0xff, 0xffff, 0xffffffff, ~std::uint64_t{0}, ~std::uint64_t{0}};
+  return static_cast<std::uint64_t>(as_argument(value, shorter)) & kMasks[shorter + 2];
+}
+
 // Strings of the printf kind: cut by the precision, filled by the width.
 struct Shape {
   std::size_t width = 0;
@@ -93,15 +107,9 @@ std::uint64_t PrintProgram::value_of(std::uint32_t number, format::Bytes record)
 }
 
 void PrintProgram::write_number(TextBuffer& out, const Piece& piece, std::uint64_t value) const {
-  // What a C argument of that length keeps.
-  std::int64_t number = static_cast<std::int64_t>(value);
-  if (piece.shorter == 0) number = static_cast<std::int32_t>(value);
-  if (piece.shorter == -1) number = static_cast<std::int16_t>(value);
-  if (piece.shorter == -2) number = static_cast<std::int8_t>(value);
+  const std::int64_t number = as_argument(value, piece.shorter);
   const bool is_signed = piece.conversion == 'd' || piece.conversion == 'i';
-  // An unsigned conversion takes the argument, which was widened to an int at least, at the width it names.
-  static constexpr std::uint64_t kMasks[] = {0xff, 0xffff, 0xffffffff, ~std::uint64_t{0}, ~std::uint64_t{0}};
-  const std::uint64_t bits = static_cast<std::uint64_t>(number) & kMasks[piece.shorter + 2];
+  const std::uint64_t bits = as_unsigned(value, piece.shorter);
   const bool is_usual = !piece.is_left && !piece.is_alternate;
   if (is_signed && is_usual && !piece.is_zero_filled) return out.signed_decimal(number, piece.width);
   if (piece.conversion == 'u' && is_usual) {
@@ -187,7 +195,24 @@ void PrintProgram::write(TextBuffer& out, const Piece& piece, format::Bytes reco
 }
 
 void PrintProgram::run(TextBuffer& out, format::Bytes record) const {
-  for (const std::uint32_t number : line_) write(out, pieces_[number], record);
+  for (const Step& step : line_) {
+    switch (step.kind) {
+      case Step::Kind::Text:
+        out.short_text(step.text, step.size);
+        break;
+      case Step::Kind::Signed:
+        out.signed_decimal(as_argument(read(record, step.at, step.size), step.shorter), step.width);
+        break;
+      case Step::Kind::Unsigned:
+        out.decimal(as_unsigned(read(record, step.at, step.size), step.shorter), step.width);
+        break;
+      case Step::Kind::Hex:
+        out.hex(as_unsigned(read(record, step.at, step.size), step.shorter), step.width);
+        break;
+      case Step::Kind::Any:
+        write(out, pieces_[step.at], record);
+    }
+  }
 }
 
 }  // namespace tacho::report

@@ -22,6 +22,9 @@ class PrintProgram {
   // for captures of this machine's byte order with longs of 8 bytes.
   static std::optional<PrintProgram> compile(const tep_event& event);
 
+  // Whether the text holds nothing of the record but numbers, and nothing of the format that is not to be
+  // shown as it stands.
+  bool is_plain() const { return is_plain_; }
   // The text of one record, as libtraceevent prints it. What lies beyond the record's end counts as zero.
   void run(TextBuffer& out, format::Bytes record) const;
 
@@ -77,6 +80,18 @@ class PrintProgram {
     std::int32_t precision = -1;
   };
 
+  // What a line is made of, in order. The usual pieces are told here as a whole: a few characters, or a field
+  // of the record as a plain number.
+  struct Step {
+    enum class Kind : std::uint8_t { Any, Text, Signed, Unsigned, Hex };
+    Kind kind = Kind::Any;
+    std::uint8_t size = 0;    // characters of `text`, bytes of the field
+    std::int8_t shorter = 0;  // as in Piece
+    std::uint16_t width = 0;
+    std::uint32_t at = 0;  // Any: number of the piece; else the field's offset
+    char text[TextBuffer::kShort] = {};
+  };
+
   class Compiler;
   std::uint64_t value_of(std::uint32_t node, format::Bytes record) const;
   void write(TextBuffer& out, const Piece& piece, format::Bytes record) const;
@@ -85,8 +100,9 @@ class PrintProgram {
   void write_symbol(TextBuffer& out, const Piece& piece, std::uint64_t value) const;
 
   std::vector<Node> nodes_;
-  std::vector<Piece> pieces_;        // all
-  std::vector<std::uint32_t> line_;  // those that make the text, in order
+  std::vector<Piece> pieces_;
+  std::vector<Step> line_;
+  bool is_plain_ = false;
 };
 
 }  // namespace tacho::report

@@ -244,7 +244,9 @@ void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
                                                       address - (frame.shown_address - frame.function_start)};
                     });
   }
-  const auto text = traces_->of(sample.event().attr.config, sample.raw->raw, sample.raw->cpu, sample.order);
+  const std::uint64_t id = sample.event().attr.config;
+  if (traces_->write_plain(out, id, sample.raw->raw, sample.order)) return;
+  const auto text = traces_->of(id, sample.raw->raw, sample.raw->cpu, sample.order);
   if (text && (comms_.mode() == Names::Raw || is_plain(*text))) {
     out.text(*text);
   } else if (text) {

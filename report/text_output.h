@@ -2,14 +2,17 @@
 // hot path costs more than everything else together) and written in big pieces.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "format/result.h"
+#include "report/digits.h"
 
 namespace tacho::report {
 
@@ -21,11 +24,21 @@ class TextBuffer {
     more.copy(to, more.size());
     size_ += more.size();
   }
+  // The first `size` of 16 bytes: a copy of fixed size is no call.
+  static constexpr std::size_t kShort = 16;
+  void short_text(const char (&bytes)[kShort], std::size_t size) {
+    std::memcpy(room(kShort), bytes, kShort);
+    size_ += size;
+  }
   void character(char c) {
     *room(1) = c;
     ++size_;
   }
-  void blanks(std::size_t count) { fill(' ', count); }
+  void blanks(std::size_t count) {
+    static constexpr char kBlanks[kShort] = {' ', ' ', ' ', ' ', ' ', ' ', ' ', ' ',
+                                             ' ', ' ', ' ', ' ', ' ', ' ', ' ', ' '};
+    count <= kShort ? short_text(kBlanks, count) : fill(' ', count);
+  }
   void fill(char c, std::size_t count);
   void padded(std::string_view more, std::size_t width) {  // %*s
     if (more.size() < width) blanks(width - more.size());
@@ -35,11 +48,13 @@ class TextBuffer {
     text(more);
     if (more.size() < width) blanks(width - more.size());
   }
-  void decimal(std::uint64_t value, std::size_t width = 0);        // %*u
-  void signed_decimal(std::int64_t value, std::size_t width = 0);  // %*d
-  void zero_filled(std::uint64_t value, std::size_t width);        // %0*u
-  void hex(std::uint64_t value, std::size_t width = 0);            // %*x
-  void hex_byte(std::uint8_t value) {                              // %02x
+  void decimal(std::uint64_t value, std::size_t width = 0) { decimal(value, width, ' '); }  // %*u
+  void zero_filled(std::uint64_t value, std::size_t width) { decimal(value, width, '0'); }  // %0*u
+  void signed_decimal(std::int64_t value, std::size_t width = 0) {                          // %*d
+    value >= 0 ? decimal(static_cast<std::uint64_t>(value), width, ' ') : negative(value, width);
+  }
+  void hex(std::uint64_t value, std::size_t width = 0);  // %*x
+  void hex_byte(std::uint8_t value) {                    // %02x
     static constexpr char kDigits[] = "0123456789abcdef";
     char* to = room(2);
     to[0] = kDigits[value >> 4];
@@ -57,9 +72,20 @@ class TextBuffer {
     if (capacity_ - size_ < more) grow(more);
     return memory_.get() + size_;
   }
-  void grow(std::size_t more);
-  template <class Make>
-  void number(std::size_t width, char filler, Make&& make);
+  [[gnu::cold]] void grow(std::size_t more);
+  // Nearly every number of a text has eight digits at most.
+  void decimal(std::uint64_t value, std::size_t width, char filler) {
+    if (value >= kEightDigits || width > kWordDigits) return long_decimal(value, width, filler);
+    const std::uint64_t digits = eight_decimal_digits(static_cast<std::uint32_t>(value));
+    const std::size_t zeros = leading_zeros(digits), shown = std::max(kWordDigits - zeros, width);
+    const std::uint64_t filled = (std::uint64_t{1} << 8 * zeros) - 1;
+    const std::uint64_t text =
+        ((digits | every_byte('0')) & ~filled) | (every_byte(static_cast<std::uint8_t>(filler)) & filled);
+    store_text(room(kWordDigits), text >> 8 * (kWordDigits - shown));
+    size_ += shown;
+  }
+  void long_decimal(std::uint64_t value, std::size_t width, char filler);
+  void negative(std::int64_t value, std::size_t width);
 
   std::unique_ptr<char[]> memory_;
   std::size_t size_ = 0, capacity_ = 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <csignal>
@@ -193,7 +194,15 @@ struct TracepointText::State {
   std::vector<char> room = std::vector<char>(kRoom);
   Sequence sequence;
 
+  // Some of the formats, by the low bits of their numbers: few take turns.
+  struct Recent {
+    std::uint64_t id = 0;
+    Format* format = nullptr;
+  };
+  std::array<Recent, 64> recent{};
+
   static char* resolve(void* self, unsigned long long* address, char** module) noexcept;
+  Format* parsed(std::uint64_t id, format::Bytes record, std::endian order);
   void parse(Format& wanted);
   std::vector<Format*> not_parsed(const Format& from);
   bool parse_text(const Format& format);
@@ -304,16 +313,35 @@ bool TracepointText::State::lengths_fit(const Format& format, std::size_t size) 
   });
 }
 
+// The format of a record that can be told; null when there is none.
+Format* TracepointText::State::parsed(std::uint64_t id, format::Bytes record, std::endian order) {
+  Recent& cached = recent[id % recent.size()];
+  if (cached.format == nullptr || cached.id != id) {
+    const auto found = formats.find(id);
+    if (found == formats.end()) return nullptr;
+    cached = {id, &found->second};
+  }
+  Format& format = *cached.format;
+  if (record.size() > kLargestRecord || record.size() < 2) return nullptr;
+  if (!format.is_parsed) parse(format);
+  // The library finds the format by the record's own first field: it must be the one we checked.
+  if (format.event == nullptr || format::Cursor(record, order).u16() != id) return nullptr;
+  return &format;
+}
+
+bool TracepointText::write_plain(TextBuffer& out, std::uint64_t id, format::Bytes record, std::endian order) {
+  const Format* const format = state_->parsed(id, record, order);
+  if (format == nullptr || !format->program || !format->program->is_plain()) return false;
+  format->program->run(out, record);
+  return true;
+}
+
 std::optional<std::string_view> TracepointText::of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
                                                    std::endian order) {
   State& state = *state_;
-  const auto found = state.formats.find(id);
-  if (found == state.formats.end() || record.size() > kLargestRecord || record.size() < 2)
-    return std::nullopt;
-  Format& format = found->second;
-  if (!format.is_parsed) state.parse(format);
-  // The library finds the format by the record's own first field: it must be the one we checked.
-  if (format.event == nullptr || format::Cursor(record, order).u16() != id) return std::nullopt;
+  const Format* const found = state.parsed(id, record, order);
+  if (found == nullptr) return std::nullopt;
+  const Format& format = *found;
   if (format.program) {
     state.fast_text.clear();
     format.program->run(state.fast_text, record);

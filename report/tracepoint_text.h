@@ -12,6 +12,7 @@
 
 #include "format/cursor.h"
 #include "format/tracing_data.h"
+#include "report/text_output.h"
 
 namespace tacho::report {
 
@@ -37,6 +38,9 @@ class TracepointText {
   // when the capture does not describe that tracepoint.
   std::optional<std::string_view> of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
                                      std::endian order);
+  // Appends the same text when it needs no second look: numbers, and words that stand in the format and can
+  // be shown as they are. False, and nothing is appended, for all others.
+  bool write_plain(TextBuffer& out, std::uint64_t id, format::Bytes record, std::endian order);
   // After of(): whether that tracepoint's text is made the fast way.
   bool is_compiled(std::uint64_t id) const;
 

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace tacho::report {
 namespace {
@@ -29,6 +32,44 @@ TEST(TextBuffer, FormatsNumbersAsPrintfDoes) {
   EXPECT_EQ(written([](TextBuffer& out) { out.hex(0xffffffff81000000, 16); }), "ffffffff81000000");
   EXPECT_EQ(written([](TextBuffer& out) { out.hex(0, 4); }), "   0");
   EXPECT_EQ(written([](TextBuffer& out) { out.hex_byte(0x0f); }), "0f");
+}
+
+std::string printed(const char* format, int width, std::uint64_t value) {
+  char text[128];
+  std::snprintf(text, sizeof text, format, width, value);
+  return text;
+}
+
+// Digits are made eight at a time, so lengths around 8 and 16 and every length of each are what could be
+// wrong.
+TEST(TextBuffer, FormatsNumbersOfEveryLengthAndWidthAsPrintfDoes) {
+  std::vector<std::uint64_t> values{0, ~std::uint64_t{0}};
+  for (std::uint64_t power = 1, last = 0; power > last; last = power, power *= 10)
+    values.insert(values.end(),
+                  {power - 1, power, power + 1, power * 9, power / 7 * 5, power * 3 + power / 3});
+  for (int bit = 0; bit < 64; ++bit)
+    values.insert(values.end(),
+                  {std::uint64_t{1} << bit, (std::uint64_t{1} << bit) - 1, 0x9abcdef012345678 >> bit});
+  for (const std::uint64_t value : values) {
+    for (const int width : {0, 1, 3, 5, 7, 8, 9, 10, 15, 16, 17, 20, 24, 40}) {
+      const auto columns = static_cast<std::size_t>(width);
+      const auto number = static_cast<std::int64_t>(value);
+      ASSERT_EQ(written([&](TextBuffer& out) { out.decimal(value, columns); }),
+                printed("%*lu", width, value));
+      ASSERT_EQ(written([&](TextBuffer& out) { out.signed_decimal(number, columns); }),
+                printed("%*ld", width, value));
+      ASSERT_EQ(written([&](TextBuffer& out) { out.zero_filled(value, columns); }),
+                printed("%0*lu", width, value));
+      ASSERT_EQ(written([&](TextBuffer& out) { out.hex(value, columns); }), printed("%*lx", width, value));
+    }
+  }
+}
+
+TEST(TextBuffer, FormatsEveryNumberOfFiveDigitsAsPrintfDoes) {
+  for (std::uint64_t value = 0; value < 100'000; ++value) {
+    ASSERT_EQ(written([&](TextBuffer& out) { out.decimal(value); }), std::to_string(value));
+    ASSERT_EQ(written([&](TextBuffer& out) { out.hex(value, 5); }), printed("%*lx", 5, value));
+  }
 }
 
 TEST(TextBuffer, PadsOnEitherSideAndNeverCuts) {
