@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
-#include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "report/address_table.h"
@@ -21,6 +22,7 @@ namespace {
 
 namespace abi = format::abi;
 
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
 constexpr Fields kLineFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso};
 
 struct Options {
@@ -108,13 +110,7 @@ class FoldedSink : public Sink {
     if (!start.is_seen) return Flow::GoOn;
     const auto weight = weight_of(sample);
     if (!weight) return Flow::GoOn;
-    // A stack that comes again costs one lookup.
-    const std::uint32_t row = rows_.find_or_make(start.name, sample.stack->number, [&] {
-      const std::vector<std::uint32_t>& frames = frames_of(*sample.stack, start.is_java);
-      stack_.assign(1, start.name);
-      stack_.insert(stack_.end(), frames.begin(), frames.end());
-      return folded_.row_of(stack_);
-    });
+    const std::uint32_t row = row_of(start, *sample.stack);
     folded_.add(row, *weight);
     return Flow::GoOn;
   }
@@ -128,8 +124,22 @@ class FoldedSink : public Sink {
 
  private:
   struct Start {
+    bool is_usual = false;  // the name: one that perf's line shows as it is
     bool is_seen = false, is_java = false;
     std::uint32_t name = 0;
+  };
+  using StartKey = std::pair<const char*, std::uint32_t>;  // the name's bytes, and the tid where it matters
+  struct StartHash {
+    std::size_t operator()(const StartKey& key) const noexcept {
+      return mix(reinterpret_cast<std::uintptr_t>(key.first), key.second);
+    }
+  };
+
+  // What decides whether an event's samples are taken.
+  struct EventFacts {
+    std::string name;
+    bool is_told_by_line = false;
+    std::optional<bool> is_taken;  // once that is known for good
   };
 
   // The names at a place, outermost first: mostly one, which stands here itself; several stand in several_.
@@ -141,30 +151,39 @@ class FoldedSink : public Sink {
 
   // A line that ends with the event's name can be told by it; one with text behind (tracepoints) or without a
   // time cannot, and is taken whatever the event.
-  bool names_event(const ResolvedSample& sample) const {
-    const auto& attr = sample.event().attr;
-    return attr.type != abi::kTracepoint && attr.samples(abi::kSampleTime) &&
-           event_names_[sample.event_index].find_first_of(" \t\n\v\f\r") == std::string::npos;
+  void learn_events() {
+    while (facts_.size() < session_->events().size()) {
+      const format::Event& event = session_->events()[facts_.size()];
+      const std::string name = event_name(event, session_->features());
+      const bool is_told = event.attr.type != abi::kTracepoint && event.attr.samples(abi::kSampleTime) &&
+                           name.find_first_of(kBlanks) == std::string::npos;
+      facts_.push_back({name, is_told, std::nullopt});
+    }
   }
   bool takes_event(const ResolvedSample& sample) {
-    while (event_names_.size() < session_->events().size()) {
-      event_names_.push_back(event_name(session_->events()[event_names_.size()], session_->features()));
+    learn_events();
+    EventFacts& facts = facts_[sample.event_index];
+    if (!facts.is_taken) {
+      if (options_->event_filter.empty() && facts.is_told_by_line && filter_.empty()) filter_ = facts.name;
+      facts.is_taken = (options_->event_filter.empty() && !facts.is_told_by_line) || facts.name == filter_;
     }
-    const std::string& name = event_names_[sample.event_index];
-    if (!options_->event_filter.empty()) return name == filter_;
-    if (!names_event(sample)) return true;
-    if (filter_.empty()) filter_ = name;
-    if (name != filter_) left_out_ = true;
-    return name == filter_;
+    if (!*facts.is_taken) left_out_ = true;
+    return *facts.is_taken;
   }
 
   const Start& start_of(const ResolvedSample& sample) {
-    const std::pair key{sample.comm.data(), options_->fold.shows_tid ? sample.tid() : 0};
-    if (last_start_ == nullptr || last_key_ != key) last_start_ = &starts_[key];
-    last_key_ = key;
-    Start& start = *last_start_;
-    const bool is_usual = sample.comm.size() >= 2 && static_cast<std::int32_t>(sample.tid()) >= 0 &&
-                          sample.comm.find_first_of(" \t\n\v\f\r") == std::string_view::npos;
+    const StartKey key{sample.comm.data(), options_->fold.shows_tid ? sample.tid() : 0};
+    RecentStart& recent = recent_starts_[StartHash()(key) % recent_starts_.size()];
+    if (recent.start == nullptr || recent.key != key) {
+      const auto [entry, is_new] = starts_.try_emplace(key);
+      if (is_new) {
+        entry->second.is_usual =
+            sample.comm.size() >= 2 && sample.comm.find_first_of(kBlanks) == std::string_view::npos;
+      }
+      recent = {key, &entry->second};
+    }
+    Start& start = *recent.start;
+    const bool is_usual = start.is_usual && static_cast<std::int32_t>(sample.tid()) >= 0;
     if (start.is_seen && is_usual) return start;
     FoldedStart parsed{std::string(sample.comm), std::to_string(sample.tid())};
     // An unusual name is taken apart as it stands in perf's line, with all that follows it.
@@ -179,8 +198,29 @@ class FoldedSink : public Sink {
       name += "-?";
     }
     std::ranges::replace(name, ' ', '_');
-    start = {true, name.starts_with("java"), folded_.name(name)};
+    start.is_seen = true;
+    start.is_java = name.starts_with("java");
+    start.name = folded_.name(name);
     return start;
+  }
+
+  // A stack that comes again, mostly with the name that it came with first, costs one look into an array.
+  std::uint32_t row_of(const Start& start, const Stack& stack) {
+    if (first_rows_.size() <= stack.number)
+      first_rows_.resize(std::max<std::size_t>(stack.number + 1, first_rows_.size() * 2));
+    FirstRow& first = first_rows_[stack.number];
+    if (first.row == IndexTable::kNone) {
+      first = {start.name, make_row(start, stack)};
+      return first.row;
+    }
+    if (first.name == start.name) return first.row;
+    return other_rows_.find_or_make(start.name, stack.number, [&] { return make_row(start, stack); });
+  }
+  std::uint32_t make_row(const Start& start, const Stack& stack) {
+    const std::vector<std::uint32_t>& frames = frames_of(stack, start.is_java);
+    stack_.assign(1, start.name);
+    stack_.insert(stack_.end(), frames.begin(), frames.end());
+    return folded_.row_of(stack_);
   }
 
   std::string first_line(const ResolvedSample& sample) const {
@@ -194,14 +234,14 @@ class FoldedSink : public Sink {
     TimeText times(TimeDigits::Microseconds, TimeBase::Clock, std::nullopt);
     write_line_start(line, fields, start, times);
     if (attr.type != abi::kTracepoint) line.decimal(sample.period, 10);
-    line.text(" " + event_names_[sample.event_index] + ": ");
+    line.text(" " + facts_[sample.event_index].name + ": ");
     return std::string(line.view());
   }
 
   std::optional<std::uint64_t> weight_of(const ResolvedSample& sample) {
     if (options_->weight == "samples") return 1;
     if (options_->weight == "period") {
-      const bool has_period = names_event(sample) && sample.period != 0;
+      const bool has_period = facts_[sample.event_index].is_told_by_line && sample.period != 0;
       return has_period ? sample.period : 1;
     }
     const PayloadSchema* schema = schemas_.of(sample.event_index);
@@ -224,11 +264,8 @@ class FoldedSink : public Sink {
     for (const std::uint32_t number : stack.frames) names_of(number, is_java);
     for (auto number = stack.frames.rbegin(); number != stack.frames.rend(); ++number) {
       const LocationNames names = names_of(*number, is_java);
-      if (names.count == 1) {
-        frames_.push_back(names.first);
-      } else {
-        for (std::uint32_t i = 0; i < names.count; ++i) frames_.push_back(several_[names.first + i]);
-      }
+      const auto all = listed(names);
+      frames_.insert(frames_.end(), all.begin(), all.end());
     }
     return frames_;
   }
@@ -237,19 +274,32 @@ class FoldedSink : public Sink {
     if (known.size() <= number) known.resize(std::max<std::size_t>(number + 1, known.size() * 2));
     LocationNames& entry = known[number];
     if (entry.count != LocationNames::kNotMade) return entry;
+    const auto frames = session_->frames(session_->location(number));
+    if (frames.size() == 1) return entry = names_of(frames.front(), is_java);
     std::vector<std::uint32_t> all;
-    for (const symbolize::Frame& frame : session_->frames(session_->location(number))) {
-      const auto& names = names_of(frame, is_java);
-      all.insert(all.begin(), names.begin(), names.end());
+    for (const symbolize::Frame& frame : frames) {
+      const LocationNames names = names_of(frame, is_java);
+      const auto numbers = listed(names);
+      all.insert(all.begin(), numbers.begin(), numbers.end());
     }
-    entry.count = static_cast<std::uint32_t>(all.size());
-    entry.first = entry.count == 1 ? all[0] : static_cast<std::uint32_t>(several_.size());
-    if (entry.count > 1) several_.insert(several_.end(), all.begin(), all.end());
-    return entry;
+    return entry = kept(all);
+  }
+
+  // Valid as long as `names`, and until more are kept.
+  std::span<const std::uint32_t> listed(const LocationNames& names) const {
+    if (names.count == 1) return {&names.first, 1};
+    return std::span(several_).subspan(names.first, names.count);
+  }
+  LocationNames kept(std::span<const std::uint32_t> names) {
+    const auto count = static_cast<std::uint32_t>(names.size());
+    if (count == 1) return {count, names.front()};
+    const auto first = static_cast<std::uint32_t>(several_.size());
+    several_.insert(several_.end(), names.begin(), names.end());
+    return {count, first};
   }
 
   // Places in one function have the same names, unless addresses are shown.
-  const std::vector<std::uint32_t>& names_of(const symbolize::Frame& frame, bool is_java) {
+  LocationNames names_of(const symbolize::Frame& frame, bool is_java) {
     const bool shows_address = (options_->fold.shows_addresses && frame.function.empty()) ||
                                options_->context == Context::FileAndLine;
     const FunctionKey key{frame.module,
@@ -263,15 +313,13 @@ class FoldedSink : public Sink {
     if (!is_new) return entry->second;
     const auto expanded =
         options_->expands_inlines ? expanded_name(frame, options_->context) : std::optional<std::string>();
-    if (expanded) {
-      entry->second.push_back(folded_.name(*expanded));
-      return entry->second;
-    }
+    if (expanded) return entry->second = {1, folded_.name(*expanded)};
     TextBuffer line;
     write_frame(line, frame, kLineFields, Names::Raw);
+    std::vector<std::uint32_t> names;
     for (const std::string& name : fold_frame(line.view(), options_->fold, is_java))
-      entry->second.push_back(folded_.name(name));
-    return entry->second;
+      names.push_back(folded_.name(name));
+    return entry->second = kept(names);
   }
 
   struct FunctionKey {
@@ -296,14 +344,22 @@ class FoldedSink : public Sink {
   std::string filter_;
   bool left_out_ = false;
   std::uint64_t unreadable_weights_ = 0;
-  std::vector<std::string> event_names_;
-  std::map<std::pair<const char*, std::uint32_t>, Start> starts_;
-  std::pair<const char*, std::uint32_t> last_key_;
-  Start* last_start_ = nullptr;  // starts_[last_key_]
+  std::vector<EventFacts> facts_;  // by the event's index
+  std::unordered_map<StartKey, Start, StartHash> starts_;
+  struct RecentStart {
+    StartKey key;
+    Start* start = nullptr;
+  };
+  std::array<RecentStart, 64> recent_starts_{};  // some of them, by their hash
   std::vector<std::uint32_t> several_;
   std::vector<LocationNames> locations_[2];  // for Java's names and for others
-  std::unordered_map<FunctionKey, std::vector<std::uint32_t>, FunctionHash> functions_;
-  AddressTable rows_;  // start's name and stack's number -> row of folded_
+  std::unordered_map<FunctionKey, LocationNames, FunctionHash> functions_;
+  struct FirstRow {
+    std::uint32_t name = 0;  // of the start
+    std::uint32_t row = IndexTable::kNone;
+  };
+  std::vector<FirstRow> first_rows_;  // by the stack's number: its row in folded_ with the name it came with
+  AddressTable other_rows_;           // start's name and stack's number -> row, for other names
   std::vector<std::uint32_t> frames_, stack_;
 };
 
