@@ -13,7 +13,9 @@ bool is_asked_for(const symbolize::Module& module) {
 
 std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context context) {
   if (frame.module == nullptr || !is_asked_for(*frame.module)) return std::nullopt;
-  if (frame.function.empty() || frame.function == "??") return std::nullopt;
+  // addr2line knows no name in a procedure linkage table.
+  if (frame.function.empty() || frame.function == "??" || frame.function.ends_with("@plt"))
+    return std::nullopt;
   std::string name(frame.function);
   if (context == Context::None) return name;
   const bool has_file = frame.line_state == symbolize::LineState::Known && !frame.file.empty();

@@ -36,6 +36,7 @@ TEST(ExpandedName, IsNothingWhereAddr2lineIsNotAsked) {
   EXPECT_EQ(expanded_name(frame_in(kernel, "do_idle"), Context::None), std::nullopt);
   EXPECT_EQ(expanded_name(frame_in(jit, "f"), Context::None), std::nullopt);
   EXPECT_EQ(expanded_name(frame_in(program, ""), Context::None), std::nullopt);
+  EXPECT_EQ(expanded_name(frame_in(program, "memcpy@plt"), Context::FileAndLine), std::nullopt);
   EXPECT_EQ(expanded_name(Frame{}, Context::None), std::nullopt);
 }
 
