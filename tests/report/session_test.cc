@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "report/script_text.h"
 #include "tests/support/capture_builder.h"
 
@@ -167,6 +169,74 @@ TEST(Session, ASinkCanStopTheReading) {
   sink.stop_after = 2;
   session->run(sink);
   EXPECT_EQ(sink.lines.size(), 2u);
+}
+
+// What session.h does on two threads where there are two processors: samples with call chains, shown by name.
+class NamesCollector : public Collector {
+ public:
+  Needs needs() const override { return Needs::Names; }
+};
+
+// Rounds of one sample each; a kernel mapping, for which the reading thread waits until all is shown, after
+// each `mappings_every`.
+CaptureBuilder capture_of_rounds(std::uint64_t samples, std::uint64_t mappings_every) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+  SampleFields fields = at(0);
+  fields.callchain = {abi::kContextKernel, 0xffffffff81000000, abi::kContextUser, 0x1000};
+  for (std::uint64_t i = 1; i <= samples; ++i) {
+    fields.time = 10 * i;
+    capture.sample(fields).round();
+    if (i % mappings_every == 0)
+      capture.mmap(~0U, 0xffffffffc0000000 + 0x1000 * i, 0x1000, 0, "[module]", abi::kCpumodeKernel);
+  }
+  return capture;
+}
+
+TEST(Session, KernelMappingsInTheMiddleMakeNewStacksInTheOrderOfTime) {
+  const test::TemporaryFile file(capture_of_rounds(4000, 500).file());
+  SessionOptions options;
+  options.input = file.path();
+  auto session = Session::open(options);
+  ASSERT_TRUE(session);
+  NamesCollector sink;
+  session->run(sink);
+  ASSERT_EQ(sink.lines.size(), 4000u);
+  EXPECT_EQ(sink.lines.front(), ":5 10 1 cpu-clock #2");
+  EXPECT_EQ(sink.lines.back(), ":5 40000 1 cpu-clock #2");
+  EXPECT_TRUE(std::ranges::is_sorted(sink.stacks));
+  EXPECT_EQ(sink.stacks.back(), 8u) << "one stack for each state of the kernel's mappings";
+}
+
+TEST(Session, ASinkCanStopWhileTheReaderWaitsForWhatIsShown) {
+  const test::TemporaryFile file(capture_of_rounds(20'000, 100).file());
+  for (const std::size_t stop_after : {1U, 99U, 100U, 101U, 1024U, 19'999U}) {
+    SessionOptions options;
+    options.input = file.path();
+    auto session = Session::open(options);
+    ASSERT_TRUE(session);
+    NamesCollector sink;
+    sink.stop_after = stop_after;
+    session->run(sink);
+    EXPECT_EQ(sink.lines.size(), stop_after);
+  }
+}
+
+TEST(Session, ANameThatChangesInTheMiddleOfAFileIsNotReadWhileItChanges) {
+  CaptureBuilder capture = capture_of_rounds(3000, 3001);
+  const std::size_t start = capture.data().size();
+  capture.data().u32(abi::kRecordEventUpdate).u16(0).u16(0).u64(2).u64(1);
+  capture.data().padded_text("a name that is longer than the one before it", 8);
+  capture.data().patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(capture.data().size() - start));
+  const test::TemporaryFile file(capture.file());
+  SessionOptions options;
+  options.input = file.path();
+  auto session = Session::open(options);
+  ASSERT_TRUE(session);
+  NamesCollector sink;
+  session->run(sink);
+  ASSERT_EQ(sink.lines.size(), 3000u);
+  for (const std::string& line : sink.lines) ASSERT_NE(line.find(" cpu-clock "), std::string::npos) << line;
 }
 
 TEST(Session, APipesEventsAreKnownByTheFirstSample) {
