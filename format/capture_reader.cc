@@ -12,6 +12,7 @@
 #include "format/file_head.h"
 #include "format/foreign_order.h"
 #include "format/header_check.h"
+#include "format/large_pages.h"
 #include "format/record.h"
 #include "format/record_stream.h"
 #include "format/section_pieces.h"
@@ -35,7 +36,7 @@ struct CaptureReader::State {
   Features features;
 
   // What is above may be read by one thread while another calls next(), which writes here all the time.
-  alignas(128) std::optional<RecordStream> stream;
+  alignas(kApart) std::optional<RecordStream> stream;
   std::uint64_t compressed_before = 0;  // compressed records of the files before this stream's
   // A capture in a directory: the folder, and the number of the next of its files data.0, data.1, ... (bare
   // records).

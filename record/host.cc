@@ -206,6 +206,8 @@ Result<Host> read_host() {
   return host;
 }
 
+std::string_view version() { return TACHO_VERSION; }
+
 format::Environment describe_host(const std::vector<std::string>& command_line) {
   format::Environment out;
   utsname name{};
@@ -214,7 +216,7 @@ format::Environment describe_host(const std::vector<std::string>& command_line) 
     out.os_release = name.release;
     out.arch = name.machine;
   }
-  out.version = "tacho " + std::string(kVersion);
+  out.version = "tacho " + std::string(version());
   out.command_line = command_line;
   describe_cpu(out);
   const std::vector<int> online = online_cpus();

@@ -12,7 +12,7 @@
 
 namespace tacho::record {
 
-inline constexpr std::string_view kVersion = "0.1.0";  // of tacho
+std::string_view version();  // of tacho, "0.1.0"
 
 struct Host {
   std::vector<int> online_cpus;       // ascending

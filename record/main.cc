@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
   if (parsed->options.show_version) {
     const bool is_said =
-        std::puts(fmt::format("tacho {}", kVersion).c_str()) >= 0 && std::fflush(stdout) == 0;
+        std::puts(fmt::format("tacho {}", version()).c_str()) >= 0 && std::fflush(stdout) == 0;
     return is_said ? cli::kWhole : cli::kNoOutput;
   }
   const auto status = record_events(parsed->options, command_line);

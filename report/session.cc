@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <variant>
 
+#include "format/large_pages.h"
 #include "format/time_order.h"
 #include "report/record_effects.h"
 #include "report/sample_queue.h"
@@ -62,8 +63,8 @@ struct Session::State {
   std::optional<symbolize::ModuleCode> code;
 
   // What is above is looked at by the thread that shows samples too; what is below is written all the time,
-  // by the one that reads. Cache lines are fetched in pairs.
-  alignas(128) format::TimeOrder order;
+  // by the one that reads.
+  alignas(format::kApart) format::TimeOrder order;
   format::SampleParser parser;
   StackTable stacks;
 
