@@ -80,5 +80,28 @@ TEST(EventSet, ARecordTooShortForItsIdBelongsToNoEvent) {
   EXPECT_EQ(events.event_of(view_of(empty)), std::nullopt);
 }
 
+// Ids close to the first one lie in an array, others in a table; a hostile capture may choose any.
+TEST(EventSet, FindsIdsHoweverFarApartTheyLie) {
+  constexpr std::uint64_t kHighest = ~std::uint64_t{0};
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{70}, std::uint64_t{1} << 40, kHighest}) {
+    EventSet events;
+    std::vector<std::uint64_t> ids;
+    for (const std::uint64_t step : {0UL, 1UL, 1000UL, 32'767UL, 32'768UL, 32'769UL, 65'536UL, 1UL << 33}) {
+      ids.push_back(first + step);
+      if (step != 0) ids.push_back(first - step);
+    }
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      events.add(Event{});
+      events.add_id(i, ids[i]);
+    }
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      EXPECT_EQ(events.find_id(ids[i]), i) << first << " " << ids[i];
+    EXPECT_EQ(events.find_id(first + 2), std::nullopt);
+    EXPECT_EQ(events.find_id(first + 500'000), std::nullopt);
+    events.add_id(0, ids[1]);
+    EXPECT_EQ(events.find_id(ids[1]), 0u) << "the last one to claim an id has it";
+  }
+}
+
 }  // namespace
 }  // namespace tacho::format
