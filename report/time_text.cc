@@ -20,10 +20,20 @@ std::uint64_t TimeText::since_base(std::uint64_t time) {
   return since;
 }
 
+void TimeText::write_second(TextBuffer& out, std::uint64_t second) {
+  if (second_size_ == 0 || second != shown_second_) {
+    TextBuffer text;
+    text.decimal(second, 5);  // 12 with the point and six digits
+    text.character('.');
+    second_size_ = text.view().copy(second_text_, sizeof second_text_);
+    shown_second_ = second;
+  }
+  out.short_text(second_text_, second_size_);
+}
+
 void TimeText::write(TextBuffer& out, std::uint64_t time) {
   time = since_base(time);
-  out.decimal(time / kSecond, 5);  // 12 with the point and six digits
-  out.character('.');
+  write_second(out, time / kSecond);
   if (digits_ == TimeDigits::Nanoseconds) {
     out.zero_filled(time % kSecond, 9);
   } else {

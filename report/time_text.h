@@ -24,11 +24,16 @@ class TimeText {
 
  private:
   std::uint64_t since_base(std::uint64_t time);
+  void write_second(TextBuffer& out, std::uint64_t second);
 
   TimeDigits digits_;
   TimeBase base_;
   std::optional<format::ClockData> clock_;
   std::uint64_t first_ = 0, before_ = 0;  // 0: no line yet
+  // The text of the second that was shown last, "    5.": many lines have the same.
+  std::uint64_t shown_second_ = 0;
+  char second_text_[TextBuffer::kShort] = {};
+  std::size_t second_size_ = 0;  // 0: none yet
 };
 
 }  // namespace tacho::report
