@@ -12,8 +12,8 @@
 namespace tacho::format {
 
 inline constexpr std::size_t kLargePage = std::size_t{2} << 20;  // bytes
-// What one thread writes all the time stands so far from what another reads: cache lines have 64 bytes, and are
-// fetched in pairs.
+// What one thread writes all the time stands so far from what another reads: cache lines have 64 bytes, and
+// are fetched in pairs.
 inline constexpr std::size_t kApart = 128;  // bytes
 
 // Below a large page: plain memory. Null when there is none. Give it back with std::free.

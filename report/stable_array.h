@@ -41,7 +41,8 @@ class StableArray {
     return {piece, index + kFirst - (kFirst << piece)};
   }
   std::size_t size_ = 0;
-  alignas(format::kApart) std::array<format::LargePiece<T>, 64 - kFirstBits> pieces_;  // apart from what changes
+  alignas(
+      format::kApart) std::array<format::LargePiece<T>, 64 - kFirstBits> pieces_;  // apart from what changes
 };
 
 }  // namespace tacho::report
