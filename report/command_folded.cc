@@ -39,7 +39,7 @@ struct Options {
 void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
   const auto general = std::ranges::find(rows, "--inline", &cli::Option::names);
   *general = {"--inline", cli::Takes::Nothing, "",
-              "calls that were inlined, in every stack, and whole names with parameters, as\n"
+              "calls that were inlined, in every stack, and whole names with parameters, as "
               "stackcollapse-perf.pl --inline has them (default: only in stacks that are unwound here)",
               [&options](std::string_view) -> Result<> {
                 options.expands_inlines = true;
@@ -83,7 +83,7 @@ cli::CommandLine describe(Options& options) {
                   }});
   rows.push_back(
       {"--weight", cli::Takes::Value, "WHAT",
-       "what a stack's number adds up: period (a period of 0 counts 1), samples, or a field of the payload\n"
+       "what a stack's number adds up: period (a period of 0 counts 1), samples, or a field of the payload "
        "or tracepoint (default: period)",
        [&options](std::string_view text) -> Result<> {
          options.weight = text;
