@@ -24,7 +24,7 @@
 namespace tacho::format {
 namespace {
 
-constexpr std::size_t kFrameLine = 52, kSampleLine = 62;  // bytes, as script writes them on the average
+constexpr std::size_t kFrameLine = 79, kSampleLine = 59;  // bytes: the averages of what script writes
 constexpr std::size_t kChunk = std::size_t{1} << 20;
 
 [[noreturn]] void give_up(const std::string& what) {
