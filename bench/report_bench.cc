@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "report/commands.h"
-#include "report/session.h"
+#include "report/samples/session.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

@@ -9,9 +9,9 @@
 
 #include "format/file.h"
 #include "format/perf_abi.h"
-#include "symbolize/dwarf_lines.h"
-#include "symbolize/elf_file.h"
-#include "symbolize/kallsyms.h"
+#include "symbolize/elf/dwarf_lines.h"
+#include "symbolize/elf/elf_file.h"
+#include "symbolize/names/kallsyms.h"
 #include "symbolize/symbolizer.h"
 
 namespace tacho::symbolize {

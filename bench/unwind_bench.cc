@@ -6,8 +6,8 @@
 
 #include "format/attachment.h"
 #include "format/perf_abi.h"
-#include "symbolize/cfi_table.h"
-#include "symbolize/unwind.h"
+#include "symbolize/unwind/cfi_table.h"
+#include "symbolize/unwind/unwind.h"
 #include "tests/symbolize/cfi_image.h"
 
 namespace {

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "symbolize/cfi_table.h"
-#include "symbolize/dwarf_expression.h"
+#include "symbolize/unwind/cfi_table.h"
+#include "symbolize/unwind/dwarf_expression.h"
 
 using namespace tacho::symbolize;
 

@@ -7,7 +7,7 @@
 
 #include "format/capture_reader.h"
 #include "fuzz/memory_file.h"
-#include "report/convert.h"
+#include "report/views/convert/convert.h"
 
 using namespace tacho;
 using namespace tacho::report;

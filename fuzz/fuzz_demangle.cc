@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "symbolize/demangle.h"
+#include "symbolize/names/demangle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view name(reinterpret_cast<const char*>(data), size);

@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "fuzz/memory_file.h"
-#include "symbolize/dwarf_lines.h"
+#include "symbolize/elf/dwarf_lines.h"
 
 using namespace tacho;
 using namespace tacho::symbolize;

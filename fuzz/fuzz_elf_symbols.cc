@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "symbolize/elf_file.h"
+#include "symbolize/elf/elf_file.h"
 
 using namespace tacho::symbolize;
 

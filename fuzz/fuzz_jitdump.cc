@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "symbolize/jitdump.h"
+#include "symbolize/jit/jitdump.h"
 
 using namespace tacho::symbolize;
 

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "symbolize/kallsyms.h"
+#include "symbolize/names/kallsyms.h"
 
 using namespace tacho::symbolize;
 

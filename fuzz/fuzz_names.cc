@@ -2,8 +2,8 @@
 #include <cstdlib>
 
 #include "format/file.h"
-#include "report/folded.h"
-#include "report/printable.h"
+#include "report/output/printable.h"
+#include "report/views/folded/folded.h"
 
 using namespace tacho;
 using namespace tacho::report;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "format/file.h"
-#include "report/payload.h"
+#include "report/decode/payload.h"
 
 using namespace tacho;
 using namespace tacho::report;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "symbolize/perf_map.h"
+#include "symbolize/names/perf_map.h"
 
 using namespace tacho::symbolize;
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "format/file.h"
-#include "report/payload.h"
-#include "report/tracepoint_text.h"
+#include "report/decode/payload.h"
+#include "report/decode/tracepoint_text.h"
 
 using namespace tacho;
 using namespace tacho::report;

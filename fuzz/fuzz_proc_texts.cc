@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "record/running_kernel.h"
-#include "record/running_processes.h"
+#include "record/host/running_kernel.h"
+#include "record/host/running_processes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

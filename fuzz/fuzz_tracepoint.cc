@@ -1,8 +1,8 @@
 // A tracepoint's format file (the first half of the input) and a record of it (the second) through
 // libtraceevent: what our checks let through must do no harm.
 #include "format/file.h"
-#include "report/payload.h"
-#include "report/tracepoint_text.h"
+#include "report/decode/payload.h"
+#include "report/decode/tracepoint_text.h"
 
 using namespace tacho;
 using namespace tacho::report;

@@ -1,8 +1,8 @@
 // A whole capture through the session: every field of its samples as text, every other record, the header.
 #include "fuzz/memory_file.h"
-#include "report/header_text.h"
-#include "report/script_records.h"
-#include "report/script_text.h"
+#include "report/perf_text/header_text.h"
+#include "report/views/script/script_records.h"
+#include "report/views/script/script_text.h"
 
 using namespace tacho;
 using namespace tacho::report;

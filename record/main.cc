@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
-#include "record/host.h"
+#include "record/host/host.h"
 #include "record/options.h"
 #include "record/recording.h"
 #include "record/stop_signals.h"

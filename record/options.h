@@ -9,8 +9,8 @@
 
 #include "cli/options.h"
 #include "format/result.h"
-#include "record/event_spec.h"
-#include "record/target.h"
+#include "record/events/event_spec.h"
+#include "record/events/target.h"
 
 namespace tacho::record {
 

@@ -9,8 +9,8 @@
 
 #include "format/event_attr.h"
 #include "format/result.h"
-#include "record/event_spec.h"
-#include "record/host.h"
+#include "record/events/event_spec.h"
+#include "record/host/host.h"
 #include "record/options.h"
 
 namespace tacho::record {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "record/record_queue.h"
+#include "record/output/record_queue.h"
 
 namespace tacho::record {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "format/capture_writer.h"
 #include "format/result.h"
-#include "record/kernel_events.h"
-#include "record/record_walk.h"
+#include "record/kernel/kernel_events.h"
+#include "record/output/record_walk.h"
 #include "record/stop_signals.h"
 #include "record/workload.h"
 

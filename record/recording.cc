@@ -13,9 +13,9 @@
 #include "format/perf_abi.h"
 #include "format/record.h"
 #include "format/sample.h"
-#include "record/perf_event.h"
-#include "record/running_processes.h"
-#include "record/tracepoint.h"
+#include "record/events/tracepoint.h"
+#include "record/host/running_processes.h"
+#include "record/kernel/perf_event.h"
 
 namespace tacho::record {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "cli/exit_status.h"
 #include "cli/options.h"
-#include "report/printable.h"
-#include "report/session.h"
-#include "report/text_output.h"
+#include "report/output/printable.h"
+#include "report/output/text_output.h"
+#include "report/samples/session.h"
 
 namespace tacho::report {
 

@@ -1,12 +1,12 @@
 #include "report/commands.h"
 
-#include "report/command_convert.h"
-#include "report/command_dump.h"
-#include "report/command_folded.h"
-#include "report/command_header.h"
-#include "report/command_hist.h"
-#include "report/command_report.h"
-#include "report/command_script.h"
+#include "report/views/convert/command_convert.h"
+#include "report/views/dump/command_dump.h"
+#include "report/views/folded/command_folded.h"
+#include "report/views/header/command_header.h"
+#include "report/views/hist/command_hist.h"
+#include "report/views/report/command_report.h"
+#include "report/views/script/command_script.h"
 
 namespace tacho::report {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "format/file.h"
 #include "format/perf_abi.h"
-#include "symbolize/debug_files.h"
-#include "symbolize/demangle.h"
-#include "symbolize/elf_file.h"
-#include "symbolize/kallsyms.h"
-#include "symbolize/module_files.h"
-#include "symbolize/perf_map.h"
-#include "symbolize/running_vdso.h"
+#include "symbolize/elf/elf_file.h"
+#include "symbolize/elf/module_files.h"
+#include "symbolize/elf/running_vdso.h"
+#include "symbolize/files/debug_files.h"
+#include "symbolize/names/demangle.h"
+#include "symbolize/names/kallsyms.h"
+#include "symbolize/names/perf_map.h"
 
 namespace tacho::symbolize {
 namespace {

@@ -13,7 +13,7 @@
 #include "format/features.h"
 #include "symbolize/address_space.h"
 #include "symbolize/frame.h"
-#include "symbolize/jit_code.h"
+#include "symbolize/jit/jit_code.h"
 
 namespace tacho::symbolize {
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The two direction rules of docs/architecture.md, checked against the include lines.
+"""The three direction rules of docs/architecture.md, checked against the include lines.
 
 1. A folder includes only the folders that its row under "Direction" allows.
-2. Within a folder, a file includes only files that stand above it in the folder's list. So there are no cycles.
+2. A room (a folder within a folder) includes only the rooms that its row allows.
+3. Within a folder, a file includes only files that stand above it in the folder's list. So there are no cycles.
 
 The lists in the document are the ones checked, so the document cannot fall behind the code: a file that is not listed
 fails here, and so does a line whose file is gone.
@@ -48,9 +49,32 @@ def allowed_folders(text):
     allowed = {}
     for line in section(text, "## Direction").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| `") and len(cells) >= 2:
+        is_folder = line.startswith("| `") and len(cells) >= 2 and "/" not in cells[0]
+        if is_folder:
             allowed[cells[0].strip("`")] = set(re.findall(r"`([^`]+)`", cells[1]))
     return allowed
+
+
+def allowed_rooms(text):
+    """{room: the rooms it may include}, from the table of rooms; "report/views/*" is each folder in views."""
+    allowed = {}
+    for line in section(text, "## Direction").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| `") and "/" in cells[0]:
+            allowed[cells[0].strip("`")] = set(re.findall(r"`([^`]+)`", cells[1]))
+    return allowed
+
+
+def room_of(path):
+    """"report/views/hist/command_hist.cc" -> "report/views/hist"; None for a file in the folder itself, and for what
+    bpf ships to its users."""
+    parent = path.rsplit("/", 1)[0]
+    return parent if "/" in parent and not parent.startswith("bpf/") else None
+
+
+def row_of(room, allowed):
+    """The row that holds for a room: its own, or that of all views."""
+    return "report/views/*" if room.startswith("report/views/") and room not in allowed else room
 
 
 def listed_files(text, folder):
@@ -101,6 +125,24 @@ class Layering(unittest.TestCase):
                     if target not in allowed[folder] and included not in allowed[folder]:
                         faults.append(f"{folder}/{name} includes {included}")
         self.assertEqual(faults, [])
+
+    def test_a_room_includes_only_what_its_row_allows(self):
+        allowed = allowed_rooms(self.text)
+        used, faults = set(), []
+        for folder in FOLDERS:
+            for name in sources(folder):
+                room = room_of(f"{folder}/{name}")
+                if room is None:
+                    continue
+                used.add(row_of(room, allowed))
+                for included in includes(folder, name):
+                    target = room_of(included)
+                    if not (ROOT / included).exists() or target in (None, room) or not target.startswith(folder + "/"):
+                        continue
+                    if target not in allowed.get(row_of(room, allowed), set()):
+                        faults.append(f"{folder}/{name} includes {included}")
+        self.assertEqual(faults, [])
+        self.assertEqual(sorted(allowed), sorted(used), "the table of rooms and the rooms")
 
     def test_a_file_includes_only_files_that_stand_above_it(self):
         faults = []

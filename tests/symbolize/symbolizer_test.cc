@@ -4,8 +4,8 @@
 
 #include "format/file.h"
 #include "format/perf_abi.h"
-#include "symbolize/elf_file.h"
-#include "symbolize/running_vdso.h"
+#include "symbolize/elf/elf_file.h"
+#include "symbolize/elf/running_vdso.h"
 #include "tests/symbolize/symbolizer_case.h"
 
 namespace tacho::symbolize {

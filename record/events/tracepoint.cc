@@ -1,0 +1,122 @@
+#include "record/events/tracepoint.h"
+
+#include <fnmatch.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/nearest.h"
+#include "format/file.h"
+
+namespace tacho::record {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPlaces[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+
+bool is_glob(const std::string& text) { return text.find_first_of("*?[") != std::string::npos; }
+
+// Names of the folders in `directory`, in alphabetical order.
+Result<std::vector<std::string>> folders_of(const std::string& directory) {
+  std::error_code code;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(directory, code), end; !code && entry != end; entry.increment(code)) {
+    if (entry->is_directory(code)) names.push_back(entry->path().filename());
+  }
+  if (code) {
+    Error error = system_error(directory, code.value());
+    if (code.value() == EACCES || code.value() == EPERM)
+      error.what += "; tracepoints need root or read access to tracefs";
+    return error;
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<std::string> text_file(const std::string& path) {
+  auto bytes = format::read_file(path);
+  if (!bytes) return std::move(bytes.error());
+  return std::string(format::as_text(*bytes));
+}
+
+// A file that some kernels lack or refuse: then empty.
+std::string optional_text(const std::string& path) {
+  auto text = text_file(path);
+  return text ? std::move(*text) : std::string();
+}
+
+}  // namespace
+
+Result<Tracefs> Tracefs::find() {
+  const auto has_events = [](const char* place) {
+    return access((std::string(place) + "/events").c_str(), F_OK) == 0;
+  };
+  for (const char* place : kPlaces) {
+    if (has_events(place)) return Tracefs(place);
+  }
+  if (mount("nodev", kPlaces[0], "tracefs", 0, nullptr) == 0 && has_events(kPlaces[0]))
+    return Tracefs(kPlaces[0]);
+  return Error{
+      std::string("tracefs is not mounted, or not readable by this user; as root: mount -t tracefs nodev ") +
+      kPlaces[0]};
+}
+
+Result<std::vector<Tracepoint>> Tracefs::matching(const std::string& system, const std::string& name) const {
+  const auto systems = folders_of(directory_ + "/events");
+  if (!systems) return systems.error();
+  std::vector<Tracepoint> found;
+  std::vector<std::string> near_names;
+  bool has_system = false;
+  for (const std::string& candidate : *systems) {
+    if (fnmatch(system.c_str(), candidate.c_str(), 0) != 0) continue;
+    has_system = true;
+    const auto names = folders_of(directory_ + "/events/" + candidate);
+    if (!names) return names.error();
+    for (const std::string& event : *names) {
+      near_names.push_back(event);
+      if (fnmatch(name.c_str(), event.c_str(), 0) != 0) continue;
+      const std::string path = directory_ + "/events/" + candidate + "/" + event + "/id";
+      if (access(path.c_str(), F_OK) != 0) continue;  // ftrace's own entries have none
+      const auto text = text_file(path);
+      if (!text) return text.error();
+      Tracepoint tracepoint{candidate, event, 0};
+      std::from_chars(text->data(), text->data() + text->size(), tracepoint.id);
+      found.push_back(std::move(tracepoint));
+    }
+  }
+  if (!found.empty()) return found;
+  if (!has_system) {
+    return use_error("unknown tracepoint " + system + ":" + name + ": this kernel has no subsystem '" +
+                     system + "'" + cli::suggestion(system, *systems));
+  }
+  return use_error("unknown tracepoint " + system + ":" + name +
+                   (is_glob(name) ? ": nothing matches" : cli::suggestion(name, near_names)));
+}
+
+Result<format::TracingData> Tracefs::describe(std::span<const Tracepoint> tracepoints) const {
+  format::TracingData data;
+  data.is_big_endian = std::endian::native == std::endian::big;
+  data.long_size = sizeof(long);
+  data.page_size = static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE));
+  data.header_page = optional_text(directory_ + "/events/header_page");
+  data.header_event = optional_text(directory_ + "/events/header_event");
+  data.printk_formats = optional_text(directory_ + "/printk_formats");
+  data.saved_cmdlines = optional_text(directory_ + "/saved_cmdlines");
+  for (const Tracepoint& tracepoint : tracepoints) {
+    auto text = text_file(directory_ + "/events/" + tracepoint.system + "/" + tracepoint.name + "/format");
+    if (!text) return std::move(text.error());
+    data.formats.push_back({tracepoint.system, std::move(*text)});
+  }
+  // The section lists the events of a system together.
+  std::ranges::stable_sort(data.formats, {}, &format::TracepointFormat::system);
+  return data;
+}
+
+}  // namespace tacho::record

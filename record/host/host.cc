@@ -1,0 +1,241 @@
+#include "record/host/host.h"
+
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "format/file.h"
+#include "record/events/target.h"
+
+namespace tacho::record {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kCpuFolder = "/sys/devices/system/cpu";
+const std::string kNodeFolder = "/sys/devices/system/node";
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\n";
+  const auto begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+// The first line of a small file of /proc or /sys; nothing when there is none.
+std::optional<std::string> line_of(const std::string& path) {
+  const auto bytes = format::read_file(path);
+  if (!bytes) return std::nullopt;
+  const std::string_view text = format::as_text(*bytes);
+  return std::string(trimmed(text.substr(0, text.find('\n'))));
+}
+
+template <class Number>
+std::optional<Number> number_of(const std::optional<std::string>& text) {
+  Number value{};
+  if (!text) return std::nullopt;
+  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), value);
+  return code == std::errc{} ? std::optional(value) : std::nullopt;
+}
+
+// Calls `seen` with key and value of each "key : value" line until it says that it has enough.
+template <class Seen>
+void each_field(const std::string& path, Seen&& seen) {
+  const auto bytes = format::read_file(path);
+  if (!bytes) return;
+  std::string_view rest = format::as_text(*bytes);
+  while (!rest.empty()) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    if (!seen(trimmed(line.substr(0, colon)), trimmed(line.substr(colon + 1)))) return;
+  }
+}
+
+// "AuthenticAMD,26,2,1" and "AMD EPYC", as perf has them on x86; elsewhere only the description.
+void describe_cpu(format::Environment& out) {
+  std::map<std::string, std::string, std::less<>> fields;
+  each_field("/proc/cpuinfo", [&](std::string_view key, std::string_view value) {
+    if (key == "processor" && !fields.empty()) return false;
+    fields.emplace(key, value);
+    return true;
+  });
+  for (const char* key : {"model name", "cpu model", "Processor", "uarch"}) {
+    const auto field = fields.find(std::string_view(key));
+    if (field == fields.end()) continue;
+    out.cpu_description = field->second;
+    break;
+  }
+  std::string id;
+  for (const char* key : {"vendor_id", "cpu family", "model", "stepping"}) {
+    const auto field = fields.find(std::string_view(key));
+    if (field == fields.end()) return;
+    id += (id.empty() ? "" : ",") + field->second;
+  }
+  out.cpu_id = id;
+}
+
+std::optional<std::uint64_t> memory_field(const std::string& path, std::string_view name) {
+  std::optional<std::uint64_t> found;
+  each_field(path, [&](std::string_view key, std::string_view value) {
+    if (!key.ends_with(name)) return true;
+    found = number_of<std::uint64_t>(std::string(value));
+    return false;
+  });
+  return found;
+}
+
+void add_once(std::vector<std::string>& list, const std::optional<std::string>& text) {
+  if (text && std::ranges::find(list, *text) == list.end()) list.push_back(*text);
+}
+
+std::optional<format::CpuTopology> cpu_topology(std::size_t cpus) {
+  format::CpuTopology topology;
+  for (std::size_t cpu = 0; cpu < cpus; ++cpu) {
+    const std::string folder = kCpuFolder + "/cpu" + std::to_string(cpu) + "/topology/";
+    add_once(topology.packages, line_of(folder + "core_siblings_list"));
+    add_once(topology.dies, line_of(folder + "die_cpus_list"));
+    add_once(topology.cores, line_of(folder + "thread_siblings_list"));
+    format::CpuTopologyEntry entry;
+    // An offline CPU has no such files; perf writes all-ones then.
+    entry.core = number_of<std::uint32_t>(line_of(folder + "core_id")).value_or(~0U);
+    entry.socket = number_of<std::uint32_t>(line_of(folder + "physical_package_id")).value_or(~0U);
+    entry.die = number_of<std::uint32_t>(line_of(folder + "die_id"));
+    if (!entry.die && !topology.dies.empty()) entry.die = ~0U;
+    topology.cpus.push_back(entry);
+  }
+  if (topology.packages.empty()) return std::nullopt;
+  return topology;
+}
+
+std::vector<format::NumaNode> numa_nodes() {
+  std::vector<format::NumaNode> nodes;
+  const auto online = line_of(kNodeFolder + "/online");
+  if (!online) return nodes;
+  const auto numbers = parse_cpu_list(*online);
+  if (!numbers) return nodes;
+  for (const int node : *numbers) {
+    const std::string folder = kNodeFolder + "/node" + std::to_string(node);
+    format::NumaNode entry;
+    entry.node = static_cast<std::uint32_t>(node);
+    entry.total_kib = memory_field(folder + "/meminfo", "MemTotal").value_or(0);
+    entry.free_kib = memory_field(folder + "/meminfo", "MemFree").value_or(0);
+    entry.cpus = line_of(folder + "/cpulist").value_or("");
+    nodes.push_back(std::move(entry));
+  }
+  return nodes;
+}
+
+std::vector<format::CacheLevel> caches(const std::vector<int>& cpus) {
+  std::vector<format::CacheLevel> found;
+  for (const int cpu : cpus) {
+    for (int index = 0; index < 10; ++index) {
+      const std::string folder =
+          kCpuFolder + "/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index) + "/";
+      const auto level = number_of<std::uint32_t>(line_of(folder + "level"));
+      if (!level) break;
+      format::CacheLevel cache;
+      cache.level = *level;
+      cache.line_size = number_of<std::uint32_t>(line_of(folder + "coherency_line_size")).value_or(0);
+      cache.sets = number_of<std::uint32_t>(line_of(folder + "number_of_sets")).value_or(0);
+      cache.ways = number_of<std::uint32_t>(line_of(folder + "ways_of_associativity")).value_or(0);
+      cache.type = line_of(folder + "type").value_or("");
+      cache.size = line_of(folder + "size").value_or("");
+      cache.cpus = line_of(folder + "shared_cpu_list").value_or("");
+      const auto same = [&](const format::CacheLevel& other) {
+        return other.level == cache.level && other.type == cache.type && other.cpus == cache.cpus;
+      };
+      if (std::ranges::none_of(found, same)) found.push_back(std::move(cache));
+    }
+  }
+  std::ranges::stable_sort(found, {}, &format::CacheLevel::level);
+  return found;
+}
+
+std::vector<std::pair<std::uint32_t, std::string>> pmu_mappings() {
+  std::vector<std::pair<std::uint32_t, std::string>> found;
+  std::error_code code;
+  for (fs::directory_iterator entry("/sys/bus/event_source/devices", code), end; !code && entry != end;
+       entry.increment(code)) {
+    const auto type = number_of<std::uint32_t>(line_of(entry->path() / "type"));
+    if (type) found.emplace_back(*type, entry->path().filename());
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::optional<std::vector<int>> cpus_in(const char* file) {
+  const auto text = line_of(kCpuFolder + file);
+  if (!text) return std::nullopt;
+  auto cpus = parse_cpu_list(*text);
+  return cpus ? std::optional(std::move(*cpus)) : std::nullopt;
+}
+
+std::vector<int> online_cpus() {
+  if (auto cpus = cpus_in("/online")) return *cpus;
+  std::vector<int> counted;  // without sysfs
+  for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); ++cpu) counted.push_back(cpu);
+  return counted;
+}
+
+}  // namespace
+
+Result<Host> read_host() {
+  Host host;
+  host.online_cpus = online_cpus();
+  if (host.online_cpus.empty()) return Error{kCpuFolder + "/online: no CPU is on line"};
+  host.page_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto paranoid = number_of<int>(line_of("/proc/sys/kernel/perf_event_paranoid"));
+  if (!paranoid) {
+    return Error{
+        "/proc/sys/kernel/perf_event_paranoid cannot be read: this kernel has no perf events, or /proc is "
+        "not mounted"};
+  }
+  host.perf_event_paranoid = *paranoid;
+  host.max_sample_rate =
+      number_of<std::uint64_t>(line_of("/proc/sys/kernel/perf_event_max_sample_rate")).value_or(0);
+  return host;
+}
+
+std::string_view version() { return TACHO_VERSION; }
+
+format::Environment describe_host(const std::vector<std::string>& command_line) {
+  format::Environment out;
+  utsname name{};
+  if (uname(&name) == 0) {
+    out.hostname = name.nodename;
+    out.os_release = name.release;
+    out.arch = name.machine;
+  }
+  out.version = "tacho " + std::string(version());
+  out.command_line = command_line;
+  describe_cpu(out);
+  const std::vector<int> online = online_cpus();
+  const std::vector<int> present = cpus_in("/present").value_or(online);
+  out.cpus_online = static_cast<std::uint32_t>(online.size());
+  out.cpus_available = static_cast<std::uint32_t>(present.size());
+  out.total_memory_kib = memory_field("/proc/meminfo", "MemTotal");
+  out.cpu_topology = cpu_topology(present.size());
+  out.numa_nodes = numa_nodes();
+  out.pmu_mappings = pmu_mappings();
+  out.caches = caches(online);
+  return out;
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace tacho::record

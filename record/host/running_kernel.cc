@@ -1,0 +1,178 @@
+#include "record/host/running_kernel.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "format/file.h"
+#include "format/record.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+namespace fs = std::filesystem;
+
+constexpr std::string_view kKernelName = "[kernel.kallsyms]";
+constexpr auto kNobody = static_cast<std::uint32_t>(-1);  // the kernel as a process
+
+std::string_view take_line(std::string_view& rest) {
+  const std::string_view line = rest.substr(0, rest.find('\n'));
+  rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  return line;
+}
+
+std::string_view take_word(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find(' '));
+  rest.remove_prefix(word.size());
+  return word;
+}
+
+std::uint64_t hex_number(std::string_view text) {
+  if (text.starts_with("0x")) text.remove_prefix(2);
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  return value;
+}
+
+format::BuildId build_id_in_file_of_notes(const std::string& path) {
+  const auto notes = format::read_file(path);
+  if (!notes) return {};
+  return format::build_id_in_notes(*notes).value_or(format::BuildId{});
+}
+
+// Names of module files have '-' where the kernel says '_'.
+std::string module_name_of(const fs::path& file) {
+  std::string name = file.filename();
+  const auto end = name.find(".ko");
+  if (end == std::string::npos) return {};
+  name.resize(end);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+std::map<std::string, std::string> module_files() {
+  std::map<std::string, std::string> files;
+  utsname host{};
+  if (uname(&host) != 0) return files;
+  std::error_code code;
+  const fs::path folder = fs::path("/lib/modules") / host.release;
+  for (fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, code),
+       end;
+       !code && entry != end; entry.increment(code)) {
+    const std::string name = module_name_of(entry->path());
+    if (!name.empty()) files.emplace(name, entry->path());
+  }
+  return files;
+}
+
+}  // namespace
+
+std::optional<KernelText> find_kernel_text(std::string_view kallsyms) {
+  std::map<std::string_view, std::uint64_t> found;
+  constexpr std::array<std::string_view, 4> kWanted{"_text", "_stext", "_etext", "_edata"};
+  while (!kallsyms.empty()) {
+    std::string_view line = take_line(kallsyms);
+    const std::string_view address = take_word(line);
+    take_word(line);
+    const std::string_view name = take_word(line);
+    if (name.starts_with('_') && std::ranges::find(kWanted, name) != kWanted.end()) {
+      found.emplace(name, hex_number(address));
+    }
+  }
+  for (const std::string_view reference : {kWanted[0], kWanted[1]}) {
+    const auto start = found.find(reference);
+    if (start == found.end() || start->second == 0) continue;
+    KernelText text{std::string(reference), start->second, 0};
+    for (const std::string_view end : {kWanted[3], kWanted[2]}) {
+      if (text.end == 0 && found.contains(end)) text.end = found[end];
+    }
+    return text;
+  }
+  return std::nullopt;
+}
+
+// "ext4 1003520 1 - Live 0xffffffffc0a00000 (E)"
+std::optional<KernelModule> parse_module_line(std::string_view line) {
+  KernelModule module;
+  module.name = take_word(line);
+  const std::string_view size = take_word(line);
+  std::from_chars(size.data(), size.data() + size.size(), module.size);
+  for (int skipped = 0; skipped < 3; ++skipped) take_word(line);
+  module.start = hex_number(take_word(line));
+  if (module.name.empty() || module.start == 0 || module.size == 0) return std::nullopt;
+  module.path = "[" + module.name + "]";
+  return module;
+}
+
+std::vector<KernelModule> loaded_modules() {
+  std::vector<KernelModule> modules;
+  const auto text = format::read_file("/proc/modules");
+  if (!text) return modules;  // a kernel without modules
+  std::string_view rest = format::as_text(*text);
+  while (!rest.empty()) {
+    if (auto module = parse_module_line(take_line(rest))) modules.push_back(std::move(*module));
+  }
+  if (modules.empty()) return modules;
+  const auto files = module_files();
+  for (KernelModule& module : modules) {
+    if (const auto file = files.find(module.name); file != files.end()) module.path = file->second;
+    module.build_id = build_id_in_file_of_notes("/sys/module/" + module.name + "/notes/.note.gnu.build-id");
+  }
+  std::ranges::sort(modules, {}, &KernelModule::start);
+  return modules;
+}
+
+std::vector<format::BuildIdEntry> kernel_build_ids(const std::vector<KernelModule>& modules) {
+  std::vector<format::BuildIdEntry> out;
+  const auto add = [&](const format::BuildId& id, std::string filename) {
+    if (!id.empty()) out.push_back({-1, abi::kCpumodeKernel, id, std::move(filename)});
+  };
+  add(build_id_in_file_of_notes("/sys/kernel/notes"), std::string(kKernelName));
+  for (const KernelModule& module : modules) add(module.build_id, module.path);
+  return out;
+}
+
+void write_kernel_records(format::ByteWriter& out, const std::optional<KernelText>& text,
+                          const std::vector<KernelModule>& modules, std::size_t trailer) {
+  if (text) {
+    const std::string name = std::string(kKernelName) + text->reference;
+    format::MmapRecord kernel;
+    kernel.pid = kNobody;
+    kernel.start = text->start;
+    // Without a known end the text reaches to the modules, or as far as addresses go.
+    const std::uint64_t limit = modules.empty() ? ~std::uint64_t{0} : modules.front().start;
+    const std::uint64_t end = text->end > text->start ? text->end : std::max(limit, text->start);
+    kernel.length = end - text->start;
+    kernel.page_offset = text->start;
+    kernel.filename = name;
+    format::write_mmap(out, kernel, abi::kCpumodeKernel, trailer);
+  }
+  for (const KernelModule& module : modules) {
+    format::MmapRecord mapping;
+    mapping.pid = kNobody;
+    mapping.start = module.start;
+    mapping.length = module.size;
+    mapping.filename = module.path;
+    format::write_mmap(out, mapping, abi::kCpumodeKernel, trailer);
+  }
+}
+
+void write_program_records(format::ByteWriter& out, const std::vector<bpf::LoadedProgram>& programs,
+                           std::size_t trailer) {
+  constexpr std::uint16_t kBpfSymbol = 1, kLoad = 1;
+  for (const bpf::LoadedProgram& program : programs) {
+    for (const bpf::LoadedSymbol& symbol : program.symbols) {
+      format::write_ksymbol(out, {symbol.address, symbol.length, kBpfSymbol, 0, symbol.name}, trailer);
+    }
+    format::write_bpf_event(out, {kLoad, 0, program.id, program.tag}, trailer);
+  }
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,168 @@
+#include "record/host/running_processes.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "format/file.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+namespace fs = std::filesystem;
+
+// The notes of nearly every binary lie in its first page; some linkers put them behind the symbol tables.
+constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;
+
+// The numbers among the names of a directory, ascending.
+std::vector<int> numbers_in(const std::string& directory) {
+  std::vector<int> numbers;
+  std::error_code code;
+  for (fs::directory_iterator entry(directory, code), end; !code && entry != end; entry.increment(code)) {
+    const std::string name = entry->path().filename();
+    int number = 0;
+    const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc{} && rest == name.data() + name.size()) numbers.push_back(number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+std::optional<std::string> text_of(const std::string& path) {
+  const auto bytes = format::read_file(path);
+  if (!bytes) return std::nullopt;
+  return std::string(format::as_text(*bytes));
+}
+
+// "PPid:\t12" in /proc/PID/status.
+std::uint32_t parent_of(const std::string& status) {
+  constexpr std::string_view kField = "\nPPid:\t";
+  const auto at = status.find(kField);
+  std::uint32_t parent = 0;
+  if (at != std::string::npos) {
+    std::from_chars(status.data() + at + kField.size(), status.data() + status.size(), parent);
+  }
+  return parent;
+}
+
+template <class Number>
+bool take_number(std::string_view& rest, Number& value, int base, char end) {
+  const auto [stop, code] = std::from_chars(rest.data(), rest.data() + rest.size(), value, base);
+  const auto size = static_cast<std::size_t>(stop - rest.data());
+  if (code != std::errc{} || size >= rest.size() || rest[size] != end) return false;
+  rest.remove_prefix(size + 1);
+  return true;
+}
+
+// The kernel writes a newline in a path as \012 here, and as itself in its own MMAP2 records.
+std::string with_newlines(std::string_view path) {
+  constexpr std::string_view kNewline = "\\012";
+  std::string out;
+  for (auto at = path.find(kNewline); at != std::string_view::npos; at = path.find(kNewline)) {
+    out.append(path.substr(0, at)).push_back('\n');
+    path.remove_prefix(at + kNewline.size());
+  }
+  return out.append(path);
+}
+
+}  // namespace
+
+std::optional<MapsLine> parse_maps_line(std::string_view line) {
+  MapsLine out;
+  format::MmapRecord& mapping = out.mapping;
+  std::uint64_t end = 0;
+  std::string_view rest = line;
+  if (!take_number(rest, mapping.start, 16, '-') || !take_number(rest, end, 16, ' ') || end < mapping.start) {
+    return std::nullopt;
+  }
+  if (rest.size() < 5 || rest[4] != ' ') return std::nullopt;
+  const std::string_view rights = rest.substr(0, 4);
+  rest.remove_prefix(5);
+  if (!take_number(rest, mapping.page_offset, 16, ' ') || !take_number(rest, mapping.major, 16, ':') ||
+      !take_number(rest, mapping.minor, 16, ' ')) {
+    return std::nullopt;
+  }
+  const auto [stop, code] = std::from_chars(rest.data(), rest.data() + rest.size(), mapping.inode);
+  if (code != std::errc{}) return std::nullopt;
+  rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+
+  mapping.is_mmap2 = true;
+  mapping.length = end - mapping.start;
+  out.is_executable = rights[2] == 'x';
+  mapping.protection = (rights[0] == 'r' ? PROT_READ : 0U) | (rights[1] == 'w' ? PROT_WRITE : 0U) |
+                       (out.is_executable ? PROT_EXEC : 0U);
+  mapping.flags = rights[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
+  mapping.filename = rest.empty() ? std::string_view("//anon") : rest;  // the kernel's name for no file
+  return out;
+}
+
+std::vector<int> RunningProcesses::all() const { return numbers_in(proc_); }
+
+void RunningProcesses::describe(int process, format::ByteWriter& out) {
+  const std::string folder = proc_ + "/" + std::to_string(process);
+  const auto status = text_of(folder + "/status");
+  if (!status) return;
+  const auto pid = static_cast<std::uint32_t>(process);
+  for (const int thread : numbers_in(folder + "/task")) {
+    auto name = text_of(folder + "/task/" + std::to_string(thread) + "/comm");
+    if (!name) continue;
+    if (name->ends_with('\n')) name->pop_back();
+    const auto tid = static_cast<std::uint32_t>(thread);
+    // Whoever made a thread, its parent is taken to be the process, as perf does.
+    const std::uint32_t parent = tid == pid ? parent_of(*status) : pid;
+    format::write_fork(out, {pid, parent, tid, parent, 0, false}, trailer_);
+    format::write_comm(out, {pid, tid, *name, false}, trailer_);
+  }
+  describe_mappings(process, out);
+}
+
+void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
+  const auto text = text_of(proc_ + "/" + std::to_string(process) + "/maps");
+  if (!text) return;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    auto parsed = parse_maps_line(line);
+    if (!parsed || !parsed->is_executable) continue;
+    format::MmapRecord& mapping = parsed->mapping;
+    mapping.pid = mapping.tid = static_cast<std::uint32_t>(process);
+    mapping.build_id = build_id_of(process, mapping);
+    const std::string filename = with_newlines(mapping.filename);
+    mapping.filename = filename;
+    format::write_mmap2(out, mapping, abi::kCpumodeUser, trailer_);
+  }
+}
+
+format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRecord& mapping) {
+  if (mapping.inode == 0) return {};
+  const auto [found, is_new] = build_ids_.try_emplace({mapping.major, mapping.minor, mapping.inode});
+  if (!is_new) return found->second;
+  const std::string folder = proc_ + "/" + std::to_string(process);
+  char range[40];
+  std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, mapping.start, mapping.start + mapping.length);
+  // The mapping itself, which is right also for deleted files; else its path as the process sees it.
+  for (const std::string& path :
+       {folder + "/map_files/" + range, folder + "/root" + std::string(mapping.filename)}) {
+    const auto file = format::open_input(path);
+    if (!file) continue;
+    struct stat info {};
+    if (fstat(file->get(), &info) != 0 || info.st_ino != mapping.inode) continue;
+    const auto head = format::read_at(file->get(), 0, kHeadOfBinary);
+    if (!head) continue;
+    if (const auto id = format::build_id_in_elf(*head)) found->second = *id;
+    break;
+  }
+  return found->second;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,180 @@
+#include "record/kernel/kernel_events.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "format/perf_abi.h"
+#include "record/kernel/perf_event.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+// What kernels older than the first one tacho was made for may refuse, newest first, and what is lost without
+// it.
+struct Newer {
+  std::uint64_t format::EventAttr::*field;
+  std::uint64_t bits;
+  const char* loss;
+};
+constexpr Newer kNewer[] = {
+    {&format::EventAttr::read_format, abi::kReadLost,
+     "losses are counted for each CPU, not for each event (Linux 6.0)"},
+    {&format::EventAttr::flags, abi::kBuildId, "mappings carry no build ids (Linux 5.12)"},
+    {&format::EventAttr::flags, abi::kBpfEvent | abi::kKsymbol,
+     "BPF programs loaded meanwhile get no names (Linux 5.1)"},
+    {&format::EventAttr::flags, abi::kCommExec, "a new name by exec looks like any other (Linux 3.16)"},
+};
+
+// Opens `event`, whose attr loses what the kernel does not know.
+Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, std::vector<std::string>& notes) {
+  auto fd = open_event(event.attr, task, cpu);
+  for (const Newer& newer : kNewer) {
+    if (fd || fd.error().code != EINVAL) break;
+    if ((event.attr.*newer.field & newer.bits) == 0) continue;
+    const format::EventAttr before = event.attr;
+    event.attr.*newer.field &= ~newer.bits;
+    fd = open_event(event.attr, task, cpu);
+    if (fd) notes.push_back("this kernel is older: " + event.name + ": " + newer.loss);
+  }
+  return fd;
+}
+
+void halve_rings(Plan& plan, std::size_t page_size) {
+  std::size_t& larger = plan.ring_pages >= plan.sideband_pages ? plan.ring_pages : plan.sideband_pages;
+  larger /= 2;
+  for (PlannedEvent& event : plan.events) {
+    const std::size_t pages = event.is_sideband ? plan.sideband_pages : plan.ring_pages;
+    event.attr.wakeup = static_cast<std::uint32_t>(pages * page_size / 4);
+  }
+}
+
+}  // namespace
+
+Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host) {
+  const std::size_t asked = plan.ring_pages;
+  for (;;) {
+    KernelEvents events;
+    if (auto done = events.open_everywhere(plan, host); !done) return std::move(done.error());
+    auto mapped = events.map_rings(plan, host);
+    if (mapped) {
+      if (plan.ring_pages != asked) {
+        plan.notes.push_back("-m: this user may lock less memory than asked for; rings have " +
+                             std::to_string(plan.ring_pages) + " pages instead of " + std::to_string(asked) +
+                             " (raise `ulimit -l` or kernel.perf_event_mlock_kb)");
+      }
+      events.planned_ = plan.events;
+      return events;
+    }
+    const bool can_shrink = plan.ring_pages > 1 || plan.sideband_pages > 1;
+    if (mapped.error().code != EPERM || !can_shrink) return std::move(mapped.error());
+    halve_rings(plan, host.page_size);  // wake-ups depend on the size, so the events are opened anew
+  }
+}
+
+Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host) {
+  // The sideband event stands last in the capture, but its failure (or success) must not depend on the
+  // others.
+  for (std::size_t event = 0; event < plan.events.size(); ++event) {
+    bool any = false;
+    Result<> done = Done{};
+    for (const int task : plan.tasks) {
+      done = open_on_cpus(plan, event, task, host);
+      if (done) any = true;
+      // A thread may end between the listing and here; the others go on.
+      if (!done && done.error().code != ESRCH) return done;
+    }
+    if (!any) return done;
+  }
+  return Done{};
+}
+
+Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host) {
+  for (const int cpu : plan.cpus) {
+    auto fd = open_adapted(plan.events[event], task, cpu, plan.notes);
+    if (!fd) return explain_refusal(plan.events[event], cpu, fd.error().code, host);
+    const auto id = id_of_event(*fd);
+    if (!id) return id.error();
+    events_.push_back({event, cpu, task, std::move(*fd), *id, 0});
+  }
+  return Done{};
+}
+
+// One ring for the samples of each CPU and one for its sideband, owned by the first event that needs it.
+Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
+  std::map<std::pair<bool, int>, const OpenEvent*> owners;
+  for (OpenEvent& event : events_) {
+    const bool is_sideband = plan.events[event.event].is_sideband;
+    const auto [owner, is_new] = owners.try_emplace({is_sideband, event.cpu}, &event);
+    if (!is_new) {
+      if (auto done = share_ring(event.fd, owner->second->fd); !done) return done;
+      event.ring = owner->second->ring;
+      continue;
+    }
+    auto ring = PerfRing::map(event.fd, is_sideband ? plan.sideband_pages : plan.ring_pages, host.page_size);
+    if (!ring) return std::move(ring.error());
+    event.ring = rings_.size();
+    rings_.push_back(std::move(*ring));
+  }
+  return Done{};
+}
+
+Result<> KernelEvents::enable_sideband() const {
+  for (const OpenEvent& event : events_) {
+    if (!planned_[event.event].is_sideband) continue;
+    if (auto done = enable_event(event.fd); !done) return done;
+  }
+  return Done{};
+}
+
+Result<> KernelEvents::enable_samples() const {
+  for (const OpenEvent& event : events_) {
+    const PlannedEvent& planned = planned_[event.event];
+    if (planned.is_sideband || planned.attr.has(abi::kEnableOnExec)) continue;
+    if (auto done = enable_event(event.fd); !done) return done;
+  }
+  return Done{};
+}
+
+// What cannot be disabled belongs to a task that ended.
+void KernelEvents::disable() const {
+  for (const OpenEvent& event : events_) (void)disable_event(event.fd);
+}
+
+std::vector<Losses> KernelEvents::losses() const {
+  std::vector<Losses> found;
+  for (const OpenEvent& event : events_) {
+    const PlannedEvent& planned = planned_[event.event];
+    const std::uint64_t lost = planned.is_sideband ? 0 : lost_by_event(event.fd, planned.attr);
+    if (lost != 0) found.push_back({event.event, event.id, lost});
+  }
+  return found;
+}
+
+std::uint64_t KernelEvents::sideband_losses() const {
+  std::uint64_t lost = 0;
+  for (const OpenEvent& event : events_) {
+    const PlannedEvent& planned = planned_[event.event];
+    if (planned.is_sideband) lost += lost_by_event(event.fd, planned.attr);
+  }
+  return lost;
+}
+
+bool KernelEvents::counts_losses() const {
+  return std::ranges::all_of(planned_, [](const PlannedEvent& event) {
+    return event.is_sideband || (event.attr.read_format & abi::kReadLost) != 0;
+  });
+}
+
+format::EventSet KernelEvents::event_set() const {
+  format::EventSet set;
+  for (const PlannedEvent& planned : planned_) set.add({planned.attr, planned.name, {}});
+  for (const OpenEvent& event : events_) set.add_id(event.event, event.id);
+  return set;
+}
+
+}  // namespace tacho::record

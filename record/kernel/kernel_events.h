@@ -1,0 +1,67 @@
+// All events of a plan, open in the kernel, with the rings they write to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "format/event_set.h"
+#include "format/file.h"
+#include "format/result.h"
+#include "record/host/host.h"
+#include "record/kernel/perf_ring.h"
+#include "record/plan.h"
+
+namespace tacho::record {
+
+// One descriptor: an event of the plan on one CPU, of one task.
+struct OpenEvent {
+  std::size_t event = 0;  // index in the plan
+  int cpu = -1;
+  int task = -1;
+  format::Fd fd;
+  std::uint64_t id = 0;
+  std::size_t ring = 0;  // index of the ring it writes to
+};
+
+struct Losses {
+  std::size_t event = 0;  // index in the plan
+  std::uint64_t id = 0;
+  std::uint64_t lost = 0;
+};
+
+class KernelEvents {
+ public:
+  // Opens and maps everything, nothing enabled yet. Settings that an older kernel does not know are taken out
+  // of the plan, and rings that this user may not lock are made smaller; both add a line to plan.notes.
+  static Result<KernelEvents> open(Plan& plan, const Host& host);
+
+  const std::vector<OpenEvent>& open_events() const { return events_; }
+  std::vector<PerfRing>& rings() { return rings_; }
+
+  Result<> enable_sideband() const;
+  // Everything else. Events of a command that we start are enabled by its exec instead.
+  Result<> enable_samples() const;
+  void disable() const;
+
+  // What each event of samples lost so far; events without loss are left out.
+  std::vector<Losses> losses() const;
+  // Records of processes and mappings that found no room.
+  std::uint64_t sideband_losses() const;
+  // Whether losses() can know: kernels before 6.0 do not count them by event.
+  bool counts_losses() const;
+  // Events with their names and ids, as the capture describes them.
+  format::EventSet event_set() const;
+
+ private:
+  KernelEvents() = default;
+  Result<> open_everywhere(Plan& plan, const Host& host);
+  Result<> open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host);
+  Result<> map_rings(const Plan& plan, const Host& host);
+
+  std::vector<PlannedEvent> planned_;
+  std::vector<OpenEvent> events_;
+  std::vector<PerfRing> rings_;
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,102 @@
+#include "record/kernel/perf_event.h"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
+#include <string>
+
+#include "format/byte_writer.h"
+#include "format/perf_abi.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+Result<> control(const format::Fd& event, unsigned long request, long argument, const char* what) {
+  if (ioctl(event.get(), request, argument) == 0) return Done{};
+  return system_error(what, errno);
+}
+
+std::string no_permission(const PlannedEvent& event, const Host& host) {
+  // At 2 a user may sample his own processes outside of the kernel.
+  const bool user_side_would_do = host.perf_event_paranoid <= 2 && event.attr.type == abi::kSoftware &&
+                                  !event.is_sideband && !event.attr.has(abi::kExcludeKernel);
+  return "not permitted: kernel.perf_event_paranoid is " + std::to_string(host.perf_event_paranoid) +
+         "; run as root or with CAP_PERFMON (setcap cap_perfmon,cap_bpf+ep on tacho-record), lower the "
+         "setting" +
+         (user_side_would_do
+              ? ", or record your own processes outside of the kernel (-e " + event.name + ":u)"
+              : "");
+}
+
+struct Refusal {
+  int code;
+  const char* reason;
+};
+constexpr Refusal kRefusals[] = {
+    {ENOENT, "this kernel or machine does not have the event"},
+    {EOPNOTSUPP, "this kernel or machine cannot sample the event"},
+    {ENODEV, "this machine does not have the event, or the CPU went off line"},
+    {EMFILE, "too many open files: an event takes one for each CPU and thread; raise `ulimit -n`"},
+    {ENFILE, "the system has too many open files"},
+    {ENOSPC, "the kernel has no slot left for such an event"},
+    {ESRCH, "the process or thread has ended"},
+    {EINVAL, "the kernel does not take these settings together"},
+    {ENOSYS, "this kernel has no perf events, or a container forbids them"},
+    {EBUSY, "another user holds the event for himself"},
+};
+
+}  // namespace
+
+Result<format::Fd> open_event(const format::EventAttr& attr, int task, int cpu) {
+  format::ByteWriter bytes;
+  format::write_event_attr(bytes, attr, format::size_to_write(attr));
+  const long fd = syscall(SYS_perf_event_open, bytes.view().data(), task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd < 0) return system_error("perf_event_open", errno);
+  return format::Fd(static_cast<int>(fd));
+}
+
+Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host) {
+  const std::string place = "event '" + event.name + "' on CPU " + std::to_string(cpu) + ": ";
+  if (code == EACCES || code == EPERM) return Error{place + no_permission(event, host), code};
+  const auto row = std::ranges::find(kRefusals, code, &Refusal::code);
+  if (row != std::end(kRefusals)) return Error{place + row->reason, code};
+  return system_error(place + "perf_event_open", code);
+}
+
+Result<std::uint64_t> id_of_event(const format::Fd& event) {
+  std::uint64_t id = 0;
+  if (ioctl(event.get(), PERF_EVENT_IOC_ID, &id) == 0) return id;
+  return system_error("the number of a perf event", errno);
+}
+
+std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr) {
+  if ((attr.read_format & abi::kReadLost) == 0) return 0;
+  // value, id, lost: as read_format says.
+  const std::size_t words = 1 + static_cast<std::size_t>(std::popcount(attr.read_format));
+  std::array<std::uint64_t, 5> values{};
+  const auto size = read(event.get(), values.data(), words * sizeof(std::uint64_t));
+  return size == static_cast<ssize_t>(words * sizeof(std::uint64_t)) ? values.at(words - 1) : 0;
+}
+
+Result<> enable_event(const format::Fd& event) {
+  return control(event, PERF_EVENT_IOC_ENABLE, 0, "a perf event cannot be enabled");
+}
+Result<> disable_event(const format::Fd& event) {
+  return control(event, PERF_EVENT_IOC_DISABLE, 0, "a perf event cannot be disabled");
+}
+Result<> share_ring(const format::Fd& event, const format::Fd& ring_owner) {
+  return control(event, PERF_EVENT_IOC_SET_OUTPUT, ring_owner.get(),
+                 "a perf event cannot share the ring of its CPU");
+}
+
+}  // namespace tacho::record

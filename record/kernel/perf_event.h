@@ -1,0 +1,31 @@
+// One perf event of the kernel.
+#pragma once
+
+#include <cstdint>
+
+#include "format/event_attr.h"
+#include "format/file.h"
+#include "format/result.h"
+#include "record/host/host.h"
+#include "record/plan.h"
+
+namespace tacho::record {
+
+// perf_event_open(2). `task` -1: whoever runs on the CPU. The error carries the errno; explain_refusal()
+// makes a message of it.
+Result<format::Fd> open_event(const format::EventAttr& attr, int task, int cpu);
+
+// Why the kernel refused, and what would help.
+Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host);
+
+// The number that samples of this event carry.
+Result<std::uint64_t> id_of_event(const format::Fd& event);
+// Events that found no room in the ring so far (read format LOST); 0 when the event was opened without it.
+std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr);
+
+Result<> enable_event(const format::Fd& event);
+Result<> disable_event(const format::Fd& event);
+// Samples of `event` go to the ring of `ring_owner`.
+Result<> share_ring(const format::Fd& event, const format::Fd& ring_owner);
+
+}  // namespace tacho::record

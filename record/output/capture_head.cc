@@ -1,0 +1,101 @@
+#include "record/output/capture_head.h"
+
+#include <linux/bpf.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+#include "format/cursor.h"
+#include "format/file.h"
+#include "format/perf_abi.h"
+#include "record/host/attachments.h"
+#include "record/host/host.h"
+
+namespace tacho::record {
+namespace {
+
+// The schemas of the connected channels, under the names that their events have in this capture.
+std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const bpf::UserObject> objects) {
+  std::vector<format::PayloadSchema> schemas;
+  for (const Connection& connection : plan.connections) {
+    const auto& channels = objects[connection.object].channels();
+    const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
+    if (channel == channels.end() || !channel->schema) continue;
+    format::PayloadSchema schema = *channel->schema;
+    schema.event = plan.events[connection.event].name;
+    const auto same = [&](const format::PayloadSchema& other) { return other.event == schema.event; };
+    if (std::ranges::none_of(schemas, same)) schemas.push_back(std::move(schema));
+  }
+  return schemas;
+}
+
+// The kernel's number of a loaded program's BTF, out of its bpf_prog_info; 0 when it does not say.
+std::uint32_t btf_id_of(const bpf::LoadedProgram& program) {
+  format::Cursor info(program.info.info);
+  info.skip(offsetof(bpf_prog_info, btf_id));
+  return info.u32();
+}
+
+void add_objects(std::span<const bpf::UserObject> objects, const std::vector<bpf::LoadedProgram>& loaded,
+                 format::Environment& environment) {
+  for (const bpf::UserObject& object : objects) {
+    std::uint32_t btf_id = 0;
+    for (format::AttachedProgram& program : object.programs()) {
+      const auto same = std::ranges::find(loaded, program.id, &bpf::LoadedProgram::id);
+      if (btf_id == 0 && program.id != 0 && same != loaded.end()) btf_id = btf_id_of(*same);
+      environment.attached_programs.push_back(std::move(program));
+    }
+    if (auto btf = object.btf(); !btf.empty()) environment.btf.push_back({btf_id, std::move(btf)});
+  }
+}
+
+// Names of kernel functions and BPF programs matter only when some event looks there.
+bool looks_into_kernel(const Plan& plan) {
+  return std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
+    return !event.is_sideband && !event.attr.has(format::abi::kExcludeKernel);
+  });
+}
+
+}  // namespace
+
+Result<CaptureHead> describe_capture(const Plan& plan, std::span<const bpf::UserObject> objects,
+                                     format::TracingData tracing,
+                                     const std::vector<std::string>& command_line) {
+  CaptureHead head;
+  format::Features& features = head.features;
+  features.environment = describe_host(command_line);
+  features.tracing = std::move(tracing);
+  features.schemas = schemas_of(plan, objects);
+
+  const auto kallsyms = format::read_file("/proc/kallsyms");
+  if (kallsyms) head.kernel_text = find_kernel_text(format::as_text(*kallsyms));
+  if (!head.kernel_text) {
+    head.notes.push_back(
+        kallsyms ? "kernel symbols are hidden or absent: kernel frames will have no names (run as root, or "
+                   "set kernel.kptr_restrict to 0)"
+                 : kallsyms.error().what + ": kernel frames will have no names");
+  }
+  auto attached = gather_attachments(head.kernel_text ? format::Bytes(*kallsyms) : format::Bytes{});
+  if (!attached) return std::move(attached.error());
+  features.attachments = std::move(*attached);
+
+  head.modules = loaded_modules();
+  features.environment.build_ids = kernel_build_ids(head.modules);
+  if (!looks_into_kernel(plan)) head.notes.clear();
+  return head;
+}
+
+void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects, CaptureHead& head) {
+  if (auto programs = bpf::loaded_programs()) {
+    head.programs = std::move(*programs);
+  } else if (looks_into_kernel(plan)) {
+    head.notes.push_back("BPF programs that run already will have no names: " + programs.error().what);
+  }
+  format::Environment& environment = head.features.environment;
+  for (const bpf::LoadedProgram& program : head.programs) environment.bpf_programs.push_back(program.info);
+  add_objects(objects, head.programs, environment);
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,62 @@
+#include "record/output/record_queue.h"
+
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+constexpr std::size_t kMostSpareBuffers = 4;
+
+}  // namespace
+
+void RecordQueue::push(Batch batch) {
+  std::unique_lock lock(mutex_);
+  const std::size_t size = batch.records.size();
+  has_room_.wait(lock, [&] { return abandoned_ || batches_.empty() || bytes_ + size <= limit_; });
+  if (abandoned_) return;
+  bytes_ += size;
+  batches_.push_back(std::move(batch));
+  has_batch_.notify_one();
+}
+
+std::optional<Batch> RecordQueue::pop() {
+  std::unique_lock lock(mutex_);
+  has_batch_.wait(lock, [&] { return closed_ || abandoned_ || !batches_.empty(); });
+  if (abandoned_ || batches_.empty()) return std::nullopt;
+  Batch batch = std::move(batches_.front());
+  batches_.pop_front();
+  bytes_ -= batch.records.size();
+  has_room_.notify_one();
+  return batch;
+}
+
+void RecordQueue::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  has_batch_.notify_all();
+}
+
+void RecordQueue::abandon() {
+  const std::lock_guard lock(mutex_);
+  abandoned_ = true;
+  batches_.clear();
+  bytes_ = 0;
+  has_room_.notify_all();
+  has_batch_.notify_all();
+}
+
+void RecordQueue::give_back(std::vector<std::byte> buffer) {
+  const std::lock_guard lock(mutex_);
+  if (spare_.size() < kMostSpareBuffers) spare_.push_back(std::move(buffer));
+}
+
+std::vector<std::byte> RecordQueue::spare_buffer() {
+  const std::lock_guard lock(mutex_);
+  if (spare_.empty()) return {};
+  std::vector<std::byte> buffer = std::move(spare_.back());
+  spare_.pop_back();
+  buffer.clear();
+  return buffer;
+}
+
+}  // namespace tacho::record

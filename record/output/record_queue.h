@@ -1,0 +1,50 @@
+// Between the thread that drains the rings and the one that writes: bounded in bytes. When it is full the
+// draining thread waits, the rings fill, and the kernel counts what it must drop: no loss goes uncounted.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "record/output/record_walk.h"
+
+namespace tacho::record {
+
+struct Batch {
+  std::vector<std::byte> records;  // whole records
+  bool ends_round = false;         // every ring was looked at since the last round
+  RecordCounts counts;             // of everything up to its end
+};
+
+class RecordQueue {
+ public:
+  explicit RecordQueue(std::size_t limit) : limit_(limit) {}
+
+  // Waits for room; a batch larger than the limit goes in when the queue is empty. After abandon() it drops
+  // the batch instead.
+  void push(Batch batch);
+  // Waits for a batch; nothing when the queue is closed and empty, or abandoned.
+  std::optional<Batch> pop();
+  // No more batches will come.
+  void close();
+  // The writing side gave up: nobody waits any more.
+  void abandon();
+
+  // Memory of written batches goes round, so that steady recording allocates nothing.
+  void give_back(std::vector<std::byte> buffer);
+  std::vector<std::byte> spare_buffer();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable has_room_, has_batch_;
+  std::deque<Batch> batches_;
+  std::vector<std::vector<std::byte>> spare_;
+  std::size_t bytes_ = 0;
+  std::size_t limit_;
+  bool closed_ = false, abandoned_ = false;
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,279 @@
+#include "report/decode/payload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace tacho::report {
+namespace {
+
+using format::Cursor;
+using format::FieldKind;
+
+// A tracepoint's text of varying length: the field holds where it lies in the record (low 16 bits) and its
+// length in bytes (high 16 bits); relative ones count from the end of the field.
+constexpr std::string_view kDataLocation = "data_loc";
+constexpr std::string_view kRelativeLocation = "rel_loc";
+
+bool is_located(const PayloadField& field) {
+  return field.format == kDataLocation || field.format == kRelativeLocation;
+}
+
+// `size` bits from bit `offset` on, as an unsigned number. Little-endian machines count bits from the lowest
+// of each byte, big-endian ones from the highest.
+std::optional<std::uint64_t> read_bits(Bytes payload, std::uint64_t offset, std::uint32_t size,
+                                       std::endian order) {
+  if (size == 0 || size > 64 || payload.size() * 8 < size || offset > payload.size() * 8 - size)
+    return std::nullopt;
+  const auto bit = [&](std::uint64_t at) {
+    const auto byte = std::to_integer<std::uint64_t>(payload[at / 8]);
+    return order == std::endian::little ? byte >> (at % 8) & 1 : byte >> (7 - at % 8) & 1;
+  };
+  if (offset % 8 == 0 && (size == 8 || size == 16 || size == 32 || size == 64)) {
+    Cursor in(payload.subspan(offset / 8), order);
+    return size == 8 ? in.u8() : size == 16 ? in.u16() : size == 32 ? in.u32() : in.u64();
+  }
+  std::uint64_t value = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    if (order == std::endian::little) {
+      value |= bit(offset + i) << i;
+    } else {
+      value = value << 1 | bit(offset + i);
+    }
+  }
+  return value;
+}
+
+std::int64_t sign_extended(std::uint64_t value, std::uint32_t bits) {
+  if (bits < 64 && (value >> (bits - 1) & 1) != 0) value |= ~std::uint64_t{0} << bits;
+  return static_cast<std::int64_t>(value);
+}
+
+std::optional<std::string_view> read_text(const PayloadField& field, Bytes payload, std::endian order) {
+  const std::uint64_t start = field.bit_offset / 8;
+  if (start > payload.size()) return std::nullopt;
+  const Bytes rest = payload.subspan(start);
+  if (!is_located(field)) {
+    const std::uint64_t length = field.count == 0 ? rest.size() : field.count;
+    if (rest.empty()) return std::nullopt;
+    return format::text_of(rest.first(std::min<std::uint64_t>(length, rest.size())));
+  }
+  Cursor in(rest, order);
+  const std::uint32_t location = in.u32();
+  const std::uint64_t base = field.format == kRelativeLocation ? start + 4 : 0;
+  Cursor record(payload);
+  record.skip(base + (location & 0xffff));
+  const std::string_view text = record.text(location >> 16);
+  if (in.failed() || record.failed()) return std::nullopt;
+  return text;
+}
+
+std::string show_number(const PayloadField& field, std::uint64_t bits, std::string decimal) {
+  if (is_shown_in_hex(field)) return fmt::format("{:#x}", bits);
+  if (field.format == "oct") return fmt::format("0{:o}", bits);
+  return decimal;
+}
+
+}  // namespace
+
+bool is_list(const PayloadField& field) {
+  return field.kind != FieldKind::Text && (field.is_array || field.count != 1);
+}
+
+std::uint32_t elements_of(const PayloadField& field, Bytes payload) {
+  if (field.count != 0 || field.bit_size == 0) return field.count;
+  const std::uint64_t bits = payload.size() * 8;
+  if (bits <= field.bit_offset) return 0;
+  return static_cast<std::uint32_t>((bits - field.bit_offset) / field.bit_size);
+}
+
+bool is_shown_in_hex(const PayloadField& field) {
+  return field.format == "hex" || field.format == "kaddr" || field.format == "uaddr";
+}
+
+std::string_view name_of(const PayloadField& field, const FieldValue& value) {
+  if (field.kind != FieldKind::Enum) return {};
+  std::int64_t number = 0;
+  if (const auto* bits = std::get_if<std::uint64_t>(&value)) number = static_cast<std::int64_t>(*bits);
+  if (const auto* signed_value = std::get_if<std::int64_t>(&value)) number = *signed_value;
+  const auto row =
+      std::ranges::find(field.enumerators, number, [](const auto& enumerator) { return enumerator.first; });
+  return row == field.enumerators.end() ? std::string_view() : std::string_view(row->second);
+}
+
+std::optional<FieldValue> read_field(const PayloadField& field, Bytes payload, std::endian order,
+                                     std::uint32_t index) {
+  if (field.kind == FieldKind::Text) {
+    const auto text = read_text(field, payload, order);
+    return text ? std::optional<FieldValue>(*text) : std::nullopt;
+  }
+  const auto bits =
+      read_bits(payload, field.bit_offset + std::uint64_t{index} * field.bit_size, field.bit_size, order);
+  if (!bits) return std::nullopt;
+  if (field.kind == FieldKind::Float) {
+    if (field.bit_size == 32) return std::bit_cast<float>(static_cast<std::uint32_t>(*bits));
+    if (field.bit_size == 64) return std::bit_cast<double>(*bits);
+    return std::nullopt;
+  }
+  if (field.kind == FieldKind::Signed || (field.kind == FieldKind::Enum && field.is_signed)) {
+    return sign_extended(*bits, field.bit_size);
+  }
+  return *bits;
+}
+
+std::optional<std::int64_t> read_number(const PayloadField& field, Bytes payload, std::endian order) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  const auto value = read_field(field, payload, order);
+  if (!value) return std::nullopt;
+  if (const auto* number = std::get_if<std::int64_t>(&*value)) return *number;
+  if (const auto* number = std::get_if<std::uint64_t>(&*value)) {
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(*number, Limits::max()));
+  }
+  if (const auto* number = std::get_if<double>(&*value)) {
+    if (!(*number > -9.2e18)) return Limits::min();
+    return *number < 9.2e18 ? static_cast<std::int64_t>(*number) : Limits::max();
+  }
+  return std::nullopt;
+}
+
+std::string show_value(const PayloadField& field, const FieldValue& value, Names names) {
+  if (const auto* text = std::get_if<std::string_view>(&value))
+    return fmt::format("\"{}\"", printable(*text, names));
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  const bool is_signed = std::holds_alternative<std::int64_t>(value);
+  const std::uint64_t bits =
+      is_signed ? static_cast<std::uint64_t>(std::get<std::int64_t>(value)) : std::get<std::uint64_t>(value);
+  if (const auto name = name_of(field, value); !name.empty()) return printable(name, names);
+  return show_number(
+      field, bits, is_signed ? fmt::format("{}", static_cast<std::int64_t>(bits)) : fmt::format("{}", bits));
+}
+
+std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names) {
+  std::string shown;
+  for (const PayloadField& field : schema.fields) {
+    const bool is_array = is_list(field);
+    const std::uint32_t count = is_array ? elements_of(field, payload) : 1;
+    std::string values;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto value = read_field(field, payload, order, i);
+      if (!value) break;
+      if (i > 0) values += ',';
+      values += show_value(field, *value, names);
+    }
+    const bool may_be_empty = is_array && field.count == 0;
+    if (values.empty() && !may_be_empty) continue;
+    if (!shown.empty()) shown += ' ';
+    shown += printable(field.name, names) + '=' + (is_array ? '[' + values + ']' : values);
+  }
+  return shown;
+}
+
+// --- Tracepoint format files: lines "field:TYPE NAME[COUNT];	offset:8;	size:4;	signed:1;" ---
+
+namespace {
+
+// The text between `key` and the next ';', blanks trimmed.
+std::optional<std::string_view> part(std::string_view line, std::string_view key) {
+  const auto at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view value = line.substr(at + key.size());
+  return value.substr(0, value.find(';'));
+}
+
+std::optional<std::uint64_t> number_part(std::string_view line, std::string_view key) {
+  const auto text = part(line, key);
+  std::uint64_t number = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc{}) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<PayloadField> tracepoint_field(std::string_view line) {
+  constexpr std::uint64_t kLargestRecord = 64 * 1024;  // bytes; the kernel's limit is a page
+  const auto declaration = part(line, "field:");
+  const auto offset = number_part(line, "offset:"), size = number_part(line, "size:");
+  if (!declaration || !offset || !size || *offset > kLargestRecord || *size > kLargestRecord)
+    return std::nullopt;
+  const auto bracket = declaration->find('[');
+  std::string_view name = declaration->substr(0, bracket);
+  const bool is_located = declaration->starts_with("__data_loc") || declaration->starts_with("__rel_loc");
+  if (is_located) name = *declaration;  // "__data_loc char[] name": the brackets stand before the name
+  const auto name_start = name.find_last_of(" *]");
+  const std::string_view type = declaration->substr(0, name_start == std::string_view::npos ? 0 : name_start);
+  if (name_start != std::string_view::npos) name.remove_prefix(name_start + 1);
+  if (name.empty() || name.starts_with("common_")) return std::nullopt;
+
+  PayloadField field;
+  field.name = name;
+  field.bit_offset = static_cast<std::uint32_t>(*offset * 8);
+  if (is_located || (bracket != std::string_view::npos && type.ends_with("char"))) {
+    field.kind = FieldKind::Text;
+    field.bit_size = 8;
+    field.count = static_cast<std::uint32_t>(*size);
+    field.is_array = true;
+    if (is_located) field.format = declaration->starts_with("__rel") ? kRelativeLocation : kDataLocation;
+    return field;
+  }
+  std::uint64_t count = 1;
+  if (bracket != std::string_view::npos) {
+    const std::string_view inside = declaration->substr(bracket + 1);
+    if (std::from_chars(inside.data(), inside.data() + inside.size(), count).ec != std::errc{} || count == 0)
+      count = 1;
+    field.is_array = true;
+  }
+  const std::uint64_t element = *size / count;
+  if (element != 1 && element != 2 && element != 4 && element != 8) return std::nullopt;
+  field.kind = number_part(line, "signed:").value_or(0) != 0 ? FieldKind::Signed : FieldKind::Unsigned;
+  field.bit_size = static_cast<std::uint32_t>(element * 8);
+  field.count = static_cast<std::uint32_t>(count);
+  if (declaration->find('*') != std::string_view::npos) field.format = "hex";
+  return field;
+}
+
+}  // namespace
+
+PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view format_text) {
+  PayloadSchema schema;
+  schema.event = event_name;
+  const std::string_view fields = format_text.substr(0, format_text.find("print fmt:"));
+  for (std::size_t at = 0; at < fields.size();) {
+    const auto end = std::min(fields.find('\n', at), fields.size());
+    if (auto field = tracepoint_field(fields.substr(at, end - at)))
+      schema.fields.push_back(std::move(*field));
+    at = end + 1;
+  }
+  return schema;
+}
+
+std::optional<std::uint64_t> tracepoint_id(std::string_view format_text) {
+  const auto at = format_text.find("ID: ");
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = format_text.substr(at + 4);
+  std::uint64_t id = 0;
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), id).ec != std::errc{})
+    return std::nullopt;
+  return id;
+}
+
+const PayloadSchema* EventSchemas::of(std::size_t event_index) {
+  if (known_.size() <= event_index) known_.resize(event_index + 1);
+  auto& known = known_[event_index];
+  if (!known) known = find((*events_)[event_index]);
+  return *known ? &**known : nullptr;
+}
+
+std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) const {
+  if (event.attr.type == format::abi::kTracepoint) {
+    for (const auto& format : features_->tracing.formats) {
+      if (tracepoint_id(format.text) == event.attr.config) return tracepoint_schema(event.name, format.text);
+    }
+    return std::nullopt;
+  }
+  const auto schema = std::ranges::find(features_->schemas, event.name, &PayloadSchema::event);
+  return schema == features_->schemas.end() ? std::nullopt : std::optional(*schema);
+}
+
+}  // namespace tacho::report

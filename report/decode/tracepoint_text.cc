@@ -1,0 +1,371 @@
+#include "report/decode/tracepoint_text.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <traceevent/event-parse.h>
+#include <traceevent/trace-seq.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "report/decode/payload.h"
+#include "report/decode/print_program.h"
+
+namespace tacho::report {
+namespace {
+
+// libtraceevent believes the offsets and lengths that a record and its format hold. A record is below 64 KiB,
+// places in it have 16 bits, and lengths that are taken from it are checked or have 16 bits of at most 8
+// bytes each: so inside a buffer of this size, zero behind the record, nothing it reads can lie outside.
+constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
+constexpr int kLargestRecord = 64 * 1024;            // bytes
+constexpr int kDeepest = 64;                         // nested expressions
+
+struct FreeHandle {
+  void operator()(tep_handle* handle) const noexcept { tep_free(handle); }
+};
+using Handle = std::unique_ptr<tep_handle, FreeHandle>;
+
+class Sequence {  // libtraceevent's growing text
+ public:
+  Sequence() { trace_seq_init(&seq_); }
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
+  ~Sequence() { trace_seq_destroy(&seq_); }
+  trace_seq* get() { return &seq_; }
+  void reset() { trace_seq_reset(&seq_); }
+  std::string_view view() const {
+    return seq_.buffer ? std::string_view(seq_.buffer, seq_.len) : std::string_view();
+  }
+
+ private:
+  trace_seq seq_{};
+};
+
+bool is_number(const tep_print_arg* arg, unsigned long long least, unsigned long long most) {
+  if (arg == nullptr || arg->type != TEP_PRINT_ATOM || arg->atom.atom == nullptr) return false;
+  char* end = nullptr;
+  const auto value = std::strtoull(arg->atom.atom, &end, 0);
+  return end != arg->atom.atom && value >= least && value <= most;
+}
+
+// Decides whether evaluating a print format can do harm whatever a record holds.
+class SafetyCheck {
+ public:
+  bool is_safe(const tep_event& event) {
+    if ((event.flags & (TEP_EVENT_FL_ISPRINT | TEP_EVENT_FL_ISBPRINT)) != 0) return false;
+    if (!fits(event.format.common_fields) || !fits(event.format.fields)) return false;
+    if ((event.flags & static_cast<int>(TEP_EVENT_FL_FAILED)) != 0) return true;
+    return widths_are_small(event.print_fmt.format) && all_safe(event.print_fmt.args, 0);
+  }
+  // Fields that say how much is to be read: their value must not exceed the record's size.
+  std::vector<tep_format_field*> lengths;
+
+ private:
+  static bool fits(const tep_format_field* field) {
+    for (; field != nullptr; field = field->next) {
+      if (field->offset < 0 || field->size < 0 || field->offset > kLargestRecord) return false;
+      if (field->size > kLargestRecord) return false;
+    }
+    return true;
+  }
+  // A width or precision that comes from the record, or a very large one, would let it make gigabytes of
+  // blanks.
+  static bool widths_are_small(const char* format) {
+    for (; format != nullptr && *format != '\0'; ++format) {
+      if (*format != '%') continue;
+      if (format[1] == '%') ++format;
+      for (int digits = 0; format[1] != '\0' && std::strchr("-+ #0123456789.*", format[1]) != nullptr;
+           ++format) {
+        digits = std::isdigit(static_cast<unsigned char>(format[1])) != 0 ? digits + 1 : 0;
+        if (format[1] == '*' || digits > 3) return false;
+      }
+    }
+    return true;
+  }
+  bool all_safe(const tep_print_arg* arg, int depth) {
+    for (; arg != nullptr; arg = arg->next) {
+      if (!one_safe(arg, depth)) return false;
+    }
+    return true;
+  }
+  bool one_safe(const tep_print_arg* arg, int depth) {
+    if (arg == nullptr || depth > kDeepest) return false;
+    switch (arg->type) {
+      case TEP_PRINT_NULL:
+      case TEP_PRINT_ATOM:
+      case TEP_PRINT_FIELD:
+      case TEP_PRINT_STRING:
+      case TEP_PRINT_BITMASK:
+      case TEP_PRINT_CPUMASK:
+      case TEP_PRINT_DYNAMIC_ARRAY:
+      case TEP_PRINT_DYNAMIC_ARRAY_LEN:
+        return true;
+      case TEP_PRINT_FLAGS:
+        return one_safe(arg->flags.field, depth + 1);
+      case TEP_PRINT_SYMBOL:
+        return one_safe(arg->symbol.field, depth + 1);
+      case TEP_PRINT_TYPE:
+        return one_safe(arg->typecast.item, depth + 1);
+      case TEP_PRINT_HEX:
+      case TEP_PRINT_HEX_STR:
+        return is_place(arg->hex.field) && is_length(arg->hex.size);
+      case TEP_PRINT_INT_ARRAY:
+        return is_place(arg->int_array.field) && is_length(arg->int_array.count) &&
+               is_number(arg->int_array.el_size, 1, 8);
+      case TEP_PRINT_OP:
+        return operation_safe(arg->op, depth);
+      default:
+        return false;
+    }
+  }
+  bool operation_safe(const tep_print_arg_op& op, int depth) {
+    if (op.op == nullptr) return false;
+    const char first = op.op[0];
+    if (first == '[') return is_place(op.left) && is_number(op.right, 0, 4096);
+    // A divisor of zero would end the program.
+    if ((first == '/' || first == '%') && !is_number(op.right, 1, ~0ULL)) return false;
+    const bool is_unary = op.left == nullptr || op.left->type == TEP_PRINT_NULL;
+    return (is_unary || one_safe(op.left, depth + 1)) && one_safe(op.right, depth + 1);
+  }
+  static bool is_place(const tep_print_arg* arg) {
+    return arg != nullptr && (arg->type == TEP_PRINT_FIELD || arg->type == TEP_PRINT_DYNAMIC_ARRAY);
+  }
+  bool is_length(const tep_print_arg* arg) {
+    while (arg != nullptr && arg->type == TEP_PRINT_TYPE) arg = arg->typecast.item;
+    if (arg == nullptr) return false;
+    if (arg->type == TEP_PRINT_DYNAMIC_ARRAY_LEN) return true;
+    if (arg->type == TEP_PRINT_FIELD && arg->field.field != nullptr) {
+      lengths.push_back(arg->field.field);
+      return true;
+    }
+    return is_number(arg, 0, kLargestRecord);
+  }
+};
+
+// The library's parser itself dies of some broken formats. So they are tried in a child first, which may die
+// alone.
+template <class Try>
+bool survives(Try&& attempt) {
+  constexpr unsigned kPatience = 5;  // seconds
+  const pid_t child = ::fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) std::signal(fatal, SIG_DFL);
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::alarm(kPatience);
+    attempt();
+    ::_exit(0);  // none of the parent's buffers may be written twice
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+struct Format {
+  const format::TracepointFormat* source = nullptr;
+  bool is_parsed = false;
+  tep_event* event = nullptr;           // null: not to be evaluated
+  std::optional<PrintProgram> program;  // the fast way to the same text
+  std::vector<tep_format_field*> lengths;
+};
+
+}  // namespace
+
+struct TracepointText::State {
+  const format::TracingData* tracing;
+  FindFunction find_function;
+  std::string found_name;  // what the resolver returned last; libtraceevent copies it
+  Handle handle{tep_alloc()};
+  std::unordered_map<std::uint64_t, Format> formats;
+  Evaluation evaluation = Evaluation::Fast;
+  bool one_at_a_time = false;  // some format of this capture was more than the library's parser could take
+  TextBuffer fast_text;
+  std::vector<char> room = std::vector<char>(kRoom);
+  Sequence sequence;
+
+  // Some of the formats, by the low bits of their numbers: few take turns.
+  struct Recent {
+    std::uint64_t id = 0;
+    Format* format = nullptr;
+  };
+  std::array<Recent, 64> recent{};
+
+  static char* resolve(void* self, unsigned long long* address, char** module) noexcept;
+  Format* parsed(std::uint64_t id, format::Bytes record, std::endian order);
+  void parse(Format& wanted);
+  std::vector<Format*> not_parsed(const Format& from);
+  bool parse_text(const Format& format);
+  void examine(Format& format);
+  bool lengths_fit(const Format& format, std::size_t size);
+};
+
+char* TracepointText::State::resolve(void* self, unsigned long long* address, char** module) noexcept {
+  auto& state = *static_cast<State*>(self);
+  auto function = state.find_function(*address);
+  if (!function) return nullptr;
+  state.found_name = std::move(function->name);
+  *address = function->start;
+  *module = nullptr;
+  return state.found_name.data();
+}
+
+TracepointText::TracepointText(const format::TracingData& tracing, FindFunction find_function,
+                               Evaluation evaluation)
+    : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  state.evaluation = evaluation;
+  state.tracing = &tracing;
+  state.find_function = std::move(find_function);
+  tep_set_loglevel(TEP_LOG_NONE);
+  tep_handle* handle = state.handle.get();
+  if (handle == nullptr) return;
+  tep_set_flag(handle, TEP_NSEC_OUTPUT);
+  tep_set_file_bigendian(handle, tracing.is_big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
+  tep_set_local_bigendian(handle,
+                          std::endian::native == std::endian::big ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
+  tep_set_long_size(handle, tracing.long_size == 4 ? 4 : 8);
+  tep_set_page_size(handle, 4096);
+  if (state.find_function) tep_set_function_resolver(handle, &State::resolve, &state);
+  for (const auto& format : tracing.formats) {
+    if (const auto id = tracepoint_id(format.text))
+      state.formats.emplace(*id, Format{&format, false, nullptr, {}, {}});
+  }
+}
+
+TracepointText::TracepointText(TracepointText&&) noexcept = default;
+TracepointText& TracepointText::operator=(TracepointText&&) noexcept = default;
+TracepointText::~TracepointText() = default;
+
+// Parses a format and some of those behind it that will be wanted too: one child for all costs as much as one
+// for each. When it dies, that one is tried alone.
+void TracepointText::State::parse(Format& wanted) {
+  if (handle == nullptr) return;
+  std::vector<Format*> together = not_parsed(wanted);
+  const auto parse_all = [&] {
+    for (const Format* format : together) parse_text(*format);
+  };
+  bool is_sound = survives(parse_all);
+  if (!is_sound && together.size() > 1) {
+    one_at_a_time = true;
+    together.erase(together.begin() + 1, together.end());
+    is_sound = survives(parse_all);
+  }
+  for (Format* format : together) {
+    format->is_parsed = true;
+    if (is_sound && parse_text(*format)) examine(*format);
+  }
+}
+
+// `from` and those behind it in the capture.
+std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
+  const std::size_t most = one_at_a_time ? 1 : 64;
+  std::vector<Format*> found;
+  const std::size_t count = tracing->formats.size();
+  const auto first = static_cast<std::size_t>(from.source - tracing->formats.data());
+  for (std::size_t i = 0; i < count && found.size() < most; ++i) {
+    const format::TracepointFormat& source = tracing->formats[(first + i) % count];
+    const auto id = tracepoint_id(source.text);
+    const auto format = id ? formats.find(*id) : formats.end();
+    if (format != formats.end() && format->second.source == &source && !format->second.is_parsed)
+      found.push_back(&format->second);
+  }
+  return found;
+}
+
+// A format that does not parse whole is kept by the library, marked, and prints its fields.
+bool TracepointText::State::parse_text(const Format& format) {
+  const std::string& text = format.source->text;
+  if (text.size() > std::size_t{1} << 20) return false;
+  (void)tep_parse_event(handle.get(), text.c_str(), text.size(), format.source->system.c_str());
+  return true;
+}
+
+// Whether and how the records of a parsed format can be told.
+void TracepointText::State::examine(Format& format) {
+  const auto id = tracepoint_id(format.source->text);
+  tep_event* event = tep_find_event(handle.get(), static_cast<int>(*id));
+  SafetyCheck check;
+  if (event == nullptr || !check.is_safe(*event)) return;
+  format.event = event;
+  const bool is_ours = tracing->long_size == 8 &&
+                       tracing->is_big_endian == (std::endian::native == std::endian::big) &&
+                       std::endian::native == std::endian::little;
+  const auto untried = static_cast<int>(TEP_EVENT_FL_FAILED) | TEP_EVENT_FL_PRINTRAW;
+  if (evaluation == Evaluation::Fast && is_ours && (event->flags & untried) == 0)
+    format.program = PrintProgram::compile(*event);
+  format.lengths = std::move(check.lengths);
+}
+
+bool TracepointText::State::lengths_fit(const Format& format, std::size_t size) {
+  return std::ranges::all_of(format.lengths, [&](tep_format_field* field) {
+    return tep_read_number(handle.get(), room.data() + field->offset, field->size) <= size;
+  });
+}
+
+// The format of a record that can be told; null when there is none.
+Format* TracepointText::State::parsed(std::uint64_t id, format::Bytes record, std::endian order) {
+  Recent& cached = recent[id % recent.size()];
+  if (cached.format == nullptr || cached.id != id) {
+    const auto found = formats.find(id);
+    if (found == formats.end()) return nullptr;
+    cached = {id, &found->second};
+  }
+  Format& format = *cached.format;
+  if (record.size() > kLargestRecord || record.size() < 2) return nullptr;
+  if (!format.is_parsed) parse(format);
+  // The library finds the format by the record's own first field: it must be the one we checked.
+  if (format.event == nullptr || format::Cursor(record, order).u16() != id) return nullptr;
+  return &format;
+}
+
+bool TracepointText::write_plain(TextBuffer& out, std::uint64_t id, format::Bytes record, std::endian order) {
+  const Format* const format = state_->parsed(id, record, order);
+  if (format == nullptr || !format->program || !format->program->is_plain()) return false;
+  format->program->run(out, record);
+  return true;
+}
+
+std::optional<std::string_view> TracepointText::of(std::uint64_t id, format::Bytes record, std::uint32_t cpu,
+                                                   std::endian order) {
+  State& state = *state_;
+  const Format* const found = state.parsed(id, record, order);
+  if (found == nullptr) return std::nullopt;
+  const Format& format = *found;
+  if (format.program) {
+    state.fast_text.clear();
+    format.program->run(state.fast_text, record);
+    return state.fast_text.view();
+  }
+
+  std::memcpy(state.room.data(), record.data(), record.size());
+  std::optional<std::string_view> text;
+  if (state.lengths_fit(format, record.size())) {
+    tep_record in{};
+    in.cpu = static_cast<int>(cpu);
+    in.size = static_cast<int>(record.size());
+    in.data = state.room.data();
+    state.sequence.reset();
+    tep_print_event(state.handle.get(), state.sequence.get(), &in, "%s", TEP_PRINT_INFO);
+    text = state.sequence.view();
+  }
+  std::memset(state.room.data(), 0, record.size());
+  return text;
+}
+
+bool TracepointText::is_compiled(std::uint64_t id) const {
+  const auto found = state_->formats.find(id);
+  return found != state_->formats.end() && found->second.program.has_value();
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,152 @@
+#include "report/output/field_sinks.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "report/output/printable.h"
+
+namespace tacho::report {
+
+void TextFields::key(std::string_view name) {
+  if (!first_) out_.character(' ');
+  first_ = false;
+  if (name.empty()) return;
+  out_.text(printable(name));
+  out_.character('=');
+}
+
+void TextFields::number(std::string_view name, std::uint64_t value) {
+  key(name);
+  out_.decimal(value);
+}
+
+void TextFields::signed_number(std::string_view name, std::int64_t value) {
+  key(name);
+  out_.signed_decimal(value);
+}
+
+void TextFields::real(std::string_view name, double value) {
+  key(name);
+  out_.text(fmt::format("{}", value));
+}
+
+void TextFields::hex(std::string_view name, std::uint64_t value) {
+  key(name);
+  out_.text("0x");
+  out_.hex(value);
+}
+
+void TextFields::text(std::string_view name, std::string_view value) {
+  key(name);
+  out_.character('"');
+  out_.text(printable_quoted(value));
+  out_.character('"');
+}
+
+void TextFields::bytes(std::string_view name, format::Bytes value) {
+  key(name);
+  for (const std::byte byte : value) out_.hex_byte(static_cast<std::uint8_t>(byte));
+}
+
+void TextFields::flag(std::string_view name, bool value) { number(name, value ? 1 : 0); }
+
+void TextFields::begin_list(std::string_view name) {
+  key(name);
+  out_.character('[');
+  first_ = true;
+}
+
+void TextFields::end_list() {
+  out_.character(']');
+  first_ = false;
+}
+
+void TextFields::begin_object(std::string_view name) {
+  key(name);
+  out_.character('{');
+  first_ = true;
+}
+
+void TextFields::end_object() {
+  out_.character('}');
+  first_ = false;
+}
+
+void JsonFields::string(std::string_view value) {
+  writer_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+}
+
+void JsonFields::key(std::string_view name) {
+  if (name.empty()) return;
+  // Most names are our own; those of a payload's fields come from the capture.
+  const bool is_safe = is_plain(name) && name.find('\\') == std::string_view::npos;
+  const std::string made = is_safe ? std::string() : printable_json(name);
+  const std::string_view safe = is_safe ? name : std::string_view(made);
+  writer_.Key(safe.data(), static_cast<rapidjson::SizeType>(safe.size()));
+}
+
+void JsonFields::number(std::string_view name, std::uint64_t value) {
+  key(name);
+  writer_.Uint64(value);
+}
+
+void JsonFields::signed_number(std::string_view name, std::int64_t value) {
+  key(name);
+  writer_.Int64(value);
+}
+
+void JsonFields::real(std::string_view name, double value) {
+  key(name);
+  if (std::isfinite(value)) {
+    writer_.Double(value);
+  } else {
+    writer_.Null();
+  }
+}
+
+void JsonFields::json(std::string_view name, std::string_view value) {
+  key(name);
+  writer_.RawValue(value.data(), value.size(), rapidjson::kObjectType);
+}
+
+void JsonFields::hex(std::string_view name, std::uint64_t value) {
+  key(name);
+  TextBuffer digits;
+  digits.text("0x");
+  digits.hex(value);
+  string(digits.view());
+}
+
+void JsonFields::text(std::string_view name, std::string_view value) {
+  key(name);
+  string(printable_json(value));
+}
+
+void JsonFields::bytes(std::string_view name, format::Bytes value) {
+  key(name);
+  TextBuffer digits;
+  for (const std::byte byte : value) digits.hex_byte(static_cast<std::uint8_t>(byte));
+  string(digits.view());
+}
+
+void JsonFields::flag(std::string_view name, bool value) {
+  key(name);
+  writer_.Bool(value);
+}
+
+void JsonFields::begin_list(std::string_view name) {
+  key(name);
+  writer_.StartArray();
+}
+
+void JsonFields::end_list() { writer_.EndArray(); }
+
+void JsonFields::begin_object(std::string_view name) {
+  key(name);
+  writer_.StartObject();
+}
+
+void JsonFields::end_object() { writer_.EndObject(); }
+
+}  // namespace tacho::report

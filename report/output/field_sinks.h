@@ -1,0 +1,76 @@
+// The two forms of described fields: `name=value` on a line, and a JSON object.
+#pragma once
+
+#include <rapidjson/writer.h>
+
+#include <string>
+#include <string_view>
+
+#include "report/output/field_sink.h"
+#include "report/output/text_output.h"
+
+namespace tacho::report {
+
+// `name=value`, blanks between; texts in quotes, lists in [], objects in {}. In a text, control bytes,
+// invalid UTF-8 and direction overrides are \xNN, and \ and " have a \ before them, so every text can be
+// told.
+class TextFields : public FieldSink {
+ public:
+  explicit TextFields(TextBuffer& out) : out_(out) {}
+
+  void number(std::string_view name, std::uint64_t value) override;
+  void signed_number(std::string_view name, std::int64_t value) override;
+  void real(std::string_view name, double value) override;
+  void hex(std::string_view name, std::uint64_t value) override;
+  void text(std::string_view name, std::string_view value) override;
+  void bytes(std::string_view name, format::Bytes value) override;
+  void flag(std::string_view name, bool value) override;
+  void begin_list(std::string_view name) override;
+  void end_list() override;
+  void begin_object(std::string_view name) override;
+  void end_object() override;
+
+ private:
+  void key(std::string_view name);
+
+  TextBuffer& out_;
+  bool first_ = false;  // of a list or object that was just opened: no blank before it
+};
+
+// One JSON object, always valid UTF-8: numbers as numbers, hexadecimal ones as strings "0x...", bytes as
+// strings of hex digits, numbers that JSON lacks (infinity, NaN) null. Texts as printable_json() makes them.
+class JsonFields : public FieldSink {
+ public:
+  explicit JsonFields(TextBuffer& out) : stream_{out}, writer_(stream_) { writer_.StartObject(); }
+  void finish() { writer_.EndObject(); }
+  // A value that is JSON already.
+  void json(std::string_view name, std::string_view value);
+
+  void number(std::string_view name, std::uint64_t value) override;
+  void signed_number(std::string_view name, std::int64_t value) override;
+  void real(std::string_view name, double value) override;
+  void hex(std::string_view name, std::uint64_t value) override;
+  void text(std::string_view name, std::string_view value) override;
+  void bytes(std::string_view name, format::Bytes value) override;
+  void flag(std::string_view name, bool value) override;
+  void begin_list(std::string_view name) override;
+  void end_list() override;
+  void begin_object(std::string_view name) override;
+  void end_object() override;
+
+ private:
+  // What RapidJSON writes to.
+  struct Stream {
+    using Ch = char;
+    TextBuffer& out;
+    void Put(char c) { out.character(c); }
+    void Flush() {}
+  };
+  void key(std::string_view name);
+  void string(std::string_view value);
+
+  Stream stream_;
+  rapidjson::Writer<Stream> writer_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,88 @@
+#include "report/output/text_output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kWord = kWordDigits;
+
+std::size_t decimal_size(std::uint64_t value) {
+  std::size_t size = 1;
+  for (; value >= 10; value /= 10) ++size;
+  return size;
+}
+
+}  // namespace
+
+void TextBuffer::grow(std::size_t more) {
+  const std::size_t capacity = std::max(capacity_ * 2, size_ + more + 4096);
+  auto memory = std::make_unique_for_overwrite<char[]>(capacity);
+  std::copy_n(memory_.get(), size_, memory.get());
+  memory_ = std::move(memory);
+  capacity_ = capacity;
+}
+
+void TextBuffer::fill(char c, std::size_t count) {
+  std::memset(room(count), c, count);
+  size_ += count;
+}
+
+void TextBuffer::long_decimal(std::uint64_t value, std::size_t width, char filler) {
+  const std::size_t size = decimal_size(value);
+  if (size < width) fill(filler, width - size);
+  if (value < kEightDigits) return decimal(value, 0, filler);
+  decimal(value / kEightDigits, 0, filler);
+  decimal(value % kEightDigits, kWord, '0');
+}
+
+void TextBuffer::negative(std::int64_t value, std::size_t width) {
+  const std::uint64_t magnitude = 0 - static_cast<std::uint64_t>(value);
+  const std::size_t size = 1 + decimal_size(magnitude);
+  if (size < width) blanks(width - size);
+  character('-');
+  decimal(magnitude, 0, ' ');
+}
+
+void TextBuffer::hex(std::uint64_t value, std::size_t width) {
+  const auto size = static_cast<std::size_t>(std::bit_width(value | 1) + 3) / 4;
+  if (size < width) blanks(width - size);
+  char* const to = room(2 * kWord);
+  const std::uint64_t low = eight_hex_digits(static_cast<std::uint32_t>(value));
+  if (size <= kWord) {
+    store_text(to, low >> 8 * (kWord - size));
+  } else {
+    const std::uint64_t high = eight_hex_digits(static_cast<std::uint32_t>(value >> 32));
+    store_text(to, high >> 8 * (2 * kWord - size));
+    store_text(to + size - kWord, low);
+  }
+  size_ += size;
+}
+
+void TextOutput::flush() {
+  std::string_view rest = view();
+  while (!rest.empty() && !is_done()) {
+    const ssize_t written = ::write(fd_, rest.data(), rest.size());
+    if (written >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EPIPE) {
+      closed_ = true;
+    } else if (errno != EINTR) {
+      error_ = output_error("standard output: cannot write: " + std::string(std::strerror(errno)), errno);
+    }
+  }
+  clear();
+}
+
+Result<> TextOutput::finish() {
+  flush();
+  if (error_) return *error_;
+  return Done{};
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,29 @@
+// A frame as a line of perf's call chains.
+#pragma once
+
+#include <string_view>
+
+#include "report/output/printable.h"
+#include "report/output/text_output.h"
+#include "report/perf_text/script_fields.h"
+#include "symbolize/frame.h"
+
+namespace tacho::report {
+
+enum class SourcePath : std::uint8_t { Last, Whole };  // of a source file: its last part; with its folders
+
+// "SYMBOL+0xOFFSET" or "[unknown]".
+void write_symbol(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names);
+// "MODULE"
+void write_module_name(TextBuffer& out, const symbolize::Frame& frame, Names names);
+// " (MODULE)"
+void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names);
+// `before` (a line break and two blanks) and "FILE:LINE", or what perf shows in its place, or nothing.
+void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names,
+                       SourcePath path = SourcePath::Last, std::string_view before = "\n  ");
+// TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)", with the line's end. Addresses of user code are relative to their
+// mapping.
+void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names,
+                 SourcePath path = SourcePath::Last);
+
+}  // namespace tacho::report

@@ -1,0 +1,331 @@
+#include "report/perf_text/header_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <iterator>
+
+#include "format/cursor.h"
+#include "report/decode/attr_text.h"
+#include "report/decode/event_name.h"
+#include "report/perf_text/host_text.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::Cursor;
+using format::Environment;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;  // ns
+
+struct Source {
+  const format::EventSet& events;
+  const format::Features& features;
+  Names names;
+
+  const Environment& environment() const { return features.environment; }
+  std::string safe(std::string_view name) const { return printable(name, names); }
+};
+
+std::string text_line(const Source& source, std::string_view label, const std::optional<std::string>& value) {
+  return value ? fmt::format("# {} : {}\n", label, source.safe(*value)) : std::string();
+}
+
+std::string cpu_lines(const Source& source) {
+  const auto& env = source.environment();
+  return fmt::format("# nrcpus online : {}\n# nrcpus avail : {}\n", env.cpus_online.value_or(0),
+                     env.cpus_available.value_or(0));
+}
+
+std::string command_line(const Source& source) {
+  std::string line = "# cmdline : ";
+  for (const std::string& word : source.environment().command_line) {
+    for (const char c : source.safe(word)) {
+      if (c == '\'') line += '\\';
+      line += c;
+    }
+    line += ' ';
+  }
+  return line + '\n';
+}
+
+std::string event_lines(const Source& source) {
+  std::string lines;
+  for (const auto& event : source.features.event_descriptions) {
+    lines += fmt::format("# event : name = {}, ", source.safe(event_name(event, source.features)));
+    if (!event.ids.empty()) lines += fmt::format(", id = {{ {} }}", fmt::join(event.ids, ", "));
+    lines += attr_text(event.attr, AttrList::Header) + '\n';
+  }
+  return lines;
+}
+
+std::string pmu_lines(const Source& source) {
+  const auto& mappings = source.environment().pmu_mappings;
+  if (mappings.empty()) return "# pmu mappings: not available\n";
+  std::string line = "# pmu mappings: ";
+  for (const auto& [type, name] : mappings) {
+    if (&type != &mappings.front().first) line += ", ";
+    line += fmt::format("{} = {}", source.safe(name), type);
+  }
+  return line + '\n';
+}
+
+std::string group_lines(const Source& source) {
+  std::string lines;
+  for (const auto& group : source.environment().groups) {
+    const std::size_t end =
+        std::min<std::size_t>(source.events.size(), std::uint64_t{group.leader} + group.members);
+    if (group.leader >= end) continue;
+    lines += "# group: " + (group.name == "{anon_group}" ? std::string() : source.safe(group.name)) + '{';
+    for (std::size_t i = group.leader; i < end; ++i) {
+      if (i != group.leader) lines += ',';
+      lines += source.safe(event_name(source.events[i], source.features));
+    }
+    lines += "}\n";
+  }
+  return lines;
+}
+
+std::string time_lines(const Source& source) {
+  const auto [first, last] =
+      source.environment().sample_time.value_or(std::pair<std::uint64_t, std::uint64_t>());
+  const auto stamp = [](std::uint64_t time) {
+    return fmt::format("{}.{:06}", time / kSecond, time % kSecond / 1000);
+  };
+  return fmt::format(
+      "# time of first sample : {}\n# time of last sample : {}\n# sample duration : {:10.3f} ms\n",
+      stamp(first), stamp(last), static_cast<double>(last - first) / 1e6);
+}
+
+std::string clock_lines(const Source& source) {
+  static constexpr std::string_view kNames[] = {
+      "realtime", "monotonic", "", "", "monotonic_raw", "", "", "boottime", "", "", "", "tai"};
+  const auto& clock = source.environment().clock_data;
+  if (!clock) return {};
+  const std::string_view known = clock->clockid < std::size(kNames) ? kNames[clock->clockid] : "";
+  const std::string name(known.empty() ? "unknown" : known);
+  const auto seconds = static_cast<std::time_t>(clock->wall_ns / kSecond);
+  std::tm local{};
+  std::array<char, 64> day{};
+  if (localtime_r(&seconds, &local) == nullptr) return {};
+  (void)std::strftime(day.data(), day.size(), "%F %T", &local);
+  return fmt::format("# clockid: {} ({})\n# reference time: {}.{:06} = {}.{:06} (TOD) = {}.{:09} ({})\n",
+                     name, clock->clockid, day.data(), clock->wall_ns % kSecond / 1000,
+                     clock->wall_ns / kSecond, clock->wall_ns % kSecond / 1000, clock->clock_ns / kSecond,
+                     clock->clock_ns % kSecond, name);
+}
+
+// The fields of struct bpf_prog_info that the line shows, by their place in it (linux/bpf.h); arrays are
+// offsets into the data behind.
+std::string bpf_program_lines(const Source& source) {
+  constexpr std::size_t kUpToTags = 192;  // bytes
+  std::string lines;
+  for (const auto& program : source.environment().bpf_programs) {
+    if (program.info.size() < kUpToTags) continue;
+    const format::Bytes info = program.info, data = program.data;
+    const auto u32 = [&](std::size_t at) { return Cursor(info.subspan(at)).u32(); };
+    const auto u64 = [&](std::size_t at) { return Cursor(info.subspan(at)).u64(); };
+    const auto item = [&](std::size_t array, std::uint64_t index, std::size_t size) {
+      Cursor in(data);
+      in.skip(u64(array));
+      in.skip(index * size);
+      return size == 8 ? in.u64() : in.u32();
+    };
+    const std::uint32_t count = u32(104);
+    if (count == 0 || count != u32(108) || count > 65536) continue;
+    const auto name = [&](std::uint32_t index) {
+      std::string tag;
+      Cursor tags(data);
+      tags.skip(u64(184));
+      tags.skip(std::uint64_t{index} * 8);
+      for (int i = 0; i < 8; ++i) tag += fmt::format("{:02x}", tags.u8());
+      const std::string function = source.safe(format::text_of(info.subspan(64, 16)));
+      return "bpf_prog_" + tag + (count > 1 ? "_F" : function.empty() ? "" : "_" + function);
+    };
+    const auto place = [&](std::uint32_t index) {
+      return fmt::format("{} addr {:#x} size {}\n", name(index), item(112, index, 8), item(120, index, 4));
+    };
+    lines += fmt::format("# bpf_prog_info {}:", u32(4));
+    if (count == 1) {
+      lines += ' ' + place(0);
+      continue;
+    }
+    lines += '\n';
+    for (std::uint32_t i = 0; i < count; ++i) lines += fmt::format("# \tsub_prog {}: {}", i, place(i));
+  }
+  return lines;
+}
+
+std::string btf_lines(const Source& source) {
+  std::string lines;
+  for (const auto& btf : source.environment().btf) lines += fmt::format("# btf info of id {}\n", btf.id);
+  return lines;
+}
+
+std::string compression_line(const Source& source) {
+  const auto& info = source.environment().compression;
+  if (!info) return {};
+  return fmt::format("# compressed : {}, level = {}, ratio = {}\n", info->type == 1 ? "Zstd" : "Unknown",
+                     info->level, info->ratio);
+}
+
+std::string caps_list(const std::vector<std::pair<std::string, std::string>>& caps, const Source& source) {
+  std::string list;
+  for (const auto& [name, value] : caps) {
+    list += (list.empty() ? "" : ", ") + source.safe(name) + '=' + source.safe(value);
+  }
+  return list;
+}
+
+std::string pmu_caps_lines(const Source& source) {
+  std::string lines;
+  for (const auto& pmu : source.environment().pmu_caps) {
+    lines += fmt::format("# {} pmu capabilities: {}\n", source.safe(pmu.pmu), caps_list(pmu.caps, source));
+  }
+  return lines;
+}
+
+std::string cpu_caps_line(const Source& source) {
+  const auto& caps = source.environment().cpu_pmu_caps;
+  return "# cpu pmu capabilities: " + (caps.empty() ? "not available" : caps_list(caps, source)) + '\n';
+}
+
+struct FeatureRow {
+  std::uint32_t feature;
+  std::string (*lines)(const Source&);
+  std::string (*full)(const Source&) = nullptr;  // with HeaderDetail::Full, where that is another text
+};
+
+// Sorted by bit, which is the order of the lines. perf shows the long ones only with -I, and says so.
+constexpr FeatureRow kRows[] = {
+    {abi::kFeatureHostname,
+     [](const Source& s) { return text_line(s, "hostname", s.environment().hostname); }},
+    {abi::kFeatureOsRelease,
+     [](const Source& s) { return text_line(s, "os release", s.environment().os_release); }},
+    {abi::kFeatureVersion,
+     [](const Source& s) { return text_line(s, "perf version", s.environment().version); }},
+    {abi::kFeatureArch, [](const Source& s) { return text_line(s, "arch", s.environment().arch); }},
+    {abi::kFeatureNrCpus, cpu_lines},
+    {abi::kFeatureCpuDesc,
+     [](const Source& s) { return text_line(s, "cpudesc", s.environment().cpu_description); }},
+    {abi::kFeatureCpuId, [](const Source& s) { return text_line(s, "cpuid", s.environment().cpu_id); }},
+    {abi::kFeatureTotalMem,
+     [](const Source& s) {
+       return fmt::format("# total memory : {} kB\n", s.environment().total_memory_kib.value_or(0));
+     }},
+    {abi::kFeatureCmdline, command_line},
+    {abi::kFeatureEventDesc, event_lines},
+    {abi::kFeatureCpuTopology,
+     [](const Source&) { return std::string("# CPU_TOPOLOGY info available, use -I to display\n"); },
+     [](const Source& s) { return cpu_topology_text(s.environment(), s.names); }},
+    {abi::kFeatureNumaTopology,
+     [](const Source&) { return std::string("# NUMA_TOPOLOGY info available, use -I to display\n"); },
+     [](const Source& s) { return numa_text(s.environment(), s.names); }},
+    {abi::kFeatureBranchStack,
+     [](const Source&) { return std::string("# contains samples with branch stack\n"); }},
+    {abi::kFeaturePmuMappings, pmu_lines},
+    {abi::kFeatureGroupDesc, group_lines},
+    {abi::kFeatureAuxtrace,
+     [](const Source&) { return std::string("# contains AUX area data (e.g. instruction trace)\n"); }},
+    {abi::kFeatureStat, [](const Source&) { return std::string("# contains stat data\n"); }},
+    {abi::kFeatureCache,
+     [](const Source&) { return std::string("# CACHE info available, use -I to display\n"); },
+     [](const Source& s) { return cache_text(s.environment(), s.names); }},
+    {abi::kFeatureSampleTime, time_lines},
+    {abi::kFeatureMemTopology,
+     [](const Source&) { return std::string("# MEM_TOPOLOGY info available, use -I to display\n"); },
+     [](const Source& s) { return memory_text(s.environment()); }},
+    {abi::kFeatureClockid,
+     [](const Source& s) {
+       return fmt::format("# clockid frequency: {} MHz\n",
+                          s.environment().clock_resolution_ns.value_or(0) * 1000);
+     }},
+    {abi::kFeatureDirFormat,
+     [](const Source& s) {
+       return fmt::format("# directory data version : {}\n", s.environment().directory_format.value_or(0));
+     }},
+    {abi::kFeatureBpfProgInfo, bpf_program_lines},
+    {abi::kFeatureBpfBtf, btf_lines},
+    {abi::kFeatureCompressed, compression_line},
+    {abi::kFeatureCpuPmuCaps, cpu_caps_line},
+    {abi::kFeatureClockData, clock_lines},
+    {abi::kFeatureHybridTopology,
+     [](const Source& s) {
+       std::string lines = "# hybrid cpu system:\n";
+       for (const auto& [pmu, cpus] : s.environment().hybrid_pmus) {
+         lines += fmt::format("# {} cpu list : {}\n", s.safe(pmu), s.safe(cpus));
+       }
+       return lines;
+     }},
+    {abi::kFeaturePmuCaps, pmu_caps_lines},
+};
+static_assert(std::ranges::is_sorted(kRows, {}, &FeatureRow::feature));
+
+std::string missing_features(const format::Features& features) {
+  constexpr std::uint32_t kLastKnownToPerf = abi::kFeaturePmuCaps;  // 6.1
+  std::string line = "# missing features: ";
+  for (std::uint32_t feature = 1; feature <= kLastKnownToPerf; ++feature) {
+    if (!features.present.test(feature)) line += std::string(format::feature_name(feature)) + ' ';
+  }
+  return line + '\n';
+}
+
+std::string modified_line(std::int64_t modified) {
+  const auto time = static_cast<std::time_t>(modified);
+  std::tm local{};
+  std::array<char, 64> text{};
+  if (localtime_r(&time, &local) == nullptr || asctime_r(&local, text.data()) == nullptr) return {};
+  return fmt::format("# captured on    : {}", text.data());  // ends its line itself
+}
+
+}  // namespace
+
+void write_features(TextBuffer& out, const format::EventSet& events, const format::Features& features,
+                    Names names, HeaderDetail detail) {
+  const Source source{events, features, names};
+  for (const FeatureRow& row : kRows) {
+    const bool is_full = detail == HeaderDetail::Full && row.full != nullptr;
+    if (features.present.test(row.feature)) out.text(is_full ? row.full(source) : row.lines(source));
+  }
+}
+
+void write_header(TextBuffer& out, const format::CaptureLayout& layout, const format::EventSet& events,
+                  const format::Features& features, Names names, HeaderDetail detail) {
+  out.text("# ========\n");
+  if (!layout.is_pipe || layout.modified != 0) out.text(modified_line(layout.modified));
+  out.text(fmt::format(
+      "# header version : 1\n# data offset    : {}\n# data size      : {}\n# feat offset    : {}\n",
+      layout.is_pipe ? 0 : layout.data_offset, layout.is_pipe ? 0 : layout.data_size,
+      layout.is_pipe ? 0 : layout.features_offset));
+  if (!layout.is_pipe) {
+    write_features(out, events, features, names, detail);
+    out.text(missing_features(features));
+  }
+  out.text("# ========\n#\n");
+}
+
+void write_own_features(TextBuffer& out, const format::Features& features, Names names) {
+  const auto safe = [&](std::string_view name) { return printable(name, names); };
+  for (const auto& program : features.environment.attached_programs) {
+    out.text(fmt::format("# bpf program : {} [{}] of {}, id {}, {}\n", safe(program.name),
+                         safe(program.section), safe(program.object), program.id, safe(program.state)));
+  }
+  for (const auto& schema : features.schemas) {
+    std::string fields;
+    for (const auto& field : schema.fields) {
+      fields += (fields.empty() ? "" : ", ") + safe(field.name);
+      if (!field.unit.empty()) fields += " (" + safe(field.unit) + ')';
+    }
+    out.text(fmt::format("# payload : {} is struct {}, {} bytes: {}\n", safe(schema.event),
+                         safe(schema.type_name), schema.size, fields));
+  }
+  for (const auto& attachment : features.attachments) {
+    out.text(fmt::format("# attached : {} from {}, {} bytes, {} packed\n", safe(attachment.name),
+                         safe(attachment.origin), attachment.raw_size, attachment.packed.size()));
+  }
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,51 @@
+// The instruction a sample was taken at, and those on the way there between recorded branches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "report/decode/instructions.h"
+#include "report/perf_text/frame_text.h"
+#include "report/perf_text/source_code.h"
+#include "report/samples/session.h"
+
+namespace tacho::report {
+
+class InstructionText {
+ public:
+  static constexpr Fields kFields{Field::Insn, Field::Insnlen, Field::Brstackinsn, Field::Brstackinsnlen};
+
+  // At most `most_blocks` pieces of code between branches; 0: all.
+  InstructionText(Session& session, Names names, std::size_t most_blocks);
+  void write(TextBuffer& out, const ResolvedSample& sample, const Fields& fields, SourceCode& source);
+
+ private:
+  struct Block {
+    format::Bytes code;
+    bool is_64_bit = true;
+    bool crosses_over = false;  // begins in a program and ends in the kernel, or the other way
+  };
+  struct Walk;  // one sample's branches
+
+  Block block(const ResolvedSample& sample, std::uint64_t start, std::uint64_t end);
+  const Instructions& decoder(bool is_64_bit) const { return is_64_bit ? wide_ : narrow_; }
+  void write_own(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_branches(Walk& walk);
+  void write_function(Walk& walk, std::uint64_t address);
+  void write_source(Walk& walk, std::uint64_t address);
+  std::size_t write_instruction(Walk& walk, std::uint64_t address, const Block& from, std::size_t offset);
+  void write_jump(Walk& walk, std::uint64_t address, std::uint64_t flags, const Block& from,
+                  std::size_t offset, std::size_t count);
+  void write_between(Walk& walk, std::uint64_t start, std::uint64_t end, std::uint64_t flags,
+                     const Block& code);
+  void write_last(Walk& walk);
+
+  Session* session_;
+  Names names_;
+  std::size_t most_blocks_;
+  Instructions wide_, narrow_;
+};
+
+}  // namespace tacho::report

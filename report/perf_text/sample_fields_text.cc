@@ -1,0 +1,80 @@
+#include "report/perf_text/sample_fields_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "report/decode/data_source_text.h"
+#include "report/decode/register_names.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr unsigned kRegisters = 64;  // bits of a mask
+
+}  // namespace
+
+std::string page_size_text(std::uint64_t size) {
+  static constexpr std::string_view kUnits = "BKMG";
+  if (size == 0) return "N/A";
+  std::size_t unit = 0;
+  for (; size / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
+  return fmt::format("{}{}", size, kUnits[unit]);
+}
+
+SampleFieldsText::SampleFieldsText(Session& session, Names names)
+    : arch_(session.features().environment.arch.value_or("")), branches_(session, names) {}
+
+// " ABI:2    AX:0x1    BX:0x2 "; nothing for a sample that was taken where there are none.
+void SampleFieldsText::write_registers(TextBuffer& out, const format::Registers& registers) {
+  if (registers.abi == 0) return;
+  if (register_names_.empty()) {
+    for (unsigned number = 0; number < kRegisters; ++number)
+      register_names_.push_back(fmt::format("{:>5}:0x", register_name(arch_, number)));
+  }
+  out.text(" ABI:");
+  out.decimal(registers.abi);
+  out.character(' ');
+  std::size_t at = 0;
+  for (unsigned number = 0; number < kRegisters && at < registers.values.size(); ++number) {
+    if ((registers.mask >> number & 1) == 0) continue;
+    out.text(register_names_[number]);
+    out.hex(registers.values[at++]);
+    out.character(' ');
+  }
+}
+
+void SampleFieldsText::write_before_place(TextBuffer& out, const ResolvedSample& sample,
+                                          const Fields& fields) {
+  if (fields.has(Field::DataSrc)) {
+    const std::string text = data_source_text(sample.raw->data_source);
+    source_width_ = std::max(source_width_, text.size());
+    out.left(text, source_width_);
+  }
+  if (fields.has(Field::Weight)) out.decimal(sample.raw->weight, 16);
+  if (fields.has(Field::InsLat)) out.decimal(sample.raw->weight2, 16);
+}
+
+void SampleFieldsText::write_after_place(TextBuffer& out, const ResolvedSample& sample,
+                                         const Fields& fields) {
+  const format::EventAttr& attr = sample.event().attr;
+  if (fields.has(Field::Iregs) && attr.samples(format::abi::kSampleRegsIntr))
+    write_registers(out, sample.raw->interrupt_registers);
+  if (fields.has(Field::Uregs) && attr.samples(format::abi::kSampleRegsUser))
+    write_registers(out, sample.raw->user_registers);
+  if (fields.has_any({Field::Brstack, Field::Brstacksym, Field::Brstackoff}))
+    branches_.write(out, sample, fields);
+}
+
+void SampleFieldsText::write_at_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  if (fields.has(Field::PhysAddr)) out.hex(sample.raw->phys_addr, 16);
+  for (const auto& [field, size] : {std::pair(Field::DataPageSize, sample.raw->data_page_size),
+                                    std::pair(Field::CodePageSize, sample.raw->code_page_size)}) {
+    if (!fields.has(field)) continue;
+    out.character(' ');
+    out.text(page_size_text(size));
+  }
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,66 @@
+#include "report/profile/distribution.h"
+
+#include <bit>
+
+namespace tacho::report {
+namespace {
+
+__extension__ using Wide = __int128;  // holds the difference of any two values
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostEmptyRows = 1000;  // a gap wider than this is left out
+
+std::uint64_t magnitude_of(std::int64_t value) {
+  return value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+}
+
+}  // namespace
+
+// Power of two: 0 for values 0 and 1, n for 2^n to 2^(n+1)-1, -(n+1) for the mirror image of 2^n.
+std::int64_t Distribution::index_of(std::int64_t value) const {
+  if (step_ == 0) {
+    const auto exponent = static_cast<std::int64_t>(std::bit_width(magnitude_of(value) | 1) - 1);
+    return value < 0 ? -exponent - 1 : exponent;
+  }
+  const auto step = static_cast<std::int64_t>(step_);
+  return value / step - (value % step < 0 ? 1 : 0);  // rounds down, towards the lower row
+}
+
+Bucket Distribution::bucket_at(std::int64_t index) const {
+  if (step_ == 0) {
+    if (index == 0) return {0, 1, 0};
+    const auto exponent = static_cast<int>(index > 0 ? index : -index - 1);
+    if (exponent >= 63) return {kLowest, kLowest, 0};  // only -2^63 has this magnitude
+    const std::int64_t low = std::int64_t{1} << exponent;
+    const std::int64_t high = low - 1 + low;
+    return index > 0 ? Bucket{low, high, 0} : Bucket{-high, -low, 0};
+  }
+  // Saturates at the ends of the number range.
+  const Wide low = Wide{index} * static_cast<Wide>(step_);
+  const Wide high = low + static_cast<Wide>(step_) - 1;
+  return {low < kLowest ? kLowest : static_cast<std::int64_t>(low),
+          high > kHighest ? kHighest : static_cast<std::int64_t>(high), 0};
+}
+
+void Distribution::add(std::int64_t value, std::uint64_t count) {
+  counts_[index_of(value)] += count;
+  total_ += count;
+}
+
+std::vector<Bucket> Distribution::buckets() const {
+  std::vector<Bucket> rows;
+  if (counts_.empty()) return rows;
+  Wide next = counts_.begin()->first;
+  for (const auto& [index, count] : counts_) {
+    if (index - next <= kMostEmptyRows) {
+      for (; next < index; ++next) rows.push_back(bucket_at(static_cast<std::int64_t>(next)));
+    }
+    rows.push_back(bucket_at(index));
+    rows.back().count = count;
+    next = Wide{index} + 1;
+  }
+  return rows;
+}
+
+}  // namespace tacho::report

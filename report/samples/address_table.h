@@ -1,0 +1,63 @@
+// Address of an address space to number of a location: the table that every frame of every new call chain
+// goes through, so keys lie in the table itself and a lookup touches one cache line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "format/large_pages.h"
+#include "report/samples/index_table.h"
+
+namespace tacho::report {
+
+class AddressTable {
+ public:
+  // The number kept for `ip` in `space`; when there is none, the one that make() returns, kept from now on.
+  template <class Make>
+  std::uint32_t find_or_make(std::uint32_t space, std::uint64_t ip, Make&& make) {
+    const std::uint64_t hash = mix(space, ip);
+    if (!slots_.empty()) {
+      const Slot& slot = slots_[place_of(hash, space, ip)];
+      if (slot.number != IndexTable::kNone) return slot.number;
+    }
+    const std::uint32_t number = make();
+    if ((count_ + 1) * 4 > slots_.size() * 3) grow();
+    slots_[place_of(hash, space, ip)] = {ip, space, number};
+    ++count_;
+    return number;
+  }
+
+  // Brings the place of a key into the cache: chains look up many at once.
+  void prefetch(std::uint32_t space, std::uint64_t ip) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[mix(space, ip) & (slots_.size() - 1)]);
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t ip = 0;
+    std::uint32_t space = 0;
+    std::uint32_t number = IndexTable::kNone;
+  };
+  using Slots = std::vector<Slot, format::LargePages<Slot>>;
+  // Where the key is, or would be put.
+  std::size_t place_of(std::uint64_t hash, std::uint32_t space, std::uint64_t ip) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = hash & mask;
+    while (slots_[at].number != IndexTable::kNone && (slots_[at].ip != ip || slots_[at].space != space))
+      at = (at + 1) & mask;
+    return at;
+  }
+  void grow() {
+    Slots old(slots_.empty() ? 1024 : slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.number != IndexTable::kNone)
+        slots_[place_of(mix(slot.space, slot.ip), slot.space, slot.ip)] = slot;
+    }
+  }
+  Slots slots_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace tacho::report

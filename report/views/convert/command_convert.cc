@@ -1,0 +1,123 @@
+#include "report/views/convert/command_convert.h"
+
+#include <unistd.h>
+
+#include "report/command.h"
+#include "report/samples/filter.h"
+#include "report/views/convert/convert.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::string_view kDescription =
+    "Writes a capture again in another form: a file for a pipe and a pipe for a file, compressed or plain, "
+    "one file for the folder of a recorder with several threads, a whole file for one that was cut short or "
+    "never closed. Nothing is lost that was not asked away. A capture of the other byte order is written in "
+    "this machine's; the payloads in it, and the descriptions of its tracepoints, stay as they were "
+    "recorded.";
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  tacho convert -i perf.data -o plain.data --plain\n"
+    "  tacho convert -i perf.data -o - | perf report -i -\n"
+    "  tacho convert -i killed.data -o whole.data\n"
+    "  tacho convert -i perf.data -o part.data --time 10%-20% --events cpu-clock\n\n";
+
+Result<> set_form(std::string_view text, std::optional<CaptureForm>& form) {
+  if (text != "file" && text != "pipe")
+    return use_error("--to: '" + std::string(text) + "' is no form of a capture; write file or pipe");
+  form = text == "file" ? CaptureForm::File : CaptureForm::Pipe;
+  return Done{};
+}
+
+struct Words {
+  ConvertOptions convert;
+  std::optional<CaptureForm> form;
+  bool is_plain = false, is_compressed = false;
+};
+
+cli::Option value_into(std::string names, std::string value, std::string help, std::string& target) {
+  return {std::move(names), cli::Takes::Value, std::move(value), std::move(help),
+          [&target](std::string_view text) -> Result<> {
+            target = text;
+            return Done{};
+          }};
+}
+
+void add_options(std::vector<cli::Option>& rows, Words& words) {
+  ConvertOptions& convert = words.convert;
+  rows.push_back(value_into("-i,--input", "FILE",
+                            "the capture to read; - is standard input (default: perf.data)", convert.input));
+  rows.push_back(value_into("-o,--output", "FILE",
+                            "what to write; - is standard output. An existing file is kept as FILE.old",
+                            convert.output));
+  rows.push_back({"--to", cli::Takes::Value, "FORM",
+                  "file or pipe: the layout of what is written (default: pipe for -o -, else file)",
+                  [&words](std::string_view text) { return set_form(text, words.form); }});
+  rows.push_back({"-z,--compression-level", cli::Takes::Optional, "LEVEL",
+                  "compress with zstd, level 1 to 22 (1 without a number; default: as the input is)",
+                  [&words](std::string_view text) -> Result<> {
+                    words.is_compressed = true;
+                    if (text.empty()) return Done{};
+                    const auto level = cli::parse_number("-z", text, 1, 22);
+                    if (!level) return level.error();
+                    words.convert.level = static_cast<int>(*level);
+                    return Done{};
+                  }});
+  rows.push_back(flag("--plain", "do not compress", words.is_plain));
+  rows.push_back(value_into("--time", "A,B",
+                            "only samples between these times, in seconds (either side may be empty), or "
+                            "parts of the capture: 10%-20%, 10%/2. All mappings and threads stay",
+                            convert.times));
+  rows.push_back(
+      {"--events", cli::Takes::Value, "LIST",
+       "only these events, by name and separated by commas; records of mappings and threads stay. Events "
+       "sampled together ({a,b}:S) stay together",
+       [&convert](std::string_view text) -> Result<> {
+         convert.events = parse_name_list(text);
+         return Done{};
+       }});
+  rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
+                          "accepted as perf has it; files of other owners are read anyway"));
+}
+
+// What only the whole command line tells.
+Result<> settle(Words& words) {
+  ConvertOptions& convert = words.convert;
+  if (convert.output.empty()) return use_error("-o: name the file to write, or - for standard output");
+  if (words.is_plain && words.is_compressed) return use_error("-z and --plain do not go together");
+  if (words.is_plain) convert.packing = Packing::Plain;
+  if (words.is_compressed) convert.packing = Packing::Compressed;
+  const bool is_stdout = convert.output == "-";
+  convert.form = words.form.value_or(is_stdout ? CaptureForm::Pipe : CaptureForm::File);
+  if (is_stdout && convert.form == CaptureForm::File)
+    return use_error("--to file: a file's layout cannot go to standard output; name a file with -o");
+  if (is_stdout && ::isatty(STDOUT_FILENO) != 0)
+    return use_error("-o -: standard output is a terminal; name a file or send it into a pipe");
+  return Done{};
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_convert(const std::vector<std::string>& arguments) {
+  ReadingOptions reading;
+  Words words;
+  auto line = command_line("convert", std::string(kDescription));
+  line.synopsis = "-i FILE -o FILE [options]";
+  add_options(line.options, words);
+  line.epilog = std::string(kExamples) + line.epilog;
+  const auto parsed = cli::parse(line, arguments);
+  if (!parsed) return parsed.error();
+  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  if (auto settled = settle(words); !settled) return std::move(settled.error());
+
+  reading.session.input = words.convert.input;
+  format::Diagnostics diagnostics;
+  auto done = convert(words.convert, diagnostics);
+  TextOutput nothing(STDOUT_FILENO);
+  auto status = finish(diagnostics, nothing, reading);
+  if (!done) return std::move(done.error());
+  return status;
+}
+
+}  // namespace tacho::report

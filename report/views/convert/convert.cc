@@ -1,0 +1,354 @@
+#include "report/views/convert/convert.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bitset>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+#include <variant>
+
+#include "format/capture_reader.h"
+#include "format/capture_writer.h"
+#include "format/foreign_order.h"
+#include "format/pipe_writer.h"
+#include "format/record.h"
+#include "format/section_pieces.h"
+#include "report/views/convert/convert_selection.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::Bytes;
+using format::CaptureReader;
+using format::Damage;
+using format::Features;
+using format::RecordView;
+
+constexpr std::size_t kPiece = std::size_t{512} << 10;  // bytes of records written at a time
+constexpr std::uint64_t kName = 2;                      // EVENT_UPDATE's kind
+// A pipe tells its events' names somewhere before its first live record: so much of it is held until then.
+constexpr std::size_t kMostHeld = std::size_t{8} << 20;  // bytes
+
+std::uint64_t first_word(const RecordView& record) { return record.body().u64(); }
+
+// Records of a pipe that are its header. What they say is in the reader's events and features.
+bool is_header(const RecordView& record) {
+  switch (record.type) {
+    case abi::kRecordHeaderAttr:
+    case abi::kRecordHeaderFeature:
+    case abi::kRecordTracingData:
+    case abi::kRecordBuildId:
+      return true;
+    case abi::kRecordEventUpdate:
+      return first_word(record) == format::kSectionPiece;
+    default:
+      return false;
+  }
+}
+
+bool is_name(const RecordView& record) {
+  return record.type == abi::kRecordEventUpdate && first_word(record) == kName;
+}
+
+bool is_live(const RecordView& record) {
+  return record.type == abi::kRecordSample || record.type == abi::kRecordFinishedInit ||
+         record.type == abi::kRecordFinishedRound;
+}
+
+// The section that a header record is about; nothing for an event's.
+std::optional<std::uint32_t> section_of(const RecordView& record) {
+  format::Cursor body = record.body();
+  switch (record.type) {
+    case abi::kRecordTracingData:
+      return abi::kFeatureTracingData;
+    case abi::kRecordBuildId:
+      return abi::kFeatureBuildId;
+    case abi::kRecordHeaderFeature:
+      return static_cast<std::uint32_t>(body.u64());
+    case abi::kRecordEventUpdate:
+      body.skip(2 * sizeof(std::uint64_t));
+      return body.u32();
+    default:
+      return std::nullopt;
+  }
+}
+
+using Writer = std::variant<format::CaptureWriter, format::PipeWriter>;
+
+class Conversion {
+ public:
+  Conversion(const ConvertOptions& options, CaptureReader& reader, format::Diagnostics& diagnostics)
+      : options_(options), reader_(reader), diagnostics_(diagnostics) {}
+
+  Result<> run();
+  // After a failed write: says where, and leaves a file that ends with its last whole round.
+  Error give_up(Error error);
+
+ private:
+  struct Held {
+    RecordView record;
+    std::vector<std::byte> bytes;
+  };
+  Result<> take(const RecordView& record);
+  Result<> start();
+  Result<> create_writer(const format::EventSet& events, Features features);
+  Result<> pass(const RecordView& record);
+  Result<> pass_late_header(const RecordView& record);
+  Result<> put(const RecordView& record);
+  std::optional<RecordView> to_native(const RecordView& record);
+  Result<> flush();
+  Result<> close();
+  Features late_features() const;
+  bool is_pipe_in() const { return reader_.layout().is_pipe; }
+  std::string output_name() const { return options_.output == "-" ? "standard output" : options_.output; }
+  bool is_pipe_out() const { return options_.form == CaptureForm::Pipe; }
+
+  const ConvertOptions& options_;
+  CaptureReader& reader_;
+  format::Diagnostics& diagnostics_;
+  std::optional<ConvertSelection> selection_;
+  std::optional<Writer> writer_;
+  std::vector<Held> held_;  // of a pipe, until its events are known
+  std::size_t held_bytes_ = 0;
+  format::ByteWriter turned_, changed_;   // scratch: one record in our byte order, and as it is selected
+  format::ByteWriter pending_;            // records to be written together
+  std::bitset<abi::kFeatureCount> late_;  // sections that came after the start
+  bool names_known_ = false;              // the capture says its events' names
+  bool names_written_ = false;
+  bool is_parted_ = false;  // IN is several files whose rounds do not match
+  struct AuxPlace {
+    std::uint64_t offset, size;
+  };
+  std::vector<AuxPlace> aux_;  // AUXTRACE records of the file
+};
+
+Result<> Conversion::run() {
+  while (const auto record = reader_.next())
+    if (auto taken = take(*record); !taken) return taken;
+  if (!writer_)
+    if (auto started = start(); !started) return started;
+  return close();
+}
+
+Result<> Conversion::take(const RecordView& record) {
+  if (writer_) return pass(record);
+  if (is_pipe_in()) {
+    names_known_ = names_known_ || is_name(record);
+    if (is_header(record) || (is_name(record) && !is_pipe_out())) return Done{};
+    if (!is_live(record) && held_bytes_ < kMostHeld) {
+      held_.push_back({record, {record.bytes.begin(), record.bytes.end()}});
+      held_.back().bytes.insert(held_.back().bytes.end(), record.payload.begin(), record.payload.end());
+      held_bytes_ += held_.back().bytes.size();
+      return Done{};
+    }
+  }
+  if (auto started = start(); !started) return started;
+  return pass(record);
+}
+
+// The head is known: chooses events, opens the output and passes what had to wait.
+Result<> Conversion::start() {
+  if (reader_.events().empty()) return Error{options_.input + ": describes no event before its records"};
+  auto selection =
+      ConvertSelection::create(options_.events, options_.times, reader_.events(), reader_.features());
+  if (!selection) return std::move(selection.error());
+  selection_ = std::move(*selection);
+  Features features = reader_.features();
+  is_parted_ = features.environment.directory_format.value_or(0) != 0;
+  names_known_ = names_known_ || !features.event_descriptions.empty();
+  const format::EventSet events = selection_->events();
+  // Only EVENT_DESC tells names in a file.
+  if (is_pipe_in() && !is_pipe_out() && features.event_descriptions.empty() && names_known_)
+    features.event_descriptions.assign(reader_.events().begin(), reader_.events().end());
+  selection_->adjust(features);
+  format::drop_section(features, abi::kFeatureAuxtrace);  // holds offsets: made anew at the end
+  format::drop_section(features, abi::kFeatureDirFormat);
+  features.environment.directory_format.reset();
+  if (auto created = create_writer(events, std::move(features)); !created) return created;
+  for (const Held& held : std::exchange(held_, {})) {
+    RecordView record = held.record;
+    record.bytes = Bytes(held.bytes).first(held.record.bytes.size());
+    record.payload = Bytes(held.bytes).subspan(held.record.bytes.size());
+    if (auto passed = pass(record); !passed) return passed;
+  }
+  return Done{};
+}
+
+Result<> Conversion::create_writer(const format::EventSet& events, Features features) {
+  format::WriteOptions options;
+  options.as_given = true;
+  const auto& compression = features.environment.compression;
+  options.compression_level.reset();
+  if (options_.packing == Packing::AsItIs && compression)
+    options.compression_level = std::clamp<int>(static_cast<int>(compression->level), 1, 22);
+  if (options_.packing == Packing::Compressed) options.compression_level = options_.level;
+  if (!is_pipe_out()) {
+    auto writer = format::CaptureWriter::create(options_.output, events, std::move(features), options);
+    if (!writer) return std::move(writer.error());
+    writer_.emplace(std::move(*writer));
+    return Done{};
+  }
+  auto file = options_.output == "-" ? Result<format::Fd>(format::Fd(::dup(STDOUT_FILENO)))
+                                     : format::create_output(options_.output);
+  if (!file) return std::move(file.error());
+  // A pipe's own names come with its records.
+  names_written_ = !is_pipe_in() && names_known_;
+  auto writer =
+      format::PipeWriter::create(std::move(*file), events, std::move(features), options,
+                                 names_written_ ? format::PipeNames::Write : format::PipeNames::LeaveOut);
+  if (!writer) return std::move(writer.error()).in(output_name());
+  writer_.emplace(std::move(*writer));
+  return Done{};
+}
+
+Result<> Conversion::pass(const RecordView& record) {
+  if (is_pipe_in() && is_header(record)) return pass_late_header(record);
+  if (is_name(record)) {
+    if (names_written_) return Done{};
+    if (is_pipe_in() && !is_pipe_out()) {
+      late_.set(abi::kFeatureEventDesc);
+      return Done{};
+    }
+  }
+  if (record.type == abi::kRecordFinishedRound) {
+    // Records of the other files of a directory come later and belong before.
+    if (is_parted_) return Done{};
+    if (auto flushed = flush(); !flushed) return flushed;
+    return std::visit([](auto& writer) { return writer.finish_round(); }, *writer_);
+  }
+  const auto native = to_native(record);
+  if (!native) return Done{};
+  const auto selected = selection_->apply(*native, changed_, diagnostics_);
+  return selected ? put(*selected) : Done{};
+}
+
+// A pipe may go on describing itself after its first records.
+Result<> Conversion::pass_late_header(const RecordView& record) {
+  const auto section = section_of(record);
+  if (!section) {
+    if (!is_pipe_out()) {
+      diagnostics_.add(Damage::UnknownEvent, record.offset,
+                       "an event described after the first records has no place in a file");
+      return Done{};
+    }
+    const auto native = to_native(record);
+    return native ? put(*native) : Done{};
+  }
+  if (*section >= abi::kFeatureCount || !is_pipe_out()) {
+    if (*section < abi::kFeatureCount) late_.set(*section);
+    return Done{};
+  }
+  // Sections are given on as records; those in pieces are in our byte order only when they are whole.
+  const auto native = to_native(record);
+  if (native) return put(*native);
+  late_.set(*section);
+  return Done{};
+}
+
+// The record in this machine's byte order.
+std::optional<RecordView> Conversion::to_native(const RecordView& record) {
+  if (record.order == std::endian::native) return record;
+  const auto event = reader_.events().event_of(record);
+  if (!event) {
+    diagnostics_.add(Damage::UnknownEvent, record.offset, std::string(format::record_name(record.type)));
+    return std::nullopt;
+  }
+  turned_.clear();
+  if (!format::turn_record(record, reader_.events()[*event].attr, turned_)) {
+    diagnostics_.add(Damage::BadRecord, record.offset,
+                     "a record of type " + std::to_string(record.type) +
+                         " cannot be put into this machine's byte order and is left out");
+    return std::nullopt;
+  }
+  RecordView native = record;
+  native.bytes = turned_.view();
+  native.order = std::endian::native;
+  return native;
+}
+
+Result<> Conversion::put(const RecordView& record) {
+  if (record.type < abi::kRecordUserStart) {
+    pending_.bytes(record.bytes);
+    return pending_.size() < kPiece ? Done{} : flush();
+  }
+  if (auto flushed = flush(); !flushed) return flushed;
+  if (auto* file = std::get_if<format::CaptureWriter>(&*writer_);
+      file != nullptr && record.type == abi::kRecordAuxtrace)
+    aux_.push_back({file->next_offset(), record.bytes.size()});
+  pending_.bytes(record.bytes).bytes(record.payload);
+  auto written = std::visit([&](auto& writer) { return writer.write_plain(pending_.view()); }, *writer_);
+  pending_.clear();
+  return written;
+}
+
+Result<> Conversion::flush() {
+  if (pending_.empty()) return Done{};
+  auto written = std::visit([&](auto& writer) { return writer.write_records(pending_.view()); }, *writer_);
+  pending_.clear();
+  return written;
+}
+
+Features Conversion::late_features() const {
+  Features late;
+  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+    format::ByteWriter section;
+    if (late_[feature] && format::write_feature(feature, reader_.features(), section))
+      format::keep_section(late, feature, section.view());
+  }
+  // The names that came late; a description that was there from the start knows them already.
+  if (late_[abi::kFeatureEventDesc] && reader_.features().event_descriptions.empty()) {
+    const format::EventSet events = selection_->events();
+    late.event_descriptions.assign(events.begin(), events.end());
+  }
+  if (!aux_.empty()) {
+    format::ByteWriter index;
+    index.u64(aux_.size());
+    for (const AuxPlace& place : aux_) index.u64(place.offset).u64(place.size);
+    format::keep_section(late, abi::kFeatureAuxtrace, index.view());
+  }
+  return late;
+}
+
+Result<> Conversion::close() {
+  if (auto flushed = flush(); !flushed) return flushed;
+  const Features late = late_features();
+  if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) return file->close(late);
+  for (const format::RawSection& section : late.raw) {
+    auto& pipe = std::get<format::PipeWriter>(*writer_);
+    if (auto written = pipe.write_section(section.feature, section.bytes); !written) return written;
+  }
+  return Done{};
+}
+
+Error Conversion::give_up(Error error) {
+  if (!writer_) return error;
+  if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
+    const auto closed = file->close_after_failure();
+    diagnostics_.add_line(
+        Damage::Note, options_.output + ": " +
+                          (closed ? "ends with the last round that could be written" : closed.error().what));
+  }
+  return std::move(error).in(output_name());
+}
+
+}  // namespace
+
+Result<> convert(const ConvertOptions& options, format::Diagnostics& diagnostics) {
+  format::ReadOptions reading;
+  reading.keep_all = true;
+  auto reader = CaptureReader::open(options.input, diagnostics, reading);
+  if (!reader) return std::move(reader.error());
+  std::error_code ignored;
+  if (options.input != "-" && std::filesystem::exists(options.input + "/kcore_dir", ignored))
+    diagnostics.add_line(Damage::Note, "the kernel's image in kcore_dir stays behind");
+  Conversion conversion(options, *reader, diagnostics);
+  auto done = conversion.run();
+  if (done || done.error().fault != Fault::Output) return done;
+  if (options.output == "-" && done.error().code == EPIPE) return Done{};
+  return conversion.give_up(std::move(done.error()));
+}
+
+}  // namespace tacho::report

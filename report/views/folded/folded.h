@@ -1,0 +1,69 @@
+// Folded stacks: "comm;root;...;leaf WEIGHT", one line for each distinct stack, as stackcollapse-perf.pl
+// makes them from perf's script text. That program reads lines; its rules about them are kept here, so that
+// the result is the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/output/printable.h"
+#include "report/output/text_output.h"
+#include "report/samples/index_table.h"
+
+namespace tacho::report {
+
+struct FoldOptions {
+  bool marks_kernel = false;  // _[k]
+  bool marks_jit = false;     // _[j]
+  bool shows_addresses = false;
+  bool shows_pid = false, shows_tid = false;
+};
+
+// The frames in one line of a call chain ("\t 1272 mix+0x22 (/tmp/spin)"): mostly one, several when a JIT
+// wrote "outer->inner", none for lines it skips. `is_java`: the process's name begins so, and names are
+// tidied more.
+std::vector<std::string> fold_frame(std::string_view line, const FoldOptions& options, bool is_java);
+
+// What it takes from a sample's first line.
+struct FoldedStart {
+  std::string comm, tid;
+};
+// Nothing when the line does not look like the start of a sample to it: names of a single letter, or with a
+// blank in front. `line` is "comm tid [cpu] time: period event: ".
+bool fold_start(std::string_view line, FoldedStart& start);
+
+// Counts distinct stacks. Names are numbered, so that a stack costs four bytes a frame.
+class FoldedStacks {
+ public:
+  explicit FoldedStacks(Names names) : safety_(names) {}
+  // The number of a frame or process name.
+  std::uint32_t name(std::string_view text);
+  // The row of a stack, which begins with the process's name, then root first.
+  std::uint32_t row_of(const std::vector<std::uint32_t>& stack);
+  void add(std::uint32_t row, std::uint64_t weight) {
+    stacks_[row].weight += weight;
+    stacks_[row].is_counted = true;
+  }
+  // All lines, sorted.
+  void write(TextOutput& out) const;
+  bool empty() const { return stacks_.empty(); }
+
+ private:
+  struct Stack {
+    std::size_t start = 0, size = 0;  // in frames_
+    std::uint64_t weight = 0;
+    bool is_counted = false;
+  };
+  bool is_before(const Stack& a, const Stack& b, const std::vector<std::uint32_t>& ranks) const;
+  Names safety_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::vector<std::string_view> names_;  // the keys of numbers_
+  IndexTable by_frames_;
+  std::vector<std::uint32_t> frames_;
+  std::vector<Stack> stacks_;
+};
+
+}  // namespace tacho::report

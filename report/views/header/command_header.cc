@@ -1,0 +1,178 @@
+#include "report/views/header/command_header.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "report/command.h"
+#include "report/decode/attr_text.h"
+#include "report/decode/event_name.h"
+#include "report/decode/feature_fields.h"
+#include "report/decode/payload.h"
+#include "report/output/field_sinks.h"
+#include "report/perf_text/header_text.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+// {"layout": {...}, "events": [...], "features": {"HOSTNAME": {...}, ...}}
+void write_json(TextOutput& out, const Session& session) {
+  JsonFields to(out);
+  to.begin_object("layout");
+  describe_layout(to, session.layout());
+  to.end_object();
+  to.begin_list("events");
+  for (std::size_t i = 0; i < session.events().size(); ++i) {
+    to.begin_object({});
+    describe_event(to, i, session.events(), session.features());
+    to.end_object();
+  }
+  to.end_list();
+  to.begin_object("features");
+  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+    if (!session.features().present[feature]) continue;
+    const std::string_view name = format::feature_name(feature);
+    to.begin_object(name.empty() ? "feature_" + std::to_string(feature) : std::string(name));
+    describe_feature(to, feature, session.features());
+    to.end_object();
+  }
+  to.end_object();
+  to.finish();
+  out.character('\n');
+}
+
+void write_text(TextOutput& out, const Session& session, Names names, HeaderDetail detail) {
+  write_header(out, session.layout(), session.events(), session.features(), names, detail);
+  if (session.layout().is_pipe) write_features(out, session.events(), session.features(), names, detail);
+  write_own_features(out, session.features(), names);
+}
+
+bool is_tracepoint(const format::Event& event) { return event.attr.type == abi::kTracepoint; }
+
+struct EvlistOptions {
+  ReadingOptions reading;
+  bool verbose = false, frequency = false, groups = false, trace_fields = false;
+};
+
+// What stands behind an event's name.
+std::string details(const EvlistOptions& options, const format::Event& event, EventSchemas& schemas,
+                    std::size_t index) {
+  std::string text;
+  if (options.verbose)
+    text = ": " + attr_text(event.attr, AttrList::Evlist);
+  else if (options.frequency)
+    text = (event.attr.has(abi::kFreq) ? ": sample_freq=" : ": sample_period=") +
+           std::to_string(event.attr.sample_period);
+  if (!options.trace_fields) return text;
+  text += text.empty() ? ": " : ", ";
+  if (!is_tracepoint(event)) return text + "(not a tracepoint)";
+  const PayloadSchema* schema = schemas.of(index);
+  if (schema == nullptr || schema->fields.empty()) return text + "(no trace field)";
+  text += "trace_fields: ";
+  for (const PayloadField& field : schema->fields) {
+    if (&field != &schema->fields.front()) text += ',';
+    text += printable(field.name, options.reading.names);
+  }
+  return text;
+}
+
+// The groups of the capture: how many events, from the leader on, stand on one line.
+std::vector<std::size_t> group_sizes(const Session& session) {
+  std::vector<std::size_t> sizes(session.events().size(), 1);
+  for (const auto& group : session.features().environment.groups)
+    if (std::uint64_t{group.leader} + group.members <= sizes.size() && group.members > 0)
+      sizes[group.leader] = group.members;
+  return sizes;
+}
+
+std::string group_name(const Session& session, std::size_t leader) {
+  for (const auto& group : session.features().environment.groups)
+    if (group.leader == leader && group.name != "{anon_group}") return group.name;
+  return {};
+}
+
+void write_groups(TextOutput& out, const Session& session, Names names) {
+  const auto name = [&](std::size_t index) {
+    return printable(event_name(session.events()[index], session.features()), names);
+  };
+  const auto sizes = group_sizes(session);
+  for (std::size_t i = 0; i < sizes.size(); i += sizes[i]) {
+    const bool is_group = sizes[i] > 1;
+    if (is_group) out.text(printable(group_name(session, i), names) + '{');
+    for (std::size_t k = 0; k < sizes[i]; ++k) {
+      if (k > 0) out.character(',');
+      out.text(name(i + k));
+    }
+    out.text(is_group ? "}\n" : "\n");
+  }
+}
+
+void write_events(TextOutput& out, const Session& session, const EvlistOptions& options) {
+  EventSchemas schemas(session.events(), session.features());
+  for (std::size_t i = 0; i < session.events().size(); ++i) {
+    const format::Event& event = session.events()[i];
+    out.text(printable(event_name(event, session.features()), options.reading.names));
+    out.text(details(options, event, schemas, i) + '\n');
+  }
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_header(const std::vector<std::string>& arguments) {
+  ReadingOptions options;
+  bool as_json = false, is_full = false;
+  auto line =
+      command_line("header",
+                   "Shows what a capture says about itself: the host, the command, the events, and what "
+                   "is attached to it.");
+  add_reading_options(line.options, options);
+  line.options.push_back(flag("--json", "one JSON object, with the names of tacho dump", as_json));
+  line.options.push_back(flag("-I,--show-info", "also topology, caches and memory of the host", is_full));
+  const auto parsed = cli::parse(line, arguments);
+  if (!parsed) return parsed.error();
+  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+
+  auto session = Session::open(options.session);
+  if (!session) return std::move(session.error());
+  read_head(*session);
+  TextOutput out(STDOUT_FILENO);
+  if (as_json)
+    write_json(out, *session);
+  else
+    write_text(out, *session, options.names, is_full ? HeaderDetail::Full : HeaderDetail::Brief);
+  return finish(*session, out, options, Symbols::NotUsed);
+}
+
+Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments) {
+  EvlistOptions options;
+  auto line = command_line("evlist", "Lists the events of a capture.");
+  add_reading_options(line.options, options.reading);
+  line.options.push_back(flag("-v,--verbose", "with their attributes", options.verbose));
+  line.options.push_back(flag("-F,--freq", "with their frequency or period", options.frequency));
+  line.options.push_back(flag("-g,--group", "events of a group together, on one line", options.groups));
+  line.options.push_back(
+      flag("--trace-fields", "with the fields that a tracepoint's records have", options.trace_fields));
+  const auto parsed = cli::parse(line, arguments);
+  if (!parsed) return parsed.error();
+  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  if (options.groups && (options.verbose || options.frequency || options.trace_fields))
+    return use_error(
+        "-g does not go together with -v, -F and --trace-fields; ask for them one after another");
+
+  auto session = Session::open(options.reading.session);
+  if (!session) return std::move(session.error());
+  read_head(*session);
+  TextOutput out(STDOUT_FILENO);
+  if (options.groups)
+    write_groups(out, *session, options.reading.names);
+  else
+    write_events(out, *session, options);
+  if (!options.trace_fields && std::ranges::any_of(session->events(), is_tracepoint))
+    out.text("# Tip: use 'perf evlist --trace-fields' to show fields for tracepoint events\n");
+  return finish(*session, out, options.reading, Symbols::NotUsed);
+}
+
+}  // namespace tacho::report

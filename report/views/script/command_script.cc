@@ -1,0 +1,396 @@
+#include "report/views/script/command_script.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <tuple>
+#include <variant>
+
+#include "report/decode/event_name.h"
+#include "report/perf_text/header_text.h"
+#include "report/views/script/absent_options.h"
+#include "report/views/script/importer_text.h"
+#include "report/views/script/script_filter.h"
+#include "report/views/script/script_json.h"
+#include "report/views/script/script_records.h"
+#include "report/views/script/script_text.h"
+
+namespace tacho::report {
+namespace {
+
+enum class Form : std::uint8_t { PerfText, Json, Importer };
+
+struct Options {
+  ReadingOptions reading;
+  Form form = Form::PerfText;
+  std::vector<std::string> field_lists;  // each -F as given
+  FieldChoice fields;
+  std::vector<std::string> remarks;
+  std::string times;
+  ScriptFilterOptions filter;
+  FrameShape frames;
+  bool header = false, header_only = false, full_header = false;
+  bool hide_chains = false, nanoseconds = false, relative = false, delta = false;
+  std::vector<RecordGroup> shown;  // groups of other records
+
+  bool shows(RecordGroup group) const { return std::ranges::find(shown, group) != shown.end(); }
+  // A KSYMBOL record belongs to two groups.
+  bool shows(const format::Record& record) const {
+    const bool is_symbol = std::holds_alternative<format::KsymbolRecord>(record);
+    return shows(group_of(record)) || (is_symbol && shows(RecordGroup::TextPoke));
+  }
+};
+
+struct ShowRow {
+  std::string_view option, help;
+  RecordGroup group;
+};
+
+constexpr ShowRow kShowRows[] = {
+    {"--show-task-events", "also COMM, FORK and EXIT records", RecordGroup::Task},
+    {"--show-mmap-events", "also MMAP and MMAP2 records", RecordGroup::Mmap},
+    {"--show-switch-events", "also SWITCH records", RecordGroup::Switch},
+    {"--show-namespace-events", "also NAMESPACES records", RecordGroup::Namespaces},
+    {"--show-lost-events", "also LOST records", RecordGroup::Lost},
+    {"--show-bpf-events", "also KSYMBOL and BPF_EVENT records", RecordGroup::Bpf},
+    {"--show-cgroup-events", "also CGROUP records", RecordGroup::Cgroup},
+    {"--show-text-poke-events", "also TEXT_POKE and KSYMBOL records", RecordGroup::TextPoke},
+};
+
+template <class Parse>
+cli::Option list_option(std::string names, std::string value, std::string help, Parse&& parse) {
+  return {std::move(names), cli::Takes::Value, std::move(value), std::move(help), std::forward<Parse>(parse)};
+}
+
+void add_filter_options(std::vector<cli::Option>& rows, Options& options) {
+  Filter& filter = options.reading.session.filter;
+  const auto numbers = [&rows](std::string names, std::string help, std::vector<std::uint32_t>& target) {
+    const std::string shown = names;
+    rows.push_back(list_option(std::move(names), "LIST", std::move(help),
+                               [&target, shown](std::string_view text) -> Result<> {
+                                 auto list = parse_number_list(shown, text);
+                                 if (!list) return list.error();
+                                 target = std::move(*list);
+                                 return Done{};
+                               }));
+  };
+  numbers("-C,--cpu", "only samples of these processors: 0,2-5", filter.cpus);
+  numbers("--pid", "only samples of these processes", filter.pids);
+  numbers("--tid", "only samples of these threads", filter.tids);
+  rows.push_back(list_option("-c,--comms", "LIST", "only samples of threads with these names",
+                             [&filter](std::string_view text) -> Result<> {
+                               filter.comms = parse_name_list(text);
+                               return Done{};
+                             }));
+  rows.push_back(
+      list_option("--time", "RANGE",
+                  "only samples of this time: 1.5,2.25 in seconds, or parts of the capture: 10%-20%, 10%/2",
+                  [&options](std::string_view text) -> Result<> {
+                    options.times = text;
+                    return Done{};
+                  }));
+}
+
+void add_name_options(std::vector<cli::Option>& rows, Options& options) {
+  const auto names = [&rows](std::string option, std::string value, std::string help,
+                             std::vector<std::string>& target) {
+    rows.push_back(list_option(std::move(option), std::move(value), std::move(help),
+                               [&target](std::string_view text) -> Result<> {
+                                 target = parse_name_list(text);
+                                 return Done{};
+                               }));
+  };
+  names("-S,--symbols", "LIST",
+        "only samples that ran in these functions, or at these addresses in hexadecimal",
+        options.filter.symbols);
+  rows.push_back(list_option("--addr-range", "BYTES", "with -S ADDRESS: and up to so many bytes behind it",
+                             [&filter = options.filter](std::string_view text) -> Result<> {
+                               const auto bytes =
+                                   cli::parse_number("--addr-range", text, 0, ~std::uint64_t{0});
+                               if (!bytes) return bytes.error();
+                               filter.range = *bytes;
+                               return Done{};
+                             }));
+  names("--dsos", "LIST", "only samples that ran in these modules: paths, or their last parts",
+        options.filter.modules);
+  names("--stop-bt", "LIST", "call chains end at these functions", options.frames.last_functions);
+  for (const auto& [option, help, target] :
+       {std::tuple("--switch-on", "nothing before the first such event, which is not shown",
+                   &options.filter.switch_on),
+        std::tuple("--switch-off", "nothing from such an event on, until --switch-on's comes",
+                   &options.filter.switch_off)}) {
+    rows.push_back(list_option(option, "EVENT", help, [target = target](std::string_view text) -> Result<> {
+      *target = text;
+      return Done{};
+    }));
+  }
+  rows.push_back(flag("--show-on-off-events", "also the events that --switch-on and --switch-off name",
+                      options.filter.shows_switches));
+}
+
+void add_form_options(std::vector<cli::Option>& rows, Options& options) {
+  const auto form = [&options](Form chosen, std::string_view name) {
+    return [&options, chosen, name](std::string_view) -> Result<> {
+      if (options.form != Form::PerfText && options.form != chosen)
+        return use_error(std::string(name) + ": there is one form at a time, --json or --importer");
+      options.form = chosen;
+      return Done{};
+    };
+  };
+  rows.push_back({"--json", cli::Takes::Nothing, "",
+                  "one JSON object a sample: names, stack, every field of payloads and tracepoints;\n"
+                  "with -F +srcline its frames have file and line",
+                  form(Form::Json, "--json")});
+  rows.push_back(
+      {"--importer", cli::Takes::Nothing, "",
+       "the text that viewers read without loss: names, stack and period of every sample, and no payload",
+       form(Form::Importer, "--importer")});
+}
+
+// The options that say how perf's text looks, which the other forms have no use for.
+Result<> check_form(const Options& options) {
+  if (options.form == Form::PerfText) return Done{};
+  const bool is_json = options.form == Form::Json;
+  const bool has_other_fields = std::ranges::any_of(
+      options.field_lists, [&](const std::string& list) { return !is_json || list != "+srcline"; });
+  const struct {
+    bool is_given;
+    std::string_view option, reason;
+  } rows[] = {
+      {options.header || options.header_only, "--header", "tacho header shows it"},
+      {!options.shown.empty(), "--show-...-events", "tacho dump shows every record, and has --json"},
+      {has_other_fields, "-F",
+       is_json ? "an object has every field; only -F +srcline adds to it" : "its fields are fixed"},
+      {options.nanoseconds, "--ns",
+       is_json ? "times are in nanoseconds already" : "not every viewer reads nine decimals"},
+      {options.relative || options.delta, "--reltime or --deltatime", "times are those of the capture"},
+      {options.reading.names == Names::Raw, "--raw-names",
+       is_json ? "raw bytes are no JSON" : "viewers refuse raw bytes"},
+  };
+  for (const auto& row : rows) {
+    if (!row.is_given) continue;
+    return use_error(std::string(row.option) + " does not go with " + (is_json ? "--json" : "--importer") +
+                     ": " + std::string(row.reason));
+  }
+  return Done{};
+}
+
+cli::CommandLine describe(Options& options) {
+  cli::CommandLine line =
+      command_line("script", "Prints every sample of a capture as text, as perf script does.");
+  auto& rows = line.options;
+  add_reading_options(rows, options.reading);
+  rows.push_back(
+      {"-F,--fields", cli::Takes::Value, "LIST",
+       "what to print: comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, period, "
+       "bpf-output, payload, misc, srcline, srccode, iregs, uregs, brstack, brstacksym, brstackoff, "
+       "brstackinsn, brstackinsnlen, data_src, weight, ins_lat, phys_addr, data_page_size, "
+       "code_page_size, insn, insnlen, tod, synth, flags;\n"
+       "+payload adds to the default, -dso takes away, trace:time,event is for one type of event",
+       [&options](std::string_view text) {
+         options.field_lists.emplace_back(text);
+         return options.fields.apply(text, options.remarks);
+       }});
+  add_form_options(rows, options);
+  rows.push_back(
+      flag("-G,--hide-call-graph", "one line a sample, without its call chain", options.hide_chains));
+  rows.push_back(flag("--ns", "times with nine decimals (default: six)", options.nanoseconds));
+  rows.push_back(flag("--reltime", "times since the first line", options.relative));
+  rows.push_back(flag("--deltatime", "times since the line before", options.delta));
+  rows.push_back({"--max-stack", cli::Takes::Value, "N", "at most N addresses of a call chain (default: 127)",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto number = cli::parse_number("--max-stack", text, 0, 65535);
+                    if (!number) return number.error();
+                    options.reading.session.max_stack = static_cast<std::size_t>(*number);
+                    return Done{};
+                  }});
+  rows.push_back({"--max-blocks", cli::Takes::Value, "N",
+                  "brstackinsn: the last N pieces of code (default: all)",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto number = cli::parse_number("--max-blocks", text, 0, 65535);
+                    if (!number) return number.error();
+                    options.frames.most_blocks = static_cast<std::size_t>(*number);
+                    return Done{};
+                  }});
+  rows.push_back(flag("--full-source-path", "srcline: files with their folders", options.frames.has_folders));
+  add_filter_options(rows, options);
+  add_name_options(rows, options);
+  rows.push_back(flag("--header", "print the capture's header first", options.header));
+  rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
+  rows.push_back(flag("-I,--show-info", "with --header: the long sections as well", options.full_header));
+  for (const ShowRow& row : kShowRows) {
+    rows.push_back({std::string(row.option), cli::Takes::Nothing, "", std::string(row.help),
+                    [&options, group = row.group](std::string_view) -> Result<> {
+                      options.shown.push_back(group);
+                      return Done{};
+                    }});
+  }
+  add_absent_options(rows);
+  return line;
+}
+
+class ScriptSink : public Sink {
+ public:
+  ScriptSink(Session& session, Options& options, TextOutput& out)
+      : session_(&session), options_(&options), out_(&out), filter_(options.filter) {}
+
+  // The events of a pipe are known only once records come: what depends on them is made at the first of
+  // these.
+  Result<> start() {
+    std::vector<std::string> names;
+    for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+    auto settled = options_->fields.settle(session_->events(), names,
+                                           options_->hide_chains ? CallChains::Hide : CallChains::Show,
+                                           session_->layout().is_pipe ? Origin::Pipe : Origin::File);
+    if (!settled) return settled;
+    for (const std::string& remark : options_->fields.dropped()) std::fprintf(stderr, "%s\n", remark.c_str());
+    if (options_->fields.has(Field::Tod) && !session_->features().environment.clock_data) {
+      return use_error(
+          "-F tod: the capture does not say which time of day its clock stood for; record with -k CLOCKID");
+    }
+    if (auto found = filter_.find_events(names); !found) return found;
+    text_.emplace(*session_, options_->fields, options_->reading.names, times(), options_->frames);
+    if (session_->layout().is_pipe && options_->header) {
+      write_features(*out_, session_->events(), session_->features(), options_->reading.names,
+                     options_->full_header ? HeaderDetail::Full : HeaderDetail::Brief);
+    }
+    return Done{};
+  }
+
+  Needs needs() const override {
+    const bool is_simple =
+        options_->shown.empty() && text_ && !names_other_places(*session_, options_->fields);
+    return is_simple ? Needs::Names : Needs::Everything;
+  }
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!ready()) return Flow::Stop;
+    if (!filter_.accepts(*session_, sample)) return Flow::GoOn;
+    text_->write(*out_, sample);
+    out_->line_end();
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+  Flow on_other(const OtherEvent& event) override {
+    if (options_->shown.empty() || !options_->shows(*event.record)) return Flow::GoOn;
+    if (!ready()) return Flow::Stop;
+    if (!session_->filter().accepts_cpu(event.id.cpu)) return Flow::GoOn;
+    text_->write_start(*out_, event);
+    if (const auto* poke = std::get_if<format::TextPokeRecord>(event.record)) {
+      write_text_poke(*out_, *poke, session_->kernel_frames(poke->address).front(), options_->reading.names);
+    } else {
+      write_record(*out_, event.view->type, *event.record, options_->reading.names);
+    }
+    out_->line_end();
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+  std::optional<Error> error;
+
+ private:
+  TimeText times() const {
+    const TimeBase base = options_->relative ? TimeBase::FirstLine
+                          : options_->delta  ? TimeBase::LineBefore
+                                             : TimeBase::Clock;
+    return {options_->nanoseconds ? TimeDigits::Nanoseconds : TimeDigits::Microseconds, base,
+            session_->features().environment.clock_data};
+  }
+  bool ready() {
+    if (text_) return true;
+    auto started = start();
+    if (!started) error = std::move(started.error());
+    return !error.has_value();
+  }
+
+  Session* session_;
+  Options* options_;
+  TextOutput* out_;
+  ScriptFilter filter_;
+  std::optional<ScriptText> text_;
+};
+
+// Samples in a form that needs no more than each of them.
+template <class Writer>
+class FormSink : public Sink {
+ public:
+  FormSink(Session& session, const ScriptFilterOptions& filter, TextOutput& out)
+      : session_(&session), filter_(filter), writer_(session), out_(&out) {}
+  Needs needs() const override { return Needs::Names; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!knows_events_ && !find_events()) return Flow::Stop;
+    if (!filter_.accepts(*session_, sample)) return Flow::GoOn;
+    writer_.write(*out_, sample);
+    out_->line_end();
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+  std::optional<Error> error;
+
+ private:
+  bool find_events() {
+    std::vector<std::string> names;
+    for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+    auto found = filter_.find_events(names);
+    if (!found) error = std::move(found.error());
+    knows_events_ = !error.has_value();
+    return knows_events_;
+  }
+
+  Session* session_;
+  ScriptFilter filter_;
+  bool knows_events_ = false;
+  Writer writer_;
+  TextOutput* out_;
+};
+
+template <class Writer>
+Result<cli::ExitStatus> run_form(Session& session, const Options& options) {
+  TextOutput out(STDOUT_FILENO);
+  FormSink<Writer> sink(session, options.filter, out);
+  session.run(sink);
+  if (sink.error) return std::move(*sink.error);
+  return finish(session, out, options.reading, Symbols::Used);
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
+  Options options;
+  const auto parsed = cli::parse(describe(options), arguments);
+  if (!parsed) return parsed.error();
+  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  if (const auto checked = check_form(options); !checked) return checked.error();
+  for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
+
+  if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
+  options.reading.session.wants_stacks = !options.hide_chains;
+  if (options.fields.has(Field::Srcline) || options.fields.has(Field::Srccode)) {
+    options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
+  }
+  auto session = Session::open(options.reading.session);
+  if (!session) return std::move(session.error());
+  if (!options.times.empty()) {
+    auto times = parse_times(options.times, session->features().environment);
+    if (!times) return std::move(times.error());
+    session->filter().times = std::move(*times);
+  }
+  if (options.form == Form::Json) return run_form<ScriptJson>(*session, options);
+  if (options.form == Form::Importer) return run_form<ImporterText>(*session, options);
+  TextOutput out(STDOUT_FILENO);
+  if (options.header || options.header_only) {
+    write_header(out, session->layout(), session->events(), session->features(), options.reading.names,
+                 options.full_header ? HeaderDetail::Full : HeaderDetail::Brief);
+  }
+  if (options.header_only) return finish(*session, out, options.reading, Symbols::NotUsed);
+  ScriptSink sink(*session, options, out);
+  // Wrong fields are told before the first line, when the events are known already.
+  if (!session->events().empty() && !session->layout().is_pipe) {
+    if (auto started = sink.start(); !started) return std::move(started.error());
+  }
+  session->run(sink);
+  if (sink.error) return std::move(*sink.error);
+  return finish(*session, out, options.reading, Symbols::Used);
+}
+
+}  // namespace tacho::report

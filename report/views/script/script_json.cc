@@ -1,0 +1,124 @@
+#include "report/views/script/script_json.h"
+
+#include <algorithm>
+
+#include "report/decode/event_name.h"
+#include "report/decode/payload_fields.h"
+#include "report/output/field_sinks.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+void describe_frame(FieldSink& to, const symbolize::Frame& frame) {
+  to.hex("ip", frame.ip.value);
+  to.hex("address", frame.shown_address);
+  if (!frame.function.empty()) {
+    to.text("symbol", frame.function);
+    if (!frame.is_inlined) to.number("offset", frame.shown_address - frame.function_start);
+  }
+  if (frame.module != nullptr) to.text("dso", frame.module->path);
+  if (frame.line_state == symbolize::LineState::Known && frame.line != 0) {
+    to.text("file", frame.file);
+    to.number("line", frame.line);
+  }
+  if (frame.is_inlined) to.flag("inlined", true);
+}
+
+// What a sample has when its event asked the kernel for it.
+struct NumberRow {
+  abi::SampleType bit;
+  void (*describe)(FieldSink& to, const format::Sample& sample);
+};
+
+constexpr NumberRow kNumbers[] = {
+    {abi::kSampleAddr, [](FieldSink& to, const format::Sample& s) { to.hex("addr", s.addr); }},
+    {abi::kSampleWeight, [](FieldSink& to, const format::Sample& s) { to.number("weight", s.weight); }},
+    {abi::kSampleWeightStruct, [](FieldSink& to, const format::Sample& s) { to.number("weight", s.weight); }},
+    {abi::kSampleDataSrc,
+     [](FieldSink& to, const format::Sample& s) { to.hex("data_source", s.data_source); }},
+    {abi::kSamplePhysAddr, [](FieldSink& to, const format::Sample& s) { to.hex("phys_addr", s.phys_addr); }},
+    {abi::kSampleCgroup, [](FieldSink& to, const format::Sample& s) { to.number("cgroup", s.cgroup); }},
+};
+
+}  // namespace
+
+// The events of a pipe come with its records.
+const std::string& ScriptJson::name_of_event(std::size_t index) {
+  while (event_names_.size() <= index)
+    event_names_.push_back(event_name(session_->events()[event_names_.size()], session_->features()));
+  return event_names_[index];
+}
+
+void ScriptJson::describe_numbers(FieldSink& to, const ResolvedSample& sample) const {
+  const format::EventAttr& attr = sample.event().attr;
+  const format::Sample& raw = *sample.raw;
+  if (attr.samples(abi::kSampleTid)) {
+    to.number("pid", raw.pid);
+    to.number("tid", raw.tid);
+  }
+  if (attr.samples(abi::kSampleCpu)) to.number("cpu", raw.cpu);
+  if (attr.samples(abi::kSampleTime)) to.number("time", raw.time);
+}
+
+// The payload by its description; as bytes when the capture has none.
+void ScriptJson::describe_content(FieldSink& to, const ResolvedSample& sample) {
+  if (!sample.event().attr.samples(abi::kSampleRaw)) return;
+  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  if (schema == nullptr) return to.bytes("raw", sample.raw->raw);
+  to.begin_object("fields");
+  describe_payload(to, *schema, sample.raw->raw, sample.order);
+  to.end_object();
+}
+
+// The frames at one place, innermost first, joined by commas: mostly one.
+std::string_view ScriptJson::place_json(const Location& location) {
+  if (places_.size() <= location.number)
+    places_.resize(std::max<std::size_t>(location.number + 1, places_.size() * 2));
+  std::string_view& text = places_[location.number];
+  if (text.data() != nullptr) return text;
+  TextBuffer made;
+  for (const symbolize::Frame& frame : session_->frames(location)) {
+    if (made.size() > 0) made.character(',');
+    JsonFields to(made);
+    describe_frame(to, frame);
+    to.finish();
+  }
+  text = place_store_.keep(made.view());
+  return text;
+}
+
+std::string_view ScriptJson::stack_json(const ResolvedSample& sample) {
+  stack_.clear();
+  stack_.character('[');
+  const auto add = [&](const Location& location) {
+    if (stack_.size() > 1) stack_.character(',');
+    stack_.text(place_json(location));
+  };
+  if (sample.stack == nullptr) {
+    add(*sample.location);
+  } else {
+    for (const std::uint32_t number : sample.stack->frames) add(session_->location(number));
+  }
+  stack_.character(']');
+  return stack_.view();
+}
+
+void ScriptJson::write(TextBuffer& out, const ResolvedSample& sample) {
+  const format::EventAttr& attr = sample.event().attr;
+  JsonFields to(out);
+  to.text("event", name_of_event(sample.event_index));
+  to.text("comm", sample.comm);
+  describe_numbers(to, sample);
+  to.number("period", sample.period);
+  for (const NumberRow& row : kNumbers) {
+    if (attr.samples(row.bit)) row.describe(to, *sample.raw);
+  }
+  if (sample.stack != nullptr || attr.samples(abi::kSampleIp)) to.json("stack", stack_json(sample));
+  describe_content(to, sample);
+  to.finish();
+  out.character('\n');
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,40 @@
+// Samples as JSON, one object a line. docs/script-forms.md lists the names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/decode/payload.h"
+#include "report/output/field_sink.h"
+#include "report/output/text_output.h"
+#include "report/output/text_store.h"
+#include "report/samples/session.h"
+
+namespace tacho::report {
+
+class ScriptJson {
+ public:
+  explicit ScriptJson(Session& session)
+      : session_(&session), schemas_(session.events(), session.features()) {}
+
+  // With the line's end. Always one JSON object, valid UTF-8, whatever the capture holds.
+  void write(TextBuffer& out, const ResolvedSample& sample);
+
+ private:
+  const std::string& name_of_event(std::size_t index);
+  void describe_numbers(FieldSink& to, const ResolvedSample& sample) const;
+  void describe_content(FieldSink& to, const ResolvedSample& sample);
+  std::string_view stack_json(const ResolvedSample& sample);
+  std::string_view place_json(const Location& location);
+
+  Session* session_;
+  EventSchemas schemas_;
+  std::vector<std::string> event_names_;
+  std::vector<std::string_view> places_;  // by location number: its frames; without data: not made yet
+  TextStore place_store_;
+  TextBuffer stack_;  // scratch
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,369 @@
+#include "report/views/script/script_text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "report/decode/event_name.h"
+#include "report/decode/synth_text.h"
+#include "report/perf_text/frame_text.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+// A stack met a second time may be kept as a whole, until there are this many bytes of such texts.
+constexpr std::size_t kMostStackText = std::size_t{24} << 20;
+constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
+                              Field::Srcline};  // decide a frame's text
+constexpr std::size_t kFlagsWidth = 24;         // of perf's empty -F flags
+// Their text looks up addresses other than the sample's places.
+constexpr Fields kBranchFields{Field::Brstack, Field::Brstacksym, Field::Brstackoff};
+constexpr std::string_view kSeenOnce("", 0);  // has data, so it is not the same as never seen
+
+void write_misc(TextBuffer& out, std::uint16_t misc, std::uint32_t type) {
+  const auto has = [&](unsigned bits) { return (misc & bits) == bits; };
+  const std::size_t before = out.size();
+  if (has(abi::kCpumodeKernel)) out.character('K');
+  if (has(abi::kCpumodeUser)) out.character('U');
+  if (has(abi::kCpumodeHypervisor)) out.character('H');
+  if (has(abi::kCpumodeGuestKernel)) out.character('G');
+  if (has(abi::kCpumodeGuestUser)) out.character('g');
+  if ((type == abi::kRecordMmap || type == abi::kRecordMmap2) && has(abi::kMiscMmapData)) out.character('M');
+  if (type == abi::kRecordComm && has(abi::kMiscCommExec)) out.character('E');
+  if ((type == abi::kRecordSwitch || type == abi::kRecordSwitchCpuWide) && has(abi::kMiscSwitchOut)) {
+    out.character('S');
+    if (has(abi::kMiscSwitchOutPreempt)) out.character('p');
+  }
+  const std::size_t written = out.size() - before;
+  out.blanks(written < 6 ? 6 - written : 1);
+}
+
+// Every branch a sample, its target the data address: then perf shows where it led, and nothing more.
+bool is_branch_trace(const format::EventAttr& attr) {
+  constexpr std::uint64_t kBranchInstructions = 4;  // bits of the config
+  return attr.type == abi::kHardware && (attr.config & kBranchInstructions) != 0 && attr.sample_period == 1;
+}
+
+// Whether an event's data address is one that a symbol can stand at.
+bool has_symbol_address(const format::EventAttr& attr) {
+  return is_branch_trace(attr) || (attr.type == abi::kSoftware &&
+                                   (attr.config == abi::kPageFaults || attr.config == abi::kMinorFaults ||
+                                    attr.config == abi::kMajorFaults));
+}
+
+// The text kept for a place; without data when there is none yet.
+std::string_view& text_at(std::vector<std::string_view>& texts, const Location& location) {
+  if (texts.size() <= location.number)
+    texts.resize(std::max<std::size_t>(location.number + 1, texts.size() * 2));
+  return texts[location.number];
+}
+
+}  // namespace
+
+void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeText& times) {
+  if (fields.has(Field::Comm)) {
+    out.padded(start.comm, start.is_comm_padded ? 16 : 0);
+    out.character(' ');
+  }
+  const auto pid = static_cast<std::int32_t>(start.pid), tid = static_cast<std::int32_t>(start.tid);
+  if (fields.has(Field::Pid) && fields.has(Field::Tid)) {
+    out.signed_decimal(pid, 5);
+    out.character('/');
+    const std::size_t before = out.size();
+    out.signed_decimal(tid);
+    const std::size_t written = out.size() - before;
+    out.blanks(written < 5 ? 6 - written : 1);
+  } else if (fields.has(Field::Pid) || fields.has(Field::Tid)) {
+    out.signed_decimal(fields.has(Field::Pid) ? pid : tid, 5);
+    out.character(' ');
+  }
+  if (fields.has(Field::Cpu)) {
+    out.character('[');
+    if (start.cpu == ~0U) {
+      out.text("-01");
+    } else {
+      out.zero_filled(start.cpu, 3);
+    }
+    out.text("] ");
+  }
+  if (fields.has(Field::Misc)) write_misc(out, start.misc, start.record_type);
+  if (fields.has(Field::Tod)) times.write_of_day(out, start.time);
+  if (fields.has(Field::Time)) times.write(out, start.time);
+}
+
+void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
+  constexpr std::size_t kPerLine = 8;
+  out.character('\n');
+  bool is_text = true, has_end = false;
+  for (std::size_t at = 0; at < payload.size(); at += kPerLine) {
+    // "LABEL 0000: xx xx xx xx xx xx xx xx  ........", blanks where there is nothing.
+    constexpr std::size_t kOffset = 18, kBytes = 23, kText = kBytes + 3 * kPerLine + 2;
+    char line[kText + kPerLine + 1];
+    std::memset(line, ' ', sizeof line);
+    if (at == 0) std::memcpy(line, "      BPF output:", 17);
+    for (std::size_t i = 0; i < 4; ++i) line[kOffset + i] = kHexDigits[at >> (12 - 4 * i) & 15];
+    line[kOffset + 4] = ':';
+    const Bytes part = payload.subspan(at, std::min(kPerLine, payload.size() - at));
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const auto value = std::to_integer<std::uint8_t>(part[i]);
+      line[kBytes + 3 * i + 1] = kHexDigits[value >> 4];
+      line[kBytes + 3 * i + 2] = kHexDigits[value & 15];
+      const bool is_shown = (value >= 0x20 && value < 0x7f) || value >= 0xa0;
+      if (value != 0 && (has_end || !is_shown)) is_text = false;
+      if (value == 0) has_end = true;
+      // perf lets bytes from 0xa0 up through as they are, which is not valid text.
+      const bool is_safe = is_shown && (names == Names::Raw || value < 0x7f);
+      line[kText + i] = is_safe ? static_cast<char>(value) : '.';
+    }
+    line[kText + kPerLine] = '\n';
+    out.text({line, sizeof line});
+  }
+  if (is_text && has_end) {
+    out.text("      BPF string: \"");
+    out.text(printable(format::text_of(payload), names));
+    out.text("\"\n");
+  }
+}
+
+bool names_other_places(const Session& session, const FieldChoice& fields) {
+  for (const format::Event& event : session.events()) {
+    const Fields shown = fields.of(event.attr);
+    if (shown.has(Field::Addr) && has_symbol_address(event.attr)) return true;
+    if (is_branch_trace(event.attr) || shown.has_any(InstructionText::kFields) ||
+        shown.has_any(kBranchFields))
+      return true;
+  }
+  return false;
+}
+
+ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times,
+                       FrameShape shape)
+    : session_(&session),
+      fields_(&fields),
+      comms_(names),
+      times_(times),
+      shape_(std::move(shape)),
+      source_path_(shape_.has_folders ? SourcePath::Whole : SourcePath::Last),
+      schemas_(session.events(), session.features()),
+      more_(session, names),
+      source_code_(session, names) {
+  std::size_t width = 0;
+  for (const auto& event : session.events()) {
+    event_names_.push_back(printable(event_name(event, session.features()), names));
+    width = std::max(width, event_names_.back().size());
+  }
+  for (std::string& name : event_names_) name.insert(0, width - name.size(), ' ');
+}
+
+bool ScriptText::has_chain(const ResolvedSample& sample) const {
+  return fields_->shows_callchains() && sample.event().attr.samples(abi::kSampleCallchain);
+}
+
+ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
+  const std::uint64_t deciding = fields.bits() & kFrameFields.bits();
+  for (PlaceTexts& texts : place_texts_) {
+    if (texts.fields == deciding) return texts;
+  }
+  place_texts_.emplace_back().fields = deciding;
+  return place_texts_.back();
+}
+
+// "TAB ADDRESS SYMBOL+OFFSET (MODULE)", one line for each inlined call and one for the function itself.
+std::string_view ScriptText::frame_text(PlaceTexts& texts, const Location& location, const Fields& fields) {
+  std::string_view& text = text_at(texts.frames, location);
+  if (text.data() != nullptr) return text;
+  scratch_.clear();
+  for (const symbolize::Frame& frame : session_->frames(location))
+    write_frame(scratch_, frame, fields, comms_.mode(), source_path_);
+  text = frame_store_.keep(scratch_.view());
+  return text;
+}
+
+void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
+  for (const std::uint32_t number : stack.frames) {
+    for (const symbolize::Frame& frame : session_->frames(session_->location(number))) {
+      write_frame(out, frame, fields, comms_.mode(), source_path_);
+      if (std::ranges::find(shape_.last_functions, frame.function) != shape_.last_functions.end()) return;
+    }
+  }
+}
+
+// " SYMBOL+OFFSET (MODULE)" behind a sample's own address.
+std::string_view ScriptText::place_text(const Location& location, const Fields& fields) {
+  std::string_view& text = text_at(place_texts(fields).alone, location);
+  if (text.data() != nullptr) return text;
+  scratch_.clear();
+  const symbolize::Frame& frame = session_->frame(location);
+  if (fields.has(Field::Sym)) {
+    scratch_.character(' ');
+    write_symbol(scratch_, frame, fields, comms_.mode());
+  }
+  if (fields.has(Field::Dso)) write_module(scratch_, frame, comms_.mode());
+  if (fields.has(Field::Srcline)) write_source_line(scratch_, frame, comms_.mode(), source_path_);
+  text = frame_store_.keep(scratch_.view());
+  return text;
+}
+
+// A stack that comes again is copied as one text.
+void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
+  if (!shape_.last_functions.empty()) return write_cut_chain(out, stack, fields);
+  PlaceTexts& texts = place_texts(fields);
+  if (texts.stacks.size() <= stack.number)
+    texts.stacks.resize(std::max<std::size_t>(stack.number + 1, texts.stacks.size() * 2));
+  std::string_view& whole = texts.stacks[stack.number];
+  if (!whole.empty()) return out.text(whole);
+  const bool came_before = whole.data() != nullptr;
+  const std::size_t before = out.size();
+  for (const std::uint32_t number : stack.frames) {
+    if (number < texts.frames.size()) __builtin_prefetch(texts.frames[number].data());
+  }
+  for (const std::uint32_t number : stack.frames) {
+    const bool is_made = number < texts.frames.size() && texts.frames[number].data() != nullptr;
+    out.text(is_made ? texts.frames[number] : frame_text(texts, session_->location(number), fields));
+  }
+  if (!came_before) {
+    whole = kSeenOnce;
+  } else if (stack_store_.size() < kMostStackText) {
+    whole = stack_store_.keep(out.view().substr(before));
+  }
+}
+
+// The text of the capture's own print format; without one, the fields by name.
+void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
+  if (!traces_) {
+    traces_.emplace(session_->features().tracing,
+                    [session = session_](std::uint64_t address) -> std::optional<TracepointText::Function> {
+                      const auto frames = session->kernel_frames(address);
+                      if (frames.empty() || frames.back().function.empty()) return std::nullopt;
+                      const symbolize::Frame& frame = frames.back();
+                      return TracepointText::Function{std::string(frame.function),
+                                                      address - (frame.shown_address - frame.function_start)};
+                    });
+  }
+  const std::uint64_t id = sample.event().attr.config;
+  if (traces_->write_plain(out, id, sample.raw->raw, sample.order)) return;
+  const auto text = traces_->of(id, sample.raw->raw, sample.raw->cpu, sample.order);
+  if (text && (comms_.mode() == Names::Raw || is_plain(*text))) {
+    out.text(*text);
+  } else if (text) {
+    out.text(printable(*text, comms_.mode()));
+  } else if (const PayloadSchema* schema = schemas_.of(sample.event_index)) {
+    out.text(show_payload(*schema, sample.raw->raw, sample.order, comms_.mode()));
+  }
+}
+
+void ScriptText::write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  out.hex(sample.raw->addr, 16);
+  if (!has_symbol_address(sample.event().attr)) return;
+  const Location& location = session_->locate(sample, sample.raw->addr);
+  const symbolize::Frame& frame = session_->frame(location);
+  if (fields.has(Field::Sym)) {
+    out.character(' ');
+    write_symbol(out, frame, fields, comms_.mode());
+  }
+  if (fields.has(Field::Dso)) write_module(out, frame, comms_.mode());
+}
+
+void ScriptText::write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  if (sample.stack != nullptr && has_chain(sample)) {
+    out.character('\n');
+    write_chain(out, *sample.stack, fields);
+    return;
+  }
+  out.character(' ');
+  out.hex(sample.raw->ip, 16);
+  if (fields.has(Field::Sym) || fields.has(Field::Dso) || fields.has(Field::Srcline))
+    out.text(place_text(*sample.location, fields));
+}
+
+void ScriptText::write_branch_sample(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  Fields without_line = fields;
+  without_line.remove(Field::Srcline);
+  const bool is_line_last = sample.stack == nullptr || !has_chain(sample);
+  if (fields.has(Field::Ip)) write_place(out, sample, is_line_last ? without_line : fields);
+  const format::EventAttr& attr = sample.event().attr;
+  if (fields.has(Field::Addr) || (attr.samples(abi::kSampleAddr) && !fields_->is_changed(attr))) {
+    out.text(" => ");
+    write_address(out, sample, fields);
+  }
+  if (fields.has(Field::Srcline) && is_line_last)
+    write_source_line(out, session_->frame(*sample.location), comms_.mode(), source_path_);
+  if (fields.has_any(InstructionText::kFields)) write_instructions(out, sample, fields);
+  write_end(out, sample, fields);
+}
+
+void ScriptText::write_instructions(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  if (!instructions_) instructions_.emplace(*session_, comms_.mode(), shape_.most_blocks);
+  instructions_->write(out, sample, fields, source_code_);
+}
+
+// The line's end, and the line of source after it.
+void ScriptText::write_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+  out.character('\n');
+  if (fields.has(Field::Srccode)) source_code_.write(out, *sample.thread, session_->frame(*sample.location));
+}
+
+void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
+  const format::EventAttr& attr = sample.event().attr;
+  const Fields fields = fields_->of(attr);
+  if (fields.empty()) return;
+  LineStart start{comms_.of(sample.comm), sample.pid(),     sample.tid(),       sample.raw->cpu,
+                  sample.raw->time,       sample.raw->misc, abi::kRecordSample, true};
+  start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));
+  write_line_start(out, fields, start, times_);
+  if (fields.has(Field::Period)) {
+    out.decimal(sample.period, 10);
+    out.character(' ');
+  }
+  if (fields.has(Field::Event)) {
+    out.text(event_names_[sample.event_index]);
+    out.text(": ");
+  }
+  if (fields_->shows_flags()) out.blanks(kFlagsWidth);
+  if (is_branch_trace(attr)) return write_branch_sample(out, sample, fields);
+  const bool has_raw = attr.samples(abi::kSampleRaw);
+  if (fields.has(Field::Trace) && has_raw && attr.type == abi::kTracepoint) write_trace(out, sample);
+  if (fields.has(Field::Payload) && has_raw) {
+    if (const PayloadSchema* schema = schemas_.of(sample.event_index)) {
+      out.text(show_payload(*schema, sample.raw->raw, sample.order, comms_.mode()));
+    }
+  }
+  if (fields.has(Field::Synth) && has_raw && attr.type == abi::kSynth)
+    write_synth(out, attr.config, sample.raw->raw, sample.order);
+  if (fields.has(Field::Addr)) write_address(out, sample, fields);
+  if (fields.has_any(SampleFieldsText::kBeforePlace)) more_.write_before_place(out, sample, fields);
+  if (fields.has(Field::Ip)) write_place(out, sample, fields);
+  if (fields.has_any(SampleFieldsText::kAfterPlace)) more_.write_after_place(out, sample, fields);
+  if (fields.has(Field::BpfOutput) && attr.is_bpf_output())
+    write_bpf_output(out, sample.raw->raw, comms_.mode());
+  if (fields.has_any(InstructionText::kFields)) write_instructions(out, sample, fields);
+  if (fields.has_any(SampleFieldsText::kAtEnd)) SampleFieldsText::write_at_end(out, sample, fields);
+  write_end(out, sample, fields);
+}
+
+void ScriptText::write_start(TextBuffer& out, const OtherEvent& event) {
+  const format::EventAttr& attr = session_->events()[event.event_index].attr;
+  const Fields fields = fields_->of(attr);
+  LineStart start;
+  start.comm = event.thread == nullptr ? std::string_view(":-1") : comms_.of(event.thread->comm);
+  start.pid = event.id.pid;
+  start.tid = event.id.tid;
+  start.cpu = event.id.cpu;
+  start.time = event.id.time;
+  start.misc = event.view->misc;
+  start.record_type = event.view->type;
+  if (!attr.has(abi::kSampleIdAll)) {
+    start.cpu = 0;
+    start.time = 0;
+    if (event.thread != nullptr) start.pid = event.thread->pid, start.tid = event.thread->tid;
+  }
+  const bool has_chains = fields_->shows_callchains() && attr.samples(abi::kSampleCallchain);
+  start.is_comm_padded = !(fields.has(Field::Ip) && has_chains);
+  write_line_start(out, fields, start, times_);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,118 @@
+// Samples one after another as text, byte for byte as perf 6.1's `script` prints them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/decode/payload.h"
+#include "report/decode/tracepoint_text.h"
+#include "report/output/printable.h"
+#include "report/output/text_output.h"
+#include "report/output/text_store.h"
+#include "report/perf_text/frame_text.h"
+#include "report/perf_text/instruction_text.h"
+#include "report/perf_text/sample_fields_text.h"
+#include "report/perf_text/script_fields.h"
+#include "report/perf_text/source_code.h"
+#include "report/perf_text/time_text.h"
+#include "report/samples/session.h"
+
+namespace tacho::report {
+
+// What a line begins with: "comm tid [cpu] time: ".
+struct LineStart {
+  std::string_view comm;  // made safe already
+  std::uint32_t pid = ~0U, tid = ~0U, cpu = ~0U;
+  std::uint64_t time = ~std::uint64_t{0};  // ns
+  std::uint16_t misc = 0;
+  std::uint32_t record_type = 0;
+  bool is_comm_padded = true;
+};
+void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeText& times);
+
+// Safe forms of names that come again and again, each made once. The name's bytes must stay where they are.
+class SafeNames {
+ public:
+  explicit SafeNames(Names names) : names_(names) {}
+  std::string_view of(std::string_view name) {
+    if (names_ == Names::Raw) return name;
+    const auto [row, is_new] = safe_.try_emplace(name.data());
+    if (is_new || row->second.size != name.size()) row->second = {name.size(), printable(name, names_)};
+    return row->second.text;
+  }
+  Names mode() const { return names_; }
+
+ private:
+  struct Safe {
+    std::size_t size = 0;
+    std::string text;
+  };
+  Names names_;
+  std::unordered_map<const char*, Safe> safe_;
+};
+
+// How call chains and lines of source are shown.
+struct FrameShape {
+  std::vector<std::string> last_functions;  // a call chain ends at them
+  bool has_folders = false;                 // files of source with their folders
+  std::size_t most_blocks = 0;              // of code between branches; 0: all
+};
+
+// True when texts of `fields` name more of the recorded system than the samples' own places.
+bool names_other_places(const Session& session, const FieldChoice& fields);
+
+class ScriptText {
+ public:
+  ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times, FrameShape shape = {});
+
+  void write(TextBuffer& out, const ResolvedSample& sample);
+  // "comm tid ..." of another record's line.
+  void write_start(TextBuffer& out, const OtherEvent& event);
+
+ private:
+  // Texts made once for each set of fields that decides them.
+  struct PlaceTexts {
+    std::uint64_t fields = 0;
+    std::vector<std::string_view> frames;  // by location number; without data: not made yet
+    std::vector<std::string_view> alone;   // the same, of samples without a call chain
+    std::vector<std::string_view> stacks;  // by stack number; kSeenOnce: met before, not kept
+  };
+  PlaceTexts& place_texts(const Fields& fields);
+  std::string_view frame_text(PlaceTexts& texts, const Location& location, const Fields& fields);
+  std::string_view place_text(const Location& location, const Fields& fields);
+  void write_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
+  void write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
+  void write_trace(TextBuffer& out, const ResolvedSample& sample);
+  void write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_instructions(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_branch_sample(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  bool has_chain(const ResolvedSample& sample) const;
+
+  Session* session_;
+  const FieldChoice* fields_;
+  SafeNames comms_;
+  TimeText times_;
+  FrameShape shape_;
+  SourcePath source_path_;
+  std::vector<std::string> event_names_;  // safe, padded to the longest
+  EventSchemas schemas_;
+  std::optional<TracepointText> traces_;
+  SampleFieldsText more_;
+  std::optional<InstructionText> instructions_;  // made when first needed
+  SourceCode source_code_;
+  std::deque<PlaceTexts> place_texts_;  // few
+  TextStore frame_store_, stack_store_;
+  TextBuffer scratch_;
+};
+
+// perf's dump of a BPF payload: eight bytes a line, and the text when it is one.
+void write_bpf_output(TextBuffer& out, Bytes payload, Names names);
+
+}  // namespace tacho::report

@@ -1,0 +1,156 @@
+#include "symbolize/elf/debug_image.h"
+
+#include <gelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "symbolize/files/packed_section.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 36;      // bytes
+constexpr std::uint64_t kLargestUnpacked = std::uint64_t{1} << 33;  // bytes of all sections together
+constexpr std::size_t kRoom = 4096;                                 // bytes of zeroes behind everything
+
+struct Part {
+  std::uint64_t offset, size;
+};
+
+struct Unpacked {
+  std::size_t number = 0;  // of the section
+  std::vector<std::byte> bytes;
+};
+
+// What becomes of a file's parts.
+struct Plan {
+  std::vector<Part> copied;  // at their own places
+  std::vector<Unpacked> unpacked;
+  std::uint64_t unpacked_size = 0;
+};
+
+bool is_kept(std::string_view name) {
+  return name.starts_with(".debug_") || name.starts_with(".zdebug_") || name == ".gnu_debugaltlink";
+}
+
+bool lies_in(std::uint64_t offset, std::uint64_t size, std::uint64_t whole) {
+  return offset <= whole && size <= whole - offset;
+}
+
+// Into its own place of `image`.
+Result<> copy_part(int file, char* image, std::uint64_t offset, std::uint64_t size) {
+  while (size > 0) {
+    const ssize_t count = ::pread(file, image + offset, size, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error("read", errno);
+    if (count == 0) return Error{"ends while it is read"};
+    offset += static_cast<std::uint64_t>(count);
+    size -= static_cast<std::uint64_t>(count);
+  }
+  return Done{};
+}
+
+Result<std::vector<std::byte>> unpack(Elf_Scn* section, bool is_64_bit, std::uint64_t limit) {
+  GElf_Chdr header;
+  const Elf_Data* const data = elf_rawdata(section, nullptr);
+  const std::size_t header_size = is_64_bit ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+  if (!data || data->d_size < header_size || !gelf_getchdr(section, &header)) {
+    return Error{"a packed section has no header"};
+  }
+  const format::Bytes packed(static_cast<const std::byte*>(data->d_buf), data->d_size);
+  return unpack_section(header.ch_type, packed.subspan(header_size), header.ch_size, limit);
+}
+
+Result<Plan> plan_of(Elf* source, std::uint64_t size) {
+  GElf_Ehdr header;
+  std::size_t count = 0, names = 0;
+  if (!source || elf_kind(source) != ELF_K_ELF || !gelf_getehdr(source, &header) ||
+      elf_getshdrnum(source, &count) != 0 || elf_getshdrstrndx(source, &names) != 0) {
+    return Error{"not an ELF file"};
+  }
+  Plan plan;
+  plan.copied = {{0, header.e_ehsize}, {header.e_shoff, std::uint64_t{header.e_shentsize} * count}};
+  for (std::size_t i = 1; i < count; ++i) {
+    Elf_Scn* const section = elf_getscn(source, i);
+    GElf_Shdr row;
+    if (!section || !gelf_getshdr(section, &row) || row.sh_type == SHT_NOBITS) continue;
+    const char* const name = elf_strptr(source, names, row.sh_name);
+    if (i != names && !(name && is_kept(name))) continue;
+    if ((row.sh_flags & SHF_COMPRESSED) == 0) {
+      plan.copied.push_back({row.sh_offset, row.sh_size});
+      continue;
+    }
+    const bool is_64_bit = header.e_ident[EI_CLASS] == ELFCLASS64;
+    auto bytes = unpack(section, is_64_bit, kLargestUnpacked - plan.unpacked_size);
+    if (!bytes) return std::move(bytes.error());
+    plan.unpacked_size += bytes->size();
+    plan.unpacked.push_back({i, std::move(*bytes)});
+  }
+  std::uint64_t total = 0;
+  for (const Part& part : plan.copied) {
+    total += part.size;
+    if (!lies_in(part.offset, part.size, size)) return Error{"a part of it lies outside the file"};
+    if (total > 2 * size) return Error{"its sections lie on top of each other"};
+  }
+  return plan;
+}
+
+// Makes the section `one` of `image` stand at `offset`.
+Result<> move_section(Elf* image, const Unpacked& one, std::uint64_t offset) {
+  Elf_Scn* const section = elf_getscn(image, one.number);
+  GElf_Shdr row;
+  if (!section || !gelf_getshdr(section, &row)) return Error{"a section header cannot be read"};
+  row.sh_offset = offset;
+  row.sh_size = one.bytes.size();
+  row.sh_flags &= ~static_cast<GElf_Xword>(SHF_COMPRESSED);
+  if (!gelf_update_shdr(section, &row)) return Error{"a section header cannot be changed"};
+  return Done{};
+}
+
+}  // namespace
+
+void DebugImage::Free::operator()(char* bytes) const noexcept { std::free(bytes); }
+void DebugImage::End::operator()(Elf* elf) const noexcept { elf_end(elf); }
+
+Result<DebugImage> DebugImage::read(const format::Fd& file) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return system_error("fstat", errno);
+  if (!S_ISREG(status.st_mode)) return Error{"is not a regular file", EINVAL};
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > kLargestFile) return Error{"is too large for an ELF file"};
+  elf_version(EV_CURRENT);
+  // Read, not mapped: a file that shrinks meanwhile then gives an error instead of a SIGBUS.
+  const std::unique_ptr<Elf, End> source(elf_begin(file.get(), ELF_C_READ, nullptr));
+  const auto plan = plan_of(source.get(), size);
+  if (!plan) return plan.error();
+
+  std::uint64_t end = size + kRoom;
+  const std::uint64_t whole = end + plan->unpacked_size + plan->unpacked.size() * kRoom;
+  DebugImage image;
+  // Pages that nothing is read into cost nothing.
+  image.bytes_.reset(static_cast<char*>(std::calloc(whole, 1)));
+  if (!image.bytes_) return Error{"needs more memory than there is", ENOMEM};
+  for (const Part& part : plan->copied) {
+    auto copied = copy_part(file.get(), image.bytes_.get(), part.offset, part.size);
+    if (!copied) return std::move(copied.error());
+  }
+  image.elf_.reset(elf_memory(image.bytes_.get(), whole));
+  if (!image.elf_) return Error{"not an ELF file"};
+  for (const Unpacked& one : plan->unpacked) {
+    std::ranges::copy(std::as_bytes(std::span(one.bytes)),
+                      reinterpret_cast<std::byte*>(image.bytes_.get()) + end);
+    if (auto moved = move_section(image.elf(), one, end); !moved) return std::move(moved.error());
+    end += one.bytes.size() + kRoom;
+  }
+  return image;
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,172 @@
+#include "symbolize/elf/elf_image.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "symbolize/files/packed_section.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint64_t kLargestSection = std::uint64_t{1} << 29;  // bytes; browsers have 20 MB of .eh_frame
+constexpr std::uint64_t kPage = 4096;
+constexpr std::size_t kMagicSize = 4;
+constexpr std::array<std::byte, kMagicSize> kMagic{std::byte{0x7f}, std::byte{'E'}, std::byte{'L'},
+                                                   std::byte{'F'}};
+
+}  // namespace
+
+Result<ElfImage> ElfImage::open(format::Fd file) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return system_error("fstat", errno);
+  if (!S_ISREG(status.st_mode)) return Error{"is not a regular file", EINVAL};
+  ElfImage image;
+  image.file_ = std::move(file);
+  image.size_ = static_cast<std::uint64_t>(status.st_size);
+  if (auto parsed = image.parse(); !parsed) return std::move(parsed.error());
+  return image;
+}
+
+Result<ElfImage> ElfImage::in_memory(std::vector<std::byte> bytes) {
+  ElfImage image;
+  image.size_ = bytes.size();
+  image.memory_ = std::move(bytes);
+  if (auto parsed = image.parse(); !parsed) return std::move(parsed.error());
+  return image;
+}
+
+std::optional<std::vector<std::byte>> ElfImage::read(std::uint64_t offset, std::uint64_t size) const {
+  if (offset > size_ || size > size_ - offset || size > kLargestSection) return std::nullopt;
+  if (!file_) {
+    const auto part =
+        format::Bytes(memory_).subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+    return std::vector<std::byte>(part.begin(), part.end());
+  }
+  auto bytes = format::read_at(file_.get(), offset, static_cast<std::size_t>(size));
+  if (!bytes || bytes->size() != size) return std::nullopt;
+  return std::move(*bytes);
+}
+
+Result<> ElfImage::parse() {
+  const auto head = read(0, sizeof(Elf64_Ehdr));
+  if (!head || !std::ranges::equal(format::Bytes(*head).first(kMagicSize), kMagic))
+    return Error{"is not an ELF file"};
+  if ((*head)[EI_CLASS] != std::byte{ELFCLASS64}) return Error{"is not a 64-bit ELF file"};
+  order_ = (*head)[EI_DATA] == std::byte{ELFDATA2MSB} ? std::endian::big : std::endian::little;
+  format::Cursor in(*head, order_);
+  in.skip(EI_NIDENT);
+  in.skip(sizeof(std::uint16_t) * 2 + sizeof(std::uint32_t));  // type, machine, version
+  in.u64();                                                    // entry
+  const std::uint64_t segments = in.u64(), sections = in.u64();
+  in.u32();  // flags
+  in.u16();  // size of this header
+  const std::uint16_t segment_size = in.u16(), segment_count = in.u16();
+  const std::uint16_t section_size = in.u16(), section_count = in.u16(), names = in.u16();
+  if (segment_size == sizeof(Elf64_Phdr)) parse_segments(segments, segment_count);
+  if (section_size == sizeof(Elf64_Shdr)) parse_sections(sections, section_count, names);
+  return Done{};
+}
+
+void ElfImage::parse_segments(std::uint64_t offset, std::uint16_t count) {
+  const auto table = read(offset, std::uint64_t{count} * sizeof(Elf64_Phdr));
+  if (!table) return;
+  format::Cursor in(*table, order_);
+  while (in.left() > 0) {
+    Segment& segment = segments_.emplace_back();
+    segment.type = in.u32();
+    segment.flags = in.u32();
+    segment.offset = in.u64();
+    segment.address = in.u64();
+    in.u64();  // physical address
+    segment.file_size = in.u64();
+    in.u64();  // size in memory
+    in.u64();  // alignment
+  }
+}
+
+void ElfImage::parse_sections(std::uint64_t offset, std::uint16_t count, std::uint16_t names) {
+  const auto table = read(offset, std::uint64_t{count} * sizeof(Elf64_Shdr));
+  if (!table) return;
+  format::Cursor in(*table, order_);
+  while (in.left() > 0) {
+    SectionHeader& section = sections_.emplace_back();
+    section.name = in.u32();
+    section.type = in.u32();
+    section.flags = in.u64();
+    section.address = in.u64();
+    section.offset = in.u64();
+    section.size = in.u64();
+    in.u64();  // link, info
+    in.u64();  // alignment
+    in.u64();  // size of an entry
+  }
+  if (names >= sections_.size() || sections_[names].type == SHT_NOBITS) return;
+  section_names_ = read(sections_[names].offset, sections_[names].size).value_or(std::vector<std::byte>{});
+}
+
+std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const {
+  for (const SectionHeader& header : sections_) {
+    if (header.name >= section_names_.size()) continue;
+    if (format::text_of(format::Bytes(section_names_).subspan(header.name)) != name) continue;
+    if (header.type == SHT_NOBITS) return std::nullopt;
+    auto bytes = read(header.offset, header.size);
+    if (!bytes) return std::nullopt;
+    if ((header.flags & SHF_COMPRESSED) == 0) return Section{header.address, std::move(*bytes)};
+    auto unpacked = unpack_marked_section(*bytes, order_, kLargestSection);
+    return unpacked ? std::optional(Section{header.address, std::move(*unpacked)}) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<ElfImage::Section> ElfImage::debug_frame() const {
+  if (auto frames = section(".debug_frame")) return frames;
+  const auto packed = section(".zdebug_frame");
+  auto unpacked =
+      packed ? unpack_named_section(packed->bytes, kLargestSection) : Result<std::vector<std::byte>>(Error{});
+  return unpacked ? std::optional(Section{packed->address, std::move(*unpacked)}) : std::nullopt;
+}
+
+std::optional<ElfImage::Section> ElfImage::eh_frame_header_segment() const {
+  const auto found = std::ranges::find(segments_, std::uint32_t{PT_GNU_EH_FRAME}, &Segment::type);
+  if (found == segments_.end()) return std::nullopt;
+  auto bytes = read(found->offset, found->file_size);
+  if (!bytes) return std::nullopt;
+  return Section{found->address, std::move(*bytes)};
+}
+
+std::optional<ElfImage::Section> ElfImage::loaded_from(std::uint64_t address) const {
+  for (const Segment& segment : segments_) {
+    if (segment.type != PT_LOAD || address < segment.address) continue;
+    const std::uint64_t inside = address - segment.address;
+    if (inside >= segment.file_size) continue;
+    auto bytes = read(segment.offset + inside, segment.file_size - inside);
+    if (!bytes) return std::nullopt;
+    return Section{address, std::move(*bytes)};
+  }
+  return std::nullopt;
+}
+
+// Segments that share a page of the file (lld lays them out so) are told apart by which of them is code.
+std::optional<std::uint64_t> ElfImage::address_shift(std::uint64_t page_offset) const {
+  const Segment* found = nullptr;
+  for (const Segment& segment : segments_) {
+    if (segment.type != PT_LOAD || segment.offset / kPage * kPage > page_offset ||
+        page_offset >= segment.offset + segment.file_size)
+      continue;
+    if (!found || (segment.flags & PF_X) != 0) found = &segment;
+  }
+  return found ? std::optional(found->address - found->offset) : std::nullopt;
+}
+
+std::optional<std::uint64_t> ElfImage::word(std::uint64_t offset) const {
+  const auto bytes = read(offset, sizeof(std::uint64_t));
+  if (!bytes) return std::nullopt;
+  return format::Cursor(*bytes, order_).u64();
+}
+
+}  // namespace tacho::symbolize

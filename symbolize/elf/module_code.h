@@ -1,0 +1,36 @@
+// The instructions of a module, from the file it was loaded from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "format/cursor.h"
+#include "symbolize/files/debug_files.h"
+#include "symbolize/frame.h"
+
+namespace tacho::symbolize {
+
+class ModuleCode {
+ public:
+  explicit ModuleCode(DebugFiles files) : files_(std::move(files)) {}
+
+  // At most `size` bytes from `offset` of the file on; fewer at its end. Empty for what has no file, or whose
+  // file is another build. Valid as long as this object.
+  format::Bytes read(const Module& module, std::uint64_t offset, std::size_t size);
+  bool is_64_bit(const Module& module) { return file_of(module).is_64_bit; }
+
+ private:
+  struct File {
+    std::vector<std::byte> bytes;
+    bool is_64_bit = false;
+  };
+  const File& file_of(const Module& module);
+
+  DebugFiles files_;
+  std::unordered_map<const Module*, File> by_module_;
+};
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,203 @@
+#include "symbolize/elf/module_files.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "format/compression.h"
+#include "symbolize/files/xz.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint64_t kLargestEmbedded = std::uint64_t{1} << 28;  // bytes of an unpacked .gnu_debugdata
+constexpr std::uint64_t kLargestModule = std::uint64_t{1} << 28;    // bytes of an unpacked kernel module
+constexpr std::string_view kDeleted = " (deleted)";                 // the kernel's mark behind a path
+constexpr std::size_t kPiece = std::size_t{1} << 20;                // bytes of a file summed at a time
+
+// Distributions pack their modules.
+Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::string& name) {
+  if (name.ends_with(".xz")) return unpack_xz(packed, kLargestModule);
+  if (!name.ends_with(".zst")) return Error{"is packed in a way that is not known; unpack it to a .ko"};
+  auto inflater = format::RecordInflater::create();
+  format::Buffer bytes;
+  if (!inflater) return std::move(inflater.error());
+  if (auto done = inflater->inflate(packed, kLargestModule, bytes); !done) return std::move(done.error());
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
+
+bool has_checksum(int file, std::uint32_t wanted) {
+  std::uint32_t seen = 0;
+  for (std::uint64_t offset = 0;;) {
+    const auto piece = format::read_at(file, offset, kPiece);
+    if (!piece) return false;
+    if (piece->empty()) return seen == wanted;
+    seen = crc32(*piece, seen);
+    offset += piece->size();
+  }
+}
+
+}  // namespace
+
+// The file if it is the wanted one.
+Result<ModuleFiles::Opened> ModuleFiles::open_checked(Result<format::Fd> file, const Candidate& from,
+                                                      const std::string& place,
+                                                      const format::BuildId& wanted) const {
+  if (!file) return std::move(file.error());
+  format::Fd again(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0));
+  if (!again) return system_error(place, errno);
+  auto elf = ElfFile::open(std::move(*file));
+  if (!elf) return std::move(elf.error()).in(place);
+  const format::BuildId seen = wanted.empty() ? wanted : elf->build_id();
+  if (seen == wanted) return Opened{std::move(again), std::move(*elf), from};
+  return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(place);
+}
+
+Result<ModuleFiles::Opened> ModuleFiles::open_candidate(const Candidate& candidate,
+                                                        const format::BuildId& wanted) const {
+  return open_checked(files_.open(candidate), candidate, files_.place(candidate), wanted);
+}
+
+Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool is_debug) const {
+  if (!servers_) return Error{"no server is asked"};
+  auto file = is_debug ? servers_->debug_information(id) : servers_->executable(id);
+  return open_checked(std::move(file), {"", 'D', Whose::ThisMachine}, "debuginfod's file", id);
+}
+
+// The file that ran: where the capture says, in perf's cache, or from a server.
+Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
+  auto found = open_candidate({module.path, 'd'}, module.build_id);
+  if (found || module.build_id.empty()) return found;
+  // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id tells.
+  if (module.path.ends_with(kDeleted)) {
+    const std::string path = module.path.substr(0, module.path.size() - kDeleted.size());
+    if (auto again = open_candidate({path, 'd'}, module.build_id)) return again;
+  }
+  for (const Candidate& candidate : files_.candidates(module.path, module.build_id, "")) {
+    if (candidate.source != 'B') continue;
+    if (auto cached = open_candidate(candidate, module.build_id)) return cached;
+  }
+  if (!servers_) return found;
+  auto fetched = fetch(module.build_id, false);
+  if (fetched) return fetched;
+  found.error().what += "; " + fetched.error().what;
+  return found;
+}
+
+// The first one with what is asked for. A link is followed by build id, or else by the sum it carries.
+std::optional<ModuleFiles::Opened> ModuleFiles::debug_file(const Module& module, const Result<Opened>& own,
+                                                           bool (ElfFile::*has)() const) const {
+  const format::BuildId id = own ? own->elf.build_id() : module.build_id;
+  const auto sum = own ? own->elf.debuglink_checksum() : std::nullopt;
+  for (const Candidate& candidate : files_.candidates(module.path, id, own ? own->elf.debuglink() : "")) {
+    auto found = open_candidate(candidate, id);
+    if (!found || !(found->elf.*has)()) continue;
+    if (candidate.source == 'l' && id.empty() && !(sum && has_checksum(found->file.get(), *sum))) continue;
+    return std::move(*found);
+  }
+  if (!servers_ || id.empty()) return std::nullopt;
+  if (own && (own->elf.*has)()) return std::nullopt;
+  auto fetched = fetch(id, true);
+  return fetched && (fetched->elf.*has)() ? std::optional(std::move(*fetched)) : std::nullopt;
+}
+
+std::optional<SymbolTable> ModuleFiles::embedded(const ElfFile& file) const {
+  const format::Bytes packed = file.embedded_symbols();
+  if (packed.empty()) return std::nullopt;
+  const auto image = unpack_xz(packed, kLargestEmbedded);
+  auto elf = image ? ElfFile::in_memory(*image) : Result<ElfFile>(image.error());
+  auto table = elf ? read_symbols(*elf, file, demangler_) : Result<SymbolTable>(std::move(elf.error()));
+  return table ? std::optional(std::move(*table)) : std::nullopt;
+}
+
+Result<ModuleSymbols> ModuleFiles::read(const Opened& file, const ElfFile& loaded, char letter) const {
+  ModuleSymbols symbols;
+  symbols.loads = loaded.load_map();
+  symbols.letter = letter;
+  symbols.is_full = file.elf.has_full_symbols();
+  if (!symbols.is_full) symbols.embedded = embedded(loaded);
+  auto table = read_symbols(file.elf, loaded, demangler_);
+  if (table) symbols.table = std::move(*table);
+  if (!table && !symbols.embedded) return std::move(table.error());
+  return symbols;
+}
+
+Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
+  if (!module.path.starts_with('/')) return Error{"it was not mapped from a file"};
+  const auto ran = own(module);
+  if (const auto debug = debug_file(module, ran, &ElfFile::has_full_symbols)) {
+    auto symbols = read(*debug, ran ? ran->elf : debug->elf, debug->from.source);
+    if (symbols) return symbols;
+  }
+  if (!ran && module.build_id.empty()) return ran.error();
+  if (!ran) return Error{ran.error().what + "; build id " + module.build_id.hex() + " was recorded"};
+  auto symbols = read(*ran, ran->elf, ran->from.source);
+  if (!symbols) return std::move(symbols.error()).in(files_.place(ran->from));
+  return symbols;
+}
+
+Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) const {
+  const std::string place = files_.place(module.file);
+  auto image = files_.read(module.file, kLargestModule);
+  if (!image) return std::move(image.error());
+  const bool is_packed = !module.file.ends_with(".ko");
+  if (is_packed) image = unpack_module(*image, module.file);
+  auto elf = image ? ElfFile::in_memory(*image) : Result<ElfFile>(std::move(image.error()));
+  if (!elf) return std::move(elf.error()).in(place);
+  if (!module.build_id.empty() && elf->build_id() != module.build_id) {
+    return Error{"has another build id, " + elf->build_id().hex()}.in(place);
+  }
+  auto table = read_symbols(*elf, *elf, demangler_);
+  if (!table) return std::move(table.error()).in(place);
+  ModuleSymbols symbols;
+  symbols.table = std::move(*table);
+  symbols.loads = elf->module_load_map();
+  symbols.letter = is_packed ? 'm' : 'K';
+  symbols.is_full = elf->has_full_symbols();
+  return symbols;
+}
+
+Result<std::optional<DwarfLines>> ModuleFiles::read_lines(Opened file) const {
+  const std::string place = files_.place(file.from);
+  auto lines = DwarfLines::open(std::move(file.file), files_.root());
+  if (!lines) return std::move(lines.error()).in(place);
+  if (const auto part = lines->shared_part()) {
+    for (const Candidate& candidate : DebugFiles::shared_parts(file.from, part->path, part->build_id)) {
+      auto shared = open_candidate(candidate, part->build_id);
+      if (shared && lines->use_shared_part(std::move(shared->file))) break;
+    }
+  }
+  return std::optional(std::move(*lines));
+}
+
+Result<std::optional<DwarfLines>> ModuleFiles::lines(const Module& module) const {
+  if (!module.path.starts_with('/')) return std::optional<DwarfLines>{};
+  auto ran = own(module);
+  if (ran && ran->elf.has_lines()) return read_lines(std::move(*ran));
+  auto debug = debug_file(module, ran, &ElfFile::has_lines);
+  return debug ? read_lines(std::move(*debug)) : std::optional<DwarfLines>{};
+}
+
+Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const format::BuildId& id,
+                                                  const std::string& reference,
+                                                  std::uint64_t reference_address) const {
+  const auto file = open_candidate({path, 'v', Whose::ThisMachine}, id);
+  if (!file) return file.error();
+  const auto address = file->elf.address_of(reference);
+  if (!address) return Error{path + ": has no symbol " + reference + " to tell where the kernel was loaded"};
+  auto symbols = read(*file, file->elf, 'v');
+  if (!symbols) return std::move(symbols.error()).in(path);
+  return KernelSymbols{std::move(*symbols), reference_address - address->value};
+}
+
+Result<std::optional<DwarfLines>> ModuleFiles::kernel_lines(const std::string& path,
+                                                            const format::BuildId& id) const {
+  auto file = open_candidate({path, 'v', Whose::ThisMachine}, id);
+  if (!file || !file->elf.has_lines()) return std::optional<DwarfLines>{};
+  return read_lines(std::move(*file));
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,77 @@
+// The files behind a module: which of those that may belong to it has its symbols, and which its source
+// lines. Every one of them is used only if it carries the recorded build id.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "format/address.h"
+#include "format/build_id.h"
+#include "format/result.h"
+#include "symbolize/elf/dwarf_lines.h"
+#include "symbolize/elf/elf_file.h"
+#include "symbolize/files/debug_files.h"
+#include "symbolize/files/debuginfod.h"
+#include "symbolize/frame.h"
+#include "symbolize/names/demangle.h"
+#include "symbolize/names/symbol_table.h"
+
+namespace tacho::symbolize {
+
+struct ModuleSymbols {
+  SymbolTable table;
+  std::optional<SymbolTable> embedded;  // of .gnu_debugdata: asked where `table` knows nothing
+  LoadMap loads;
+  char letter = '!';     // perf's, for where they came from
+  bool is_full = false;  // from a .symtab
+};
+
+struct KernelSymbols {
+  ModuleSymbols symbols;
+  std::uint64_t moved = 0;  // what was added to the file's addresses when that kernel started
+};
+
+class ModuleFiles {
+ public:
+  // `servers` is null when none shall be asked. `demangler` may be null; it and `servers` must outlive this.
+  ModuleFiles(DebugFiles files, Debuginfod* servers, Demangler* demangler)
+      : files_(std::move(files)), servers_(servers), demangler_(demangler) {}
+
+  // As perf: names from a debug file if one matches, places from the file that ran. The error says what was
+  // looked at.
+  Result<ModuleSymbols> symbols(const Module& module) const;
+  // Of a kernel module: places are counted from its base.
+  Result<ModuleSymbols> kernel_module_symbols(const Module& module) const;
+  // Nothing when no file of the module has any; an error when one has, and cannot be read.
+  Result<std::optional<DwarfLines>> lines(const Module& module) const;
+
+  // Of a vmlinux the user names. `reference` is a symbol and where the recorded kernel had it.
+  Result<KernelSymbols> kernel_symbols(const std::string& path, const format::BuildId& id,
+                                       const std::string& reference, std::uint64_t reference_address) const;
+  Result<std::optional<DwarfLines>> kernel_lines(const std::string& path, const format::BuildId& id) const;
+
+ private:
+  struct Opened {
+    format::Fd file;  // the same file once more, for libdw
+    ElfFile elf;
+    Candidate from;
+  };
+
+  Result<Opened> open_checked(Result<format::Fd> file, const Candidate& from, const std::string& place,
+                              const format::BuildId& wanted) const;
+  Result<Opened> open_candidate(const Candidate& candidate, const format::BuildId& wanted) const;
+  Result<Opened> fetch(const format::BuildId& id, bool is_debug) const;
+  Result<Opened> own(const Module& module) const;
+  std::optional<Opened> debug_file(const Module& module, const Result<Opened>& own,
+                                   bool (ElfFile::*has)() const) const;
+  Result<ModuleSymbols> read(const Opened& file, const ElfFile& loaded, char letter) const;
+  std::optional<SymbolTable> embedded(const ElfFile& file) const;
+  Result<std::optional<DwarfLines>> read_lines(Opened file) const;
+
+  DebugFiles files_;
+  Debuginfod* servers_;
+  Demangler* demangler_;
+};
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,104 @@
+#include "symbolize/files/debug_files.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr const char* kDebugFolder = "/usr/lib/debug";
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+bool climbs(const std::string& path) { return ("/" + path + "/").find("/../") != std::string::npos; }
+
+// With its slash.
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+std::string by_build_id(const format::BuildId& id) {
+  const std::string hex = id.hex();
+  return "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2);
+}
+
+// As if `root` were "/" for this one call.
+int open_below(const std::string& root, const std::string& path) {
+  const format::Fd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return -1;
+  open_how how{};
+  how.flags = kOpenFlags;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
+  if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
+  // Before Linux 5.6, or where a sandbox does not know the call: no links and no "..", which is stricter.
+  if (climbs(path)) errno = EXDEV;
+  return climbs(path) ? -1 : ::open((root + path).c_str(), kOpenFlags | O_NOFOLLOW);
+}
+
+}  // namespace
+
+Result<format::Fd> DebugFiles::open(const std::string& path) const {
+  if (root_.empty()) return format::open_input(path);
+  format::Fd file(open_below(root_, path));
+  if (!file) return system_error(place(path), errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return system_error(place(path), errno);
+  if (!S_ISREG(status.st_mode)) return Error{place(path) + ": is not a regular file", EINVAL};
+  return file;
+}
+
+Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::uint64_t limit) const {
+  const auto file = open(path);
+  if (!file) return file.error();
+  struct stat status {};
+  if (::fstat(file->get(), &status) != 0) return system_error(place(path), errno);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > limit) return Error{place(path) + ": larger than " + std::to_string(limit) + " bytes"};
+  return format::read_at(file->get(), 0, size);
+}
+
+Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
+  return candidate.whose == Whose::ThisMachine ? format::open_input(candidate.path) : open(candidate.path);
+}
+
+std::string DebugFiles::told(const std::string& path, const std::string& reason,
+                             std::string_view note) const {
+  const std::string here = place(path) + ": ";
+  return reason.starts_with(here) ? here + std::string(note) + reason.substr(here.size())
+                                  : path + ": " + std::string(note) + reason;
+}
+
+std::vector<Candidate> DebugFiles::candidates(const std::string& module, const format::BuildId& id,
+                                              const std::string& debuglink) const {
+  const std::string folder = folder_of(module);
+  std::vector<Candidate> found;
+  if (!debuglink.empty()) {
+    found.push_back({folder + debuglink, 'l'});
+    found.push_back({folder + ".debug/" + debuglink, 'l'});
+    found.push_back({kDebugFolder + folder + debuglink, 'l'});
+  }
+  if (!cache_.empty() && id.size > 1) {
+    found.push_back({cache_ + by_build_id(id) + "/elf", 'B', Whose::ThisMachine});
+    found.push_back({cache_ + by_build_id(id) + "/debug", 'D', Whose::ThisMachine});
+  }
+  found.push_back({kDebugFolder + module + ".debug", 'f'});
+  found.push_back({kDebugFolder + module, 'u'});
+  if (id.size > 1) found.push_back({kDebugFolder + by_build_id(id) + ".debug", 'b'});
+  return found;
+}
+
+std::vector<Candidate> DebugFiles::shared_parts(const Candidate& file, const std::string& link,
+                                                const format::BuildId& id) {
+  std::vector<Candidate> found;
+  if (!link.empty()) {
+    const std::string path = link.starts_with('/') ? link : folder_of(file.path) + link;
+    found.push_back({path, file.source, file.whose});
+  }
+  if (id.size > 1) found.push_back({kDebugFolder + by_build_id(id) + ".debug", 'b'});
+  return found;
+}
+
+}  // namespace tacho::symbolize

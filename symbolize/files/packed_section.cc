@@ -1,0 +1,78 @@
+#include "symbolize/files/packed_section.h"
+
+#include <elf.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "format/compression.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint32_t kZstd = 2;  // ELFCOMPRESS_ZSTD, which Debian 12's elf.h lacks
+constexpr std::uint64_t kMostGrowth =
+    1 << 15;  // times; zlib's own limit is 1032, zstd's is near this for blocks of one byte
+constexpr std::size_t kOldMagicSize = 4;
+
+// Fills `unpacked`, which has the promised size. False when there are not that many bytes, or more.
+bool inflate_zlib(format::Bytes packed, std::vector<std::byte>& unpacked) {
+  uLongf size = unpacked.size();
+  uLong used = packed.size();
+  return uncompress2(reinterpret_cast<Bytef*>(unpacked.data()), &size,
+                     reinterpret_cast<const Bytef*>(packed.data()), &used) == Z_OK &&
+         size == unpacked.size();
+}
+
+bool inflate_zstd(format::Bytes packed, std::vector<std::byte>& unpacked) {
+  auto inflater = format::RecordInflater::create();
+  format::Buffer bytes;
+  if (!inflater || !inflater->inflate(packed, unpacked.size(), bytes) || bytes.size() != unpacked.size())
+    return false;
+  std::ranges::copy(bytes, unpacked.begin());
+  return true;
+}
+
+struct Row {
+  std::uint32_t type;
+  bool (*inflate)(format::Bytes packed, std::vector<std::byte>& unpacked);
+};
+constexpr Row kTypes[] = {{ELFCOMPRESS_ZLIB, inflate_zlib}, {kZstd, inflate_zstd}};
+
+}  // namespace
+
+Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes packed, std::uint64_t size,
+                                              std::uint64_t limit) {
+  const auto row = std::ranges::find(kTypes, type, &Row::type);
+  if (row == std::end(kTypes)) {
+    return Error{"a packed section is of type " + std::to_string(type) + ", which is neither zlib nor zstd"};
+  }
+  if (size / kMostGrowth > packed.size() || size > limit) {
+    return Error{"a packed section claims to be too large"};
+  }
+  std::vector<std::byte> unpacked(static_cast<std::size_t>(size));
+  if (!row->inflate(packed, unpacked)) return Error{"a packed section cannot be unpacked"};
+  return unpacked;
+}
+
+Result<std::vector<std::byte>> unpack_marked_section(format::Bytes section, std::endian order,
+                                                     std::uint64_t limit) {
+  format::Cursor in(section, order);
+  const std::uint32_t type = in.u32();
+  in.u32();  // reserved
+  const std::uint64_t size = in.u64();
+  in.u64();  // alignment
+  if (in.failed()) return Error{"a packed section has no header"};
+  return unpack_section(type, section.last(in.left()), size, limit);
+}
+
+Result<std::vector<std::byte>> unpack_named_section(format::Bytes section, std::uint64_t limit) {
+  format::Cursor in(section, std::endian::big);
+  const bool is_zlib = in.text(kOldMagicSize) == "ZLIB";
+  const std::uint64_t size = in.u64();
+  if (in.failed() || !is_zlib) return Error{"a packed section has no header"};
+  return unpack_section(ELFCOMPRESS_ZLIB, section.last(in.left()), size, limit);
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,102 @@
+#include "symbolize/jit/jit_code.h"
+
+#include <charconv>
+
+#include "format/file.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint32_t kProtExec = 4, kMapShared = 1;
+constexpr std::uint64_t kLargestDump = std::uint64_t{1} << 30;  // bytes
+
+// The PID of "jit-PID.dump".
+std::optional<std::uint32_t> pid_of_dump(std::string_view path) {
+  std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with("jit-") || !name.ends_with(".dump")) return std::nullopt;
+  name = name.substr(4, name.size() - 9);
+  std::uint32_t pid = 0;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  if (failed != std::errc{} || end != name.data() + name.size()) return std::nullopt;
+  return pid;
+}
+
+}  // namespace
+
+Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string place = folder_.empty() ? files_.place(path) : folder_ + "/" + name;
+  auto bytes = folder_.empty() ? files_.read(path, kLargestDump) : format::read_file(place, kLargestDump);
+  if (!bytes) return std::move(bytes.error());
+  auto dump = Jitdump::parse(std::move(*bytes));
+  if (!dump) return std::move(dump.error()).in(place);
+  if (dump->counts_ticks())
+    return Error{place + ": its times are the processor's ticks, which no capture has"};
+  if (clock == JitClock::Other)
+    return Error{
+        place +
+        ": its times are of CLOCK_MONOTONIC and the capture's are not; record with perf record -k mono"};
+  return dump;
+}
+
+bool JitCode::is_mark(const format::MmapRecord& record) {
+  const bool is_code = !record.is_mmap2 || (record.protection & kProtExec) != 0;
+  return is_code && !record.is_data && pid_of_dump(record.filename) == record.pid;
+}
+
+bool JitCode::takes(const format::MmapRecord& record, JitClock clock) {
+  if (!is_mark(record)) return known_.contains(record.pid) && record.filename.starts_with("//anon");
+  const std::string path(record.filename);
+  if (!seen_.insert(path).second) return known_.contains(record.pid);
+  auto dump = open(path, clock);
+  if (!dump) {
+    remarks_.push_back(path + ": " + dump.error().what);
+    return false;
+  }
+  if (dump->is_cut_short())
+    remarks_.push_back(path + ": it ends within a record; functions after that have no names");
+  known_.insert(record.pid);
+  add(record.pid, path.substr(0, path.rfind('/') + 1), dumps_.emplace_back(std::move(*dump)));
+  return true;
+}
+
+// A function that is loaded under the number of an earlier one takes its name, as perf writes over its file.
+void JitCode::add(std::uint32_t pid, const std::string& folder, const Jitdump& dump) {
+  for (const JitEvent& event : dump.events()) {
+    const std::string path =
+        folder + "jitted-" + std::to_string(pid) + "-" + std::to_string(event.index) + ".so";
+    if (event.is_move && !functions_.contains(path)) continue;  // nothing is known of what moved
+    const auto entry = functions_.try_emplace(path).first;
+    if (!event.is_move) entry->second = {event.name, event.size, event.lines};
+    pending_.emplace(event.time, Pending{pid, event.address, event.size, &entry->first});
+  }
+  if (!pending_.empty()) next_time_ = pending_.begin()->first;
+}
+
+std::optional<format::MmapRecord> JitCode::due(std::uint64_t time) {
+  if (pending_.empty() || pending_.begin()->first > time) return std::nullopt;
+  const Pending next = pending_.begin()->second;
+  pending_.erase(pending_.begin());
+  next_time_ = pending_.empty() ? ~std::uint64_t{0} : pending_.begin()->first;
+  format::MmapRecord record;
+  record.pid = record.tid = next.pid;
+  record.start = next.address;
+  record.length = next.size;
+  record.page_offset = kTextOffset;
+  record.filename = *next.path;
+  record.is_mmap2 = true;
+  record.protection = kProtExec;
+  record.flags = kMapShared;
+  return record;
+}
+
+const JitCode::Function* JitCode::find(const std::string& path) const {
+  const auto found = functions_.find(path);
+  return found == functions_.end() ? nullptr : &found->second;
+}
+
+void JitCode::report(format::Diagnostics& diagnostics) const {
+  for (const std::string& remark : remarks_) diagnostics.add_line(format::Damage::NoSymbols, remark);
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,77 @@
+// The functions that JIT compilers wrote to jitdump files, put into the address spaces as `perf inject --jit`
+// would put them into the capture: each is a mapping of its own, of a file "jitted-PID-INDEX.so" beside the
+// jitdump, from the moment it was loaded. No such file is made: the names come from here.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "format/diagnostics.h"
+#include "format/record.h"
+#include "symbolize/files/debug_files.h"
+#include "symbolize/jit/jitdump.h"
+
+namespace tacho::symbolize {
+
+enum class JitClock : std::uint8_t {
+  Monotonic,  // the capture's times are jitdump's: perf record -k mono
+  Other,
+};
+
+class JitCode {
+ public:
+  // Where perf's files have the code, in bytes: shown addresses count from there.
+  static constexpr std::uint64_t kTextOffset = 0x80;
+
+  // `folder`: where to look for jitdumps first (--jitdump-dir); empty: where the capture says.
+  JitCode(std::string folder, DebugFiles files) : folder_(std::move(folder)), files_(std::move(files)) {}
+
+  // Whether it is the mapping of a jitdump, by which its maker says that there is one.
+  static bool is_mark(const format::MmapRecord& record);
+  // A mapping came up. The one of a jitdump makes it be read. True when the mapping must not be applied: it
+  // is such a mark, or memory without a file in a process whose functions are known, which would hide them.
+  bool takes(const format::MmapRecord& record, JitClock clock);
+  // Whether due() has something for this time: asked for every record.
+  bool is_due(std::uint64_t time) const { return time >= next_time_; }
+  // The next mapping that stands at `time` or before. Its name lives as long as this.
+  std::optional<format::MmapRecord> due(std::uint64_t time);
+
+  struct Function {
+    std::string_view name;  // mangled, where its maker mangles
+    std::uint64_t size = 0;
+    std::vector<JitLine> lines;
+  };
+  // By the name of the file it is said to lie in; null: none of ours.
+  const Function* find(const std::string& path) const;
+
+  // One line for each jitdump that could not be used, or not to its end.
+  void report(format::Diagnostics& diagnostics) const;
+
+ private:
+  struct Pending {
+    std::uint32_t pid = 0;
+    std::uint64_t address = 0, size = 0;
+    const std::string* path = nullptr;
+  };
+  Result<Jitdump> open(const std::string& path, JitClock clock) const;
+  void add(std::uint32_t pid, const std::string& folder, const Jitdump& dump);
+
+  std::string folder_;
+  DebugFiles files_;
+  std::deque<Jitdump> dumps_;
+  std::unordered_map<std::string, Function> functions_;  // by path
+  std::multimap<std::uint64_t, Pending> pending_;        // by time
+  std::uint64_t next_time_ = ~std::uint64_t{0};
+  std::unordered_set<std::string> seen_;     // paths of jitdumps
+  std::unordered_set<std::uint32_t> known_;  // processes with one
+  std::vector<std::string> remarks_;
+};
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,124 @@
+#include "symbolize/jit/jitdump.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "format/cursor.h"
+
+namespace tacho::symbolize {
+namespace {
+
+using format::Bytes;
+using format::Cursor;
+
+constexpr std::uint32_t kMagic = 0x4A695444;  // "JiTD" read as a number in the order it was written
+constexpr std::uint32_t kMagicSwapped = 0x4454694A;
+constexpr std::uint32_t kHeaderSize = 40, kPrefixSize = 16;  // bytes
+constexpr std::uint64_t kArchTimestamp = 1;                  // header flag
+constexpr std::string_view kSameFile = "\377";
+
+struct Reading {
+  std::vector<JitEvent>& events;
+  std::vector<JitLine> lines;  // of the code that is loaded next, by address
+};
+
+// False when a record is shorter than its fields.
+bool read_load(Cursor in, std::uint64_t time, Reading& reading) {
+  JitEvent event;
+  event.time = time;
+  in.skip(16);  // pid, tid, vma
+  event.address = in.u64();
+  event.size = in.u64();
+  event.index = in.u64();
+  event.name = in.terminated();
+  if (in.failed()) return false;
+  event.lines = std::exchange(reading.lines, {});
+  // Of another function, or of what lies before it.
+  std::erase_if(event.lines, [&](const JitLine& line) {
+    return line.offset < event.address || line.offset - event.address >= event.size;
+  });
+  for (JitLine& line : event.lines) line.offset -= event.address;
+  std::ranges::stable_sort(event.lines, {}, &JitLine::offset);
+  reading.events.push_back(std::move(event));
+  return true;
+}
+
+bool read_move(Cursor in, std::uint64_t time, Reading& reading) {
+  JitEvent event;
+  event.time = time;
+  event.is_move = true;
+  in.skip(24);  // pid, tid, vma, old address
+  event.address = in.u64();
+  event.size = in.u64();
+  event.index = in.u64();
+  if (in.failed()) return false;
+  reading.events.push_back(std::move(event));
+  return true;
+}
+
+bool read_lines(Cursor in, std::uint64_t /*time*/, Reading& reading) {
+  in.skip(8);  // address of the code, which follows
+  const std::uint64_t count = in.u64();
+  reading.lines.clear();
+  for (std::uint64_t i = 0; i < count && !in.failed(); ++i) {
+    JitLine line;
+    line.offset = in.u64();
+    line.line = in.u32();
+    in.skip(4);  // discriminator
+    line.file = in.terminated();
+    if (line.file == kSameFile) line.file = reading.lines.empty() ? "" : reading.lines.back().file;
+    if (!in.failed()) reading.lines.push_back(line);
+  }
+  return !in.failed();
+}
+
+struct RecordRow {
+  std::uint32_t id;
+  bool (*read)(Cursor in, std::uint64_t time, Reading& reading);
+};
+
+// Others are passed over.
+constexpr RecordRow kRecords[] = {{0, read_load}, {1, read_move}, {2, read_lines}};
+
+}  // namespace
+
+Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
+  Jitdump dump;
+  dump.bytes_ = std::move(bytes);
+  const Bytes all = dump.bytes_;
+  const std::uint32_t magic = Cursor(all, std::endian::little).u32();
+  if (magic != kMagic && magic != kMagicSwapped)
+    return Error{"it is no jitdump: it does not begin with JiTD"};
+  Cursor in(all, magic == kMagic ? std::endian::little : std::endian::big);
+  in.skip(4);
+  const std::uint32_t version = in.u32(), size = in.u32();
+  in.skip(8);  // machine, pad
+  dump.pid_ = in.u32();
+  in.skip(8);  // time
+  dump.counts_ticks_ = (in.u64() & kArchTimestamp) != 0;
+  if (in.failed() || size < kHeaderSize) return Error{"a jitdump whose header is cut short"};
+  if (version != 1)
+    return Error{"a jitdump of version " + std::to_string(version) + "; only version 1 is known"};
+  in.skip(size - kHeaderSize);
+
+  Reading reading{dump.events_, {}};
+  while (in.left() > 0 && !dump.is_cut_short_) {
+    const std::uint32_t id = in.u32(), record_size = in.u32();
+    const std::uint64_t time = in.u64();
+    const Bytes body = record_size < kPrefixSize ? Bytes() : in.take(record_size - kPrefixSize);
+    if (in.failed() || record_size < kPrefixSize) {
+      dump.is_cut_short_ = true;
+      break;
+    }
+    const auto* const row = std::ranges::find(kRecords, id, &RecordRow::id);
+    if (row != std::end(kRecords)) dump.is_cut_short_ = !row->read(in.over(body), time, reading);
+  }
+  return dump;
+}
+
+const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset) {
+  const auto after = std::ranges::upper_bound(lines, offset, {}, &JitLine::offset);
+  return after == lines.begin() ? nullptr : &*std::prev(after);
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,43 @@
+// The kernel's own list of its symbols, as /proc/kallsyms gives it:
+//   ffffffff81000000 T _text
+//   ffffffffc0201000 t ext4_readdir<TAB>[ext4]
+// Kernel and modules become tables in the addresses of the recording.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "format/result.h"
+#include "symbolize/names/symbol_table.h"
+
+namespace tacho::symbolize {
+
+// A kernel symbol and where it lay while recording: what tells how far the text of another boot has to be
+// moved.
+struct ReferenceSymbol {
+  std::string name;
+  std::uint64_t address = 0;
+};
+
+class Kallsyms {
+ public:
+  // `text` is kept; the names point into it. An error when no line of it gives a kernel address, as when it
+  // was read without the permission to see addresses, or when it lacks the reference symbol.
+  static Result<Kallsyms> parse(std::vector<std::byte> text, const std::optional<ReferenceSymbol>& reference);
+
+  SymbolTable& kernel() { return kernel_; }
+  // `name` as in "[ext4]"; null when the text has no symbol of it.
+  SymbolTable* module(std::string_view name);
+
+ private:
+  std::vector<std::byte> text_;
+  SymbolTable kernel_;
+  std::unordered_map<std::string_view, SymbolTable> modules_;
+};
+
+}  // namespace tacho::symbolize

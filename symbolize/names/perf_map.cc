@@ -1,0 +1,48 @@
+#include "symbolize/names/perf_map.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "format/file.h"
+
+namespace tacho::symbolize {
+namespace {
+
+// Takes a hexadecimal number and the blank behind it off the front.
+std::optional<std::uint64_t> take_number(std::string_view& line) {
+  if (line.starts_with("0x") || line.starts_with("0X")) line.remove_prefix(2);
+  std::uint64_t value = 0;
+  const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), value, 16);
+  const auto used = static_cast<std::size_t>(end - line.data());
+  if (failed != std::errc{} || used == line.size() || line[used] != ' ') return std::nullopt;
+  line.remove_prefix(used + 1);
+  return value;
+}
+
+std::optional<Symbol> parse_line(std::string_view line) {
+  const auto start = take_number(line);
+  const auto size = start ? take_number(line) : std::nullopt;
+  if (!size || line.empty()) return std::nullopt;
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - *start;
+  return Symbol{
+      .start = *start, .end = *start + std::min(*size, most), .name = line, .binding = Binding::Global};
+}
+
+}  // namespace
+
+Result<SymbolTable> parse_perf_map(std::vector<std::byte> text) {
+  SymbolTable table;
+  std::string_view rest = table.own(std::string(format::as_text(text)));
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    if (const auto symbol = parse_line(rest.substr(0, end))) table.add(*symbol);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  table.finish();
+  if (table.empty()) return Error{"no line of the form 'START SIZE NAME'"};
+  return table;
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,52 @@
+// One module's call frame information: which function an address is in, and the rules there, found once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "symbolize/elf/elf_image.h"
+#include "symbolize/unwind/cfi.h"
+#include "tsl/robin_map.h"
+
+namespace tacho::symbolize {
+
+class CfiTable {
+ public:
+  // From .eh_frame, through the sorted table in .eh_frame_hdr when that is there; or from .debug_frame.
+  // Nothing when the file has no such section.
+  static std::optional<CfiTable> from_eh_frame(const ElfImage& image);
+  static std::optional<CfiTable> from_debug_frame(const ElfImage& image);
+
+  // The rules at an ELF address; null when no function covers it or its program is damaged. Kept: as long as
+  // the table lives.
+  struct Found {
+    const UnwindRow* row = nullptr;
+    bool is_damaged = false;  // a function covers the address, but its rules cannot be read
+  };
+  Found find(std::uint64_t pc);
+
+ private:
+  struct SearchTable {  // of .eh_frame_hdr: pairs of 32-bit numbers, counted from its address
+    ElfImage::Section section;
+    std::uint64_t first = 0, count = 0;  // offset of the first pair, how many
+  };
+
+  CfiTable(ElfImage::Section section, CfiForm form, std::endian order);
+  CfiSection view() const { return {section_.bytes, section_.address, form_, order_}; }
+  static std::optional<SearchTable> read_search_table(ElfImage::Section header, std::endian order);
+  std::optional<std::uint64_t> fde_offset(std::uint64_t pc);
+  std::optional<std::uint64_t> fde_offset_by_search_table(std::uint64_t pc) const;
+  Found evaluate(std::uint64_t pc);
+
+  ElfImage::Section section_;
+  CfiForm form_;
+  std::endian order_;
+  std::optional<SearchTable> search_;
+  std::optional<std::vector<FdeRange>> index_;  // when there is no search table: made at the first question
+  tsl::robin_map<std::uint64_t, Found> known_;  // one entry for each address asked
+  std::vector<std::unique_ptr<UnwindRow>> rows_;
+};
+
+}  // namespace tacho::symbolize

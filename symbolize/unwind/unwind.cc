@@ -1,0 +1,363 @@
+#include "symbolize/unwind/unwind.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "format/perf_abi.h"
+#include "symbolize/unwind/dwarf_expression.h"
+#include "symbolize/unwind/unwind_module.h"
+#include "tsl/robin_map.h"
+
+namespace tacho::symbolize {
+namespace {
+
+namespace abi = format::abi;
+using Knowledge = UnwindModule::Knowledge;
+
+constexpr std::uint64_t kAbi64 = 2;  // of Registers::abi
+constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+
+enum class Guess : std::uint8_t { FramePointer, LinkRegister };
+
+// How a machine numbers its registers, in samples and in DWARF.
+struct Machine {
+  std::array<std::string_view, 2> names;            // as uname says them
+  std::uint8_t sampled_pc, sampled_sp;              // numbers in sample_regs_user
+  std::uint8_t stack_pointer, frame_pointer, link;  // numbers in DWARF
+  std::span<const std::uint8_t> sampled;            // DWARF number -> number in sample_regs_user
+  Guess guess;                                      // where no rules are
+};
+
+// rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15 rip
+constexpr std::uint8_t kSampledX86[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
+// x0 ... x30 sp pc
+constexpr std::uint8_t kSampledArm[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
+                                        17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+constexpr Machine kMachines[] = {
+    {{"x86_64", "amd64"}, 8, 7, 7, 6, 16, kSampledX86, Guess::FramePointer},
+    {{"aarch64", "arm64"}, 32, 31, 31, 29, 30, kSampledArm, Guess::LinkRegister},
+};
+
+// A capture without a header section for it (a pipe's may come late) is told by its registers: only arm64 has
+// one of that number.
+const Machine* machine_of(const format::Features& features, std::uint64_t mask) {
+  const auto& arch = features.environment.arch;
+  if (!arch) return &kMachines[(mask >> kMachines[1].sampled_pc & 1) != 0 ? 1 : 0];
+  const auto row = std::ranges::find_if(
+      kMachines, [&](const Machine& m) { return std::ranges::find(m.names, *arch) != m.names.end(); });
+  return row == std::end(kMachines) ? nullptr : row;
+}
+
+std::optional<std::uint64_t> sampled_register(const format::Registers& registers, unsigned number) {
+  const std::uint64_t bit = std::uint64_t{1} << number;
+  if ((registers.mask & bit) == 0) return std::nullopt;
+  const auto index = static_cast<std::size_t>(std::popcount(registers.mask & (bit - 1)));
+  return index < registers.values.size() ? std::optional(registers.values[index]) : std::nullopt;
+}
+
+// arm64 may sign a return address in the bits that addresses of user space leave zero.
+std::uint64_t without_signature(std::uint64_t address) {
+  constexpr std::uint64_t kAddressBits = (std::uint64_t{1} << 48) - 1;
+  constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 55;
+  return (address & kKernelHalf) == 0 ? address & kAddressBits : address | ~kAddressBits;
+}
+
+// A mapping, and how to get from its runtime addresses to its file's.
+struct Mapped {
+  UnwindModule* module = nullptr;
+  const Mapping* mapping = nullptr;
+  std::optional<std::uint64_t> shift;  // ELF address - file offset
+
+  std::uint64_t offset(std::uint64_t address) const {
+    return address - mapping->start + mapping->page_offset;
+  }
+};
+
+// What each process has mapped, opened as far as it was needed.
+class MappedFiles {
+ public:
+  MappedFiles(const SymbolOptions& options, const format::Features& features, const AddressSpaces& spaces)
+      : features_(features), spaces_(spaces), files_(options.symfs) {}
+
+  // Null when nothing is mapped there. Valid until the next call.
+  const Mapped* find(std::uint32_t pid, std::uint64_t address) {
+    const Mapping* const mapping = spaces_.find(pid, {address}, abi::kCpumodeUser);
+    if (!mapping) return nullptr;
+    if (const auto known = mapped_.find(mapping); known != mapped_.end()) return &known->second;
+    UnwindModule& module = module_of(*mapping->module);
+    const Mapped made{&module, mapping, module.address_shift(mapping->page_offset)};
+    return &mapped_.emplace(mapping, made).first->second;
+  }
+  const format::Features& features() const { return features_; }
+  // In the order they were needed.
+  const std::deque<const UnwindModule*>& asked() const { return asked_; }
+
+ private:
+  UnwindModule& module_of(const Module& module) {
+    const auto [entry, is_new] = modules_.try_emplace(&module, module, files_, features_);
+    if (is_new) asked_.push_back(&entry->second);
+    return entry->second;
+  }
+
+  const format::Features& features_;
+  const AddressSpaces& spaces_;
+  DebugFiles files_;
+  std::unordered_map<const Module*, UnwindModule> modules_;
+  std::deque<const UnwindModule*> asked_;
+  tsl::robin_map<const Mapping*, Mapped> mapped_;
+};
+
+// Where a register's value of the current frame is found. Looked up only when it is needed: most saved
+// registers never are, and some lie outside the copied piece of stack.
+struct Place {
+  enum class Kind : std::uint8_t { Lost, NotSampled, Memory, Value } kind = Kind::Lost;
+  std::uint64_t value = 0;  // an address when in memory
+};
+using Places = std::array<Place, kRegisterCount>;
+
+// One sample's way from its leaf to its outermost caller.
+class Walk final : public ExpressionContext {
+ public:
+  Walk(MappedFiles& files, const Machine& machine, const format::Sample& sample, std::endian order)
+      : files_(files), machine_(machine), pid_(sample.pid), stack_(sample.user_stack), order_(order) {
+    for (std::size_t i = 0; i < machine.sampled.size(); ++i) {
+      const auto value = sampled_register(sample.user_registers, machine.sampled[i]);
+      places_[i] = value ? Place{Place::Kind::Value, *value} : Place{Place::Kind::NotSampled, 0};
+    }
+  }
+
+  // Appends to `chain`.
+  void run(std::uint64_t ip, std::uint64_t sp, std::size_t max_frames, std::vector<std::uint64_t>& chain) {
+    const auto add = [&](std::uint64_t address) {
+      if (address != 0) chain.push_back(address);
+    };
+    ip_ = ip;
+    cfa_ = stack_start_ = sp;
+    if (max_frames == 0) return;
+    add(ip);
+    for (std::size_t frames = 1; frames < max_frames && step(); ++frames) {
+      add(is_signal_frame_ ? ip_ : ip_ - 1);
+    }
+  }
+
+  // The stack pointer of the frame at hand is its callee's CFA.
+  std::optional<std::uint64_t> register_value(std::uint64_t number) const override {
+    if (number == machine_.stack_pointer) return cfa_;
+    return number < places_.size() ? value_of(places_[static_cast<std::size_t>(number)]) : std::nullopt;
+  }
+
+  // In the copied stack, else in the mapped file. As perf has it, what is mapped but cannot be read (the
+  // stack beyond its copy) is zero; so a chain that goes on there ends in the address -1.
+  std::optional<std::uint64_t> memory(std::uint64_t address) const override {
+    if (address + kWord < address) return std::nullopt;
+    const std::uint64_t offset = address - stack_start_;
+    if (address >= stack_start_ && offset < stack_.size() && kWord < stack_.size() - offset)
+      return format::Cursor(stack_.subspan(static_cast<std::size_t>(offset)), order_).u64();
+    const Mapped* const found = files_.find(pid_, address);
+    if (!found) return std::nullopt;
+    if (found->mapping->is_identity) return 0;
+    return found->module->word(found->offset(address)).value_or(0);
+  }
+
+ private:
+  std::optional<std::uint64_t> value_of(const Place& place) const {
+    if (place.kind == Place::Kind::Memory) return memory(place.value);
+    return place.kind == Place::Kind::Value ? std::optional(place.value) : std::nullopt;
+  }
+
+  // To the caller. False at the end of the chain.
+  bool step() {
+    const std::uint64_t old_ip = ip_, old_cfa = cfa_;
+    is_signal_frame_ = false;
+    const std::uint64_t pc = is_at_return_ ? ip_ - 1 : ip_;
+    const Mapped* const found = files_.find(pid_, pc);
+    UnwindModule::Found rules;
+    if (found) rules = found->module->find(found->offset(pc), found->shift);
+    bool goes_on = false;
+    if (rules.knowledge == Knowledge::Rules) {
+      goes_on = apply(*rules.row);
+    } else if (machine_.guess == Guess::LinkRegister) {
+      goes_on = leave_signal_trampoline() || follow_link();
+    } else {
+      goes_on = rules.knowledge == Knowledge::NoFunction && (leave_plt_entry() || follow_frame_pointer());
+    }
+    return goes_on && (ip_ != old_ip || cfa_ != old_cfa);
+  }
+
+  bool apply(const UnwindRow& row) {
+    const auto cfa = cfa_of(row.cfa);
+    if (!cfa) return false;
+    Places caller = places_;
+    for (const SavedRegister& saved : row.saved) {
+      const auto place = place_of(saved.rule, *cfa);
+      if (!place) return false;
+      caller[saved.number] = *place;
+    }
+    places_ = caller;
+    cfa_ = *cfa;
+    is_at_return_ = !row.is_signal_frame;
+    is_signal_frame_ = row.is_signal_frame;
+    const auto ip = value_of(places_[row.return_register]);
+    if (!ip) return false;  // undefined: the outermost frame
+    ip_ = row.signs_returns ? without_signature(*ip) : *ip;
+    // x86-64 marks the outermost frame by a lost frame pointer as well.
+    return machine_.guess != Guess::FramePointer || places_[machine_.frame_pointer].kind != Place::Kind::Lost;
+  }
+
+  std::optional<std::uint64_t> cfa_of(const CfaRule& rule) const {
+    if (rule.kind == CfaRule::Kind::Expression) {
+      const auto result = evaluate_expression(rule.expression, 0, *this, order_);
+      return result && !result->is_register ? std::optional(result->value) : std::nullopt;
+    }
+    const auto base = register_value(rule.base);
+    return base ? std::optional(*base + static_cast<std::uint64_t>(rule.offset)) : std::nullopt;
+  }
+
+  Place place_of_register(std::uint64_t number) const {
+    if (number == machine_.stack_pointer) return {Place::Kind::Value, cfa_};
+    return number < places_.size() ? places_[static_cast<std::size_t>(number)] : Place{};
+  }
+
+  std::optional<Place> place_of(const Rule& rule, std::uint64_t cfa) const {
+    const auto value = static_cast<std::uint64_t>(rule.value);
+    switch (rule.kind) {
+      case RuleKind::AtCfa:
+        return Place{Place::Kind::Memory, cfa + value};
+      case RuleKind::IsCfa:
+        return Place{Place::Kind::Value, cfa + value};
+      case RuleKind::Register:
+        return place_of_register(value);
+      case RuleKind::Expression:
+      case RuleKind::ValueExpression: {
+        const auto result = evaluate_expression(rule.expression, cfa, *this, order_);
+        if (!result) return std::nullopt;
+        if (result->is_register) return place_of_register(result->value);
+        const bool is_value = rule.kind == RuleKind::ValueExpression;
+        return Place{is_value ? Place::Kind::Value : Place::Kind::Memory, result->value};
+      }
+      case RuleKind::Same:
+      case RuleKind::Undefined:
+        break;
+    }
+    return Place{};
+  }
+
+  bool return_to(const Place& place) {
+    const auto ip = value_of(place);
+    if (!ip) return false;
+    ip_ = *ip;
+    return true;
+  }
+
+  // "jmp *GOT(%rip); push N; jmp PLT0" pushed nothing yet: the return address is on top of the stack.
+  bool leave_plt_entry() {
+    const auto first = memory(ip_), second = memory(ip_ + kWord);
+    if (!first || !second) return false;
+    const bool is_plt =
+        (*first & 0xffff) == 0x25ff && (*first >> 48 & 0xff) == 0x68 && (*second >> 24 & 0xff) == 0xe9;
+    if (!is_plt || places_[machine_.frame_pointer].kind == Place::Kind::Lost) return false;
+    const Place place{Place::Kind::Memory, cfa_};
+    places_[machine_.link] = place;
+    cfa_ += kWord;
+    return return_to(place);
+  }
+
+  // A function without rules may have kept a frame pointer. It is believed when it points a little above
+  // where we are.
+  bool follow_frame_pointer() {
+    constexpr std::uint64_t kFarthest = 0x4000;  // bytes, libunwind's limit
+    const auto frame = value_of(places_[machine_.frame_pointer]);
+    if (!frame || *frame == 0) return false;
+    if (!memory(*frame) || *frame < cfa_ || *frame - cfa_ > kFarthest) return false;
+    places_ = {};
+    places_[machine_.frame_pointer] = {Place::Kind::Memory, *frame};
+    places_[machine_.link] = {Place::Kind::Memory, *frame + kWord};
+    cfa_ += 2 * kWord;
+    is_at_return_ = true;
+    return return_to(places_[machine_.link]);
+  }
+
+  // arm64: a leaf without rules has its return address still in the link register.
+  bool follow_link() {
+    const Place place = std::exchange(places_[machine_.link], Place{});
+    if (!return_to(place)) return false;
+    ip_ = without_signature(ip_);
+    is_at_return_ = true;
+    return ip_ != 0;
+  }
+
+  // arm64's vdso has no rules for "mov x8, #139; svc #0": the kernel put a ucontext above a siginfo.
+  bool leave_signal_trampoline() {
+    constexpr std::uint64_t kTrampoline = 0xd4000001d2801168;
+    constexpr std::uint64_t kSignalInfo = 128, kMachineContext = 176, kFirstRegister = 8;  // bytes
+    if (memory(ip_) != kTrampoline) return false;
+    const std::uint64_t first = cfa_ + kSignalInfo + kMachineContext + kFirstRegister;
+    for (std::uint64_t i = 0; i < places_.size(); ++i)
+      places_[static_cast<std::size_t>(i)] = {Place::Kind::Memory, first + i * kWord};
+    const auto sp = value_of(places_[machine_.stack_pointer]);
+    if (!sp || !return_to(places_[machine_.sampled_pc])) return false;
+    cfa_ = *sp;
+    is_at_return_ = false;
+    is_signal_frame_ = true;
+    return true;
+  }
+
+  MappedFiles& files_;
+  const Machine& machine_;
+  std::uint32_t pid_;
+  format::Bytes stack_;
+  std::endian order_;
+  std::uint64_t stack_start_ = 0;  // runtime address of stack_[0]
+  Places places_{};
+  std::uint64_t ip_ = 0, cfa_ = 0;
+  bool is_at_return_ = false;     // ip_ stands behind a call
+  bool is_signal_frame_ = false;  // the last step led out of a signal's frame
+};
+
+}  // namespace
+
+struct Unwinder::State {
+  MappedFiles files;
+  std::vector<std::uint64_t> chain;
+};
+
+Unwinder::Unwinder(const SymbolOptions& options, const format::Features& features,
+                   const AddressSpaces& spaces)
+    : state_(new State{MappedFiles(options, features, spaces), {}}) {}
+Unwinder::Unwinder(Unwinder&&) noexcept = default;
+Unwinder& Unwinder::operator=(Unwinder&&) noexcept = default;
+Unwinder::~Unwinder() = default;
+
+bool Unwinder::can_unwind(const format::EventAttr& attr) {
+  return attr.samples(abi::kSampleRegsUser) && attr.samples(abi::kSampleStackUser);
+}
+
+std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, std::size_t max_frames,
+                                                std::endian order) {
+  state_->chain.clear();
+  const format::Registers& registers = sample.user_registers;
+  if (registers.abi != kAbi64 || sample.user_stack.empty()) return {};
+  const Machine* const machine = machine_of(state_->files.features(), registers.mask);
+  if (!machine) return {};
+  const auto ip = sampled_register(registers, machine->sampled_pc);
+  const auto sp = sampled_register(registers, machine->sampled_sp);
+  if (ip && sp) Walk(state_->files, *machine, sample, order).run(*ip, *sp, max_frames, state_->chain);
+  return state_->chain;
+}
+
+std::vector<ModuleLack> Unwinder::ended_chains() const {
+  std::vector<ModuleLack> ended;
+  for (const UnwindModule* module : state_->files.asked()) {
+    if (!module->lack().empty()) ended.push_back({&module->module(), module->lack()});
+  }
+  return ended;
+}
+
+}  // namespace tacho::symbolize

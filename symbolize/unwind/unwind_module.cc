@@ -1,0 +1,123 @@
+#include "symbolize/unwind/unwind_module.h"
+
+#include <utility>
+
+#include "format/attachment.h"
+#include "symbolize/elf/elf_file.h"
+#include "symbolize/elf/running_vdso.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint64_t kLargestVdso = 1 << 20;  // bytes
+
+}  // namespace
+
+Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const format::BuildId& wanted) {
+  const std::string place = files_.place(candidate);
+  if (!wanted.empty()) {
+    auto file = files_.open(candidate);
+    if (!file) return std::move(file.error());
+    const auto elf = ElfFile::open(std::move(*file));
+    if (!elf) return Error{elf.error()}.in(place);
+    const format::BuildId seen = elf->build_id();
+    if (seen != wanted)
+      return Error{seen.empty() ? "has no build id" : "has another build id, " + seen.hex()}.in(place);
+  }
+  auto file = files_.open(candidate);
+  if (!file) return std::move(file.error());
+  auto image = ElfImage::open(std::move(*file));
+  if (!image) return std::move(image.error()).in(place);
+  return image;
+}
+
+// No file: the recorder attaches it. Without that this machine's own may be the same one.
+Result<ElfImage> UnwindModule::open_vdso() {
+  if (const auto* const attached = features_.attachment("vdso")) {
+    auto bytes = format::unpack_attachment(*attached, kLargestVdso);
+    if (!bytes) return std::move(bytes.error()).in("the attached vdso");
+    return ElfImage::in_memory(std::move(*bytes));
+  }
+  auto bytes = files_.root().empty() ? running_vdso(module_.build_id)
+                                     : Result<std::vector<std::byte>>(Error{"--symfs names another machine"});
+  if (!bytes) return std::move(bytes.error()).in("it is not attached to the capture");
+  return ElfImage::in_memory(std::move(*bytes));
+}
+
+Result<ElfImage> UnwindModule::open_image() {
+  if (module_.kind == ModuleKind::Vdso) return open_vdso();
+  if (module_.kind != ModuleKind::User || !module_.path.starts_with('/'))
+    return Error{"it was not mapped from a file"};
+  return open_checked({.path = module_.path}, module_.build_id);
+}
+
+const ElfImage* UnwindModule::image() {
+  if (!image_) image_.emplace(open_image());
+  return *image_ ? &**image_ : nullptr;
+}
+
+void UnwindModule::open_tables() {
+  has_opened_tables_ = true;
+  const ElfImage* const file = image();
+  if (!file) {
+    lack_ = image_->error().what;
+    return;
+  }
+  eh_frame_ = CfiTable::from_eh_frame(*file);
+  if (!eh_frame_ && !debug_frame()) lack_ = "has neither .eh_frame nor .debug_frame";
+}
+
+// In the file itself, or in its split-off debug file if that has the same build id.
+std::optional<CfiTable> UnwindModule::find_debug_frame() {
+  if (auto own = CfiTable::from_debug_frame(*image())) return own;
+  if (module_.kind != ModuleKind::User) return std::nullopt;
+  auto file = files_.open(module_.path);
+  const auto elf = file ? ElfFile::open(std::move(*file)) : Result<ElfFile>(std::move(file.error()));
+  if (!elf || elf->build_id().empty()) return std::nullopt;
+  const format::BuildId id = elf->build_id();
+  for (const Candidate& candidate : files_.candidates(module_.path, id, elf->debuglink())) {
+    const auto debug = open_checked(candidate, id);
+    if (!debug) continue;
+    if (auto table = CfiTable::from_debug_frame(*debug)) return table;
+  }
+  return std::nullopt;
+}
+
+CfiTable* UnwindModule::debug_frame() {
+  if (!has_sought_debug_frame_) debug_frame_ = find_debug_frame();
+  has_sought_debug_frame_ = true;
+  return debug_frame_ ? &*debug_frame_ : nullptr;
+}
+
+UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::optional<std::uint64_t> shift) {
+  if (!has_opened_tables_) open_tables();
+  if (!lack_.empty()) return {};
+  if (!shift) {
+    lack_ = "a part of it was mapped that its segments do not name";
+    return {};
+  }
+  const std::uint64_t pc = offset + *shift;
+  if (eh_frame_) {
+    const auto found = eh_frame_->find(pc);
+    if (found.row) return {Knowledge::Rules, found.row};
+    if (found.is_damaged) return {};
+  }
+  if (CfiTable* const other = debug_frame()) {
+    const auto found = other->find(pc);
+    if (found.row) return {Knowledge::Rules, found.row};
+    if (found.is_damaged) return {};
+  }
+  return {Knowledge::NoFunction, nullptr};
+}
+
+std::optional<std::uint64_t> UnwindModule::address_shift(std::uint64_t page_offset) {
+  const ElfImage* const file = image();
+  return file ? file->address_shift(page_offset) : std::nullopt;
+}
+
+std::optional<std::uint64_t> UnwindModule::word(std::uint64_t offset) {
+  const ElfImage* const file = image();
+  return file ? file->word(offset) : std::nullopt;
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,62 @@
+// What unwinding needs of one mapped file: its bytes and its call frame information.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "format/features.h"
+#include "format/result.h"
+#include "symbolize/address_space.h"
+#include "symbolize/elf/elf_image.h"
+#include "symbolize/files/debug_files.h"
+#include "symbolize/frame.h"
+#include "symbolize/unwind/cfi_table.h"
+
+namespace tacho::symbolize {
+
+class UnwindModule {
+ public:
+  // Opens nothing yet. All arguments must outlive the object.
+  UnwindModule(const Module& module, const DebugFiles& files, const format::Features& features)
+      : module_(module), files_(files), features_(features) {}
+
+  enum class Knowledge : std::uint8_t {
+    Rules,       // of the function at the address
+    NoFunction,  // the file describes its functions, but none is at the address
+    Nothing,     // no file, no information in it, or damaged
+  };
+  struct Found {
+    Knowledge knowledge = Knowledge::Nothing;
+    const UnwindRow* row = nullptr;  // as long as the module
+  };
+  // `offset` is the address's place in the file, `shift` what address_shift() said of its mapping.
+  Found find(std::uint64_t offset, std::optional<std::uint64_t> shift);
+  // ELF address minus file offset for a mapping of the file; nothing when the file is not known.
+  std::optional<std::uint64_t> address_shift(std::uint64_t page_offset);
+  // The eight bytes at a file offset.
+  std::optional<std::uint64_t> word(std::uint64_t offset);
+  // Why call chains end in it; empty when they need not.
+  const std::string& lack() const { return lack_; }
+  const Module& module() const { return module_; }
+
+ private:
+  Result<ElfImage> open_image();
+  Result<ElfImage> open_checked(const Candidate& candidate, const format::BuildId& wanted);
+  Result<ElfImage> open_vdso();
+  const ElfImage* image();
+  void open_tables();
+  std::optional<CfiTable> find_debug_frame();
+  CfiTable* debug_frame();
+
+  const Module& module_;
+  const DebugFiles& files_;
+  const format::Features& features_;
+  std::optional<Result<ElfImage>> image_;
+  std::optional<CfiTable> eh_frame_, debug_frame_;
+  bool has_opened_tables_ = false, has_sought_debug_frame_ = false;
+  std::string lack_;
+};
+
+}  // namespace tacho::symbolize

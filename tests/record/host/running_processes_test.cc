@@ -1,0 +1,116 @@
+#include "record/host/running_processes.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <variant>
+
+#include "format/perf_abi.h"
+#include "format/record_view.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+namespace fs = std::filesystem;
+
+TEST(RunningProcesses, AMapsLineIsTakenApart) {
+  const auto line = parse_maps_line(
+      "7f00aa000000-7f00aa021000 r-xp 00002000 fe:01 1234                      /usr/lib/a b.so");
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->is_executable);
+  EXPECT_EQ(line->mapping.start, 0x7f00aa000000u);
+  EXPECT_EQ(line->mapping.length, 0x21000u);
+  EXPECT_EQ(line->mapping.page_offset, 0x2000u);
+  EXPECT_EQ(line->mapping.major, 0xfeu);
+  EXPECT_EQ(line->mapping.inode, 1234u);
+  EXPECT_EQ(line->mapping.protection, unsigned{PROT_READ | PROT_EXEC});
+  EXPECT_EQ(line->mapping.flags, unsigned{MAP_PRIVATE});
+  EXPECT_EQ(line->mapping.filename, "/usr/lib/a b.so");
+}
+
+TEST(RunningProcesses, AnonymousMappingsHaveTheKernelsName) {
+  const auto line = parse_maps_line("1000-2000 rwxs 00000000 00:00 0 ");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->mapping.filename, "//anon");
+  EXPECT_EQ(line->mapping.flags, unsigned{MAP_SHARED});
+  for (const char* wrong : {"", "x", "2000-1000 r-xp 0 0:0 0 ", "1000-2000", "1000-2000 r-xp 0 0:0"}) {
+    EXPECT_FALSE(parse_maps_line(wrong)) << wrong;
+  }
+}
+
+// A /proc of one process with two threads.
+class FakeProc : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "tacho-proc-XXXXXX").string();
+    root = mkdtemp(pattern.data());
+    file("42/status", "Name:\tserver\nState:\tS (sleeping)\nPPid:\t7\n");
+    file("42/task/42/comm", "server\n");
+    file("42/task/43/comm", "worker\n");
+    file("42/maps",
+         "1000-2000 r--p 00000000 00:00 0 /bin/server\n"
+         "2000-3000 r-xp 00001000 00:00 0 /bin/odd\\012name\n");
+    fs::create_directories(root / "sys");
+  }
+  void TearDown() override { fs::remove_all(root); }
+  void file(const std::string& name, std::string_view text) {
+    fs::create_directories((root / name).parent_path());
+    std::ofstream(root / name) << text;
+  }
+  fs::path root;
+};
+
+std::vector<format::Record> records_in(format::Bytes bytes) {
+  std::vector<format::Record> out;
+  format::EventAttr attr;
+  format::Cursor in(bytes);
+  while (in.left() > 0) {
+    format::RecordView view;
+    const format::Bytes rest = in.rest();
+    view.type = in.u32();
+    view.misc = in.u16();
+    const std::uint16_t size = in.u16();
+    view.bytes = rest.first(size);
+    in.skip(size - format::kRecordHeaderSize);
+    auto record = format::parse_record(view, attr);
+    EXPECT_TRUE(record);
+    if (record) out.push_back(std::move(*record));
+  }
+  return out;
+}
+
+TEST_F(FakeProc, BecomesForkCommAndMapRecords) {
+  RunningProcesses running(root.string(), 0);
+  EXPECT_EQ(running.all(), std::vector<int>{42});
+  format::ByteWriter out;
+  running.describe(42, out);
+  const auto records = records_in(out.view());
+  ASSERT_EQ(records.size(), 5u) << "fork and name of two threads, one executable mapping";
+  const auto* fork = std::get_if<format::TaskRecord>(&records[0]);
+  ASSERT_NE(fork, nullptr);
+  EXPECT_EQ(fork->parent_pid, 7u);
+  const auto* thread = std::get_if<format::TaskRecord>(&records[2]);
+  ASSERT_NE(thread, nullptr);
+  EXPECT_EQ(thread->tid, 43u);
+  EXPECT_EQ(thread->parent_pid, 42u);
+  const auto* comm = std::get_if<format::CommRecord>(&records[3]);
+  ASSERT_NE(comm, nullptr);
+  EXPECT_EQ(comm->name, "worker");
+  const auto* mapping = std::get_if<format::MmapRecord>(&records[4]);
+  ASSERT_NE(mapping, nullptr);
+  EXPECT_EQ(mapping->filename, "/bin/odd\nname") << "as the kernel's own records have it";
+}
+
+TEST_F(FakeProc, AProcessThatEndedLeavesNothing) {
+  RunningProcesses running(root.string(), 0);
+  format::ByteWriter out;
+  running.describe(99, out);
+  EXPECT_TRUE(out.empty());
+}
+
+}  // namespace
+}  // namespace tacho::record

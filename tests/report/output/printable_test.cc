@@ -1,0 +1,62 @@
+#include "report/output/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace tacho::report {
+namespace {
+
+TEST(Printable, LeavesPlainAndForeignLettersAlone) {
+  EXPECT_EQ(printable("two words+0x1f [k]"), "two words+0x1f [k]");
+  EXPECT_EQ(printable("h\xc3\xa9llo \xe2\x9c\x93 \xe4\xb8\xad \xf0\x9f\x98\x80"),
+            "h\xc3\xa9llo \xe2\x9c\x93 \xe4\xb8\xad \xf0\x9f\x98\x80");
+}
+
+TEST(Printable, ShowsControlCharactersAsNumbers) {
+  EXPECT_EQ(printable("\x1b[31mred\n\t\x7f"), "\\x1b[31mred\\x0a\\x09\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m")
+      << "C1 controls steer terminals as well";
+}
+
+TEST(Printable, ShowsInvalidUtf8AsNumbers) {
+  EXPECT_EQ(printable("\xff\xfe"
+                      "bad"),
+            "\\xff\\xfebad");
+  EXPECT_EQ(printable("cut \xe2\x9c"), "cut \\xe2\\x9c");
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "an overlong form";
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "half a surrogate pair";
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond Unicode";
+}
+
+TEST(Printable, ShowsDirectionOverridesAndHiddenMarksAsNumbers) {
+  EXPECT_EQ(printable("a\xe2\x80\xae"
+                      "b"),
+            "a\\xe2\\x80\\xaeb");
+  EXPECT_EQ(printable("a\xe2\x81\xa6"
+                      "b"),
+            "a\\xe2\\x81\\xa6b");
+  EXPECT_EQ(printable("\xe2\x80\xa8"), "\\xe2\\x80\\xa8") << "a line separator";
+}
+
+TEST(Printable, NoByteBelowABlankSurvivesWhateverStandsAroundIt) {
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      const std::string name = {static_cast<char>(first), static_cast<char>(second)};
+      for (const char c : printable(name)) {
+        ASSERT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7f) << first << ' ' << second;
+      }
+      ASSERT_EQ(printable(printable(name)), printable(name)) << "what is safe stays as it is";
+    }
+  }
+}
+
+TEST(Printable, RawNamesStayAsTheyAre) { EXPECT_EQ(printable("\x1b[0m\xff", Names::Raw), "\x1b[0m\xff"); }
+
+TEST(Printable, FoldedNamesHoldNoSeparator) {
+  EXPECT_EQ(printable_folded("semi;colon\n5"), "semi:colon\\x0a5");
+  EXPECT_EQ(printable_folded("semi;colon", Names::Raw), "semi;colon");
+}
+
+}  // namespace
+}  // namespace tacho::report

@@ -1,0 +1,129 @@
+#include "report/output/text_output.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace tacho::report {
+namespace {
+
+template <class Write>
+std::string written(Write&& write) {
+  TextBuffer out;
+  write(out);
+  return std::string(out.view());
+}
+
+TEST(TextBuffer, FormatsNumbersAsPrintfDoes) {
+  EXPECT_EQ(written([](TextBuffer& out) { out.decimal(42, 5); }), "   42");
+  EXPECT_EQ(written([](TextBuffer& out) { out.decimal(123456, 3); }), "123456");
+  EXPECT_EQ(written([](TextBuffer& out) { out.decimal(std::numeric_limits<std::uint64_t>::max()); }),
+            "18446744073709551615");
+  EXPECT_EQ(written([](TextBuffer& out) { out.signed_decimal(-1, 5); }), "   -1");
+  EXPECT_EQ(written([](TextBuffer& out) { out.signed_decimal(std::numeric_limits<std::int64_t>::min()); }),
+            "-9223372036854775808");
+  EXPECT_EQ(written([](TextBuffer& out) { out.zero_filled(7, 6); }), "000007");
+  EXPECT_EQ(written([](TextBuffer& out) { out.hex(0xffffffff81000000, 16); }), "ffffffff81000000");
+  EXPECT_EQ(written([](TextBuffer& out) { out.hex(0, 4); }), "   0");
+  EXPECT_EQ(written([](TextBuffer& out) { out.hex_byte(0x0f); }), "0f");
+}
+
+std::string printed(const char* format, int width, std::uint64_t value) {
+  char text[128];
+  std::snprintf(text, sizeof text, format, width, value);
+  return text;
+}
+
+// Digits are made eight at a time, so lengths around 8 and 16 and every length of each are what could be
+// wrong.
+TEST(TextBuffer, FormatsNumbersOfEveryLengthAndWidthAsPrintfDoes) {
+  std::vector<std::uint64_t> values{0, ~std::uint64_t{0}};
+  for (std::uint64_t power = 1, last = 0; power > last; last = power, power *= 10)
+    values.insert(values.end(),
+                  {power - 1, power, power + 1, power * 9, power / 7 * 5, power * 3 + power / 3});
+  for (int bit = 0; bit < 64; ++bit)
+    values.insert(values.end(),
+                  {std::uint64_t{1} << bit, (std::uint64_t{1} << bit) - 1, 0x9abcdef012345678 >> bit});
+  for (const std::uint64_t value : values) {
+    for (const int width : {0, 1, 3, 5, 7, 8, 9, 10, 15, 16, 17, 20, 24, 40}) {
+      const auto columns = static_cast<std::size_t>(width);
+      const auto number = static_cast<std::int64_t>(value);
+      ASSERT_EQ(written([&](TextBuffer& out) { out.decimal(value, columns); }),
+                printed("%*lu", width, value));
+      ASSERT_EQ(written([&](TextBuffer& out) { out.signed_decimal(number, columns); }),
+                printed("%*ld", width, value));
+      ASSERT_EQ(written([&](TextBuffer& out) { out.zero_filled(value, columns); }),
+                printed("%0*lu", width, value));
+      ASSERT_EQ(written([&](TextBuffer& out) { out.hex(value, columns); }), printed("%*lx", width, value));
+    }
+  }
+}
+
+TEST(TextBuffer, FormatsEveryNumberOfFiveDigitsAsPrintfDoes) {
+  for (std::uint64_t value = 0; value < 100'000; ++value) {
+    ASSERT_EQ(written([&](TextBuffer& out) { out.decimal(value); }), std::to_string(value));
+    ASSERT_EQ(written([&](TextBuffer& out) { out.hex(value, 5); }), printed("%*lx", 5, value));
+  }
+}
+
+TEST(TextBuffer, PadsOnEitherSideAndNeverCuts) {
+  EXPECT_EQ(written([](TextBuffer& out) { out.padded("ab", 4); }), "  ab");
+  EXPECT_EQ(written([](TextBuffer& out) { out.left("ab", 4); }), "ab  ");
+  EXPECT_EQ(written([](TextBuffer& out) { out.padded("abcdef", 4); }), "abcdef");
+}
+
+TEST(TextOutput, WritesEverythingInOrderWhateverTheSize) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  std::string read_back;
+  {
+    TextOutput out(ends[1]);
+    for (int i = 0; i < 1000; ++i) {
+      out.decimal(static_cast<std::uint64_t>(i));
+      out.character('\n');
+      out.line_end();
+    }
+    EXPECT_TRUE(out.finish());
+  }
+  ::close(ends[1]);
+  char piece[4096];
+  for (ssize_t got = 0; (got = ::read(ends[0], piece, sizeof piece)) > 0;)
+    read_back.append(piece, static_cast<std::size_t>(got));
+  ::close(ends[0]);
+  EXPECT_TRUE(read_back.starts_with("0\n1\n2\n"));
+  EXPECT_TRUE(read_back.ends_with("998\n999\n"));
+}
+
+TEST(TextOutput, AReaderWhoWentAwayIsNoErrorAndStopsTheWork) {
+  std::signal(SIGPIPE, SIG_IGN);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ::close(ends[0]);
+  TextOutput out(ends[1]);
+  out.text("lost");
+  out.flush();
+  EXPECT_TRUE(out.is_done());
+  EXPECT_TRUE(out.finish());
+  ::close(ends[1]);
+}
+
+TEST(TextOutput, AFullDiskIsAnErrorOfTheOutput) {
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  if (full < 0) GTEST_SKIP() << "there is no /dev/full here";
+  TextOutput out(full);
+  out.text("text");
+  const auto finished = out.finish();
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().fault, Fault::Output);
+  EXPECT_TRUE(out.is_done());
+  ::close(full);
+}
+
+}  // namespace
+}  // namespace tacho::report

@@ -1,0 +1,112 @@
+#include "report/profile/distribution.h"
+
+#include <gtest/gtest.h>
+
+#include "report/views/hist/distribution_text.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
+
+TEST(Distribution, NoughtAndOneShareTheFirstRow) {
+  Distribution values;
+  for (const std::int64_t value : {0, 1, 2, 3, 4, 7, 8}) values.add(value);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].low, 0);
+  EXPECT_EQ(rows[0].high, 1);
+  EXPECT_EQ(rows[0].count, 2u);
+  EXPECT_EQ(rows[1].count, 2u);
+  EXPECT_EQ(rows[2].count, 2u);
+  EXPECT_EQ(rows[3].low, 8);
+  EXPECT_EQ(rows[3].high, 15);
+}
+
+TEST(Distribution, RowsBeginAtTheFirstWithACount) {
+  Distribution values;
+  values.add(2097152, 3);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].low, 2097152);
+  EXPECT_EQ(rows[0].high, 4194303);
+  EXPECT_EQ(rows[0].count, 3u);
+}
+
+TEST(Distribution, RowsBetweenAreShownThoughEmpty) {
+  Distribution values;
+  values.add(4);
+  values.add(40);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].low, 4);
+  EXPECT_EQ(rows[1].low, 8);
+  EXPECT_EQ(rows[1].count, 0u);
+  EXPECT_EQ(rows[3].high, 63);
+}
+
+TEST(Distribution, NegativeValuesMirrorPositiveOnes) {
+  Distribution values;
+  for (const std::int64_t value : {-1, -2, -3, -4, 5}) values.add(value);
+  const auto rows = values.buckets();
+  EXPECT_EQ(rows.front().low, -7);
+  EXPECT_EQ(rows.front().high, -4);
+  EXPECT_EQ(rows[1].low, -3);
+  EXPECT_EQ(rows[1].count, 2u);
+  EXPECT_EQ(rows[2].low, -1);
+  EXPECT_EQ(rows[2].high, -1);
+  EXPECT_EQ(rows[3].low, 0);
+}
+
+TEST(Distribution, EveryValueFallsIntoTheRowThatHoldsIt) {
+  for (const std::uint64_t step :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{1} << 62}) {
+    for (const std::int64_t value : {kLowest, kLowest + 1, std::int64_t{-1000}, std::int64_t{-8},
+                                     std::int64_t{-7}, std::int64_t{-1}, std::int64_t{0}, std::int64_t{1},
+                                     std::int64_t{6}, std::int64_t{7}, std::int64_t{1} << 40, kHighest}) {
+      Distribution values(step);
+      values.add(value);
+      const auto rows = values.buckets();
+      ASSERT_FALSE(rows.empty());
+      std::uint64_t counted = 0;
+      for (const Bucket& row : rows) {
+        EXPECT_LE(row.low, row.high);
+        if (row.count == 0) continue;
+        ++counted;
+        EXPECT_LE(row.low, value) << "step " << step;
+        EXPECT_GE(row.high, value) << "step " << step;
+      }
+      EXPECT_EQ(counted, 1u);
+    }
+  }
+}
+
+TEST(Distribution, AWideGapBetweenStepsIsLeftOut) {
+  Distribution values(1);
+  values.add(kLowest);
+  values.add(0);
+  values.add(kHighest);
+  EXPECT_EQ(values.buckets().size(), 3u);
+}
+
+TEST(DistributionText, LooksAsBccPrintsIt) {
+  TextBuffer out;
+  write_distribution(out, "kbytes", {{0, 1, 0}, {2, 3, 4}, {4, 7, 1}});
+  EXPECT_EQ(out.view(),
+            "     kbytes              : count     distribution\n"
+            "         0 -> 1          : 0        |                                        |\n"
+            "         2 -> 3          : 4        |****************************************|\n"
+            "         4 -> 7          : 1        |**********                              |\n");
+}
+
+TEST(DistributionText, LongNumbersGetTheWideForm) {
+  TextBuffer out;
+  write_distribution(out, "ns", {{std::int64_t{1} << 40, (std::int64_t{1} << 41) - 1, 2}});
+  EXPECT_EQ(out.view(),
+            "               ns                            : count     distribution\n"
+            "       1099511627776 -> 2199023255551        : 2        |********************|\n");
+}
+
+}  // namespace
+}  // namespace tacho::report

@@ -1,0 +1,303 @@
+#include "report/samples/session.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "report/views/script/script_text.h"
+#include "tests/support/capture_builder.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using test::CaptureBuilder;
+using test::SampleFields;
+
+class Collector : public Sink {
+ public:
+  Flow on_sample(const ResolvedSample& sample) override {
+    std::string text = std::string(sample.comm) + " " + std::to_string(sample.raw->time) + " " +
+                       std::to_string(sample.period) + " " + sample.event().name;
+    if (sample.stack != nullptr)
+      stacks.push_back(sample.stack->number), text += " #" + std::to_string(sample.stack->frames.size());
+    lines.push_back(std::move(text));
+    return lines.size() == stop_after ? Flow::Stop : Flow::GoOn;
+  }
+  Flow on_other(const OtherEvent& event) override {
+    others.push_back(std::string(format::record_name(event.view->type)));
+    return Flow::GoOn;
+  }
+  std::vector<std::string> lines, others;
+  std::vector<std::uint32_t> stacks;
+  std::size_t stop_after = 0;
+};
+
+struct Ran {
+  Collector sink;
+  std::unique_ptr<Session> session;
+};
+
+Ran run(const std::vector<std::byte>& bytes, SessionOptions options = {}) {
+  const test::TemporaryFile file(bytes);
+  options.input = file.path();
+  auto session = Session::open(options);
+  EXPECT_TRUE(session);
+  Ran ran;
+  ran.session = std::make_unique<Session>(std::move(*session));
+  ran.session->run(ran.sink);
+  return ran;
+}
+
+void run_into(Sink& sink, const std::string& path) {
+  SessionOptions options;
+  options.input = path;
+  auto session = Session::open(options);
+  ASSERT_TRUE(session);
+  session->run(sink);
+}
+
+SampleFields at(std::uint64_t time, std::uint32_t tid = 5) {
+  SampleFields fields;
+  fields.id = 1;
+  fields.pid = fields.tid = tid;
+  fields.time = time;
+  fields.ip = 0x1000;
+  return fields;
+}
+
+TEST(Session, GivesSamplesInTimeOrderWithinRounds) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.comm(5, 5, "dd");
+  capture.sample(at(30)).sample(at(10)).round().sample(at(20)).round();
+  const Ran ran = run(capture.file());
+  EXPECT_EQ(ran.sink.lines,
+            (std::vector<std::string>{"dd 10 1 cpu-clock", "dd 20 1 cpu-clock", "dd 30 1 cpu-clock"}));
+  EXPECT_EQ(ran.sink.others, std::vector<std::string>{"COMM"});
+  EXPECT_FALSE(ran.session->diagnostics().incomplete());
+}
+
+TEST(Session, EqualCallChainsAreOneStackUntilTheMappingsChange) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+  capture.mmap(5, 0x1000, 0x1000, 0, "/bin/one");
+  SampleFields fields = at(10);
+  fields.callchain = {abi::kContextKernel, 0xffffffff81000000, abi::kContextUser, 0x1000, 0x1010};
+  capture.sample(fields);
+  fields.time = 20;
+  capture.sample(fields);
+  fields.time = 30;
+  fields.pid = fields.tid = 6;
+  capture.sample(fields);
+  const Ran ran = run(capture.file());
+  ASSERT_EQ(ran.sink.stacks.size(), 3u);
+  EXPECT_EQ(ran.sink.stacks[0], ran.sink.stacks[1]);
+  EXPECT_NE(ran.sink.stacks[0], ran.sink.stacks[2]) << "another process's addresses mean other places";
+  EXPECT_TRUE(ran.sink.lines[0].ends_with("#3")) << "marks are no frames";
+}
+
+TEST(Session, ACallChainIsCutAtTheAskedLengthAndACorruptOneIsEmpty) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+  SampleFields fields = at(10);
+  fields.callchain = {abi::kContextUser, 1, 2, 3};
+  capture.sample(fields);
+  fields.time = 20;
+  fields.callchain = {abi::kContextUser, 1, abi::kContextGuest, 3};
+  capture.sample(fields);
+  SessionOptions options;
+  options.max_stack = 2;
+  const Ran ran = run(capture.file(), options);
+  EXPECT_TRUE(ran.sink.lines[0].ends_with("#2"));
+  EXPECT_TRUE(ran.sink.lines[1].ends_with("#0"));
+}
+
+TEST(Session, GuestSamplesAreLeftOutAsPerfDoes) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  SampleFields fields = at(10);
+  fields.misc = abi::kCpumodeGuestKernel;
+  capture.sample(fields).sample(at(20));
+  EXPECT_EQ(run(capture.file()).sink.lines.size(), 1u);
+}
+
+TEST(Session, FiltersByTidCommTimeAndEvent) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.comm(5, 5, "dd").comm(6, 6, "ls");
+  capture.sample(at(10, 5)).sample(at(20, 6)).sample(at(30, 6));
+  SessionOptions options;
+  options.filter.comms = {"ls"};
+  EXPECT_EQ(run(capture.file(), options).sink.lines.size(), 2u);
+  options.filter.times = {{0, 25}};
+  EXPECT_EQ(run(capture.file(), options).sink.lines.size(), 1u);
+  options.filter.tids = {5};
+  EXPECT_TRUE(run(capture.file(), options).sink.lines.empty());
+  SessionOptions other;
+  other.filter.events = {"page-faults"};
+  EXPECT_TRUE(run(capture.file(), other).sink.lines.empty());
+}
+
+TEST(Session, ARecordOfAnUnknownEventMakesTheResultIncomplete) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.event(test::software_event(abi::kPageFaults), "page-faults", {2});
+  SampleFields fields = at(10);
+  fields.id = 99;
+  capture.sample(fields).sample(at(20));
+  const Ran ran = run(capture.file());
+  EXPECT_EQ(ran.sink.lines.size(), 1u);
+  EXPECT_TRUE(ran.session->diagnostics().incomplete());
+}
+
+TEST(Session, LossesAreCountedAndTold) {
+  CaptureBuilder capture;
+  const auto attr = test::software_event(abi::kCpuClock);
+  capture.event(attr, "cpu-clock", {1});
+  format::write_lost_samples(capture.data(), 7, attr, 1);
+  capture.sample(at(20));
+  const Ran ran = run(capture.file());
+  EXPECT_EQ(ran.session->lost_samples(), 7u);
+  ASSERT_EQ(ran.session->diagnostics().findings().size(), 1u);
+  EXPECT_EQ(ran.session->diagnostics().findings()[0].kind, format::Damage::Lost);
+  EXPECT_EQ(ran.session->diagnostics().findings()[0].count, 7u);
+}
+
+TEST(Session, ASinkCanStopTheReading) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.sample(at(10)).sample(at(20)).sample(at(30));
+  const test::TemporaryFile file(capture.file());
+  Collector sink;
+  sink.stop_after = 2;
+  run_into(sink, file.path());
+  EXPECT_EQ(sink.lines.size(), 2u);
+}
+
+// What session.h does on two threads where there are two processors: samples with call chains, shown by name.
+class NamesCollector : public Collector {
+ public:
+  Needs needs() const override { return Needs::Names; }
+};
+
+// Rounds of one sample each; a kernel mapping, for which the reading thread waits until all is shown, after
+// each `mappings_every`.
+CaptureBuilder capture_of_rounds(std::uint64_t samples, std::uint64_t mappings_every) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+  SampleFields fields = at(0);
+  fields.callchain = {abi::kContextKernel, 0xffffffff81000000, abi::kContextUser, 0x1000};
+  for (std::uint64_t i = 1; i <= samples; ++i) {
+    fields.time = 10 * i;
+    capture.sample(fields).round();
+    if (i % mappings_every == 0)
+      capture.mmap(~0U, 0xffffffffc0000000 + 0x1000 * i, 0x1000, 0, "[module]", abi::kCpumodeKernel);
+  }
+  return capture;
+}
+
+TEST(Session, KernelMappingsInTheMiddleMakeNewStacksInTheOrderOfTime) {
+  const test::TemporaryFile file(capture_of_rounds(4000, 500).file());
+  NamesCollector sink;
+  run_into(sink, file.path());
+  ASSERT_EQ(sink.lines.size(), 4000u);
+  EXPECT_EQ(sink.lines.front(), ":5 10 1 cpu-clock #2");
+  EXPECT_EQ(sink.lines.back(), ":5 40000 1 cpu-clock #2");
+  EXPECT_TRUE(std::ranges::is_sorted(sink.stacks));
+  EXPECT_EQ(sink.stacks.back(), 8u) << "one stack for each state of the kernel's mappings";
+}
+
+TEST(Session, ASinkCanStopWhileTheReaderWaitsForWhatIsShown) {
+  const test::TemporaryFile file(capture_of_rounds(20'000, 100).file());
+  for (const std::size_t stop_after : {1U, 99U, 100U, 101U, 1024U, 19'999U}) {
+    NamesCollector sink;
+    sink.stop_after = stop_after;
+    run_into(sink, file.path());
+    EXPECT_EQ(sink.lines.size(), stop_after);
+  }
+}
+
+TEST(Session, ANameThatChangesInTheMiddleOfAFileIsNotReadWhileItChanges) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor: one thread, in step";
+  CaptureBuilder capture = capture_of_rounds(3000, 3001);
+  const std::size_t start = capture.data().size();
+  capture.data().u32(abi::kRecordEventUpdate).u16(0).u16(0).u64(2).u64(1);
+  capture.data().padded_text("a name that is longer than the one before it", 8);
+  capture.data().patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(capture.data().size() - start));
+  const test::TemporaryFile file(capture.file());
+  NamesCollector sink;
+  run_into(sink, file.path());
+  ASSERT_EQ(sink.lines.size(), 3000u);
+  for (const std::string& line : sink.lines) ASSERT_NE(line.find(" cpu-clock "), std::string::npos) << line;
+}
+
+TEST(Session, APipesEventsAreKnownByTheFirstSample) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "clock", {1});
+  capture.comm(5, 5, "dd").sample(at(10));
+  EXPECT_EQ(run(capture.pipe()).sink.lines, std::vector<std::string>{"dd 10 1 clock"});
+}
+
+TEST(Session, AMissingFileIsAnErrorThatNamesIt) {
+  SessionOptions options;
+  options.input = "/nonexistent/capture.data";
+  const auto session = Session::open(options);
+  ASSERT_FALSE(session);
+  EXPECT_NE(session.error().what.find("/nonexistent/capture.data"), std::string::npos);
+  EXPECT_EQ(session.error().fault, Fault::Input);
+}
+
+// One line as perf prints it, put together from a capture in view.
+TEST(ScriptText, PrintsALineWithoutCallChain) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.comm(5, 5, "evil\x1b[0m").sample(at(1'409'539'822'999));
+  const test::TemporaryFile file(capture.file());
+  SessionOptions options;
+  options.input = file.path();
+  auto session = Session::open(options);
+  ASSERT_TRUE(session);
+  FieldChoice fields;
+  ASSERT_TRUE(fields.settle(session->events(), {"cpu-clock"}, CallChains::Show, Origin::File));
+  class Writer : public Sink {
+   public:
+    explicit Writer(ScriptText text) : text_(std::move(text)) {}
+    Flow on_sample(const ResolvedSample& sample) override {
+      text_.write(out, sample);
+      return Flow::GoOn;
+    }
+    TextBuffer out;
+
+   private:
+    ScriptText text_;
+  } writer(ScriptText(*session, fields, Names::Safe,
+                      TimeText(TimeDigits::Microseconds, TimeBase::Clock, std::nullopt)));
+  session->run(writer);
+  EXPECT_EQ(writer.out.view(),
+            "     evil\\x1b[0m     5 [000]  1409.539822:          1 cpu-clock:              1000 [unknown] "
+            "([unknown])\n");
+}
+
+TEST(BpfOutput, DumpsEightBytesALineAndTheTextIfItIsOne) {
+  TextBuffer out;
+  const std::string_view text("plain str\0\0\0", 12);
+  write_bpf_output(out, std::as_bytes(std::span(text)), Names::Safe);
+  EXPECT_EQ(out.view(),
+            "\n      BPF output: 0000: 70 6c 61 69 6e 20 73 74  plain st\n"
+            "                  0008: 72 00 00 00              r...    \n"
+            "      BPF string: \"plain str\"\n");
+}
+
+TEST(BpfOutput, HighBytesGoThroughOnlyWhenAskedFor) {
+  const std::string_view bytes("\xc4\x80", 2);
+  TextBuffer safe, raw;
+  write_bpf_output(safe, std::as_bytes(std::span(bytes)), Names::Safe);
+  write_bpf_output(raw, std::as_bytes(std::span(bytes)), Names::Raw);
+  EXPECT_NE(safe.view().find("  ..      \n"), std::string_view::npos);
+  EXPECT_NE(raw.view().find("  \xc4.      \n"), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace tacho::report

@@ -1,0 +1,168 @@
+// The expected calls are what addr2line -a -i -f -s of binutils 2.40 prints for the same addresses in the
+// same order; see calls.cc and plain.c in tests/data/symbolize.
+#include "symbolize/elf/dwarf_lines.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/symbolize/folder.h"
+
+namespace tacho::symbolize {
+namespace {
+
+const std::string kData = TACHO_TEST_DATA;
+constexpr LinkerSymbol kOuter{"outer", {0x2b0}};
+constexpr LinkerSymbol kLate{"late", {0x2e0}};
+constexpr LinkerSymbol kWalk{"walk", {0x300}};
+constexpr LinkerSymbol kAlone{"_ZL5alonei", {0x2a0}};
+
+Result<DwarfLines> open_lines(const std::string& path, const std::string& root = {}) {
+  auto file = format::open_input(path);
+  if (!file) return std::move(file.error());
+  return DwarfLines::open(std::move(*file), root);
+}
+
+std::string calls_at(DwarfLines& lines, std::uint64_t address, const LinkerSymbol& symbol) {
+  std::vector<Call> calls;
+  lines.find({address}, symbol, calls);
+  std::string text;
+  for (const Call& call : calls) {
+    text += std::string(call.function) + " " + std::string(call.file.substr(call.file.rfind('/') + 1)) + ":" +
+            std::to_string(call.line) + "\n";
+  }
+  return text;
+}
+
+class DwarfForms : public testing::TestWithParam<const char*> {};
+
+TEST_P(DwarfForms, TellWhatAddr2lineTells) {
+  auto lines = open_lines(kData + "/" + GetParam());
+  ASSERT_TRUE(lines) << lines.error().what;
+  if (const auto part = lines->shared_part()) {
+    ASSERT_EQ(part->path, "calls-common.debug");
+    EXPECT_FALSE(part->build_id.empty());
+    auto shared = format::open_input(kData + "/" + part->path);
+    ASSERT_TRUE(shared && lines->use_shared_part(std::move(*shared)));
+  }
+  EXPECT_EQ(
+      calls_at(*lines, 0x2c1, kOuter),
+      "outer calls.cc:5\n"  // twice() by rights: it has no linker's name, and starts where the symbol does
+      "_ZNK3geo3Box4areaEv calls.cc:12\n"
+      "operator() calls.cc:24\n"
+      "outer calls.cc:26\n");
+  EXPECT_EQ(calls_at(*lines, 0x2ee, kLate), "late calls.cc:5\nlate calls.cc:31\n")
+      << "asked for the first time";
+  EXPECT_EQ(calls_at(*lines, 0x2e9, kLate), "twice calls.cc:5\nlate calls.cc:31\n");
+  EXPECT_EQ(calls_at(*lines, 0x2c6, kOuter), "outer calls.cc:24\nouter calls.cc:26\n");
+  EXPECT_EQ(calls_at(*lines, 0x2cd, kOuter), "outer calls.cc:26\n");
+  EXPECT_EQ(calls_at(*lines, 0x30b, kWalk), "step plain.c:5\nwalk plain.c:9\n")
+      << "C's names are the linker's";
+  EXPECT_EQ(calls_at(*lines, 0x2a4, kAlone), "_ZL5alonei calls.cc:18\n");
+  EXPECT_EQ(calls_at(*lines, 0x2a4, kAlone), "_ZL5alonei calls.cc:18\n") << "it starts where the symbol does";
+  EXPECT_EQ(calls_at(*lines, 0x2f8, {}), "") << "between two functions";
+  EXPECT_EQ(calls_at(*lines, 0x10, {}), "");
+  EXPECT_EQ(calls_at(*lines, ~std::uint64_t{0}, {}), "");
+  EXPECT_EQ(lines->lack(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DwarfForms,
+                         testing::Values("calls-5.so", "calls-4.so", "calls-split.so", "calls-shared.so",
+                                         "calls-zstd.so", "calls-old.so"),
+                         [](const auto& form) {
+                           std::string name = form.param;
+                           std::ranges::replace_if(
+                               name, [](char c) { return c == '-' || c == '.'; }, '_');
+                           return name;
+                         });
+
+// What addr2line tells of the same sources compiled by clang, whose code lies elsewhere.
+TEST(DwarfLines, ClangsDwarfIsReadAsAddr2lineReadsIt) {
+  auto lines = open_lines(kData + "/calls-clang.so");
+  ASSERT_TRUE(lines) << lines.error().what;
+  struct Row {
+    std::uint64_t address;
+    std::string_view calls;
+  };
+  constexpr Row kRows[] = {
+      {0x2a3,
+       "_ZL5twicei calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\n_ZZ5outerENK3$_0clEi calls.cc:24\nouter "
+       "calls.cc:26\n"},
+      {0x2ae, "_ZNK3geo3Box4areaEv calls.cc:12\n_ZZ5outerENK3$_0clEi calls.cc:24\nouter calls.cc:26\n"},
+      {0x2ba, "outer calls.cc:26\n"},
+      {0x2d4, "_ZL5alonei calls.cc:18\n"},
+      {0x2e0, "late calls.cc:30\n"},
+      {0x2ec, "_ZL5twicei calls.cc:5\nlate calls.cc:31\n"},
+      {0x2f4, "step plain.c:5\nwalk plain.c:9\n"},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(calls_at(*lines, row.address, {}), row.calls) << std::hex << row.address;
+  }
+  EXPECT_EQ(lines->lack(), "");
+}
+
+TEST(DwarfLines, WithoutTheSplitOffPartTheLinesAreLeft) {
+  const test::Folder folder;
+  folder.copy(kData + "/calls-split.so", "/calls-split.so");
+  auto lines = open_lines(folder.path() + "/calls-split.so", folder.path());
+  ASSERT_TRUE(lines) << lines.error().what;
+  EXPECT_EQ(lines->lack(), "");
+  EXPECT_EQ(calls_at(*lines, 0x2c1, kOuter), "outer calls.cc:5\n");
+  EXPECT_EQ(lines->lack(), "its split-off part calls-split.dwo is not beside it, nor where it was compiled");
+}
+
+TEST(DwarfLines, ASplitOffPartThatIsNoFileOrLiesOutsideTheRootIsLeftAlone) {
+  const test::Folder folder, outside;
+  folder.copy(kData + "/calls-split.so", "/a/calls-split.so");
+  ASSERT_EQ(::mkfifo((folder.path() + "/a/calls-split.dwo").c_str(), 0600), 0);
+  auto piped = open_lines(folder.path() + "/a/calls-split.so", folder.path());
+  ASSERT_TRUE(piped);
+  EXPECT_EQ(calls_at(*piped, 0x2c1, kOuter), "outer calls.cc:5\n");
+
+  folder.copy(kData + "/calls-split.so", "/b/calls-split.so");
+  outside.copy(kData + "/calls-split.dwo", "/x.dwo");
+  std::filesystem::create_symlink(outside.path() + "/x.dwo", folder.path() + "/b/calls-split.dwo");
+  auto linked = open_lines(folder.path() + "/b/calls-split.so", folder.path());
+  ASSERT_TRUE(linked);
+  EXPECT_EQ(calls_at(*linked, 0x2c1, kOuter), "outer calls.cc:5\n");
+}
+
+TEST(DwarfLines, WithoutTheSharedPartTheOtherNamesAreLeft) {
+  auto lines = open_lines(kData + "/calls-shared.so");
+  ASSERT_TRUE(lines);
+  const std::string calls = calls_at(*lines, 0x2c1, kOuter);
+  EXPECT_NE(calls.find("calls.cc:26\n"), std::string::npos) << calls;
+  EXPECT_EQ(lines->lack(), "the part that it shares with others, calls-common.debug, is not there");
+}
+
+TEST(DwarfLines, AFileWithoutDwarfIsAnError) {
+  auto lines = open_lines(kData + "/names.so");
+  ASSERT_FALSE(lines);
+  EXPECT_NE(lines.error().what.find("no DWARF"), std::string::npos) << lines.error().what;
+  EXPECT_FALSE(open_lines(kData + "/names.s"));
+}
+
+// Bytes all over the debugging sections flipped, one at a time: anything may be found, in bounded time.
+TEST(DwarfLines, DamageCostsNamesOnly) {
+  auto bytes = format::read_file(kData + "/calls-5.so");
+  ASSERT_TRUE(bytes);
+  const test::Folder folder;
+  std::size_t opened = 0, told = 0;
+  for (std::size_t at = 0x1000; at < bytes->size(); at += 31) {
+    (*bytes)[at] ^= std::byte{0xff};
+    folder.write("/x.so", format::as_text(*bytes));
+    (*bytes)[at] ^= std::byte{0xff};
+    auto lines = open_lines(folder.path() + "/x.so", folder.path());
+    if (!lines) continue;
+    ++opened;
+    for (const std::uint64_t address : {0x2c1, 0x30b, 0x2a4}) calls_at(*lines, address, kOuter);
+    told += !lines->lack().empty();
+  }
+  EXPECT_GT(opened, 50u) << "hardly any damage got as far as a lookup";
+  EXPECT_GT(told, 5u) << "lengths and links are seen to be broken, other numbers are not";
+}
+
+}  // namespace
+}  // namespace tacho::symbolize

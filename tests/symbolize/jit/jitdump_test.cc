@@ -1,0 +1,191 @@
+#include "symbolize/jit/jitdump.h"
+
+#include <gtest/gtest.h>
+
+#include "format/byte_writer.h"
+#include "symbolize/jit/jit_code.h"
+#include "tests/symbolize/folder.h"
+
+namespace tacho::symbolize {
+namespace {
+
+using format::ByteWriter;
+using format::MmapRecord;
+
+// A jitdump in this machine's order, or every number of it in the other one.
+class Dump {
+ public:
+  explicit Dump(bool is_swapped = false, std::uint64_t flags = 0) : is_swapped_(is_swapped) {
+    u32(0x4A695444).u32(1).u32(40).u32(62).u32(0).u32(7).u64(0).u64(flags);
+  }
+  Dump& load(std::uint64_t time, std::uint64_t index, std::uint64_t address, std::uint64_t size,
+             std::string_view name) {
+    u32(0).u32(static_cast<std::uint32_t>(16 + 40 + name.size() + 1 + size)).u64(time);
+    u32(7).u32(8).u64(address).u64(address).u64(size).u64(index).text(name);
+    out_.zeros(size);
+    return *this;
+  }
+  Dump& move(std::uint64_t time, std::uint64_t index, std::uint64_t from, std::uint64_t to,
+             std::uint64_t size) {
+    return u32(1).u32(64).u64(time).u32(7).u32(8).u64(from).u64(from).u64(to).u64(size).u64(index);
+  }
+  struct Line {
+    std::uint64_t address;
+    std::uint32_t line;
+    std::string_view file;
+  };
+  Dump& lines(std::uint64_t address, const std::vector<Line>& lines) {
+    std::size_t size = 32;
+    for (const Line& line : lines) size += 17 + line.file.size();
+    u32(2).u32(static_cast<std::uint32_t>(size)).u64(0).u64(address).u64(lines.size());
+    for (const Line& line : lines) u64(line.address).u32(line.line).u32(0).text(line.file);
+    return *this;
+  }
+  Dump& other(std::uint32_t id) { return u32(id).u32(24).u64(0).u64(0); }
+  Dump& u32(std::uint32_t value) {
+    out_.u32(is_swapped_ ? __builtin_bswap32(value) : value);
+    return *this;
+  }
+  Dump& u64(std::uint64_t value) {
+    out_.u64(is_swapped_ ? __builtin_bswap64(value) : value);
+    return *this;
+  }
+  Dump& text(std::string_view value) {
+    out_.bytes(std::as_bytes(std::span(value)));
+    out_.zeros(1);
+    return *this;
+  }
+  std::vector<std::byte> bytes() const { return {out_.view().begin(), out_.view().end()}; }
+
+ private:
+  ByteWriter out_;
+  bool is_swapped_;
+};
+
+class JitdumpOrders : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(BothByteOrders, JitdumpOrders, testing::Bool());
+
+TEST_P(JitdumpOrders, TellsLoadsMovesAndLines) {
+  const auto dump = Jitdump::parse(Dump(GetParam())
+                                       .lines(0x1000, {{0x1008, 12, "\377"}, {0x1000, 10, "a.js"}})
+                                       .load(100, 3, 0x1000, 0x20, "first")
+                                       .other(4)
+                                       .load(110, 4, 0x2000, 0x10, "second")
+                                       .move(120, 3, 0x1000, 0x3000, 0x20)
+                                       .other(3)
+                                       .bytes());
+  ASSERT_TRUE(dump);
+  EXPECT_EQ(dump->pid(), 7u);
+  EXPECT_FALSE(dump->is_cut_short());
+  ASSERT_EQ(dump->events().size(), 3u);
+  const JitEvent& first = dump->events()[0];
+  EXPECT_EQ(std::tuple(first.time, first.address, first.size, first.index, first.name),
+            std::tuple(100u, 0x1000u, 0x20u, 3u, "first"));
+  ASSERT_EQ(first.lines.size(), 2u);
+  EXPECT_EQ(line_at(first.lines, 0)->line, 10u) << "lines are put in order";
+  EXPECT_EQ(line_at(first.lines, 7)->file, "a.js");
+  EXPECT_EQ(line_at(first.lines, 0x1f)->line, 12u);
+  EXPECT_TRUE(dump->events()[1].lines.empty()) << "lines belong to the next load only";
+  EXPECT_TRUE(dump->events()[2].is_move);
+  EXPECT_EQ(dump->events()[2].address, 0x3000u);
+}
+
+TEST(Jitdump, AFileNamedByTheMarkIsTheOneBefore) {
+  const auto dump =
+      Jitdump::parse(Dump().lines(0, {{0, 1, "a.js"}, {1, 2, "\377"}}).load(1, 0, 0, 2, "f").bytes());
+  ASSERT_TRUE(dump);
+  EXPECT_EQ(line_at(dump->events()[0].lines, 1)->file, "a.js");
+}
+
+TEST(Jitdump, WhatEndsWithinARecordGivesWhatStandsBefore) {
+  auto bytes = Dump().load(1, 0, 0x1000, 8, "whole").load(2, 1, 0x2000, 8, "cut").bytes();
+  bytes.resize(bytes.size() - 20);
+  const auto dump = Jitdump::parse(bytes);
+  ASSERT_TRUE(dump);
+  EXPECT_TRUE(dump->is_cut_short());
+  EXPECT_EQ(dump->events().size(), 1u);
+}
+
+TEST(Jitdump, RefusesWhatIsNone) {
+  EXPECT_FALSE(Jitdump::parse({}));
+  EXPECT_FALSE(Jitdump::parse(std::vector<std::byte>(64)));
+  auto bytes = Dump().bytes();
+  bytes[4] = std::byte{2};
+  const auto newer = Jitdump::parse(bytes);
+  ASSERT_FALSE(newer);
+  EXPECT_NE(newer.error().what.find("version 2"), std::string::npos);
+  bytes.resize(20);
+  EXPECT_FALSE(Jitdump::parse(bytes));
+}
+
+MmapRecord mapping(std::uint32_t pid, std::string_view name) {
+  MmapRecord record;
+  record.pid = record.tid = pid;
+  record.is_mmap2 = true;
+  record.protection = 4;
+  record.filename = name;
+  return record;
+}
+
+void write(const test::Folder& folder, const std::string& name, const std::vector<std::byte>& bytes) {
+  folder.write(name, format::as_text(bytes));
+}
+
+std::vector<std::string> lines_of(const JitCode& jit) {
+  format::Diagnostics diagnostics;
+  jit.report(diagnostics);
+  std::vector<std::string> lines;
+  for (const auto& finding : diagnostics.findings()) lines.push_back(finding.first);
+  return lines;
+}
+
+TEST(JitCode, FunctionsBecomeMappingsAtTheirTimes) {
+  test::Folder folder;
+  write(folder, "/jit-7.dump",
+        Dump()
+            .load(100, 0, 0x1000, 8, "a")
+            .move(300, 0, 0x1000, 0x5000, 8)
+            .load(200, 1, 0x1000, 16, "b")
+            .bytes());
+  JitCode jit(folder.path(), DebugFiles({}));
+  EXPECT_FALSE(jit.takes(mapping(7, "//anon"), JitClock::Monotonic)) << "nothing is known yet";
+  EXPECT_TRUE(jit.takes(mapping(7, "/work/jit-7.dump"), JitClock::Monotonic));
+  EXPECT_TRUE(jit.takes(mapping(7, "//anon"), JitClock::Monotonic));
+  EXPECT_FALSE(jit.takes(mapping(8, "//anon"), JitClock::Monotonic)) << "another process";
+  EXPECT_FALSE(jit.is_due(99));
+  ASSERT_TRUE(jit.is_due(250));
+  const auto first = jit.due(250), second = jit.due(250);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->filename, "/work/jitted-7-0.so");
+  EXPECT_EQ(std::tuple(first->start, first->length, first->page_offset), std::tuple(0x1000u, 8u, 0x80u));
+  EXPECT_EQ(second->filename, "/work/jitted-7-1.so");
+  EXPECT_FALSE(jit.due(250));
+  const auto moved = jit.due(300);
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(moved->filename, "/work/jitted-7-0.so");
+  EXPECT_EQ(moved->start, 0x5000u);
+  EXPECT_FALSE(jit.is_due(~std::uint64_t{0} - 1));
+  ASSERT_NE(jit.find("/work/jitted-7-1.so"), nullptr);
+  EXPECT_EQ(jit.find("/work/jitted-7-1.so")->name, "b");
+  EXPECT_EQ(jit.find("/work/jitted-7-2.so"), nullptr);
+  EXPECT_TRUE(lines_of(jit).empty());
+}
+
+TEST(JitCode, SaysWhyAJitdumpIsNotUsed) {
+  test::Folder folder;
+  write(folder, "/jit-7.dump", Dump(false, 1).bytes());
+  write(folder, "/jit-8.dump", Dump().load(1, 0, 0x1000, 8, "a").bytes());
+  JitCode jit(folder.path(), DebugFiles({}));
+  EXPECT_FALSE(jit.takes(mapping(7, "/jit-7.dump"), JitClock::Monotonic));
+  EXPECT_FALSE(jit.takes(mapping(8, "/jit-8.dump"), JitClock::Other));
+  EXPECT_FALSE(jit.takes(mapping(9, "/jit-9.dump"), JitClock::Monotonic));
+  EXPECT_FALSE(jit.takes(mapping(9, "/jit-8.dump"), JitClock::Monotonic)) << "of another process";
+  const auto lines = lines_of(jit);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_NE(lines[0].find("ticks"), std::string::npos);
+  EXPECT_NE(lines[1].find("-k mono"), std::string::npos);
+  EXPECT_NE(lines[2].find("No such file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tacho::symbolize

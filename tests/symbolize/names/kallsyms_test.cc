@@ -1,0 +1,103 @@
+#include "symbolize/names/kallsyms.h"
+
+#include <gtest/gtest.h>
+
+#include <span>
+
+namespace tacho::symbolize {
+namespace {
+
+std::vector<std::byte> bytes(std::string_view text) {
+  const auto all = std::as_bytes(std::span(text));
+  return {all.begin(), all.end()};
+}
+
+Result<Kallsyms> parse(std::string_view text, std::optional<ReferenceSymbol> reference = std::nullopt) {
+  return Kallsyms::parse(bytes(text), reference);
+}
+
+std::string_view name_at(SymbolTable& table, std::uint64_t address) {
+  const Symbol* const found = table.find(address);
+  return found ? found->name : "";
+}
+
+constexpr std::string_view kText =
+    "ffffffff81000000 T _stext\n"
+    "ffffffff81000000 T _text\n"
+    "ffffffff81000010 t do_one\n"
+    "ffffffff81000018 a absolute\n"
+    "ffffffff81000020 W weak_one\n"
+    "ffffffff81000028 r read_only\n"
+    "ffffffff81000030 D data_one\n"
+    "ffffffffc0201000 t ext4_read\t[ext4]\n"
+    "ffffffffc0201040 t ext4_write\t[ext4]\n"
+    "ffffffffc0300000 t nfs_read\t[nfs]\n";
+
+TEST(Kallsyms, ASymbolReachesToTheNextOne) {
+  auto kallsyms = parse(kText);
+  ASSERT_TRUE(kallsyms);
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000011), "do_one");
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff8100001f), "do_one") << "absolute symbols are not taken";
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff8100002f), "weak_one") << "nor read-only ones";
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff80ffffff), "");
+}
+
+TEST(Kallsyms, OfAliasesTheLastIsTaken) {
+  auto kallsyms = parse(kText);
+  ASSERT_TRUE(kallsyms);
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000004), "_text");
+}
+
+TEST(Kallsyms, TheLastOfTheKernelAndOfAModuleReachToAPageAfter) {
+  auto kallsyms = parse(kText);
+  ASSERT_TRUE(kallsyms);
+  EXPECT_EQ(kallsyms->kernel().find(0xffffffff81000030)->end, 0xffffffff81002000u);
+  EXPECT_EQ(kallsyms->module("[ext4]")->find(0xffffffffc0201040)->end, 0xffffffffc0203000u);
+}
+
+TEST(Kallsyms, ModulesHaveTablesOfTheirOwn) {
+  auto kallsyms = parse(kText);
+  ASSERT_TRUE(kallsyms);
+  EXPECT_EQ(name_at(*kallsyms->module("[ext4]"), 0xffffffffc0201008), "ext4_read");
+  EXPECT_EQ(name_at(*kallsyms->module("[nfs]"), 0xffffffffc0300000), "nfs_read");
+  EXPECT_EQ(kallsyms->module("[xfs]"), nullptr);
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffffc0201008), "");
+}
+
+TEST(Kallsyms, TheTextOfAnotherBootIsMoved) {
+  auto kallsyms = parse(kText, ReferenceSymbol{"_text", 0xffffffff90000000});
+  ASSERT_TRUE(kallsyms);
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff90000011), "do_one");
+  EXPECT_EQ(kallsyms->kernel().find(0xffffffff90000011)->start, 0xffffffff90000010u);
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000011), "");
+  EXPECT_EQ(name_at(*kallsyms->module("[ext4]"), 0xffffffffc0201008), "ext4_read")
+      << "modules lie where they lie";
+}
+
+TEST(Kallsyms, SortsWhatIsNotSorted) {
+  auto kallsyms = parse("20 T second\n10 T first\n");
+  ASSERT_TRUE(kallsyms);
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0x1f), "first");
+}
+
+TEST(Kallsyms, SkipsLinesOfAnotherForm) {
+  auto kallsyms =
+      parse("\n10\n10 T\n10 T \n10  x\nzz T name\n11112222333344445 T too_long\n$x\n30 t $x\n20 T good");
+  ASSERT_TRUE(kallsyms);
+  EXPECT_EQ(kallsyms->kernel().size(), 1u);
+  EXPECT_EQ(name_at(kallsyms->kernel(), 0x20), "good");
+}
+
+TEST(Kallsyms, SaysWhyItIsOfNoUse) {
+  const auto reason = [](std::string_view text, std::optional<ReferenceSymbol> reference = std::nullopt) {
+    const auto parsed = parse(text, reference);
+    return parsed ? std::string() : parsed.error().what;
+  };
+  EXPECT_NE(reason("").find("no line"), std::string::npos);
+  EXPECT_NE(reason("0000000000000000 T _text\n0000000000000000 T x\n").find("every address is zero"),
+            std::string::npos);
+  EXPECT_NE(reason(kText, ReferenceSymbol{"_other", 1}).find("no symbol _other"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tacho::symbolize
