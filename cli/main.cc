@@ -117,7 +117,7 @@ void print_help(std::FILE* to) {
     std::fprintf(to, "  %-12s %s\n", command.name.c_str(), command.help.c_str());
   }
   std::fputs(
-      "\nEach has its own help: tacho COMMAND --help. Exit statuses: 0 whole, 1 wrong use, 2 input "
+      "\nEach has its own help: tacho help COMMAND. Exit statuses: 0 whole, 1 wrong use, 2 input "
       "unreadable\n"
       "or refused by the kernel, 3 result incomplete, 4 output not written; record returns its command's.\n",
       to);
@@ -149,6 +149,9 @@ int main(int count, char** texts) {
     print_help(stderr);
     return cli::kWrongUse;
   }
+  // `tacho help WORD` is `tacho WORD --help`.
+  if (arguments.front() == "help" && arguments.size() > 1 && arguments[1] != "help")
+    arguments = {arguments[1], "--help"};
   const std::string word = arguments.front();
   if (word == "--help" || word == "-h" || word == "help") {
     print_help(stdout);

@@ -55,6 +55,12 @@ class Dispatcher(programs.Scratch):
             self.assertIn(line, out)
         self.assertEqual(self.call("help", status=0)[0], out)
 
+    def test_help_about_a_command_is_that_commands_help(self):
+        self.add_programs()
+        self.assertEqual(self.call("help", "script", status=7)[0], "tacho-report <script> <--help>")
+        self.assertEqual(self.call("help", "record", status=7)[0], "tacho-record <--help>")
+        self.assertIn("Usage: tacho COMMAND", self.call("help", "help", status=0)[0])
+
     def test_without_a_word_the_help_goes_to_stderr(self):
         self.add_programs()
         out, said = self.call(status=1)
