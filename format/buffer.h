@@ -1,4 +1,4 @@
-// Bytes that are about to be overwritten: an array whose growth does not clear them first.
+// An array of bytes that grows without setting the new bytes to zero, for bytes that are overwritten at once.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 
 namespace tacho::format {
 
-// No std::vector with an allocator that leaves bytes as they are: it visits each of them whenever it grows or
-// shrinks, and a compiler that does not optimize, or a sanitizer, makes that take longer than all else here.
+// Why not std::vector: with an allocator that does not set new bytes, it still runs a loop over them whenever
+// it grows or shrinks. An optimizing compiler removes that loop; without optimization, or with a sanitizer,
+// the loop takes longer than all other work on a capture.
 class Buffer {
  public:
   Buffer() = default;
@@ -38,7 +39,7 @@ class Buffer {
   void reserve(std::size_t capacity) {
     if (capacity > capacity_) move_to(capacity, 0);
   }
-  // Bytes that are new have any value.
+  // New bytes have unspecified values.
   void resize(std::size_t size) {
     if (size > capacity_) move_to(std::max(size, 2 * capacity_), 0);
     size_ = size;
@@ -56,7 +57,7 @@ class Buffer {
   }
 
  private:
-  // What there is then stands `at` bytes behind the start.
+  // Moves to memory of `capacity` bytes; the present content begins `at` bytes behind its start.
   void move_to(std::size_t capacity, std::size_t at) {
     auto memory = std::make_unique_for_overwrite<std::byte[]>(capacity);
     if (size_ > 0) std::memcpy(memory.get() + at, memory_.get(), size_);

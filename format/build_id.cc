@@ -32,6 +32,13 @@ BuildId BuildId::from_bytes(Bytes from) {
   return id;
 }
 
+BuildId BuildId::from_padded(Bytes field) {
+  constexpr std::size_t kUnit = 4;  // no linker's ids have another number of bytes than a multiple of this
+  std::size_t size = std::min(field.size(), BuildId{}.bytes.size());
+  while (size > 0 && field[size - 1] == std::byte{0}) --size;
+  return from_bytes(field.first(std::min((size + kUnit - 1) / kUnit * kUnit, field.size())));
+}
+
 std::optional<BuildId> BuildId::from_hex(std::string_view hex) {
   BuildId id;
   if (hex.empty() || hex.size() % 2 != 0 || hex.size() > 2 * id.bytes.size()) return std::nullopt;

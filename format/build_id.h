@@ -19,6 +19,9 @@ struct BuildId {
   bool empty() const { return size == 0; }
   std::string hex() const;  // lower case, 2 digits a byte
   static BuildId from_bytes(Bytes bytes);
+  // An id in a field of 20 bytes that does not say how many of them it has: linkers make ids of 8, 16 and 20
+  // bytes, and zeros fill the field. Fewer than 4 zeros at the end may belong to the id.
+  static BuildId from_padded(Bytes field);
   static std::optional<BuildId> from_hex(std::string_view hex);
   bool operator==(const BuildId&) const = default;
   auto operator<=>(const BuildId&) const = default;

@@ -16,12 +16,19 @@
 #include "format/record.h"
 #include "format/record_stream.h"
 #include "format/section_pieces.h"
+#include "format/section_table.h"
 
 namespace tacho::format {
 
 namespace {
 
 constexpr std::uint64_t kIdsSection = 16;  // bytes behind each attr in the table of events
+constexpr std::uint64_t kUpdateName = 2;   // kind of an EVENT_UPDATE record that names its event
+
+// Header sections that say something by being there.
+bool is_flag(std::uint64_t feature) {
+  return feature == abi::kFeatureBranchStack || feature == abi::kFeatureStat;
+}
 
 }  // namespace
 
@@ -34,9 +41,11 @@ struct CaptureReader::State {
   CaptureLayout layout;
   EventSet events;
   Features features;
+  // Of a file: events and features moved here when it was open, so that no record can change them.
+  std::shared_ptr<const CaptureHeader> fixed;
 
-  // What is above may be read by one thread while another calls next(), which writes here all the time.
-  alignas(kApart) std::optional<RecordStream> stream;
+  std::uint64_t missing = 0;  // bytes that were cut out of the data
+  std::optional<RecordStream> stream;
   std::uint64_t compressed_before = 0;  // compressed records of the files before this stream's
   // A capture in a directory: the folder, and the number of the next of its files data.0, data.1, ... (bare
   // records).
@@ -46,20 +55,26 @@ struct CaptureReader::State {
 
   Result<> open(const std::string& path);
   bool open_next_part();
+  void stream_from(std::uint64_t offset, std::uint64_t size) {
+    stream.emplace(RecordStream::Source{file.get(), offset, size, layout.order}, options.inflate,
+                   known_events(), *diagnostics);
+  }
   Result<std::vector<std::byte>> read_start();
   Result<> open_layout(const FileHead& head);
   Result<> read_attrs(const FileHead& head);
   void read_features(const FileHead& head);
-  bool take_table(const FileHead& head, std::uint64_t at_offset, std::vector<FeatureSection>& sections);
   void read_section(const FeatureSection& section);
   void take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset);
   void keep(std::uint32_t feature, Bytes bytes, const FieldLog& log, std::uint64_t offset);
   void name_events();
+  const EventSet& known_events() const { return fixed ? fixed->events : events; }
+  const Features& known_features() const { return fixed ? fixed->features : features; }
 
   void apply(const RecordView& record);
   void apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset);
   void apply_update(const EventUpdateRecord& update, std::uint64_t offset);
   void end_of_pieces();
+  void refuse(const RecordView& record);
   void check_length(const RecordView& record);
   bool keeps(const RecordView& record);
 };
@@ -97,8 +112,7 @@ Result<> CaptureReader::State::open(const std::string& name) {
     layout.data_offset = FileHead::kPipeSize;
     if (is_regular && ::lseek(file.get(), FileHead::kPipeSize, SEEK_SET) < 0)
       return system_error(path, errno);
-    stream.emplace(file.get(), FileHead::kPipeSize, RecordStream::kUntilTheEnd, layout.order,
-                   options.inflate_limit, *diagnostics);
+    stream_from(FileHead::kPipeSize, RecordStream::kUntilTheEnd);
     return Done{};
   }
   if (!is_regular)
@@ -128,14 +142,13 @@ Result<std::vector<std::byte>> CaptureReader::State::read_start() {
 
 // A recorder of several threads writes one file each, without a header. False when there is no further one.
 bool CaptureReader::State::open_next_part() {
-  if (directory.empty() || features.environment.directory_format.value_or(0) == 0) return false;
+  if (directory.empty() || known_features().environment.directory_format.value_or(0) == 0) return false;
   auto part = open_input(directory + "/data." + std::to_string(next_part));
   if (!part) return false;
   ++next_part;
   compressed_before += stream->compressed_records();
   file = std::move(*part);
-  stream.emplace(file.get(), 0, RecordStream::kUntilTheEnd, layout.order, options.inflate_limit,
-                 *diagnostics);
+  stream_from(0, RecordStream::kUntilTheEnd);
   return true;
 }
 
@@ -151,7 +164,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   read_features(head);
   name_events();
   check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
-  std::uint64_t size = layout.data_size;
+  std::uint64_t size = layout.data_size - missing;
   if (!layout.is_closed && size == 0) size = layout.file_size - head.data.offset;
   const bool is_torn = size > layout.file_size - head.data.offset;
   if (is_torn) {
@@ -162,7 +175,9 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   }
   if (::lseek(file.get(), static_cast<off_t>(head.data.offset), SEEK_SET) < 0)
     return system_error("seek", errno);
-  stream.emplace(file.get(), head.data.offset, size, layout.order, options.inflate_limit, *diagnostics);
+  fixed = std::make_shared<const CaptureHeader>(
+      CaptureHeader{.layout = layout, .events = std::move(events), .features = std::move(features)});
+  stream_from(head.data.offset, size);
   if (is_torn) stream->end_is_torn();
   return Done{};
 }
@@ -178,6 +193,8 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
   auto table = read_at(file.get(), head.attrs.offset, static_cast<std::size_t>(head.attrs.size));
   if (!table) return std::move(table.error());
   Cursor in(*table, head.order);
+  // Lists of ids lie side by side: those of all events together cannot be larger than the file.
+  std::uint64_t ids_left = layout.file_size;
   while (in.left() >= head.attr_size) {
     Cursor entry(in.take(head.attr_size), head.order);
     const Cursor attr_bytes(entry.take(head.attr_size - kIdsSection), head.order);
@@ -187,10 +204,15 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
     check_known(*attr, events.size(), *diagnostics);
     check_ids(ids, head.attrs, *diagnostics);
     Event event{std::move(*attr), {}, {}};
-    if (ids.offset <= layout.file_size && ids.size <= layout.file_size - ids.offset) {
+    if (ids.size > ids_left && ids.size <= layout.file_size) {
+      diagnostics->add(Damage::BadFeature, ids.offset,
+                       "the ids of an event lie where those of others do; they are left out");
+    } else if (ids.offset <= layout.file_size && ids.size <= layout.file_size - ids.offset) {
+      ids_left -= ids.size;
       auto bytes = read_at(file.get(), ids.offset, static_cast<std::size_t>(ids.size));
       if (!bytes) return std::move(bytes.error());
       const U64Array words(*bytes, head.order);
+      event.ids.reserve(words.size());
       for (std::size_t i = 0; i < words.size(); ++i) event.ids.push_back(words[i]);
     } else {
       diagnostics->add(Damage::BadFeature, ids.offset, "the ids of an event lie outside the file");
@@ -205,74 +227,22 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
   return Done{};
 }
 
-// Reads the table of {offset, size} behind the data. False when a section of it cannot be where it says: the
-// table is not there, because the recorder did not get to write it.
-bool CaptureReader::State::take_table(const FileHead& head, std::uint64_t at_offset,
-                                      std::vector<FeatureSection>& sections) {
-  const std::size_t size = head.features.count() * 16;
-  if (at_offset > layout.file_size || size > layout.file_size - at_offset) return false;
-  auto bytes = read_at(file.get(), at_offset, size);
-  if (!bytes) return false;
-  Cursor in(*bytes, head.order);
-  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
-    if (!head.features[feature]) continue;
-    const FeatureSection section{feature, {in.u64(), in.u64()}};
-    sections.push_back(section);
-  }
-  return std::ranges::all_of(sections, [&](const FeatureSection& section) {
-    return section.place.offset <= layout.file_size &&
-           section.place.size <= layout.file_size - section.place.offset;
-  });
-}
-
 void CaptureReader::State::read_features(const FileHead& head) {
-  std::optional<EarlyTable> early;
-  std::vector<FeatureSection> early_sections;
-  if (head.data.offset >= FileHead::kSize + EarlyTable::kTrailerSize) {
-    const auto trailer =
-        read_at(file.get(), head.data.offset - EarlyTable::kTrailerSize, EarlyTable::kTrailerSize);
-    if (trailer) early = parse_early_trailer(*trailer);
+  const SectionTable table = find_sections(file.get(), head, layout.file_size, *diagnostics);
+  layout.is_closed = table.is_closed;
+  missing = table.missing;
+  // Sections lie side by side, so that all together they are no larger than the file.
+  std::uint64_t left = layout.file_size;
+  for (const FeatureSection& section : table.sections) {
+    if (section.place.size > left) {
+      diagnostics->add(
+          Damage::BadFeature, section.place.offset,
+          "section " + std::to_string(section.feature) + " lies where others do and is left out");
+      continue;
+    }
+    left -= section.place.size;
+    read_section(section);
   }
-  if (early && early->offset <= head.data.offset &&
-      early->entries <= (head.data.offset - early->offset) / EarlyTable::kEntrySize) {
-    const auto entries = read_at(file.get(), early->offset, early->entries * EarlyTable::kEntrySize);
-    if (entries) early_sections = parse_early_entries(*entries);
-  }
-  std::vector<FeatureSection> sections;
-  const bool has_table = take_table(head, layout.features_offset, sections);
-  // perf leaves data size 0 until it closes the file; then what stands where the table should be is data.
-  const bool table_is_data =
-      head.data.size == 0 && std::ranges::any_of(sections, [&](const FeatureSection& section) {
-        return section.place.size != 0 && section.place.offset < head.data.offset;
-      });
-  layout.is_closed = early ? early->is_closed : head.data.size != 0 || (has_table && !table_is_data);
-  if (!layout.is_closed)
-    diagnostics->add(Damage::NotClosed, Diagnostics::kNoOffset,
-                     "it was killed or still runs; everything it wrote up to its last whole round is read");
-  const bool use_early = early && (!early->is_closed || !has_table);
-  if (use_early) {
-    // Where the data end too early as well, that is told, and everything behind them goes without saying.
-    if (early->is_closed && layout.features_offset <= layout.file_size)
-      diagnostics->add(Damage::CutShort, layout.features_offset,
-                       "the header sections behind the data are missing; those before the data are used");
-    sections = std::move(early_sections);
-  } else if (!layout.is_closed) {
-    sections.clear();
-  } else if (!has_table) {
-    diagnostics->add(Damage::BadFeature, layout.features_offset,
-                     "the table of header sections is missing or points outside the file");
-    const auto outside = [&](const FeatureSection& section) {
-      return section.place.offset > layout.file_size ||
-             section.place.size > layout.file_size - section.place.offset;
-    };
-    std::erase_if(sections, outside);
-  }
-  if (has_table && !use_early && layout.is_closed) {
-    check_sections({layout.features_offset, head.features.count() * 16}, sections, layout.file_size,
-                   *diagnostics);
-    if (early) check_early_table(early_sections, sections, head.data.offset, *diagnostics);
-  }
-  for (const FeatureSection& section : sections) read_section(section);
 }
 
 void CaptureReader::State::read_section(const FeatureSection& section) {
@@ -284,6 +254,8 @@ void CaptureReader::State::read_section(const FeatureSection& section) {
 
 // One section, wherever it came from; it stood at `offset`.
 void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset) {
+  // A flag has no bytes; anything else without them was begun by its recorder and left out.
+  if (bytes.empty() && !is_flag(feature)) return;
   FieldLog log;
   const bool is_turned = options.keep_all && layout.order != std::endian::native;
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
@@ -338,8 +310,7 @@ void CaptureReader::State::apply(const RecordView& record) {
 }
 
 void CaptureReader::State::apply_update(const EventUpdateRecord& update, std::uint64_t offset) {
-  constexpr std::uint64_t kName = 2;
-  if (update.kind == kName) {
+  if (update.kind == kUpdateName) {
     if (const auto event = events.find_id(update.id))
       events.set_name(*event, std::string(text_of(update.data)));
   } else if (update.kind == kSectionPiece) {
@@ -359,8 +330,7 @@ void CaptureReader::State::end_of_pieces() {
 void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset) {
   // Without a section it is a mere flag, or perf's mark for the end of the features, whose number is that of
   // the first feature the writer does not know.
-  const bool is_flag = header.feature == abi::kFeatureBranchStack || header.feature == abi::kFeatureStat;
-  if (header.section.empty() && !is_flag) return;
+  if (header.section.empty() && !is_flag(header.feature)) return;
   if (header.feature >= abi::kFeatureCount) return;
   const auto feature = static_cast<std::uint32_t>(header.feature);
   take_section(feature, header.section, offset);
@@ -372,13 +342,29 @@ void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std:
     check_descriptions(events, features, 0, *diagnostics);
 }
 
+// A file's header stands in front of its records, and readers on other threads look at it: a record that
+// would change it is left out. (Recorders write such records into pipes only. Build ids are no part of this:
+// perf inject puts them among a file's records, and whoever replays the records applies them.)
+void CaptureReader::State::refuse(const RecordView& record) {
+  bool changes_header = record.type == abi::kRecordHeaderAttr || record.type == abi::kRecordTracingData ||
+                        record.type == abi::kRecordHeaderFeature;
+  if (record.type == abi::kRecordEventUpdate) {
+    const std::uint64_t kind = record.body().u64();
+    changes_header = kind == kUpdateName || kind == kSectionPiece;
+  }
+  if (!changes_header) return;
+  diagnostics->add(Damage::BadFeature, record.offset,
+                   std::string(record_name(record.type)) +
+                       " record within a file, whose header stands at its start: left out");
+}
+
 // A record that swallowed what follows it, because its size is wrong, has bytes that are no field of it.
 void CaptureReader::State::check_length(const RecordView& record) {
   static const EventAttr kNone;
   if (record.type == abi::kRecordSample) return;  // taken apart by whoever wants its fields: Sample::unread
-  const auto event = events.event_of(record);
+  const auto event = known_events().event_of(record);
   if (!event && record.type < abi::kRecordUserStart) return;
-  const EventAttr& attr = event ? events[*event].attr : kNone;
+  const EventAttr& attr = event ? known_events()[*event].attr : kNone;
   if (record.type < abi::kRecordUserStart && !has_sound_trailer(record, attr))
     return diagnostics->add(Damage::BadRecord, record.offset,
                             std::string(record_name(record.type)) +
@@ -398,7 +384,7 @@ bool CaptureReader::State::keeps(const RecordView& record) {
     return options.keep_all;
   }
   check_length(record);
-  if (record.type >= abi::kRecordUserStart) apply(record);
+  if (record.type >= abi::kRecordUserStart) fixed ? refuse(record) : apply(record);
   return true;
 }
 
@@ -414,9 +400,10 @@ Result<CaptureReader> CaptureReader::open(const std::string& path, Diagnostics& 
   return CaptureReader(std::move(state));
 }
 
-const EventSet& CaptureReader::events() const { return state_->events; }
-const Features& CaptureReader::features() const { return state_->features; }
+const EventSet& CaptureReader::events() const { return state_->known_events(); }
+const Features& CaptureReader::features() const { return state_->known_features(); }
 const CaptureLayout& CaptureReader::layout() const { return state_->layout; }
+std::shared_ptr<const CaptureHeader> CaptureReader::fixed_header() const { return state_->fixed; }
 
 const BlockRef& CaptureReader::block() const { return state_->stream->block(); }
 std::uint64_t CaptureReader::compressed_records() const {
@@ -426,8 +413,9 @@ std::uint64_t CaptureReader::compressed_records() const {
 std::optional<RecordView> CaptureReader::next() {
   std::optional<RecordView> record(std::in_place);
   do {
-    while (state_->stream->next(*record))
+    while (state_->stream->next(*record)) {
       if (record->type == abi::kRecordSample || state_->keeps(*record)) return record;
+    }
   } while (state_->open_next_part());
   state_->end_of_pieces();
   record.reset();

@@ -16,6 +16,7 @@
 #include "format/diagnostics.h"
 #include "format/event_set.h"
 #include "format/features.h"
+#include "format/record_stream.h"
 #include "format/record_view.h"
 #include "format/result.h"
 #include "format/time_order.h"
@@ -23,8 +24,7 @@
 namespace tacho::format {
 
 struct ReadOptions {
-  // A compressed record may inflate to this many bytes at most.
-  std::size_t inflate_limit = std::size_t{64} << 20;
+  InflateLimits inflate;
   // For passing a capture on: every header section's bytes are kept too, in this machine's byte order
   // (Features::raw), and records of unknown types are given out.
   bool keep_all = false;
@@ -42,6 +42,13 @@ struct CaptureLayout {
   std::endian order = std::endian::native;
 };
 
+// What a capture says before its records.
+struct CaptureHeader {
+  CaptureLayout layout;
+  EventSet events;
+  Features features;
+};
+
 class CaptureReader {
  public:
   // `diagnostics` must outlive the reader.
@@ -51,10 +58,13 @@ class CaptureReader {
   CaptureReader& operator=(CaptureReader&&) noexcept;
   ~CaptureReader();
 
-  // In a pipe, events and features grow as records are read.
+  // In a pipe, events and features grow as records are read: they belong to the thread that calls next().
   const EventSet& events() const;
   const Features& features() const;
   const CaptureLayout& layout() const;
+  // The header of a file. Nothing changes it once the file is open, so any thread may look at it while
+  // another calls next(). Null for a pipe.
+  std::shared_ptr<const CaptureHeader> fixed_header() const;
 
   // The next record, or nothing at the end. Its bytes stay valid while block() of that moment is kept; when
   // nobody keeps it, until the next call.

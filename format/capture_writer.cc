@@ -72,13 +72,27 @@ Result<> CaptureWriter::write_head(const EventSet& events, Features features, co
     sections_.push_back({feature, {start, out.size() - start}});
     out.align(8);
   }
-  write_early_table(out, sections_, out.size());
+  early_ = sections_;
+  for (std::uint32_t own = abi::kFirstOwnFeature; own < abi::kOwnFeaturesEnd; ++own)
+    if (!stands_early(own)) early_.push_back({own, {}});
+  early_offset_ = out.size();
+  write_early_table(out, early_, early_offset_);
   data_offset_ = out.size();
   state_offset_ = data_offset_ - EarlyTable::kTrailerSize + EarlyTable::kStateOffset;
   end_ = data_offset_;
   sound_end_ = data_offset_;
   if (auto written = write_at(file_.get(), 0, out.view()); !written) return written;
   return make_true(end_);
+}
+
+bool CaptureWriter::stands_early(std::uint32_t feature) const {
+  return feature >= abi::kFirstOwnFeature &&
+         std::ranges::find(early_, feature, &FeatureSection::feature) != early_.end();
+}
+
+std::uint64_t CaptureWriter::table_size() const {
+  const auto in_table = [&](const FeatureSection& section) { return !stands_early(section.feature); };
+  return static_cast<std::uint64_t>(std::ranges::count_if(sections_, in_table)) * 16;
 }
 
 Result<> CaptureWriter::append(Bytes bytes) {
@@ -111,6 +125,7 @@ Result<> CaptureWriter::make_true(std::uint64_t data_end) {
   ByteWriter table;
   FileHead head;
   for (const FeatureSection& section : sections_) {
+    if (stands_early(section.feature)) continue;
     table.u64(section.place.offset).u64(section.place.size);
     head.features.set(section.feature);
   }
@@ -141,14 +156,28 @@ Result<> CaptureWriter::close(const Features& late) {
     sections_.push_back(section);
   }
   std::ranges::sort(sections_, {}, &FeatureSection::feature);
-  const std::uint64_t bodies_at = end_ + sections_.size() * 16;
+  const std::uint64_t bodies_at = end_ + table_size();
   for (FeatureSection& section : sections_)
     if (std::ranges::find(added, section.feature, &FeatureSection::feature) != added.end())
       section.place.offset += bodies_at;
   if (auto written = write_at(file_.get(), bodies_at, bodies.view()); !written) return written;
   file_end_ = bodies_at + bodies.size();
+  if (auto told = tell_early(); !told) return told;
   if (auto made = make_true(end_); !made) return made;
   return seal();
+}
+
+// Where late sections of our own stand: entries were kept for them.
+Result<> CaptureWriter::tell_early() {
+  for (std::size_t i = 0; i < early_.size(); ++i) {
+    const auto section = std::ranges::find(sections_, early_[i].feature, &FeatureSection::feature);
+    if (!stands_early(early_[i].feature) || section == sections_.end()) continue;
+    ByteWriter entry;
+    entry.u64(section->feature).u64(section->place.offset).u64(section->place.size);
+    const std::uint64_t at = early_offset_ + i * EarlyTable::kEntrySize;
+    if (auto written = write_at(file_.get(), at, entry.view()); !written) return written;
+  }
+  return Done{};
 }
 
 // Everything is in place: says so in the state word, cuts what lies behind, and makes the file durable.
@@ -166,7 +195,7 @@ Result<> CaptureWriter::seal() {
 
 Result<> CaptureWriter::close_after_failure() {
   end_ = sound_end_;
-  file_end_ = end_ + sections_.size() * 16;
+  file_end_ = end_ + table_size();
   // Gives the room of what was not whole back before the table is written into it.
   if (::ftruncate(file_.get(), static_cast<off_t>(file_end_)) != 0)
     return output_error(system_error("truncate", errno).what, errno);
@@ -176,6 +205,6 @@ Result<> CaptureWriter::close_after_failure() {
 
 std::uint64_t CaptureWriter::data_bytes() const { return end_ - data_offset_; }
 
-std::uint64_t CaptureWriter::file_bytes() const { return std::max(file_end_, end_ + sections_.size() * 16); }
+std::uint64_t CaptureWriter::file_bytes() const { return std::max(file_end_, end_ + table_size()); }
 
 }  // namespace tacho::format

@@ -60,13 +60,19 @@ class CaptureWriter {
       : file_(std::move(file)), compressor_(std::move(compressor)) {}
   Result<> write_head(const EventSet& events, Features features, const WriteOptions& options);
   Result<> append(Bytes bytes);
+  // Whether a section is told in the early table only.
+  bool stands_early(std::uint32_t feature) const;
+  std::uint64_t table_size() const;  // bytes of the table behind the data
   Result<> make_true(std::uint64_t data_end);
+  Result<> tell_early();
   Result<> seal();
 
   Fd file_;
   std::optional<RecordCompressor> compressor_;
   std::vector<std::byte> packed_;         // scratch of write_records
   std::vector<FeatureSection> sections_;  // ascending by feature
+  std::vector<FeatureSection> early_;     // the entries of the early table, which stands at early_offset_
+  std::uint64_t early_offset_ = 0;
   FileSection attrs_;
   std::uint64_t attr_size_ = 0;  // bytes of an entry of the attr table
   std::uint64_t data_offset_ = 0;

@@ -110,4 +110,11 @@ Result<> RecordInflater::inflate(Bytes packed, std::size_t limit, Buffer& out) {
   }
 }
 
+Result<> inflate_into(Bytes packed, std::span<std::byte> place) {
+  const std::size_t size = ZSTD_decompress(place.data(), place.size(), packed.data(), packed.size());
+  if (ZSTD_isError(size) != 0) return Error{std::string("zstd: ") + ZSTD_getErrorName(size)};
+  if (size != place.size()) return Error{"holds fewer bytes than it says"};
+  return Done{};
+}
+
 }  // namespace tacho::format

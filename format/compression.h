@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "format/buffer.h"
@@ -51,5 +52,9 @@ class RecordInflater {
   explicit RecordInflater(ZSTD_DCtx_s* context) : context_(context) {}
   std::unique_ptr<ZSTD_DCtx_s, Free> context_;
 };
+
+// Fills `place` with what the whole frames in `packed` hold, and allocates nothing for it. An error when that
+// is not exactly as much.
+Result<> inflate_into(Bytes packed, std::span<std::byte> place);
 
 }  // namespace tacho::format

@@ -24,8 +24,10 @@ constexpr std::array kDamage{
     DamageRow{Damage::UnknownEvent, "record of an event that the capture does not describe", true},
     DamageRow{Damage::UnknownRecord, "record of a type newer than this program, left out", false},
     DamageRow{Damage::OutOfOrder, "record out of time order, given late", false},
+    DamageRow{Damage::OrderGivenUp,
+              "record out of time order, given late: no round ends, and too many would have to wait", true},
     DamageRow{Damage::NoSymbols, "no symbols", false},
-    DamageRow{Damage::BadSymbolSource, "unreadable symbols", false},
+    DamageRow{Damage::BadSymbolSource, "symbols left out", true},
     DamageRow{Damage::Lost, "lost while recording", false},
     DamageRow{Damage::Note, "note", false},
 };
@@ -34,17 +36,28 @@ const DamageRow& row_of(Damage kind) { return *std::ranges::find(kDamage, kind, 
 
 }  // namespace
 
-void Diagnostics::add(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count) {
+void Diagnostics::add(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count,
+                      std::uint64_t bytes) {
   const auto known = std::ranges::find(findings_, kind, &Finding::kind);
   if (known != findings_.end()) {
     known->count += count;
+    known->bytes += bytes;
     return;
   }
-  findings_.push_back({kind, count, offset, std::move(detail)});
+  findings_.push_back({kind, count, offset, std::move(detail), bytes});
 }
 
 void Diagnostics::add_line(Damage kind, std::string detail) {
-  findings_.push_back({kind, 1, kNoOffset, std::move(detail)});
+  findings_.push_back({kind, 1, kNoOffset, std::move(detail), 0});
+}
+
+void Diagnostics::take(Diagnostics& other) {
+  for (Finding& finding : std::exchange(other.findings_, {})) {
+    if (finding.kind == Damage::NoSymbols)
+      add_line(finding.kind, std::move(finding.first));
+    else
+      add(finding.kind, finding.first_offset, std::move(finding.first), finding.count);
+  }
 }
 
 bool Diagnostics::incomplete() const {
@@ -59,6 +72,7 @@ std::string Diagnostics::describe(const Finding& finding) {
   const bool placed = finding.first_offset != kNoOffset;
   if (placed) text += (many ? " (first at offset " : " (at offset ") + std::to_string(finding.first_offset);
   if (many) text += (placed ? ", " : " (") + std::to_string(finding.count) + " times";
+  if (many && finding.bytes != 0) text += ", " + std::to_string(finding.bytes) + " bytes in all";
   if (many || placed) text += ")";
   return text;
 }

@@ -17,8 +17,9 @@ enum class Damage : std::uint8_t {
   UnknownEvent,     // a record of an event that the capture does not describe
   UnknownRecord,    // a record type newer than this reader: counted and skipped, the result is whole
   OutOfOrder,       // records older than what was already given out
+  OrderGivenUp,     // the same, since more records had to wait than memory is given for
   NoSymbols,        // a module whose names were not found: the result is whole but poorer
-  BadSymbolSource,  // a symbol table or attachment that cannot be read
+  BadSymbolSource,  // a symbol table, or a part of it, that takes more than its file is worth: it is left out
   Lost,             // events the kernel could not deliver while recording
   Note,             // worth a line, nothing is missing
 };
@@ -28,6 +29,7 @@ struct Finding {
   std::uint64_t count;         // how often
   std::uint64_t first_offset;  // file offset in bytes of the first place, kNoOffset when there is none
   std::string first;           // what was seen there, and what was expected
+  std::uint64_t bytes = 0;     // of the capture that were left out by it, as far as they were counted
 };
 
 class Diagnostics {
@@ -35,9 +37,12 @@ class Diagnostics {
   static constexpr std::uint64_t kNoOffset = ~std::uint64_t{0};
 
   // One line is kept for each kind; `detail` of the first occurrence wins.
-  void add(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count = 1);
+  void add(Damage kind, std::uint64_t offset, std::string detail, std::uint64_t count = 1,
+           std::uint64_t bytes = 0);
   // For kinds whose every detail matters (NoSymbols): kept as lines of their own.
   void add_line(Damage kind, std::string detail);
+  // Adds what another part of the program found, and leaves that one empty.
+  void take(Diagnostics& other);
 
   const std::vector<Finding>& findings() const { return findings_; }
   // True when something the user asked for is not in the result: exit status 3.

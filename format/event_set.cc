@@ -37,7 +37,7 @@ std::size_t EventSet::add(Event event) {
   const std::size_t index = events_.size();
   for (const std::uint64_t id : event.ids) know_id(id, index);
   events_.push_back(std::move(event));
-  place_ids();
+  place_ids(events_.back().attr);
   return index;
 }
 
@@ -58,13 +58,13 @@ void EventSet::know_id(std::uint64_t id, std::size_t event) {
 
 void EventSet::set_name(std::size_t event, std::string name) { events_[event].name = std::move(name); }
 
-void EventSet::place_ids() {
-  sample_id_word_ = format::sample_id_word(events_.front().attr);
-  trailer_id_word_ = format::trailer_id_word(events_.front().attr);
-  for (const Event& event : events_) {
-    if (format::sample_id_word(event.attr) != sample_id_word_) sample_id_word_ = -1;
-    if (format::trailer_id_word(event.attr) != trailer_id_word_) trailer_id_word_ = -1;
-  }
+void EventSet::place_ids(const EventAttr& added) {
+  const int sample_word = format::sample_id_word(added);
+  const int trailer_word = format::trailer_id_word(added);
+  const bool is_first = events_.size() == 1;
+  if (is_first || sample_word != sample_id_word_) sample_id_word_ = is_first ? sample_word : -1;
+  if (is_first || trailer_word != trailer_id_word_) trailer_id_word_ = is_first ? trailer_word : -1;
+  if (added.sample_type != events_.front().attr.sample_type) samples_are_alike_ = false;
 }
 
 std::optional<std::size_t> EventSet::find_id(std::uint64_t id) const {
@@ -83,9 +83,7 @@ std::optional<std::size_t> EventSet::event_of(const RecordView& record) const {
   const int word = is_sample ? sample_id_word_ : trailer_id_word_;
   if (word < 0) {
     // Without ids, events whose samples are alike can be read all the same, as the first one's.
-    for (const Event& event : events_)
-      if (event.attr.sample_type != events_.front().attr.sample_type) return std::nullopt;
-    return 0;
+    return samples_are_alike_ ? std::optional<std::size_t>(0) : std::nullopt;
   }
   const auto offset = static_cast<std::size_t>(word) * sizeof(std::uint64_t);
   if (body.size() < offset + (is_sample ? sizeof(std::uint64_t) : 0)) return std::nullopt;

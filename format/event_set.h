@@ -11,6 +11,7 @@
 
 #include "format/event_attr.h"
 #include "format/record_view.h"
+#include "format/seeded_hash.h"
 
 namespace tacho::format {
 
@@ -40,7 +41,7 @@ class EventSet {
 
  private:
   std::vector<Event> events_;
-  std::unordered_map<std::uint64_t, std::size_t> by_id_;
+  std::unordered_map<std::uint64_t, std::size_t, SeededHash> by_id_;
   // The kernel numbers ids one by one, so those of a capture lie close together: by_id_ for those from
   // first_id_ on, kNoEvent in the gaps.
   static constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
@@ -50,7 +51,8 @@ class EventSet {
   int sample_id_word_ = -1;
   // Where every other kernel record's id stands: words before the end; -1 likewise.
   int trailer_id_word_ = -1;
-  void place_ids();
+  bool samples_are_alike_ = true;  // all events' samples have the same fields
+  void place_ids(const EventAttr& added);
   void know_id(std::uint64_t id, std::size_t event);
 };
 

@@ -60,6 +60,7 @@ bool write_tracing(const Features& from, ByteWriter& out) {
 
 // {u32 type, u16 misc, u16 size}, s32 pid, u8 id[20], u8 id size, 3 zeros, file name padded to 64.
 Result<> read_build_ids(Cursor& in, Features& out) {
+  out.environment.build_ids.clear();
   constexpr std::size_t kFixed = 36;
   while (in.left() >= kRecordHeaderSize) {
     BuildIdEntry entry;
@@ -75,7 +76,8 @@ Result<> read_build_ids(Cursor& in, Features& out) {
     const std::uint8_t id_size = body.u8();
     body.skip(3);
     const bool has_size = (entry.misc & abi::kMiscBuildIdSize) != 0;
-    entry.build_id = BuildId::from_bytes(id.first(std::min<std::size_t>(has_size ? id_size : 20, id.size())));
+    entry.build_id = has_size ? BuildId::from_bytes(id.first(std::min<std::size_t>(id_size, id.size())))
+                              : BuildId::from_padded(id);
     entry.filename = body.text(body.left());
     out.environment.build_ids.push_back(std::move(entry));
   }
@@ -108,6 +110,7 @@ bool write_command_line(const Features& from, ByteWriter& out) {
 
 // u32 count, u32 attr size, then for each: attr, u32 ids, name, ids.
 Result<> read_event_desc(Cursor& in, Features& out) {
+  out.event_descriptions.clear();
   const std::uint32_t attrs = in.u32();
   const std::uint32_t attr_size = in.u32();
   const std::uint32_t count = checked_count(in, attrs, std::size_t{attr_size} + 2 * sizeof(std::uint32_t));
@@ -162,6 +165,7 @@ bool write_sample_time(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_bpf_programs(Cursor& in, Features& out) {
+  out.environment.bpf_programs.clear();
   const std::uint32_t count = checked_count(in, in.u32(), 16);
   for (std::uint32_t i = 0; i < count; ++i) {
     BpfProgramInfo program;
@@ -188,6 +192,7 @@ bool write_bpf_programs(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_btf(Cursor& in, Features& out) {
+  out.environment.btf.clear();
   const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     BtfBlob btf;
@@ -208,7 +213,7 @@ bool write_btf(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_compressed(Cursor& in, Features& out) {
-  in.u32();  // version; perf reads any
+  in.u32();  // version: perf writes 0 and reads any
   CompressionInfo info;
   info.type = in.u32();
   info.level = in.u32();
@@ -221,7 +226,8 @@ Result<> read_compressed(Cursor& in, Features& out) {
 bool write_compressed(const Features& from, ByteWriter& out) {
   if (!from.environment.compression) return false;
   const CompressionInfo& info = *from.environment.compression;
-  out.u32(1).u32(info.type).u32(info.level).u32(info.ratio).u32(info.record_limit);
+  // Version 0, as perf writes it: other readers refuse any other.
+  out.u32(0).u32(info.type).u32(info.level).u32(info.ratio).u32(info.record_limit);
   return true;
 }
 
@@ -276,6 +282,7 @@ bool write_attachment_list(const Features& from, ByteWriter& out) {
 
 // u32 version, u32 count, then for each: u32 id and four strings.
 Result<> read_attached_programs(Cursor& in, Features& out) {
+  out.environment.attached_programs.clear();
   const std::uint32_t version = in.u32();
   if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   const std::uint32_t count = checked_count(in, in.u32(), 5 * sizeof(std::uint32_t));

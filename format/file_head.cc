@@ -75,8 +75,8 @@ void write_file_head(ByteWriter& out, const FileHead& head) {
   }
 }
 
-std::optional<EarlyTable> parse_early_trailer(Bytes trailer) {
-  Cursor in(trailer);
+std::optional<EarlyTable> parse_early_trailer(Bytes trailer, std::endian order) {
+  Cursor in(trailer, order);
   EarlyTable table;
   table.offset = in.u64();
   table.entries = in.u32();
@@ -86,15 +86,15 @@ std::optional<EarlyTable> parse_early_trailer(Bytes trailer) {
   return table;
 }
 
-std::vector<FeatureSection> parse_early_entries(Bytes entries) {
+std::vector<FeatureSection> parse_early_entries(Bytes entries, std::endian order) {
   std::vector<FeatureSection> sections;
-  Cursor in(entries);
+  Cursor in(entries, order);
   while (in.left() >= EarlyTable::kEntrySize) {
     FeatureSection section;
     section.feature = static_cast<std::uint32_t>(in.u64());
     section.place.offset = in.u64();
     section.place.size = in.u64();
-    if (section.feature < abi::kFeatureCount) sections.push_back(section);
+    if (section.feature < abi::kFeatureCount && section.place.size != 0) sections.push_back(section);
   }
   return sections;
 }

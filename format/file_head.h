@@ -43,7 +43,9 @@ struct FeatureSection {
 
 // Our table before the data. It ends with a trailer right before data.offset:
 //   u64 offset of the table, u32 entries, u32 state (0 open, 1 closed), u64 0, "TACHOHD1"
-// and the table is, for each entry, u64 feature, u64 offset, u64 size.
+// and the table is, for each entry, u64 feature, u64 offset, u64 size. Sections of our own (from
+// abi::kFirstOwnFeature on) stand here only, and not in the table behind the data: perf 6.1's inject falls over
+// feature bits that it does not know. Those with size 0 are places kept for sections that come late.
 struct EarlyTable {
   static constexpr std::size_t kTrailerSize = 32;
   static constexpr std::size_t kEntrySize = 24;
@@ -54,8 +56,8 @@ struct EarlyTable {
   bool is_closed = false;
 };
 // `trailer`: the kTrailerSize bytes before data.offset. Nothing when another program wrote the file.
-std::optional<EarlyTable> parse_early_trailer(Bytes trailer);
-std::vector<FeatureSection> parse_early_entries(Bytes entries);
+std::optional<EarlyTable> parse_early_trailer(Bytes trailer, std::endian order);
+std::vector<FeatureSection> parse_early_entries(Bytes entries, std::endian order);
 void write_early_table(ByteWriter& out, const std::vector<FeatureSection>& sections,
                        std::uint64_t table_offset);
 

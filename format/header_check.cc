@@ -45,8 +45,13 @@ void check_sections(const FileSection& table, const std::vector<FeatureSection>&
   behind.push_back({file_size, 0});
   for (const FileSection& place : behind) {
     if (place.offset < end) return damaged(place.offset, "two sections overlap");
-    if (place.offset - end >= kPadding)
-      return damaged(end, std::to_string(place.offset - end) + " bytes belong to no section");
+    const bool is_trailing = place.offset == file_size && !sections.empty();
+    const std::uint64_t unowned = place.offset - end;
+    if (unowned >= kPadding && is_trailing)
+      return diagnostics.add(
+          Damage::Note, end,
+          std::to_string(unowned) + " bytes behind the last header section belong to nothing in the capture");
+    if (unowned >= kPadding) return damaged(end, std::to_string(unowned) + " bytes belong to no section");
     end = place.offset + place.size;
   }
 }

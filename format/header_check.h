@@ -1,5 +1,7 @@
-// What stands twice in a capture's header, or has one place only where it can stand, compared: so that a
-// damaged number is told even when it leads to something that can be read.
+// Checks of a capture's header that find damage which reading does not notice. A damaged number often still
+// leads to something that can be read. Two things give it away: the header states some facts twice, and the
+// copies then differ; and some data can lie only in certain parts of the file, and the number points
+// elsewhere. What is found goes to `diagnostics`; no check stops the reading.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +14,30 @@
 
 namespace tacho::format {
 
-// The table at `table` names `sections`: bodies lie behind the table without holes, up to the file's end, and
-// nothing lies in the file's header.
+// The table of the header's sections lies at `table` and lists `sections`. Checks that the bodies behind
+// the table follow one another without gaps up to the end of the file, and that no body overlaps the file
+// header or the table. `file_size` is in bytes.
 void check_sections(const FileSection& table, const std::vector<FeatureSection>& sections,
                     std::uint64_t file_size, Diagnostics& diagnostics);
 
-// Our own early table names the sections before the data as well: the same ones at the same places.
+// A capture of ours lists its sections a second time, in a table in front of the data
+// (docs/capture-format.md). Checks that both tables name the same places, for the sections in front of the
+// data (`data_offset`); those behind it are written when the recording ends, and only the second table knows
+// them.
 void check_early_table(const std::vector<FeatureSection>& early, const std::vector<FeatureSection>& sections,
                        std::uint64_t data_offset, Diagnostics& diagnostics);
 
-// The event ids of one attr: whole words that lie outside the header and the table of attrs.
+// The list of event ids of one attr lies at `ids`. Checks that its size is a multiple of 8 and that it
+// overlaps neither the file header nor the table of attrs.
 void check_ids(const FileSection& ids, const FileSection& attrs, Diagnostics& diagnostics);
 
-// EVENT_DESC repeats every event's attr and ids. `attr_room`: bytes that an attr has in the table; 0 in a
-// pipe.
+// The section EVENT_DESC repeats every event's attr and ids. Checks that they are those of `events`.
+// `attr_room` is the size in bytes of one attr in the table of attrs; a pipe has no such table, and passes 0.
 void check_descriptions(const EventSet& events, const Features& features, std::uint64_t attr_room,
                         Diagnostics& diagnostics);
 
-// No size that an attr cannot have, and no fields of samples or counter values that this reader does not
-// know: what stands behind those is misread.
+// Checks that an attr's size is possible, and that its sample_type and read_format ask for no field that this
+// reader does not know: the fields behind an unknown one would be misread. `event` is the event's index.
 void check_known(const EventAttr& attr, std::size_t event, Diagnostics& diagnostics);
 
 }  // namespace tacho::format

@@ -1,5 +1,6 @@
 #include "format/host_sections.h"
 
+#include <algorithm>
 #include <string>
 
 #include "format/header_strings.h"
@@ -9,6 +10,15 @@ namespace tacho::format {
 namespace {
 
 constexpr std::uint32_t kMostCpus = 1U << 20;  // more than any kernel can be built for
+
+// In a pipe perf pads sections with zeros to a multiple of 8 bytes, from 6.12 on. A list of dies, which may
+// stand here too, has 8 bytes at least.
+void skip_padding(Cursor& in) {
+  const Bytes rest = in.rest();
+  const bool is_padding =
+      rest.size() < 8 && std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; });
+  if (is_padding) in.skip(rest.size());
+}
 
 }  // namespace
 
@@ -42,10 +52,12 @@ Result<> read_cpu_topology(Cursor& in, Features& out) {
       const std::uint32_t core = in.u32();
       topology.cpus.push_back({core, in.u32(), std::nullopt});
     }
+    skip_padding(in);
     if (in.left() > 0) {
       topology.dies = string_list(in);
       for (CpuTopologyEntry& cpu : topology.cpus) cpu.die = in.u32();
     }
+    skip_padding(in);
   }
   if (in.left() > 0)
     return Error{"describes another number of CPUs than the " + std::to_string(cpus) + " of section NRCPUS"};
@@ -66,6 +78,7 @@ bool write_cpu_topology(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_numa(Cursor& in, Features& out) {
+  out.environment.numa_nodes.clear();
   const std::uint32_t count = checked_count(in, in.u32(), 24);
   for (std::uint32_t i = 0; i < count; ++i) {
     NumaNode node;
@@ -88,6 +101,7 @@ bool write_numa(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_pmus(Cursor& in, Features& out) {
+  out.environment.pmu_mappings.clear();
   const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t type = in.u32();
@@ -105,6 +119,7 @@ bool write_pmus(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_groups(Cursor& in, Features& out) {
+  out.environment.groups.clear();
   const std::uint32_t count = checked_count(in, in.u32(), 3 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     EventGroup group;
@@ -125,6 +140,7 @@ bool write_groups(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_caches(Cursor& in, Features& out) {
+  out.environment.caches.clear();
   const std::uint32_t version = in.u32();
   if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   const std::uint32_t count = checked_count(in, in.u32(), 28);
@@ -154,6 +170,7 @@ bool write_caches(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_memory(Cursor& in, Features& out) {
+  out.environment.memory_nodes.clear();
   const std::uint64_t version = in.u64();
   if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
   out.environment.memory_block_size = in.u64();
@@ -183,6 +200,7 @@ bool write_memory(const Features& from, ByteWriter& out) {
 }
 
 Result<> read_pmu_caps(Cursor& in, Features& out) {
+  out.environment.pmu_caps.clear();
   const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     PmuCaps pmu;

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -112,8 +113,13 @@ struct InflateAhead::State {
 
 InflateAhead::InflateAhead() : state_(std::make_unique<State>()) {
   const unsigned cpus = std::max(1U, std::thread::hardware_concurrency());
-  for (unsigned i = 1; i < std::min(cpus, kMaxThreads); ++i)
-    state_->threads.emplace_back([state = state_.get()] { state->work(); });
+  for (unsigned i = 1; i < std::min(cpus, kMaxThreads); ++i) {
+    try {
+      state_->threads.emplace_back([state = state_.get()] { state->work(); });
+    } catch (const std::system_error&) {
+      break;  // the caller's thread inflates what nobody else does: slower, and the same bytes
+    }
+  }
 }
 InflateAhead::InflateAhead(InflateAhead&&) noexcept = default;
 InflateAhead& InflateAhead::operator=(InflateAhead&&) noexcept = default;

@@ -31,7 +31,7 @@ struct PayloadField {
   std::uint32_t count = 1;       // elements of an array; 0: as many as the payload has room for (last member)
   bool is_array = false;         // one element of an array still prints as [x]
   std::string unit;              // "ns", "us", "ms", "bytes", "sectors", "pages", ... or empty
-  std::string role;              // "value", "key", "weight" or empty
+  std::string role;              // "value", "key", "weight", "stack" or empty
   std::string format;            // "hex", "kaddr", "uaddr", "oct", ... or empty: by kind
   std::vector<std::pair<std::int64_t, std::string>> enumerators;
   bool operator==(const PayloadField&) const = default;

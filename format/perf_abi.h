@@ -117,6 +117,7 @@ enum AttrFlag : std::uint64_t {
   kDeferOutput = 1ULL << 39,
 };
 
+inline constexpr std::uint64_t kBranchCallStack = 1ULL << 11;
 inline constexpr std::uint64_t kBranchHwIndex = 1ULL << 17;
 inline constexpr std::uint64_t kBranchCounters = 1ULL << 19;
 
@@ -202,7 +203,8 @@ enum ContextMark : std::uint64_t {
   kContextMax = static_cast<std::uint64_t>(-4095),
 };
 
-// Header feature bits. 1 to 34 are perf's; ours start at 224 (docs/capture-format.md).
+// Header features. 1 to 34 are perf's, and bits in the file's header; ours start at 224
+// (docs/capture-format.md).
 enum Feature : std::uint32_t {
   kFeatureTracingData = 1,
   kFeatureBuildId = 2,
@@ -243,6 +245,8 @@ enum Feature : std::uint32_t {
   kFeatureAttachments = 225,
   kFeatureAttachedPrograms = 226,
 };
+inline constexpr std::uint32_t kFirstOwnFeature = kFeaturePayloadSchemas;
+inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureAttachedPrograms + 1;
 inline constexpr std::uint32_t kFeatureCount = 256;
 
 }  // namespace tacho::format::abi

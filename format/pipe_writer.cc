@@ -26,10 +26,13 @@ void finish_record(ByteWriter& out, std::size_t start) {
   out.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(out.size() - start));
 }
 
-// In a pipe perf 6.1 knows these by a record each, and refuses numbers from its own last one on.
-constexpr std::uint32_t kEndMark = 32;
+// In a pipe perf 6.1 knows these by a record each, and refuses numbers from this one on. perf ends the
+// sections with an empty record of the first number it does not know itself, which to a later perf is a
+// section that is cut short; every perf reads a pipe without that mark.
+constexpr std::uint32_t kFirstUnknown = 32;
 bool fits_feature_record(std::uint32_t feature, Bytes section) {
-  return feature < kEndMark && section.size() <= kMostInRecord - kRecordHeaderSize - sizeof(std::uint64_t);
+  return feature < kFirstUnknown &&
+         section.size() <= kMostInRecord - kRecordHeaderSize - sizeof(std::uint64_t);
 }
 
 void write_section_records(ByteWriter& out, std::uint32_t feature, Bytes section) {
@@ -47,7 +50,7 @@ void write_tracing_record(ByteWriter& out, Bytes section) {
   out.bytes(section).zeros(padded - section.size());
 }
 
-// The section is records already, but for their type.
+// The section is records already, but for their type and for the multiple of 8 that records of a pipe end at.
 void write_build_id_records(ByteWriter& out, Bytes section) {
   while (section.size() >= kRecordHeaderSize) {
     Cursor header(section);
@@ -55,8 +58,9 @@ void write_build_id_records(ByteWriter& out, Bytes section) {
     const std::size_t size = header.u16();
     if (size < kRecordHeaderSize || size > section.size()) return;
     const std::size_t start = out.size();
-    out.bytes(section.first(size));
+    out.bytes(section.first(size)).zeros((8 - size % 8) % 8);
     out.patch<std::uint32_t>(start, abi::kRecordBuildId);
+    finish_record(out, start);
     section = section.subspan(size);
   }
 }
@@ -110,7 +114,7 @@ Result<PipeWriter> PipeWriter::create(Fd out, const EventSet& events, Features f
   return writer;
 }
 
-// perf's order: attrs, sections, the mark that they are all there, tracepoint formats, names.
+// perf's order: attrs, sections, tracepoint formats, names.
 Result<> PipeWriter::write_head(const EventSet& events, const Features& features, std::uint32_t attr_size,
                                 PipeNames names) {
   ByteWriter out, own_records;
@@ -126,9 +130,6 @@ Result<> PipeWriter::write_head(const EventSet& events, const Features& features
     else
       own->write(own_records, section.view());
   }
-  const std::size_t mark = begin_record(out, abi::kRecordHeaderFeature);
-  out.u64(kEndMark);
-  finish_record(out, mark);
   out.bytes(own_records.view());
   if (names == PipeNames::Write)
     for (const Event& event : events) write_name_record(out, event);

@@ -37,6 +37,23 @@ struct Parsing {
   const EventAttr& attr;
 };
 
+// Whether a recorder wrote the record itself: those have a trailer of zeros.
+bool is_synthesized(const Parsing& about) {
+  if (sample_id_size(about.attr) == 0) return false;
+  const SampleId id = parse_sample_id(about.record, about.attr);
+  const bool has_id = about.attr.samples(abi::kSampleIdentifier) || about.attr.samples(abi::kSampleId);
+  return has_id ? id.id == 0 : id.time == 0;
+}
+
+// Whether a mapping carries a build id of 1 to 20 bytes where it says so, and not a device and an inode. When
+// two recorders run at once and one of them asks for build ids, the kernel says so in mappings of the other
+// too.
+bool carries_build_id(const Cursor& identity, const Parsing& about) {
+  const std::uint8_t size = Cursor(identity).u8();
+  return (about.record.misc & abi::kMiscMmapBuildId) != 0 && size >= 1 && size <= BuildId{}.bytes.size() &&
+         (about.attr.has(abi::kBuildId) || is_synthesized(about));
+}
+
 Record parse_mmap(Cursor& in, const Parsing& about) {
   MmapRecord mmap;
   mmap.pid = in.u32();
@@ -47,11 +64,10 @@ Record parse_mmap(Cursor& in, const Parsing& about) {
   mmap.is_data = (about.record.misc & abi::kMiscMmapData) != 0;
   if (about.record.type == abi::kRecordMmap2) {
     mmap.is_mmap2 = true;
-    if ((about.record.misc & abi::kMiscMmapBuildId) != 0) {
+    if (carries_build_id(Cursor(in.rest()), about)) {
       const std::uint8_t size = in.u8();
       in.skip(3);
-      const Bytes id = in.take(20);
-      mmap.build_id = BuildId::from_bytes(id.first(std::min<std::size_t>(size, id.size())));
+      mmap.build_id = BuildId::from_bytes(in.take(20).first(in.failed() ? 0 : size));
     } else {
       mmap.major = in.u32();
       mmap.minor = in.u32();
@@ -242,8 +258,9 @@ Record parse_build_id(Cursor& in, const Parsing& about) {
   const std::uint8_t size = in.u8();
   in.skip(3);
   entry.filename = in.text(in.left());
-  const std::size_t valid = (about.record.misc & abi::kMiscBuildIdSize) != 0 ? size : 20;
-  entry.build_id = BuildId::from_bytes(id.first(std::min(valid, id.size())));
+  const bool has_size = (about.record.misc & abi::kMiscBuildIdSize) != 0;
+  entry.build_id = has_size ? BuildId::from_bytes(id.first(std::min<std::size_t>(size, id.size())))
+                            : BuildId::from_padded(id);
   return entry;
 }
 

@@ -24,7 +24,8 @@ struct MmapRecord {  // MMAP and MMAP2; pid -1 is the kernel
   std::string_view filename;
   bool is_mmap2 = false;
   bool is_data = false;  // not executable (misc kMiscMmapData)
-  BuildId build_id;      // MMAP2 with misc kMiscMmapBuildId; then major to generation are 0
+  // MMAP2 with misc kMiscMmapBuildId whose event asked for it; then major to generation are 0.
+  BuildId build_id;
   std::uint32_t major = 0, minor = 0;
   std::uint64_t inode = 0, inode_generation = 0;
   std::uint32_t protection = 0, flags = 0;  // PROT_*, MAP_*

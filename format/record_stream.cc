@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 
 #include "format/perf_abi.h"
 #include "format/record.h"
@@ -15,34 +16,61 @@ namespace {
 // Read at a time: large enough that calls do not count, small enough to stay in the second-level cache.
 constexpr std::size_t kChunk = 1024 * 1024;
 
+// A record of this size may swallow many others when its size is wrong: it is looked at before it is given.
+constexpr std::size_t kLarge = 2048;
+
 bool is_compressed(std::uint32_t type) {
   return type == abi::kRecordCompressed || type == abi::kRecordCompressed2;
 }
 
-// No record has such a header, however new its type: the kernel's sizes are multiples of 8, perf's own ones
-// need not be, but those of types still unknown to us are taken for granted only when they are.
-bool is_impossible(std::uint32_t type, std::size_t size) {
-  constexpr std::uint32_t kMoreTypesThanEver = 1024;
-  if (size < kRecordHeaderSize || type >= kMoreTypesThanEver) return true;
-  return size % 8 != 0 && (type < abi::kRecordUserStart || record_name(type).empty());
+// Whether a record of one of the kernel's types, or the mark of a round, may begin with these 8 bytes. What
+// it says no to is looked at more closely.
+bool begins_known(Bytes bytes, std::endian order) {
+  const RecordHeader header = record_header(bytes, order);
+  const bool is_kernel = header.type - 1 < abi::kRecordCallchainDeferred && header.size % 8 == 0;
+  const bool is_round = header.type == abi::kRecordFinishedRound && header.size == kRecordHeaderSize;
+  return (is_kernel || is_round) && header.size >= kRecordHeaderSize && header.has_possible_misc();
 }
 
-// Could a record's header look like this? Used only to find the way back after a broken one.
-bool is_plausible(const RecordView& record, std::size_t size) {
-  return !is_impossible(record.type, size) && !record_name(record.type).empty();
+bool is_text(std::byte byte) {
+  const auto c = static_cast<unsigned char>(byte);
+  return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
 }
 
 }  // namespace
 
-RecordStream::RecordStream(int fd, std::uint64_t offset, std::uint64_t size, std::endian order,
-                           std::size_t inflate_limit, Diagnostics& diagnostics)
-    : fd_(fd),
-      order_(order),
-      inflate_limit_(inflate_limit),
+// The outer block's bytes that were not given out yet, and those that follow in the file.
+class RecordStream::OuterArea : public SearchArea {
+ public:
+  explicit OuterArea(RecordStream& stream) : stream_(stream) {}
+  Bytes have(std::size_t size) override {
+    stream_.ensure(size);
+    return Bytes(stream_.outer_->bytes).subspan(stream_.at_);
+  }
+
+ private:
+  RecordStream& stream_;
+};
+
+class RecordStream::InflatedArea : public SearchArea {
+ public:
+  explicit InflatedArea(Bytes rest) : rest_(rest) {}
+  Bytes have(std::size_t) override { return rest_; }
+
+ private:
+  Bytes rest_;
+};
+
+RecordStream::RecordStream(const Source& source, InflateLimits limits, const EventSet& events,
+                           Diagnostics& diagnostics)
+    : fd_(source.fd),
+      order_(source.order),
+      limits_(limits),
       diagnostics_(&diagnostics),
-      offset_(offset),
-      unread_(size),
-      may_look_ahead_(size != kUntilTheEnd) {}
+      offset_(source.offset),
+      unread_(source.size),
+      may_look_ahead_(source.size != kUntilTheEnd),
+      search_(events, source.order) {}
 
 // A block that nobody else keeps: one of before, whose memory is in the caches already, or a new one.
 std::shared_ptr<Block> RecordStream::free_block() {
@@ -107,25 +135,24 @@ void RecordStream::cut_short() {
   offset_ += left;
 }
 
-// The next record when it stands in the block as a whole and has nothing special about it.
+// The next record when it stands in the block as a whole, followed by another, and has nothing special about
+// it.
 bool RecordStream::next_plain(RecordView& record) {
   const Bytes block = outer_->bytes;
   const std::size_t left = block.size() - at_;
-  if (left < kRecordHeaderSize) return false;
-  Cursor in(block.subspan(at_, kRecordHeaderSize), order_);
-  const std::uint32_t type = in.u32();
-  const std::uint16_t misc = in.u16();
-  const std::size_t size = in.u16();
-  if (type >= abi::kRecordUserStart || size % 8 != 0 || size < kRecordHeaderSize || size > left) return false;
-  record.type = type;
-  record.misc = misc;
-  record.bytes = block.subspan(at_, size);
+  if (left < 2 * kRecordHeaderSize) return false;
+  const RecordHeader header = record_header(block.subspan(at_, kRecordHeaderSize), order_);
+  if (header.type >= abi::kRecordUserStart || !begins_known(block.subspan(at_), order_)) return false;
+  if (header.size > left - kRecordHeaderSize || header.size >= kLarge) return false;
+  if (!begins_known(block.subspan(at_ + header.size), order_)) return false;
+  record.type = header.type;
+  record.misc = header.misc;
+  record.bytes = block.subspan(at_, header.size);
   record.payload = {};
   record.offset = offset_;
   record.order = order_;
-  at_ += size;
-  offset_ += size;
-  searching_ = false;
+  at_ += header.size;
+  offset_ += header.size;
   return true;
 }
 
@@ -136,78 +163,117 @@ bool RecordStream::next_outer(RecordView& record) {
       cut_short();
       return false;
     }
-    const Bytes head = Bytes(outer_->bytes).subspan(at_, kRecordHeaderSize);
-    Cursor in(head, order_);
-    const std::uint32_t type = in.u32();
-    in.skip(2);
-    const std::size_t size = in.u16();
-    if (is_impossible(type, size)) {
+    const RecordHeader header = record_header(Bytes(outer_->bytes).subspan(at_), order_);
+    if (!is_possible(header)) {
       search();
       continue;
     }
-    if (!ensure(size)) {
-      // Either the capture ends inside this record, or its size is wrong.
-      if (searching_) {
-        search();
+    const auto payload = ensure(header.size) ? payload_behind(header.size) : std::nullopt;
+    if (!payload) {
+      // The capture ends inside this record, or what says its size is damaged.
+      OuterArea area(*this);
+      const std::size_t left = area.have(header.size).size();
+      if (const auto found = search_.next_sound(area, 1, left)) {
+        leave_out(offset_, *found, false, false);
+        skip(*found);
         continue;
       }
       cut_short();
       return false;
     }
-    record = header_at(Bytes(outer_->bytes).subspan(at_, size));
-    record.offset = offset_;
-    at_ += size;
-    offset_ += size;
-    searching_ = false;
-    return follow_payload(record);
+    const std::size_t whole = header.size + *payload;
+    const bool is_beyond_doubt =
+        header.has_possible_misc() && is_followed(header, whole) &&
+        (header.size < kLarge || header.type >= abi::kRecordUserStart || record_name(header.type).empty() ||
+         search_.is_sound(Bytes(outer_->bytes).subspan(at_, header.size)));
+    if (!is_beyond_doubt && !recovers(whole)) continue;
+    return take_outer(record, header.size, *payload);
   }
 }
 
-// After a record that cannot be right: forward to the next two headers in a row that can.
-void RecordStream::search() {
-  if (!searching_)
-    diagnostics_->add(
-        Damage::BadRecord, offset_,
-        "no record has such a type and size; what follows is searched for the next sound record");
-  searching_ = true;
-  // Records begin at multiples of 8, but for what follows compressed ones, and a pipe's header sections.
-  const std::size_t step = saw_compressed_ ? 1 : may_look_ahead_ ? 8 : 4;
-  for (;;) {
-    if (!ensure(step + kRecordHeaderSize)) {
-      at_ = outer_->bytes.size();
-      return;
-    }
-    at_ += step;
-    offset_ += step;
-    const Bytes rest = Bytes(outer_->bytes).subspan(at_);
-    const RecordView found = header_at(rest);
-    std::uint16_t size = Cursor(rest.subspan(6, 2), order_).u16();
-    if (!is_plausible(found, size)) continue;
-    if (!ensure(std::size_t{size} + kRecordHeaderSize)) return;
-    const Bytes next = Bytes(outer_->bytes).subspan(at_ + size);
-    if (is_plausible(header_at(next), Cursor(next.subspan(6, 2), order_).u16())) return;
-  }
-}
-
-// TRACING_DATA and AUXTRACE are followed by bytes that are no records.
-bool RecordStream::follow_payload(RecordView& record) {
+// TRACING_DATA and AUXTRACE are followed by bytes that are no records: how many. Nothing when the capture
+// ends before they do.
+std::optional<std::size_t> RecordStream::payload_behind(std::size_t size) {
+  const RecordView record = header_at(Bytes(outer_->bytes).subspan(at_, size));
   Cursor body = record.body();
-  std::uint64_t size = 0;
-  if (record.type == abi::kRecordTracingData) size = body.u32();
-  if (record.type == abi::kRecordAuxtrace) size = body.u64();
-  if (size == 0 || body.failed()) return true;
-  const std::size_t record_size = record.bytes.size();
-  at_ -= record_size;
-  if (size > ~std::size_t{0} - record_size || !ensure(record_size + static_cast<std::size_t>(size))) {
-    cut_short();
+  std::uint64_t payload = 0;
+  if (record.type == abi::kRecordTracingData) payload = body.u32();
+  if (record.type == abi::kRecordAuxtrace) payload = body.u64();
+  if (payload == 0 || body.failed()) return 0;
+  if (payload > ~std::size_t{0} - size || !ensure(size + static_cast<std::size_t>(payload)))
+    return std::nullopt;
+  return static_cast<std::size_t>(payload);
+}
+
+// Whether what stands behind the next `size` bytes can be a record, or is the end. A pipe is not waited for.
+bool RecordStream::is_followed(const RecordHeader& header, std::size_t size) {
+  const std::size_t left = outer_->bytes.size() - at_;
+  if (!may_look_ahead_ && left < size + kRecordHeaderSize) return true;
+  // The end; what is torn there is told in its turn.
+  if (!ensure(size + kRecordHeaderSize)) return outer_->bytes.size() - at_ == size;
+  const Bytes next = Bytes(outer_->bytes).subspan(at_ + size);
+  if (begins_known(next, order_) && !record_name(header.type).empty()) return true;
+  OuterArea area(*this);
+  return search_.leads_on(area, size);
+}
+
+// The record of `size` bytes at at_ is followed by what is none. True when it is sound itself; otherwise at_
+// goes to the next sound one.
+bool RecordStream::recovers(std::size_t size) {
+  OuterArea area(*this);
+  if (const auto next = search_.swallowed(area, size)) {
+    leave_out(offset_, *next, false, false);
+    skip(*next);
     return false;
   }
-  const Bytes all = Bytes(outer_->bytes).subspan(at_);
-  record.bytes = all.first(record_size);
-  record.payload = all.subspan(record_size, static_cast<std::size_t>(size));
-  at_ += record_size + static_cast<std::size_t>(size);
-  offset_ += size;
+  const RecordHeader header = record_header(Bytes(outer_->bytes).subspan(at_), order_);
+  if (search_.is_sound(Bytes(outer_->bytes).subspan(at_, header.size))) return true;
+  search();
+  return false;
+}
+
+// Gives the record at at_, which stands in the block with all that belongs to it.
+bool RecordStream::take_outer(RecordView& record, std::size_t size, std::size_t payload) {
+  const Bytes all = Bytes(outer_->bytes).subspan(at_, size + payload);
+  record = header_at(all.first(size));
+  record.payload = all.subspan(size);
+  record.offset = offset_;
+  at_ += all.size();
+  offset_ += all.size();
   return true;
+}
+
+void RecordStream::skip(std::size_t size) {
+  at_ += size;
+  offset_ += size;
+}
+
+// No record begins at at_: forward to the next sound one, or to the end.
+void RecordStream::search() {
+  constexpr std::size_t kPiece = 64 * 1024;
+  const std::uint64_t start = offset_;
+  OuterArea area(*this);
+  bool is_all_text = true;
+  for (std::size_t from = 1;; from = 0) {
+    const auto found = search_.next_sound(area, from, kPiece);
+    const Bytes rest = found ? area.have(*found) : area.have(kPiece + kRecordHeaderSize);
+    const bool is_at_end = !found && rest.size() < kPiece + kRecordHeaderSize;
+    const std::size_t skipped = found ? *found : is_at_end ? rest.size() : kPiece;
+    is_all_text = is_all_text && std::ranges::all_of(rest.first(skipped), is_text);
+    skip(skipped);
+    if (!found && !is_at_end) continue;
+    return leave_out(start, offset_ - start, is_all_text, is_at_end);
+  }
+}
+
+void RecordStream::leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end) {
+  const std::string size = std::to_string(bytes) + " bytes";
+  if (is_text)  // a recorder that writes to a pipe may have its messages there too
+    return diagnostics_->add(Damage::Note, offset, size + " of text between the records are left out");
+  diagnostics_->add(Damage::BadRecord, offset,
+                    "no record has such a type and size, or its end is missing; " + size +
+                        (is_at_end ? " up to the end" : " up to the next sound record") + " are left out",
+                    1, bytes);
 }
 
 namespace {
@@ -227,13 +293,12 @@ std::optional<Bytes> packed_bytes(const RecordView& record) {
 void RecordStream::look_ahead() {
   constexpr std::size_t kJobs = 8;
   // Larger frames than any recorder makes are inflated one at a time, so that what waits here stays small.
-  const std::size_t limit = std::min(inflate_limit_, 4 * RecordCompressor::kMaxInput);
+  const std::size_t limit = std::min(limits_.record, 4 * RecordCompressor::kMaxInput);
   while (ahead_.empty() || (jobs_ahead_ > 0 && jobs_ahead_ < kJobs)) {
     RecordView record;
     if (!next_outer(record)) return;
     Ahead item{record, outer_, nullptr};
     if (is_compressed(record.type)) {
-      saw_compressed_ = true;
       ++compressed_records_;
       const auto packed = packed_bytes(record);
       const auto size = packed && may_look_ahead_ ? standalone_frame_size(*packed, limit) : std::nullopt;
@@ -245,6 +310,24 @@ void RecordStream::look_ahead() {
     }
     ahead_.push_back(std::move(item));
   }
+}
+
+// A small capture must not keep its reader busy for hours. What recorders compress has at least a few bytes
+// for each record, as its time is never foreseen.
+bool RecordStream::may_inflate(const RecordView& record) {
+  constexpr std::uint64_t kBytes = std::uint64_t{256} << 20, kBytesForEach = 256;
+  constexpr std::uint64_t kRecords = std::uint64_t{2} << 20, kRecordsForEach = 1;
+  packed_bytes_ += record.bytes.size();
+  if (!limits_.total || (inflated_bytes_ <= kBytes + kBytesForEach * packed_bytes_ &&
+                         inflated_records_ <= kRecords + kRecordsForEach * packed_bytes_))
+    return true;
+  diagnostics_->add(Damage::BadFrame, record.offset,
+                    "the compressed records before hold " + std::to_string(inflated_records_) +
+                        " records of " + std::to_string(inflated_bytes_) +
+                        " bytes, far more than recorders make of so small a " +
+                        "capture; the rest is left out, --inflate-all reads it");
+  stream_broken_ = true;
+  return false;
 }
 
 // One record of a stream that goes over many.
@@ -261,7 +344,8 @@ void RecordStream::inflate(const RecordView& record) {
     inflater_ = std::move(*created);
   }
   auto block = std::make_shared<Block>();
-  auto done = inflater_->inflate(*packed, inflate_limit_, block->bytes);
+  block->packed = record.bytes.size();
+  auto done = inflater_->inflate(*packed, limits_.record, block->bytes);
   open_inflated(std::move(block), record.offset);
   stream_broken_ = !done;
   if (done) return;
@@ -273,33 +357,49 @@ void RecordStream::inflate(const RecordView& record) {
 void RecordStream::open_inflated(std::shared_ptr<Block> block, std::uint64_t offset) {
   if (inflated_ && !stream_broken_ && inflated_at_ < inflated_->bytes.size())
     block->bytes.prepend(Bytes(inflated_->bytes).subspan(inflated_at_));
+  inflated_bytes_ += block->bytes.size();
   inflated_ = std::move(block);
   inflated_at_ = 0;
   inflated_offset_ = offset;
 }
 
 bool RecordStream::next_inflated(RecordView& record) {
-  const Bytes rest = Bytes(inflated_->bytes).subspan(inflated_at_);
-  if (rest.size() < kRecordHeaderSize) return false;
-  Cursor in(rest, order_);
-  const std::uint32_t type = in.u32();
-  const std::uint16_t misc = in.u16();
-  const std::size_t size = in.u16();
-  if (is_impossible(type, size)) {
-    diagnostics_->add(Damage::BadRecord, inflated_offset_,
-                      "no record has such a type and size; the rest of this compressed record is left out");
-    inflated_.reset();
-    return false;
+  for (;;) {
+    const Bytes rest = Bytes(inflated_->bytes).subspan(inflated_at_);
+    if (rest.size() < kRecordHeaderSize) return false;
+    const RecordHeader header = record_header(rest, order_);
+    const std::size_t size = header.size;
+    if (is_possible(header) && rest.size() < size) return false;
+    const bool is_followed =
+        is_possible(header) && header.has_possible_misc() &&
+        (rest.size() < size + kRecordHeaderSize || begins_known(rest.subspan(size), order_));
+    if (!is_followed && !recovers_inflated(is_possible(header) ? size : 0)) continue;
+    record.type = header.type;
+    record.misc = header.misc;
+    record.bytes = rest.first(size);
+    record.payload = {};
+    record.offset = inflated_offset_;
+    record.order = order_;
+    inflated_at_ += size;
+    ++inflated_records_;
+    return true;
   }
-  if (rest.size() < size) return false;
-  record.type = type;
-  record.misc = misc;
-  record.bytes = rest.first(size);
-  record.payload = {};
-  record.offset = inflated_offset_;
-  record.order = order_;
-  inflated_at_ += size;
-  return true;
+}
+
+// As recovers(), in an inflated block; `size` is 0 when no record has such a header.
+bool RecordStream::recovers_inflated(std::size_t size) {
+  const Bytes rest = Bytes(inflated_->bytes).subspan(inflated_at_);
+  InflatedArea area(rest);
+  std::optional<std::size_t> next;
+  if (size != 0) {
+    if (record_header(rest, order_).has_possible_misc() && search_.leads_on(area, size)) return true;
+    next = search_.swallowed(area, size);
+    if (!next && search_.is_sound(rest.first(size))) return true;
+  }
+  if (!next) next = search_.next_sound(area, 1, rest.size());
+  leave_out(inflated_offset_, next.value_or(rest.size()), false, !next);
+  inflated_at_ += next.value_or(rest.size());
+  return false;
 }
 
 bool RecordStream::next(RecordView& record) {
@@ -323,13 +423,17 @@ bool RecordStream::next(RecordView& record) {
     }
     const Ahead item = std::move(ahead_.front());
     ahead_.pop_front();
-    if (item.job) {
+    if (is_compressed(item.record.type) && !may_inflate(item.record)) {
+      if (item.job) --jobs_ahead_;
+    } else if (item.job) {
       --jobs_ahead_;
       auto block = pool_->take(item.job);
-      if (block)
-        open_inflated(std::move(*block), item.record.offset);
-      else
+      if (!block) {
         diagnostics_->add(Damage::BadFrame, item.record.offset, block.error().what);
+        continue;
+      }
+      (*block)->packed = item.record.bytes.size();
+      open_inflated(std::move(*block), item.record.offset);
     } else if (is_compressed(item.record.type)) {
       inflate(item.record);
     } else {

@@ -1,5 +1,5 @@
 // Bytes in, records out: finds where each record ends, inflates compressed ones, and after a broken one finds
-// the way back. Knows nothing of events and headers.
+// the way back (record_search.h).
 #pragma once
 
 #include <bit>
@@ -11,20 +11,35 @@
 
 #include "format/compression.h"
 #include "format/diagnostics.h"
+#include "format/event_set.h"
 #include "format/inflate_ahead.h"
+#include "format/record_search.h"
 #include "format/record_view.h"
 #include "format/time_order.h"
 
 namespace tacho::format {
 
+// How much compressed records may inflate to.
+struct InflateLimits {
+  std::size_t record = std::size_t{16} << 20;  // bytes that one may hold
+  // All together: some for every byte of the capture read so far, far more than recorders reach.
+  bool total = true;
+};
+
 class RecordStream {
  public:
   static constexpr std::uint64_t kUntilTheEnd = ~std::uint64_t{0};
 
-  // Reads from `fd`'s position, which is `offset` in the file, at most `size` bytes. `fd` and `diagnostics`
-  // must outlive the stream. A compressed record may inflate to `inflate_limit` bytes.
-  RecordStream(int fd, std::uint64_t offset, std::uint64_t size, std::endian order, std::size_t inflate_limit,
-               Diagnostics& diagnostics);
+  // Where the records come from: `fd`'s position, which is `offset` in the file, and at most `size` bytes on.
+  struct Source {
+    int fd = -1;
+    std::uint64_t offset = 0;
+    std::uint64_t size = kUntilTheEnd;
+    std::endian order = std::endian::native;
+  };
+  // The descriptor, `diagnostics` and `events` must outlive the stream; events may be added while it is read.
+  // A compressed record that would inflate to more than `limits` allow is left out.
+  RecordStream(const Source& source, InflateLimits limits, const EventSet& events, Diagnostics& diagnostics);
 
   // Sets `record` to the next one that is no COMPRESSED record. False at the end.
   bool next(RecordView& record);
@@ -42,16 +57,26 @@ class RecordStream {
   bool next_plain(RecordView& record);
   bool next_inflated(RecordView& record);
   bool next_outer(RecordView& record);
-  bool follow_payload(RecordView& record);
+  bool take_outer(RecordView& record, std::size_t size, std::size_t payload);
+  std::optional<std::size_t> payload_behind(std::size_t size);
+  bool is_followed(const RecordHeader& header, std::size_t size);
+  bool recovers(std::size_t size);
   void look_ahead();
+  bool may_inflate(const RecordView& record);
   void inflate(const RecordView& record);
   void open_inflated(std::shared_ptr<Block> block, std::uint64_t offset);
+  bool recovers_inflated(std::size_t size);
+  void skip(std::size_t size);
   void search();
+  void leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end);
   void cut_short();
+
+  class OuterArea;
+  class InflatedArea;
 
   int fd_;
   std::endian order_;
-  std::size_t inflate_limit_;
+  InflateLimits limits_;
   Diagnostics* diagnostics_;
   // Bytes [at_, end) of the outer block are read but not given out yet; in the file the first of them stands
   // at offset_. unread_ more bytes may be read after the block.
@@ -66,6 +91,8 @@ class RecordStream {
   std::shared_ptr<Block> inflated_;
   std::size_t inflated_at_ = 0;
   std::uint64_t inflated_offset_ = 0;
+  // What all compressed records held so far, and the bytes that these take in the capture.
+  std::uint64_t inflated_bytes_ = 0, inflated_records_ = 0, packed_bytes_ = 0;
   std::optional<RecordInflater> inflater_;
   // Records read but not given out, so that frames which stand alone are inflated meanwhile.
   struct Ahead {
@@ -77,13 +104,12 @@ class RecordStream {
   std::size_t jobs_ahead_ = 0;
   bool may_look_ahead_;  // not on a pipe: what came must go out before more is waited for
   std::optional<InflateAhead> pool_;
-  bool saw_compressed_ = false;
   std::uint64_t compressed_records_ = 0;
   bool stream_broken_ =
       false;  // a compressed record failed: until the next frame starts, nothing can be inflated
   bool torn_end_is_told_ = false;
-  bool searching_ = false;  // in the middle of looking for the next sound record
-  BlockRef given_;          // the block of the record given last
+  RecordSearch search_;
+  BlockRef given_;  // the block of the record given last
 };
 
 }  // namespace tacho::format

@@ -177,13 +177,24 @@ std::optional<Sample> parse_sample(const RecordView& record, const EventAttr& at
   return sample;
 }
 
+void SampleParser::begin(const EventAttr& attr) {
+  if (attr.sample_type == sample_type_ && attr.branch_sample_type == branch_sample_type_) return;
+  sample_ = {};
+  sample_type_ = attr.sample_type;
+  branch_sample_type_ = attr.branch_sample_type;
+}
+
 const Sample* SampleParser::parse(const RecordView& record, const EventAttr& attr) {
-  if (attr.sample_type != sample_type_ || attr.branch_sample_type != branch_sample_type_) {
-    sample_ = {};
-    sample_type_ = attr.sample_type;
-    branch_sample_type_ = attr.branch_sample_type;
-  }
+  begin(attr);
   return parse_into(sample_, record, attr, nullptr) ? &sample_ : nullptr;
+}
+
+const Sample* SampleParser::parse_start(const RecordView& record, const EventAttr& attr) {
+  begin(attr);
+  Cursor in = record.body();
+  sample_.misc = record.misc;
+  parse_fixed(in, attr, sample_);
+  return in.failed() ? nullptr : &sample_;
 }
 
 std::optional<std::uint64_t> sample_time(const RecordView& record, const EventAttr& attr) {

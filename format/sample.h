@@ -94,8 +94,12 @@ class SampleParser {
  public:
   // Null when the record is shorter than its fields say. Valid until the next call.
   const Sample* parse(const RecordView& record, const EventAttr& attr);
+  // Only the fields that stand first: identifier, ip, pid, tid, time, addr, stream_id, cpu and period. The
+  // others are those of some sample before.
+  const Sample* parse_start(const RecordView& record, const EventAttr& attr);
 
  private:
+  void begin(const EventAttr& attr);
   Sample sample_;
   // Which fields were set: others have their defaults.
   std::uint64_t sample_type_ = 0, branch_sample_type_ = 0;

@@ -6,13 +6,22 @@ namespace tacho::format {
 namespace {
 
 constexpr std::size_t kPrefetched = 8;  // records
+// What waits may take so much memory: a floor, and so many times the bytes of the capture that it came from.
+// Plain records of 40 bytes and more never reach it.
+constexpr std::size_t kMostHeld = std::size_t{32} << 20, kMostTimes = 3;
+constexpr std::size_t kRecordCost = 80;  // bytes a record takes beside its own: an Entry and three Keys
 
 }  // namespace
 
 void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRef& block,
                      std::uint32_t event) {
-  if (blocks_.empty() || blocks_.back().block != block) blocks_.push_back({block, 0});
-  ++blocks_.back().waiting;
+  Held& from = blocks_.empty() || blocks_.back().block != block ? begin_block(block) : blocks_.back();
+  ++from.waiting;
+  if (block->packed == 0) {
+    from.source += record.bytes.size();
+    source_ += record.bytes.size();
+  }
+  cost_ += record.bytes.size() + kRecordCost;
   const Entry entry{.bytes = record.bytes.data(),
                     .offset = record.offset,
                     .block = static_cast<std::uint32_t>(first_block_ + blocks_.size() - 1),
@@ -31,6 +40,24 @@ void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRe
   waiting_.push_back({time, slot});
   if (time < given_out_) ++out_of_order_;
   highest_ = std::max(highest_, time);
+  if (cost_ > kMostHeld + kMostTimes * source_) let_out_early();
+}
+
+TimeOrder::Held& TimeOrder::begin_block(const BlockRef& block) {
+  if (!blocks_.empty() && blocks_.back().waiting == 0) blocks_.back().block.reset();
+  source_ += block->packed;
+  return blocks_.emplace_back(Held{block, 0, block->packed});
+}
+
+// The older half of what waits.
+void TimeOrder::let_out_early() {
+  if (waiting_.empty()) return;  // all of it is on its way out
+  went_out_early_ = true;
+  times_.clear();
+  for (const Key& key : waiting_) times_.push_back(key.time);
+  const auto middle = times_.begin() + static_cast<std::ptrdiff_t>(times_.size() / 2);
+  std::ranges::nth_element(times_, middle);
+  let_out_until(*middle);
 }
 
 void TimeOrder::finished_round() {
@@ -44,10 +71,14 @@ void TimeOrder::let_out_until(std::uint64_t time) {
   // What is left in ready_ goes out first; it is older than anything that waits.
   ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_));
   next_ready_ = ready_.size();
-  const auto later = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                           [&](const Key& key) { return key.time <= time; });
-  ready_.insert(ready_.end(), waiting_.begin(), later);
-  waiting_.erase(waiting_.begin(), later);
+  if (ready_.empty() && time >= highest_) {
+    ready_.swap(waiting_);
+  } else {
+    const auto later = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                             [&](const Key& key) { return key.time <= time; });
+    ready_.insert(ready_.end(), waiting_.begin(), later);
+    waiting_.erase(waiting_.begin(), later);
+  }
   sort_ready();
   next_ready_ = 0;
   for (std::size_t i = 0; i <= 2 * kPrefetched; ++i) prefetch_entry(i);
@@ -111,12 +142,16 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
 
 void TimeOrder::drop_done() {
   if (last_popped_) {
-    --held(entries_[*last_popped_]).waiting;
+    const Entry& entry = entries_[*last_popped_];
+    cost_ -= entry.size + kRecordCost;
+    Held& from = held(entry);
+    // The newest block stays: more records of it may be pushed.
+    if (--from.waiting == 0 && &from != &blocks_.back()) from.block.reset();
     free_slots_.push_back(*last_popped_);
   }
   last_popped_.reset();
-  // The newest block stays: more records of it may be pushed.
   while (blocks_.size() > 1 && blocks_.front().waiting == 0) {
+    source_ -= blocks_.front().source;
     blocks_.pop_front();
     ++first_block_;
   }

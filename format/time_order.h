@@ -3,6 +3,9 @@
 // Rings of different processors are drained one after another, so their records interleave in chunks. At the
 // n-th FINISHED_ROUND everything up to the highest time seen before the (n-1)-th can be given out: nothing
 // older can come any more (docs/capture-format.md, "Order").
+//
+// A capture whose rounds do not end must not fill the memory: when what waits takes more than a multiple of
+// the bytes of the capture that it came from, the older half goes out early.
 #pragma once
 
 #include <bit>
@@ -21,6 +24,8 @@ namespace tacho::format {
 // A stretch of capture bytes that records point into; kept alive as long as one of them waits.
 struct Block {
   Buffer bytes;
+  // Bytes of the capture it was inflated from; 0 when it stands in the capture as it is.
+  std::size_t packed = 0;
 };
 using BlockRef = std::shared_ptr<const Block>;
 
@@ -29,6 +34,8 @@ class TimeOrder {
   // Time in ns. Records of equal time keep the order of their pushes. `event` comes back with the record,
   // which is a kernel's: nothing follows it.
   void push(const RecordView& record, std::uint64_t time, const BlockRef& block, std::uint32_t event = 0);
+  // A record of that time was there and is left out: rounds end for the others as if it had been pushed.
+  void leave_out(std::uint64_t time) { highest_ = highest_ < time ? time : highest_; }
   void finished_round();
   // No more records will come: everything may go out.
   void flush();
@@ -40,8 +47,11 @@ class TimeOrder {
     const BlockRef* block = nullptr;  // what the record points into
   };
   std::optional<Item> pop();
+  bool has_ready() const { return next_ready_ < ready_.size(); }
   // How many records were older than something already given out (they are given out late).
   std::uint64_t out_of_order() const { return out_of_order_; }
+  // Whether records went out before their round ended, since too many waited.
+  bool went_out_early() const { return went_out_early_; }
 
  private:
   struct Entry {
@@ -57,10 +67,13 @@ class TimeOrder {
     std::uint32_t slot;  // in entries_
   };
   struct Held {
-    BlockRef block;
+    BlockRef block;           // until none of its records waits
     std::size_t waiting = 0;  // records of it still in the queue
+    std::size_t source = 0;   // bytes of the capture that these came from, all that were pushed
   };
+  Held& begin_block(const BlockRef& block);
   void let_out_until(std::uint64_t time);
+  void let_out_early();
   void sort_ready();
   Held& held(const Entry& entry) {
     return blocks_[static_cast<std::uint32_t>(entry.block - static_cast<std::uint32_t>(first_block_))];
@@ -82,6 +95,10 @@ class TimeOrder {
   std::uint64_t limit_ = 0;
   std::uint64_t given_out_ = 0;
   std::uint64_t out_of_order_ = 0;
+  std::size_t cost_ = 0;    // bytes of memory that what waits takes
+  std::size_t source_ = 0;  // bytes of the capture that blocks_ came from
+  bool went_out_early_ = false;
+  std::vector<std::uint64_t> times_;  // scratch
 };
 
 }  // namespace tacho::format

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fuzz::MemoryFile file(data, size);
   Diagnostics diagnostics;
   ReadOptions options;
-  options.inflate_limit = std::size_t{1} << 20;
+  options.inflate.record = std::size_t{1} << 20;
   auto reader = CaptureReader::open(file.path(), diagnostics, options);
   if (!reader) return 0;
   TimeOrder order;

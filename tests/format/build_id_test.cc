@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "format/byte_writer.h"
 
 namespace tacho::format {
@@ -64,6 +66,21 @@ TEST(BuildId, OfACutElfFileIsNone) {
   const ByteWriter elf = elf_with_notes(note.view());
   for (std::size_t size = 0; size < elf.size(); size += 4)
     EXPECT_FALSE(build_id_in_elf(elf.view().first(size))) << size;
+}
+
+TEST(BuildId, ZerosThatFillAFieldAreNoPartOfTheId) {
+  const auto padded = [](std::size_t size, std::uint8_t last) {
+    std::array<std::byte, 20> field{};
+    for (std::size_t i = 0; i < size; ++i) field[i] = std::byte{static_cast<std::uint8_t>(i + 1)};
+    if (size > 0) field[size - 1] = std::byte{last};
+    return BuildId::from_padded(field);
+  };
+  EXPECT_EQ(padded(16, 0xff), *BuildId::from_hex("0102030405060708090a0b0c0d0e0fff"));
+  EXPECT_EQ(padded(8, 0xff), *BuildId::from_hex("01020304050607ff"));
+  EXPECT_EQ(padded(16, 0).size, 16) << "a zero at the end may be the id's own";
+  EXPECT_EQ(padded(20, 0).size, 20);
+  EXPECT_EQ(padded(20, 0xff).size, 20);
+  EXPECT_TRUE(padded(0, 0).empty());
 }
 
 }  // namespace

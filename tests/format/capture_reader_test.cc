@@ -213,6 +213,7 @@ TEST(CaptureReader, AfterARecordOfSizeZeroTheNextSoundOneIsFound) {
   EXPECT_EQ(types(*reader).size(), 3u);
   ASSERT_EQ(diagnostics.findings().size(), 1u);
   EXPECT_EQ(diagnostics.findings()[0].kind, Damage::BadRecord);
+  EXPECT_EQ(diagnostics.findings()[0].bytes, 40u);
 }
 
 TEST(CaptureReader, AHeaderThatNoRecordHasIsDamageAndTheNextSoundRecordIsFound) {
@@ -363,6 +364,72 @@ TEST(CaptureReader, HeaderNumbersThatPointNowhereAreRefusedOrSaid) {
       if (reader) types(*reader);  // must end, whatever it gives
     }
   }
+}
+
+// The mapping of a capture whose event's attr has `flags`; `size` is that of the build id that it announces.
+MmapRecord mapping_with_build_id(std::uint64_t flags, std::uint8_t size, std::uint64_t id = 7) {
+  EventAttr attr = test::software_event(abi::kCpuClock);
+  attr.flags |= flags;
+  CaptureBuilder builder;
+  builder.event(attr, "clock", {7});
+  const std::size_t start = builder.data().size();
+  builder.mmap(1, 0x1000, 0x1000, 0, "/usr/bin/true");
+  builder.data().patch<std::uint16_t>(start + 4, abi::kCpumodeUser | abi::kMiscMmapBuildId);
+  builder.data().patch<std::uint32_t>(start + 40, size);  // the device's major number, or the id's size
+  builder.data().patch<std::uint64_t>(start + 44, 0x1122334455667788);
+  builder.data().patch<std::uint64_t>(builder.data().size() - 8, id);
+  const TemporaryFile file(builder.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  EXPECT_TRUE(reader);
+  const auto record = reader->next();
+  const auto parsed = parse_record(*record, reader->events()[0].attr);
+  EXPECT_TRUE(parsed);
+  MmapRecord mapping = std::get<MmapRecord>(*parsed);
+  EXPECT_EQ(mapping.filename, "/usr/bin/true");
+  mapping.filename = {};
+  return mapping;
+}
+
+TEST(CaptureReader, AMappingsBuildIdIsBelievedWhereItsEventAskedForIt) {
+  EXPECT_EQ(mapping_with_build_id(abi::kBuildId, 8).build_id.hex(), "8877665544332211");
+  const MmapRecord leaked = mapping_with_build_id(0, 8);
+  EXPECT_TRUE(leaked.build_id.empty()) << "the bit came from another recorder's event";
+  EXPECT_EQ(leaked.major, 8u);
+  EXPECT_FALSE(mapping_with_build_id(0, 8, 0).build_id.empty())
+      << "made by the recorder, for its first event";
+  for (const int size : {0, 21, 255})
+    EXPECT_TRUE(mapping_with_build_id(abi::kBuildId, static_cast<std::uint8_t>(size)).build_id.empty())
+        << size;
+}
+
+TEST(CaptureReader, ASectionWithoutBytesIsNoDamage) {
+  for (std::uint32_t feature = 1; feature <= abi::kFeatureClnSize; ++feature) {
+    if (feature == abi::kFeatureEventDesc) continue;
+    CaptureBuilder builder = small_capture();
+    if (feature != abi::kFeatureHostname) builder.feature(feature, {});
+    const TemporaryFile file(builder.file());
+    Diagnostics diagnostics;
+    auto reader = CaptureReader::open(file.path(), diagnostics);
+    ASSERT_TRUE(reader);
+    EXPECT_EQ(types(*reader), kSmallTypes);
+    EXPECT_TRUE(diagnostics.findings().empty())
+        << feature << ' ' << Diagnostics::describe(diagnostics.findings()[0]);
+  }
+}
+
+TEST(CaptureReader, BytesBehindTheLastSectionAreSaidAndNoDamage) {
+  auto bytes = small_capture().file();
+  bytes.insert(bytes.end(), 100, std::byte{1});
+  const TemporaryFile file(bytes);
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(types(*reader), kSmallTypes);
+  EXPECT_FALSE(diagnostics.incomplete());
+  ASSERT_EQ(diagnostics.findings().size(), 1u);
+  EXPECT_EQ(diagnostics.findings()[0].kind, Damage::Note);
+  EXPECT_NE(diagnostics.findings()[0].first.find("100 bytes"), std::string::npos);
 }
 
 }  // namespace

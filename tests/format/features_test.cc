@@ -158,5 +158,58 @@ TEST(Features, SamplesThatEndBeforeTheyBeginAreRefused) {
   EXPECT_FALSE(read_feature(abi::kFeatureSampleTime, Cursor(body.view()), features));
 }
 
+TEST(Features, ASectionThatComesTwiceReplacesTheFirst) {
+  const Features features = full_features();
+  Features back;
+  for (int time = 0; time < 2; ++time) {
+    for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+      ByteWriter out;
+      if (!write_feature(feature, features, out)) continue;
+      EXPECT_TRUE(read_feature(feature, Cursor(out.view()), back)) << feature_name(feature);
+    }
+  }
+  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+    ByteWriter once, twice;
+    if (!write_feature(feature, features, once)) continue;
+    EXPECT_TRUE(write_feature(feature, back, twice));
+    EXPECT_TRUE(std::ranges::equal(once.view(), twice.view())) << feature_name(feature);
+  }
+}
+
+TEST(Features, ZerosUpToAMultipleOf8BehindASectionSayNothing) {
+  const Features features = full_features();
+  Features back;
+  for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
+    ByteWriter out;
+    if (!write_feature(feature, features, out)) continue;
+    out.zeros((8 - out.size() % 8) % 8);
+    const auto read = read_feature(feature, Cursor(out.view()), back);
+    EXPECT_TRUE(read) << feature_name(feature) << ": " << (read ? "" : read.error().what);
+  }
+  // Without dies, an odd number of strings leaves 4 bytes.
+  Features one_die = features, read_back;
+  one_die.environment.cpu_topology->dies.clear();
+  ByteWriter cpus, topology;
+  ASSERT_TRUE(write_feature(abi::kFeatureNrCpus, one_die, cpus));
+  ASSERT_TRUE(write_feature(abi::kFeatureCpuTopology, one_die, topology));
+  topology.zeros(4);
+  ASSERT_TRUE(read_feature(abi::kFeatureNrCpus, Cursor(cpus.view()), read_back));
+  const auto read = read_feature(abi::kFeatureCpuTopology, Cursor(topology.view()), read_back);
+  EXPECT_TRUE(read) << (read ? "" : read.error().what);
+  topology.u8(1).u8(0).u8(0).u8(0);
+  EXPECT_FALSE(read_feature(abi::kFeatureCpuTopology, Cursor(topology.view()), read_back));
+}
+
+TEST(Features, ABuildIdWithoutItsSizeIsWithoutItsPadding) {
+  ByteWriter out;
+  out.u32(abi::kRecordBuildId).u16(abi::kCpumodeUser).u16(100).u32(1);
+  for (std::uint8_t i = 1; i <= 16; ++i) out.u8(i);
+  out.zeros(8).padded_text("/system/lib64/libc.so", 64);
+  Features features;
+  ASSERT_TRUE(read_feature(abi::kFeatureBuildId, Cursor(out.view()), features));
+  ASSERT_EQ(features.environment.build_ids.size(), 1u);
+  EXPECT_EQ(features.environment.build_ids[0].build_id.hex(), "0102030405060708090a0b0c0d0e0f10");
+}
+
 }  // namespace
 }  // namespace tacho::format

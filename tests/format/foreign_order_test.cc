@@ -116,13 +116,15 @@ TEST(ForeignOrder, AnMmapsBuildIdIsBytes) {
       .text("/bin/ls\0");
   RecordView native = record.native();
   native.misc = abi::kMiscMmapBuildId;
+  EventAttr attr;
+  attr.flags = abi::kBuildId;
   ByteWriter turned;
-  ASSERT_TRUE(turn_record(native, {}, turned));
+  ASSERT_TRUE(turn_record(native, attr, turned));
   EXPECT_EQ(as_text(turned.view()).substr(8 + 32 + 4, 20), "12345678901234567890");
   RecordView foreign = native;
   foreign.bytes = turned.view();
   foreign.order = kForeign;
-  const auto parsed = parse_record(foreign, {});
+  const auto parsed = parse_record(foreign, attr);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(std::get<MmapRecord>(*parsed).protection, 6u);
 }

@@ -96,5 +96,63 @@ TEST(TimeOrder, ManyRunsAreMergedAndEqualTimesKeepTheirOrder) {
   EXPECT_EQ(popped(order), sorted);
 }
 
+// Frames that inflate to far more than they take in the capture, and no round that ends.
+TEST(TimeOrder, WhatWaitsIsBoundedByWhatItCameFrom) {
+  constexpr std::uint64_t kRecords = 2000000, kPerBlock = 1000;
+  TimeOrder order;
+  std::shared_ptr<Block> block;
+  std::uint64_t most = 0, waiting = 0, last = 0, given = 0;
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    if (i % kPerBlock == 0) {
+      block = std::make_shared<Block>();
+      block->packed = 100;
+    }
+    push(order, i ^ 1, i, block);
+    most = std::max(most, ++waiting);
+    if (!order.has_ready()) continue;
+    for (; const auto item = order.pop(); --waiting, ++given) {
+      EXPECT_GE(item->time, last);
+      last = item->time;
+    }
+  }
+  EXPECT_TRUE(order.went_out_early());
+  EXPECT_LE(most, 500000u);
+  order.flush();
+  EXPECT_EQ(given + popped(order).size(), kRecords);
+  EXPECT_LE(order.out_of_order(), 10u);
+}
+
+TEST(TimeOrder, PlainRecordsWaitAsLongAsTheirRoundDoes) {
+  const auto block = std::make_shared<Block>();
+  block->bytes.resize(64);
+  TimeOrder order;
+  RecordView record;
+  record.bytes = block->bytes;
+  for (std::uint64_t i = 1; i <= 600000; ++i) order.push(record, 1000000 - i, block);
+  EXPECT_FALSE(order.has_ready());
+  EXPECT_FALSE(order.went_out_early());
+}
+
+// One record of a clock gone wrong waits to the end; the blocks behind its own need not.
+TEST(TimeOrder, ABlockIsLetGoWhenItsRecordsAreOut) {
+  TimeOrder order;
+  const auto first = std::make_shared<Block>();
+  push(order, ~std::uint64_t{0} - 1, 0, first);
+  std::weak_ptr<const Block> second;
+  {
+    const auto block = std::make_shared<Block>();
+    second = block;
+    push(order, 10, 1, block);
+  }
+  push(order, 20, 2, std::make_shared<Block>());
+  order.finished_round();
+  push(order, 30, 3, std::make_shared<Block>());
+  order.finished_round();
+  order.flush();
+  ASSERT_EQ(order.pop()->record.offset, 1u);
+  ASSERT_EQ(order.pop()->record.offset, 2u);
+  EXPECT_TRUE(second.expired());
+}
+
 }  // namespace
 }  // namespace tacho::format

@@ -42,8 +42,9 @@ class TemporaryFile {
   std::string path_;
 };
 
-// What a sample of the builder's usual event holds: IDENTIFIER|IP|TID|TIME|CPU|PERIOD, CALLCHAIN and RAW when
-// the event's sample_type has them.
+// What a sample of the builder's usual event holds: IDENTIFIER|IP|TID|TIME|CPU|PERIOD, and READ (a group's
+// values with ids), CALLCHAIN, RAW and BRANCH_STACK (without a hardware index) when the event's sample_type
+// has them.
 struct SampleFields {
   std::uint64_t id = 0;
   std::uint64_t ip = 0;
@@ -53,6 +54,8 @@ struct SampleFields {
   std::uint64_t period = 1;
   std::vector<std::uint64_t> callchain;
   std::vector<std::byte> raw;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> values;    // id, value
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> branches;  // from, to; the newest first
   std::uint16_t misc = format::abi::kCpumodeUser;
 };
 
@@ -119,6 +122,10 @@ class CaptureBuilder {
     data_.u32(format::abi::kRecordSample).u16(fields.misc).u16(0);
     data_.u64(fields.id).u64(fields.ip).u32(fields.pid).u32(fields.tid).u64(fields.time);
     data_.u32(fields.cpu).u32(0).u64(fields.period);
+    if (attr.samples(format::abi::kSampleRead)) {
+      data_.u64(fields.values.size());
+      for (const auto& [id, value] : fields.values) data_.u64(value).u64(id);
+    }
     if (attr.samples(format::abi::kSampleCallchain)) {
       data_.u64(fields.callchain.size());
       for (const std::uint64_t ip : fields.callchain) data_.u64(ip);
@@ -126,6 +133,10 @@ class CaptureBuilder {
     if (attr.samples(format::abi::kSampleRaw)) {
       const std::size_t padding = (8 - (4 + fields.raw.size()) % 8) % 8;
       data_.u32(static_cast<std::uint32_t>(fields.raw.size() + padding)).bytes(fields.raw).zeros(padding);
+    }
+    if (attr.samples(format::abi::kSampleBranchStack)) {
+      data_.u64(fields.branches.size());
+      for (const auto& [from, to] : fields.branches) data_.u64(from).u64(to).u64(0);
     }
     data_.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(data_.size() - start));
     return *this;

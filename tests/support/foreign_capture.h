@@ -42,6 +42,7 @@ class ForeignCapture {
     words(0, format::FileHead::kSize / 8);
     attrs(*head);
     sections(*head);
+    early_table(*head);
     return records(events, head->data.offset, head->data.offset + head->data.size);
   }
 
@@ -84,6 +85,29 @@ class ForeignCapture {
       words(at, 2);
       at += 16;
     }
+  }
+
+  // Sections of our own stand in the table before the data alone.
+  void early_table(const format::FileHead& head) {
+    using Table = format::EarlyTable;
+    if (head.data.offset < Table::kTrailerSize) return;
+    const std::uint64_t trailer = head.data.offset - Table::kTrailerSize;
+    const auto table =
+        format::parse_early_trailer(in_.subspan(trailer, Table::kTrailerSize), std::endian::native);
+    if (!table) return;
+    const std::size_t size = table->entries * Table::kEntrySize;
+    format::Features seen;
+    for (const auto& entry :
+         format::parse_early_entries(in_.subspan(table->offset, size), std::endian::native)) {
+      const bool is_own = entry.feature >= format::abi::kFirstOwnFeature;
+      if (is_own) section(entry.feature, in_.subspan(entry.place.offset, entry.place.size), seen);
+    }
+    words(table->offset, size / 8);
+    words(trailer, 1);
+    format::FieldLog log;
+    log.add(in_.data() + trailer + 8, 2, 4);
+    turn_logged(log);
+    words(trailer + 16, 1);
   }
 
   bool records(const format::EventSet& events, std::size_t at, std::size_t end) {

@@ -1,0 +1,31 @@
+// Hash tables whose keys come from a capture (ids, pids, addresses): whoever made the capture must not be
+// able to choose keys that all fall into one place. So the hash depends on numbers drawn anew for each table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tacho::format {
+
+// A number nobody outside can foresee: the kernel's, or, where it gives none, one from the clock and an
+// address.
+std::uint64_t random_word();
+
+// Both halves of the product of two words: every bit of the result depends on most bits of both.
+inline std::uint64_t fold_product(std::uint64_t one, std::uint64_t other) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(one) * other;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+// For std::unordered_map and tsl::robin_map with numbers as keys.
+class SeededHash {
+ public:
+  SeededHash() : seed_(random_word()), factor_(random_word() | 1) {}
+  std::size_t operator()(std::uint64_t number) const { return fold_product(number ^ seed_, factor_); }
+
+ private:
+  std::uint64_t seed_, factor_;
+};
+
+}  // namespace tacho::format
