@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
+#include "cli/guarded_main.h"
 #include "record/host/host.h"
 #include "record/options.h"
 #include "record/recording.h"
@@ -26,11 +27,12 @@ Result<int> record_events(const RecordOptions& options, const std::vector<std::s
   if (!events) return std::move(events.error());
   auto writer = begin_capture(*prepared, *events, options, command_line, messages);
   if (!writer) return std::move(writer.error());
-  const auto report = run(*prepared, *events, *writer, *signals);
+  const auto report = run(*prepared, *events, *writer, *signals, messages);
   if (!report) {
     (void)writer->close_after_failure();  // an empty capture; the first failure is the one to tell
     return report.error();
   }
+  if (report->writer_is_stuck) leave_stuck(*report, options);
   return finish(*prepared, *events, *writer, *report, options, messages);
 }
 
@@ -39,10 +41,7 @@ int fail(const Error& error) {
   return cli::status_of(error);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const std::vector<std::string> command_line(argv, argv + argc);
+int run_program(const std::vector<std::string>& command_line) {
   const auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
@@ -53,4 +52,10 @@ int main(int argc, char** argv) {
   }
   const auto status = record_events(parsed->options, command_line);
   return status ? *status : fail(status.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::guarded_main("tacho record", [&] { return run_program({argv, argv + argc}); });
 }

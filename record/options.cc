@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "record/absent_options.h"
+
 namespace tacho::record {
 namespace {
 
@@ -91,19 +93,13 @@ Result<> set_call_graph(RecordOptions& options, std::string_view method) {
   return Done{};
 }
 
-cli::Option flag(std::string names, std::string help, bool& field) {
-  return {std::move(names), cli::Takes::Nothing, "", std::move(help), [&field](std::string_view) -> Result<> {
-            field = true;
-            return Done{};
-          }};
-}
-
+using cli::flag;
 using cli::Takes;
 
 std::vector<cli::Option> rows(Gathered& to) {
   RecordOptions& options = to.options;
   TargetOptions& target = to.target;
-  return {
+  std::vector<cli::Option> rows{
       {"-e,--event", Takes::Value, "EVENT",
        "What to record, many times or separated by commas: cpu-clock, page-faults, SUBSYSTEM:TRACEPOINT "
        "(sched:*), "
@@ -149,6 +145,8 @@ std::vector<cli::Option> rows(Gathered& to) {
       flag("-v,--verbose", "Say what is opened, attached and left out", options.verbose),
       flag("--version", "Say the version and do nothing else", options.show_version),
   };
+  add_absent_options(rows);
+  return rows;
 }
 
 cli::CommandLine command_line(Gathered& to) {
@@ -175,6 +173,11 @@ cli::CommandLine command_line(Gathered& to) {
       "  tacho record -g -- ./program            where a program spends its time\n"
       "  tacho record -a -g -e sched:sched_switch -- sleep 5\n"
       "  tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3\n"
+      "\n"
+      "Every other option of perf record is known too: what it asks for is always done (-T, -P, -R, -N), or "
+      "it is "
+      "refused\n"
+      "with a line that says what to do instead.\n"
       "\n"
       "Exit status: that of COMMAND (128 + the signal that ended it) when it ran; else 0 for a whole "
       "capture, 1 for a\n"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/option_rows.h"
 #include "cli/options.h"
 #include "format/result.h"
 #include "record/events/event_spec.h"

@@ -1,6 +1,7 @@
 #include "record/pump.h"
 
-#include <signal.h>
+#include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -9,6 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,35 +34,63 @@ constexpr milliseconds kLongestMerge{200};
 constexpr milliseconds kGrace{1500};
 constexpr int kReaderNice = -10;
 
-// The thread that compresses and writes. Its first failure ends the recording through `failed_fd`.
+// After the end of a recording the disk has this long to take what is queued; a signal shortens it. What is
+// waited for is told after a second.
+constexpr milliseconds kTellOfWaiting{1000};
+constexpr milliseconds kWritingBound{30'000};
+// Given up, the write that is under way has this long to return, else the writing thread is left behind.
+constexpr milliseconds kStuckBound{2000};
+
+// The thread that compresses and writes. It says through `ended_fd` that it is about to end: after its first
+// failure, when the queue was given up, or with all written and closed.
 class WritingThread {
  public:
-  WritingThread(format::CaptureWriter& writer, RecordQueue& queue)
-      : writer_(writer),
-        queue_(queue),
-        failed_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        thread_([this] { run(); }) {}
-  int failed_fd() const { return failed_fd_.get(); }
-  // What stands in whole rounds of the file. After join().
-  const RecordCounts& kept() const { return kept_; }
-  // Waits until everything is written; the failure, if there was one.
+  WritingThread(format::CaptureWriter& writer, RecordQueue& queue, Pump::Closing closing)
+      : writer_(writer), queue_(queue), closing_(std::move(closing)) {}
+  WritingThread(const WritingThread&) = delete;
+  WritingThread& operator=(const WritingThread&) = delete;
+  ~WritingThread() {
+    queue_.abandon();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Result<> start() {
+    ended_fd_ = format::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!ended_fd_) return system_error("eventfd", errno);
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& refused) {
+      return system_error("a thread that writes the capture", refused.code().value());
+    }
+    return Done{};
+  }
+  int ended_fd() const { return ended_fd_.get(); }
+  // Waits for the end of the thread; the failure, if there was one.
   std::optional<Error> join() {
-    queue_.close();
     thread_.join();
     return std::move(failure_);
   }
+  // What stands in whole rounds of the file. After join().
+  const RecordCounts& kept() const { return kept_; }
+  // The thread hangs in a call that does not return: never again is anything of it to be touched.
+  void leave_behind() { thread_.detach(); }
 
  private:
   void run() {
+    try {
+      if (auto done = write_everything(); !done) failure_ = std::move(done.error());
+    } catch (const std::bad_alloc&) {
+      failure_ = Error{"out of memory"};
+    }
+    if (failure_) queue_.abandon();
+    eventfd_write(ended_fd_.get(), 1);
+  }
+  Result<> write_everything() {
     while (auto batch = queue_.pop()) {
-      if (auto done = write(*batch); !done) {
-        failure_ = std::move(done.error());
-        queue_.abandon();
-        eventfd_write(failed_fd_.get(), 1);
-        return;
-      }
+      if (auto done = write(*batch); !done) return done;
       queue_.give_back(std::move(batch->records));
     }
+    return queue_.is_abandoned() ? Result<>(Done{}) : closing_(kept_);
   }
   Result<> write(const Batch& batch) {
     if (!batch.records.empty()) {
@@ -73,7 +104,8 @@ class WritingThread {
 
   format::CaptureWriter& writer_;
   RecordQueue& queue_;
-  format::Fd failed_fd_;
+  Pump::Closing closing_;
+  format::Fd ended_fd_;
   std::optional<Error> failure_;
   RecordCounts kept_;
   std::thread thread_;  // last: it uses what stands above
@@ -92,21 +124,29 @@ struct RingWatch {
   std::size_t watched = 0;  // index of the one in epoll
 };
 
-class Pump {
+}  // namespace
+
+class Pump::Loop {
  public:
-  Pump(KernelEvents& events, format::CaptureWriter& writer, Workload* workload, const StopSignals& signals)
+  Loop(KernelEvents& events, format::CaptureWriter& writer, Workload* workload, const StopSignals& signals,
+       Closing closing, Say say)
       : events_(events),
         workload_(workload),
         signals_(signals),
+        say_(std::move(say)),
         queue_(kQueueLimit),
-        writing_(writer, queue_) {}
+        writing_(writer, queue_, std::move(closing)) {}
+
+  Result<> start() {
+    if (auto done = writing_.start(); !done) return done;
+    return watch_everything();
+  }
 
   PumpReport run() {
     // Being off the CPU for some ms is what loses events; more than our share is not needed otherwise.
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kReaderNice);
-    watch_everything();
-    while (!stopped_) {
-      wait();
+    while (!stopped_at_) {
+      wait(kLongestWait);
       pass();
       hand_over_if_due();
       check_command();
@@ -114,14 +154,16 @@ class Pump {
     events_.disable();
     pass();
     hand_over(true);
-    if (auto failure = writing_.join(); failure && !report_.failure) report_.failure = std::move(failure);
-    report_.kept = writing_.kept();
+    queue_.close();
+    wait_for_writing();
     return std::move(report_);
   }
+  void leave_writer_behind() { writing_.leave_behind(); }
 
  private:
-  void watch_everything() {
+  Result<> watch_everything() {
     epoll_ = format::Fd(epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll_) return system_error("epoll", errno);
     ring_watches_.resize(events_.rings().size());
     for (const OpenEvent& event : events_.open_events()) {
       RingWatch& watch = ring_watches_[event.ring];
@@ -129,25 +171,29 @@ class Pump {
       if (watch.event == event.event) watch.fds.push_back(event.fd.get());
     }
     for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
-      watch(ring_watches_[ring].fds.front(), tag(Source::Ring, ring));
+      if (auto done = watch(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
     }
     live_rings_ = ring_watches_.size();
-    watch(signals_.fd(), tag(Source::Signals, 0));
-    watch(writing_.failed_fd(), tag(Source::Writer, 0));
-    if (workload_ != nullptr && workload_->end_fd() >= 0) watch(workload_->end_fd(), tag(Source::Command, 0));
+    if (auto done = watch(signals_.fd(), tag(Source::Signals, 0)); !done) return done;
+    if (auto done = watch(writing_.ended_fd(), tag(Source::Writer, 0)); !done) return done;
+    // Without it the end of the command is seen when the longest wait is over.
+    if (workload_ == nullptr || workload_->end_fd() < 0) return Done{};
+    return watch(workload_->end_fd(), tag(Source::Command, 0));
   }
 
-  void watch(int fd, std::uint64_t data) {
+  Result<> watch(int fd, std::uint64_t data) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = data;
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return Done{};
+    return system_error("epoll", errno);
   }
 
-  void wait() {
+  void wait(milliseconds patience) {
     std::array<epoll_event, 16> ready{};
     const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()),
-                                 static_cast<int>(kLongestWait.count()));
+                                 static_cast<int>(patience.count()));
+    if (count < 0 && errno != EINTR) return fail(system_error("epoll", errno));
     bool woken_by_ring = false;
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = ready.at(static_cast<std::size_t>(i));
@@ -158,7 +204,7 @@ class Pump {
           task_ended(static_cast<std::uint32_t>(event.data.u64));
       }
       if (source == Source::Signals) take_signals();
-      if (source == Source::Writer) stop_for_failure();
+      if (source == Source::Writer) stop_for_failure();  // it ends by itself only when it failed
     }
     report_.wakeups += woken_by_ring ? 1 : 0;
   }
@@ -168,17 +214,31 @@ class Pump {
     RingWatch& ended = ring_watches_[ring];
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ended.fds[ended.watched], nullptr);
     if (++ended.watched < ended.fds.size()) {
-      watch(ended.fds[ended.watched], tag(Source::Ring, ring));
+      auto done = watch(ended.fds[ended.watched], tag(Source::Ring, ring));
+      if (!done) fail(std::move(done.error()));
     } else if (--live_rings_ == 0 && workload_ == nullptr) {
-      stopped_ = true;
+      stop();
     }
+  }
+
+  void stop() {
+    if (!stopped_at_) stopped_at_ = Clock::now();
+  }
+
+  void fail(Error error) {
+    if (!report_.failure) report_.failure = std::move(error);
+    stop_for_failure();
   }
 
   void take_signals() {
     while (const auto signal = signals_.take()) {
+      if (stopped_at_) {
+        shall_not_wait_ = true;
+        continue;
+      }
       if (workload_ == nullptr) {
-        stopped_ = true;
-        return;
+        stop();
+        continue;
       }
       // From the terminal it reached the command as well; else we pass it on. A second one ends the waiting.
       if (!signal->from_terminal) workload_->send(signal->for_command);
@@ -190,7 +250,7 @@ class Pump {
   }
 
   void give_up_command() {
-    stopped_ = true;
+    stop();
     report_.command_status = workload_->status();
     if (report_.command_status) return;
     report_.command_left_running = true;
@@ -199,15 +259,15 @@ class Pump {
 
   // The command is not harmed by our failure, only no longer watched.
   void stop_for_failure() {
-    stopped_ = true;
+    stop();
     report_.command_left_running = workload_ != nullptr && !workload_->status();
   }
 
   void check_command() {
-    if (workload_ == nullptr || stopped_) return;
+    if (workload_ == nullptr || stopped_at_) return;
     report_.command_status = workload_->status();
-    if (report_.command_status) stopped_ = true;
-    if (!stopped_ && give_up_at_ && Clock::now() >= *give_up_at_) give_up_command();
+    if (report_.command_status) stop();
+    if (!stopped_at_ && give_up_at_ && Clock::now() >= *give_up_at_) give_up_command();
   }
 
   // One look at every ring.
@@ -221,9 +281,8 @@ class Pump {
         round_began_ = Clock::now();
       }
       if (!count_records(format::Bytes(buffer_).subspan(begin), report_.counts)) {
-        report_.failure = Error{"the kernel's ring holds something that is no record; recording stops here"};
         buffer_.resize(begin);
-        stop_for_failure();
+        fail(Error{"the kernel's ring holds something that is no record; recording stops here"});
       }
       if (buffer_.size() >= kBatchBytes) hand_over(false);
     }
@@ -236,16 +295,67 @@ class Pump {
 
   void hand_over(bool ends_round) {
     if (ends_round && !has_open_round_) return;
-    queue_.push({std::move(buffer_), ends_round, report_.counts});
+    Batch batch{std::move(buffer_), ends_round, report_.counts};
+    // The disk is slower than the events: the rings fill meanwhile, but signals and the command are heard.
+    while (!queue_.push(batch, kLongestWait)) {
+      wait(milliseconds{0});
+      check_command();
+      if (has_waited_long_enough()) give_up_writing();
+    }
     buffer_ = queue_.spare_buffer();
     if (ends_round) has_open_round_ = false;
+  }
+
+  // What is left to write when the recording is over; bounded, since a disk may never answer.
+  void wait_for_writing() {
+    while (!gave_up_ && !writing_has_ended(kLongestWait)) {
+      take_signals();
+      if (has_waited_long_enough()) give_up_writing();
+    }
+    if (gave_up_ && !writing_has_ended(kStuckBound)) {
+      report_.writer_is_stuck = true;
+      return;
+    }
+    auto failure = writing_.join();
+    if (failure && !report_.failure) report_.failure = std::move(failure);
+    report_.kept = writing_.kept();
+  }
+
+  bool writing_has_ended(milliseconds patience) const {
+    std::array<pollfd, 2> news{{{writing_.ended_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
+    const bool only_the_end = gave_up_;
+    (void)poll(news.data(), only_the_end ? 1 : 2, static_cast<int>(patience.count()));
+    return (news[0].revents & POLLIN) != 0;
+  }
+
+  bool has_waited_long_enough() {
+    if (!stopped_at_ || gave_up_) return false;
+    const auto waited = Clock::now() - *stopped_at_;
+    if (waited < kTellOfWaiting) return false;
+    if (!is_waiting_told_) {
+      is_waiting_told_ = true;
+      say_(fmt::format(
+          "waiting for the disk to take the last {:.1f} MB, {} s at most; another signal gives them up",
+          static_cast<double>(queue_.bytes()) / (1 << 20), kWritingBound / std::chrono::seconds(1)));
+    }
+    return shall_not_wait_ || waited >= kWritingBound;
+  }
+
+  void give_up_writing() {
+    gave_up_ = true;
+    const double left = static_cast<double>(queue_.bytes()) / (1 << 20);
+    queue_.abandon();
+    report_.failure = output_error(
+        fmt::format("the disk did not take the last {:.1f} MB {}", left,
+                    shall_not_wait_ ? "before a second signal gave them up"
+                                    : fmt::format("within {} s", kWritingBound / std::chrono::seconds(1))));
   }
 
   KernelEvents& events_;
   Workload* workload_;
   const StopSignals& signals_;
+  Say say_;
   RecordQueue queue_;
-  WritingThread writing_;
   PumpReport report_;
   format::Fd epoll_;
   std::vector<RingWatch> ring_watches_;
@@ -253,16 +363,33 @@ class Pump {
   std::vector<std::byte> buffer_;
   bool has_open_round_ = false;
   Clock::time_point round_began_;
-  bool stopped_ = false;
+  std::optional<Clock::time_point> stopped_at_;  // the recording is over; only writing is left
   int stop_signals_ = 0, last_signal_ = 0;
-  std::optional<Clock::time_point> give_up_at_;
+  std::optional<Clock::time_point> give_up_at_;  // the command
+  bool shall_not_wait_ = false;                  // a signal came when the recording was over
+  bool is_waiting_told_ = false, gave_up_ = false;
+  WritingThread writing_;  // last: it uses what stands above
 };
 
-}  // namespace
+Pump::Pump(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+Pump::Pump(Pump&&) noexcept = default;
+Pump::~Pump() = default;
 
-PumpReport pump(KernelEvents& events, format::CaptureWriter& writer, Workload* workload,
-                const StopSignals& signals) {
-  return Pump(events, writer, workload, signals).run();
+Result<Pump> Pump::create(KernelEvents& events, format::CaptureWriter& writer, Workload* workload,
+                          const StopSignals& signals, Closing closing, Say say) {
+  auto loop = std::make_unique<Loop>(events, writer, workload, signals, std::move(closing), std::move(say));
+  if (auto done = loop->start(); !done) return std::move(done.error());
+  return Pump(std::move(loop));
+}
+
+PumpReport Pump::run() {
+  PumpReport report = loop_->run();
+  if (report.writer_is_stuck) {
+    // The thread may come back to its queue at any time until the process is gone: both must stay.
+    loop_->leave_writer_behind();
+    (void)loop_.release();
+  }
+  return report;
 }
 
 }  // namespace tacho::record

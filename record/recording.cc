@@ -165,7 +165,7 @@ std::vector<int> processes_to_describe(const Prepared& prepared, const RecordOpt
   const Target& target = options.target;
   if (target.watch == Watch::System) return running.all();
   if (target.watch == Watch::Command) return {static_cast<int>(prepared.workload->pid())};
-  return target.ids;
+  return prepared.tasks.processes;
 }
 
 // What the kernel told of meanwhile: a scan of many processes takes longer than the rings have room for.
@@ -183,6 +183,7 @@ Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head
   const std::size_t trailer = format::sample_id_size(prepared.plan.events.front().attr);
   format::ByteWriter out;
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
+  write_image_records(out, head.images, trailer);
   write_program_records(out, head.programs, trailer);
   RunningProcesses running("/proc", trailer);
   for (const int process : processes_to_describe(prepared, options, running)) {
@@ -203,13 +204,25 @@ std::uint64_t recursion_misses(const Prepared& prepared) {
   return misses;
 }
 
-std::uint64_t write_losses(const KernelEvents& events, const Plan& plan, format::ByteWriter& out) {
+std::uint64_t sum_of(const std::vector<Losses>& losses) {
   std::uint64_t lost = 0;
-  for (const Losses& loss : events.losses()) {
-    format::write_lost_samples(out, loss.lost, plan.events[loss.event].attr, loss.id);
-    lost += loss.lost;
-  }
+  for (const Losses& loss : losses) lost += loss.lost;
   return lost;
+}
+
+// What is known only at the end, behind the last record.
+Result<> close_capture(const KernelEvents& events, const Plan& plan, const RecordCounts& counts,
+                       format::CaptureWriter& writer) {
+  format::ByteWriter records;
+  for (const Losses& loss : events.losses())
+    format::write_lost_samples(records, loss.lost, plan.events[loss.event].attr, loss.id);
+  if (!records.empty()) {
+    if (auto done = writer.write_plain(records.view()); !done) return done;
+    if (auto done = writer.finish_round(); !done) return done;
+  }
+  format::Features late;
+  if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
+  return writer.close(late);
 }
 
 void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& prepared,
@@ -252,13 +265,16 @@ std::string described(const RecordCounts& kept) {
 }
 
 // Nothing of a failed round stays; what was written before it does.
-Error finish_after_failure(format::CaptureWriter& writer, Error failure, const RecordCounts& kept,
+Error finish_after_failure(format::CaptureWriter& writer, Error failure, const PumpReport& report,
                            const RecordOptions& options) {
   const auto cut = writer.close_after_failure();
   Error error = std::move(failure).in(options.output);
-  error.what += cut ? fmt::format("; the recording is cut short there: the file holds {} ({:.3f} MB)",
-                                  described(kept), static_cast<double>(writer.file_bytes()) / (1 << 20))
-                    : fmt::format("; its end could not be made whole: {}", cut.error().what);
+  error.what +=
+      cut ? fmt::format("; the recording is cut short there: the file holds {} ({:.3f} MB)",
+                        described(report.kept), static_cast<double>(writer.file_bytes()) / (1 << 20))
+          : fmt::format("; its end could not be made whole: {}", cut.error().what);
+  if (const std::uint64_t lost = report.counts.samples - report.kept.samples; lost != 0)
+    error.what += fmt::format("; {} samples after them are lost", lost);
   return error;
 }
 
@@ -297,9 +313,12 @@ void Messages::bracketed(std::string_view line) const {
 Result<Prepared> prepare(const RecordOptions& options, const Messages& messages) {
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out{std::move(*host), {}, {}, {}, std::nullopt};
-  const auto threads = threads_of(options.target);
-  if (!threads) return threads.error();
+  Prepared out{std::move(*host), {}, {}, {}, {}, std::nullopt};
+  auto tasks = tasks_of(options.target);
+  if (!tasks) return std::move(tasks.error());
+  out.tasks = std::move(*tasks);
+  for (const int id : out.tasks.gone)
+    messages.warn(fmt::format("warning: there is no process or thread {}; the others are recorded", id));
   if (!options.command.empty()) {
     auto workload = Workload::create(options.command);
     if (!workload) return std::move(workload.error());
@@ -311,7 +330,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages)
   if (!objects) return std::move(objects.error());
   out.objects = std::move(*objects);
   const auto facts = facts_of(out.objects);
-  auto plan = make_plan(options, *requests, facts, *threads, out.host);
+  auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());
   out.plan = std::move(*plan);
   if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
@@ -335,7 +354,8 @@ Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEven
                                             const RecordOptions& options,
                                             const std::vector<std::string>& command_line,
                                             const Messages& messages) {
-  auto head = describe_capture(prepared.plan, prepared.objects, prepared.tracing, command_line);
+  auto head =
+      describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
   if (!head) return std::move(head.error());
   // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
   // with it.
@@ -353,12 +373,27 @@ Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEven
 }
 
 Result<PumpReport> run(Prepared& prepared, KernelEvents& events, format::CaptureWriter& writer,
-                       const StopSignals& signals) {
+                       const StopSignals& signals, const Messages& messages) {
+  const auto closing = [&](const RecordCounts& counts) {
+    return close_capture(events, prepared.plan, counts, writer);
+  };
+  const auto say = [&messages](std::string_view line) { messages.warn(line); };
+  Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
+  auto pump = Pump::create(events, writer, workload, signals, closing, say);
+  if (!pump) return std::move(pump.error());
   if (auto done = events.enable_samples(); !done) return std::move(done.error());
-  if (prepared.workload) {
-    if (auto done = prepared.workload->start(); !done) return std::move(done.error());
+  if (workload != nullptr) {
+    if (auto done = workload->start(); !done) return std::move(done.error());
   }
-  return pump(events, writer, prepared.workload ? &*prepared.workload : nullptr, signals);
+  return pump->run();
+}
+
+void leave_stuck(const PumpReport& report, const RecordOptions& options) {
+  const std::string what = report.failure ? report.failure->what : "the disk does not answer";
+  print_line(options.output + ": " + what +
+             ", and does not answer: the file ends with the last whole round that it took");
+  std::fflush(stderr);
+  _exit(cli::kNoOutput);
 }
 
 Result<int> finish(const Prepared& prepared, const KernelEvents& events, format::CaptureWriter& writer,
@@ -366,18 +401,10 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, format:
   messages.bracketed(fmt::format("Woken up {} times to write data", report.wakeups));
   if (report.failure) {
     report_command(prepared, report, options, messages);
-    return finish_after_failure(writer, *report.failure, report.kept, options);
+    return finish_after_failure(writer, *report.failure, report, options);
   }
-  format::ByteWriter records;
-  std::uint64_t lost = write_losses(events, prepared.plan, records);
-  if (!events.counts_losses()) lost = report.counts.lost;
-  format::Features late;
-  if (report.counts.samples != 0)
-    late.environment.sample_time = {report.counts.first_time, report.counts.last_time};
-  auto done = records.empty() ? Result<>(Done{}) : writer.write_plain(records.view());
-  if (done && !records.empty()) done = writer.finish_round();
-  if (done) done = writer.close(late);
-  if (!done) return finish_after_failure(writer, std::move(done.error()), report.kept, options);
+  std::uint64_t lost = report.counts.lost;
+  if (events.counts_losses()) lost = sum_of(events.losses());
   messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
                                  static_cast<double>(writer.file_bytes()) / (1 << 20), options.output,
                                  report.counts.samples, lost));

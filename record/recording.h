@@ -10,6 +10,7 @@
 #include "format/capture_writer.h"
 #include "format/result.h"
 #include "format/tracing_data.h"
+#include "record/events/target.h"
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
 #include "record/options.h"
@@ -38,6 +39,7 @@ struct Prepared {
   Host host;
   std::vector<bpf::UserObject> objects;
   format::TracingData tracing;
+  TargetTasks tasks;
   Plan plan;
   std::optional<Workload> workload;
 };
@@ -52,11 +54,15 @@ Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEven
                                             const std::vector<std::string>& command_line,
                                             const Messages& messages);
 
-// Enables the events, lets the command go, and records to the end.
+// Enables the events, lets the command go, records to the end, writes the losses and closes the file.
 Result<PumpReport> run(Prepared& prepared, KernelEvents& events, format::CaptureWriter& writer,
-                       const StopSignals& signals);
+                       const StopSignals& signals, const Messages& messages);
 
-// Writes the losses, closes the file and says what became of it. Gives the exit status.
+// The end when the disk holds the writing thread (PumpReport::writer_is_stuck): says so and leaves the
+// process, with nothing destroyed that the thread may still use.
+[[noreturn]] void leave_stuck(const PumpReport& report, const RecordOptions& options);
+
+// Says what became of the file. Gives the exit status.
 Result<int> finish(const Prepared& prepared, const KernelEvents& events, format::CaptureWriter& writer,
                    const PumpReport& report, const RecordOptions& options, const Messages& messages);
 

@@ -4,8 +4,11 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
+
+#include "format/file.h"
 
 namespace tacho::record {
 namespace {
@@ -21,18 +24,29 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-// Nothing when there is no such process.
-std::optional<std::vector<int>> threads_of_process(int process) {
+// The process that a thread belongs to ("Tgid:\t12" in /proc/TID/status, which is there for every thread);
+// nothing when there is no such thread.
+std::optional<int> process_of(int thread, const std::string& proc) {
+  const auto status = format::read_file(proc + "/" + std::to_string(thread) + "/status");
+  if (!status) return std::nullopt;
+  constexpr std::string_view kField = "\nTgid:\t";
+  std::string_view text = format::as_text(*status);
+  const auto at = text.find(kField);
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(at + kField.size());
+  return take_number(text);
+}
+
+std::vector<int> threads_of_process(int process, const std::string& proc) {
   namespace fs = std::filesystem;
   std::vector<int> threads;
   std::error_code code;
-  for (fs::directory_iterator entry("/proc/" + std::to_string(process) + "/task", code), end;
+  for (fs::directory_iterator entry(proc + "/" + std::to_string(process) + "/task", code), end;
        !code && entry != end; entry.increment(code)) {
     const std::string name = entry->path().filename();
     std::string_view digits = name;
     if (const auto thread = take_number(digits)) threads.push_back(*thread);
   }
-  if (threads.empty()) return std::nullopt;
   std::ranges::sort(threads);
   return threads;
 }
@@ -91,18 +105,25 @@ Result<Target> choose_target(const TargetOptions& options, bool has_command) {
   return Target{Watch::Command, {}, {}};
 }
 
-Result<std::vector<int>> threads_of(const Target& target) {
-  std::vector<int> threads;
+Result<TargetTasks> tasks_of(const Target& target, const std::string& proc) {
+  TargetTasks tasks;
+  std::set<int> seen;  // processes
   for (const int id : target.ids) {
-    const auto of_process = threads_of_process(id);
-    if (!of_process) return use_error("there is no process or thread " + std::to_string(id));
-    if (target.watch == Watch::Threads) {
-      threads.push_back(id);
-    } else {
-      threads.insert(threads.end(), of_process->begin(), of_process->end());
+    const auto process = process_of(id, proc);
+    const bool is_new = process && seen.insert(*process).second;
+    std::vector<int> threads;
+    if (process && target.watch == Watch::Threads) threads = {id};
+    if (is_new && target.watch == Watch::Processes) threads = threads_of_process(*process, proc);
+    if (!process || (is_new && threads.empty())) {
+      tasks.gone.push_back(id);
+      continue;
     }
+    if (is_new) tasks.processes.push_back(*process);
+    tasks.threads.insert(tasks.threads.end(), threads.begin(), threads.end());
   }
-  return threads;
+  if (!target.ids.empty() && tasks.threads.empty())
+    return use_error("there is no process or thread " + std::to_string(tasks.gone.front()));
+  return tasks;
 }
 
 }  // namespace tacho::record

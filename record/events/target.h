@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,8 +36,14 @@ struct TargetOptions {
 };
 Result<Target> choose_target(const TargetOptions& options, bool has_command);
 
-// The threads that `target` names, of this moment; none for the system and a command. An error names a
-// process that does not exist.
-Result<std::vector<int>> threads_of(const Target& target);
+// What the ids of a target stand for at this moment.
+struct TargetTasks {
+  std::vector<int> threads;    // to follow, each once
+  std::vector<int> processes;  // whose names and mappings explain the samples: the thread groups of `threads`
+  std::vector<int> gone;       // ids without a process or thread
+};
+// Both -p and -t take the number of any thread: -p stands for all of its process, -t for the thread alone.
+// `proc`: the directory, "/proc" outside of tests. An error when every id is gone.
+Result<TargetTasks> tasks_of(const Target& target, const std::string& proc = "/proc");
 
 }  // namespace tacho::record

@@ -19,6 +19,7 @@ namespace abi = format::abi;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kKernelName = "[kernel.kallsyms]";
+constexpr std::uint16_t kBpfSymbol = 1;                   // PERF_RECORD_KSYMBOL_TYPE_BPF
 constexpr auto kNobody = static_cast<std::uint32_t>(-1);  // the kernel as a process
 
 std::string_view take_line(std::string_view& rest) {
@@ -98,6 +99,33 @@ std::optional<KernelText> find_kernel_text(std::string_view kallsyms) {
   return std::nullopt;
 }
 
+std::vector<BpfImage> find_bpf_images(std::string_view kallsyms, std::size_t page_size) {
+  std::vector<BpfImage> symbols;  // of BPF, whatever they are: each ends the one before
+  while (!kallsyms.empty()) {
+    std::string_view line = take_line(kallsyms);
+    if (!line.ends_with("[bpf]")) continue;
+    const std::uint64_t start = hex_number(take_word(line));
+    take_word(line);
+    const std::string_view name = line.substr(0, line.find('\t'));
+    if (start != 0)
+      symbols.push_back(
+          {std::string(name.substr(std::min(name.find_first_not_of(' '), name.size()))), start, 0});
+  }
+  std::ranges::stable_sort(symbols, {}, &BpfImage::start);
+  std::vector<BpfImage> images;
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    const bool is_image =
+        symbols[i].name.starts_with("bpf_trampoline_") || symbols[i].name.starts_with("bpf_dispatcher_");
+    if (!is_image) continue;
+    std::uint64_t length = page_size;
+    if (i + 1 < symbols.size()) length = std::min(length, symbols[i + 1].start - symbols[i].start);
+    if (length == 0) continue;
+    images.push_back(std::move(symbols[i]));
+    images.back().length = static_cast<std::uint32_t>(length);
+  }
+  return images;
+}
+
 // "ext4 1003520 1 - Live 0xffffffffc0a00000 (E)"
 std::optional<KernelModule> parse_module_line(std::string_view line) {
   KernelModule module;
@@ -164,9 +192,14 @@ void write_kernel_records(format::ByteWriter& out, const std::optional<KernelTex
   }
 }
 
+void write_image_records(format::ByteWriter& out, const std::vector<BpfImage>& images, std::size_t trailer) {
+  for (const BpfImage& image : images)
+    format::write_ksymbol(out, {image.start, image.length, kBpfSymbol, 0, image.name}, trailer);
+}
+
 void write_program_records(format::ByteWriter& out, const std::vector<bpf::LoadedProgram>& programs,
                            std::size_t trailer) {
-  constexpr std::uint16_t kBpfSymbol = 1, kLoad = 1;
+  constexpr std::uint16_t kLoad = 1;
   for (const bpf::LoadedProgram& program : programs) {
     for (const bpf::LoadedSymbol& symbol : program.symbols) {
       format::write_ksymbol(out, {symbol.address, symbol.length, kBpfSymbol, 0, symbol.name}, trailer);

@@ -60,8 +60,8 @@ bool looks_into_kernel(const Plan& plan) {
 
 }  // namespace
 
-Result<CaptureHead> describe_capture(const Plan& plan, std::span<const bpf::UserObject> objects,
-                                     format::TracingData tracing,
+Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
+                                     std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line) {
   CaptureHead head;
   format::Features& features = head.features;
@@ -70,7 +70,10 @@ Result<CaptureHead> describe_capture(const Plan& plan, std::span<const bpf::User
   features.schemas = schemas_of(plan, objects);
 
   const auto kallsyms = format::read_file("/proc/kallsyms");
-  if (kallsyms) head.kernel_text = find_kernel_text(format::as_text(*kallsyms));
+  if (kallsyms) {
+    head.kernel_text = find_kernel_text(format::as_text(*kallsyms));
+    head.images = find_bpf_images(format::as_text(*kallsyms), host.page_size);
+  }
   if (!head.kernel_text) {
     head.notes.push_back(
         kallsyms ? "kernel symbols are hidden or absent: kernel frames will have no names (run as root, or "

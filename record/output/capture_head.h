@@ -10,6 +10,7 @@
 #include "bpf/user_object.h"
 #include "format/features.h"
 #include "format/result.h"
+#include "record/host/host.h"
 #include "record/host/running_kernel.h"
 #include "record/plan.h"
 
@@ -19,13 +20,14 @@ struct CaptureHead {
   format::Features features;
   std::optional<KernelText> kernel_text;
   std::vector<KernelModule> modules;
+  std::vector<BpfImage> images;
   std::vector<bpf::LoadedProgram> programs;
   std::vector<std::string> notes;  // what could not be had, and what follows from it
 };
 
 // Reads the host as it is now: after all BPF programs were loaded, so that kallsyms names them.
-Result<CaptureHead> describe_capture(const Plan& plan, std::span<const bpf::UserObject> objects,
-                                     format::TracingData tracing,
+Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
+                                     std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line);
 // Adds the BPF programs in the kernel, and ours among them. From the moment it is called the kernel itself
 // must already be telling of those that come and go.

@@ -9,14 +9,16 @@ constexpr std::size_t kMostSpareBuffers = 4;
 
 }  // namespace
 
-void RecordQueue::push(Batch batch) {
+bool RecordQueue::push(Batch& batch, std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   const std::size_t size = batch.records.size();
-  has_room_.wait(lock, [&] { return abandoned_ || batches_.empty() || bytes_ + size <= limit_; });
-  if (abandoned_) return;
-  bytes_ += size;
+  const auto is_taken = [&] { return abandoned_ || batches_.empty() || bytes_ + size <= limit_; };
+  if (!has_room_.wait_for(lock, patience, is_taken)) return false;
+  if (abandoned_) return true;
   batches_.push_back(std::move(batch));
+  bytes_ += size;
   has_batch_.notify_one();
+  return true;
 }
 
 std::optional<Batch> RecordQueue::pop() {
@@ -43,6 +45,16 @@ void RecordQueue::abandon() {
   bytes_ = 0;
   has_room_.notify_all();
   has_batch_.notify_all();
+}
+
+bool RecordQueue::is_abandoned() {
+  const std::lock_guard lock(mutex_);
+  return abandoned_;
+}
+
+std::size_t RecordQueue::bytes() {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
 }
 
 void RecordQueue::give_back(std::vector<std::byte> buffer) {

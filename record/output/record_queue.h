@@ -2,6 +2,7 @@
 // draining thread waits, the rings fill, and the kernel counts what it must drop: no loss goes uncounted.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -23,15 +24,19 @@ class RecordQueue {
  public:
   explicit RecordQueue(std::size_t limit) : limit_(limit) {}
 
-  // Waits for room; a batch larger than the limit goes in when the queue is empty. After abandon() it drops
-  // the batch instead.
-  void push(Batch batch);
+  // Waits for room, no longer than `patience`, so that the caller can look at other things meanwhile: false
+  // when there was none, and `batch` is as before. A batch larger than the limit goes in when the queue is
+  // empty. After abandon() it is dropped, which counts as taken.
+  bool push(Batch& batch, std::chrono::milliseconds patience);
   // Waits for a batch; nothing when the queue is closed and empty, or abandoned.
   std::optional<Batch> pop();
   // No more batches will come.
   void close();
-  // The writing side gave up: nobody waits any more.
+  // One side gave up: nobody waits any more, and what is not written yet is dropped.
   void abandon();
+  bool is_abandoned();
+  // Of the batches that wait to be written.
+  std::size_t bytes();
 
   // Memory of written batches goes round, so that steady recording allocates nothing.
   void give_back(std::vector<std::byte> buffer);

@@ -46,6 +46,7 @@ void add_sample(const format::Sample& sample, const std::string& event, CaptureS
   SampleSeen& out = seen.samples.emplace_back();
   out.event = event;
   out.pid = sample.pid;
+  out.tid = sample.tid;
   out.cpu = sample.cpu;
   out.first_payload_word = format::Cursor(sample.raw).u64();
   for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
@@ -62,6 +63,7 @@ void add_record(const format::Record& record, CaptureSeen& seen) {
   if (const auto* mapping = std::get_if<format::MmapRecord>(&record);
       mapping != nullptr && mapping->is_mmap2) {
     seen.mapped.emplace_back(mapping->filename);
+    seen.mapped_by.emplace_back(mapping->pid, mapping->filename);
     seen.mapped_with_build_id += mapping->build_id.empty() ? 0 : 1;
   }
 }
@@ -147,6 +149,15 @@ CaptureSeen read_capture(const std::string& path) {
   return seen;
 }
 
+std::size_t samples_in(const std::string& path) {
+  format::Diagnostics diagnostics;
+  auto reader = format::CaptureReader::open(path, diagnostics);
+  std::size_t samples = 0;
+  if (!reader) return samples;
+  while (const auto view = reader->next()) samples += view->type == abi::kRecordSample ? 1 : 0;
+  return samples;
+}
+
 std::string missing_to_record() {
   if (geteuid() != 0) return "needs root (perf events of the whole system)";
   if (access("/proc/sys/kernel/perf_event_paranoid", F_OK) != 0) return "needs a kernel with perf events";
@@ -162,6 +173,8 @@ std::string missing_to_compile() {
 
 std::string tacho_record() { return TACHO_RECORD; }
 std::string getppid_load() { return TACHO_GETPPID_LOAD; }
+std::string worker_load() { return TACHO_WORKER_LOAD; }
+std::string refusals() { return TACHO_REFUSALS; }
 std::string source(const char* name) { return std::string(TACHO_LIVE_SOURCES) + "/" + name; }
 
 }  // namespace tacho::live

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/capture_reader.h"
@@ -45,7 +46,7 @@ class Program {
 
 struct SampleSeen {
   std::string event;
-  std::uint32_t pid = 0, cpu = 0;
+  std::uint32_t pid = 0, tid = 0, cpu = 0;
   std::uint64_t first_payload_word = 0;
   bool has_kernel_frames = false, has_user_frames = false;
 };
@@ -53,9 +54,10 @@ struct SampleSeen {
 // A capture, read as a report reads it.
 struct CaptureSeen {
   std::vector<SampleSeen> samples;
-  std::uint64_t lost = 0;               // of LOST_SAMPLES records
-  std::vector<std::string> exec_names;  // of COMM records by exec
-  std::vector<std::string> mapped;      // file names of MMAP2 records
+  std::uint64_t lost = 0;                                        // of LOST_SAMPLES records
+  std::vector<std::string> exec_names;                           // of COMM records by exec
+  std::vector<std::string> mapped;                               // file names of MMAP2 records
+  std::vector<std::pair<std::uint32_t, std::string>> mapped_by;  // the same with the process
   std::uint64_t mapped_with_build_id = 0;
   std::uint64_t out_of_order = 0;
   bool has_damage = false;  // something in it could not be read
@@ -65,6 +67,8 @@ struct CaptureSeen {
   std::uint64_t count(const std::string& event) const;
 };
 CaptureSeen read_capture(const std::string& path);
+// How many samples a capture holds that may be in the making; 0 when there is none yet.
+std::size_t samples_in(const std::string& path);
 
 // Why recording cannot be tried here, or empty.
 std::string missing_to_record();
@@ -73,6 +77,8 @@ std::string missing_to_compile();
 
 std::string tacho_record();  // paths of the programs
 std::string getppid_load();
+std::string worker_load();
+std::string refusals();                // the library that refuses calls (tests/support/refusals.c)
 std::string source(const char* name);  // a file beside the tests
 
 }  // namespace tacho::live

@@ -3,7 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "live_test_case.h"
 
@@ -114,6 +118,57 @@ TEST_F(Recording, AProcessThatRunsAlready) {
   EXPECT_GT(seen.samples.size(), 20u);
   for (const SampleSeen& sample : seen.samples) ASSERT_EQ(sample.pid, static_cast<std::uint32_t>(load.pid()));
   EXPECT_TRUE(std::ranges::find(seen.mapped, getppid_load()) != seen.mapped.end()) << "from /proc";
+}
+
+// A process whose second thread works, and that thread's number.
+class RecordingThreads : public LiveTest {
+ protected:
+  void SetUp() override {
+    LiveTest::SetUp();
+    if (IsSkipped()) return;
+    load.emplace(Program::start({worker_load(), "500"}, folder));
+    for (int i = 0; i < 500 && !(std::ifstream(folder + "/worker-tid") >> worker); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_GT(worker, load->pid());
+  }
+  std::uint32_t process() const { return static_cast<std::uint32_t>(load->pid()); }
+  // Every sample is of the worker, and the process that it names has the mappings that name its code.
+  void expect_worker(const CaptureSeen& seen) const {
+    EXPECT_GT(seen.samples.size(), 20u);
+    for (const SampleSeen& sample : seen.samples) {
+      ASSERT_EQ(sample.pid, process());
+      ASSERT_EQ(sample.tid, static_cast<std::uint32_t>(worker));
+    }
+    const std::pair mapping{process(), worker_load()};
+    EXPECT_EQ(std::ranges::count(seen.mapped_by, mapping), 1);
+    for (const auto& [pid, name] : seen.mapped_by) EXPECT_NE(pid, static_cast<std::uint32_t>(worker)) << name;
+  }
+  std::optional<Program> load;
+  int worker = 0;
+};
+
+TEST_F(RecordingThreads, AThreadAloneIsNamedByItsProcess) {
+  ASSERT_EQ(record({"-t", std::to_string(worker), "-g", "-e", "syscalls:sys_enter_getppid", "sleep", "0.3"}),
+            0)
+      << errors;
+  expect_worker(capture());
+}
+
+TEST_F(RecordingThreads, AProcessIsMeantByAnyOfItsThreads) {
+  ASSERT_EQ(record({"-p", std::to_string(worker), "-g", "-e", "syscalls:sys_enter_getppid", "sleep", "0.3"}),
+            0)
+      << errors;
+  expect_worker(capture());
+  const std::string both = std::to_string(process()) + "," + std::to_string(worker);
+  ASSERT_EQ(record({"-p", both, "-e", "syscalls:sys_enter_getppid", "sleep", "0.3"}), 0) << errors;
+  expect_worker(capture());
+}
+
+TEST_F(RecordingThreads, AThreadThatIsGoneDoesNotRefuseTheOthers) {
+  const std::string both = "999999999," + std::to_string(worker);
+  ASSERT_EQ(record({"-t", both, "-e", "syscalls:sys_enter_getppid", "sleep", "0.3"}), 0) << errors;
+  EXPECT_TRUE(said("999999999")) << errors;
+  expect_worker(capture());
 }
 
 TEST_F(Recording, EndsWithTheProcessesItWatches) {

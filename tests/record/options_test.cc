@@ -73,5 +73,18 @@ TEST(Options, ATooLargeRingComesWithTheLimit) {
 
 TEST(Options, TheVersionCanBeAskedFor) { EXPECT_TRUE(parsed({"--version"}).show_version); }
 
+TEST(Options, WhatPerfHasAndWeLackSaysWhatToDo) {
+  EXPECT_NE(refusal({"-u", "root"}).find("--uid: users are not told apart yet"), std::string::npos);
+  EXPECT_NE(refusal({"--uid=root"}).find("-p"), std::string::npos) << "once guessed to be --pid";
+  EXPECT_NE(refusal({"--all-user"}).find("EVENT:u"), std::string::npos);
+  EXPECT_NE(refusal({"--switch-output"}).find("--switch-output: "), std::string::npos);
+  EXPECT_NE(refusal({"-I"}).find("--intr-regs: "), std::string::npos);
+}
+
+TEST(Options, WhatIsAlwaysRecordedMayBeAskedFor) {
+  const auto options = parsed({"-T", "-P", "-R", "-N", "--sample-cpu", "--buildid-all", "true", "-T"});
+  EXPECT_EQ(options.command, (std::vector<std::string>{"true", "-T"}));
+}
+
 }  // namespace
 }  // namespace tacho::record

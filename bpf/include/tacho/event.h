@@ -59,10 +59,14 @@
 /* On a member of the payload: "ns", "us", "ms", "s", "bytes", "sectors", "pages" or any word. Not needed for
  * names that are or end in a unit, as latency_ns, delta_us, bytes, read_bytes, nr_pages. */
 #define UNIT(unit) TACHO_TAG("unit:" unit)
-/* "value": what histograms and heat maps show (default: the only member with a unit of time or size);
- * "key": what tables group by; "weight": what stacks are weighted with. */
+/* "value": what `tacho hist` shows (default: the only member with a unit of time or size);
+ * "key": what it groups by, unless --by says otherwise; several members may be keys;
+ * "weight": what `tacho folded` weighs stacks with, unless --weight says otherwise;
+ * "stack": an array of __u64 that bpf_get_stack() or bpf_get_task_stack() filled, up to its first 0. It is the event's
+ *          call chain, in place of the one that `tacho record -g` has the kernel record. Several members follow one
+ *          another (the kernel's part first). */
 #define ROLE(role) TACHO_TAG("role:" role)
-/* "hex", "oct", "kaddr" or "uaddr" (an address in the kernel or in the process). */
+/* "hex", "oct", "kaddr" or "uaddr" (an address in the kernel or in the process; shown with its function's name). */
 #define FORMAT(format) TACHO_TAG("format:" format)
 
 /* On a perf event array: the event that it carries. Not needed when the object has one array and one EVENT. */

@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace tacho::record {
 namespace {
+
+namespace fs = std::filesystem;
 
 TEST(Target, CpuListsAreSortedAndEachCpuIsOnce) {
   const auto cpus = parse_cpu_list("6,0-3,2");
@@ -51,10 +56,58 @@ TEST(Target, OptionsThatExcludeEachOtherAreNamed) {
 }
 
 TEST(Target, ThreadsOfOurselvesAreFound) {
-  const auto threads = threads_of({Watch::Processes, {}, {static_cast<int>(getpid())}});
-  ASSERT_TRUE(threads);
-  EXPECT_EQ(threads->front(), getpid());
-  EXPECT_FALSE(threads_of({Watch::Processes, {}, {1 << 30}}));
+  const auto tasks = tasks_of({Watch::Processes, {}, {static_cast<int>(getpid())}});
+  ASSERT_TRUE(tasks);
+  EXPECT_EQ(tasks->threads.front(), getpid());
+  EXPECT_EQ(tasks->processes, std::vector<int>{static_cast<int>(getpid())});
+  EXPECT_FALSE(tasks_of({Watch::Processes, {}, {1 << 30}}));
+  EXPECT_TRUE(tasks_of({Watch::System, {}, {}}));
+}
+
+// A /proc of process 42 with the threads 42, 43 and 44, and of process 50 with one.
+class TargetTasksTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "tacho-target-XXXXXX").string();
+    root = mkdtemp(pattern.data());
+    for (const int thread : {42, 43, 44}) add(thread, 42);
+    add(50, 50);
+  }
+  void TearDown() override { fs::remove_all(root); }
+  void add(int thread, int process) {
+    fs::create_directories(root / std::to_string(process) / "task" / std::to_string(thread));
+    fs::create_directories(root / std::to_string(thread));
+    std::ofstream(root / std::to_string(thread) / "status")
+        << "Name:\tworker\nTgid:\t" << process << "\nPid:\t" << thread << "\n";
+  }
+  Result<TargetTasks> tasks(Watch watch, std::vector<int> ids) const {
+    return tasks_of({watch, {}, std::move(ids)}, root.string());
+  }
+  fs::path root;
+};
+
+TEST_F(TargetTasksTest, AThreadIsWatchedAloneAndItsProcessDescribed) {
+  const auto found = tasks(Watch::Threads, {44, 43, 50});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->threads, (std::vector<int>{44, 43, 50}));
+  EXPECT_EQ(found->processes, (std::vector<int>{42, 50}));
+}
+
+TEST_F(TargetTasksTest, AProcessMayBeNamedByAnyOfItsThreads) {
+  const auto found = tasks(Watch::Processes, {43, 42, 44});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->threads, (std::vector<int>{42, 43, 44})) << "each once";
+  EXPECT_EQ(found->processes, std::vector<int>{42});
+}
+
+TEST_F(TargetTasksTest, WhatIsGoneRefusesOnlyWhenNothingIsLeft) {
+  const auto found = tasks(Watch::Threads, {7, 43});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->threads, std::vector<int>{43});
+  EXPECT_EQ(found->gone, std::vector<int>{7});
+  const auto nothing = tasks(Watch::Processes, {7, 8});
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().fault, Fault::Use);
 }
 
 }  // namespace

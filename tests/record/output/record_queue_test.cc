@@ -9,14 +9,18 @@
 namespace tacho::record {
 namespace {
 
-Batch batch_of(std::size_t size, bool ends_round = false) {
-  return {std::vector<std::byte>(size), ends_round, {}};
+using std::chrono::milliseconds;
+
+bool push(RecordQueue& queue, std::size_t size, bool ends_round = false,
+          milliseconds patience = milliseconds(5000)) {
+  Batch batch{std::vector<std::byte>(size), ends_round, {}};
+  return queue.push(batch, patience);
 }
 
 TEST(RecordQueue, KeepsOrderAndMarks) {
   RecordQueue queue(100);
-  queue.push(batch_of(1));
-  queue.push(batch_of(2, true));
+  push(queue, 1);
+  push(queue, 2, true);
   queue.close();
   auto first = queue.pop();
   auto second = queue.pop();
@@ -28,13 +32,10 @@ TEST(RecordQueue, KeepsOrderAndMarks) {
 
 TEST(RecordQueue, WaitsWhenItIsFull) {
   RecordQueue queue(10);
-  queue.push(batch_of(8));
+  push(queue, 8);
   std::atomic<bool> pushed = false;
-  std::thread pusher([&] {
-    queue.push(batch_of(8));
-    pushed = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::thread pusher([&] { pushed = push(queue, 8); });
+  std::this_thread::sleep_for(milliseconds(50));
   EXPECT_FALSE(pushed) << "the limit is in bytes";
   EXPECT_TRUE(queue.pop());
   pusher.join();
@@ -44,18 +45,30 @@ TEST(RecordQueue, WaitsWhenItIsFull) {
 
 TEST(RecordQueue, ABatchLargerThanTheLimitStillGoesThrough) {
   RecordQueue queue(10);
-  queue.push(batch_of(50));
+  push(queue, 50);
   EXPECT_EQ(queue.pop()->records.size(), 50u);
 }
 
 TEST(RecordQueue, AbandonedItHoldsNobodyUp) {
   RecordQueue queue(10);
-  queue.push(batch_of(10));
-  std::thread pusher([&] { queue.push(batch_of(10)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  push(queue, 10);
+  std::thread pusher([&] { push(queue, 10); });
+  std::this_thread::sleep_for(milliseconds(20));
   queue.abandon();
   pusher.join();
   EXPECT_FALSE(queue.pop());
+  EXPECT_TRUE(push(queue, 10)) << "dropped at once";
+}
+
+TEST(RecordQueue, ABatchWithoutRoomStaysWithItsOwner) {
+  RecordQueue queue(10);
+  ASSERT_TRUE(push(queue, 8));
+  Batch batch{std::vector<std::byte>(7), true, {}};
+  EXPECT_FALSE(queue.push(batch, milliseconds(10))) << "the owner can look at signals and try again";
+  EXPECT_EQ(batch.records.size(), 7u);
+  EXPECT_EQ(queue.bytes(), 8u);
+  EXPECT_TRUE(queue.pop());
+  EXPECT_TRUE(queue.push(batch, milliseconds(10)));
 }
 
 TEST(RecordQueue, BuffersGoRoundEmpty) {

@@ -1,0 +1,140 @@
+#include "record/absent_options.h"
+
+#include <string>
+#include <string_view>
+
+#include "format/result.h"
+
+namespace tacho::record {
+namespace {
+
+using cli::Takes;
+
+struct Row {
+  std::string_view names;
+  Takes takes;
+  std::string_view instead;
+};
+
+constexpr std::string_view kByPerf = "not recorded yet; perf record does it, and tacho reads its captures";
+constexpr std::string_view kHardware =
+    "needs events of the processor, which tacho record does not open yet; perf record does, and tacho reads "
+    "its "
+    "captures";
+constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
+constexpr std::string_view kOneFile =
+    "one file is written from beginning to end yet; perf record does this, and tacho reads its captures";
+constexpr std::string_view kThreads =
+    "one thread drains all rings and another writes; there is nothing to set";
+constexpr std::string_view kSoon =
+    "every event is on its way to the file within half a second; there is nothing to set";
+constexpr std::string_view kDescribed =
+    "what runs already is always described at the start, by one thread; there is nothing to set";
+constexpr std::string_view kClang =
+    "TACHO_CLANG in the environment names the clang; what needs options of its own is compiled by hand: -e "
+    "./PROG.bpf.o";
+
+constexpr Row kRows[] = {
+    {"-b,--branch-any", Takes::Nothing, kHardware},
+    {"-j,--branch-filter", Takes::Value, kHardware},
+    {"-d,--data", Takes::Nothing, kHardware},
+    {"-W,--weight", Takes::Nothing, kHardware},
+    {"--phys-data", Takes::Nothing, kHardware},
+    {"--data-page-size", Takes::Nothing, kHardware},
+    {"--code-page-size", Takes::Nothing, kByPerf},
+    {"--transaction", Takes::Nothing, kHardware},
+    {"-I,--intr-regs", Takes::Optional, kByPerf},
+    {"--user-regs", Takes::Optional, kByPerf},
+    {"-B,--no-buildid", Takes::Nothing,
+     "build ids come with each mapping and cost nothing; leave the option out"},
+    {"-D,--delay", Takes::Value,
+     "recording begins at once; show a part of the time with tacho script --time, or keep it with tacho "
+     "convert "
+     "--time"},
+    {"-G,--cgroup", Takes::Value,
+     "cgroups are not told apart yet; name its processes: -p with the numbers in its cgroup.procs, separated "
+     "by "
+     "commas"},
+    {"-u,--uid", Takes::Value,
+     "users are not told apart yet; name their processes: -p \"$(pgrep -d, -u USER)\""},
+    {"-i,--no-inherit", Takes::Nothing,
+     "a term of the event says it: -e EVENT/no-inherit/; -t watches threads without what they start"},
+    {"-k,--clockid", Takes::Value, "times are those of the kernel's perf clock, as without this option"},
+    {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; perf stat counts them"},
+    {"-r,--realtime", Takes::Value,
+     "the thread that drains the rings raises its own priority; chrt -f PRIORITY tacho record gives it more"},
+    {"-S,--snapshot", Takes::Optional, kTraces},
+    {"--aux-sample", Takes::Optional, kTraces},
+    {"-s,--stat", Takes::Nothing,
+     "counts of threads are not kept; tacho report --sort tid adds their samples up"},
+    {"--affinity", Takes::Value, kThreads},
+    {"--aio", Takes::Optional, kThreads},
+    {"--threads", Takes::Optional, kThreads},
+    {"--all-cgroups", Takes::Nothing, kByPerf},
+    {"--namespaces", Takes::Nothing, kByPerf},
+    {"--all-kernel", Takes::Nothing, "a letter of the event says it: -e EVENT:k"},
+    {"--all-user", Takes::Nothing, "a letter of the event says it: -e EVENT:u"},
+    {"--kernel-callchains", Takes::Nothing, kByPerf},
+    {"--user-callchains", Takes::Nothing, kByPerf},
+    {"--clang-opt", Takes::Value, kClang},
+    {"--clang-path", Takes::Value, kClang},
+    {"--control", Takes::Value,
+     "not there yet; INT or TERM ends a recording, and so does the end of its COMMAND"},
+    {"--debuginfod", Takes::Optional,
+     "nothing is looked up while recording; tacho script and tacho report take it when they read"},
+    {"--dry-run", Takes::Nothing, "a recording of nothing tries the rest: -o /tmp/try.data -- true"},
+    {"--exclude-perf", Takes::Nothing,
+     "not there yet; the samples of the recorder itself are those of the thread name tacho-record"},
+    {"--filter", Takes::Value,
+     "not there yet; a BPF program decides in the kernel what becomes an event (see the examples), or filter "
+     "when "
+     "reading"},
+    {"--group", Takes::Nothing, "events are recorded each on its own; perf record groups them"},
+    {"--kcore", Takes::Nothing,
+     "the kernel's code is not copied; its names are, with every capture. perf record copies it"},
+    {"--max-size", Takes::Value, "not there yet; a COMMAND such as sleep bounds the time"},
+    {"--mmap-flush", Takes::Value, kSoon},
+    {"--no-buffering", Takes::Nothing, kSoon},
+    {"--no-bpf-event", Takes::Nothing,
+     "BPF programs are always told: without that their frames have no names"},
+    {"--num-thread-synthesize", Takes::Value, kDescribed},
+    {"--proc-map-timeout", Takes::Value, kDescribed},
+    {"--synth", Takes::Value, kDescribed},
+    {"--tail-synthesize", Takes::Nothing, kDescribed},
+    {"--off-cpu", Takes::Nothing, "where threads wait is seen by -a -g -e sched:sched_switch"},
+    {"--switch-events", Takes::Nothing, "-e sched:sched_switch records every switch"},
+    {"--overwrite", Takes::Nothing, kOneFile},
+    {"--switch-output", Takes::Optional, kOneFile},
+    {"--switch-output-event", Takes::Value, kOneFile},
+    {"--switch-max-files", Takes::Value, kOneFile},
+    {"--timestamp-filename", Takes::Nothing, "name the file yourself: -o perf.data.$(date +%Y%m%d%H%M%S)"},
+    {"--per-thread", Takes::Nothing, "-p and -t follow each thread on every CPU, in the rings of the CPUs"},
+    {"--running-time", Takes::Nothing, kHardware},
+    {"--strict-freq", Takes::Nothing,
+     "a rate above the kernel's limit is lowered and told; -F max takes the limit itself"},
+    {"--vmlinux", Takes::Value,
+     "nothing is looked up while recording; tacho script and tacho report take -k FILE"},
+};
+
+// What these ask for is so in every capture.
+constexpr std::string_view kAlways[] = {
+    "-T,--timestamp", "-P,--period",         "-R,--raw-samples",
+    "--sample-cpu",   "--sample-identifier", "-N,--no-buildid-cache",
+    "--buildid-all",  "--buildid-mmap",      "--timestamp-boundary",
+};
+
+}  // namespace
+
+void add_absent_options(std::vector<cli::Option>& rows) {
+  for (const Row& row : kRows) {
+    const auto refuse = [&row](std::string_view) -> Result<> {
+      return use_error(std::string(row.names.substr(row.names.find("--"))) + ": " + std::string(row.instead));
+    };
+    rows.push_back({std::string(row.names), row.takes, "VALUE", "", refuse});
+  }
+  for (const std::string_view names : kAlways)
+    rows.push_back(
+        {std::string(names), Takes::Nothing, "", "", [](std::string_view) { return Result<>(Done{}); }});
+}
+
+}  // namespace tacho::record
