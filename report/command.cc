@@ -84,6 +84,7 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     return Done{};
                   }});
   symbols.inlines = symbolize::Inlines::Unwound;
+  symbols.stand_in = symbolize::StandIn::AtFirst;
   rows.push_back(
       {"--inline", cli::Takes::Optional, "all",
        "frames for inlined calls in stacks that are unwound here (the default); =all: in every stack",

@@ -7,9 +7,10 @@
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "format/perf_abi.h"
+#include "format/seeded_hash.h"
+#include "symbolize/mapping_list.h"
 #include "tsl/robin_map.h"
 
 namespace tacho::symbolize {
@@ -24,13 +25,13 @@ constexpr std::string_view kKernelName = "[kernel.kallsyms]";
 constexpr std::string_view kKernelPrefix = "[kernel.kallsyms";  // the record adds "]_text" or "]_stext"
 constexpr std::uint16_t kUnregister = 1;                        // KSYMBOL flag
 
-// Ascending by start, never overlapping.
-using MapList = std::vector<const Mapping*>;
+template <class Value>
+using ByNumber = tsl::robin_map<std::uint32_t, Value, format::SeededHash>;
 
 struct Thread {
   std::uint32_t pid = kNobody;
-  std::optional<std::string_view> comm;  // a record may name a thread ""
   bool is_exec_named = false;
+  const std::string* comm = nullptr;  // null: no record named it
 };
 
 bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
@@ -66,32 +67,27 @@ std::uint64_t end_of(std::uint64_t start, std::uint64_t length) {
   return start + std::min(length, std::numeric_limits<std::uint64_t>::max() - start);
 }
 
-const Mapping* find_in(const MapList& maps, std::uint64_t address) {
-  const auto after = std::ranges::upper_bound(maps, address, {}, &Mapping::start);
-  if (after == maps.begin()) return nullptr;
-  const Mapping* const candidate = *std::prev(after);
-  return address < candidate->end ? candidate : nullptr;
-}
-
 }  // namespace
 
 struct AddressSpaces::State {
   std::deque<Module> modules;
-  std::unordered_map<std::string, Module*> modules_by_identity;  // path, NUL, build id
-  std::unordered_map<std::string, format::BuildId> build_ids;    // by path, from the header
+  std::unordered_map<std::string, Module*> modules_by_identity;      // path, NUL, build id
+  std::unordered_map<std::string, format::BuildId> build_ids;        // by path, from the header
+  std::unordered_map<std::string, std::string> kernel_module_paths;  // by "[name]", from the header
   std::deque<Mapping> mappings;
-  tsl::robin_map<std::uint32_t, MapList> processes;
-  tsl::robin_map<std::uint32_t, Thread> threads;  // by tid
-  MapList kernel;
+  format::SeededHash priority;  // of a mapping in its list, by its start
+  ByNumber<MappingList> processes;
+  ByNumber<Thread> threads;  // by tid
+  MappingList kernel;
   const Mapping* kernel_map = nullptr;  // of the kernel's own text
   std::optional<KernelText> kernel_text;
   std::unordered_set<std::string> comms;
-  std::unordered_map<std::uint32_t, std::string> unnamed;  // tid -> ":tid"
+  std::unordered_map<std::uint32_t, std::string, format::SeededHash> unnamed;  // tid -> ":tid"
 
   Module* module(ModuleKind kind, std::string path, std::string short_name, format::BuildId id);
-  const Mapping* keep(const Mapping& mapping) { return &mappings.emplace_back(mapping); }
-  void insert(MapList& maps, const Mapping& mapping);
-  void erase(MapList& maps, std::uint64_t start, std::uint64_t end);
+  void add(MappingList& maps, const Mapping& mapping);
+  void insert(MappingList& maps, const Mapping& mapping);
+  void erase(MappingList& maps, std::uint64_t start, std::uint64_t end);
 
   void apply(const format::MmapRecord& record, std::uint16_t misc);
   void apply(const format::CommRecord& record, std::uint16_t misc);
@@ -118,36 +114,36 @@ Module* AddressSpaces::State::module(ModuleKind kind, std::string path, std::str
   return entry->second;
 }
 
-// Cuts [start, end) out; what remains of a mapping on either side becomes a mapping of its own.
-void AddressSpaces::State::erase(MapList& maps, std::uint64_t start, std::uint64_t end) {
-  const auto first = std::ranges::partition_point(maps, [&](const Mapping* m) { return m->end <= start; });
-  const auto last = std::partition_point(first, maps.end(), [&](const Mapping* m) { return m->start < end; });
-  MapList rest;
-  for (auto old = first; old != last; ++old) {
-    if ((*old)->start < start) {
-      Mapping before = **old;
-      before.end = start;
-      rest.push_back(keep(before));
-    }
-    if ((*old)->end > end) {
-      Mapping after = **old;
-      after.page_offset += end - after.start;
-      after.start = end;
-      rest.push_back(keep(after));
-    }
-  }
-  const auto at = maps.erase(first, last);
-  maps.insert(at, rest.begin(), rest.end());
+// Over no other mapping of the list.
+void AddressSpaces::State::add(MappingList& maps, const Mapping& mapping) {
+  maps.add(&mappings.emplace_back(mapping), static_cast<std::uint32_t>(priority(mapping.start)));
 }
 
-void AddressSpaces::State::insert(MapList& maps, const Mapping& mapping) {
+// Cuts [start, end) out; what remains of a mapping on either side becomes a mapping of its own.
+void AddressSpaces::State::erase(MappingList& maps, std::uint64_t start, std::uint64_t end) {
+  for (const Mapping* const old : maps.take(start, end)) {
+    if (old->start < start) {
+      Mapping before = *old;
+      before.end = start;
+      add(maps, before);
+    }
+    if (old->end > end) {
+      Mapping after = *old;
+      after.page_offset += end - after.start;
+      after.start = end;
+      add(maps, after);
+    }
+  }
+}
+
+void AddressSpaces::State::insert(MappingList& maps, const Mapping& mapping) {
   if (mapping.start >= mapping.end) return;
-  const Mapping* const old = find_in(maps, mapping.start);
+  const Mapping* const old = maps.find(mapping.start);
   const bool is_same = old && old->module == mapping.module && old->start == mapping.start &&
                        old->end == mapping.end && old->page_offset == mapping.page_offset;
   if (is_same) return;  // told twice: by the kernel, and by the recorder's look at /proc
   erase(maps, mapping.start, mapping.end);
-  maps.insert(std::ranges::upper_bound(maps, mapping.start, {}, &Mapping::start), keep(mapping));
+  add(maps, mapping);
 }
 
 void AddressSpaces::State::apply(const format::MmapRecord& record, std::uint16_t misc) {
@@ -173,8 +169,11 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
     const bool is_named = record.filename.starts_with('/') || record.filename.starts_with('[');
     if (!is_named) return;
     const std::string name = kernel_module_name(record.filename);
-    Module* const loaded = module(ModuleKind::KernelModule, name, std::string(last_part(name)),
-                                  record.build_id.empty() ? known_id(record.filename) : record.build_id);
+    // As in perf: a module that the capture's table of build ids lists goes by the path it has there.
+    const auto listed = kernel_module_paths.find(name);
+    Module* const loaded = module(
+        ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : listed->second,
+        std::string(last_part(name)), record.build_id.empty() ? known_id(record.filename) : record.build_id);
     if (record.filename.starts_with('/')) loaded->file = record.filename;
     mapping.module = loaded;
     return insert(kernel, mapping);
@@ -184,10 +183,12 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
   mapping.module =
       module(ModuleKind::Kernel, std::string(kKernelName), std::string(kKernelName), record.build_id);
   if (kernel_map && (kernel_map->start != mapping.start || kernel_map->end != mapping.end)) {
-    std::erase_if(kernel, [this](const Mapping* m) { return m->module == kernel_map->module; });
+    for (const Mapping* const old : kernel.all()) {
+      if (old->module == kernel_map->module) kernel.take(old->start, old->end);
+    }
   }
   insert(kernel, mapping);
-  kernel_map = find_in(kernel, mapping.start);
+  kernel_map = kernel.find(mapping.start);
   kernel_text = KernelText{mapping.start, mapping.end, {}, 0};
   // Zero: the recorder was not permitted to see kernel addresses.
   if (record.page_offset != 0) {
@@ -233,7 +234,7 @@ Thread& AddressSpaces::State::thread(std::uint32_t pid, std::uint32_t tid) {
 
 void AddressSpaces::State::apply(const format::CommRecord& record, std::uint16_t /*misc*/) {
   Thread& named = thread(record.pid, record.tid);
-  named.comm = *comms.emplace(record.name).first;
+  named.comm = &*comms.emplace(record.name).first;
   // The old program's mappings stay until the new one's cover them: until execve returns, the user addresses
   // of its call chains are the old program's.
   if (record.is_exec) named.is_exec_named = true;
@@ -244,25 +245,28 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
   // A parent of another process: the record that ended it was lost, and its tid was given out anew.
   Thread parent = thread(record.parent_pid, record.parent_tid);
   if (parent.pid != record.parent_pid) {
-    parent = threads[record.parent_tid] = Thread{record.parent_pid, {}, false};
+    parent = threads[record.parent_tid] = Thread{record.parent_pid, false, nullptr};
     if (record.parent_pid == record.parent_tid) processes.erase(record.parent_pid);
   }
-  threads[record.tid] = Thread{record.pid, parent.comm, false};
+  threads[record.tid] = Thread{record.pid, false, parent.comm};
   if (record.pid == record.parent_pid) return;  // a thread: it shares
   // The recorder's own FORK records, for what already runs, are marked; the MMAP records of each process
   // follow.
   const bool is_synthesized = (misc & abi::kMiscForkExec) != 0;
-  MapList copy;
+  MappingList copy;
   if (const auto from = processes.find(record.parent_pid); from != processes.end() && !is_synthesized) {
     copy = from->second;
   }
-  processes[record.pid] = std::move(copy);
+  if (copy.is_empty())
+    processes.erase(record.pid);
+  else
+    processes[record.pid] = std::move(copy);
 }
 
 void AddressSpaces::State::apply(const format::KsymbolRecord& record, std::uint16_t /*misc*/) {
   const std::uint64_t end = end_of(record.address, record.length);
   if ((record.flags & kUnregister) != 0) {
-    const Mapping* const old = find_in(kernel, record.address);
+    const Mapping* const old = kernel.find(record.address);
     if (old && old->module->kind == ModuleKind::Bpf) erase(kernel, old->start, old->end);
     return;
   }
@@ -291,7 +295,7 @@ void AddressSpaces::State::apply(const format::BuildIdRecord& record, std::uint1
 
 AddressSpaces::AddressSpaces() : state_(std::make_unique<State>()) {
   // The idle task is never named by a record.
-  state_->threads[0] = Thread{0, *state_->comms.emplace("swapper").first, false};
+  state_->threads[0] = Thread{0, false, &*state_->comms.emplace("swapper").first};
 }
 AddressSpaces::AddressSpaces(AddressSpaces&&) noexcept = default;
 AddressSpaces& AddressSpaces::operator=(AddressSpaces&&) noexcept = default;
@@ -306,22 +310,25 @@ void AddressSpaces::apply(const format::Record& record, std::uint16_t misc) {
 }
 
 void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
+  const bool is_kernels = (entry.misc & abi::kCpumodeMask) == abi::kCpumodeKernel;
+  if (is_kernels && entry.filename.find(".ko") != std::string::npos)
+    state_->kernel_module_paths.emplace(kernel_module_name(entry.filename), entry.filename);
   state_->add_build_id(entry.filename, entry.build_id);
 }
 
 const Mapping* AddressSpaces::find(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
   const auto find_user = [&]() -> const Mapping* {
     const auto process = state_->processes.find(pid);
-    return process == state_->processes.end() ? nullptr : find_in(process->second, ip.value);
+    return process == state_->processes.end() ? nullptr : process->second.find(ip.value);
   };
   switch (cpumode) {
     case abi::kCpumodeKernel:
-      return find_in(state_->kernel, ip.value);
+      return state_->kernel.find(ip.value);
     case abi::kCpumodeUser:
       return find_user();
     case abi::kCpumodeUnknown: {
       const Mapping* const user = find_user();
-      return user ? user : find_in(state_->kernel, ip.value);
+      return user ? user : state_->kernel.find(ip.value);
     }
     default:
       return nullptr;  // hypervisor and guests
@@ -343,6 +350,10 @@ bool AddressSpaces::knows_thread(std::uint32_t tid) const {
 
 const std::optional<AddressSpaces::KernelText>& AddressSpaces::kernel_text() const {
   return state_->kernel_text;
+}
+
+const Mapping* KernelSpace::find(format::RuntimeAddress ip) const {
+  return spaces_->find(kNobody, ip, abi::kCpumodeKernel);
 }
 
 }  // namespace tacho::symbolize

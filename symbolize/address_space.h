@@ -11,26 +11,9 @@
 #include "format/address.h"
 #include "format/environment.h"
 #include "format/record.h"
-#include "symbolize/frame.h"
+#include "symbolize/mapping.h"
 
 namespace tacho::symbolize {
-
-// A stretch of a process's or the kernel's addresses. Lives as long as the AddressSpaces it came from, also
-// after it was unmapped, and its address (the pointer) is its identity: one lookup result can be kept per
-// (mapping, ip).
-struct Mapping {
-  const Module* module = nullptr;
-  std::uint64_t start = 0, end = 0;  // runtime addresses, end is past the last
-  std::uint64_t page_offset = 0;     // bytes into the file
-  std::uint32_t protection = 0;      // PROT_*
-  std::uint32_t pid = 0;             // whose it is (JIT maps are named by it); -1 the kernel
-  bool is_identity = false;          // kernel, BPF: shown addresses are runtime addresses
-
-  // perf's "map-relative" address: what it prints, and what file offsets are.
-  std::uint64_t shown_address(format::RuntimeAddress ip) const {
-    return is_identity ? ip.value : ip.value - start + page_offset;
-  }
-};
 
 class AddressSpaces {
  public:
@@ -64,6 +47,21 @@ class AddressSpaces {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// Of the address spaces, what all processes share: all that is asked when an address gets its names. One
+// thread may have this while another applies records that change single processes.
+class KernelSpace {
+ public:
+  KernelSpace(const AddressSpaces& spaces) : spaces_(&spaces) {}  // `spaces` must outlive this
+
+  const Mapping* find(format::RuntimeAddress ip) const;
+  const std::optional<AddressSpaces::KernelText>& text() const { return spaces_->kernel_text(); }
+  // The mapping of the kernel's own text; null when no record told it.
+  const Mapping* text_mapping() const { return text() ? find({text()->start}) : nullptr; }
+
+ private:
+  const AddressSpaces* spaces_;
 };
 
 }  // namespace tacho::symbolize

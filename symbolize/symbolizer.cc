@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "symbolize/elf/module_files.h"
 #include "symbolize/elf/running_vdso.h"
 #include "symbolize/files/debug_files.h"
+#include "symbolize/name_source.h"
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/kallsyms.h"
 #include "symbolize/names/perf_map.h"
@@ -21,70 +23,17 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestText = std::uint64_t{1} << 28;  // bytes of a kallsyms or a perf map
+constexpr std::uint64_t kLargestAlways = 24 * 1024 * 1024;      // of an attached one, however well it packs
 
-// What one module's names come from, opened when the first address needs it.
-struct Source {
-  SymbolTable own;
-  SymbolTable* table = nullptr;         // `own`, or a part of kallsyms; null: no names
-  std::optional<SymbolTable> embedded;  // asked where `own` knows nothing
-  LoadMap loads;
-  std::uint64_t moved = 0;  // a vmlinux: its kernel's addresses less the file's
-  bool is_vmlinux = false;
-  bool is_kernel_module = false;  // from its file: `loads` counts from the module's base
-  char letter = '!';
-  bool is_mangled = false;
-  bool has_full_symbols = false;
-  std::string lack;          // why there are no names, or no lines
-  std::string_view lacking;  // what, before the reason
-  const JitCode::Function* jit = nullptr;
-
-  std::optional<DwarfLines> lines;  // read when the first address needs them
-  bool lines_were_read = false;
-
-  // Where this module's file has what stands at `frame`, and its symbols: by file offset.
-  std::uint64_t offset_of(const Frame& frame) const {
-    if (!is_vmlinux) return frame.shown_address;
-    const auto offset = loads.offset_of({frame.ip.value - moved});
-    return offset ? offset->value : ~std::uint64_t{0};
+// A few bytes can stand for any number; what hosts attach packs to a fifth.
+Result<std::vector<std::byte>> unpack(const format::Attachment& attachment) {
+  const std::uint64_t most = std::min(kLargestText, kLargestAlways + 4 * attachment.packed.size());
+  if (attachment.raw_size > most) {
+    return Error{"the attached '" + attachment.name + "' would take " + std::to_string(attachment.raw_size) +
+                     " bytes, too many for its size in the capture",
+                 EFBIG};
   }
-  std::uint64_t elf_address_of(const Frame& frame, std::uint64_t offset) const {
-    if (is_vmlinux) return frame.ip.value - moved;
-    const auto address = loads.address_of({offset});
-    return address ? address->value : frame.shown_address;
-  }
-};
-
-Source from_table(SymbolTable table, char letter, bool is_mangled) {
-  Source source;
-  source.own = std::move(table);
-  source.letter = letter;
-  source.is_mangled = is_mangled;
-  return source;
-}
-
-Source from_file(ModuleSymbols symbols) {
-  Source source = from_table(std::move(symbols.table), symbols.letter, true);
-  source.embedded = std::move(symbols.embedded);
-  source.loads = std::move(symbols.loads);
-  source.has_full_symbols = symbols.is_full;
-  return source;
-}
-
-Source from_jit(const JitCode::Function& function) {
-  SymbolTable table;
-  const std::uint64_t start = JitCode::kTextOffset, most = ~std::uint64_t{0} - start;
-  table.add({.start = start, .end = start + std::min(function.size, most), .name = function.name});
-  table.finish();
-  Source source = from_table(std::move(table), 'd', true);
-  source.has_full_symbols = true;
-  source.jit = &function;
-  return source;
-}
-
-Source without_names(std::string reason) {
-  Source source;
-  source.lack = std::move(reason);
-  return source;
+  return format::unpack_attachment(attachment, kLargestText);
 }
 
 bool is_perf_map(const Module& module) {
@@ -96,25 +45,26 @@ bool is_perf_map(const Module& module) {
 struct Symbolizer::State {
   SymbolOptions options;
   const format::Features& features;
-  const AddressSpaces& spaces;
+  KernelSpace kernel;
   const JitCode* jit;
   DebugFiles files;
   Demangler demangler;
-  std::vector<std::string> refusals;  // what was asked for and cannot be had, for no one module
+  std::vector<std::string> refusals;  // files that the user named and that cannot be used: told at the end
   std::optional<Debuginfod> servers;
   ModuleFiles module_files;
   std::optional<Result<Kallsyms>> kallsyms;
   std::unordered_map<const Module*, Source> sources;
+  std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
   std::deque<const Module*> asked;  // the keys of sources, in the order they were needed
-  Frame frame;                      // the one that was returned last
-  std::vector<Frame> inlined;       // and those, where one address takes several
+  Frame frame;                      // what the last lookup returned, when that was one frame
+  std::vector<Frame> inlined;       // what it returned, when inlined calls made it several
   std::vector<Call> calls;          // scratch
 
-  State(SymbolOptions given, const format::Features& capture_features, const AddressSpaces& address_spaces,
+  State(SymbolOptions given, const format::Features& capture_features, KernelSpace kernel_space,
         const JitCode* jit_code)
       : options(std::move(given)),
         features(capture_features),
-        spaces(address_spaces),
+        kernel(kernel_space),
         jit(jit_code),
         files(options.symfs, options.build_id_dir),
         demangler(options.demangle == Demangle::Whole ? NameForm::Whole : NameForm::Short),
@@ -127,6 +77,7 @@ struct Symbolizer::State {
   Source open_kernel(const Module& module);
   Source open_kernel_module(const Module& module);
   const Mapping* kernel_beyond_its_text(format::RuntimeAddress ip);
+  void name_bpf_text();
   Source open_elf(const Module& module);
   Source open_vdso(const Module& module);
   Source open_perf_map(const Module& module);
@@ -144,6 +95,7 @@ struct Symbolizer::State {
   std::span<const Frame> add_lines(const Symbol* symbol, bool has_inlines);
   std::span<const Frame> add_calls(const Source& source);
   std::string missing_of(const Module& module, std::string_view ended) const;
+  format::Damage kind_of_lack(const Module& module) const;
 };
 
 // Which source each kind of module has.
@@ -181,23 +133,22 @@ Source Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
 // kernel. Never with
 // --symfs, which names another machine.
 bool Symbolizer::State::runs_recorded_kernel() const {
-  const auto& text = spaces.kernel_text();
-  const Mapping* const kernel = text ? spaces.find(0, {text->start}, format::abi::kCpumodeKernel) : nullptr;
   if (!options.symfs.empty()) return false;
-  if (kernel && !kernel->module->build_id.empty()) {
+  const Mapping* const recorded = kernel.text_mapping();
+  if (recorded && !recorded->module->build_id.empty()) {
     const auto notes = format::read_file("/sys/kernel/notes", kLargestText);
-    return notes && format::build_id_in_notes(*notes) == kernel->module->build_id;
+    return notes && format::build_id_in_notes(*notes) == recorded->module->build_id;
   }
   utsname running{};
   return ::uname(&running) == 0 && features.environment.hostname == running.nodename &&
          features.environment.os_release == running.release;
 }
 
-// In order: the file the user names, the one in the capture, and this machine's if it runs the recorded
-// kernel.
+// Where kallsyms comes from, in this order: the file that the user names, the capture, and this machine if it
+// runs the recorded kernel.
 Result<Kallsyms> Symbolizer::State::read_kallsyms() const {
   std::optional<ReferenceSymbol> reference;
-  const auto& text = spaces.kernel_text();
+  const auto& text = kernel.text();
   if (text && !text->reference_symbol.empty()) {
     reference = ReferenceSymbol{text->reference_symbol, text->reference_address};
   }
@@ -210,7 +161,7 @@ Result<Kallsyms> Symbolizer::State::read_kallsyms() const {
   if (!options.kallsyms.empty())
     return parse(format::read_file(options.kallsyms, kLargestText), options.kallsyms);
   if (const auto* attached = features.attachment(format::kKallsymsAttachment)) {
-    return parse(format::unpack_attachment(*attached, kLargestText), "the attached kallsyms");
+    return parse(unpack(*attached), "the attached kallsyms");
   }
   if (runs_recorded_kernel()) {
     return parse(format::read_file("/proc/kallsyms", kLargestText), "/proc/kallsyms");
@@ -220,22 +171,25 @@ Result<Kallsyms> Symbolizer::State::read_kallsyms() const {
 
 Source Symbolizer::State::open_kallsyms(const Module& module) {
   if (!kallsyms) kallsyms = read_kallsyms();
-  if (!*kallsyms) return without_names(kallsyms->error().what);
+  if (!*kallsyms) return without_names(kallsyms->error());
   Source source;
   source.table =
-      module.kind == ModuleKind::Kernel ? &(*kallsyms)->kernel() : (*kallsyms)->module(module.path);
-  if (!source.table) return without_names("kallsyms has no symbols of it");
+      module.kind == ModuleKind::Kernel ? &(*kallsyms)->kernel() : (*kallsyms)->module(module.short_name);
+  if (!source.table) return without_names(Error{"kallsyms has no symbols of it"});
   source.letter = 'k';
   return source;
 }
 
-// kallsyms knows where each function lies; the file only how the kernel would have laid them out.
+// A kernel module's names come from kallsyms, which has the addresses that the module was loaded to. Its .ko
+// file does not: the kernel places the sections anew each time. So the file is read only where kallsyms has
+// no name.
 Source Symbolizer::State::open_kernel_module(const Module& module) {
   Source source = open_kallsyms(module);
   if (source.table || module.file.empty()) return source;
   auto symbols = module_files.kernel_module_symbols(module);
   if (!symbols) {
     source.lack += "; " + symbols.error().what;
+    source.is_left_out = is_left_out(symbols.error());
     return source;
   }
   source = from_file(std::move(*symbols));
@@ -243,27 +197,27 @@ Source Symbolizer::State::open_kernel_module(const Module& module) {
   return source;
 }
 
-// The file the user names has more than kallsyms: sizes, and lines.
+// A vmlinux has what kallsyms has not: sizes of functions, and lines of source.
 Source Symbolizer::State::open_kernel(const Module& module) {
   if (options.vmlinux.empty()) return open_kallsyms(module);
-  const auto& text = spaces.kernel_text();
-  auto kernel = text ? module_files.kernel_symbols(options.vmlinux, module.build_id, text->reference_symbol,
-                                                   text->reference_address)
-                     : Result<KernelSymbols>(Error{"the capture does not say where the kernel lay"});
-  if (!kernel) {
-    refusals.push_back(kernel.error().what + "; names come from kallsyms");
+  const auto& text = kernel.text();
+  auto symbols = text ? module_files.kernel_symbols(options.vmlinux, module.build_id, text->reference_symbol,
+                                                    text->reference_address)
+                      : Result<KernelSymbols>(Error{"the capture does not say where the kernel lay"});
+  if (!symbols) {
+    refusals.push_back(symbols.error().what + "; names come from kallsyms");
     return open_kallsyms(module);
   }
-  Source source = from_file(std::move(kernel->symbols));
+  Source source = from_file(std::move(symbols->symbols));
   source.is_vmlinux = true;
-  source.moved = kernel->moved;
+  source.moved = symbols->moved;
   return source;
 }
 
 Source Symbolizer::State::open_elf(const Module& module) {
   if (const auto* const function = jit ? jit->find(module.path) : nullptr) return from_jit(*function);
   auto symbols = module_files.symbols(module);
-  return symbols ? from_file(std::move(*symbols)) : without_names(std::move(symbols.error().what));
+  return symbols ? from_file(std::move(*symbols)) : without_names(std::move(symbols.error()));
 }
 
 std::optional<Debuginfod> Symbolizer::State::connect() {
@@ -274,23 +228,26 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
   return std::nullopt;
 }
 
-// The kernel's gift to every process is no file; the recorder attaches it.
-// In order: the one in the capture, and this machine's if it runs the recorded kernel.
+// The vdso is code that the kernel maps into every process; it has no file, so the recorder attaches its
+// image to the capture. Looked for in this order: in the capture, and in this machine's kernel if it is the
+// recorded one.
 Source Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
-  if (!attached && !files.root().empty()) return without_names("it is not attached to the capture");
-  auto image = attached ? format::unpack_attachment(*attached, kLargestText)
+  if (!attached && !files.root().empty()) return without_names(Error{"it is not attached to the capture"});
+  auto image = attached                                            ? unpack(*attached)
                : module.build_id.empty() && runs_recorded_kernel() ? running_vdso()
                                                                    : running_vdso(module.build_id);
   if (!image)
-    return without_names((attached ? "" : "it is not attached to the capture; ") + image.error().what);
+    return without_names(Error{(attached ? "" : "it is not attached to the capture; ") + image.error().what,
+                               image.error().code});
   auto elf = ElfFile::in_memory(*image);
   auto table = elf ? read_symbols(*elf, *elf, demangling()) : Result<SymbolTable>(std::move(elf.error()));
-  if (!table) return without_names("the vdso: " + table.error().what);
+  if (!table) return without_names(Error{"the vdso: " + table.error().what});
   return from_table(std::move(*table), 'd', true);
 }
 
-// In order: the folder the user names, the map in the capture, and the recording host's /tmp.
+// Where a perf-PID.map comes from, in this order: the folder that the user names, the capture, and /tmp of
+// the recording host (below --symfs).
 Source Symbolizer::State::open_perf_map(const Module& module) {
   if (!is_perf_map(module)) return {};
   const std::string name = module.path.substr(module.path.rfind('/') + 1);  // "perf-PID.map"
@@ -301,25 +258,42 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
                     : format::read_file(options.perf_map_dir + "/" + name, kLargestText);
     if (text) return text;
     if (const auto* attached = features.attachment("perf-map/" + pid)) {
-      return format::unpack_attachment(*attached, kLargestText);
+      return unpack(*attached);
     }
     return options.perf_map_dir.empty() ? files.read(module.path, kLargestText) : std::move(text);
   };
   auto text = read();
-  if (!text) return without_names(text.error().what);
+  if (!text) return without_names(std::move(text.error()));
   auto table = parse_perf_map(std::move(*text));
-  if (!table) return without_names(table.error().what);
+  if (!table) return without_names(std::move(table.error()));
   return from_table(std::move(*table), 'j', false);
 }
 
 // Recorders give the kernel's range from _text to _etext; its symbols go on behind (the code of its start,
 // where idle tasks' stacks begin). As in perf, the kernel reaches as far as its symbols do.
 const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress ip) {
-  const auto& text = spaces.kernel_text();
-  const Mapping* const kernel = text ? spaces.find(0, {text->start}, format::abi::kCpumodeKernel) : nullptr;
-  if (!kernel) return nullptr;
-  const Source& source = source_of(*kernel->module);
-  return source.table && !source.is_vmlinux && source.table->find(ip.value) ? kernel : nullptr;
+  const Mapping* const text = kernel.text_mapping();
+  if (!text) return nullptr;
+  const Source& source = source_of(*text->module);
+  return source.table && !source.is_vmlinux && source.table->find(ip.value) ? text : nullptr;
+}
+
+// The kernel's own pieces around BPF programs (trampolines, dispatchers) have no mapping where the recorder
+// did not tell of them; the kallsyms in the capture lists them.
+void Symbolizer::State::name_bpf_text() {
+  if (!options.kallsyms.empty() || !features.attachment(format::kKallsymsAttachment)) return;
+  if (!kallsyms) kallsyms = read_kallsyms();
+  SymbolTable* const table = *kallsyms ? (*kallsyms)->module("[bpf]") : nullptr;
+  const Symbol* const symbol = table ? table->find(frame.ip.value) : nullptr;
+  if (!symbol) return;
+  const auto [known, is_new] = bpf_modules.try_emplace(symbol->name);
+  Module& module = known->second;
+  module.kind = ModuleKind::Bpf;
+  if (is_new) module.path = module.short_name = symbol->name;
+  frame.module = &module;
+  frame.function = module.path;
+  frame.function_start = symbol->start;
+  frame.function_end = symbol->end;
 }
 
 // The symbol that the frame was named after, if it has one in a table.
@@ -352,7 +326,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
 DwarfLines* Symbolizer::State::lines_of(const Module& module, Source& source) {
   if (!source.lines_were_read) {
     source.lines_were_read = true;
-    if (source.jit) return nullptr;  // they stand in the jitdump
+    if (source.jit) return nullptr;  // lines of JIT code stand in the jitdump, not in DWARF
     auto read = source.is_vmlinux ? module_files.kernel_lines(options.vmlinux, module.build_id)
                 : module.kind == ModuleKind::User ? module_files.lines(module)
                                                   : std::optional<DwarfLines>{};
@@ -360,13 +334,15 @@ DwarfLines* Symbolizer::State::lines_of(const Module& module, Source& source) {
       source.lines = std::move(*read);
     else if (source.lack.empty()) {
       source.lack = read.error().what;
+      source.is_left_out = is_left_out(read.error());
       source.lacking = "its source lines cannot be read: ";
     }
   }
   return source.lines ? &*source.lines : nullptr;
 }
 
-// What DWARF knows of the frame: its line, and with `has_inlines` a frame for each inlined call.
+// Adds to the frame what DWARF knows: its line and, with `has_inlines`, a frame in front for each inlined
+// call.
 std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool has_inlines) {
   Source& source = source_of(*frame.module);
   if (source.is_kernel_module) return {&frame, 1};  // its DWARF was never linked
@@ -385,7 +361,7 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
   } else if (DwarfLines* const lines = lines_of(*frame.module, source)) {
     LinkerSymbol linkers{};
     if (symbol) linkers = {symbol->name, {frame.elf_address - (offset - symbol->start)}};
-    lines->find({frame.elf_address}, linkers, calls);
+    lines->find({frame.elf_address}, linkers, options.stand_in, calls);
   }
   if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
   if (has_inlines && symbol && !calls.empty()) return add_calls(source);
@@ -397,7 +373,8 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
   return {&frame, 1};
 }
 
-// perf takes every frame of such a place from DWARF, and for inlined all whose names are not the symbol's.
+// As perf does: at a place with inlined calls, all frames come from DWARF, and those whose name is not the
+// symbol's count as inlined.
 std::span<const Frame> Symbolizer::State::add_calls(const Source& source) {
   inlined.clear();
   for (const Call& call : calls) {
@@ -412,9 +389,9 @@ std::span<const Frame> Symbolizer::State::add_calls(const Source& source) {
   return inlined;
 }
 
-Symbolizer::Symbolizer(SymbolOptions options, const format::Features& features, const AddressSpaces& spaces,
+Symbolizer::Symbolizer(SymbolOptions options, const format::Features& features, KernelSpace kernel,
                        const JitCode* jit)
-    : state_(std::make_unique<State>(std::move(options), features, spaces, jit)) {}
+    : state_(std::make_unique<State>(std::move(options), features, kernel, jit)) {}
 Symbolizer::Symbolizer(Symbolizer&&) noexcept = default;
 Symbolizer& Symbolizer::operator=(Symbolizer&&) noexcept = default;
 Symbolizer::~Symbolizer() = default;
@@ -431,6 +408,7 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   frame.cpumode = cpumode;
   frame.shown_address = ip.value;
   if (!mapping && cpumode == format::abi::kCpumodeKernel) mapping = state.kernel_beyond_its_text(ip);
+  if (!mapping && cpumode == format::abi::kCpumodeKernel) state.name_bpf_text();
   if (!mapping) return {&frame, 1};
   frame.module = mapping->module;
   frame.shown_address = mapping->shown_address(ip);
@@ -439,7 +417,8 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   return asks_dwarf ? state.add_lines(symbol, has_inlines) : std::span<const Frame>(&frame, 1);
 }
 
-// One line for all that is missing of a module. `ended` is why call chains end in it, or empty.
+// One message for everything that a module lacks. `ended`: why unwound call chains end in it; empty when none
+// does.
 std::string Symbolizer::State::missing_of(const Module& module, std::string_view ended) const {
   constexpr std::string_view kEnded = "call chains end there: ";
   const auto known = sources.find(&module);
@@ -452,6 +431,14 @@ std::string Symbolizer::State::missing_of(const Module& module, std::string_view
   const std::string here = files.place(module.path) + ": ";
   if (ended.starts_with(here)) ended.remove_prefix(here.size());
   return line + "; " + std::string(kEnded) + std::string(ended);
+}
+
+format::Damage Symbolizer::State::kind_of_lack(const Module& module) const {
+  const auto known = sources.find(&module);
+  const bool is_left_out =
+      known != sources.end() &&
+      (known->second.is_left_out || (known->second.lines && known->second.lines->left_out()));
+  return is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
 }
 
 void Symbolizer::report_missing(format::Diagnostics& diagnostics,
@@ -467,7 +454,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   }
   for (const Module* module : modules) {
     const std::string line = state_->missing_of(*module, ended[module]);
-    if (!line.empty()) diagnostics.add_line(format::Damage::NoSymbols, line);
+    if (!line.empty()) diagnostics.add_line(state_->kind_of_lack(*module), line);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "format/diagnostics.h"
 #include "format/features.h"
 #include "symbolize/address_space.h"
+#include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jit_code.h"
 
@@ -41,15 +42,17 @@ struct SymbolOptions {
   Demangle demangle = Demangle::Yes;
   Inlines inlines = Inlines::No;
   SourceLines source_lines = SourceLines::No;
+  // AtFirst: perf's bytes, at the price that names depend on the samples before.
+  StandIn stand_in = StandIn::Always;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
 };
 
 class Symbolizer {
  public:
-  // `features` gives the attachments; it and `spaces` must outlive the symbolizer. Reads nothing yet: sources
-  // are opened when an address first needs them.
-  // `jit` may be null; it must outlive the symbolizer as well.
-  Symbolizer(SymbolOptions options, const format::Features& features, const AddressSpaces& spaces,
+  // `features` gives the attachments; it and what `kernel` shows must outlive the symbolizer. Reads nothing
+  // yet: sources are opened when an address first needs them. `jit` may be null; it must outlive the
+  // symbolizer as well.
+  Symbolizer(SymbolOptions options, const format::Features& features, KernelSpace kernel,
              const JitCode* jit = nullptr);
   Symbolizer(Symbolizer&&) noexcept;
   Symbolizer& operator=(Symbolizer&&) noexcept;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,23 +18,24 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 36;      // bytes
-constexpr std::uint64_t kLargestUnpacked = std::uint64_t{1} << 33;  // bytes of all sections together
-constexpr std::size_t kRoom = 4096;                                 // bytes of zeroes behind everything
+constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 36;  // bytes
+constexpr std::size_t kRoom = 4096;                             // bytes of zeroes behind everything
 
 struct Part {
   std::uint64_t offset, size;
 };
 
-struct Unpacked {
+struct Packed {
   std::size_t number = 0;  // of the section
-  std::vector<std::byte> bytes;
+  std::uint32_t type = 0;  // ELFCOMPRESS_*
+  format::Bytes bytes;     // libelf's, behind the section's own header
+  std::uint64_t size = 0;  // unpacked
 };
 
 // What becomes of a file's parts.
 struct Plan {
   std::vector<Part> copied;  // at their own places
-  std::vector<Unpacked> unpacked;
+  std::vector<Packed> packed;
   std::uint64_t unpacked_size = 0;
 };
 
@@ -58,15 +60,38 @@ Result<> copy_part(int file, char* image, std::uint64_t offset, std::uint64_t si
   return Done{};
 }
 
-Result<std::vector<std::byte>> unpack(Elf_Scn* section, bool is_64_bit, std::uint64_t limit) {
+Result<Packed> packed_part(Elf_Scn* section, std::size_t number, bool is_64_bit) {
   GElf_Chdr header;
   const Elf_Data* const data = elf_rawdata(section, nullptr);
   const std::size_t header_size = is_64_bit ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
   if (!data || data->d_size < header_size || !gelf_getchdr(section, &header)) {
     return Error{"a packed section has no header"};
   }
-  const format::Bytes packed(static_cast<const std::byte*>(data->d_buf), data->d_size);
-  return unpack_section(header.ch_type, packed.subspan(header_size), header.ch_size, limit);
+  const format::Bytes bytes(static_cast<const std::byte*>(data->d_buf), data->d_size);
+  const Packed part{number, header.ch_type, bytes.subspan(header_size), header.ch_size};
+  if (!can_hold(part.bytes.size(), part.size)) return Error{"a packed section claims to be too large"};
+  return part;
+}
+
+// What libdw will unpack by itself, of a section whose name alone says that it is packed.
+std::uint64_t promised_size(Elf_Scn* section, std::string_view name) {
+  constexpr std::size_t kMagicSize = 4;
+  const Elf_Data* const data = name.starts_with(".zdebug_") ? elf_rawdata(section, nullptr) : nullptr;
+  if (!data || !data->d_buf) return 0;
+  format::Cursor in({static_cast<const std::byte*>(data->d_buf), data->d_size}, std::endian::big);
+  in.skip(kMagicSize);
+  return in.u64();
+}
+
+// Counts bytes that are unpacked in a file of `size`; an error when they are too many for it.
+Result<> add_unpacked(std::uint64_t bytes, std::uint64_t size, Plan& plan) {
+  if (bytes > most_unpacked(size) - plan.unpacked_size) {
+    return Error{"its packed sections would take more than " + std::to_string(most_unpacked(size)) +
+                     " bytes, too many for a file of its size",
+                 EFBIG};
+  }
+  plan.unpacked_size += bytes;
+  return Done{};
 }
 
 Result<Plan> plan_of(Elf* source, std::uint64_t size) {
@@ -85,14 +110,16 @@ Result<Plan> plan_of(Elf* source, std::uint64_t size) {
     const char* const name = elf_strptr(source, names, row.sh_name);
     if (i != names && !(name && is_kept(name))) continue;
     if ((row.sh_flags & SHF_COMPRESSED) == 0) {
+      auto added = add_unpacked(promised_size(section, name ? name : ""), size, plan);
+      if (!added) return std::move(added.error());
       plan.copied.push_back({row.sh_offset, row.sh_size});
       continue;
     }
     const bool is_64_bit = header.e_ident[EI_CLASS] == ELFCLASS64;
-    auto bytes = unpack(section, is_64_bit, kLargestUnpacked - plan.unpacked_size);
-    if (!bytes) return std::move(bytes.error());
-    plan.unpacked_size += bytes->size();
-    plan.unpacked.push_back({i, std::move(*bytes)});
+    auto part = packed_part(section, i, is_64_bit);
+    if (!part) return std::move(part.error());
+    if (auto added = add_unpacked(part->size, size, plan); !added) return std::move(added.error());
+    plan.packed.push_back(*part);
   }
   std::uint64_t total = 0;
   for (const Part& part : plan.copied) {
@@ -104,12 +131,12 @@ Result<Plan> plan_of(Elf* source, std::uint64_t size) {
 }
 
 // Makes the section `one` of `image` stand at `offset`.
-Result<> move_section(Elf* image, const Unpacked& one, std::uint64_t offset) {
+Result<> move_section(Elf* image, const Packed& one, std::uint64_t offset) {
   Elf_Scn* const section = elf_getscn(image, one.number);
   GElf_Shdr row;
   if (!section || !gelf_getshdr(section, &row)) return Error{"a section header cannot be read"};
   row.sh_offset = offset;
-  row.sh_size = one.bytes.size();
+  row.sh_size = one.size;
   row.sh_flags &= ~static_cast<GElf_Xword>(SHF_COMPRESSED);
   if (!gelf_update_shdr(section, &row)) return Error{"a section header cannot be changed"};
   return Done{};
@@ -133,8 +160,9 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
   if (!plan) return plan.error();
 
   std::uint64_t end = size + kRoom;
-  const std::uint64_t whole = end + plan->unpacked_size + plan->unpacked.size() * kRoom;
+  const std::uint64_t whole = end + plan->unpacked_size + plan->packed.size() * kRoom;
   DebugImage image;
+  image.size_ = size + plan->unpacked_size;
   // Pages that nothing is read into cost nothing.
   image.bytes_.reset(static_cast<char*>(std::calloc(whole, 1)));
   if (!image.bytes_) return Error{"needs more memory than there is", ENOMEM};
@@ -144,13 +172,34 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
   }
   image.elf_.reset(elf_memory(image.bytes_.get(), whole));
   if (!image.elf_) return Error{"not an ELF file"};
-  for (const Unpacked& one : plan->unpacked) {
-    std::ranges::copy(std::as_bytes(std::span(one.bytes)),
-                      reinterpret_cast<std::byte*>(image.bytes_.get()) + end);
+  const std::span<std::byte> place(reinterpret_cast<std::byte*>(image.bytes_.get()), whole);
+  for (const Packed& one : plan->packed) {
+    auto unpacked = unpack_section_into(one.type, one.bytes, place.subspan(end, one.size));
+    if (!unpacked) return std::move(unpacked.error());
     if (auto moved = move_section(image.elf(), one, end); !moved) return std::move(moved.error());
-    end += one.bytes.size() + kRoom;
+    end += one.size + kRoom;
   }
   return image;
+}
+
+format::Bytes DebugImage::section(std::string_view name) const {
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf(), &names) != 0) return {};
+  for (Elf_Scn* one = nullptr; (one = elf_nextscn(elf(), one)) != nullptr;) {
+    GElf_Shdr row;
+    const char* const found = gelf_getshdr(one, &row) ? elf_strptr(elf(), names, row.sh_name) : nullptr;
+    if (!found || found != name) continue;
+    const Elf_Data* const data = elf_rawdata(one, nullptr);
+    if (!data || !data->d_buf) return {};
+    return {static_cast<const std::byte*>(data->d_buf), data->d_size};
+  }
+  return {};
+}
+
+std::endian DebugImage::order() const {
+  GElf_Ehdr header;
+  const bool is_big = gelf_getehdr(elf(), &header) && header.e_ident[EI_DATA] == ELFDATA2MSB;
+  return is_big ? std::endian::big : std::endian::little;
 }
 
 }  // namespace tacho::symbolize

@@ -3,8 +3,12 @@
 // costs nothing.
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <memory>
+#include <string_view>
 
+#include "format/cursor.h"
 #include "format/file.h"
 #include "format/result.h"
 
@@ -19,6 +23,11 @@ class DebugImage {
 
   // As long as this lives.
   Elf* elf() const { return elf_.get(); }
+  // Bytes of the file and of what was unpacked.
+  std::uint64_t size() const { return size_; }
+  // The bytes of the section with that name, as unpacked; empty without one.
+  format::Bytes section(std::string_view name) const;
+  std::endian order() const;
 
  private:
   struct Free {
@@ -29,6 +38,7 @@ class DebugImage {
   };
 
   std::unique_ptr<char, Free> bytes_;
+  std::uint64_t size_ = 0;
   std::unique_ptr<Elf, End> elf_;
 };
 

@@ -3,26 +3,23 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <climits>
-#include <cstdlib>
 #include <limits>
 #include <utility>
 
 #include "symbolize/elf/debug_image.h"
+#include "symbolize/elf/dwarf_terms.h"
+#include "symbolize/elf/line_program.h"
+#include "symbolize/elf/named_file.h"
 #include "symbolize/names/range_index.h"
 
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::size_t kMostRanges = std::size_t{1} << 22;  // of one unit's functions; beyond is nonsense
-constexpr int kLongestReference = 100;                     // DIEs from a concrete function to its name
-constexpr std::size_t kDeepestInline = 1024;               // perf's own limit
+constexpr int kLongestReference = 100;        // DIEs from a concrete function to its name
+constexpr std::size_t kDeepestInline = 1024;  // perf's own limit
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 struct ElfEnd {
@@ -40,20 +37,6 @@ Error libdw_error() {
 }
 
 std::string_view view_of(const char* text) { return text ? std::string_view(text) : std::string_view{}; }
-
-// C and its like write names into DWARF as the linker has them; other languages mangle.
-bool names_are_the_linkers(int language) {
-  constexpr std::array kPlain = {DW_LANG_C89,     DW_LANG_C,       DW_LANG_C99,           DW_LANG_C11,
-                                 DW_LANG_Cobol74, DW_LANG_Cobol85, DW_LANG_Fortran77,     DW_LANG_Pascal83,
-                                 DW_LANG_PLI,     DW_LANG_UPC,     DW_LANG_Mips_Assembler};
-  return std::ranges::find(kPlain, language) != kPlain.end();
-}
-
-bool needs_shared_part(unsigned form) {
-  constexpr std::array kForms = {DW_FORM_GNU_ref_alt, DW_FORM_GNU_strp_alt, DW_FORM_ref_sup4,
-                                 DW_FORM_ref_sup8, DW_FORM_strp_sup};
-  return std::ranges::find(kForms, static_cast<int>(form)) != kForms.end();
-}
 
 struct Function {
   Dwarf_Die die{};
@@ -78,31 +61,12 @@ struct Unit {
   std::size_t line_count = 0;
 };
 
-using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-
-// Those that meet become one, as binutils has it: the shortest range decides who an address belongs to.
-void add_range(Ranges& ranges, std::uint64_t start, std::uint64_t end) {
-  constexpr std::size_t kLookedAt = 64;
-  const std::size_t count = std::min(ranges.size(), kLookedAt);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (start == ranges[i].second) {
-      ranges[i].second = end;
-      return;
-    }
-    if (end == ranges[i].first) {
-      ranges[i].first = start;
-      return;
-    }
-  }
-  ranges.emplace_back(start, end);
-}
-
-// At most `limit`.
-void read_ranges(Dwarf_Die* die, std::size_t limit, Ranges& ranges) {
+// At most as many as `budget` has left.
+void read_ranges(Dwarf_Die* die, DwarfBudget& budget, AddressRanges& ranges) {
   ranges.clear();
   Dwarf_Addr base = 0, start = 0, end = 0;
   std::ptrdiff_t offset = 0;
-  for (std::size_t i = 0; i < limit; ++i) {
+  for (; budget.ranges > 0; --budget.ranges) {
     const std::ptrdiff_t next = dwarf_ranges(die, offset, &base, &start, &end);
     if (next <= 0 || next <= offset) return;
     offset = next;
@@ -110,35 +74,66 @@ void read_ranges(Dwarf_Die* die, std::size_t limit, Ranges& ranges) {
   }
 }
 
+// Walks a unit's tree of entries in the order they stand in the file, in time linear in them however deep
+// they lie: libdw's own step over an entry with children looks at all of them again, at each level, where the
+// compiler left no shortcut.
+class DieWalk {
+ public:
+  static constexpr std::size_t kDeepest = std::size_t{1} << 16;  // levels; compilers stay below some hundred
+
+  explicit DieWalk(const Dwarf_Die& unit) : levels_{unit} {}
+  // False at the end, and where the walk cannot go on.
+  bool next();
+  Dwarf_Die& die() { return levels_.back(); }
+  std::size_t depth() const { return levels_.size() - 2; }  // 0 right below the unit
+  bool is_too_deep() const { return levels_.size() > kDeepest; }
+  bool leads_back() const { return leads_back_; }
+
+ private:
+  bool step();
+
+  std::vector<Dwarf_Die>
+      levels_;  // the unit, then an entry for each level; the last one is where the walk is
+  bool leads_back_ = false;
+};
+
+bool DieWalk::next() {
+  if (levels_.empty() || is_too_deep() || leads_back_) return false;
+  const Dwarf_Off last = dwarf_dieoffset(&levels_.back());
+  Dwarf_Die child{};
+  if (dwarf_haschildren(&levels_.back()) > 0 && dwarf_child(&levels_.back(), &child) == 0) {
+    levels_.push_back(child);
+  } else if (levels_.size() == 1 || !step()) {
+    levels_.clear();
+    return false;
+  }
+  leads_back_ = dwarf_dieoffset(&levels_.back()) <= last;
+  return !leads_back_ && !is_too_deep();
+}
+
+// To what follows the last entry, which has no children.
+bool DieWalk::step() {
+  Dwarf_Die next{};
+  const int status = dwarf_siblingof(&levels_.back(), &next);
+  if (status == 0) levels_.back() = next;
+  if (status <= 0 || next.addr == nullptr) return status == 0;
+  // Past the last entry of a level stands a zero byte; libdw says where. What follows is the next entry of
+  // the level above, or the zero that ends that one. libdw reads no byte beyond the unit, and knows no tag
+  // for zero.
+  auto* at = static_cast<unsigned char*>(next.addr);
+  for (levels_.pop_back(); levels_.size() > 1; levels_.pop_back()) {
+    Dwarf_Die follower = levels_.back();
+    follower.addr = ++at;
+    follower.abbrev = nullptr;
+    if (dwarf_tag(&follower) == DW_TAG_invalid) continue;
+    levels_.back() = follower;
+    return true;
+  }
+  return false;
+}
+
 bool is_function(int tag) {
   return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_entry_point;
-}
-
-// The folder a file of ours lies in, as libdw finds it out.
-std::string folder_of(int fd) {
-  std::array<char, PATH_MAX> target{};
-  const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  const ssize_t size = ::readlink(link.c_str(), target.data(), target.size());
-  if (size <= 0) return {};
-  const std::string path(target.data(), static_cast<std::size_t>(size));
-  return path.substr(0, path.rfind('/') + 1);
-}
-
-enum class Place : std::uint8_t { Empty, Harmless, Harmful };
-
-// What opening `path` would do: a regular file below `root` does no harm.
-Place look_at(const std::string& path, const std::string& root) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return Place::Empty;
-  if (!S_ISREG(status.st_mode)) return Place::Harmful;
-  if (root.empty()) return Place::Harmless;
-  const auto resolved = [](const std::string& name) {
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(name.c_str(), nullptr), &std::free);
-    return std::string(real ? real.get() : "");
-  };
-  const std::string real_root = resolved(root);
-  const bool is_below = !real_root.empty() && resolved(path).starts_with(real_root + "/");
-  return is_below ? Place::Harmless : Place::Harmful;
 }
 
 }  // namespace
@@ -156,12 +151,19 @@ struct DwarfLines::State {
   std::string folder;
   bool is_indexed = false;
   std::string lack;  // the first thing that could not be read
+  bool left_out = false;
   std::vector<Unit> units;
   RangeIndex by_address;
-  Ranges scratch;
+  AddressRanges scratch;
+  DwarfBudget budget;
+  LineTables line_tables;
 
   void lacks(std::string what) {
     if (lack.empty()) lack = std::move(what);
+  }
+  void leaves_out(std::string what) {
+    lacks(std::move(what));
+    left_out = true;
   }
   bool may_read(unsigned form) const { return shared != nullptr || !needs_shared_part(form); }
   std::string_view text(Dwarf_Die& die, unsigned name) const;
@@ -171,9 +173,10 @@ struct DwarfLines::State {
   std::optional<Dwarf_Die> split_part(Unit& unit);
   void index();
   void read(Unit& unit);
+  bool may_read_lines(Unit& unit);
   void read_functions(Unit& unit);
   void add_function(Unit& unit, Dwarf_Die& die, std::uint32_t around, std::vector<RankedRange>& ranges);
-  void read_name(Dwarf_Die die, Function& function, int depth) const;
+  void read_name(Dwarf_Die die, Function& function, int& left) const;
   Function& named(Unit& unit, std::uint32_t number) const;
   Dwarf_Line* line_at(const Unit& unit, std::uint64_t address) const;
 };
@@ -195,18 +198,9 @@ std::string_view DwarfLines::State::split_name(Unit& unit) const {
   return name.empty() ? text(unit.die, DW_AT_GNU_dwo_name) : name;
 }
 
-// libdw opens the split-off part itself, first beside the file, then in the compiler's folder. Both names
-// come from the file, so they are looked at before.
+// libdw opens the split-off part itself. Its names come from the file, so they are looked at before.
 bool DwarfLines::State::may_be_split(Unit& unit) const {
-  const std::string_view name = split_name(unit);
-  if (name.empty() || folder.empty()) return false;
-  const auto joined = [](std::string_view before, std::string_view after) {
-    return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
-  };
-  const std::string built_in = joined(folder, text(unit.die, DW_AT_comp_dir));
-  const Place beside = look_at(joined(folder, name), root), built = look_at(joined(built_in, name), root);
-  return beside != Place::Harmful && built != Place::Harmful &&
-         (beside == Place::Harmless || built == Place::Harmless);
+  return may_open_split(folder, text(unit.die, DW_AT_comp_dir), split_name(unit), root);
 }
 
 std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
@@ -239,6 +233,10 @@ void DwarfLines::State::index() {
   while ((status = dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &die, nullptr)) == 0) {
     const int tag = dwarf_tag(&die);
     if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) continue;
+    if (units.size() == budget.units) {
+      leaves_out("compilation units are left out: more than a file of its size may have");
+      break;
+    }
     Unit& unit = units.emplace_back();
     unit.die = die;
     unit.is_skeleton = type == DW_UT_skeleton;
@@ -247,12 +245,12 @@ void DwarfLines::State::index() {
   if (std::ranges::none_of(units, &Unit::is_skeleton)) file = format::Fd();
   std::vector<RankedRange> ranges;
   for (std::uint32_t i = 0; i < units.size(); ++i) {
-    read_ranges(&units[i].die, kMostRanges - std::min(kMostRanges, ranges.size()), scratch);
+    read_ranges(&units[i].die, budget, scratch);
     if (scratch.empty()) {  // the unit does not say; its functions do
       read(units[i]);
       for (Function& function : units[i].functions) {
-        if (function.is_inlined || ranges.size() >= kMostRanges) continue;
-        read_ranges(&function.die, kMostRanges - ranges.size(), scratch);
+        if (function.is_inlined) continue;
+        read_ranges(&function.die, budget, scratch);
         for (const auto& [start, end] : scratch) ranges.push_back({start, end, i, i});
       }
       continue;
@@ -262,11 +260,30 @@ void DwarfLines::State::index() {
   by_address = RangeIndex(std::move(ranges));
 }
 
+// Asked before libdw reads the table: it has no limit of its own.
+bool DwarfLines::State::may_read_lines(Unit& unit) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word offset = 0;
+  if (!dwarf_attr(&unit.die, DW_AT_stmt_list, &attribute) || dwarf_formudata(&attribute, &offset) != 0)
+    return true;
+  const std::uint64_t rows = line_tables.rows_to_read(offset);
+  if (rows > budget.rows) {
+    leaves_out("a table of " + std::to_string(rows) +
+               " source lines is left out: more than a file of its size may have");
+    return false;
+  }
+  budget.rows -= rows;
+  line_tables.set_read(offset);
+  return true;
+}
+
 void DwarfLines::State::read(Unit& unit) {
   unit.is_read = true;
   unit.functions_die = unit.die;
   if (const auto split = split_part(unit)) unit.functions_die = *split;
-  if (dwarf_getsrclines(&unit.die, &unit.lines, &unit.line_count) != 0) {
+  if (!may_read_lines(unit)) {
+    unit.line_count = 0;
+  } else if (dwarf_getsrclines(&unit.die, &unit.lines, &unit.line_count) != 0) {
     unit.line_count = 0;
     if (dwarf_hasattr(&unit.die, DW_AT_stmt_list)) lacks("its .debug_line is damaged: " + libdw_error().what);
   }
@@ -280,60 +297,41 @@ void DwarfLines::State::add_function(Unit& unit, Dwarf_Die& die, std::uint32_t a
   function.die = die;
   function.is_inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
   if (function.is_inlined) function.caller = around;
-  read_ranges(&die, kMostRanges - std::min(kMostRanges, ranges.size()), scratch);
+  read_ranges(&die, budget, scratch);
   if (scratch.empty()) return;
   function.start = scratch[0].first;
   for (const auto& [start, end] : scratch) ranges.push_back({start, end, end - start, number});
 }
 
-// Walks the whole tree of the unit. Each DIE must lie behind the one before: links that lead back end the
-// walk.
 void DwarfLines::State::read_functions(Unit& unit) {
-  struct Level {
-    Dwarf_Die die;
-    std::uint32_t around;  // the function that the DIEs of this level stand in
-  };
-  std::vector<Level> levels;
+  std::vector<std::uint32_t> inside;  // by depth: the function that the entry there is, or stands in
   std::vector<RankedRange> ranges;
-  Dwarf_Die child{};
-  if (dwarf_child(&unit.functions_die, &child) != 0) return;
-  levels.push_back({child, kNone});
-  Dwarf_Off last = 0;
-  while (!levels.empty()) {
-    Level& level = levels.back();
-    const Dwarf_Off offset = dwarf_dieoffset(&level.die);
-    if (offset <= last || ranges.size() >= kMostRanges) {
-      lacks("its .debug_info is damaged: a unit leads back into itself");
+  DieWalk walk(unit.functions_die);
+  while (walk.next()) {
+    const std::uint32_t around = walk.depth() == 0 ? kNone : inside[walk.depth() - 1];
+    inside.resize(walk.depth());
+    inside.push_back(around);
+    if (!is_function(dwarf_tag(&walk.die()))) continue;
+    if (budget.functions == 0 || budget.ranges == 0) {
+      leaves_out("functions are left out: more than a file of its size may have");
       break;
     }
-    last = offset;
-    std::uint32_t inside = level.around;
-    if (is_function(dwarf_tag(&level.die))) {
-      inside = static_cast<std::uint32_t>(unit.functions.size());
-      add_function(unit, level.die, level.around, ranges);
-    }
-    if (dwarf_haschildren(&level.die) > 0 && dwarf_child(&level.die, &child) == 0) {
-      levels.push_back({child, inside});
-      continue;
-    }
-    while (!levels.empty()) {
-      Dwarf_Die next{};
-      if (dwarf_siblingof(&levels.back().die, &next) == 0) {
-        levels.back().die = next;
-        break;
-      }
-      levels.pop_back();
-    }
+    --budget.functions;
+    inside.back() = static_cast<std::uint32_t>(unit.functions.size());
+    add_function(unit, walk.die(), around, ranges);
   }
+  if (walk.is_too_deep()) leaves_out("the rest of it is left out: a unit nests deeper than any compiler's");
+  if (walk.leads_back()) lacks("its .debug_info is damaged: a unit leads back into itself");
   unit.by_address = RangeIndex(std::move(ranges));
 }
 
-// The linker's name is better than the language's, and what an abstract instance says comes first.
-void DwarfLines::State::read_name(Dwarf_Die die, Function& function, int depth) const {
-  if (depth > kLongestReference) return;
+// The linker's name is better than the language's, and what an abstract instance says comes first. `left` is
+// of all entries together: each of them may name two more.
+void DwarfLines::State::read_name(Dwarf_Die die, Function& function, int& left) const {
+  if (left-- <= 0) return;
   for (const unsigned reference : {DW_AT_abstract_origin, DW_AT_specification}) {
     Dwarf_Die target{};
-    if (follow(die, reference, target)) read_name(target, function, depth + 1);
+    if (follow(die, reference, target)) read_name(target, function, left);
   }
   if (function.name.empty()) {
     function.name = text(die, DW_AT_name);
@@ -355,7 +353,8 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
   Function& function = unit.functions[number];
   if (function.is_named) return function;
   function.is_named = true;
-  read_name(function.die, function, 0);
+  int left = kLongestReference;
+  read_name(function.die, function, left);
   Dwarf_Attribute attribute;
   Dwarf_Word value = 0;
   if (dwarf_attr(&function.die, DW_AT_call_line, &attribute) && dwarf_formudata(&attribute, &value) == 0) {
@@ -410,6 +409,8 @@ Result<> open_dwarf(const format::Fd& file, DebugImage& image, OwnedDwarf& dwarf
 Result<DwarfLines> DwarfLines::open(format::Fd file, std::string root) {
   auto state = std::make_unique<State>();
   if (auto opened = open_dwarf(file, state->image, state->dwarf); !opened) return std::move(opened.error());
+  state->budget = DwarfBudget::of(state->image.size());
+  state->line_tables = LineTables(state->image);
   state->root = std::move(root);
   state->folder = folder_of(file.get());
   state->file = std::move(file);
@@ -443,8 +444,10 @@ Result<> DwarfLines::use_shared_part(format::Fd file) {
 }
 
 const std::string& DwarfLines::lack() const { return state_->lack; }
+bool DwarfLines::left_out() const { return state_->left_out; }
 
-void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, std::vector<Call>& calls) {
+void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
+                      std::vector<Call>& calls) {
   calls.clear();
   if (!state_->is_indexed) {
     if (const auto part = shared_part(); part && !state_->shared)
@@ -472,12 +475,12 @@ void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, st
   const Function* function = &state_->named(unit, *number);
   call.function = function->name;
   if (!function->is_linkers && !symbol.name.empty()) {
+    call.function = symbol.name;
     // binutils asks the symbol table once for each such function, and keeps the answer only if both start at
     // the same place.
     Function& asked = unit.functions[*number];
-    call.function = symbol.name;
-    if (symbol.start.value == asked.start) asked.name = symbol.name;
-    asked.is_linkers = true;
+    if (stand_in == StandIn::AtFirst && symbol.start.value == asked.start) asked.name = symbol.name;
+    if (stand_in == StandIn::AtFirst) asked.is_linkers = true;
   }
   calls.push_back(call);
   for (; function->caller != kNone && calls.size() <= kDeepestInline;) {

@@ -27,11 +27,18 @@ struct Call {
   std::uint32_t line = 0;  // of the address in the innermost function, of the call in the others; 0: not told
 };
 
-// The function that the symbol table has at an address. Its name stands in where DWARF has a name that is no
-// linker's: as perf shows it, the first time an inlined function is met.
+// The function that the symbol table has at an address. Its name stands in for that of the innermost function
+// where DWARF has a name that is no linker's, as of `extern "C"` functions in C++.
 struct LinkerSymbol {
   std::string_view name;
   format::ElfAddress start;
+};
+
+// How long it stands in for such a function.
+enum class StandIn : std::uint8_t {
+  Always,   // what addr2line answers when it is asked for this address alone
+  AtFirst,  // as perf, which asks for many: the first time a function is met, and later only if both start at
+            // the same place; so an answer depends on the questions before
 };
 
 // Another file that holds what several files had in common (dwz, .gnu_debugaltlink).
@@ -56,11 +63,14 @@ class DwarfLines {
 
   // Puts the calls at `address` into `calls`, the innermost first. None when this file knows nothing of it.
   // `symbol` must live as long as this.
-  void find(format::ElfAddress address, const LinkerSymbol& symbol, std::vector<Call>& calls);
+  void find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
+            std::vector<Call>& calls);
 
   // The first thing that the lookups so far needed and that is damaged or not there; empty when there was
   // none.
   const std::string& lack() const;
+  // True when it was left out because it would have taken more than the file is worth.
+  bool left_out() const;
 
  private:
   struct State;

@@ -173,8 +173,11 @@ Result<ElfFile> ElfFile::open(format::Fd file) {
   state->size = static_cast<std::uint64_t>(status.st_size);
   state->fd = std::move(file);
   // Read, not mapped: a file that shrinks meanwhile then gives an error instead of a SIGBUS.
+  errno = 0;
   state->elf.reset(elf_begin(state->fd.get(), ELF_C_READ, nullptr));
+  const int refused = state->elf ? 0 : errno;
   auto read = State::read(std::move(state));
+  if (!read && refused != 0) read.error().code = refused;
   if (!read) return std::move(read.error());
   return ElfFile(std::move(*read));
 }
@@ -355,6 +358,7 @@ void ElfFile::State::add_plt(Demangler* demangler, SymbolTable& table) const {
   const std::size_t row_size = gelf_fsize(elf.get(), has_addends ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
   const PltShape shape = plt_shape(header.e_machine, plt->header.sh_entsize);
   std::uint64_t start = plt->header.sh_offset + shape.header;
+  std::uint64_t left = size;  // bytes of names: many relocations may name one symbol, of any length
   for (std::size_t i = 0; i < rows->d_size / row_size; ++i, start += shape.entry) {
     GElf_Rela rela{};
     GElf_Rel rel{};
@@ -365,6 +369,8 @@ void ElfFile::State::add_plt(Demangler* demangler, SymbolTable& table) const {
     const auto target = GELF_R_SYM(has_addends ? rela.r_info : rel.r_info);
     if (!is_read || !gelf_getsym(symbols_of, static_cast<int>(target), &symbol)) return;
     const std::string_view name = text_at(text(*strings), symbol.st_name);
+    if (name.size() > left) return;
+    left -= name.size();
     const auto readable = demangler ? demangle(name) : std::nullopt;
     table.add({.start = start,
                .end = start + shape.entry,

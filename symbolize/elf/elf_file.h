@@ -72,7 +72,8 @@ class ElfFile {
 // The symbols of `file`: .symtab, then .dynsym, and the PLT entries of `loaded`, named "foo@plt". `loaded` is
 // the file that ran; it is another one than `file` when the symbols were split off into a debug file, whose
 // sections have lost their places. Addresses are file offsets of `loaded`, as perf has them. Without a
-// `demangler` names are compared and combined as they are. The table stands alone: both files may be closed.
+// `demangler` names are compared and combined as they are; it must outlive the table. Both files may be
+// closed.
 Result<SymbolTable> read_symbols(const ElfFile& file, const ElfFile& loaded, Demangler* demangler);
 
 }  // namespace tacho::symbolize

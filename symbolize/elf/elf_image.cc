@@ -117,7 +117,7 @@ std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const 
     auto bytes = read(header.offset, header.size);
     if (!bytes) return std::nullopt;
     if ((header.flags & SHF_COMPRESSED) == 0) return Section{header.address, std::move(*bytes)};
-    auto unpacked = unpack_marked_section(*bytes, order_, kLargestSection);
+    auto unpacked = unpack_marked_section(*bytes, order_, most_unpacked(size_));
     return unpacked ? std::optional(Section{header.address, std::move(*unpacked)}) : std::nullopt;
   }
   return std::nullopt;
@@ -126,8 +126,8 @@ std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const 
 std::optional<ElfImage::Section> ElfImage::debug_frame() const {
   if (auto frames = section(".debug_frame")) return frames;
   const auto packed = section(".zdebug_frame");
-  auto unpacked =
-      packed ? unpack_named_section(packed->bytes, kLargestSection) : Result<std::vector<std::byte>>(Error{});
+  auto unpacked = packed ? unpack_named_section(packed->bytes, most_unpacked(size_))
+                         : Result<std::vector<std::byte>>(Error{});
   return unpacked ? std::optional(Section{packed->address, std::move(*unpacked)}) : std::nullopt;
 }
 

@@ -8,25 +8,35 @@
 #include <vector>
 
 #include "format/compression.h"
+#include "symbolize/files/packed_section.h"
 #include "symbolize/files/xz.h"
 
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kLargestEmbedded = std::uint64_t{1} << 28;  // bytes of an unpacked .gnu_debugdata
-constexpr std::uint64_t kLargestModule = std::uint64_t{1} << 28;    // bytes of an unpacked kernel module
-constexpr std::string_view kDeleted = " (deleted)";                 // the kernel's mark behind a path
-constexpr std::size_t kPiece = std::size_t{1} << 20;                // bytes of a file summed at a time
+constexpr std::uint64_t kLargestModule = std::uint64_t{1} << 28;  // bytes of a kernel module
+constexpr std::string_view kDeleted = " (deleted)";               // the kernel's mark behind a path
+constexpr std::size_t kPiece = std::size_t{1} << 20;              // bytes of a file summed at a time
+
+// What a part of `size` packed bytes may take: symbols pack to a sixth at best.
+std::uint64_t most_embedded(std::uint64_t size) { return (std::uint64_t{1} << 24) + 8 * size; }
 
 // Distributions pack their modules.
 Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::string& name) {
-  if (name.ends_with(".xz")) return unpack_xz(packed, kLargestModule);
+  const std::uint64_t most = most_unpacked(packed.size());
+  if (name.ends_with(".xz")) return unpack_xz(packed, most);
   if (!name.ends_with(".zst")) return Error{"is packed in a way that is not known; unpack it to a .ko"};
   auto inflater = format::RecordInflater::create();
   format::Buffer bytes;
   if (!inflater) return std::move(inflater.error());
-  if (auto done = inflater->inflate(packed, kLargestModule, bytes); !done) return std::move(done.error());
+  if (auto done = inflater->inflate(packed, most, bytes); !done) return std::move(done.error());
   return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
+
+// The system gives no file, descriptor or memory now: nothing is known of what was asked for. Another file in
+// its place would give other names.
+bool is_refusal(const Error& error) {
+  return error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM || error.code == EIO;
 }
 
 bool has_checksum(int file, std::uint32_t wanted) {
@@ -70,7 +80,7 @@ Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool i
 // The file that ran: where the capture says, in perf's cache, or from a server.
 Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
   auto found = open_candidate({module.path, 'd'}, module.build_id);
-  if (found || module.build_id.empty()) return found;
+  if (found || module.build_id.empty() || is_refusal(found.error())) return found;
   // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id tells.
   if (module.path.ends_with(kDeleted)) {
     const std::string path = module.path.substr(0, module.path.size() - kDeleted.size());
@@ -104,10 +114,12 @@ std::optional<ModuleFiles::Opened> ModuleFiles::debug_file(const Module& module,
   return fetched && (fetched->elf.*has)() ? std::optional(std::move(*fetched)) : std::nullopt;
 }
 
-std::optional<SymbolTable> ModuleFiles::embedded(const ElfFile& file) const {
+// Nothing when the file has none, or none that can be read.
+Result<std::optional<SymbolTable>> ModuleFiles::embedded(const ElfFile& file) const {
   const format::Bytes packed = file.embedded_symbols();
-  if (packed.empty()) return std::nullopt;
-  const auto image = unpack_xz(packed, kLargestEmbedded);
+  if (packed.empty()) return std::optional<SymbolTable>();
+  auto image = unpack_xz(packed, most_embedded(packed.size()));
+  if (!image && image.error().code == EFBIG) return std::move(image.error()).in("its .gnu_debugdata");
   auto elf = image ? ElfFile::in_memory(*image) : Result<ElfFile>(image.error());
   auto table = elf ? read_symbols(*elf, file, demangler_) : Result<SymbolTable>(std::move(elf.error()));
   return table ? std::optional(std::move(*table)) : std::nullopt;
@@ -118,16 +130,23 @@ Result<ModuleSymbols> ModuleFiles::read(const Opened& file, const ElfFile& loade
   symbols.loads = loaded.load_map();
   symbols.letter = letter;
   symbols.is_full = file.elf.has_full_symbols();
-  if (!symbols.is_full) symbols.embedded = embedded(loaded);
+  if (!symbols.is_full) {
+    auto found = embedded(loaded);
+    if (found)
+      symbols.embedded = std::move(*found);
+    else
+      symbols.lack = std::move(found.error());
+  }
   auto table = read_symbols(file.elf, loaded, demangler_);
   if (table) symbols.table = std::move(*table);
-  if (!table && !symbols.embedded) return std::move(table.error());
+  if (!table && !symbols.embedded) return symbols.lack ? std::move(*symbols.lack) : std::move(table.error());
   return symbols;
 }
 
 Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
   if (!module.path.starts_with('/')) return Error{"it was not mapped from a file"};
   const auto ran = own(module);
+  if (!ran && is_refusal(ran.error())) return ran.error();
   if (const auto debug = debug_file(module, ran, &ElfFile::has_full_symbols)) {
     auto symbols = read(*debug, ran ? ran->elf : debug->elf, debug->from.source);
     if (symbols) return symbols;

@@ -23,8 +23,9 @@ struct ModuleSymbols {
   SymbolTable table;
   std::optional<SymbolTable> embedded;  // of .gnu_debugdata: asked where `table` knows nothing
   LoadMap loads;
-  char letter = '!';     // perf's, for where they came from
-  bool is_full = false;  // from a .symtab
+  char letter = '!';          // perf's, for where they came from
+  bool is_full = false;       // from a .symtab
+  std::optional<Error> lack;  // why `embedded` was left out, although the file has one
 };
 
 struct KernelSymbols {
@@ -66,7 +67,7 @@ class ModuleFiles {
   std::optional<Opened> debug_file(const Module& module, const Result<Opened>& own,
                                    bool (ElfFile::*has)() const) const;
   Result<ModuleSymbols> read(const Opened& file, const ElfFile& loaded, char letter) const;
-  std::optional<SymbolTable> embedded(const ElfFile& file) const;
+  Result<std::optional<SymbolTable>> embedded(const ElfFile& file) const;
   Result<std::optional<DwarfLines>> read_lines(Opened file) const;
 
   DebugFiles files_;

@@ -1,11 +1,15 @@
 #include "symbolize/files/debug_files.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace tacho::symbolize {
@@ -24,31 +28,56 @@ std::string by_build_id(const format::BuildId& id) {
   return "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2);
 }
 
-// As if `root` were "/" for this one call.
-int open_below(const std::string& root, const std::string& path) {
+// As if `root` were "/" for this one call; an empty one is this machine's own.
+int open_below(const std::string& root, const std::string& path, int flags) {
+  if (root.empty()) return ::open(path.c_str(), flags);
   const format::Fd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return -1;
   open_how how{};
-  how.flags = kOpenFlags;
+  how.flags = static_cast<std::uint64_t>(flags);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
   // Before Linux 5.6, or where a sandbox does not know the call: no links and no "..", which is stricter.
   if (climbs(path)) errno = EXDEV;
-  return climbs(path) ? -1 : ::open((root + path).c_str(), kOpenFlags | O_NOFOLLOW);
+  return climbs(path) ? -1 : ::open((root + path).c_str(), flags | O_NOFOLLOW);
+}
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Files that the kernel makes up look regular, but reading them can take events away from others, or never
+// end.
+bool is_made_up(int file) {
+  struct statfs system {};
+  constexpr std::array kMagics = {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC};
+  return ::fstatfs(file, &system) == 0 && std::ranges::find(kMagics, system.f_type) != kMagics.end();
+}
+
+// Opening a device or a FIFO does something already, so the file is only looked at first; then that very file
+// is opened.
+Result<format::Fd> open_regular(const std::string& root, const std::string& path) {
+  const format::Fd seen(open_below(root, path, O_PATH | O_CLOEXEC));
+  struct stat status {};
+  if (!seen || ::fstat(seen.get(), &status) != 0) return system_error(root + path, errno);
+  if (S_ISDIR(status.st_mode)) return Error{root + path + ": is a directory", EISDIR};
+  if (!S_ISREG(status.st_mode) || is_made_up(seen.get()))
+    return Error{root + path + ": is not a regular file", EINVAL};
+  format::Fd file(::open(("/proc/self/fd/" + std::to_string(seen.get())).c_str(), kOpenFlags));
+  if (file || errno != ENOENT)
+    return file ? std::move(file) : Result<format::Fd>(system_error(root + path, errno));
+  // Without /proc: by its name once more.
+  file = format::Fd(open_below(root, path, kOpenFlags));
+  struct stat again {};
+  if (!file || ::fstat(file.get(), &again) != 0) return system_error(root + path, errno);
+  if (!is_same(status, again)) return Error{root + path + ": changed while it was opened", EINVAL};
+  return file;
 }
 
 }  // namespace
 
-Result<format::Fd> DebugFiles::open(const std::string& path) const {
-  if (root_.empty()) return format::open_input(path);
-  format::Fd file(open_below(root_, path));
-  if (!file) return system_error(place(path), errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return system_error(place(path), errno);
-  if (!S_ISREG(status.st_mode)) return Error{place(path) + ": is not a regular file", EINVAL};
-  return file;
-}
+Result<format::Fd> DebugFiles::open(const std::string& path) const { return open_regular(root_, path); }
 
 Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::uint64_t limit) const {
   const auto file = open(path);
@@ -61,7 +90,7 @@ Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::ui
 }
 
 Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
-  return candidate.whose == Whose::ThisMachine ? format::open_input(candidate.path) : open(candidate.path);
+  return open_regular(candidate.whose == Whose::ThisMachine ? std::string() : root_, candidate.path);
 }
 
 std::string DebugFiles::told(const std::string& path, const std::string& reason,

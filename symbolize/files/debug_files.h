@@ -33,8 +33,8 @@ class DebugFiles {
 
   const std::string& root() const { return root_; }
 
-  // Opens a regular file. Symbolic links and ".." cannot lead out of the root. The error names the file
-  // looked at.
+  // Opens a regular file, and none that the kernel makes up (/proc, /sys): anything else is looked at and
+  // left alone. Symbolic links and ".." cannot lead out of the root. The error names the file looked at.
   Result<format::Fd> open(const std::string& path) const;
   // The whole file, at most `limit` bytes.
   Result<std::vector<std::byte>> read(const std::string& path, std::uint64_t limit) const;

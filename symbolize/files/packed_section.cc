@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 
 #include "format/compression.h"
@@ -17,7 +18,7 @@ constexpr std::uint64_t kMostGrowth =
 constexpr std::size_t kOldMagicSize = 4;
 
 // Fills `unpacked`, which has the promised size. False when there are not that many bytes, or more.
-bool inflate_zlib(format::Bytes packed, std::vector<std::byte>& unpacked) {
+bool inflate_zlib(format::Bytes packed, std::span<std::byte> unpacked) {
   uLongf size = unpacked.size();
   uLong used = packed.size();
   return uncompress2(reinterpret_cast<Bytef*>(unpacked.data()), &size,
@@ -25,35 +26,36 @@ bool inflate_zlib(format::Bytes packed, std::vector<std::byte>& unpacked) {
          size == unpacked.size();
 }
 
-bool inflate_zstd(format::Bytes packed, std::vector<std::byte>& unpacked) {
-  auto inflater = format::RecordInflater::create();
-  format::Buffer bytes;
-  if (!inflater || !inflater->inflate(packed, unpacked.size(), bytes) || bytes.size() != unpacked.size())
-    return false;
-  std::ranges::copy(bytes, unpacked.begin());
-  return true;
+bool inflate_zstd(format::Bytes packed, std::span<std::byte> unpacked) {
+  return static_cast<bool>(format::inflate_into(packed, unpacked));
 }
 
 struct Row {
   std::uint32_t type;
-  bool (*inflate)(format::Bytes packed, std::vector<std::byte>& unpacked);
+  bool (*inflate)(format::Bytes packed, std::span<std::byte> unpacked);
 };
 constexpr Row kTypes[] = {{ELFCOMPRESS_ZLIB, inflate_zlib}, {kZstd, inflate_zstd}};
 
 }  // namespace
 
+bool can_hold(std::uint64_t packed_size, std::uint64_t size) { return size / kMostGrowth <= packed_size; }
+
 Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes packed, std::uint64_t size,
                                               std::uint64_t limit) {
+  if (!can_hold(packed.size(), size)) return Error{"a packed section claims to be too large"};
+  if (size > limit) return Error{"a packed section claims to be too large", EFBIG};
+  std::vector<std::byte> unpacked(static_cast<std::size_t>(size));
+  if (auto done = unpack_section_into(type, packed, unpacked); !done) return std::move(done.error());
+  return unpacked;
+}
+
+Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> place) {
   const auto row = std::ranges::find(kTypes, type, &Row::type);
   if (row == std::end(kTypes)) {
     return Error{"a packed section is of type " + std::to_string(type) + ", which is neither zlib nor zstd"};
   }
-  if (size / kMostGrowth > packed.size() || size > limit) {
-    return Error{"a packed section claims to be too large"};
-  }
-  std::vector<std::byte> unpacked(static_cast<std::size_t>(size));
-  if (!row->inflate(packed, unpacked)) return Error{"a packed section cannot be unpacked"};
-  return unpacked;
+  if (!row->inflate(packed, place)) return Error{"a packed section cannot be unpacked"};
+  return Done{};
 }
 
 Result<std::vector<std::byte>> unpack_marked_section(format::Bytes section, std::endian order,

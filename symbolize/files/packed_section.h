@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "format/cursor.h"
@@ -15,6 +16,18 @@ namespace tacho::symbolize {
 // No more than `limit` bytes are unpacked.
 Result<std::vector<std::byte>> unpack_section(std::uint32_t type, format::Bytes packed, std::uint64_t size,
                                               std::uint64_t limit);
+
+// The same into `place`, which is as large as the section's header promises: nothing else is allocated.
+Result<> unpack_section_into(std::uint32_t type, format::Bytes packed, std::span<std::byte> place);
+
+// False when `size` bytes cannot have been packed into so few: the header is damaged.
+bool can_hold(std::uint64_t packed_size, std::uint64_t size);
+
+// How much a file of `file_size` bytes may hold when it is unpacked: 32 MiB and four times its size, more
+// than compilers' output ever packs to. Beyond, a small file is meant to fill the memory.
+constexpr std::uint64_t most_unpacked(std::uint64_t file_size) {
+  return (std::uint64_t{1} << 25) + 4 * file_size;
+}
 
 // A whole section of a 64-bit file, with its header.
 Result<std::vector<std::byte>> unpack_marked_section(format::Bytes section, std::endian order,

@@ -3,6 +3,7 @@
 #include <lzma.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace tacho::symbolize {
 namespace {
@@ -28,7 +29,9 @@ Result<std::vector<std::byte>> unpack_xz(format::Bytes packed, std::uint64_t lim
   std::vector<std::byte> unpacked;
   for (lzma_ret state = LZMA_OK; state == LZMA_OK;) {
     const std::size_t done = unpacked.size();
-    if (done > limit) return Error{"its xz part unpacks to more than " + std::to_string(limit) + " bytes"};
+    if (done > limit) {
+      return Error{"its xz part unpacks to more than " + std::to_string(limit) + " bytes", EFBIG};
+    }
     unpacked.resize(done + kPiece);
     stream.state.next_out = reinterpret_cast<std::uint8_t*>(unpacked.data() + done);
     stream.state.avail_out = kPiece;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <limits>
 
 #include "format/file.h"
 #include "format/large_pages.h"
@@ -11,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;      // bytes
 constexpr std::size_t kBytesPerLine = 40;  // about, in a real kallsyms
+constexpr std::size_t kMostModules = std::size_t{1} << 14;
+constexpr std::size_t kLargestText = std::numeric_limits<std::uint32_t>::max();
 
 struct Line {
   std::uint64_t address = 0;
@@ -55,20 +59,37 @@ bool is_wanted(const Line& line) {
   return (type == 't' || type == 'w' || type == 'd' || type == 'b') && !line.name.starts_with('$');
 }
 
-using Lines = std::vector<Line, format::LargePages<Line>>;
+// Where a wanted line stands in the text. What it says is read again when it is needed: there are hundreds of
+// thousands of them.
+struct Place {
+  std::uint64_t address = 0;
+  std::uint32_t offset = 0, size = 0;
 
-Lines parse_lines(std::string_view text) {
-  Lines lines;
-  lines.reserve(text.size() / kBytesPerLine);
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const auto line = parse_line(text.substr(0, end));
-    if (line && is_wanted(*line)) lines.push_back(*line);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  Line line_in(std::string_view text) const { return parse_line(text.substr(offset, size)).value_or(Line{}); }
+};
+using Places = std::vector<Place, format::LargePages<Place>>;
+
+// Real texts have a line in 40 bytes. One of a few bytes each is meant to fill the memory.
+std::size_t most_lines(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 64; }
+
+Result<Places> find_lines(std::string_view text) {
+  Places places;
+  const std::size_t most = most_lines(text.size());
+  places.reserve(std::min(text.size() / kBytesPerLine, most));
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    const auto line = parse_line(text.substr(at, end - at));
+    if (line && is_wanted(*line)) {
+      if (places.size() == most) {
+        return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
+      }
+      places.push_back({line->address, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(end - at)});
+    }
+    at = end + 1;
   }
-  constexpr auto earlier = [](const Line& a, const Line& b) { return a.address < b.address; };
-  if (!std::ranges::is_sorted(lines, earlier)) std::ranges::stable_sort(lines, earlier);
-  return lines;
+  constexpr auto earlier = [](const Place& a, const Place& b) { return a.address < b.address; };
+  if (!std::ranges::is_sorted(places, earlier)) std::ranges::stable_sort(places, earlier);
+  return places;
 }
 
 // kallsyms has no sizes. A symbol reaches to the next one; the last of the kernel or of a module to a page
@@ -85,11 +106,14 @@ Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved_by) {
 }
 
 // How much higher this text's kernel lies than the recorded one.
-Result<std::uint64_t> distance(const Lines& lines, const std::optional<ReferenceSymbol>& reference) {
+Result<std::uint64_t> distance(const Places& places, std::string_view text,
+                               const std::optional<ReferenceSymbol>& reference) {
   if (!reference) return std::uint64_t{0};
-  const auto found = std::ranges::find_if(
-      lines, [&](const Line& line) { return line.name == reference->name && line.module.empty(); });
-  if (found == lines.end()) {
+  const auto found = std::ranges::find_if(places, [&](const Place& place) {
+    const Line line = place.line_in(text);
+    return line.name == reference->name && line.module.empty();
+  });
+  if (found == places.end()) {
     return Error{"no symbol " + reference->name +
                  ", so where the recorded kernel lay cannot be told; give the " +
                  "kallsyms of the kernel that was recorded"};
@@ -103,24 +127,33 @@ Result<Kallsyms> Kallsyms::parse(std::vector<std::byte> text,
                                  const std::optional<ReferenceSymbol>& reference) {
   Kallsyms result;
   result.text_ = std::move(text);
-  const Lines lines = parse_lines(format::as_text(result.text_));
-  if (lines.empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};
-  if (lines.back().address == 0) {
+  const std::string_view content = format::as_text(result.text_);
+  if (content.size() > kLargestText) return Error{"is larger than 4 GiB", EFBIG};
+  const auto places = find_lines(content);
+  if (!places) return places.error();
+  if (places->empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};
+  if (places->back().address == 0) {
     return Error{
         "every address is zero: it was read without the permission to see addresses; read it as root"};
   }
-  auto moved_by = distance(lines, reference);
+  auto moved_by = distance(*places, content, reference);
   if (!moved_by) return std::move(moved_by.error());
-  result.kernel_.reserve(lines.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const Line* const next = i + 1 < lines.size() ? &lines[i + 1] : nullptr;
-    const std::uint64_t end = end_of(lines[i], next);
+  result.kernel_.reserve(places->size());
+  Line next = places->front().line_in(content);
+  for (std::size_t i = 0; i < places->size(); ++i) {
+    const Line line = next;
+    const bool is_last = i + 1 == places->size();
+    if (!is_last) next = (*places)[i + 1].line_in(content);
+    const std::uint64_t end = end_of(line, is_last ? nullptr : &next);
     // Only the last of several aliases has a size, and perf prefers names with one.
-    if (next && next->address == lines[i].address && end == lines[i].address) continue;
-    if (lines[i].module.empty()) {
-      result.kernel_.add(symbol_of(lines[i], end, *moved_by));
+    if (!is_last && next.address == line.address && end == line.address) continue;
+    if (line.module.empty()) {
+      result.kernel_.add(symbol_of(line, end, *moved_by));
     } else {
-      result.modules_[lines[i].module].add(symbol_of(lines[i], end, 0));
+      if (result.modules_.size() == kMostModules && !result.modules_.contains(line.module)) {
+        return Error{"has more than " + std::to_string(kMostModules) + " modules", EFBIG};
+      }
+      result.modules_[line.module].add(symbol_of(line, end, 0));
     }
   }
   result.kernel_.finish();

@@ -1,6 +1,7 @@
 #include "symbolize/names/perf_map.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -30,14 +31,23 @@ std::optional<Symbol> parse_line(std::string_view line) {
       .start = *start, .end = *start + std::min(*size, most), .name = line, .binding = Binding::Global};
 }
 
+// Real maps have a line in 50 bytes and more. One of a few bytes each is meant to fill the memory.
+std::size_t most_lines(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 32; }
+
 }  // namespace
 
 Result<SymbolTable> parse_perf_map(std::vector<std::byte> text) {
   SymbolTable table;
   std::string_view rest = table.own(std::string(format::as_text(text)));
+  const std::size_t most = most_lines(rest.size());
+  std::size_t count = 0;
   while (!rest.empty()) {
     const auto end = std::min(rest.find('\n'), rest.size());
-    if (const auto symbol = parse_line(rest.substr(0, end))) table.add(*symbol);
+    if (const auto symbol = parse_line(rest.substr(0, end))) {
+      if (++count > most)
+        return Error{"has more than " + std::to_string(most) + " lines, too many for its size", EFBIG};
+      table.add(*symbol);
+    }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   table.finish();

@@ -1,12 +1,15 @@
 #include "symbolize/names/symbol_table.h"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
+#include <tuple>
 
 namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;  // bytes
+constexpr std::size_t kStep = 64;      // rows between two signposts
+constexpr std::uint32_t kMostRows = (std::uint32_t{1} << 30) - 1;
 
 std::size_t leading_underscores(std::string_view name) {
   return std::min(name.find_first_not_of('_'), name.size());
@@ -17,14 +20,17 @@ bool is_syscall_wrapper(std::string_view name) {
   return name.starts_with("SyS") || name.starts_with("compat_SyS");
 }
 
+// What decides between aliases before their names do: the higher one stays.
+int alias_class(const Symbol& symbol) {
+  const int binding = symbol.binding == Binding::Global ? 2 : symbol.binding == Binding::Local ? 1 : 0;
+  return binding + (symbol.size() != 0 ? 3 : 0);
+}
+
 }  // namespace
 
 bool is_better_alias(const Symbol& a, const Symbol& b, const SymbolTable::ShownName& shown) {
-  if ((a.size() == 0) != (b.size() == 0)) return a.size() != 0;
-  for (const Binding binding : {Binding::Weak, Binding::Global}) {
-    const bool a_has = a.binding == binding, b_has = b.binding == binding;
-    if (a_has != b_has) return a_has == (binding == Binding::Global);
-  }
+  const int a_class = alias_class(a), b_class = alias_class(b);
+  if (a_class != b_class) return a_class > b_class;
   const std::string_view a_name = shown(a.name), b_name = shown(b.name);
   const std::size_t a_bars = leading_underscores(a_name), b_bars = leading_underscores(b_name);
   if (a_bars != b_bars) return a_bars < b_bars;
@@ -32,81 +38,194 @@ bool is_better_alias(const Symbol& a, const Symbol& b, const SymbolTable::ShownN
   return !is_syscall_wrapper(a_name);
 }
 
-SymbolTable::Table<std::uint32_t> SymbolTable::kept_by_start() const {
-  Table<std::uint32_t> order(symbols_.size());
-  std::iota(order.begin(), order.end(), 0u);
-  if (!dropped_.empty()) {
-    std::vector<bool> is_dropped(symbols_.size());
-    for (const std::uint32_t number : dropped_) is_dropped[number] = true;
-    std::erase_if(order, [&](std::uint32_t number) { return is_dropped[number]; });
-  }
-  const auto earlier = [this](std::uint32_t a, std::uint32_t b) {
-    return symbols_[a].start < symbols_[b].start;
-  };
-  if (!std::ranges::is_sorted(order, earlier)) std::ranges::stable_sort(order, earlier);
-  return order;
+void SymbolTable::add(const Symbol& symbol) {
+  if (rows_.size() == kMostRows) return;
+  const std::string_view name = symbol.name.substr(0, std::numeric_limits<std::uint32_t>::max());
+  rows_.push_back({.start = symbol.start,
+                   .end = symbol.end,
+                   .name = name.data(),
+                   .name_size = static_cast<std::uint32_t>(name.size()),
+                   .number = static_cast<std::uint32_t>(rows_.size()) & kMostRows,
+                   .binding = static_cast<std::uint32_t>(symbol.binding) & 3U});
 }
 
-void SymbolTable::settle(const ShownName& shown) {
-  const Table<std::uint32_t> order = kept_by_start();
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    Symbol& symbol = symbols_[order[i]];
-    if (symbol.size() != 0) continue;
-    symbol.end = i + 1 < order.size()
-                     ? symbols_[order[i + 1]].start
-                     : std::max(symbol.start, (symbol.start + kPage - 1) / kPage * kPage + kPage);
-  }
-  for (std::size_t kept = 0, i = 1; i < order.size(); ++i) {
-    const Symbol& a = symbols_[order[kept]];
-    const Symbol& b = symbols_[order[i]];
-    if (a.start != b.start) {
-      kept = i;
-    } else if (is_better_alias(a, b, shown)) {
-      dropped_.push_back(order[i]);
-    } else {
-      dropped_.push_back(order[kept]);
-      kept = i;
-    }
-  }
-  rounds_.push_back({symbols_.size(), dropped_.size()});
+void SymbolTable::settle(ShownName shown) {
+  shown_ = std::move(shown);
+  rounds_.push_back(static_cast<std::uint32_t>(rows_.size()));
 }
 
 void SymbolTable::finish() {
-  rounds_.push_back({symbols_.size(), dropped_.size()});
-  numbers_ = kept_by_start();
-  starts_.reserve(numbers_.size());
-  reached_.reserve(numbers_.size());
-  std::uint64_t reached = 0;
-  for (const std::uint32_t number : numbers_) {
-    starts_.push_back(symbols_[number].start);
-    reached_.push_back(reached = std::max(reached, symbols_[number].end));
+  const auto earlier = [](const Row& a, const Row& b) {
+    return std::tuple(a.start, a.number) < std::tuple(b.start, b.number);
+  };
+  if (!std::ranges::is_sorted(rows_, earlier)) std::ranges::sort(rows_, earlier);
+  signposts_.reserve(rows_.size() / kStep + 1);
+  for (std::size_t i = 0; i < rows_.size(); i += kStep) signposts_.push_back(rows_[i].start);
+  end_open_rows();
+  find_covered();
+}
+
+SymbolTable::Group SymbolTable::group_at(std::size_t first) const {
+  std::size_t end = first + 1;
+  while (end < rows_.size() && rows_[end].start == rows_[first].start) ++end;
+  return {first, end};
+}
+
+// Which settle() came first after the row; as many as there are when none did.
+std::size_t SymbolTable::round_of(const Row& row) const {
+  std::size_t round = 0;
+  while (round < rounds_.size() && row.number >= rounds_[round]) ++round;
+  return round;
+}
+
+// From the last row to the first: a settled row without an end gets the next start that its round knew. Of
+// those that start together only the last of a round does.
+void SymbolTable::end_open_rows() {
+  std::vector<std::optional<std::uint64_t>> next(
+      rounds_.size());  // by round: the next start in it, or before
+  for (std::size_t end = rows_.size(); end > 0;) {
+    std::size_t first = end - 1;
+    while (first > 0 && rows_[first - 1].start == rows_[first].start) --first;
+    const std::uint64_t start = rows_[first].start;
+    for (std::size_t i = first; i < end; ++i) {
+      const std::size_t round = round_of(rows_[i]);
+      const bool is_last = i + 1 == end || round_of(rows_[i + 1]) > round;
+      if (round == rounds_.size() || rows_[i].end != start || !is_last) continue;
+      rows_[i].end =
+          next[round] ? *next[round] : std::max(start, (start + kPage - 1) / kPage * kPage + kPage);
+    }
+    for (std::size_t round = round_of(rows_[first]); round < rounds_.size(); ++round) next[round] = start;
+    end = first;
   }
 }
 
+// How far the rows of a group reach that may be kept.
+std::uint64_t SymbolTable::reach_of(const Group& group) const {
+  int best = -1;
+  std::uint64_t settled = 0, reached = 0;
+  for (std::size_t i = group.first; i < group.end; ++i) {
+    if (!is_settled(rows_[i])) {
+      reached = std::max(reached, rows_[i].end);
+      continue;
+    }
+    const int one = alias_class(rows_[i].symbol());
+    settled = one > best ? rows_[i].end : one == best ? std::max(settled, rows_[i].end) : settled;
+    best = std::max(best, one);
+  }
+  return std::max(reached, settled);
+}
+
+void SymbolTable::find_covered() {
+  std::uint64_t reached = 0;
+  for (std::size_t first = 0; first < rows_.size();) {
+    const Group group = group_at(first);
+    if (reached > rows_[first].start) covered_.push_back({first, reached});
+    reached = std::max(reached, reach_of(group));
+    first = group.end;
+  }
+}
+
+// The last row that starts at or before `address`.
+std::optional<std::size_t> SymbolTable::last_start(std::uint64_t address) const {
+  const auto signpost = std::ranges::upper_bound(signposts_, address);
+  if (signpost == signposts_.begin()) return std::nullopt;
+  const std::size_t first = static_cast<std::size_t>(signpost - signposts_.begin() - 1) * kStep;
+  const std::size_t end = std::min(first + kStep, rows_.size());
+  const auto after = std::upper_bound(rows_.begin() + static_cast<std::ptrdiff_t>(first),
+                                      rows_.begin() + static_cast<std::ptrdiff_t>(end), address,
+                                      [](std::uint64_t at, const Row& row) { return at < row.start; });
+  return static_cast<std::size_t>(after - rows_.begin()) - 1;
+}
+
+// Of aliases in the order they were added: the one that stays.
+std::size_t SymbolTable::best_of(std::span<const std::size_t> rows) const {
+  std::size_t kept = rows.front();
+  for (const std::size_t other : rows.subspan(1)) {
+    if (!is_better_alias(rows_[kept].symbol(), rows_[other].symbol(), shown_)) kept = other;
+  }
+  return kept;
+}
+
+// Of the settled rows one is kept, of the others each.
+const SymbolTable::Choice& SymbolTable::choice_of(const Group& group) {
+  const auto [entry, is_new] = choices_.try_emplace(group.first);
+  Choice& choice = entry->second;
+  if (!is_new) return choice;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = group.first; i < group.end && is_settled(rows_[i]); ++i) kept.push_back(i);
+  const std::size_t settled = kept.size();
+  if (settled > 1) kept = {best_of(kept)};
+  for (std::size_t i = group.first + settled; i < group.end; ++i) kept.push_back(i);
+  choice.row = kept.back();
+  choice.has_others = kept.size() > 1;
+  kept.pop_back();
+  for (const std::size_t other : kept) choice.others_reach = std::max(choice.others_reach, rows_[other].end);
+  return choice;
+}
+
+// Everything is settled, in the order that perf does it.
 const OverlapTree& SymbolTable::overlaps() {
   if (overlaps_) return *overlaps_;
-  overlaps_.emplace(symbols_.size());
-  Round last;
-  for (const Round& round : rounds_) {
-    for (std::size_t i = last.added; i < round.added; ++i) {
-      overlaps_->insert(static_cast<std::uint32_t>(i), symbols_[i].start, symbols_[i].end);
+  overlaps_.emplace(rows_.size());
+  row_of_.resize(rows_.size());
+  for (std::size_t i = 0; i < rows_.size(); ++i) row_of_[rows_[i].number] = static_cast<std::uint32_t>(i);
+  std::vector<bool> is_dropped(rows_.size());
+  std::uint32_t added = 0;
+  const auto insert_to = [&](std::uint32_t count) {
+    for (; added < count; ++added) {
+      const Row& row = rows_[row_of_[added]];
+      overlaps_->insert(added, row.start, row.end);
     }
-    for (std::size_t i = last.dropped; i < round.dropped; ++i) overlaps_->erase(dropped_[i]);
-    last = round;
+  };
+  const auto drop = [&](std::size_t row) {
+    is_dropped[row] = true;
+    overlaps_->erase(rows_[row].number);
+  };
+  for (const std::uint32_t count : rounds_) {
+    insert_to(count);
+    std::optional<std::size_t> kept;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (is_dropped[i] || rows_[i].number >= count) continue;
+      if (!kept || rows_[*kept].start != rows_[i].start) {
+        kept = i;
+      } else if (is_better_alias(rows_[*kept].symbol(), rows_[i].symbol(), shown_)) {
+        drop(i);
+      } else {
+        drop(*kept);
+        kept = i;
+      }
+    }
   }
+  insert_to(static_cast<std::uint32_t>(rows_.size()));
   return *overlaps_;
 }
 
+const Symbol* SymbolTable::answer(std::size_t row) {
+  found_ = rows_[row].symbol();
+  return &found_;
+}
+
 const Symbol* SymbolTable::find(std::uint64_t address) {
-  const auto after = std::ranges::upper_bound(starts_, address);
-  if (after == starts_.begin()) return nullptr;
-  const auto last = static_cast<std::size_t>(after - starts_.begin()) - 1;
-  const Symbol& candidate = symbols_[numbers_[last]];
-  const bool covers = address < candidate.end || address == candidate.start;
-  const bool is_alone = last == 0 || (reached_[last - 1] <= address && starts_[last - 1] != address);
-  if (is_alone) return covers ? &candidate : nullptr;
-  const auto number = overlaps().find(address);
-  return number ? &symbols_[*number] : nullptr;
+  const auto last = last_start(address);
+  if (!last) return nullptr;
+  const std::uint64_t start = rows_[*last].start;
+  Choice choice{.row = *last};
+  Group group{*last, *last + 1};
+  if (*last > 0 && rows_[*last - 1].start == start) {
+    const auto first = std::ranges::lower_bound(rows_, start, {}, &Row::start);
+    group.first = static_cast<std::size_t>(first - rows_.begin());
+    choice = choice_of(group);
+  }
+  const auto covered = std::ranges::lower_bound(covered_, group.first, {}, &Covered::first);
+  const bool is_covered =
+      (covered != covered_.end() && covered->first == group.first && covered->reached > address) ||
+      address < choice.others_reach || (address == start && choice.has_others);
+  if (is_covered) {
+    const auto number = overlaps().find(address);
+    return number ? answer(row_of_[*number]) : nullptr;
+  }
+  const bool covers = address < rows_[choice.row].end || address == start;
+  return covers ? answer(choice.row) : nullptr;
 }
 
 }  // namespace tacho::symbolize

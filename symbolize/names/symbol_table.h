@@ -1,7 +1,9 @@
 // Names of address ranges: what every source of symbols produces.
 //
 // A source adds its symbols in its own order, settles them (perf's rules for missing ends and for aliases),
-// may add some more that the rules do not touch, and finishes. Then addresses are looked up.
+// may add some more that the rules do not touch, and finishes. Then addresses are looked up. Big binaries
+// have hundreds of thousands of symbols, of which a capture needs a few: they are sorted once, by number
+// alone, and names are compared and demangled only where an address is asked for.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +11,11 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "format/large_pages.h"
@@ -39,39 +44,73 @@ class SymbolTable {
 
   // Keeps text that names point into as long as the table lives.
   std::string_view own(std::string text) { return texts_.emplace_back(std::move(text)); }
-  void reserve(std::size_t count) { symbols_.reserve(count); }
-  void add(const Symbol& symbol) { symbols_.push_back(symbol); }
-  bool has_none() const { return symbols_.empty(); }
-  // A symbol without an end gets the next one's start; of those that start together one is kept.
-  void settle(const ShownName& shown);
+  void reserve(std::size_t count) { rows_.reserve(count); }
+  // Of names, the first 4 GiB are kept; of symbols, the first 2^30.
+  void add(const Symbol& symbol);
+  bool has_none() const { return rows_.empty(); }
+  // What was added so far: a symbol without an end gets the next one's start; of those that start together
+  // one is kept. `shown` is asked later, as long as the table lives; its answers too must live as long.
+  void settle(ShownName shown);
   // Nothing is added any more.
   void finish();
 
-  // The symbol that covers `address`, as perf would find it. The pointer is valid as long as the table.
+  // The symbol that covers `address`, as perf would find it. Valid until the next question; its name as long
+  // as the table.
   const Symbol* find(std::uint64_t address);
-  std::size_t size() const { return starts_.size(); }
-  bool empty() const { return starts_.empty(); }
+  std::size_t size() const { return rows_.size(); }  // symbols that were added
+  bool empty() const { return rows_.empty(); }
 
  private:
-  // How far symbols_ and dropped_ reached after one settle().
-  struct Round {
-    std::size_t added = 0, dropped = 0;
-  };
+  // A symbol in 32 bytes.
+  struct Row {
+    std::uint64_t start, end;
+    const char* name;
+    std::uint32_t name_size;
+    std::uint32_t number : 30;  // in the order they were added
+    std::uint32_t binding : 2;
 
+    Symbol symbol() const { return {start, end, {name, name_size}, static_cast<Binding>(binding)}; }
+  };
+  // Rows that start at one address: from `first` to before `end`.
+  struct Group {
+    std::size_t first, end;
+  };
+  // Which row of a group stands for it, and how far the others reach that are kept as well.
+  struct Choice {
+    std::size_t row = 0;
+    std::uint64_t others_reach = 0;
+    bool has_others = false;
+  };
+  // A group that ranges before it may cover.
+  struct Covered {
+    std::size_t first;
+    std::uint64_t reached;  // the highest end before it
+  };
   template <class T>
   using Table = std::vector<T, format::LargePages<T>>;  // the kernel has some 200,000
 
-  Table<std::uint32_t> kept_by_start() const;
+  Group group_at(std::size_t first) const;
+  std::size_t round_of(const Row& row) const;
+  bool is_settled(const Row& row) const { return row.number < (rounds_.empty() ? 0 : rounds_.back()); }
+  void end_open_rows();
+  void find_covered();
+  std::uint64_t reach_of(const Group& group) const;
+  std::optional<std::size_t> last_start(std::uint64_t address) const;
+  std::size_t best_of(std::span<const std::size_t> rows) const;
+  const Choice& choice_of(const Group& group);
   const OverlapTree& overlaps();
+  const Symbol* answer(std::size_t row);
 
   std::deque<std::string> texts_;
-  Table<Symbol> symbols_;               // in the order they were added
-  std::vector<std::uint32_t> dropped_;  // aliases not kept, in the order of their dropping
-  std::vector<Round> rounds_;
-  Table<std::uint64_t> starts_;   // of the kept ones, ascending
-  Table<std::uint32_t> numbers_;  // beside starts_: which symbol
-  Table<std::uint64_t> reached_;  // beside starts_: the highest end so far
+  ShownName shown_;
+  std::vector<std::uint32_t> rounds_;     // how many symbols there were at each settle()
+  Table<Row> rows_;                       // as they were added; once finished: by start, then number
+  std::vector<std::uint64_t> signposts_;  // the start of every kStep-th row
+  std::unordered_map<std::size_t, Choice> choices_;  // by the first row of a group of several, once asked for
+  std::vector<Covered> covered_;                     // ascending
   std::optional<OverlapTree> overlaps_;
+  std::vector<std::uint32_t> row_of_;  // by number, for overlaps_
+  Symbol found_;
 };
 
 // True when perf would keep `a` of two symbols at one address.

@@ -155,6 +155,62 @@ TEST_F(SymbolizerTest, AKernelModuleThatKallsymsLacksIsNamedFromItsFile) {
   EXPECT_EQ(frame(kModule + 0x10004, abi::kCpumodeKernel).function, "module_read");
 }
 
+// perf names a module after the table's file, where that lists it, and by its short name otherwise.
+TEST_F(SymbolizerTest, AKernelModuleThatTheBuildIdTableListsGoesByItsPath) {
+  constexpr std::uint64_t kListed = 0xffffffffc0000000, kOther = 0xffffffffc1000000;
+  attach("kallsyms", std::string(kKallsyms) + "ffffffffc1000000 t my_read\t[my_other]\n");
+  const auto id = format::BuildId::from_hex("0123456789abcdef0123456789abcdef01234567");
+  spaces.add_build_id(
+      {.pid = -1, .misc = abi::kCpumodeKernel, .build_id = *id, .filename = "/lib/modules/6.1.0/ext4.ko"});
+  spaces.add_build_id(
+      {.pid = -1, .misc = abi::kCpumodeUser, .build_id = *id, .filename = "/home/u/my-other.ko"});
+  map_kernel(kListed, 0x1000, 0, "[ext4]");
+  map_kernel(kOther, 0x1000, 0, "/lib/modules/6.1.0/my-other.ko");
+  const Frame listed = frame(kListed + 0x10, abi::kCpumodeKernel);
+  EXPECT_EQ(listed.module->path, "/lib/modules/6.1.0/ext4.ko");
+  EXPECT_EQ(listed.module->short_name, "[ext4]");
+  EXPECT_EQ(listed.function, "ext4_read");
+  const Frame other = frame(kOther + 0x10, abi::kCpumodeKernel);
+  EXPECT_EQ(other.module->path, "[my_other]") << "the table's is no kernel module";
+  EXPECT_EQ(other.function, "my_read");
+}
+
+TEST_F(SymbolizerTest, TheKernelsCodeAroundBpfProgramsIsNamedByTheAttachedKallsyms) {
+  constexpr std::uint64_t kTrampoline = 0xffffffffc0200000;
+  const std::string text = std::string(kKallsyms) + "ffffffffc0200000 t bpf_trampoline_6442536467\t[bpf]\n" +
+                           "ffffffffc0201000 t bpf_dispatcher_xdp\t[bpf]\n";
+  attach("kallsyms", text);
+  const Frame found = frame(kTrampoline + 0x45, abi::kCpumodeKernel);
+  EXPECT_EQ(found.function, "bpf_trampoline_6442536467");
+  EXPECT_EQ(found.shown_address - found.function_start, 0x45u);
+  ASSERT_NE(found.module, nullptr);
+  EXPECT_EQ(found.module->kind, ModuleKind::Bpf);
+  EXPECT_EQ(found.module->path, "bpf_trampoline_6442536467");
+  EXPECT_EQ(frame(kTrampoline + 0x1020, abi::kCpumodeKernel).function, "bpf_dispatcher_xdp");
+  EXPECT_EQ(frame(kTrampoline + 0x45, abi::kCpumodeUser).module, nullptr);
+  EXPECT_EQ(frame(kTrampoline - 0x100000, abi::kCpumodeKernel).module, nullptr);
+}
+
+// As perf: only the capture's own list says which BPF code lay where.
+TEST_F(SymbolizerTest, AKallsymsThatTheUserNamesDoesNotNameBpfCode) {
+  root.write("/given", "ffffffff80000000 T _text\nffffffffc0200000 t bpf_trampoline_1\t[bpf]\n");
+  options.kallsyms = root.path() + "/given";
+  EXPECT_EQ(frame(0xffffffffc0200010, abi::kCpumodeKernel).module, nullptr);
+}
+
+TEST_F(SymbolizerTest, AnAttachmentOfAFewBytesThatUnpacksToMillionsIsLeftOut) {
+  auto packed =
+      format::pack_attachment("kallsyms", "/proc/kallsyms", std::vector<std::byte>(std::size_t{32} << 20));
+  ASSERT_TRUE(packed);
+  features.attachments.push_back(std::move(*packed));
+  EXPECT_EQ(frame(kKernel + 4, abi::kCpumodeKernel).function, "");
+  format::Diagnostics diagnostics;
+  symbolizer().report_missing(diagnostics);
+  EXPECT_TRUE(diagnostics.incomplete());
+  EXPECT_NE(missing().find("the attached 'kallsyms' would take 33554432 bytes"), std::string::npos)
+      << missing();
+}
+
 TEST_F(SymbolizerTest, AKernelModulesFileMustBeTheOneThatWasLoaded) {
   constexpr std::uint64_t kModule = 0xffffffffc0000000;
   constexpr std::string_view kPath = "/lib/modules/6.1.0/my.ko";

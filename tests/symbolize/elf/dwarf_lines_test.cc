@@ -25,9 +25,10 @@ Result<DwarfLines> open_lines(const std::string& path, const std::string& root =
   return DwarfLines::open(std::move(*file), root);
 }
 
-std::string calls_at(DwarfLines& lines, std::uint64_t address, const LinkerSymbol& symbol) {
+std::string calls_at(DwarfLines& lines, std::uint64_t address, const LinkerSymbol& symbol,
+                     StandIn stand_in = StandIn::AtFirst) {
   std::vector<Call> calls;
-  lines.find({address}, symbol, calls);
+  lines.find({address}, symbol, stand_in, calls);
   std::string text;
   for (const Call& call : calls) {
     text += std::string(call.function) + " " + std::string(call.file.substr(call.file.rfind('/') + 1)) + ":" +
@@ -77,6 +78,31 @@ INSTANTIATE_TEST_SUITE_P(All, DwarfForms,
                                name, [](char c) { return c == '-' || c == '.'; }, '_');
                            return name;
                          });
+
+// What addr2line tells when it is asked for one address alone: each line is a run of its own.
+TEST(DwarfLines, NamesDoNotDependOnWhatWasAskedBefore) {
+  struct Row {
+    std::uint64_t address;
+    LinkerSymbol symbol;
+    std::string_view calls;
+  };
+  const std::vector<Row> rows = {
+      {0x2ee, kLate, "late calls.cc:5\nlate calls.cc:31\n"},
+      {0x2e9, kLate, "late calls.cc:5\nlate calls.cc:31\n"},
+      {0x2c1, kOuter,
+       "outer calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\noperator() calls.cc:24\nouter calls.cc:26\n"},
+      {0x2c6, kOuter, "outer calls.cc:24\nouter calls.cc:26\n"},
+      {0x2a4, kAlone, "_ZL5alonei calls.cc:18\n"},
+  };
+  auto lines = open_lines(kData + "/calls-5.so");
+  ASSERT_TRUE(lines) << lines.error().what;
+  const auto check = [&](const Row& row) {
+    EXPECT_EQ(calls_at(*lines, row.address, row.symbol, StandIn::Always), row.calls)
+        << std::hex << row.address;
+  };
+  std::ranges::for_each(rows, check);
+  std::for_each(rows.rbegin(), rows.rend(), check);
+}
 
 // What addr2line tells of the same sources compiled by clang, whose code lies elsewhere.
 TEST(DwarfLines, ClangsDwarfIsReadAsAddr2lineReadsIt) {

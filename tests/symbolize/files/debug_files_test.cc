@@ -1,7 +1,11 @@
 #include "symbolize/files/debug_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 
 #include "tests/symbolize/folder.h"
 
@@ -37,6 +41,31 @@ TEST(DebugFiles, ReadsBelowItsRoot) {
   EXPECT_EQ(text(files.read("/etc/x", 100)), "below");
   EXPECT_NE(text(files.read("/etc/passwd", 1 << 20)).find("No such file"), std::string::npos);
   EXPECT_NE(text(files.read("/etc/x", 2)).find("larger than 2 bytes"), std::string::npos);
+}
+
+// Opening is an act already: a device does something, and whoever waits at a FIFO goes on.
+TEST(DebugFiles, WhatIsNoRegularFileIsNotEvenOpened) {
+  const test::Folder root;
+  root.write("/file", "x");
+  ASSERT_EQ(::mkfifo((root.path() + "/fifo").c_str(), 0600), 0);
+  const format::Fd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  for (const char* name : {"/fifo", "/file"}) {
+    ASSERT_GE(::inotify_add_watch(watch.get(), (root.path() + name).c_str(), IN_OPEN), 0);
+  }
+  const auto was_opened = [&] {
+    std::array<char, 4096> events{};
+    return ::read(watch.get(), events.data(), events.size()) > 0;
+  };
+  for (const DebugFiles& files : {DebugFiles(root.path()), DebugFiles("")}) {
+    const std::string folder = files.root().empty() ? root.path() : "";
+    const auto fifo = files.open(folder + "/fifo");
+    ASSERT_FALSE(fifo);
+    EXPECT_NE(fifo.error().what.find("is not a regular file"), std::string::npos) << fifo.error().what;
+    EXPECT_FALSE(was_opened());
+    EXPECT_TRUE(files.open(folder + "/file"));
+    EXPECT_TRUE(was_opened()) << "the test can see it";
+  }
+  EXPECT_FALSE(DebugFiles("").open("/proc/self/status")) << "made up by the kernel";
 }
 
 // The path comes out of a capture, and the links out of a tree that came with it.

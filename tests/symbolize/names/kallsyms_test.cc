@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <span>
+#include <string>
 
 namespace tacho::symbolize {
 namespace {
@@ -97,6 +99,16 @@ TEST(Kallsyms, SaysWhyItIsOfNoUse) {
   EXPECT_NE(reason("0000000000000000 T _text\n0000000000000000 T x\n").find("every address is zero"),
             std::string::npos);
   EXPECT_NE(reason(kText, ReferenceSymbol{"_other", 1}).find("no symbol _other"), std::string::npos);
+}
+
+// 10,000,000 of them take a few kilobytes of a capture.
+TEST(Kallsyms, LinesThatAreTooManyForTheirTextAreRefused) {
+  std::string text;
+  for (int i = 0; i < 400'000; ++i) text += "1 t a\n";
+  const auto bytes = std::as_bytes(std::span(text));
+  const auto parsed = Kallsyms::parse({bytes.begin(), bytes.end()}, std::nullopt);
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().code, EFBIG);
 }
 
 }  // namespace

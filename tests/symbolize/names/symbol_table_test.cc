@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <set>
+#include <string>
+
 namespace tacho::symbolize {
 namespace {
 
@@ -84,9 +90,111 @@ TEST(SymbolTable, ASecondRoundOfSymbolsIsSettledWithTheFirst) {
   table.add({.start = 0x20, .end = 0x28, .name = "other"});
   table.settle(as_is);
   table.finish();
-  EXPECT_EQ(table.size(), 2u);
   EXPECT_EQ(name_at(table, 0x1f), "exported");
   EXPECT_EQ(name_at(table, 0x27), "other");
+}
+
+// perf's way, step by step: every symbol goes into the tree, and every alias that is not kept is taken out.
+class PerfTable {
+ public:
+  void add(const Symbol& symbol) { symbols_.push_back(symbol); }
+  void settle() {
+    std::vector<std::size_t> order = kept();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      Symbol& symbol = symbols_[order[i]];
+      if (symbol.size() != 0) continue;
+      symbol.end =
+          i + 1 < order.size() ? symbols_[order[i + 1]].start : (symbol.start + 4095) / 4096 * 4096 + 4096;
+    }
+    rounds_.emplace_back(symbols_.size(), std::vector<std::size_t>());
+    for (std::size_t last = 0, i = 1; i < order.size(); ++i) {
+      const Symbol &a = symbols_[order[last]], &b = symbols_[order[i]];
+      const bool keeps = a.start == b.start && is_better_alias(a, b, as_is);
+      if (a.start == b.start) drop(keeps ? order[i] : order[last]);
+      if (!keeps) last = i;
+    }
+  }
+  std::string_view find(std::uint64_t address) {
+    OverlapTree tree(symbols_.size());
+    std::size_t added = 0;
+    const auto insert_to = [&](std::size_t count) {
+      for (; added < count; ++added)
+        tree.insert(static_cast<std::uint32_t>(added), symbols_[added].start, symbols_[added].end);
+    };
+    for (const auto& [count, dropped] : rounds_) {
+      insert_to(count);
+      for (const std::size_t number : dropped) tree.erase(static_cast<std::uint32_t>(number));
+    }
+    insert_to(symbols_.size());
+    const auto found = tree.find(address);
+    return found ? symbols_[*found].name : "";
+  }
+
+ private:
+  std::vector<std::size_t> kept() const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < symbols_.size(); ++i) {
+      if (!dropped_.contains(i)) order.push_back(i);
+    }
+    std::ranges::stable_sort(order, {}, [this](std::size_t i) { return symbols_[i].start; });
+    return order;
+  }
+  void drop(std::size_t number) {
+    dropped_.insert(number);
+    rounds_.back().second.push_back(number);
+  }
+  std::vector<Symbol> symbols_;
+  std::set<std::size_t> dropped_;
+  std::vector<std::pair<std::size_t, std::vector<std::size_t>>> rounds_;
+};
+
+TEST(SymbolTable, AnswersAsPerfsTreeDoes) {
+  std::mt19937 random(7);
+  const auto below = [&](std::uint64_t count) { return random() % count; };
+  constexpr std::string_view kNames[] = {"a", "_a", "__a", "aa", "SyS_a", "b", "_b", "bb", "c", "ccc"};
+  for (int turn = 0; turn < 2000; ++turn) {
+    SymbolTable table;
+    PerfTable perf;
+    std::deque<std::string> names;
+    const auto add_some = [&] {
+      for (std::uint64_t left = below(turn % 10 == 0 ? 200 : 8); left > 0; --left) {
+        const std::uint64_t start = 4 * below(turn % 3 == 0 ? 100 : 8);
+        const std::uint64_t size = below(3) == 0 ? 0 : below(4) == 0 ? 4 * below(20) : 4;
+        names.push_back(std::string(kNames[below(std::size(kNames))]) + std::to_string(names.size() % 10));
+        const Symbol symbol{start, start + size, names.back(), static_cast<Binding>(below(3))};
+        table.add(symbol);
+        perf.add(symbol);
+      }
+    };
+    for (std::uint64_t rounds = below(3); rounds > 0; --rounds) {
+      add_some();
+      table.settle(as_is);
+      perf.settle();
+    }
+    if (below(2) == 0) add_some();
+    table.finish();
+    for (std::uint64_t address = 0; address < 420; ++address) {
+      ASSERT_EQ(name_at(table, address), perf.find(address)) << "turn " << turn << ", address " << address;
+    }
+  }
+}
+
+TEST(SymbolTable, NamesAreShownOnlyWhereTheyDecide) {
+  SymbolTable table;
+  int asked = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    table.add({.start = 16 * i, .end = 16 * i + 16, .name = "C1"});
+    table.add({.start = 16 * i, .end = 16 * i + 16, .name = "C2"});
+  }
+  table.settle([&](std::string_view name) {
+    ++asked;
+    return name;
+  });
+  table.finish();
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(name_at(table, 0x104), "C1");
+  EXPECT_EQ(name_at(table, 0x108), "C1");
+  EXPECT_EQ(asked, 2);
 }
 
 TEST(SymbolTable, OwnedNamesSurviveAMove) {

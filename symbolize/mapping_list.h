@@ -1,0 +1,58 @@
+// The mappings of one address space by address, none over another.
+//
+// Copies share everything until one of them is written, and then what a write does not touch: a process that
+// forks costs nothing, a change in its child some hundred bytes. It is a search tree whose nodes belong to
+// all lists that reach them; a node of several lists is copied before it is written.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "symbolize/mapping.h"
+
+namespace tacho::symbolize {
+
+class MappingList {
+ public:
+  // The mapping that `address` lies in; null when there is none.
+  const Mapping* find(std::uint64_t address) const;
+  // Takes every mapping out that lies in [start, end), or partly does, and returns them in ascending order.
+  std::vector<const Mapping*> take(std::uint64_t start, std::uint64_t end);
+  // Adds a mapping over none of the others. `priority` keeps the tree flat: any number that depends on
+  // mapping->start alone, as long as nobody who makes captures can foresee it.
+  void add(const Mapping* mapping, std::uint32_t priority);
+  bool is_empty() const { return root_.get() == nullptr; }
+  // All, in ascending order.
+  std::vector<const Mapping*> all() const;
+
+ private:
+  struct Node;
+  // Counts who holds a node; the last one deletes it. All lists belong to one thread.
+  class NodeRef {
+   public:
+    NodeRef() = default;
+    explicit NodeRef(Node* fresh) : node_(fresh) {}
+    NodeRef(const NodeRef& other);
+    NodeRef(NodeRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+    NodeRef& operator=(NodeRef other) noexcept {
+      std::swap(node_, other.node_);
+      return *this;
+    }
+    ~NodeRef();
+    explicit operator bool() const { return node_ != nullptr; }
+    const Node* operator->() const { return node_; }
+    const Node* get() const { return node_; }
+    Node& own();  // to be written: a copy of its own when others hold it too
+
+   private:
+    Node* node_ = nullptr;
+  };
+  static std::pair<NodeRef, NodeRef> split(NodeRef tree, std::uint64_t start);
+  static NodeRef join(NodeRef low, NodeRef high);
+  static void list(const Node* tree, std::vector<const Mapping*>& out);
+
+  NodeRef root_;
+};
+
+}  // namespace tacho::symbolize

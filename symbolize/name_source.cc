@@ -1,0 +1,61 @@
+#include "symbolize/name_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace tacho::symbolize {
+
+std::uint64_t Source::offset_of(const Frame& frame) const {
+  if (!is_vmlinux) return frame.shown_address;
+  const auto offset = loads.offset_of({frame.ip.value - moved});
+  return offset ? offset->value : ~std::uint64_t{0};
+}
+
+std::uint64_t Source::elf_address_of(const Frame& frame, std::uint64_t offset) const {
+  if (is_vmlinux) return frame.ip.value - moved;
+  const auto address = loads.address_of({offset});
+  return address ? address->value : frame.shown_address;
+}
+
+bool is_left_out(const Error& reason) { return reason.code == EFBIG; }
+
+Source from_table(SymbolTable table, char letter, bool is_mangled) {
+  Source source;
+  source.own = std::move(table);
+  source.letter = letter;
+  source.is_mangled = is_mangled;
+  return source;
+}
+
+Source from_file(ModuleSymbols symbols) {
+  Source source = from_table(std::move(symbols.table), symbols.letter, true);
+  source.embedded = std::move(symbols.embedded);
+  source.loads = std::move(symbols.loads);
+  source.has_full_symbols = symbols.is_full;
+  if (symbols.lack) {
+    source.lack = std::move(symbols.lack->what);
+    source.is_left_out = is_left_out(*symbols.lack);
+  }
+  return source;
+}
+
+Source from_jit(const JitCode::Function& function) {
+  SymbolTable table;
+  const std::uint64_t start = JitCode::kTextOffset, most = ~std::uint64_t{0} - start;
+  table.add({.start = start, .end = start + std::min(function.size, most), .name = function.name});
+  table.finish();
+  Source source = from_table(std::move(table), 'd', true);
+  source.has_full_symbols = true;
+  source.jit = &function;
+  return source;
+}
+
+Source without_names(Error reason) {
+  Source source;
+  source.is_left_out = is_left_out(reason);
+  source.lack = std::move(reason.what);
+  return source;
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,55 @@
+// What one module's names come from: a table of symbols, and what else its files tell.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "format/result.h"
+#include "symbolize/elf/dwarf_lines.h"
+#include "symbolize/elf/elf_file.h"
+#include "symbolize/elf/module_files.h"
+#include "symbolize/frame.h"
+#include "symbolize/jit/jit_code.h"
+#include "symbolize/names/symbol_table.h"
+
+namespace tacho::symbolize {
+
+// Opened when the first address needs it.
+struct Source {
+  SymbolTable own;
+  SymbolTable* table = nullptr;  // where names are looked up: `own` or a part of kallsyms; null: no names
+  std::optional<SymbolTable> embedded;  // of .gnu_debugdata: looked up where `own` has no symbol
+  LoadMap loads;
+  std::uint64_t moved = 0;  // of a vmlinux: address in the running kernel minus address in the file
+  bool is_vmlinux = false;
+  bool is_kernel_module = false;  // read from its .ko file: `loads` counts from the module's base
+  char letter = '!';
+  bool is_mangled = false;
+  bool has_full_symbols = false;
+  std::string lack;          // why names or lines are missing: the end of the message
+  bool is_left_out = false;  // they would take more memory or time than the file is worth
+  std::string_view lacking;  // which of them are missing: the beginning of the message
+  const JitCode::Function* jit = nullptr;
+
+  std::optional<DwarfLines> lines;  // read when the first address needs them
+  bool lines_were_read = false;
+
+  // Where the frame's code lies in this module's file, as an offset and as an ELF address. Symbols are looked
+  // up by the offset.
+  std::uint64_t offset_of(const Frame& frame) const;
+  std::uint64_t elf_address_of(const Frame& frame, std::uint64_t offset) const;
+};
+
+// `letter` is perf's, for where the names came from.
+Source from_table(SymbolTable table, char letter, bool is_mangled);
+Source from_file(ModuleSymbols symbols);
+// `function` must outlive the source.
+Source from_jit(const JitCode::Function& function);
+Source without_names(Error reason);
+
+// True of reasons with the code EFBIG: what there is would take more memory or time than its file is worth.
+bool is_left_out(const Error& reason);
+
+}  // namespace tacho::symbolize
