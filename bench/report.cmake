@@ -1,5 +1,8 @@
 # What reading costs: views of a capture, sample by sample.
 tacho_bench(report_bench ${CMAKE_CURRENT_LIST_DIR}/report_bench.cc)
+# What drawing call graphs costs: trees of chains, and their text.
+tacho_bench(report_graph ${CMAKE_CURRENT_LIST_DIR}/report_graph.cc)
 if(TACHO_BENCH)
+  target_link_libraries(report_graph PRIVATE tacho_report)
   target_link_libraries(report_bench PRIVATE tacho_report)
 endif()

@@ -1,9 +1,24 @@
 # What `cmake --install` puts beside the programs and tacho/event.h, which their own folders install: examples, license,
-# manual pages.
+# documents, manual pages.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
         FILES_MATCHING PATTERN "*.bpf.c")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE ${PROJECT_SOURCE_DIR}/README.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Below a folder of the same name, so that the links of README.md hold.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+
+# The commands, as report/commands.cc lists them.
+set(command_table ${PROJECT_SOURCE_DIR}/report/commands.cc)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${command_table})
+file(STRINGS ${command_table} commands REGEX "^    {\"[a-z]+\", \"")
+list(TRANSFORM commands REPLACE "^    {\"([a-z]+)\".*$" "\\1")
+if(NOT commands)
+  message(FATAL_ERROR "report/commands.cc lists no commands in the form that cmake/install.cmake reads")
+endif()
+set(MAN_SEE_ALSO "\\fBtacho\\-record\\fR(1)")
+foreach(command IN LISTS commands)
+  string(APPEND MAN_SEE_ALSO ", \\fBtacho\\-${command}\\fR(1)")
+endforeach()
 
 # A page for each command, made from its --help, so that no page can fall behind.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -22,7 +37,7 @@ function(tacho_man_page page program)
 endfunction()
 
 tacho_man_page(tacho-record tacho-record)
-foreach(command script report folded hist header evlist convert)
+foreach(command IN LISTS commands)
   tacho_man_page(tacho-${command} tacho-report ${command})
 endforeach()
 add_custom_target(man_pages ALL DEPENDS ${pages})

@@ -3,8 +3,9 @@
 // How long each system call took, from entry to exit, in nanoseconds; with -g the stack it returns to.
 //
 //   tacho record -e ./syscall_latency.bpf.c -a -o calls.data -- sleep 1
-//   tacho hist -i calls.data                latencies in powers of two
-//   tacho hist -i calls.data --by comm      the same for each command
+//   tacho hist -i calls.data                latencies in powers of two, for each system call (ROLE("key"))
+//   tacho hist -i calls.data --top 5        the five system calls that were made most often
+//   tacho hist -i calls.data --by comm      the same for each command; --by none: for all together
 //   tacho script -i calls.data -F +payload  each call: latency_ns=5120 nr=0 ret=4096
 //
 // nr is the number of the system call on the recorded machine. What the recorder itself calls is left out: each of

@@ -1,5 +1,5 @@
 // A whole capture through the session: every field of its samples as text, every other record, the header.
-#include "fuzz/memory_file.h"
+#include "fuzz/capture_session.h"
 #include "report/perf_text/header_text.h"
 #include "report/views/script/script_records.h"
 #include "report/views/script/script_text.h"
@@ -55,18 +55,9 @@ class Everything : public Sink {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const fuzz::MemoryFile file(data, size);
-  SessionOptions options;
-  options.input = file.path();
-  options.symbols.symfs = "/nonexistent";
-  options.symbols.kallsyms = "/nonexistent";
-  options.symbols.perf_map_dir = "/nonexistent";
-  auto session = Session::open(options);
-  if (!session) return 0;
-  Everything sink(*session);
-  session->run(sink);
-  write_header(sink.out, session->layout(), session->events(), session->features(), Names::Safe);
-  write_own_features(sink.out, session->features(), Names::Safe);
-  session->report_missing_symbols();
+  fuzz::show_capture<Everything>(data, size, [](Session& session, Everything& sink) {
+    write_header(sink.out, session.layout(), session.events(), session.features(), Names::Safe);
+    write_own_features(sink.out, session.features(), Names::Safe);
+  });
   return 0;
 }

@@ -1,23 +1,37 @@
 #include "report/command.h"
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
 #include <utility>
+
+#include "report/output/progress.h"
 
 namespace tacho::report {
 namespace {
-
-cli::Option value_into(std::string names, std::string value, std::string help, std::string& target) {
-  return {std::move(names), cli::Takes::Value, std::move(value), std::move(help),
-          [&target](std::string_view text) -> Result<> {
-            target = text;
-            return Done{};
-          }};
-}
 
 class UntilFirstSample : public Sink {
  public:
   Flow on_sample(const ResolvedSample&) override { return Flow::Stop; }
 };
+
+Result<TextOutput> open_output(const ReadingOptions& options) {
+  if (options.output.empty() || options.output == "-") return TextOutput(standard_output(options.paging));
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.output, options.session.input, ignored))
+    return use_error("-o: " + options.output + " is the capture itself");
+  auto file = OutputFile::create(options.output);
+  if (!file) return std::move(file.error());
+  return TextOutput(std::move(*file));
+}
+
+// The last words of every command that prints.
+cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
+                    const ReadingOptions& options) {
+  for (const std::string& note : shown.notes) std::fprintf(stderr, "%s\n", note.c_str());
+  return tell_findings(diagnostics, options.session.input);
+}
 
 }  // namespace
 
@@ -27,23 +41,42 @@ void read_head(Session& session) {
   session.run(sink);
 }
 
-cli::Option flag(std::string names, std::string help, bool& target) {
-  return {std::move(names), cli::Takes::Nothing, "", std::move(help),
-          [&target](std::string_view) -> Result<> {
-            target = true;
+void run_with_progress(Session& session, Sink& sink, TextOutput& out) {
+  Progress progress(STDERR_FILENO);
+  if (!progress.is_on()) return session.run(sink);
+  // Text and progress do not mix on one terminal.
+  if (out.is_for_person()) out.before_first_write([&progress] { progress.stop(); });
+  RunControl control;
+  control.progress = [&progress](const ReadProgress& read) {
+    progress.at(read.bytes_read, read.bytes_total);
+  };
+  session.run(sink, control);
+  out.before_first_write(nullptr);
+}
+
+cli::Option inflate_option(format::ReadOptions& options) {
+  return {"--inflate-all", cli::Takes::Nothing, "",
+          "read all compressed records, even of a capture that grows more than recorders make it",
+          [&options](std::string_view) -> Result<> {
+            options.inflate.total = false;
             return Done{};
           }};
 }
 
-cli::Option accepted(std::string names, cli::Takes takes, std::string help) {
-  return {std::move(names), takes, takes == cli::Takes::Nothing ? "" : "VALUE", std::move(help),
-          [](std::string_view) -> Result<> { return Done{}; }};
-}
-
-void add_input_option(std::vector<cli::Option>& rows, ReadingOptions& options) {
-  rows.push_back(value_into("-i,--input", "FILE",
-                            "the capture to read; - is standard input (default: perf.data)",
-                            options.session.input));
+void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
+  rows.push_back(cli::text("-i,--input", "FILE",
+                           "the capture to read; - is standard input (default: perf.data)",
+                           options.session.input));
+  rows.push_back(cli::text("-o,--output", "FILE",
+                           "where the text goes; FILE gets its name when it is whole (default: standard "
+                           "output)",
+                           options.output));
+  rows.push_back({"--no-pager", cli::Takes::Nothing, "",
+                  "print on a terminal without a pager (TACHO_PAGER, PAGER, else less)",
+                  [&options](std::string_view) -> Result<> {
+                    options.paging = Paging::Never;
+                    return Done{};
+                  }});
   rows.push_back({"--raw-names", cli::Takes::Nothing, "",
                   "print names byte for byte as perf does; by default control characters and invalid UTF-8 "
                   "become \\xNN",
@@ -51,32 +84,33 @@ void add_input_option(std::vector<cli::Option>& rows, ReadingOptions& options) {
                     options.names = Names::Raw;
                     return Done{};
                   }});
+  rows.push_back(inflate_option(options.session.capture));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as perf has it; files of other owners are read anyway"));
 }
 
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
-  add_input_option(rows, options);
+  add_input_options(rows, options);
   auto& symbols = options.session.symbols;
-  rows.push_back(value_into("--symfs", "DIR",
-                            "a folder that stands for the recording host's root: binaries are looked for "
-                            "below it",
-                            symbols.symfs));
-  rows.push_back(value_into("--kallsyms", "FILE", "kernel symbols (default: those attached to the capture)",
-                            symbols.kallsyms));
-  rows.push_back(value_into("--perf-map-dir", "DIR",
-                            "where the perf-PID.map files of JIT compilers lie (default: /tmp)",
-                            symbols.perf_map_dir));
+  rows.push_back(cli::text("--symfs", "DIR",
+                           "a folder that stands for the recording host's root: binaries are looked for "
+                           "below it",
+                           symbols.symfs));
+  rows.push_back(cli::text("--kallsyms", "FILE", "kernel symbols (default: those attached to the capture)",
+                           symbols.kallsyms));
+  rows.push_back(cli::text("--perf-map-dir", "DIR",
+                           "where the perf-PID.map files of JIT compilers lie (default: /tmp)",
+                           symbols.perf_map_dir));
   rows.push_back(
-      value_into("--jitdump-dir", "DIR",
-                 "where the jit-PID.dump files of JIT compilers lie (default: where they were mapped)",
-                 symbols.jitdump_dir));
-  rows.push_back(value_into("-k,--vmlinux", "FILE",
-                            "the recorded kernel's vmlinux: names and lines of kernel code come from it",
-                            symbols.vmlinux));
-  rows.push_back(value_into("--buildid-dir", "DIR",
-                            "perf's cache of files by build id (default: ~/.debug; none with --symfs)",
-                            symbols.build_id_dir));
+      cli::text("--jitdump-dir", "DIR",
+                "where the jit-PID.dump files of JIT compilers lie (default: where they were mapped)",
+                symbols.jitdump_dir));
+  rows.push_back(cli::text("-k,--vmlinux", "FILE",
+                           "the recorded kernel's vmlinux: names and lines of kernel code come from it",
+                           symbols.vmlinux));
+  rows.push_back(cli::text("--buildid-dir", "DIR",
+                           "perf's cache of files by build id (default: ~/.debug; none with --symfs)",
+                           symbols.build_id_dir));
   rows.push_back({"--debuginfod", cli::Takes::Nothing, "",
                   "fetch missing files by build id from the servers in DEBUGINFOD_URLS",
                   [&symbols](std::string_view) -> Result<> {
@@ -84,7 +118,6 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     return Done{};
                   }});
   symbols.inlines = symbolize::Inlines::Unwound;
-  symbols.stand_in = symbolize::StandIn::AtFirst;
   rows.push_back(
       {"--inline", cli::Takes::Optional, "all",
        "frames for inlined calls in stacks that are unwound here (the default); =all: in every stack",
@@ -101,6 +134,8 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     symbols.inlines = symbolize::Inlines::No;
                     return Done{};
                   }});
+  rows.push_back(
+      accepted("--demangle", cli::Takes::Nothing, "names as programmers wrote them; what is done anyway"));
   rows.push_back({"--no-demangle", cli::Takes::Nothing, "",
                   "show C++, Rust, OCaml and Java names as the linker knows them",
                   [&symbols](std::string_view) -> Result<> {
@@ -124,21 +159,46 @@ cli::CommandLine command_line(std::string_view name, std::string description) {
   return line;
 }
 
-Result<cli::ExitStatus> finish(const format::Diagnostics& diagnostics, TextOutput& output,
-                               const ReadingOptions& options) {
-  if (auto written = output.finish(); !written) return std::move(written.error());
+Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vector<std::string>& arguments,
+                                    const std::function<Result<cli::ExitStatus>()>& work) {
+  const auto parsed = cli::parse(line, arguments);
+  if (!parsed) return parsed.error();
+  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  return work();
+}
+
+Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show) {
+  auto session = Session::open(options.session);
+  if (!session) return std::move(session.error());
+  auto out = open_output(options);
+  if (!out) return std::move(out.error());
+  const auto shown = show(*session, *out);
+  if (!shown) return shown.error();
+  if (auto written = out->finish(); !written) return std::move(written.error());
+  // Who stopped reading does not want to know what was missing from the rest.
+  if (shown->symbols == Symbols::Used && !out->is_done()) session->report_missing_symbols();
+  return end(*shown, session->diagnostics(), options);
+}
+
+Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {
+  format::Diagnostics diagnostics;
+  auto reader = format::CaptureReader::open(options.session.input, diagnostics, options.session.capture);
+  if (!reader) return std::move(reader.error());
+  auto out = open_output(options);
+  if (!out) return std::move(out.error());
+  const auto shown = show(*reader, diagnostics, *out);
+  if (!shown) return shown.error();
+  if (auto written = out->finish(); !written) return std::move(written.error());
+  return end(*shown, diagnostics, options);
+}
+
+cli::ExitStatus tell_findings(const format::Diagnostics& diagnostics, const std::string& input) {
   for (const auto& finding : diagnostics.findings()) {
-    const std::string line = "tacho: " + printable(options.session.input) + ": " +
-                             printable(format::Diagnostics::describe(finding)) + '\n';
+    const std::string line =
+        "tacho: " + printable(input) + ": " + printable(format::Diagnostics::describe(finding)) + '\n';
     std::fputs(line.c_str(), stderr);
   }
   return diagnostics.incomplete() ? cli::kIncomplete : cli::kWhole;
-}
-
-Result<cli::ExitStatus> finish(Session& session, TextOutput& output, const ReadingOptions& options,
-                               Symbols symbols) {
-  if (symbols == Symbols::Used && !output.is_done()) session.report_missing_symbols();
-  return finish(session.diagnostics(), output, options);
 }
 
 }  // namespace tacho::report

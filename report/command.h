@@ -1,13 +1,16 @@
-// What every command of the report program begins and ends with: the options about reading a capture, and the
-// closing words with the exit status.
+// What every command of the report program does around its own work: the options that all of them have,
+// opening the capture and the output, and at the end what was missing, with the exit status.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/exit_status.h"
+#include "cli/option_rows.h"
 #include "cli/options.h"
+#include "report/output/pager.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/samples/session.h"
@@ -21,38 +24,64 @@ struct Command {
   Result<cli::ExitStatus> (*run)(const std::vector<std::string>& arguments);
 };
 
+using cli::accepted;
+using cli::flag;
+
 struct ReadingOptions {
   SessionOptions session;
   Names names = Names::Safe;
+  std::string output;  // a file for the text; empty: standard output
+  Paging paging = Paging::OnTerminal;
 };
 
-// Rows for -i, --symfs, --kallsyms, -k, --buildid-dir, --debuginfod, --perf-map-dir, --jitdump-dir, --inline,
-// --no-inline,
-// --no-demangle, --raw-names, and those of perf's spellings
-// that change nothing here. `options` must outlive the parsing.
+// Rows for -i, -o, --no-pager, --raw-names, --inflate-all and -f: for a command that shows no symbols.
+// `options` must outlive the parsing.
+void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options);
+
+// Those rows, and the rows about symbols: --symfs, --kallsyms, -k, --buildid-dir, --debuginfod,
+// --perf-map-dir,
+// --jitdump-dir, --inline, --no-inline and --no-demangle.
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 
-// Of those only -i, --raw-names and -f: for a command that shows no symbols.
-void add_input_option(std::vector<cli::Option>& rows, ReadingOptions& options);
+// The row for --inflate-all.
+cli::Option inflate_option(format::ReadOptions& options);
 
-// Shorter ways to write an option's row.
-cli::Option flag(std::string names, std::string help, bool& target);
-// Accepted, as perf has it; nothing depends on it.
-cli::Option accepted(std::string names, cli::Takes takes, std::string help);
-
-// A command without words: the first one is an error that says so.
+// A command without words: the first word is an error that says so.
 cli::CommandLine command_line(std::string_view name, std::string description);
+
+// Parses the command line; then `work` is the command, unless --help was asked for.
+Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vector<std::string>& arguments,
+                                    const std::function<Result<cli::ExitStatus>()>& work);
+
+// What a view tells when its text is complete.
+enum class Symbols : std::uint8_t {
+  Used,
+  NotUsed
+};  // whether names were looked up, so that some may be missing
+struct Shown {
+  explicit Shown(Symbols used) : symbols(used) {}
+  Symbols symbols;
+  std::vector<std::string> notes;  // lines for stderr, told when the whole text is out
+};
+using ShowSession = std::function<Result<Shown>(Session&, TextOutput&)>;
+using ShowRecords = std::function<Result<Shown>(format::CaptureReader&, format::Diagnostics&, TextOutput&)>;
+
+// Opens the capture and the output, lets `show` print, and ends: the output is made whole, and stderr says
+// what was damaged, missing or lost, which decides the exit status. An error of `show` leaves what it printed
+// unsaid.
+Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show);
+// The same with the bare records: nothing is ordered or resolved.
+Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show);
+
+// Gives the samples to `sink`, as Session::run() does; whoever waits longer than a second at a terminal sees
+// how far it is.
+void run_with_progress(Session& session, Sink& sink, TextOutput& out);
 
 // A pipe's events and features come with its records: reads up to the first sample, before which they all
 // stand. Nothing to do for a file.
 void read_head(Session& session);
 
-// Ends a command: flushes, tells on stderr what was damaged, missing or lost, and decides the exit status.
-enum class Symbols : std::uint8_t { Used, NotUsed };
-Result<cli::ExitStatus> finish(Session& session, TextOutput& output, const ReadingOptions& options,
-                               Symbols symbols);
-// The same for a command that reads without a session.
-Result<cli::ExitStatus> finish(const format::Diagnostics& diagnostics, TextOutput& output,
-                               const ReadingOptions& options);
+// Says on stderr what was damaged, missing or lost in `input`: the end of a command that prints by itself.
+cli::ExitStatus tell_findings(const format::Diagnostics& diagnostics, const std::string& input);
 
 }  // namespace tacho::report

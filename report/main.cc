@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/guarded_main.h"
 #include "cli/nearest.h"
 #include "report/commands.h"
 
@@ -14,7 +15,7 @@ using tacho::report::Command;
 using tacho::report::commands;
 
 void print_commands(std::FILE* to) {
-  std::fputs("usage: tacho COMMAND [options]; tacho COMMAND --help lists them\n\n", to);
+  std::fputs("usage: tacho COMMAND [options]; tacho help COMMAND lists them\n\n", to);
   for (const Command& command : commands()) {
     std::fprintf(to, "  %-8s  %.*s\n", std::string(command.name).c_str(),
                  static_cast<int>(command.help.size()), command.help.data());
@@ -41,9 +42,7 @@ int run(const Command& command, const std::vector<std::string>& arguments) {
   return tacho::cli::status_of(status.error());
 }
 
-}  // namespace
-
-int main(int count, char** values) {
+int run_command(int count, char** values) {
   // A reader that goes away is told by the failed write, and is no failure of ours.
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<std::string> arguments(values + std::min(count, 1), values + count);
@@ -51,6 +50,9 @@ int main(int count, char** values) {
     print_commands(stderr);
     return tacho::cli::kWrongUse;
   }
+  // `tacho-report help COMMAND` is `tacho-report COMMAND --help`.
+  if (arguments.front() == "help" && arguments.size() > 1 && arguments[1] != "help")
+    arguments = {arguments[1], "--help"};
   const std::string name = arguments.front();
   if (name == "--help" || name == "-h" || name == "help") {
     print_commands(stdout);
@@ -69,4 +71,10 @@ int main(int count, char** values) {
   }
   arguments.erase(arguments.begin());
   return run(*command, arguments);
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  return tacho::cli::guarded_main("tacho", [&] { return run_command(count, values); });
 }

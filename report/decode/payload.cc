@@ -89,9 +89,16 @@ std::uint32_t elements_of(const PayloadField& field, Bytes payload) {
   return static_cast<std::uint32_t>((bits - field.bit_offset) / field.bit_size);
 }
 
-bool is_shown_in_hex(const PayloadField& field) {
-  return field.format == "hex" || field.format == "kaddr" || field.format == "uaddr";
+bool is_named_address(const PayloadField& field) {
+  const bool is_number = field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed;
+  return is_number && (field.format == "kaddr" || field.format == "uaddr" || field.role == "stack");
 }
+
+bool has_named_addresses(const PayloadSchema& schema) {
+  return std::ranges::any_of(schema.fields, is_named_address);
+}
+
+bool is_shown_in_hex(const PayloadField& field) { return field.format == "hex" || is_named_address(field); }
 
 std::string_view name_of(const PayloadField& field, const FieldValue& value) {
   if (field.kind != FieldKind::Enum) return {};
@@ -123,6 +130,16 @@ std::optional<FieldValue> read_field(const PayloadField& field, Bytes payload, s
   return *bits;
 }
 
+std::uint32_t shown_elements(const PayloadField& field, Bytes payload, std::endian order) {
+  const std::uint32_t count = elements_of(field, payload);
+  if (field.role != "stack") return count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto value = read_field(field, payload, order, i);
+    if (!value || bits_of(*value) == 0) return i;
+  }
+  return count;
+}
+
 std::optional<std::int64_t> read_number(const PayloadField& field, Bytes payload, std::endian order) {
   using Limits = std::numeric_limits<std::int64_t>;
   const auto value = read_field(field, payload, order);
@@ -138,6 +155,12 @@ std::optional<std::int64_t> read_number(const PayloadField& field, Bytes payload
   return std::nullopt;
 }
 
+std::uint64_t bits_of(const FieldValue& value) {
+  if (const auto* number = std::get_if<std::uint64_t>(&value)) return *number;
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return static_cast<std::uint64_t>(*number);
+  return 0;
+}
+
 std::string show_value(const PayloadField& field, const FieldValue& value, Names names) {
   if (const auto* text = std::get_if<std::string_view>(&value))
     return fmt::format("\"{}\"", printable(*text, names));
@@ -150,19 +173,23 @@ std::string show_value(const PayloadField& field, const FieldValue& value, Names
       field, bits, is_signed ? fmt::format("{}", static_cast<std::int64_t>(bits)) : fmt::format("{}", bits));
 }
 
-std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names) {
+std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names,
+                         const AddressName& name_of_address) {
   std::string shown;
   for (const PayloadField& field : schema.fields) {
     const bool is_array = is_list(field);
-    const std::uint32_t count = is_array ? elements_of(field, payload) : 1;
+    const std::uint32_t count = is_array ? shown_elements(field, payload, order) : 1;
     std::string values;
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto value = read_field(field, payload, order, i);
       if (!value) break;
       if (i > 0) values += ',';
       values += show_value(field, *value, names);
+      if (!name_of_address || !is_named_address(field)) continue;
+      const std::string name = name_of_address(bits_of(*value));
+      if (!name.empty()) values.append("(").append(printable(name, names)).append(")");
     }
-    const bool may_be_empty = is_array && field.count == 0;
+    const bool may_be_empty = is_array && (field.count == 0 || field.role == "stack");
     if (values.empty() && !may_be_empty) continue;
     if (!shown.empty()) shown += ' ';
     shown += printable(field.name, names) + '=' + (is_array ? '[' + values + ']' : values);
@@ -192,7 +219,6 @@ std::optional<std::uint64_t> number_part(std::string_view line, std::string_view
 }
 
 std::optional<PayloadField> tracepoint_field(std::string_view line) {
-  constexpr std::uint64_t kLargestRecord = 64 * 1024;  // bytes; the kernel's limit is a page
   const auto declaration = part(line, "field:");
   const auto offset = number_part(line, "offset:"), size = number_part(line, "size:");
   if (!declaration || !offset || !size || *offset > kLargestRecord || *size > kLargestRecord)

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ using format::Bytes;
 using format::PayloadField;
 using format::PayloadSchema;
 
+// The longest record of a tracepoint that is taken apart, in bytes; the kernel's own limit is a page.
+inline constexpr int kLargestRecord = 64 * 1024;
+
 // One value of a field. Text points into the payload.
 using FieldValue = std::variant<std::uint64_t, std::int64_t, double, std::string_view>;
 
@@ -31,18 +35,28 @@ std::optional<FieldValue> read_field(const PayloadField& field, Bytes payload, s
 // value.
 bool is_list(const PayloadField& field);
 std::uint32_t elements_of(const PayloadField& field, Bytes payload);
+// As many of them as are shown: a stack ends at its first 0.
+std::uint32_t shown_elements(const PayloadField& field, Bytes payload, std::endian order);
 // The same as a number, for histograms and weights: fractions are cut off, values above the signed range are
 // held at its end, text gives nothing.
 std::optional<std::int64_t> read_number(const PayloadField& field, Bytes payload, std::endian order);
 // The name that an Enum's type has for the value; empty: none.
 std::string_view name_of(const PayloadField& field, const FieldValue& value);
-// An address or a mask, by the field's format.
+// An address or a mask, by the field's format or role.
 bool is_shown_in_hex(const PayloadField& field);
+// An address of code or data that may have a name: FORMAT("kaddr"), FORMAT("uaddr") or ROLE("stack").
+bool is_named_address(const PayloadField& field);
+bool has_named_addresses(const PayloadSchema& schema);
+// A whole number as its bits; 0 for what is none.
+std::uint64_t bits_of(const FieldValue& value);
 // One element as text: "2097152", "LQ_WRITE", "\"dd\"", "0x1f".
 std::string show_value(const PayloadField& field, const FieldValue& value, Names names);
-// All fields: `bytes=2097152 op=LQ_WRITE comm="dd" addr=[10,0]`. Fields beyond the end of the payload are
-// left out.
-std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names);
+// What is called so at an address: "vfs_read+0x10"; empty: nobody knows.
+using AddressName = std::function<std::string(std::uint64_t address)>;
+// All fields: `bytes=2097152 op=LQ_WRITE comm="dd" addr=[10,0] caller=0xffffffff81000010(vfs_read+0x10)`.
+// Fields beyond the end of the payload are left out. Without `name_of_address`, addresses are numbers alone.
+std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names,
+                         const AddressName& name_of_address = {});
 
 // What a tracepoint's format file says about its fields, those common to all tracepoints left out.
 PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view format_text);

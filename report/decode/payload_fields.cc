@@ -23,16 +23,18 @@ void describe_value(FieldSink& to, std::string_view name, const PayloadField& fi
 
 void describe_payload(FieldSink& to, const PayloadSchema& schema, Bytes payload, std::endian order) {
   for (const PayloadField& field : schema.fields) {
-    auto value = read_field(field, payload, order);
+    const auto value = read_field(field, payload, order);
     if (!is_list(field)) {
       if (value) describe_value(to, field.name, field, *value);
       continue;
     }
     if (!value && field.count != 0) continue;
     to.begin_list(field.name);
-    const std::uint32_t count = elements_of(field, payload);
-    for (std::uint32_t i = 0; i < count && value; value = read_field(field, payload, order, ++i)) {
-      describe_value(to, {}, field, *value);
+    const std::uint32_t count = shown_elements(field, payload, order);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto element = read_field(field, payload, order, i);
+      if (!element) break;
+      describe_value(to, {}, field, *element);
     }
     to.end_list();
   }

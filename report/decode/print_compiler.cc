@@ -5,14 +5,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "report/decode/payload.h"
 #include "report/decode/print_program.h"
 #include "report/output/printable.h"
 
 namespace tacho::report {
 namespace {
 
-constexpr std::uint32_t kLargestRecord = 64 * 1024;  // bytes
-constexpr int kDeepest = 64;                         // nested expressions
+constexpr int kDeepest = 64;  // nested expressions
 constexpr std::uint16_t kWidest = 999;
 
 bool is_size(int size) { return size == 1 || size == 2 || size == 4 || size == 8; }

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstring>
 
+#include "report/decode/payload.h"
+
 namespace tacho::report {
 namespace {
-
-constexpr std::uint32_t kLargestRecord = 64 * 1024;  // bytes
 
 // The number of `size` (1, 2, 4, 8) bytes at `offset`; one that does not lie whole in the record is zero.
 std::uint64_t read(format::Bytes record, std::uint64_t offset, std::size_t size) {

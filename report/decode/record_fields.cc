@@ -59,7 +59,8 @@ void describe_branches(FieldSink& to, const Sample& sample, const EventAttr& att
     describe_words(to, "branch_counters", sample.branch_counters);
 }
 
-// One row for each field that stands in a sample when its bit is set, in the order of the sample.
+// The fields of a sample, in the order in which they stand in the record. A sample has a field when its
+// event's sample_type has the field's bit.
 struct SampleFieldRow {
   std::uint64_t bit;
   void (*describe)(FieldSink& to, const Sample& sample, const EventAttr& attr);
@@ -124,7 +125,7 @@ void describe_thread(FieldSink& to, std::uint32_t pid, std::uint32_t tid) {
   to.signed_number("tid", static_cast<std::int32_t>(tid));
 }
 
-// What is no number is told by its bits.
+// A scale that is infinite or no number is shown by its bits, as JSON has no such numbers.
 void describe_scale(FieldSink& to, double scale) {
   if (std::isfinite(scale))
     to.real("value", scale);
@@ -132,7 +133,7 @@ void describe_scale(FieldSink& to, double scale) {
     to.hex("value", std::bit_cast<std::uint64_t>(scale));
 }
 
-// One overload for each struct of the variant.
+// Describes the body of a record that was taken apart: one overload for each alternative of format::Record.
 struct Describer {
   FieldSink& to;
   const RecordView& view;
@@ -290,7 +291,7 @@ void describe_attr(FieldSink& to, const EventAttr& attr) {
       {"config3", attr.config3},
       {"config4", attr.config4},
   };
-  // As perf lists attributes: what is zero is left out.
+  // Attributes that are zero are left out, as in perf's lists of attributes.
   for (const auto& [name, value] : fields) {
     if (value == 0) continue;
     const bool is_mask = name == "sample_type" || name == "read_format" || name == "flags" ||

@@ -1,5 +1,7 @@
 #include "report/decode/register_names.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <vector>
@@ -60,6 +62,12 @@ std::string register_name(std::string_view arch, unsigned number) {
     if (at < row.count * row.repeat) return std::string(row.prefix) + std::to_string(at / row.repeat);
   }
   return "unknown";
+}
+
+std::string register_machine(const std::optional<std::string>& recorded) {
+  utsname running{};
+  if (recorded || ::uname(&running) != 0) return recorded.value_or("");
+  return running.machine;
 }
 
 }  // namespace tacho::report

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -25,7 +26,6 @@ namespace {
 // places in it have 16 bits, and lengths that are taken from it are checked or have 16 bits of at most 8
 // bytes each: so inside a buffer of this size, zero behind the record, nothing it reads can lie outside.
 constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
-constexpr int kLargestRecord = 64 * 1024;            // bytes
 constexpr int kDeepest = 64;                         // nested expressions
 
 struct FreeHandle {
@@ -152,11 +152,12 @@ class SafetyCheck {
 
 // The library's parser itself dies of some broken formats. So they are tried in a child first, which may die
 // alone.
+enum class Tried { Sound, Deadly, Refused };
 template <class Try>
-bool survives(Try&& attempt) {
+Tried try_in_child(Try&& attempt) {
   constexpr unsigned kPatience = 5;  // seconds
   const pid_t child = ::fork();
-  if (child < 0) return false;
+  if (child < 0) return Tried::Refused;
   if (child == 0) {
     for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) std::signal(fatal, SIG_DFL);
     const rlimit no_core{0, 0};
@@ -167,9 +168,9 @@ bool survives(Try&& attempt) {
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return false;
+    if (errno != EINTR) return Tried::Refused;
   }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? Tried::Sound : Tried::Deadly;
 }
 
 struct Format {
@@ -189,6 +190,7 @@ struct TracepointText::State {
   Handle handle{tep_alloc()};
   std::unordered_map<std::uint64_t, Format> formats;
   Evaluation evaluation = Evaluation::Fast;
+  std::size_t refused = 0;     // formats for which the system gave no child to try them in
   bool one_at_a_time = false;  // some format of this capture was more than the library's parser could take
   TextBuffer fast_text;
   std::vector<char> room = std::vector<char>(kRoom);
@@ -255,15 +257,16 @@ void TracepointText::State::parse(Format& wanted) {
   const auto parse_all = [&] {
     for (const Format* format : together) parse_text(*format);
   };
-  bool is_sound = survives(parse_all);
-  if (!is_sound && together.size() > 1) {
+  Tried tried = try_in_child(parse_all);
+  if (tried == Tried::Deadly && together.size() > 1) {
     one_at_a_time = true;
     together.erase(together.begin() + 1, together.end());
-    is_sound = survives(parse_all);
+    tried = try_in_child(parse_all);
   }
+  if (tried == Tried::Refused) refused += together.size();
   for (Format* format : together) {
     format->is_parsed = true;
-    if (is_sound && parse_text(*format)) examine(*format);
+    if (tried == Tried::Sound && parse_text(*format)) examine(*format);
   }
 }
 
@@ -287,7 +290,8 @@ std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
 bool TracepointText::State::parse_text(const Format& format) {
   const std::string& text = format.source->text;
   if (text.size() > std::size_t{1} << 20) return false;
-  (void)tep_parse_event(handle.get(), text.c_str(), text.size(), format.source->system.c_str());
+  const auto code = tep_parse_event(handle.get(), text.c_str(), text.size(), format.source->system.c_str());
+  if (code == TEP_ERRNO__MEM_ALLOC_FAILED) throw std::bad_alloc();
   return true;
 }
 
@@ -361,6 +365,15 @@ std::optional<std::string_view> TracepointText::of(std::uint64_t id, format::Byt
   }
   std::memset(state.room.data(), 0, record.size());
   return text;
+}
+
+void TracepointText::report(format::Diagnostics& diagnostics) const {
+  if (state_->refused == 0) return;
+  diagnostics.add_line(
+      format::Damage::BadFeature,
+      std::to_string(state_->refused) +
+          " tracepoint formats: the system refuses the child process that tries them first; their "
+          "records are told field by field");
 }
 
 bool TracepointText::is_compiled(std::uint64_t id) const {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <new>
 
 #include "report/output/printable.h"
 
@@ -72,6 +74,18 @@ void TextFields::end_object() {
   out_.character('}');
   first_ = false;
 }
+
+void* JsonFields::Memory::Realloc(void* old, std::size_t /*old_size*/, std::size_t size) {
+  if (size == 0) {
+    std::free(old);
+    return nullptr;
+  }
+  void* const memory = std::realloc(old, size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void JsonFields::Memory::Free(void* memory) { std::free(memory); }
 
 void JsonFields::string(std::string_view value) {
   writer_.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));

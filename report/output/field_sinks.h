@@ -66,11 +66,18 @@ class JsonFields : public FieldSink {
     void Put(char c) { out.character(c); }
     void Flush() {}
   };
+  // RapidJSON's own does not look whether it got any.
+  struct Memory {
+    static constexpr bool kNeedFree = true;
+    static void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
+    static void* Realloc(void* old, std::size_t old_size, std::size_t size);
+    static void Free(void* memory);
+  };
   void key(std::string_view name);
   void string(std::string_view value);
 
   Stream stream_;
-  rapidjson::Writer<Stream> writer_;
+  rapidjson::Writer<Stream, rapidjson::UTF8<>, rapidjson::UTF8<>, Memory> writer_;
 };
 
 }  // namespace tacho::report

@@ -1,11 +1,9 @@
 #include "report/output/text_output.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace tacho::report {
 namespace {
@@ -65,15 +63,12 @@ void TextBuffer::hex(std::uint64_t value, std::size_t width) {
 }
 
 void TextOutput::flush() {
-  std::string_view rest = view();
-  while (!rest.empty() && !is_done()) {
-    const ssize_t written = ::write(fd_, rest.data(), rest.size());
-    if (written >= 0) {
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EPIPE) {
-      closed_ = true;
-    } else if (errno != EINTR) {
-      error_ = output_error("standard output: cannot write: " + std::string(std::strerror(errno)), errno);
+  if (size() > 0 && before_first_write_) std::exchange(before_first_write_, nullptr)();
+  if (!is_done()) {
+    if (const auto reader = file_.write(view()); !reader) {
+      error_ = reader.error();
+    } else {
+      closed_ = *reader == OutputFile::Reader::Gone;
     }
   }
   clear();
@@ -82,7 +77,7 @@ void TextOutput::flush() {
 Result<> TextOutput::finish() {
   flush();
   if (error_) return *error_;
-  return Done{};
+  return file_.finish();
 }
 
 }  // namespace tacho::report

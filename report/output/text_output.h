@@ -1,4 +1,4 @@
-// Text on its way to standard output: appended to a large buffer by our own number formatting (printf in the
+// Text on its way out: appended to a large buffer by our own number formatting (printf in the
 // hot path costs more than everything else together) and written in big pieces.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "format/result.h"
 #include "report/output/digits.h"
+#include "report/output/output_file.h"
 
 namespace tacho::report {
 
@@ -91,23 +93,29 @@ class TextBuffer {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
-// A buffer in front of a file descriptor. Closed by its reader (head, less q): quiet, and nothing more is
-// written.
+// A buffer in front of an output. Closed by its reader (head, less q): quiet, and nothing more is written.
 class TextOutput : public TextBuffer {
  public:
-  explicit TextOutput(int fd) : fd_(fd) {}
+  explicit TextOutput(OutputFile file) : file_(std::move(file)) {}
+  // An open descriptor: standard output in messages.
+  explicit TextOutput(int fd) : file_(fd) {}
   // Writes the buffer when it has grown large; call it at line ends.
   void line_end() {
     if (size() >= kChunk) flush();
   }
   void flush();
   bool is_done() const { return closed_ || error_.has_value(); }  // no reader or no room: stop producing
-  // Flushes. An error when something could not be written; a reader who went away is none.
+  // Flushes and makes the output whole. An error when something could not be written; a reader who went away
+  // is none.
   Result<> finish();
+  // Called once, before the first byte leaves.
+  void before_first_write(std::function<void()> call) { before_first_write_ = std::move(call); }
+  bool is_for_person() const { return file_.is_for_person(); }
 
  private:
   static constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes
-  int fd_;
+  OutputFile file_;
+  std::function<void()> before_first_write_;
   bool closed_ = false;
   std::optional<Error> error_;
 };

@@ -52,7 +52,7 @@ void BranchText::note_used(const ResolvedSample& sample, const Fields& fields) {
   if (sample.location->mapping != nullptr) used_.insert(sample.location->mapping->module);
   if (sample.stack == nullptr) return;
   for (const std::uint32_t number : sample.stack->frames) {
-    const symbolize::Mapping* const mapping = session_->location(number).mapping;
+    const symbolize::Mapping* const mapping = resolver_->location(number).mapping;
     if (mapping != nullptr) used_.insert(mapping->module);
   }
 }
@@ -60,8 +60,8 @@ void BranchText::note_used(const ResolvedSample& sample, const Fields& fields) {
 // One end of a branch, with its module when modules are shown.
 void BranchText::write_end(TextBuffer& out, const ResolvedSample& sample, std::uint64_t address,
                            const Fields& fields) {
-  const Location& location = session_->locate(sample, address);
-  const symbolize::Frame& frame = session_->frame(location);
+  const Location& location = sample.locate(address);
+  const symbolize::Frame& frame = resolver_->frame(location);
   if (!fields.has(Field::Brstack) && fields.has(Field::Brstacksym)) {
     Fields with_offset = fields;
     with_offset.add(Field::Symoff);

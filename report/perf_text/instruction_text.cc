@@ -32,7 +32,7 @@ struct InstructionText::Walk {
 };
 
 InstructionText::InstructionText(Session& session, Names names, std::size_t most_blocks)
-    : session_(&session),
+    : resolver_(&session.resolver()),
       names_(names),
       most_blocks_(most_blocks),
       wide_(session.features().environment.arch.value_or(""), WordSize::Bits64),
@@ -45,10 +45,10 @@ InstructionText::Block InstructionText::block(const ResolvedSample& sample, std:
   if (start == 0 || end == 0) return found;
   found.crosses_over = is_kernel(start) != is_kernel(end);
   if (found.crosses_over || end - start > kMostBlock) return found;
-  const Location& location = session_->locate(sample, start);
+  const Location& location = sample.locate(start);
   if (location.mapping == nullptr) return found;
-  found.code = session_->code(location, start, end - start + kLongest);
-  found.is_64_bit = session_->is_64_bit(location);
+  found.code = resolver_->code(location, start, end - start + kLongest);
+  found.is_64_bit = resolver_->is_64_bit(location);
   return found;
 }
 
@@ -64,7 +64,7 @@ void InstructionText::write_own(TextBuffer& out, const ResolvedSample& sample, c
 
 // "	main+32:", where a function begins that the line before was not in.
 void InstructionText::write_function(Walk& walk, std::uint64_t address) {
-  const symbolize::Frame& frame = session_->frame(session_->locate(walk.sample, address));
+  const symbolize::Frame& frame = resolver_->frame(walk.sample.locate(address));
   const auto& last = walk.last_function;
   if (last && last->module == frame.module && frame.shown_address >= last->function_start &&
       frame.shown_address < last->function_end)
@@ -164,7 +164,7 @@ void InstructionText::write_last(Walk& walk) {
 
 void InstructionText::write_source(Walk& walk, std::uint64_t address) {
   if (!walk.fields.has(Field::Srccode)) return;
-  walk.source.write(walk.out, *walk.sample.thread, session_->frame(session_->locate(walk.sample, address)));
+  walk.source.write(walk.out, *walk.sample.thread, resolver_->frame(walk.sample.locate(address)));
 }
 
 // Newest branch first in the record, oldest first in the text.

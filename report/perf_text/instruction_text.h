@@ -42,7 +42,7 @@ class InstructionText {
                      const Block& code);
   void write_last(Walk& walk);
 
-  Session* session_;
+  Resolver* resolver_;
   Names names_;
   std::size_t most_blocks_;
   Instructions wide_, narrow_;

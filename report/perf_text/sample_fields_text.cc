@@ -24,7 +24,7 @@ std::string page_size_text(std::uint64_t size) {
 }
 
 SampleFieldsText::SampleFieldsText(Session& session, Names names)
-    : arch_(session.features().environment.arch.value_or("")), branches_(session, names) {}
+    : arch_(register_machine(session.features().environment.arch)), branches_(session.resolver(), names) {}
 
 // " ABI:2    AX:0x1    BX:0x2 "; nothing for a sample that was taken where there are none.
 void SampleFieldsText::write_registers(TextBuffer& out, const format::Registers& registers) {

@@ -10,7 +10,7 @@ namespace tacho::report {
 const std::vector<std::string>& SourceCode::lines_of(std::string_view file) {
   if (const auto known = files_.find(file); known != files_.end()) return known->second;
   std::vector<std::string>& lines = files_[std::string(file)];
-  const auto bytes = session_->recorded_file(std::string(file));
+  const auto bytes = resolver_->recorded_file(std::string(file));
   if (!bytes) return lines;
   std::string_view rest(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   while (!rest.empty()) {

@@ -12,13 +12,13 @@
 
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
-#include "report/samples/session.h"
+#include "report/samples/resolver.h"
 
 namespace tacho::report {
 
 class SourceCode {
  public:
-  SourceCode(Session& session, Names names) : session_(&session), names_(names) {}
+  SourceCode(Resolver& resolver, Names names) : resolver_(&resolver), names_(names) {}
 
   // "|12       int main(void)" and the line's end; nothing where the line is not known or was shown last.
   void write(TextBuffer& out, const Thread& thread, const symbolize::Frame& frame);
@@ -26,7 +26,7 @@ class SourceCode {
  private:
   const std::vector<std::string>& lines_of(std::string_view file);
 
-  Session* session_;
+  Resolver* resolver_;
   Names names_;
   std::map<std::string, std::vector<std::string>, std::less<>> files_;
   std::unordered_map<const Thread*, std::pair<std::string, std::uint32_t>> shown_last_;

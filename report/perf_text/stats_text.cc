@@ -11,6 +11,7 @@
 
 #include "format/record.h"
 #include "format/sample.h"
+#include "format/seeded_hash.h"
 #include "report/decode/event_name.h"
 
 namespace tacho::report {
@@ -90,7 +91,8 @@ class Counts {
   Diagnostics& diagnostics_;
   std::map<std::uint32_t, std::uint64_t> by_type_;
   std::vector<EventCounts> by_event_;
-  std::unordered_map<std::uint64_t, std::uint64_t> last_value_;  // of a counter, by its id
+  std::unordered_map<std::uint64_t, std::uint64_t, format::SeededHash>
+      last_value_;  // of a counter, by its id
 };
 
 }  // namespace

@@ -4,148 +4,463 @@
 
 #include <algorithm>
 
+#include "report/decode/event_name.h"
+
 namespace tacho::report {
 namespace {
 
 using Order = std::strong_ordering;
+using Show = const KeyShow&;
+using Row = const RowFacts&;
 
 constexpr std::size_t kAddressWidth = 16;  // hexadecimal digits
 
-std::uint64_t by_bytes(std::string_view text) { return reinterpret_cast<std::uintptr_t>(text.data()); }
+std::string shown(Show show, std::string_view name) { return printable(name, show.facts.options().names); }
 
-Order no_tie(const RowFacts&, const RowFacts&) { return Order::equal; }
+std::uint64_t fact_of(Show show, Row row) { return show.fact(row); }
+Order by_fact(Show show, Row a, Row b) { return show.fact(a) <=> show.fact(b); }
+Order by_fact_down(Show show, Row a, Row b) { return show.fact(b) <=> show.fact(a); }
+Order by_fact_text(Show show, Row a, Row b) {
+  return show.facts.text(show.fact(a)) <=> show.facts.text(show.fact(b));
+}
+std::string fact_number(Show show, Row row) { return std::to_string(show.fact(row)); }
+std::string fact_text(Show show, Row row) { return shown(show, show.facts.text(show.fact(row))); }
 
-std::string show_thread(const RowFacts& facts, Names names) {
-  return fmt::format("{:7}:{}", static_cast<std::int32_t>(facts.thread->tid),
-                     printable(facts.thread->comm, names));
+// perf writes times to the microsecond, or to the nanosecond with --ns.
+std::string show_time(Show show, Row row) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  const std::uint64_t time = show.fact(row);
+  return show.facts.options().has_nanoseconds
+             ? fmt::format("{}.{:09}", time / kSecond, time % kSecond)
+             : fmt::format("{}.{:06}", time / kSecond, time % kSecond / 1000);
 }
 
-std::string show_cpu(const RowFacts& facts, Names) {
-  return facts.cpu == ~0U ? std::string("-001") : fmt::format("{:03}", facts.cpu);
+std::string show_thread(Show show, Row row) {
+  return fmt::format("{:7}:{}", static_cast<std::int32_t>(row.thread->tid), shown(show, row.thread->comm));
 }
 
-std::string show_module(const RowFacts& facts, Names names) {
-  return facts.place->module == 0 ? std::string("[unknown]") : printable(facts.place->module_name, names);
+// "-001": three digits of -1, which stands for a number that is not known.
+std::string show_index(std::uint64_t number) {
+  return number == ~0U ? std::string("-001") : fmt::format("{:03}", number);
 }
 
-std::size_t module_width(const RowFacts& facts, Names names) {
-  const std::size_t name = facts.place->module == 0 ? 0 : printable(facts.place->module_name, names).size();
-  return facts.place->function.empty() ? std::max(name, kAddressWidth) : name;
+std::string_view module_of(Show show, Row row) {
+  const symbolize::Module* const module = row.function->module;
+  if (module == nullptr) return {};
+  return show.facts.options().is_verbose ? module->path : module->short_name;
 }
 
-std::string show_symbol(const RowFacts& facts, Names names) {
-  const CodePlace& place = *facts.place;
-  if (place.function.empty()) return fmt::format("[{}] 0x{:016x}", place.level, place.start);
-  return fmt::format("[{}] {}", place.level, printable(place.function, names));
+Order module_order(Show show, Row a, Row b) {
+  const bool has_a = a.function->module != nullptr, has_b = b.function->module != nullptr;
+  if (has_a != has_b) return has_a ? Order::less : Order::greater;
+  return module_of(show, a) <=> module_of(show, b);
 }
+
+std::size_t module_width(Show show, Row row) {
+  const std::size_t name = shown(show, module_of(show, row)).size();
+  const bool is_wide = show.facts.options().widens_unknown && row.function->name.empty();
+  return is_wide ? std::max(name, kAddressWidth) : name;
+}
+
+std::string show_symbol(Show show, Row row) {
+  const Function& function = *row.function;
+  std::string text;
+  if (show.facts.options().is_verbose) text = fmt::format("{:<#18x} {} ", row.address, row.function->source);
+  if (function.name.empty())  // 0 has no mark, as with printf's %#x
+    return text + fmt::format("[{}] {}{:016x}", row.level, function.start == 0 ? "" : "0x", function.start);
+  return text + fmt::format("[{}] {}{}", row.level, shown(show, function.name),
+                            function.is_inlined ? " (inlined)" : "");
+}
+
+// perf leaves the mark of inlined calls out when it measures.
+std::size_t symbol_width(Show show, Row row) {
+  constexpr std::size_t kLevel = 4, kHexMark = 2, kSource = 3;
+  const std::size_t verbose = show.facts.options().is_verbose ? kAddressWidth + kHexMark + kSource : 0;
+  if (row.function->name.empty()) return kAddressWidth + kLevel + kHexMark;
+  return shown(show, row.function->name).size() + kLevel + verbose;
+}
+
+std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
 
 // Functions with a name stand before addresses without one; by name here, by address where names are equal.
-Order symbol_order(const RowFacts& a, const RowFacts& b) {
-  const bool is_unknown_a = a.place->function.empty(), is_unknown_b = b.place->function.empty();
+Order symbol_order(Show, Row a, Row b) {
+  const bool is_unknown_a = a.function->name.empty(), is_unknown_b = b.function->name.empty();
   if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
-  return a.place->function <=> b.place->function;
+  return a.function->name <=> b.function->name;
 }
-Order symbol_tie(const RowFacts& a, const RowFacts& b) {
-  if (const auto order = a.place->start <=> b.place->start; order != 0) return order;
-  return a.place->end <=> b.place->end;
+// By place; an inlined call, which has none, by name, the other way round.
+Order symbol_found(Show show, Row row_a, Row row_b) {
+  const Function &a = *row_a.function, &b = *row_b.function;
+  if (a.name.empty() && b.name.empty()) return a.start <=> b.start;
+  if (!show.use.has_module) {
+    if (const auto order = module_order(show, row_a, row_b); order != 0) return order;
+  }
+  if (a.name.empty() != b.name.empty()) return a.name.empty() ? Order::greater : Order::less;
+  if (a.is_inlined || b.is_inlined) {
+    if (const auto order = b.name <=> a.name; order != 0) return order;
+    if (a.start <= b.end && a.end >= b.start) return Order::equal;
+  }
+  if (const auto order = a.start <=> b.start; order != 0) return order;
+  return a.end <=> b.end;
 }
 
-Order module_order(const RowFacts& a, const RowFacts& b) {
-  if ((a.place->module == 0) != (b.place->module == 0))
-    return a.place->module == 0 ? Order::less : Order::greater;
-  return a.place->module_name <=> b.place->module_name;
+// "main.c:12"; where no source tells, "FUNCTION+OFFSET".
+std::string source_line(Show show, Row row) {
+  const Function& function = *row.function;
+  if (function.line.starts_with('+')) return shown(show, function.name) + std::string(function.line);
+  return function.line.empty() ? std::string("??:0") : shown(show, function.line);
+}
+std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_view>()(text); }
+std::string source_file(Show show, Row row) {
+  const std::string_view line = row.function->line;
+  const std::size_t colon = line.rfind(':');
+  return colon == std::string_view::npos ? std::string() : shown(show, line.substr(0, colon));
 }
 
+std::uint64_t size_of_function(Row row) { return row.function->end - row.function->start; }
+std::string show_size(Show, Row row) {
+  return row.function->name.empty() ? std::string("unknown") : std::to_string(size_of_function(row));
+}
+
+std::string_view parent_name(Row row) {
+  return row.parent == nullptr ? std::string_view("[other]") : row.parent->name;
+}
+
+std::string show_page_size(Show show, Row row) {
+  static constexpr std::string_view kUnits = "BKMG";
+  std::uint64_t size = show.fact(row);
+  if (size == 0) return "N/A";
+  std::size_t unit = 0;
+  for (; size / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
+  return fmt::format("{}{}", size, kUnits[unit]);
+}
+
+// What a transaction was and how it ended, as perf abbreviates PERF_TXN_*.
+std::string show_transaction(Show show, Row row) {
+  static constexpr std::string_view kFlags[] = {"EL ",    "TX ",  "SYNC ",      "ASYNC ",
+                                                "RETRY ", "CON ", "CAP-WRITE ", "CAP-READ "};
+  constexpr std::uint64_t kSync = 4, kAsync = 8;
+  constexpr unsigned kAbortShift = 32;
+  const std::uint64_t flags = show.fact(row);
+  std::string text;
+  for (std::size_t i = 0; i < std::size(kFlags); ++i) {
+    if ((flags >> i & 1) != 0) text += kFlags[i];
+  }
+  if (flags != 0 && (flags & (kSync | kAsync)) == 0) text += "NEITHER ";
+  if (flags >> kAbortShift != 0) text += fmt::format(":{:x}", flags >> kAbortShift);
+  return text;
+}
+
+template <auto Field>
+std::uint64_t read_sample(const KeyUse&, SampleFacts&, const ResolvedSample& sample) {
+  return sample.raw->*Field;
+}
+
+std::string times_samples(Show show, Row row) { return std::to_string(show.fact(row) * row.samples); }
+
+using format::Sample;
+using Fit = SortKey::Fit;
+
+// In perf's order: a part of a name stands for the first key that begins so.
 constexpr SortKey kSortKeys[] = {
-    {.names = "comm",
-     .header = "Command",
-     .help = "the thread's name",
-     .identity = [](const RowFacts& f) { return by_bytes(f.comm); },
-     .order = [](const RowFacts& a, const RowFacts& b) -> Order { return a.comm <=> b.comm; },
-     .tie = no_tie,
-     .show = [](const RowFacts& f, Names names) { return printable(f.comm, names); },
-     // perf measures the name that the thread has in the end.
-     .width = [](const RowFacts& f, Names names) { return printable(f.thread->comm, names).size(); },
-     .is_cut = true},
-    {.names = "dso",
-     .header = "Shared Object",
-     .help = "the file or module",
-     .identity = [](const RowFacts& f) -> std::uint64_t { return f.place->module; },
-     .order = module_order,
-     .tie = no_tie,
-     .show = show_module,
-     .width = module_width,
-     .is_cut = true},
-    {.names = "sym,symbol",
-     .header = "Symbol",
-     .help = "the function",
-     .identity = [](const RowFacts& f) -> std::uint64_t { return f.place->symbol; },
-     .order = symbol_order,
-     .tie = symbol_tie,
-     .show = show_symbol,
-     .width = [](const RowFacts& f, Names names) { return show_symbol(f, names).size(); },
-     .is_cut = false},
-    {.names = "pid",
+    {.name = "pid",
      .header = "    Pid:Command",
      .help = "the thread's number and name",
-     .identity = [](const RowFacts& f) -> std::uint64_t { return f.thread->tid; },
-     .order = [](const RowFacts& a, const RowFacts& b) -> Order { return a.thread->tid <=> b.thread->tid; },
-     .tie = no_tie,
+     .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
+     .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
      .show = show_thread,
-     .width = [](const RowFacts& f, Names names) { return show_thread(f, names).size(); },
-     .is_cut = true},
-    {.names = "cpu",
+     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; }},
+    {.name = "tid",
+     .header = "    Pid:Command",
+     .help = "as pid",
+     .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
+     .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
+     .show = show_thread,
+     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; }},
+    {.name = "comm",
+     .header = "Command",
+     .help = "the thread's name",
+     .identity = [](Show, Row row) -> std::uint64_t {
+       return reinterpret_cast<std::uintptr_t>(row.comm.data());
+     },
+     .order = [](Show, Row a, Row b) -> Order { return a.comm <=> b.comm; },
+     .show = [](Show show, Row row) { return shown(show, row.comm); },
+     // perf measures the name that the thread has in the end.
+     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size(); }},
+    {.name = "dso",
+     .header = "Shared Object",
+     .help = "the file or module",
+     .of = KeyOf::Function,
+     .identity = [](Show show, Row row) -> std::uint64_t {
+       return show.facts.options().is_verbose ? row.function->module_rank : row.function->module_number;
+     },
+     .order = module_order,
+     .show =
+         [](Show show, Row row) {
+           return row.function->module == nullptr ? std::string("[unknown]")
+                                                  : shown(show, module_of(show, row));
+         },
+     .width = module_width},
+    {.name = "symbol",
+     .header = "Symbol",
+     .help = "the function (sym)",
+     .of = KeyOf::Function,
+     .identity = symbol_identity,
+     .order = symbol_order,
+     .ordered_by = [](Show, Row row) -> std::uint64_t { return row.function->name_number; },
+     .found = symbol_found,
+     .show = show_symbol,
+     .width = symbol_width,
+     .fit = Fit::Whole},
+    {.name = "parent",
+     .header = "Parent symbol",
+     .help = "the function of the call chain that --parent looks for",
+     .of = KeyOf::Chain,
+     .identity = [](Show, Row row) -> std::uint64_t {
+       return row.parent == nullptr ? 0 : std::uint64_t{1} + row.parent->symbol;
+     },
+     .order = [](Show, Row a, Row b) -> Order { return parent_name(a) <=> parent_name(b); },
+     .show = [](Show show, Row row) { return shown(show, parent_name(row)); },
+     .width = [](Show show, Row row) -> std::size_t {
+       return row.parent == nullptr ? 0 : shown(show, row.parent->name).size();
+     }},
+    {.name = "cpu",
      .header = "CPU",
      .help = "the processor",
-     .identity = [](const RowFacts& f) -> std::uint64_t { return f.cpu; },
-     .order = [](const RowFacts& a, const RowFacts& b) -> Order { return a.cpu <=> b.cpu; },
-     .tie = no_tie,
-     .show = show_cpu,
-     .width = [](const RowFacts&, Names) -> std::size_t { return 0; },
-     .is_cut = false},
-    {.names = "trace",
+     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t { return s.raw->cpu; },
+     .identity = fact_of,
+     .order = by_fact,
+     .show = [](Show show, Row row) { return show_index(show.fact(row)); },
+     .width = [](Show, Row) -> std::size_t { return 3; },
+     .fit = Fit::Whole},
+    {.name = "socket",
+     .header = "Socket",
+     .help = "the processor's package",
+     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
+       return facts.socket_of(sample.raw->cpu).value_or(~0U);
+     },
+     .identity = fact_of,
+     .order = by_fact,
+     .show = [](Show show, Row row) { return show_index(show.fact(row)); },
+     .width = [](Show, Row) -> std::size_t { return 6; },
+     .fit = Fit::Right},
+    {.name = "srcline",
+     .header = "Source:Line",
+     .help = "the line of the source file",
+     .of = KeyOf::Place,
+     .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_line(show, row)); },
+     .order = [](Show show, Row a, Row b) -> Order { return source_line(show, a) <=> source_line(show, b); },
+     .show = source_line,
+     .fit = Fit::CutOnly},
+    {.name = "srcfile",
+     .header = "Source File",
+     .help = "the source file",
+     .of = KeyOf::Place,
+     .identity = [](Show show, Row row) -> std::uint64_t { return text_hash(source_file(show, row)); },
+     .order = [](Show show, Row a, Row b) -> Order { return source_file(show, a) <=> source_file(show, b); },
+     .show = source_file,
+     .fit = Fit::CutOnly},
+    {.name = "local_weight",
+     .header = "Local Weight",
+     .help = "the weight that the processor gave",
+     .read = read_sample<&Sample::weight>,
+     .identity = fact_of,
+     .order = by_fact_down,
+     .show = fact_number,
+     .least_width = 12},
+    {.name = "weight",
+     .header = "Weight",
+     .help = "the same, times the samples",
+     .read = read_sample<&Sample::weight>,
+     .identity = fact_of,
+     .order = by_fact_down,
+     .show = times_samples,
+     .least_width = 12},
+    {.name = "transaction",
+     .header = "Transaction                ",
+     .help = "how a transaction of memory went",
+     .read = read_sample<&Sample::transaction>,
+     .identity = fact_of,
+     .order = by_fact_down,
+     .show = show_transaction,
+     .width = [](Show show, Row row) -> std::size_t { return show.fact(row) == 0 ? 0 : 50; }},
+    {.name = "trace",
      .header = "Trace output",
      .help = "a tracepoint's text",
-     .identity = [](const RowFacts& f) { return by_bytes(f.trace); },
-     .order = [](const RowFacts& a, const RowFacts& b) -> Order { return a.trace <=> b.trace; },
-     .tie = no_tie,
-     .show = [](const RowFacts& f, Names names) { return printable(f.trace, names); },
-     .width = [](const RowFacts& f, Names names) { return printable(f.trace, names).size(); },
-     .is_cut = false},
+     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.trace(s); },
+     .identity = fact_of,
+     .order = by_fact_text,
+     .show = fact_text,
+     .fit = Fit::CutOnly},
+    {.name = "symbol_size",
+     .header = "Symbol size",
+     .help = "the function's bytes",
+     .of = KeyOf::Function,
+     .identity = [](Show, Row row) { return size_of_function(row); },
+     .order = [](Show, Row a, Row b) -> Order { return size_of_function(a) <=> size_of_function(b); },
+     .show = show_size,
+     .fit = Fit::Right},
+    {.name = "cgroup",
+     .header = "Cgroup",
+     .help = "the control group, when it was recorded",
+     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.cgroup(s); },
+     .identity = fact_of,
+     .order = by_fact,
+     .show = fact_text,
+     .least_width = 6,
+     .fit = Fit::CutOnly},
+    {.name = "cgroup_id",
+     .header = "cgroup id (dev/inode)",
+     .help = "the control group's namespace, when it was recorded",
+     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& s) { return facts.cgroup_space(s); },
+     .identity = fact_of,
+     .order = by_fact,
+     .show = fact_text,
+     .least_width = 20,
+     .fit = Fit::CutOnly},
+    {.name = "ipc_null",
+     .header = "IPC   [IPC Coverage]",
+     .help = "instructions a cycle, where branches were recorded: none here",
+     .identity = [](Show, Row) -> std::uint64_t { return 0; },
+     .order = [](Show, Row, Row) -> Order { return Order::equal; },
+     .show = [](Show, Row) { return std::string("-      -"); }},
+    {.name = "time",
+     .header = "Time",
+     .help = "when, in steps of --time-quantum",
+     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample& sample) -> std::uint64_t {
+       const std::uint64_t quantum = facts.options().time_quantum;
+       return quantum == 0 ? sample.raw->time : sample.raw->time / quantum * quantum;
+     },
+     .identity = fact_of,
+     .order = by_fact,
+     .show = show_time,
+     .width = [](Show show, Row) -> std::size_t { return show.facts.options().has_nanoseconds ? 16 : 12; },
+     .fit = Fit::CutOnly},
+    {.name = "code_page_size",
+     .header = "Code Page Size",
+     .help = "the size of the page that the instruction lies in",
+     .read = read_sample<&Sample::code_page_size>,
+     .identity = fact_of,
+     .order = by_fact_down,
+     .show = show_page_size},
+    {.name = "local_ins_lat",
+     .header = "Local INSTR Latency",
+     .help = "the instruction's latency, in cycles",
+     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
+       return s.raw->weight2;
+     },
+     .identity = fact_of,
+     .order = by_fact_down,
+     .show = fact_number},
+    {.name = "ins_lat",
+     .header = "INSTR Latency",
+     .help = "the same, times the samples",
+     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
+       return s.raw->weight2;
+     },
+     .identity = fact_of,
+     .order = by_fact_down,
+     .show = times_samples},
+    {.name = "local_p_stage_cyc",
+     .header = "Local Pipeline Stage Cycle",
+     .help = "cycles in a stage of the pipeline",
+     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
+       return s.raw->weight3;
+     },
+     .identity = fact_of,
+     .order = by_fact_down,
+     .show = fact_number},
+    {.name = "p_stage_cyc",
+     .header = "Pipeline Stage Cycle",
+     .help = "the same, times the samples",
+     .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t {
+       return s.raw->weight3;
+     },
+     .identity = fact_of,
+     .order = by_fact_down,
+     .show = times_samples},
+    {.name = "addr",
+     .header = "Address",
+     .help = "the address of the instruction",
+     .of = KeyOf::Place,
+     .identity = [](Show, Row row) { return row.function->first_ip; },
+     .order = [](Show, Row a, Row b) -> Order { return a.function->first_ip <=> b.function->first_ip; },
+     .show = [](Show, Row row) { return fmt::format("0x{:<16x}", row.function->first_ip); },
+     .least_width = 18},
 };
 
-bool is_called(const SortKey& key, std::string_view name) {
-  for (std::size_t at = 0; at <= key.names.size();) {
-    const std::size_t end = std::min(key.names.find(',', at), key.names.size());
-    if (key.names.substr(at, end - at) == name) return true;
-    at = end + 1;
+// A payload's or a tracepoint's field; not in the table, as captures bring their own.
+std::uint64_t read_field_fact(const KeyUse& use, SampleFacts& facts, const ResolvedSample& sample) {
+  return sample.event_index == use.event ? facts.field(sample, *use.field, use.is_raw) : 0;
+}
+// By bytes, the largest first, as perf compares them.
+Order field_order(Show show, Row a, Row b) {
+  return show.facts.bytes(show.fact(b)) <=> show.facts.bytes(show.fact(a));
+}
+constexpr SortKey kFieldKey{.name = "FIELD",
+                            .header = "",
+                            .help = "a field of a tracepoint or payload",
+                            .read = read_field_fact,
+                            .identity = fact_of,
+                            .order = field_order,
+                            .show = fact_text,
+                            .fit = Fit::Right};
+
+// As wide as its name, and as its longest value can be.
+std::size_t field_width(const PayloadField& field) {
+  const std::size_t bytes = std::size_t{field.bit_size} * std::max(field.count, 1U) / 8;
+  const std::size_t value = field.kind == format::FieldKind::Text ? bytes : bytes * 2 + 2;
+  return std::max(field.name.size(), std::min<std::size_t>(value, 1024));
+}
+
+void add_fields(std::vector<KeyUse>& uses, SampleFacts& facts, std::size_t event, std::string_view name,
+                bool is_raw) {
+  const PayloadSchema* const schema = facts.schema_of(event);
+  if (schema == nullptr) return;
+  for (const PayloadField& field : schema->fields) {
+    if (name != "*" && field.name != name) continue;
+    uses.push_back({.key = &kFieldKey,
+                    .header = field.name,
+                    .event = event,
+                    .field = &field,
+                    .is_raw = is_raw,
+                    .least_width = field_width(field)});
   }
-  return false;
 }
 
 }  // namespace
 
 std::span<const SortKey> sort_keys() { return kSortKeys; }
 
-Result<std::vector<const SortKey*>> parse_sort_keys(std::string_view list) {
-  std::vector<const SortKey*> keys;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find(',', at), list.size());
-    const std::string_view name = list.substr(at, end - at);
-    at = end + 1;
-    const auto key =
-        std::ranges::find_if(kSortKeys, [&](const SortKey& row) { return is_called(row, name); });
-    if (key == std::end(kSortKeys)) {
-      std::string known;
-      for (const SortKey& row : kSortKeys) {
-        if (!known.empty()) known += ' ';
-        known += row.names.substr(0, row.names.find(','));
-      }
-      return use_error("--sort: there is no key '" + std::string(name) + "'; known keys: " + known);
-    }
-    if (std::ranges::find(keys, &*key) == keys.end()) keys.push_back(&*key);
+std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts) {
+  if (word.empty()) return {};
+  const auto key =
+      std::ranges::find_if(kSortKeys, [&](const SortKey& row) { return row.name.starts_with(word); });
+  if (key != std::end(kSortKeys)) {
+    return {{.key = &*key, .header = std::string(key->header), .least_width = key->least_width}};
   }
-  return keys;
+  const bool is_raw = word.ends_with("/raw");
+  if (is_raw) word.remove_suffix(4);
+  // The event's own name has colons and may have dots: the field follows the last one that leaves an event.
+  const std::size_t dot = word.find('.');
+  const format::EventSet& events = facts.session().events();
+  std::vector<KeyUse> uses;
+  for (std::size_t event = 0; event < events.size(); ++event) {
+    const std::string name = event_name(events[event], facts.session().features());
+    if (dot != std::string_view::npos &&
+        (word.substr(0, dot) == name || name.ends_with(":" + std::string(word.substr(0, dot))))) {
+      add_fields(uses, facts, event, word.substr(dot + 1), is_raw);
+    } else {
+      add_fields(uses, facts, event, word == "trace_fields" ? "*" : word, is_raw);
+    }
+  }
+  return uses;
+}
+
+std::string sort_key_names() {
+  std::string all;
+  for (const SortKey& key : kSortKeys) all += (all.empty() ? "" : " ") + std::string(key.name);
+  return all;
 }
 
 }  // namespace tacho::report

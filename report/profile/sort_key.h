@@ -1,57 +1,92 @@
-// By what a report's rows are told apart and sorted: one row of a table for each key.
+// By what the rows of a report are told apart and sorted: one row of a table for each key.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "format/result.h"
-#include "report/output/printable.h"
-#include "report/samples/resolved_sample.h"
+#include "report/profile/function_table.h"
+#include "report/profile/sample_facts.h"
 
 namespace tacho::report {
 
-// What rows need of a place in code; made once for each location.
-struct CodePlace {
-  std::uint32_t module = 0;  // equal module names have equal numbers; 0: nothing was mapped there
-  std::uint32_t symbol = 0;  // equal functions have equal numbers, and so have equal addresses without one
-  std::string_view module_name;  // short: "libc.so.6"
-  std::string_view function;     // empty: unknown
-  std::uint64_t start = 0,
-                end = 0;  // of the function, or the address (perf's, relative to the mapping) when unknown
-  char level = '.';       // k kernel, . user, H hypervisor
+// What a row of a report is about, as the first sample that made it tells; its keys decide what of this holds
+// for all of them.
+struct RowFacts {
+  const Thread* thread = nullptr;
+  std::string_view comm;                 // equal names share their bytes
+  std::span<const std::uint64_t> facts;  // what the keys read of the sample
+  const Function* function = nullptr;
+  char level = '.';                  // as Function::level; where nothing was mapped, that of the frame before
+  std::uint64_t address = 0;         // where the first sample was, as -v shows it
+  const Function* parent = nullptr;  // the function of the call chain that --parent looks for; null: none
+  std::uint64_t samples = 0;         // of the row; known when it is shown
 };
 
-// What a row is about. The first sample that made it decides what the keys do not.
-struct RowFacts {
-  std::string_view comm;  // equal names share their bytes
-  const Thread* thread = nullptr;
-  const CodePlace* place = nullptr;
-  std::uint32_t cpu = ~0U;
-  std::string_view trace;  // a tracepoint's text; equal texts share their bytes
+struct SortKey;
+
+// A key as a report uses it.
+struct KeyUse {
+  const SortKey* key = nullptr;
+  std::string header;
+  std::size_t fact = 0;                // where in RowFacts::facts its own stands
+  std::optional<std::size_t> event{};  // a field's event: for the samples of others there is no such column
+  const PayloadField* field = nullptr;
+  bool is_raw = false;          // "FIELD/raw"
+  bool has_module = true;       // of a symbol: whether the module is among the keys as well
+  std::size_t least_width = 0;  // of its column
+};
+
+struct KeyShow {
+  const KeyUse& use;
+  const SampleFacts& facts;
+  std::uint64_t fact(const RowFacts& row) const { return row.facts[use.fact]; }
+};
+
+// What of a row a key looks at.
+enum class KeyOf : std::uint8_t {
+  Sample,    // thread, name, facts: the same for every frame of the sample's call chain
+  Function,  // the function
+  Place,     // the address in it: functions must be told apart by address
+  Chain,     // what the call chain holds beside the function (--parent)
 };
 
 struct SortKey {
-  std::string_view names;  // spellings, the first one is ours: "sym,symbol"
+  // How a cell fits into its column.
+  enum class Fit : std::uint8_t { Cut, CutOnly, Right, Whole };  // Cut: cut or padded; CutOnly: cut
+  std::string_view name;
   std::string_view header;
   std::string_view help;
-  std::uint64_t (*identity)(const RowFacts&);  // equal: the same row
+  KeyOf of = KeyOf::Sample;
+  // Reads a fact of the sample; null: there is none to read.
+  std::uint64_t (*read)(const KeyUse&, SampleFacts&, const ResolvedSample&) = nullptr;
+  std::uint64_t (*identity)(const KeyShow&, const RowFacts&) = nullptr;  // equal: the same row
   // Less: stands first among rows of equal weight.
-  std::strong_ordering (*order)(const RowFacts&, const RowFacts&);
-  // Decides where order() sees no difference.
-  std::strong_ordering (*tie)(const RowFacts&, const RowFacts&);
-  std::string (*show)(const RowFacts&, Names);
-  // The least column width that this row asks for; perf measures some columns by other things than what it
-  // prints.
-  std::size_t (*width)(const RowFacts&, Names);
-  bool is_cut;  // text is cut to the column's width and padded even in the last column
+  std::strong_ordering (*order)(const KeyShow&, const RowFacts&, const RowFacts&) = nullptr;
+  // Equal: order() sees no difference. Null: as identity().
+  std::uint64_t (*ordered_by)(const KeyShow&, const RowFacts&) = nullptr;
+  // Which of two rows perf finds first when it puts the rows into the report's order, where that matters:
+  // its table of rows is sorted too, by other things. Null: as order().
+  std::strong_ordering (*found)(const KeyShow&, const RowFacts&, const RowFacts&) = nullptr;
+  std::string (*show)(const KeyShow&, const RowFacts&) = nullptr;
+  // The least column width that this row asks for; null: that of what is shown. perf measures some columns by
+  // other things than what it prints.
+  std::size_t (*width)(const KeyShow&, const RowFacts&) = nullptr;
+  std::size_t least_width = 0;
+  Fit fit = Fit::Cut;
 };
 
 std::span<const SortKey> sort_keys();
-// "comm,dso,sym" -> keys; an unknown name is an error that lists the known ones.
-Result<std::vector<const SortKey*>> parse_sort_keys(std::string_view list);
+// The keys of a word of --sort or --fields: one, or all fields that it names ("SUBSYS:NAME.FIELD", "FIELD",
+// with "*" for all of an event; "/raw" behind it: as numbers). A part of a name stands for the first key that
+// begins so, as in perf: "sym". Empty: there is none.
+std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts);
+// The names of all keys, for messages.
+std::string sort_key_names();
 
 }  // namespace tacho::report

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "format/large_pages.h"
+#include "format/seeded_hash.h"
 #include "report/samples/index_table.h"
 
 namespace tacho::report {
@@ -16,7 +17,7 @@ class AddressTable {
   // The number kept for `ip` in `space`; when there is none, the one that make() returns, kept from now on.
   template <class Make>
   std::uint32_t find_or_make(std::uint32_t space, std::uint64_t ip, Make&& make) {
-    const std::uint64_t hash = mix(space, ip);
+    const std::uint64_t hash = hash_of(space, ip);
     if (!slots_.empty()) {
       const Slot& slot = slots_[place_of(hash, space, ip)];
       if (slot.number != IndexTable::kNone) return slot.number;
@@ -28,9 +29,14 @@ class AddressTable {
     return number;
   }
 
+  // The number kept for it; kNone: there is none.
+  std::uint32_t find(std::uint32_t space, std::uint64_t ip) const {
+    return slots_.empty() ? IndexTable::kNone : slots_[place_of(hash_of(space, ip), space, ip)].number;
+  }
+
   // Brings the place of a key into the cache: chains look up many at once.
   void prefetch(std::uint32_t space, std::uint64_t ip) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[mix(space, ip) & (slots_.size() - 1)]);
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash_of(space, ip) & (slots_.size() - 1)]);
   }
 
  private:
@@ -40,6 +46,11 @@ class AddressTable {
     std::uint32_t number = IndexTable::kNone;
   };
   using Slots = std::vector<Slot, format::LargePages<Slot>>;
+  // Captures choose both numbers, and spaces are numbered one by one: with a fixed factor, or with spaces and
+  // addresses merely joined by XOR, many keys could be made to fall into one place.
+  std::uint64_t hash_of(std::uint32_t space, std::uint64_t ip) const {
+    return format::fold_product(ip + space * space_factor_, factor_);
+  }
   // Where the key is, or would be put.
   std::size_t place_of(std::uint64_t hash, std::uint32_t space, std::uint64_t ip) const {
     const std::size_t mask = slots_.size() - 1;
@@ -53,9 +64,10 @@ class AddressTable {
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.number != IndexTable::kNone)
-        slots_[place_of(mix(slot.space, slot.ip), slot.space, slot.ip)] = slot;
+        slots_[place_of(hash_of(slot.space, slot.ip), slot.space, slot.ip)] = slot;
     }
   }
+  std::uint64_t space_factor_ = format::random_word(), factor_ = format::random_word() | 1;
   Slots slots_;
   std::size_t count_ = 0;
 };

@@ -14,6 +14,11 @@ bool is_in(const List& list, const Value& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
+// In an ascending list.
+bool is_among(const std::vector<std::uint32_t>& list, std::uint32_t number) {
+  return list.empty() || std::ranges::binary_search(list, number);
+}
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= text.size();) {
@@ -63,7 +68,7 @@ std::optional<double> parse_percent(std::string_view text) {
   return *number / 100;
 }
 
-// "10%-20%", or "10%/2": the second tenth.
+// "10%-20%", "10%/2" (the second tenth), or "10%" (the first).
 std::optional<Part> parse_part(std::string_view text) {
   if (const auto slash = text.find('/'); slash != std::string_view::npos) {
     const auto size = parse_percent(text.substr(0, slash));
@@ -72,30 +77,52 @@ std::optional<Part> parse_part(std::string_view text) {
     return Part{*size * (*number - 1), *size * *number};
   }
   const auto dash = text.find('-');
-  if (dash == std::string_view::npos) return std::nullopt;
+  if (dash == std::string_view::npos) {
+    const auto size = parse_percent(text);
+    return size ? std::optional(Part{0, *size}) : std::nullopt;
+  }
   const auto first = parse_percent(text.substr(0, dash)), last = parse_percent(text.substr(dash + 1));
   if (!first || !last || *first > *last) return std::nullopt;
   return Part{*first, *last};
 }
 
+// "1.5,2.25 3,4"
+Result<std::vector<Filter::TimeRange>> parse_ranges(std::string_view text) {
+  std::vector<Filter::TimeRange> ranges;
+  for (const std::string_view item : split(text, ' ')) {
+    const auto sides = split(item, ',');
+    if (sides.size() != 2) return wrong_time(text);
+    const auto first = sides[0].empty() ? 0 : parse_seconds(sides[0]);
+    const auto last = sides[1].empty() ? ~std::uint64_t{0} : parse_seconds(sides[1]);
+    if (!first || !last || *first > *last) return wrong_time(text);
+    if (!ranges.empty() && *first <= ranges.back().last) return wrong_time(text);
+    ranges.push_back({*first, *last});
+  }
+  return ranges;
+}
+
 }  // namespace
 
-bool Filter::accepts_cpu(std::uint32_t cpu) const { return is_in(cpus, cpu); }
+bool Filter::looks_at_start() const {
+  return !pids.empty() || !tids.empty() || !cpus.empty() || !times.empty() || !events.empty();
+}
 
-// Ranges that follow each other share no sample: only the last one includes its end.
+bool Filter::accepts_cpu(std::uint32_t cpu) const { return is_among(cpus, cpu); }
+
+// As perf, a sample without a time is of any time.
 bool Filter::accepts_time(std::uint64_t time) const {
-  if (times.empty()) return true;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    const bool is_last = i + 1 == times.size();
-    if (time >= times[i].first && (time < times[i].last || (is_last && time == times[i].last))) return true;
-  }
-  return false;
+  return times.empty() || time == 0 || std::ranges::any_of(times, [&](const TimeRange& range) {
+           return time >= range.first && time <= range.last;
+         });
 }
 
-bool Filter::accepts(const ResolvedSample& sample) const {
-  return accepts_cpu(sample.raw->cpu) && accepts_time(sample.raw->time) && is_in(pids, sample.pid()) &&
-         is_in(tids, sample.tid()) && is_in(comms, sample.comm) && is_in(events, sample.event().name);
+bool Filter::accepts_start(const format::Sample& sample) const {
+  return accepts_cpu(sample.cpu) && accepts_time(sample.time) && is_among(pids, sample.pid) &&
+         is_among(tids, sample.tid);
 }
+
+bool Filter::accepts_event(const std::string& name) const { return is_in(events, name); }
+bool Filter::accepts_comm(std::string_view comm) const { return is_in(comms, comm); }
 
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text) {
   constexpr std::uint32_t kMostInRange = 65536;
@@ -112,6 +139,7 @@ Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, st
     for (std::uint64_t number = *first; number <= *last; ++number)
       numbers.push_back(static_cast<std::uint32_t>(number));
   }
+  std::ranges::sort(numbers);
   return numbers;
 }
 
@@ -123,16 +151,7 @@ std::vector<std::string> parse_name_list(std::string_view text) {
 
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment) {
-  std::vector<Filter::TimeRange> ranges;
-  if (text.find('%') == std::string_view::npos) {
-    const auto sides = split(text, ',');
-    if (sides.size() != 2) return wrong_time(text);
-    const auto first = sides[0].empty() ? 0 : parse_seconds(sides[0]);
-    const auto last = sides[1].empty() ? ~std::uint64_t{0} : parse_seconds(sides[1]);
-    if (!first || !last || *first > *last) return wrong_time(text);
-    ranges.push_back({*first, *last});
-    return ranges;
-  }
+  if (text.find('%') == std::string_view::npos) return parse_ranges(text);
   if (!environment.sample_time || environment.sample_time->second <= environment.sample_time->first) {
     return use_error(
         "--time: this capture's header does not say when it begins and ends, so parts of it (%) cannot be "
@@ -140,13 +159,18 @@ Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
   }
   const auto [begin, end] = *environment.sample_time;
   const auto length = static_cast<double>(end - begin);
-  for (const std::string_view item : split(text, ',')) {
+  const auto items = split(text, ',');
+  std::vector<Filter::TimeRange> ranges;
+  for (const std::string_view item : items) {
     const auto part = parse_part(item);
-    if (!part) return wrong_time(text);
-    ranges.push_back({begin + static_cast<std::uint64_t>(std::llround(part->first * length)),
-                      begin + static_cast<std::uint64_t>(std::llround(part->last * length))});
+    const bool is_alone = item.find_first_of("/-") == std::string_view::npos;
+    if (!part || (is_alone && items.size() > 1)) return wrong_time(text);
+    Filter::TimeRange range{begin + static_cast<std::uint64_t>(std::llround(part->first * length)),
+                            begin + static_cast<std::uint64_t>(std::llround(part->last * length))};
+    // Parts that follow each other share no sample.
+    if (range.last > range.first && range.last != end) --range.last;
+    ranges.push_back(range);
   }
-  if (!std::ranges::is_sorted(ranges, {}, &Filter::TimeRange::first)) return wrong_time(text);
   return ranges;
 }
 

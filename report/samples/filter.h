@@ -13,26 +13,41 @@
 
 namespace tacho::report {
 
+// Empty lists and texts let everything through. A session asks in this order, so that what is left out costs
+// little: what a sample's first fields tell, before it is put in order; its thread's name, before its stack
+// is looked at; and the names of its own place (NameFilter), before a view sees it.
 struct Filter {
-  // Empty lists let everything through.
-  std::vector<std::string> events, comms;
-  std::vector<std::uint32_t> pids, tids, cpus;
   struct TimeRange {
     std::uint64_t first = 0, last = ~std::uint64_t{0};  // ns, both inside
   };
-  std::vector<TimeRange> times;  // ascending, not overlapping
+  std::vector<std::uint32_t> pids, tids, cpus;
+  std::vector<TimeRange> times;
+  std::string time_text;            // ranges as parse_times() reads them: a session puts them into `times`
+  std::vector<std::string> events;  // names as the capture has them
+  std::vector<std::string> comms;
+  std::vector<std::string> dsos;              // paths, or their last parts
+  std::vector<std::string> symbols;           // names, or addresses in hexadecimal
+  std::optional<std::uint64_t> symbol_range;  // bytes behind each of these addresses
+  std::string symbol_part;                    // a part of the name
 
-  bool accepts(const ResolvedSample& sample) const;
+  // Whether some samples are refused by accepts_start() or accepts_event().
+  bool looks_at_start() const;
+  // By the fields that stand first in a sample: pid, tid, time and processor.
+  bool accepts_start(const format::Sample& sample) const;
+  bool accepts_event(const std::string& name) const;
+  bool accepts_comm(std::string_view comm) const;
   bool accepts_cpu(std::uint32_t cpu) const;
   bool accepts_time(std::uint64_t time) const;
+  bool looks_at_names() const { return !dsos.empty() || !symbols.empty() || !symbol_part.empty(); }
 };
 
-// "0,3-5" -> 0 3 4 5. `option` names it in messages.
+// "0,3-5" -> 0 3 4 5, ascending. `option` names it in messages.
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text);
 // "dd,cat"
 std::vector<std::string> parse_name_list(std::string_view text);
-// "1.5,2.25" (seconds; either side may be empty), or parts of the capture: "0%-50%", "10%/2", several by
-// commas. Parts need the first and the last time, which a closed capture's header holds.
+// "1.5,2.25" (seconds; either side may be empty), several with a blank between them, ascending; or parts of
+// the capture: "50%" (the first half), "0%-50%", "10%/2", several of one kind by commas. Parts need the first
+// and the last time, which a closed capture's header holds.
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment);
 

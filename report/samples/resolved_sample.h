@@ -9,6 +9,7 @@
 #include "format/environment.h"
 #include "format/event_set.h"
 #include "format/sample.h"
+#include "format/time_order.h"
 #include "symbolize/address_space.h"
 
 namespace tacho::report {
@@ -16,7 +17,9 @@ namespace tacho::report {
 // A thread of the recorded system, from its fork to its last record. Its address is its identity.
 struct Thread {
   std::uint32_t pid = 0, tid = 0;
-  std::string_view comm;  // its name after the last record read; equal names share their bytes
+  // Its name: while a session runs, the one it had when it was first met; afterwards, the last one. The name
+  // at a sample's or record's time stands there. Equal names share their bytes.
+  std::string_view comm;
 };
 
 // A distinct place in code: what an address of one address space stands for. Numbered from 0 in the order of
@@ -35,20 +38,38 @@ struct Stack {
   std::span<const std::uint32_t> frames;
 };
 
+struct ResolvedSample;
+
+// Finds what another address of a sample stands for at the time of the sample.
+class PlaceFinder {
+ public:
+  virtual ~PlaceFinder() = default;
+  virtual const Location& find(const ResolvedSample& sample, std::uint64_t address) = 0;
+};
+
+// What the pointers point to is valid until on_sample() returns; what lives longer says so.
 struct ResolvedSample {
-  const format::Sample* raw = nullptr;  // the fields as recorded
-  const format::EventSet* events = nullptr;
-  std::size_t event_index = 0;  // of a group's member when the sample holds a group's values
-  std::uint64_t period = 0;     // of that member
-  const Thread* thread = nullptr;
-  std::string_view comm;                    // at the time of the sample; equal names share their bytes
-  const Location* location = nullptr;       // of raw->ip
-  const Stack* stack = nullptr;             // null: the event has no call chain
+  const format::Sample* raw = nullptr;         // the fields as recorded
+  const format::RecordView* record = nullptr;  // the record they stand in
+  const format::BlockRef* block = nullptr;     // the record's bytes live as long as this block is kept
+  const format::EventSet* events = nullptr;    // lives as long as the session
+  std::size_t event_index = 0;                 // of a group's member when the sample holds a group's values
+  std::size_t record_event = 0;                // of the event whose fields the record has
+  std::uint64_t period = 0;                    // of event_index
+  const Thread* thread = nullptr;              // lives as long as the session
+  std::string_view comm;                       // at the time of the sample; lives as long as the session
+  // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
+  const Location* location = nullptr;
+  const Stack* stack = nullptr;             // null: the event has no call chain; lives as long as the session
   std::endian order = std::endian::native;  // of raw->raw
+  bool has_payload_stack = false;           // `stack` comes from the payload, not from the kernel
+  PlaceFinder* places = nullptr;            // null for a sink that asked for names only (Sink::needs)
 
   const format::Event& event() const { return (*events)[event_index]; }
   std::uint32_t pid() const { return raw->pid; }
   std::uint32_t tid() const { return raw->tid; }
+  // Where another address of the sample (its data address, a branch) lies. For sinks that need everything.
+  const Location& locate(std::uint64_t address) const { return places->find(*this, address); }
 };
 
 }  // namespace tacho::report

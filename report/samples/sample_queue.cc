@@ -5,25 +5,31 @@
 
 namespace tacho::report {
 
-void SampleBatch::add(const QueuedSample& sample, const format::BlockRef& block) {
+void SampleBatch::add(QueuedSample sample, const format::BlockRef& block) {
+  // Records of a few processors take turns, so the block is one of the last.
+  auto known = std::find(blocks.rbegin(), blocks.rend(), block);
+  if (known == blocks.rend()) {
+    blocks.push_back(block);
+    known = blocks.rbegin();
+  }
+  sample.block = static_cast<std::uint16_t>(blocks.rend() - known - 1);
   samples.push_back(sample);
   // The other thread looked at this memory last: it is fetched back in time.
   constexpr std::size_t kAhead = 16;
   if (samples.size() + kAhead < samples.capacity())
     __builtin_prefetch(samples.data() + samples.size() + kAhead, 1);
   bytes += sample.size;
-  // Records of a few processors take turns, so the block is one of the last.
-  if (std::find(blocks.rbegin(), blocks.rend(), block) == blocks.rend()) blocks.push_back(block);
 }
 
 void SampleBatch::clear() {
   samples.clear();
   blocks.clear();
   bytes = 0;
+  bytes_read = 0;
 }
 
 bool SampleQueue::put(SampleBatch& batch) {
-  if (batch.samples.empty()) return true;
+  if (batch.samples.empty() && batch.bytes_read == 0) return true;
   std::unique_lock lock(mutex_);
   has_room_.wait(lock, [this] { return bytes_ < kMostBytes || stopped_; });
   if (stopped_) return false;

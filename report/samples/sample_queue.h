@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "format/record_view.h"
 #include "format/time_order.h"
 #include "report/samples/resolved_sample.h"
 
@@ -22,29 +21,33 @@ namespace tacho::report {
 // It fills one cache line, as lines are what travels between processors.
 struct alignas(64) QueuedSample {
   const std::byte* record = nullptr;  // the whole, header included
-  std::uint32_t size = 0;             // bytes
+  std::uint16_t size = 0;             // bytes: a record's size has 16 bits
+  std::uint16_t block = 0;            // what the record lies in: a number in the batch
   std::uint32_t location = 0;         // number
   std::uint64_t period = 0;
   const Thread* thread = nullptr;
   std::string_view comm;
   const Stack* stack = nullptr;
-  std::uint32_t event_index = 0;   // as in ResolvedSample
-  std::uint32_t record_event = 0;  // whose fields the record has
+  std::uint32_t event_index = 0;        // as in ResolvedSample
+  std::uint32_t record_event : 31 = 0;  // as in ResolvedSample: a capture has fewer events
+  std::uint32_t has_payload_stack : 1 = 0;
 };
 
 struct SampleBatch {
-  std::vector<QueuedSample> samples;
+  std::vector<QueuedSample> samples;     // at most 65,536, so that a block's number fits
   std::vector<format::BlockRef> blocks;  // what the records lie in
   std::size_t bytes = 0;                 // of the records
+  std::uint64_t bytes_read = 0;          // of the capture, when the batch tells it; otherwise 0
 
-  void add(const QueuedSample& sample, const format::BlockRef& block);
+  // Sets sample.block.
+  void add(QueuedSample sample, const format::BlockRef& block);
   void clear();
 };
 
+// Every member may be called by the side that it is listed under, and by no other.
 class SampleQueue {
  public:
-  // The reader's side. put() waits for room, takes the batch's samples and leaves it empty; false: nobody
-  // wants more.
+  // The reader's side. put() waits for room, takes the batch and leaves it empty; false: nobody wants more.
   bool put(SampleBatch& batch);
   void wait_until_shown();  // all that was put
   void end();

@@ -1,10 +1,7 @@
 #include "report/samples/stack_table.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
-#include <random>
 
 #include "format/perf_abi.h"
 
@@ -31,27 +28,7 @@ bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
          kind == ModuleKind::Bpf || kind == ModuleKind::GuestKernel;
 }
 
-constexpr std::size_t kWord = 8;  // bytes
-
-constexpr std::size_t kLanes = 4;  // so that one multiplication need not wait for the one before
-
-// Two numbers of 64 bits that depend on every word in different ways. In the second, chains of one length
-// that differ in one word of a lane are never the same: each step can be undone.
-struct Lanes {
-  std::array<std::uint64_t, kLanes> mixed, rolled;
-
-  void add(std::size_t lane, std::uint64_t word) {
-    mixed[lane] = mix(mixed[lane], word);
-    rolled[lane] = std::rotl(rolled[lane] ^ word, 29) * 0x9fb21c651e98df25;
-  }
-};
-
 }  // namespace
-
-StackTable::StackTable() {
-  std::random_device random;
-  seed_ = std::uint64_t{random()} << 32 | random();
-}
 
 void StackTable::mappings_changed(std::uint32_t pid) {
   spaces_[pid] = next_space_++;
@@ -96,13 +73,15 @@ std::uint32_t StackTable::place(const symbolize::Mapping* mapping, std::uint64_t
   const bool is_shared = mapping != nullptr && !runs_where_it_is_shown(*mapping);
   const void* const owner = is_shared ? static_cast<const void*>(mapping->module) : mapping;
   const std::uint64_t address = is_shared ? mapping->shown_address({ip}) : ip;
-  const std::uint64_t hash = mix(mix(reinterpret_cast<std::uintptr_t>(owner), address), cpumode);
+  std::uint64_t hash = mix(mix(mix(seed_, reinterpret_cast<std::uintptr_t>(owner)), address), cpumode);
+  if (keeps_addresses_) hash = mix(hash, ip);
   return by_place_.find_or_make(
       hash,
       [&](std::uint32_t number) {
         const Location& known = locations_[number];
         if ((known.cpumode | (known.is_unwound ? kUnwound : 0)) != cpumode) return false;
         if (!is_shared) return known.mapping == mapping && known.ip.value == ip;
+        if (keeps_addresses_ && known.ip.value != ip) return false;
         return known.mapping != nullptr && known.mapping->module == mapping->module &&
                known.mapping->shown_address(known.ip) == address;
       },
@@ -137,7 +116,7 @@ const Location& StackTable::locate(const symbolize::AddressSpaces& spaces, std::
 void StackTable::split_chain(const format::U64Array& chain, std::uint32_t pid, std::size_t max_frames) {
   addresses_.clear();
   std::uint8_t cpumode = abi::kCpumodeUser;
-  for (std::size_t i = 0; i < chain.size() && addresses_.size() < max_frames; ++i) {
+  for (std::size_t i = 0; i < chain.size() && (keeps_callers_ || addresses_.size() < max_frames); ++i) {
     const std::uint64_t word = chain[i];
     if (word < abi::kContextMax) {
       by_address_.prefetch(key_space(pid, cpumode), word);
@@ -155,6 +134,8 @@ void StackTable::split_chain(const format::U64Array& chain, std::uint32_t pid, s
       break;
     }
   }
+  if (addresses_.size() > max_frames)
+    addresses_.erase(addresses_.begin(), addresses_.end() - static_cast<std::ptrdiff_t>(max_frames));
 }
 
 Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
@@ -167,35 +148,26 @@ Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, const forma
   return {static_cast<std::uint32_t>(stacks_.size()), keep(std::span<const std::uint32_t>(frames_))};
 }
 
-StackTable::Digest StackTable::digest_of(format::Bytes bytes, const Digest& before) {
-  const auto [seed, other] = before;
-  Lanes lanes{{seed, ~seed, seed + 1, seed ^ bytes.size()}, {other, ~other, other + 1, other ^ bytes.size()}};
-  const auto word_at = [&](std::size_t at) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    return word;
-  };
-  std::size_t at = 0;
-  for (; at + kLanes * kWord <= bytes.size(); at += kLanes * kWord) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes.add(lane, word_at(at + lane * kWord));
-  }
-  for (std::size_t lane = 0; at + kWord <= bytes.size(); at += kWord) lanes.add(lane++, word_at(at));
-  const auto joined = [](const std::array<std::uint64_t, kLanes>& of) {
-    return mix(mix(of[0], of[1]), mix(of[2], of[3]));
-  };
-  return {joined(lanes.mixed), joined(lanes.rolled)};
+StackTable::StackKey StackTable::key_of(const format::Sample& sample,
+                                        std::span<const std::uint64_t> unwound) {
+  // Kernel mappings change rarely, but then for all: their version is part of every chain's key.
+  const std::uint64_t space = std::uint64_t{space_of(sample.pid)} << 32 | kernel_space_;
+  const format::Bytes recorded = sample.callchain.bytes();
+  if (unwound.empty()) return {chain_digest(recorded, seed_), space};
+  const format::Bytes more = std::as_bytes(unwound);
+  words_.assign(recorded.begin(), recorded.end());
+  words_.insert(words_.end(), more.begin(), more.end());
+  // Where the one ends and the other begins is part of it.
+  return {chain_digest(words_, seed_ + recorded.size() + 1), space};
 }
 
 const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
                                   std::span<const std::uint64_t> unwound, std::size_t max_frames) {
-  // Kernel mappings change rarely, but then for all: their version is part of every chain's key.
-  const std::uint64_t space = std::uint64_t{space_of(sample.pid)} << 32 | kernel_space_;
-  Digest digest = digest_of(sample.callchain.bytes(), {mix(seed_, space), seed_ ^ space});
-  if (!unwound.empty()) digest = digest_of(std::as_bytes(unwound), digest);
+  const StackKey key = key_of(sample, unwound);
   const std::uint32_t number = by_chain_.find_or_make(
-      digest.mixed, [&](std::uint32_t row) { return digests_[row] == digest; },
+      mix(key.words.low, key.space), [&](std::uint32_t row) { return keys_[row] == key; },
       [&] {
-        digests_.push_back(digest);
+        keys_.push_back(key);
         return stacks_.push_back(make_stack(spaces, sample, unwound, max_frames)).number;
       });
   return stacks_[number];

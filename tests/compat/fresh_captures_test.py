@@ -1,42 +1,19 @@
 #!/usr/bin/env python3
 """Captures of many kinds, recorded afresh by perf: `script` and `folded` are perf's, byte for byte."""
-import os
 import platform
-import shutil
 import subprocess
 import time
-import unittest
 from pathlib import Path
 
 import collapse
 import programs
-from programs import ROOT
-
-PROGRAMS = ROOT / "tests/compat/programs"
-BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=20000"]
-CLOCK = ["-e", "cpu-clock", "-F", "499"]
+from fresh_captures import BUSY, CLOCK, FreshCapture, needs_compilers
 
 
 @programs.needs_root
 @programs.needs_perf
-@unittest.skipUnless(shutil.which("gcc") and shutil.which("g++"), "needs gcc and g++")
-class FreshCaptures(programs.Scratch):
-    @classmethod
-    def setUpClass(cls):
-        cls.build = Path(subprocess.run(["mktemp", "-d", "/tmp/tacho-fresh.XXXXXX"], capture_output=True, text=True,
-                                        check=True).stdout.strip())
-        cls.addClassCleanup(shutil.rmtree, cls.build)
-        subprocess.run(["g++", "-O2", "-g", "-fomit-frame-pointer", "-o", cls.build / "shapes", PROGRAMS / "shapes.cc"],
-                       check=True)
-        subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-pthread", "-o", cls.build / "crew",
-                        PROGRAMS / "crew.c"], check=True)
-        # A copy: beside the kernel's own list perf would find /proc/kcore, and take the kernel's extent from there.
-        (cls.build / "kallsyms").write_bytes(Path("/proc/kallsyms").read_bytes())
-
-    def record(self, *words):
-        self.capture = self.folder / "capture.data"
-        return self.perf("record", "-o", self.capture, *words).stdout
-
+@needs_compilers
+class FreshCaptures(FreshCapture):
     def compare(self, *views):
         """The usual text, that of each view (a list of options), and the folded stacks. perf's usual text."""
         symbols = ["--kallsyms", self.build / "kallsyms", "-i", self.capture]
@@ -65,9 +42,7 @@ class FreshCaptures(programs.Scratch):
 
     def test_threads_with_odd_names_and_code_made_at_run_time(self):
         printed = self.record(*CLOCK, "-g", "-s", "--", self.build / "crew")
-        for line in printed.split(b"\n"):
-            if line.startswith(b"/tmp/perf-"):
-                self.addCleanup(Path(line.decode()).unlink)
+        self.forget_maps(printed)
         text = self.compare(["--show-task-events"], ["-F", "comm,tid,time", "--show-mmap-events"], ["-G", "--comms", "a/b:c"])
         self.assertIn(b"made::loop(int) [tier 2]", text)
         self.assertIn("фу ".encode(), text)

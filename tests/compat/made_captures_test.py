@@ -11,6 +11,8 @@ VIEWS = {
                  "-F brstackoff,ip,dso", "-F +brstack,+brstacksym", "-S leaf_a", "-S 0x555555555284", "--dsos spin",
                  "-S 0x555555555280 --addr-range 4", "-S 0x555555555280 --addr-range 5", "--dsos [kernel.kallsyms]",
                  "-F +insn,+insnlen", "-F +machine_pid,+vcpu,+ipc,+callindent,+flags"],
+    "kept-calls": ["", "-G", "-F ip,sym,symoff,dso", "-F ip,sym,brstack", "--max-stack 1", "--max-stack 2", "--max-stack 4",
+                   "-S leaf_b"],
     "instructions": ["-F ip,brstackinsn", "-F ip,brstackinsnlen,insn,insnlen", "-F +brstackinsn,+srcline,+brstack",
                      "-F +brstackinsn --max-blocks 1"],
     "memory": ["", "-F +addr,-time", "-F period,data_src,weight,ins_lat,phys_addr,data_page_size,code_page_size",

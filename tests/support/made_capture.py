@@ -16,6 +16,8 @@ USUAL = IDENTIFIER | IP | TID | TIME | CPU | PERIOD
 
 HARDWARE, SOFTWARE, TRACEPOINT, PMU, SYNTH = 0, 1, 2, 4, 0x80000000
 KERNEL, USER = 1, 2
+CONTEXT_KERNEL, CONTEXT_USER = 2**64 - 128, 2**64 - 512
+CALL_STACK = 1 << 11  # of branch_sample_type
 ATTR_SIZE = 128
 ARCH, EVENT_DESC, CLOCK_DATA = 6, 12, 29
 SAMPLE_ID_ALL = 1 << 18
@@ -166,6 +168,19 @@ def branches():
     return made
 
 
+def kept_calls():
+    """--call-graph lbr: the processor kept the calls that have not returned, the chain has the user's place alone."""
+    made = Capture(Event("cycles:P", HARDWARE, 0, USUAL | CALLCHAIN | BRANCH_STACK, branch=CALL_STACK | 1)).started()
+    calls = [(LEAF_A + 6, LEAF_B, 0), (MAIN + 9, LEAF_A, 0), (RECURSE + 5, MAIN, 0)]
+    made.sample(ip=LEAF_B + 4, chain=[CONTEXT_USER, LEAF_B + 4], branches=calls)
+    made.sample(ip=LEAF_B + 4, chain=[CONTEXT_USER, LEAF_B + 4, MAIN + 99], branches=calls[:1])
+    made.sample(ip=KERNEL_TEXT + 3, misc=KERNEL, branches=calls,
+                chain=[CONTEXT_KERNEL, KERNEL_TEXT + 3, KERNEL_TEXT + 99, CONTEXT_USER, LEAF_B + 4, MAIN + 99])
+    made.sample(ip=KERNEL_TEXT + 3, misc=KERNEL, chain=[CONTEXT_KERNEL, KERNEL_TEXT + 3], branches=calls)
+    made.sample(ip=MAIN + 1, chain=[CONTEXT_USER, MAIN + 1], branches=[(0x10, MAIN, 0)])
+    return made
+
+
 def instructions():
     """Branches as the program's own code has them, for the code between them."""
     made = Capture(Event("branches:upp", PMU, 0xc4, USUAL | BRANCH_STACK, branch=1 << 3)).started()
@@ -277,6 +292,7 @@ def changed_code():
 
 CAPTURES = {
     "branches": branches,
+    "kept-calls": kept_calls,
     "instructions": instructions,
     "memory": memory,
     "weights": weights,

@@ -36,21 +36,13 @@ struct Words {
   bool is_plain = false, is_compressed = false;
 };
 
-cli::Option value_into(std::string names, std::string value, std::string help, std::string& target) {
-  return {std::move(names), cli::Takes::Value, std::move(value), std::move(help),
-          [&target](std::string_view text) -> Result<> {
-            target = text;
-            return Done{};
-          }};
-}
-
 void add_options(std::vector<cli::Option>& rows, Words& words) {
   ConvertOptions& convert = words.convert;
-  rows.push_back(value_into("-i,--input", "FILE",
-                            "the capture to read; - is standard input (default: perf.data)", convert.input));
-  rows.push_back(value_into("-o,--output", "FILE",
-                            "what to write; - is standard output. An existing file is kept as FILE.old",
-                            convert.output));
+  rows.push_back(cli::text("-i,--input", "FILE",
+                           "the capture to read; - is standard input (default: perf.data)", convert.input));
+  rows.push_back(cli::text("-o,--output", "FILE",
+                           "what to write; - is standard output. An existing file is kept as FILE.old",
+                           convert.output));
   rows.push_back({"--to", cli::Takes::Value, "FORM",
                   "file or pipe: the layout of what is written (default: pipe for -o -, else file)",
                   [&words](std::string_view text) { return set_form(text, words.form); }});
@@ -65,10 +57,10 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
                     return Done{};
                   }});
   rows.push_back(flag("--plain", "do not compress", words.is_plain));
-  rows.push_back(value_into("--time", "A,B",
-                            "only samples between these times, in seconds (either side may be empty), or "
-                            "parts of the capture: 10%-20%, 10%/2. All mappings and threads stay",
-                            convert.times));
+  rows.push_back(cli::text("--time", "A,B",
+                           "only samples between these times, in seconds (either side may be empty), or "
+                           "parts of the capture: 10%-20%, 10%/2. All mappings and threads stay",
+                           convert.times));
   rows.push_back(
       {"--events", cli::Takes::Value, "LIST",
        "only these events, by name and separated by commas; records of mappings and threads stay. Events "
@@ -77,6 +69,7 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
          convert.events = parse_name_list(text);
          return Done{};
        }});
+  rows.push_back(inflate_option(convert.capture));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as perf has it; files of other owners are read anyway"));
 }
@@ -100,24 +93,19 @@ Result<> settle(Words& words) {
 }  // namespace
 
 Result<cli::ExitStatus> run_convert(const std::vector<std::string>& arguments) {
-  ReadingOptions reading;
   Words words;
   auto line = command_line("convert", std::string(kDescription));
   line.synopsis = "-i FILE -o FILE [options]";
   add_options(line.options, words);
   line.epilog = std::string(kExamples) + line.epilog;
-  const auto parsed = cli::parse(line, arguments);
-  if (!parsed) return parsed.error();
-  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
-  if (auto settled = settle(words); !settled) return std::move(settled.error());
-
-  reading.session.input = words.convert.input;
-  format::Diagnostics diagnostics;
-  auto done = convert(words.convert, diagnostics);
-  TextOutput nothing(STDOUT_FILENO);
-  auto status = finish(diagnostics, nothing, reading);
-  if (!done) return std::move(done.error());
-  return status;
+  return run_command(line, arguments, [&words]() -> Result<cli::ExitStatus> {
+    if (auto settled = settle(words); !settled) return std::move(settled.error());
+    format::Diagnostics diagnostics;
+    auto done = convert(words.convert, diagnostics);
+    const auto status = tell_findings(diagnostics, words.convert.input);
+    if (!done) return std::move(done.error());
+    return status;
+  });
 }
 
 }  // namespace tacho::report

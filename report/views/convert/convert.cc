@@ -99,6 +99,7 @@ class Conversion {
   Result<> pass_late_header(const RecordView& record);
   Result<> put(const RecordView& record);
   std::optional<RecordView> to_native(const RecordView& record);
+  Result<> finish_round();
   Result<> flush();
   Result<> close();
   Features late_features() const;
@@ -115,6 +116,8 @@ class Conversion {
   std::size_t held_bytes_ = 0;
   format::ByteWriter turned_, changed_;   // scratch: one record in our byte order, and as it is selected
   format::ByteWriter pending_;            // records to be written together
+  format::ByteWriter rounds_;             // and marks of rounds in which nothing came, to stand before them
+  bool ends_with_round_ = false;          // what was written so far does
   std::bitset<abi::kFeatureCount> late_;  // sections that came after the start
   bool names_known_ = false;              // the capture says its events' names
   bool names_written_ = false;
@@ -216,13 +219,24 @@ Result<> Conversion::pass(const RecordView& record) {
   if (record.type == abi::kRecordFinishedRound) {
     // Records of the other files of a directory come later and belong before.
     if (is_parted_) return Done{};
-    if (auto flushed = flush(); !flushed) return flushed;
-    return std::visit([](auto& writer) { return writer.finish_round(); }, *writer_);
+    return finish_round();
   }
   const auto native = to_native(record);
   if (!native) return Done{};
   const auto selected = selection_->apply(*native, changed_, diagnostics_);
   return selected ? put(*selected) : Done{};
+}
+
+// Each round that ends makes the output sound as a whole, which takes several writes; one without records has
+// nothing to make sound.
+Result<> Conversion::finish_round() {
+  if (ends_with_round_ && pending_.empty()) {
+    format::write_mark(rounds_, abi::kRecordFinishedRound);
+    return rounds_.size() < kPiece ? Done{} : flush();
+  }
+  if (auto flushed = flush(); !flushed) return flushed;
+  ends_with_round_ = true;
+  return std::visit([](auto& writer) { return writer.finish_round(); }, *writer_);
 }
 
 // A pipe may go on describing itself after its first records.
@@ -278,6 +292,7 @@ Result<> Conversion::put(const RecordView& record) {
   if (auto* file = std::get_if<format::CaptureWriter>(&*writer_);
       file != nullptr && record.type == abi::kRecordAuxtrace)
     aux_.push_back({file->next_offset(), record.bytes.size()});
+  ends_with_round_ = false;
   pending_.bytes(record.bytes).bytes(record.payload);
   auto written = std::visit([&](auto& writer) { return writer.write_plain(pending_.view()); }, *writer_);
   pending_.clear();
@@ -285,7 +300,13 @@ Result<> Conversion::put(const RecordView& record) {
 }
 
 Result<> Conversion::flush() {
+  if (!rounds_.empty()) {
+    auto written = std::visit([&](auto& writer) { return writer.write_plain(rounds_.view()); }, *writer_);
+    rounds_.clear();
+    if (!written) return written;
+  }
   if (pending_.empty()) return Done{};
+  ends_with_round_ = false;
   auto written = std::visit([&](auto& writer) { return writer.write_records(pending_.view()); }, *writer_);
   pending_.clear();
   return written;
@@ -337,7 +358,7 @@ Error Conversion::give_up(Error error) {
 }  // namespace
 
 Result<> convert(const ConvertOptions& options, format::Diagnostics& diagnostics) {
-  format::ReadOptions reading;
+  format::ReadOptions reading = options.capture;
   reading.keep_all = true;
   auto reader = CaptureReader::open(options.input, diagnostics, reading);
   if (!reader) return std::move(reader.error());

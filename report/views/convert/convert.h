@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "format/capture_reader.h"
 #include "format/diagnostics.h"
 #include "format/result.h"
 
@@ -16,6 +17,7 @@ enum class Packing : std::uint8_t { AsItIs, Plain, Compressed };
 
 struct ConvertOptions {
   std::string input = "perf.data";
+  format::ReadOptions capture;
   std::string output;  // "-": standard output
   CaptureForm form = CaptureForm::File;
   Packing packing = Packing::AsItIs;

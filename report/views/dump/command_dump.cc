@@ -1,7 +1,5 @@
 #include "report/views/dump/command_dump.h"
 
-#include <unistd.h>
-
 #include <bitset>
 
 #include "format/capture_reader.h"
@@ -49,13 +47,14 @@ class Dump {
     line(name, [&](FieldSink& to) {
       to.number("offset", view.offset);
       to.hex("misc", view.misc);
+      static const format::EventAttr kNone;  // perf's own records need none, and may come before any
+      const bool is_kernel = view.type < format::abi::kRecordUserStart;
       const auto event = reader_.events().event_of(view);
-      if (!event) {
+      if (!event && is_kernel) {
         diagnostics_.add(Damage::UnknownEvent, view.offset, std::string(name));
         return to.bytes("body", view.bytes.subspan(format::kRecordHeaderSize));
       }
-      const format::EventAttr& attr = reader_.events()[*event].attr;
-      const bool is_kernel = view.type < format::abi::kRecordUserStart;
+      const format::EventAttr& attr = event ? reader_.events()[*event].attr : kNone;
       if (is_kernel) to.text("event", event_name(reader_.events()[*event], reader_.features()));
       if (!fields(to, view, attr)) {
         diagnostics_.add(Damage::BadRecord, view.offset, std::string(name) + " is shorter than its fields");
@@ -118,25 +117,23 @@ Result<cli::ExitStatus> run_dump(const std::vector<std::string>& arguments) {
   ReadingOptions options;
   bool as_json = false;
   auto line = command_line("dump", std::string(kDescription));
-  add_input_option(line.options, options);
+  add_input_options(line.options, options);
   line.options.push_back(flag("--json", "one JSON object a line", as_json));
-  const auto parsed = cli::parse(line, arguments);
-  if (!parsed) return parsed.error();
-  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
-
-  format::Diagnostics diagnostics;
-  auto reader = CaptureReader::open(options.session.input, diagnostics);
-  if (!reader) return std::move(reader.error());
-  TextOutput out(STDOUT_FILENO);
-  Dump dump(out, *reader, diagnostics, as_json);
-  dump.header();
-  dump.events_and_features();
-  while (const auto record = reader->next()) {
-    if (reader->layout().is_pipe) dump.events_and_features();  // a pipe's come with the records
-    dump.record(*record);
-    if (out.is_done()) break;
-  }
-  return finish(diagnostics, out, options);
+  return run_command(line, arguments, [&] {
+    return show_records(
+        options,
+        [&](CaptureReader& reader, format::Diagnostics& diagnostics, TextOutput& out) -> Result<Shown> {
+          Dump dump(out, reader, diagnostics, as_json);
+          dump.header();
+          dump.events_and_features();
+          while (const auto record = reader.next()) {
+            if (reader.layout().is_pipe) dump.events_and_features();  // a pipe's come with the records
+            dump.record(*record);
+            if (out.is_done()) break;
+          }
+          return Shown(Symbols::NotUsed);
+        });
+  });
 }
 
 }  // namespace tacho::report

@@ -1,21 +1,20 @@
 #include "report/views/folded/command_folded.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <optional>
 #include <span>
 #include <unordered_map>
 
 #include "report/decode/event_name.h"
 #include "report/decode/payload.h"
+#include "report/filter_options.h"
 #include "report/perf_text/frame_text.h"
+#include "report/perf_text/line_start.h"
 #include "report/samples/address_table.h"
+#include "report/samples/filter.h"
 #include "report/views/folded/folded.h"
 #include "report/views/folded/folded_inlines.h"
-#include "report/views/script/script_text.h"
 
 namespace tacho::report {
 namespace {
@@ -29,10 +28,15 @@ struct Options {
   ReadingOptions reading;
   FoldOptions fold;
   std::string event_filter;  // empty: the first event met
-  std::string weight = "period";
+  std::string weight;        // empty: the field tagged role:weight, else the period
   bool expands_inlines = false;
   Context context = Context::None;
 };
+
+constexpr std::string_view kNamesAsPerf =
+    "Without --inline, inlined functions that have no linker's name (extern \"C\" in C++) are named as in "
+    "perf's\n"
+    "text: the first one met is called by the function around it.\n\n";
 
 // In place of the general --inline: here every stack's inlined calls are asked for, as with the program whose
 // option it is.
@@ -54,12 +58,26 @@ void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
                   }});
 }
 
+// stackcollapse-perf.pl's --pid and --tid have no value; perf's choose samples by one.
+Result<> part_or_choose(std::string_view name, std::string_view text, bool& parts,
+                        std::vector<std::uint32_t>& list) {
+  if (text.empty()) {
+    parts = true;
+    return Done{};
+  }
+  auto numbers = parse_number_list(name, text);
+  if (!numbers) return std::move(numbers.error());
+  list = std::move(*numbers);
+  return Done{};
+}
+
 cli::CommandLine describe(Options& options) {
   auto line =
       command_line("folded",
                    "Prints each distinct stack once with its weight, root first, as flamegraph.pl reads it: "
                    "tacho folded -i FILE | flamegraph.pl > flame.svg. The lines are those that "
                    "stackcollapse-perf.pl makes of perf's text.");
+  line.epilog = std::string(kNamesAsPerf) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   add_inline_options(rows, options);
@@ -72,19 +90,30 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(flag("--kernel", "mark kernel frames with _[k]", fold.marks_kernel));
   rows.push_back(flag("--jit", "mark frames of JIT compilers with _[j]", fold.marks_jit));
   rows.push_back(flag("--addrs", "show the address of frames without a name", fold.shows_addresses));
+  Filter& filter = options.reading.session.filter;
   rows.push_back(
-      flag("--pid", "keep processes apart (as COMM-?: perf's text names threads only)", fold.shows_pid));
-  rows.push_back(flag("--tid", "keep threads apart (as COMM-?/TID)", fold.shows_tid));
+      {"--pid", cli::Takes::Optional, "LIST",
+       "keep processes apart (as COMM-?: perf's text names threads only); --pid=LIST: only samples "
+       "of these processes",
+       [&fold, &filter](std::string_view text) {
+         return part_or_choose("--pid", text, fold.shows_pid, filter.pids);
+       }});
+  rows.push_back({"--tid", cli::Takes::Optional, "LIST",
+                  "keep threads apart (as COMM-?/TID); --tid=LIST: only samples of these threads",
+                  [&fold, &filter](std::string_view text) {
+                    return part_or_choose("--tid", text, fold.shows_tid, filter.tids);
+                  }});
   rows.push_back({"--event-filter", cli::Takes::Value, "NAME",
-                  "which event's samples (default: the first one met)",
+                  "which event's samples (default: the first one met, and those of all tracepoints)",
                   [&options](std::string_view text) -> Result<> {
                     options.event_filter = text;
                     return Done{};
                   }});
+  add_filter_options(rows, filter, {"--pid", "--tid"});
   rows.push_back(
       {"--weight", cli::Takes::Value, "WHAT",
        "what a stack's number adds up: period (a period of 0 counts 1), samples, or a field of the payload "
-       "or tracepoint (default: period)",
+       "or tracepoint (default: the payload's field tagged role:weight, else period)",
        [&options](std::string_view text) -> Result<> {
          options.weight = text;
          return Done{};
@@ -116,11 +145,52 @@ class FoldedSink : public Sink {
   }
 
   const FoldedStacks& folded() const { return folded_; }
-  // The event taken, when others were left out.
-  std::optional<std::string> chosen_among_several() const {
-    return left_out_ && options_->event_filter.empty() ? std::optional(filter_) : std::nullopt;
-  }
   std::uint64_t unreadable_weights() const { return unreadable_weights_; }
+
+  // --event-filter names no event of the capture; known once the capture was read.
+  Result<> check_filter() {
+    learn_events();
+    if (options_->event_filter.empty()) return Done{};
+    std::vector<std::string> names;
+    for (const EventFacts& facts : facts_) names.push_back(facts.name);
+    if (std::ranges::find(names, options_->event_filter) != names.end()) return Done{};
+    std::string known;
+    for (const std::string& name : names) known.append(known.empty() ? "" : ", ").append(name);
+    return use_error("--event-filter: there is no event '" + options_->event_filter +
+                     "'; the capture has: " + known);
+  }
+
+  // What was decided without being asked for, and why there may be no stacks.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    std::string taken, left_out, weights;
+    std::size_t several = 0;
+    for (const EventFacts& facts : facts_) {
+      if (!facts.has_stacks) continue;
+      const bool is_taken = facts.is_taken.value_or(false);
+      std::string& list = is_taken ? taken : left_out;
+      list.append(list.empty() ? "'" : ", '").append(printable(facts.name)).append("'");
+      several += is_taken ? 1 : 0;
+      if (facts.weight != nullptr && is_taken)
+        weights.append(weights.empty() ? "" : ", ").append(printable(facts.weight->name));
+    }
+    const bool is_chosen = options_->event_filter.empty();
+    if (folded_.empty()) {
+      notes.push_back(is_chosen ? "no sample has a stack; record with -g to have them"
+                                : "no sample of '" + printable(filter_) +
+                                      "' has a stack; record with -g to have them");
+    }
+    if (is_chosen && !left_out.empty()) {
+      notes.push_back("took the samples of " + taken + " and left out those of " + left_out +
+                      "; --event-filter NAME takes another event");
+    } else if (is_chosen && several > 1) {
+      notes.push_back("added up the samples of " + taken + "; --event-filter NAME takes one event");
+    }
+    if (!weights.empty())
+      notes.push_back("stacks are weighed by " + weights +
+                      ", as the event says (role:weight); --weight period or samples weighs them otherwise");
+    return notes;
+  }
 
  private:
   struct Start {
@@ -139,7 +209,9 @@ class FoldedSink : public Sink {
   struct EventFacts {
     std::string name;
     bool is_told_by_line = false;
-    std::optional<bool> is_taken;  // once that is known for good
+    const PayloadField* weight = nullptr;  // what stacks are weighed by when nobody says
+    std::optional<bool> is_taken;          // once that is known for good
+    bool has_stacks = false;
   };
 
   // The names at a place, outermost first: mostly one, which stands here itself; several stand in several_.
@@ -157,17 +229,23 @@ class FoldedSink : public Sink {
       const std::string name = event_name(event, session_->features());
       const bool is_told = event.attr.type != abi::kTracepoint && event.attr.samples(abi::kSampleTime) &&
                            name.find_first_of(kBlanks) == std::string::npos;
-      facts_.push_back({name, is_told, std::nullopt});
+      facts_.push_back({name, is_told, default_weight(facts_.size()), std::nullopt, false});
     }
+  }
+  const PayloadField* default_weight(std::size_t event) {
+    const PayloadSchema* const schema = options_->weight.empty() ? schemas_.of(event) : nullptr;
+    if (schema == nullptr) return nullptr;
+    const auto field = std::ranges::find(schema->fields, "weight", &PayloadField::role);
+    return field == schema->fields.end() ? nullptr : &*field;
   }
   bool takes_event(const ResolvedSample& sample) {
     learn_events();
     EventFacts& facts = facts_[sample.event_index];
+    facts.has_stacks = true;
     if (!facts.is_taken) {
       if (options_->event_filter.empty() && facts.is_told_by_line && filter_.empty()) filter_ = facts.name;
       facts.is_taken = (options_->event_filter.empty() && !facts.is_told_by_line) || facts.name == filter_;
     }
-    if (!*facts.is_taken) left_out_ = true;
     return *facts.is_taken;
   }
 
@@ -187,7 +265,8 @@ class FoldedSink : public Sink {
     if (start.is_seen && is_usual) return start;
     FoldedStart parsed{std::string(sample.comm), std::to_string(sample.tid())};
     // An unusual name is taken apart as it stands in perf's line, with all that follows it.
-    if (!is_usual && !fold_start(first_line(sample), parsed)) {
+    const bool is_raw = options_->reading.names == Names::Raw;
+    if (!is_usual && !(is_raw ? fold_last_start : fold_start)(first_line(sample), parsed)) {
       start.is_seen = false;
       return start;
     }
@@ -240,20 +319,25 @@ class FoldedSink : public Sink {
 
   std::optional<std::uint64_t> weight_of(const ResolvedSample& sample) {
     if (options_->weight == "samples") return 1;
-    if (options_->weight == "period") {
-      const bool has_period = facts_[sample.event_index].is_told_by_line && sample.period != 0;
+    const EventFacts& facts = facts_[sample.event_index];
+    if (facts.weight != nullptr) return field_weight(*facts.weight, sample);
+    if (options_->weight.empty() || options_->weight == "period") {
+      const bool has_period = facts.is_told_by_line && sample.period != 0;
       return has_period ? sample.period : 1;
     }
     const PayloadSchema* schema = schemas_.of(sample.event_index);
     if (schema != nullptr) {
       const auto field = std::ranges::find(schema->fields, options_->weight, &PayloadField::name);
-      if (field != schema->fields.end()) {
-        const auto number = read_number(*field, sample.raw->raw, sample.order);
-        if (number && *number > 0) return static_cast<std::uint64_t>(*number);
-        if (number) return std::nullopt;  // flame graphs know no negative widths, and nought has none
-      }
+      if (field != schema->fields.end()) return field_weight(*field, sample);
     }
     ++unreadable_weights_;
+    return std::nullopt;
+  }
+  std::optional<std::uint64_t> field_weight(const PayloadField& field, const ResolvedSample& sample) {
+    const auto number = read_number(field, sample.raw->raw, sample.order);
+    if (number && *number > 0) return static_cast<std::uint64_t>(*number);
+    // Flame graphs know no negative widths, and nought has none.
+    if (!number) ++unreadable_weights_;
     return std::nullopt;
   }
 
@@ -274,7 +358,7 @@ class FoldedSink : public Sink {
     if (known.size() <= number) known.resize(std::max<std::size_t>(number + 1, known.size() * 2));
     LocationNames& entry = known[number];
     if (entry.count != LocationNames::kNotMade) return entry;
-    const auto frames = session_->frames(session_->location(number));
+    const auto frames = session_->resolver().frames(session_->resolver().location(number));
     if (frames.size() == 1) return entry = names_of(frames.front(), is_java);
     std::vector<std::uint32_t> all;
     for (const symbolize::Frame& frame : frames) {
@@ -342,7 +426,6 @@ class FoldedSink : public Sink {
   EventSchemas schemas_;
   FoldedStacks folded_;
   std::string filter_;
-  bool left_out_ = false;
   std::uint64_t unreadable_weights_ = 0;
   std::vector<EventFacts> facts_;  // by the event's index
   std::unordered_map<StartKey, Start, StartHash> starts_;
@@ -363,34 +446,34 @@ class FoldedSink : public Sink {
   std::vector<std::uint32_t> frames_, stack_;
 };
 
+Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
+  FoldedSink sink(session, options);
+  run_with_progress(session, sink, out);
+  if (auto found = sink.check_filter(); !found) return std::move(found.error());
+  if (sink.unreadable_weights() > 0) {
+    const std::string field = options.weight.empty() ? "of role:weight" : "named '" + options.weight + "'";
+    return use_error("--weight: " + std::to_string(sink.unreadable_weights()) + " samples have no number " +
+                     field + "; tacho header lists the fields of payloads");
+  }
+  sink.folded().write(out);
+  Shown shown(Symbols::Used);
+  for (const std::string& note : sink.notes()) shown.notes.push_back("tacho folded: " + note);
+  return shown;
+}
+
 }  // namespace
 
 Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
   Options options;
-  const auto parsed = cli::parse(describe(options), arguments);
-  if (!parsed) return parsed.error();
-  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
-  if (options.context == Context::FileAndLine && !options.expands_inlines)
-    return use_error("--context says where inlined calls stand: it needs --inline");
-  auto session = Session::open(options.reading.session);
-  if (!session) return std::move(session.error());
-
-  FoldedSink sink(*session, options);
-  session->run(sink);
-  TextOutput out(STDOUT_FILENO);
-  sink.folded().write(out);
-  if (sink.folded().empty())
-    std::fputs("tacho folded: no sample has a stack; record with -g to have them\n", stderr);
-  if (const auto event = sink.chosen_among_several()) {
-    std::fprintf(stderr, "tacho folded: took the samples of '%s'; --event-filter NAME takes another event\n",
-                 printable(*event).c_str());
-  }
-  if (sink.unreadable_weights() > 0) {
-    return use_error("--weight: " + std::to_string(sink.unreadable_weights()) +
-                     " samples have no number named '" + options.weight +
-                     "'; tacho header lists the fields of payloads");
-  }
-  return finish(*session, out, options.reading, Symbols::Used);
+  return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (options.context == Context::FileAndLine && !options.expands_inlines)
+      return use_error("--context says where inlined calls stand: it needs --inline");
+    // stackcollapse-perf.pl reads perf's text; with --inline it asks addr2line for each address anew.
+    if (!options.expands_inlines) options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      return show(session, out, options);
+    });
+  });
 }
 
 }  // namespace tacho::report

@@ -139,6 +139,16 @@ bool fold_start(std::string_view line, FoldedStart& start) {
   return false;
 }
 
+bool fold_last_start(std::string_view lines, FoldedStart& start) {
+  bool is_found = false;
+  while (!lines.empty()) {
+    const auto end = std::min(lines.find('\n'), lines.size());
+    is_found = fold_start(lines.substr(0, end), start) || is_found;
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return is_found;
+}
+
 std::uint32_t FoldedStacks::name(std::string_view text) {
   const auto [row, is_new] = numbers_.try_emplace(printable_folded(text, safety_), names_.size());
   if (is_new) names_.push_back(row->first);

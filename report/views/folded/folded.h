@@ -34,6 +34,9 @@ struct FoldedStart {
 // Nothing when the line does not look like the start of a sample to it: names of a single letter, or with a
 // blank in front. `line` is "comm tid [cpu] time: period event: ".
 bool fold_start(std::string_view line, FoldedStart& start);
+// Of a start whose thread has line ends in its name: perf's text then has several lines, and the last one
+// that looks like a start is taken.
+bool fold_last_start(std::string_view lines, FoldedStart& start);
 
 // Counts distinct stacks. Names are numbered, so that a stack costs four bytes a frame.
 class FoldedStacks {

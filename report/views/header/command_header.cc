@@ -1,7 +1,5 @@
 #include "report/views/header/command_header.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -128,51 +126,45 @@ Result<cli::ExitStatus> run_header(const std::vector<std::string>& arguments) {
       command_line("header",
                    "Shows what a capture says about itself: the host, the command, the events, and what "
                    "is attached to it.");
-  add_reading_options(line.options, options);
+  add_input_options(line.options, options);
   line.options.push_back(flag("--json", "one JSON object, with the names of tacho dump", as_json));
   line.options.push_back(flag("-I,--show-info", "also topology, caches and memory of the host", is_full));
-  const auto parsed = cli::parse(line, arguments);
-  if (!parsed) return parsed.error();
-  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
-
-  auto session = Session::open(options.session);
-  if (!session) return std::move(session.error());
-  read_head(*session);
-  TextOutput out(STDOUT_FILENO);
-  if (as_json)
-    write_json(out, *session);
-  else
-    write_text(out, *session, options.names, is_full ? HeaderDetail::Full : HeaderDetail::Brief);
-  return finish(*session, out, options, Symbols::NotUsed);
+  return run_command(line, arguments, [&] {
+    return show_session(options, [&](Session& session, TextOutput& out) -> Result<Shown> {
+      read_head(session);
+      if (as_json)
+        write_json(out, session);
+      else
+        write_text(out, session, options.names, is_full ? HeaderDetail::Full : HeaderDetail::Brief);
+      return Shown(Symbols::NotUsed);
+    });
+  });
 }
 
 Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments) {
   EvlistOptions options;
   auto line = command_line("evlist", "Lists the events of a capture.");
-  add_reading_options(line.options, options.reading);
+  add_input_options(line.options, options.reading);
   line.options.push_back(flag("-v,--verbose", "with their attributes", options.verbose));
   line.options.push_back(flag("-F,--freq", "with their frequency or period", options.frequency));
   line.options.push_back(flag("-g,--group", "events of a group together, on one line", options.groups));
   line.options.push_back(
       flag("--trace-fields", "with the fields that a tracepoint's records have", options.trace_fields));
-  const auto parsed = cli::parse(line, arguments);
-  if (!parsed) return parsed.error();
-  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
-  if (options.groups && (options.verbose || options.frequency || options.trace_fields))
-    return use_error(
-        "-g does not go together with -v, -F and --trace-fields; ask for them one after another");
-
-  auto session = Session::open(options.reading.session);
-  if (!session) return std::move(session.error());
-  read_head(*session);
-  TextOutput out(STDOUT_FILENO);
-  if (options.groups)
-    write_groups(out, *session, options.reading.names);
-  else
-    write_events(out, *session, options);
-  if (!options.trace_fields && std::ranges::any_of(session->events(), is_tracepoint))
-    out.text("# Tip: use 'perf evlist --trace-fields' to show fields for tracepoint events\n");
-  return finish(*session, out, options.reading, Symbols::NotUsed);
+  return run_command(line, arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (options.groups && (options.verbose || options.frequency || options.trace_fields))
+      return use_error(
+          "-g does not go together with -v, -F and --trace-fields; ask for them one after another");
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) -> Result<Shown> {
+      read_head(session);
+      if (options.groups)
+        write_groups(out, session, options.reading.names);
+      else
+        write_events(out, session, options);
+      if (!options.trace_fields && std::ranges::any_of(session.events(), is_tracepoint))
+        out.text("# Tip: use 'perf evlist --trace-fields' to show fields for tracepoint events\n");
+      return Shown(Symbols::NotUsed);
+    });
+  });
 }
 
 }  // namespace tacho::report

@@ -1,89 +1,71 @@
 #include "report/views/hist/command_hist.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <optional>
 
-#include "cli/nearest.h"
 #include "report/decode/event_name.h"
-#include "report/decode/payload.h"
+#include "report/filter_options.h"
+#include "report/profile/distribution.h"
+#include "report/profile/field_key.h"
+#include "report/samples/filter.h"
 #include "report/views/hist/distribution_text.h"
+#include "report/views/hist/field_choice.h"
+#include "report/views/hist/value_table.h"
 
 namespace tacho::report {
 namespace {
+
+constexpr std::string_view kNoKey = "none";
 
 struct Options {
   ReadingOptions reading;
   std::string event, field, by;
   std::uint64_t step = 0;  // 0: powers of two
+  std::uint64_t top = 0;   // 0: all
 };
 
-cli::Option text_option(std::string names, std::string value, std::string help, std::string& target) {
-  return {std::move(names), cli::Takes::Value, std::move(value), std::move(help),
-          [&target](std::string_view text) -> Result<> {
-            target = text;
-            return Done{};
-          }};
-}
-
 cli::CommandLine describe(Options& options) {
-  auto line =
-      command_line("hist",
-                   "Shows how the values of a field are distributed, in powers of two: a field of a BPF "
-                   "event's payload or of a tracepoint.");
+  auto line = command_line(
+      "hist",
+      "Shows how the values of a field are distributed, in powers of two: a field of a BPF event's payload "
+      "or "
+      "of a tracepoint. Texts and named numbers are counted one by one, the most frequent first.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
-  rows.push_back(text_option("--event", "NAME", "which event (default: the only one that has the field)",
-                             options.event));
-  rows.push_back(text_option(
-      "--field", "NAME", "which field (default: the one tagged role:value, else the only one with a unit)",
-      options.field));
-  rows.push_back(text_option(
-      "--by", "KEY", "a histogram for each comm, pid, tid, cpu, or value of another field", options.by));
-  rows.push_back({"--linear", cli::Takes::Value, "STEP", "rows of equal width instead of powers of two",
-                  [&options](std::string_view text) -> Result<> {
-                    const auto step = cli::parse_number("--linear", text, 1, std::uint64_t{1} << 62);
-                    if (!step) return step.error();
-                    options.step = *step;
-                    return Done{};
-                  }});
+  rows.push_back(
+      cli::text("--event", "NAME", "which event (default: the only one that has the field)", options.event));
+  rows.push_back(cli::text("--field", "NAME",
+                           "which field (default: the one tagged role:value, else the only one with a unit)",
+                           options.field));
+  rows.push_back(cli::text(
+      "--by", "KEY[,KEY]",
+      "a histogram for each value of these: other fields of the event, or the thread's comm, pid, tid and "
+      "cpu "
+      "(sample.comm and so on where a field has that name); none: a single one (default: the fields tagged "
+      "role:key)",
+      options.by));
+  rows.push_back(cli::number("--linear", "STEP", "rows of equal width instead of powers of two", 1,
+                             std::uint64_t{1} << 62, options.step));
+  rows.push_back(cli::number("--top", "N",
+                             "only the N groups of --by with the most values, and the N most frequent texts",
+                             1, std::uint64_t{1} << 32, options.top));
+  add_filter_options(rows, options.reading.session.filter);
   return line;
 }
 
-bool is_number(const PayloadField& field) { return field.kind != format::FieldKind::Text; }
-
-// The field of one event that the options mean; null when it has none.
-const PayloadField* find_field(const PayloadSchema& schema, std::string_view name) {
-  const auto& fields = schema.fields;
-  if (!name.empty()) {
-    const auto field = std::ranges::find(fields, name, &PayloadField::name);
-    return field != fields.end() && is_number(*field) ? &*field : nullptr;
-  }
-  const auto value = std::ranges::find_if(
-      fields, [](const PayloadField& field) { return field.role == "value" && is_number(field); });
-  if (value != fields.end()) return &*value;
-  const auto has_unit = [](const PayloadField& field) { return !field.unit.empty() && is_number(field); };
-  if (std::ranges::count_if(fields, has_unit) != 1) return nullptr;
-  return &*std::ranges::find_if(fields, has_unit);
-}
-
-// How `--by` groups samples.
-struct GroupRow {
-  std::string_view name;
-  std::string (*value)(const ResolvedSample&, Names);
+struct ValueLess {
+  bool operator()(const KeyValue& a, const KeyValue& b) const { return compare(a, b) < 0; }
 };
-constexpr GroupRow kGroups[] = {
-    {"comm", [](const ResolvedSample& s, Names names) { return printable(s.comm, names); }},
-    {"pid",
-     [](const ResolvedSample& s, Names) { return std::to_string(static_cast<std::int32_t>(s.pid())); }},
-    {"tid",
-     [](const ResolvedSample& s, Names) { return std::to_string(static_cast<std::int32_t>(s.tid())); }},
-    {"cpu",
-     [](const ResolvedSample& s, Names) { return std::to_string(static_cast<std::int32_t>(s.raw->cpu)); }},
+
+// The values of one group.
+struct Group {
+  explicit Group(std::uint64_t step) : distribution(step) {}
+  Distribution distribution;                            // of numbers
+  std::map<KeyValue, std::uint64_t, ValueLess> counts;  // of what is counted by value
+  std::uint64_t total = 0;
 };
 
 class HistSink : public Sink {
@@ -91,152 +73,156 @@ class HistSink : public Sink {
   HistSink(Session& session, const Options& options)
       : session_(&session), options_(&options), schemas_(session.events(), session.features()) {}
 
-  // What is asked for, found among the events; they are all known once there are samples.
-  Result<> choose() {
-    std::vector<std::size_t> fitting;
-    for (std::size_t i = 0; i < session_->events().size(); ++i) {
-      if (!options_->event.empty() && name_of(i) != options_->event) continue;
-      const PayloadSchema* schema = schemas_.of(i);
-      if (schema != nullptr && find_field(*schema, options_->field) != nullptr) fitting.push_back(i);
-    }
-    if (fitting.size() != 1) return explain(fitting);
-    event_ = fitting[0];
-    schema_ = schemas_.of(event_);
-    field_ = find_field(*schema_, options_->field);
-    return choose_group();
-  }
-
   Flow on_sample(const ResolvedSample& sample) override {
-    if (field_ == nullptr) {
+    // The events are all known once there are samples.
+    if (chosen_.field == nullptr) {
       if (auto chosen = choose(); !chosen) {
         error = std::move(chosen.error());
         return Flow::Stop;
       }
     }
-    if (sample.event_index != event_) return Flow::GoOn;
-    const auto number = read_number(*field_, sample.raw->raw, sample.order);
-    if (!number) {
+    if (sample.event_index != chosen_.event) return Flow::GoOn;
+    if (!add(sample)) {
       session_->diagnostics().add(
           format::Damage::BadRecord, format::Diagnostics::kNoOffset,
-          "a payload of '" + name_of(event_) + "' that ends before its field '" + field_->name + "'");
-      return Flow::GoOn;
+          "a payload of '" + event_ + "' that ends before its field '" + chosen_.field->name + "'");
     }
-    groups_.try_emplace(group_of(sample), options_->step).first->second.add(*number);
     return Flow::GoOn;
   }
 
   void write(TextOutput& out) const {
-    const Names names = options_->reading.names;
-    std::string label = printable(field_->name, names);
-    if (!field_->unit.empty() && field_->unit != field_->name)
-      label += " (" + printable(field_->unit, names) + ")";
-    for (const auto& [group, distribution] : groups_) {
-      std::string heading = printable(name_of(event_), names) + ": " + printable(field_->name, names);
-      if (!field_->unit.empty()) heading += " in " + printable(field_->unit, names);
-      if (!options_->by.empty()) heading += ", " + printable(options_->by, names) + " " + group;
-      out.text(fmt::format("{}{}, {} value{}\n", &group == &groups_.begin()->first ? "" : "\n", heading,
-                           distribution.total(), distribution.total() == 1 ? "" : "s"));
-      write_distribution(out, label, distribution.buckets());
+    bool is_first = true;
+    for (const auto* entry : in_order()) {
+      if (!is_first) out.character('\n');
+      is_first = false;
+      write_group(out, entry->first, entry->second);
       out.line_end();
     }
   }
 
   bool empty() const { return groups_.empty(); }
+  std::vector<std::string> notes;
   std::optional<Error> error;
 
  private:
-  std::string name_of(std::size_t event) const {
-    return event_name(session_->events()[event], session_->features());
-  }
+  using Keys = std::vector<KeyValue>;
+  using Groups = std::map<Keys, Group, KeyValuesLess>;
 
-  Result<> choose_group() {
-    if (options_->by.empty()) return Done{};
-    group_ = std::ranges::find(kGroups, options_->by, &GroupRow::name);
-    if (group_ != std::end(kGroups)) return Done{};
-    const auto field = std::ranges::find(schema_->fields, options_->by, &PayloadField::name);
-    if (field == schema_->fields.end()) {
-      return use_error("--by: there is no '" + options_->by + "'; take comm, pid, tid, cpu, or a field of '" +
-                       name_of(event_) + "':" + list_fields(*schema_));
+  Result<> choose() {
+    std::vector<std::string> names;
+    for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+    auto chosen = choose_field(names, schemas_, options_->event, options_->field);
+    if (!chosen) return std::move(chosen.error());
+    event_ = names[chosen->event];
+    for (const std::string& name : key_names(*chosen->schema)) {
+      auto key = FieldKey::find("--by", name, *chosen->schema, event_);
+      if (!key) return std::move(key.error());
+      if (key->hides_own()) {
+        notes.push_back("tacho hist: --by " + printable(name) + " is the field of '" + printable(event_) +
+                        "'; the sample's own is sample." + printable(name));
+      }
+      keys_.push_back(std::move(*key));
     }
-    group_field_ = &*field;
+    if (options_->step != 0 && is_counted_by_value(*chosen->field))
+      return use_error("--linear: the values of '" + chosen->field->name +
+                       "' are texts or names, counted one by one");
+    chosen_ = *chosen;
     return Done{};
   }
 
-  std::string group_of(const ResolvedSample& sample) const {
-    if (options_->by.empty()) return {};
-    if (group_field_ == nullptr) return group_->value(sample, options_->reading.names);
-    const auto value = read_field(*group_field_, sample.raw->raw, sample.order);
-    return value ? show_value(*group_field_, *value, options_->reading.names) : std::string("?");
-  }
-
-  static std::string list_fields(const PayloadSchema& schema) {
-    std::string list;
-    for (const PayloadField& field : schema.fields) {
-      if (is_number(field)) list += ' ' + field.name + (field.unit.empty() ? "" : " (" + field.unit + ")");
-    }
-    return list.empty() ? " none that is a number" : list;
-  }
-
-  // Why no single field is meant, with what there is to choose from.
-  Error explain(const std::vector<std::size_t>& fitting) {
+  std::vector<std::string> key_names(const PayloadSchema& schema) const {
+    if (options_->by == kNoKey) return {};
+    if (!options_->by.empty()) return parse_name_list(options_->by);
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < session_->events().size(); ++i) names.push_back(name_of(i));
-    const std::string& event = options_->event;
-    if (!event.empty() && std::ranges::find(names, event) == names.end())
-      return use_error("--event: there is no event '" + event + "'" + cli::suggestion(event, names));
-    std::string choices;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const PayloadSchema* schema = schemas_.of(i);
-      if (schema != nullptr && (event.empty() || names[i] == event))
-        choices += (choices.empty() ? " " : "; ") + names[i] + ":" + list_fields(*schema);
+    for (const PayloadField& field : schema.fields) {
+      if (field.role == "key") names.push_back(field.name);
     }
-    if (fitting.size() > 1)
-      return use_error("several events have such a field; choose with --event NAME:" + choices);
-    if (choices.empty()) {
-      return use_error(
-          "this capture describes no payload: its events are neither tracepoints nor BPF events of an "
-          "object that declares them (tacho/event.h)");
+    return names;
+  }
+
+  // False when the payload ends before the field.
+  bool add(const ResolvedSample& sample) {
+    const PayloadField& field = *chosen_.field;
+    const auto value = read_field(field, sample.raw->raw, sample.order);
+    if (!value) return false;
+    Group& group = group_of(sample);
+    ++group.total;
+    if (is_counted_by_value(field)) {
+      ++group.counts[key_value(*value)];
+    } else if (const auto number = read_number(field, sample.raw->raw, sample.order)) {
+      group.distribution.add(*number);
     }
-    const std::string wanted = options_->field.empty()
-                                   ? "no single field with a unit or role:value"
-                                   : "no field '" + options_->field + "' that is a number";
-    const std::string where = options_->event.empty() ? "" : " in event '" + options_->event + "'";
-    return use_error("there is " + wanted + where + "; choose with --field NAME, --event NAME:" + choices);
+    return true;
+  }
+
+  Group& group_of(const ResolvedSample& sample) {
+    Keys keys;
+    for (const FieldKey& key : keys_) keys.push_back(key.value(sample));
+    return groups_.try_emplace(std::move(keys), options_->step).first->second;
+  }
+
+  // By their keys; with --top the largest first.
+  std::vector<const Groups::value_type*> in_order() const {
+    std::vector<const Groups::value_type*> order;
+    for (const auto& group : groups_) order.push_back(&group);
+    if (options_->top == 0) return order;
+    std::ranges::stable_sort(order,
+                             [](const auto* a, const auto* b) { return a->second.total > b->second.total; });
+    order.resize(std::min<std::size_t>(order.size(), options_->top));
+    return order;
+  }
+
+  void write_group(TextOutput& out, const Keys& keys, const Group& group) const {
+    const Names names = options_->reading.names;
+    const PayloadField& field = *chosen_.field;
+    std::string heading = printable(event_, names) + ": " + printable(field.name, names);
+    if (!field.unit.empty()) heading += " in " + printable(field.unit, names);
+    for (std::size_t i = 0; i < keys_.size(); ++i)
+      heading += ", " + printable(keys_[i].name(), names) + " " + keys_[i].show(keys[i], names);
+    out.text(fmt::format("{}, {} value{}\n", heading, group.total, group.total == 1 ? "" : "s"));
+    std::string label = printable(field.name, names);
+    if (!field.unit.empty() && field.unit != field.name) label += " (" + printable(field.unit, names) + ")";
+    if (!is_counted_by_value(field)) return write_distribution(out, label, group.distribution.buckets());
+    std::vector<ValueCount> rows;
+    for (const auto& [value, count] : group.counts) rows.push_back({show_key(&field, value, names), count});
+    std::ranges::stable_sort(rows, std::ranges::greater(), &ValueCount::count);
+    write_values(out, label, rows, group.total, options_->top);
   }
 
   Session* session_;
   const Options* options_;
   EventSchemas schemas_;
-  std::size_t event_ = 0;
-  const PayloadSchema* schema_ = nullptr;
-  const PayloadField* field_ = nullptr;  // null: not chosen yet
-  const GroupRow* group_ = nullptr;
-  const PayloadField* group_field_ = nullptr;
-  std::map<std::string, Distribution> groups_;  // by --by's value
+  ChosenField chosen_;  // without a field: not chosen yet
+  std::string event_;   // its name
+  std::vector<FieldKey> keys_;
+  Groups groups_;
 };
+
+Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
+  HistSink sink(session, options);
+  run_with_progress(session, sink, out);
+  const std::string input = printable(options.reading.session.input);
+  if (sink.error) return std::move(*sink.error).in(input);
+  Shown shown(Symbols::NotUsed);
+  shown.notes = std::move(sink.notes);
+  if (sink.empty()) {
+    shown.notes.push_back("tacho: " + input + ": no sample of that event");
+  } else {
+    sink.write(out);
+  }
+  return shown;
+}
 
 }  // namespace
 
 Result<cli::ExitStatus> run_hist(const std::vector<std::string>& arguments) {
   Options options;
-  const auto parsed = cli::parse(describe(options), arguments);
-  if (!parsed) return parsed.error();
-  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
   options.reading.session.wants_stacks = false;
-  auto session = Session::open(options.reading.session);
-  if (!session) return std::move(session.error());
-
-  HistSink sink(*session, options);
-  session->run(sink);
-  if (sink.error) return std::move(*sink.error).in(printable(options.reading.session.input));
-  TextOutput out(STDOUT_FILENO);
-  if (sink.empty()) {
-    std::fprintf(stderr, "tacho: %s: no sample of that event\n",
-                 printable(options.reading.session.input).c_str());
-  } else {
-    sink.write(out);
-  }
-  return finish(*session, out, options.reading, Symbols::NotUsed);
+  return run_command(describe(options), arguments, [&options] {
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      return show(session, out, options);
+    });
+  });
 }
 
 }  // namespace tacho::report

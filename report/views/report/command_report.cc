@@ -1,275 +1,366 @@
 #include "report/views/report/command_report.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <regex.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <deque>
-#include <map>
+#include <memory>
 #include <optional>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "report/decode/event_name.h"
-#include "report/decode/payload.h"
-#include "report/decode/tracepoint_text.h"
-#include "report/output/text_table.h"
-#include "report/perf_text/header_text.h"
+#include "report/output/colour.h"
 #include "report/perf_text/stats_text.h"
-#include "report/profile/histogram.h"
+#include "report/profile/weight.h"
+#include "report/samples/payload_stack.h"
+#include "report/views/report/report_options.h"
+#include "report/views/report/report_text.h"
+#include "report/views/report/thread_values.h"
 
 namespace tacho::report {
 namespace {
 
 namespace abi = format::abi;
 
-struct Options {
-  ReadingOptions reading;
-  std::vector<const SortKey*> keys;  // empty: the default for the events
-  bool wants_graph = false;
-  bool header = false, header_only = false;
-  HeaderDetail detail = HeaderDetail::Brief;
-  bool stats = false;
-};
+// Members of a group that are shown side by side. Each row has a number for every member, so that a few bytes
+// in a capture's header could ask for any amount of memory.
+constexpr std::uint64_t kMostMembers = 64;
 
-cli::CommandLine describe(Options& options) {
-  auto line = command_line(
-      "report",
-      "Counts samples by thread, module and function, heaviest first, as perf report --stdio -g none "
-      "does. Rows are weighed by the event's period; where all periods are 0, as in BPF output, by "
-      "the number of samples.");
-  auto& rows = line.options;
-  add_reading_options(rows, options.reading);
-  rows.push_back(accepted("--stdio", cli::Takes::Nothing, "print text; the only form there is"));
-  std::string known;
-  for (const SortKey& key : sort_keys())
-    known += fmt::format("\n{:6} {}", key.names.substr(0, key.names.find(',')), key.help);
-  rows.push_back(
-      {"-s,--sort", cli::Takes::Value, "KEYS",
-       "by what rows are told apart (default: comm,dso,sym; trace when all events are tracepoints):" + known,
-       [&options](std::string_view text) -> Result<> {
-         auto keys = parse_sort_keys(text);
-         if (!keys) return keys.error();
-         options.keys = std::move(*keys);
-         return Done{};
-       }});
-  rows.push_back({"-g,--call-graph", cli::Takes::Optional, "WHAT", "none; call graphs are not drawn yet",
-                  [&options](std::string_view text) -> Result<> {
-                    options.wants_graph = text != "none";
-                    return Done{};
-                  }});
-  rows.push_back(accepted("--no-children", cli::Takes::Nothing,
-                          "count a sample for its own function only; what is done anyway"));
-  rows.push_back({"--children", cli::Takes::Nothing, "", "accepted; children are not added up yet",
-                  [&options](std::string_view) -> Result<> {
-                    options.wants_graph = true;
-                    return Done{};
-                  }});
-  rows.push_back(accepted("--group", cli::Takes::Nothing,
-                          "show the events of a group side by side; what is done anyway"));
-  rows.push_back(flag("--header", "print the capture's header first", options.header));
-  rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
-  rows.push_back({"-I,--show-info", cli::Takes::Nothing, "",
-                  "with --header: also topology, caches and memory of the host",
-                  [&options](std::string_view) -> Result<> {
-                    options.detail = HeaderDetail::Full;
-                    return Done{};
-                  }});
-  rows.push_back(flag("--stats", "only count records by type and samples by event", options.stats));
-  return line;
-}
-
-// perf's -g takes the next word for its value when that is no option: `-g none`.
-std::vector<std::string> with_graph_value_joined(const std::vector<std::string>& arguments) {
-  std::vector<std::string> joined;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const bool is_graph = arguments[i] == "-g" || arguments[i] == "--call-graph";
-    if (is_graph && i + 1 < arguments.size() && !arguments[i + 1].starts_with('-')) {
-      joined.push_back("--call-graph=" + arguments[++i]);
-    } else {
-      joined.push_back(arguments[i]);
-    }
+std::vector<EventBlock> blocks_of(const Session& session) {
+  const std::size_t events = session.events().size();
+  std::vector<EventBlock> blocks;
+  std::size_t next = 0;
+  const auto add_alone = [&](std::size_t end) {
+    for (; next < end; ++next) blocks.push_back({static_cast<std::uint32_t>(next), 1});
+  };
+  auto groups = session.features().environment.groups;
+  std::ranges::sort(groups, {}, &format::EventGroup::leader);
+  for (const auto& group : groups) {
+    const std::uint64_t end = std::uint64_t{group.leader} + group.members;
+    if (group.members < 2 || group.members > kMostMembers || end > events || group.leader < next) continue;
+    add_alone(group.leader);
+    blocks.push_back({group.leader, group.members});
+    next = static_cast<std::size_t>(end);
   }
-  return joined;
+  add_alone(events);
+  return blocks;
 }
 
-// Events that share their rows: a group, or one alone.
-struct EventBlock {
-  std::size_t leader = 0;
-  std::size_t members = 1;
+// Made when the events are known: of a pipe, with its first sample.
+struct Plan {
+  SampleFacts facts;
+  ReportColumns columns;
+  bool has_chains = false, has_children = false, has_graph = false;
+  GraphOptions graph;
 };
 
 class ReportSink : public Sink {
  public:
-  ReportSink(Session& session, const Options& options) : session_(&session), options_(&options) {}
+  ReportSink(Session& session, const ReportOptions& options, bool has_colour)
+      : session_(&session),
+        options_(&options),
+        has_colour_(has_colour),
+        needs_records_(options.shows_thread_values || options.sort.find("cgroup") != std::string::npos ||
+                       options.fields.find("cgroup") != std::string::npos) {}
+
+  // Readies it for the session's events; an error names a wrong option.
+  Result<> arrange();
+
+  Needs needs() const override { return needs_records_ ? Needs::Everything : Needs::Names; }
 
   Flow on_sample(const ResolvedSample& sample) override {
-    if (blocks_.size() != session_->events().size()) arrange();
-    const EventBlock block = blocks_[sample.event_index];
-    auto& histogram = histograms_.try_emplace(block.leader, keys_, block.members).first->second;
-    RowFacts facts{sample.comm, sample.thread, nullptr, sample.raw->cpu, {}};
-    if (needs_place_) facts.place = &place_of(*sample.location);
-    if (needs_trace_) facts.trace = trace_of(sample);
-    histogram.add(facts, sample.event_index - block.leader, sample.period);
+    if (!profile_) {
+      if (auto arranged = arrange(); !arranged) {
+        failure_ = arranged.error();
+        return Flow::Stop;
+      }
+    }
+    if (const auto weight = weight_->of(sample)) profile_->add(sample, *weight);
     return Flow::GoOn;
   }
 
-  bool empty() const { return histograms_.empty(); }
+  Flow on_other(const OtherEvent& other) override {
+    if (plan_) plan_->facts.take(*other.record);
+    if (options_->shows_thread_values) values_.add(other);
+    return Flow::GoOn;
+  }
 
-  void write(TextOutput& out) {
-    for (const auto& [leader, histogram] : histograms_) {
-      write_title(out, leader, histogram);
-      write_rows(out, histogram);
-      out.text("\n\n");
-    }
+  // What made the run useless: a wrong option that only the samples showed.
+  std::optional<Error> failure() const;
+  // Lines for stderr.
+  std::vector<std::string> notes() const;
+  bool empty() const { return !profile_ || profile_->rows().empty(); }
+  void report(format::Diagnostics& diagnostics) const {
+    if (plan_) plan_->facts.report(diagnostics);
+  }
+  void write(TextOutput& out);
+
+ private:
+  ColumnRequest request_of(bool has_children) const;
+  void write_title(TextOutput& out, const EventBlock& block, const Entries& entries) const;
+  std::string group_name(std::size_t leader) const;
+  EntryOptions entry_options() const;
+  std::function<bool(const ProfileRow&, const Function&)> filter() const;
+  TextOptions text_options() const;
+  std::vector<Column> hidden_columns() const;
+
+  Session* session_;
+  const ReportOptions* options_;
+  std::unique_ptr<Plan> plan_;
+  std::optional<Profile> profile_;
+  std::optional<WeightChoice> weight_;
+  std::optional<Error> failure_;
+  ThreadValues values_;
+  bool has_colour_;
+  bool needs_records_;  // beside samples
+};
+
+std::optional<Error> ReportSink::failure() const {
+  if (failure_ || !weight_ || weight_->unreadable() == 0) return failure_;
+  const std::string field = options_->weight.empty() ? "of role:weight" : "named '" + options_->weight + "'";
+  return use_error("--weight: " + std::to_string(weight_->unreadable()) + " samples have no number " + field +
+                   " that is not below 0; tacho header lists the fields of payloads");
+}
+
+std::vector<std::string> ReportSink::notes() const {
+  std::vector<std::string> lines;
+  const std::string chosen = weight_ ? weight_->chosen_by_role() : std::string();
+  if (!chosen.empty()) {
+    lines.push_back("tacho report: rows are weighed by " + printable(chosen) +
+                    ", as the event says (role:weight); --weight period or samples weighs them otherwise");
+  }
+  for (const auto& group : session_->features().environment.groups) {
+    if (group.members <= kMostMembers) continue;
+    lines.push_back(
+        fmt::format("tacho report: a group of {} events is shown event by event, as more than {} "
+                    "do not stand side by side",
+                    group.members, kMostMembers));
+    break;
+  }
+  return lines;
+}
+
+ColumnRequest ReportSink::request_of(bool has_children) const {
+  return {.sort = options_->sort,
+          .fields = options_->fields,
+          .has_children = has_children,
+          .shows_modes = options_->shows_modes,
+          .shows_samples = options_->shows_samples,
+          .shows_period = options_->shows_period,
+          .has_parent = options_->parent.has_value()};
+}
+
+Result<> ReportSink::arrange() {
+  const auto& events = session_->events();
+  const bool has_chains = has_stacks(events, session_->features());
+  plan_ = std::make_unique<Plan>(Plan{
+      .facts = SampleFacts(*session_, {.names = options_->reading.names,
+                                       .is_raw_trace = options_->is_raw_trace,
+                                       .has_nanoseconds = options_->has_nanoseconds,
+                                       .time_quantum = options_->time_quantum,
+                                       .is_verbose = options_->is_verbose,
+                                       .widens_unknown = options_->separator.empty() &&
+                                                         options_->widths.empty() && options_->dsos.empty()}),
+      .columns = {},
+      .graph = options_->graph});
+  plan_->has_chains = has_chains;
+  // perf asks for call chains before a pipe has told of its events, and then does not add up children.
+  plan_->has_children = options_->wants_children && has_chains && !session_->layout().is_pipe;
+  plan_->has_graph = has_chains && options_->graph.form != GraphForm::None;
+  plan_->graph.order = options_->begins_with_caller() ? ChainOrder::Caller : ChainOrder::Callee;
+  if (options_->asks_for_graph && plan_->graph.form != GraphForm::None && !has_chains)
+    return use_error("--call-graph: the capture has no call chains; record with -g to have them");
+  auto columns = make_columns(request_of(plan_->has_children), plan_->facts);
+  if (!columns) return columns.error();
+  plan_->columns = std::move(*columns);
+
+  const auto uses = [&](std::string_view name) {
+    return std::ranges::any_of(plan_->columns.keys, [&](const KeyUse& use) { return use.key->name == name; });
+  };
+  if (uses("parent") && !has_chains)
+    return use_error("--sort parent: the capture has no call chains; record with -g to have them");
+  ProfileShape shape;
+  shape.by_stack = plan_->has_children || plan_->has_graph || uses("parent");
+  shape.by_comm = uses("comm") || !options_->comms.empty();
+  shape.by_thread = uses("pid") || uses("tid") || !options_->pids.empty() || !options_->tids.empty();
+  for (const KeyUse& use : plan_->columns.keys) {
+    if (use.key->read == nullptr) continue;
+    shape.facts.push_back([&use, facts = &plan_->facts](const ResolvedSample& sample) {
+      return use.key->read(use, *facts, sample);
+    });
+  }
+  profile_.emplace(blocks_of(*session_), std::move(shape));
+  weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
+  return Done{};
+}
+
+std::function<bool(const ProfileRow&, const Function&)> ReportSink::filter() const {
+  const ReportOptions& o = *options_;
+  if (o.comms.empty() && o.dsos.empty() && o.symbols.empty() && o.pids.empty() && o.tids.empty()) return {};
+  return [&o](const ProfileRow& row, const Function& function) {
+    const auto holds = [](const auto& list, const auto& item) {
+      return list.empty() || std::ranges::find(list, item) != list.end();
+    };
+    const std::string_view path = function.module == nullptr ? std::string_view() : function.module->path;
+    const std::string_view name =
+        function.module == nullptr ? std::string_view() : function.module->short_name;
+    return !(holds(o.comms, row.comm) && (holds(o.dsos, name) || holds(o.dsos, path)) &&
+             holds(o.symbols, function.name) && holds(o.pids, row.thread->pid) &&
+             holds(o.tids, row.thread->tid));
+  };
+}
+
+// An extended regular expression of POSIX. std::regex would go down a level of the stack for each character
+// of a name, and names come from outside.
+class Pattern {
+ public:
+  explicit Pattern(const std::string& text)
+      : status_(regcomp(&compiled_, text.c_str(), REG_EXTENDED | REG_NOSUB)) {}
+  ~Pattern() {
+    if (status_ == 0) regfree(&compiled_);
+  }
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+
+  bool is_sound() const { return status_ == 0; }
+  std::string fault() const {
+    char text[256] = "";
+    regerror(status_, &compiled_, text, sizeof text);
+    return text;
+  }
+  // Of a name only the first 4 KiB are looked at: the time grows with the square of its length.
+  bool is_in(std::string_view name) const {
+    constexpr std::size_t kMost = 4096;
+    const std::string text(name.substr(0, kMost));
+    return is_sound() && regexec(&compiled_, text.c_str(), 0, nullptr, 0) == 0;
   }
 
  private:
-  static bool is_tracepoint(const format::Event& event) { return event.attr.type == abi::kTracepoint; }
-
-  // The events are all known once there are samples.
-  void arrange() {
-    const auto& events = session_->events();
-    blocks_.clear();
-    for (std::size_t i = 0; i < events.size(); ++i) blocks_.push_back({i, 1});
-    for (const auto& group : session_->features().environment.groups) {
-      const std::uint64_t end = std::uint64_t{group.leader} + group.members;
-      if (group.members < 2 || end > events.size()) continue;
-      for (std::size_t i = group.leader; i < end; ++i) blocks_[i] = {group.leader, group.members};
-    }
-    keys_ = options_->keys;
-    if (keys_.empty()) {
-      const bool only_tracepoints = std::ranges::all_of(events, is_tracepoint);
-      keys_ = *parse_sort_keys(only_tracepoints ? "trace" : "comm,dso,sym");
-    }
-    needs_trace_ = needs_place_ = false;
-    for (const SortKey* key : keys_) {
-      if (key->names == "trace") needs_trace_ = true;
-      if (key->names == "dso" || key->names.starts_with("sym")) needs_place_ = true;
-    }
-  }
-
-  const CodePlace& place_of(const Location& location) {
-    if (places_.size() <= location.number)
-      places_.resize(std::max<std::size_t>(location.number + 1, places_.size() * 2));
-    std::optional<CodePlace>& known = places_[location.number];
-    if (!known) known = make_place(location);
-    return *known;
-  }
-
-  CodePlace make_place(const Location& location) {
-    const symbolize::Frame& frame = session_->frame(location);
-    CodePlace place;
-    if (frame.module != nullptr) {
-      place.module_name = frame.module->short_name;
-      place.module = module_numbers_.try_emplace(place.module_name, module_numbers_.size() + 1).first->second;
-    }
-    place.function = frame.function;
-    const bool is_known = !frame.function.empty();
-    place.start = is_known ? frame.function_start : frame.shown_address;
-    place.end = is_known ? frame.function_end : 0;
-    place.level = location.cpumode == abi::kCpumodeKernel ? 'k'
-                  : location.cpumode == abi::kCpumodeUser ? '.'
-                                                          : 'H';
-    // perf tells functions apart by module and place, but unknown ones by their address alone.
-    const SymbolIdentity identity{is_known, is_known ? place.module : 0, place.start, place.end};
-    place.symbol = symbol_numbers_.try_emplace(identity, symbol_numbers_.size()).first->second;
-    return place;
-  }
-
-  std::string_view trace_of(const ResolvedSample& sample) {
-    if (!is_tracepoint(sample.event())) return {};
-    if (!traces_) traces_.emplace(session_->features().tracing, TracepointText::FindFunction());
-    if (!schemas_) schemas_.emplace(session_->events(), session_->features());
-    auto text = traces_->of(sample.event().attr.config, sample.raw->raw, sample.raw->cpu, sample.order);
-    std::string fields;
-    if (!text) {
-      if (const PayloadSchema* schema = schemas_->of(sample.event_index)) {
-        fields = show_payload(*schema, sample.raw->raw, sample.order, Names::Raw);
-      }
-      text = fields;
-    }
-    return *texts_.emplace(*text).first;
-  }
-
-  void write_title(TextOutput& out, std::size_t leader, const Histogram& histogram) {
-    std::uint64_t samples = histogram.samples();
-    char unit = ' ';
-    for (const char larger : {'K', 'M', 'G'}) {
-      if (samples <= 1000) break;
-      samples /= 1000;
-      unit = larger;
-    }
-    std::string names;
-    for (std::size_t i = 0; i < histogram.members(); ++i) {
-      if (i > 0) names += ", ";
-      names += event_name(session_->events()[leader + i], session_->features());
-    }
-    const bool is_group = histogram.members() > 1;
-    if (is_group) names = group_name(leader) + " { " + names + " }";
-    out.text(fmt::format("# Samples: {}{} of event{} '{}'\n# Event count (approx.): {}\n#\n", samples, unit,
-                         is_group ? "s" : "", printable(names, options_->reading.names), histogram.total()));
-  }
-
-  std::string group_name(std::size_t leader) const {
-    for (const auto& group : session_->features().environment.groups) {
-      if (group.leader == leader && !group.name.empty() && group.name != "{anon_group}") return group.name;
-    }
-    return "anon group";
-  }
-
-  void write_rows(TextOutput& out, const Histogram& histogram) const {
-    constexpr std::size_t kPercentWidth = 8;
-    const Names names = options_->reading.names;
-    const auto rows = histogram.sorted_rows();
-    std::vector<TableColumn> columns{{"Overhead", kPercentWidth * histogram.members(), true, false}};
-    for (const SortKey* key : keys_) {
-      std::size_t width = key->header.size();
-      for (const HistogramRow& row : rows) width = std::max(width, key->width(row.facts, names));
-      columns.push_back({std::string(key->header), width, false, key->is_cut});
-    }
-    const TextTable table(std::move(columns));
-    table.write_head(out);
-    for (const HistogramRow& row : rows) {
-      std::vector<std::string> cells(1);
-      for (std::size_t i = 0; i < histogram.members(); ++i) {
-        const auto total = static_cast<double>(histogram.total(i));
-        cells[0] +=
-            fmt::format(" {:6.2f}%", total == 0 ? 0.0 : 100.0 * static_cast<double>(row.weights[i]) / total);
-      }
-      for (const SortKey* key : keys_) cells.push_back(key->show(row.facts, names));
-      table.write_row(out, cells);
-      out.line_end();
-    }
-  }
-
-  struct SymbolIdentity {
-    bool is_known = false;
-    std::uint32_t module = 0;
-    std::uint64_t start = 0, end = 0;
-    auto operator<=>(const SymbolIdentity&) const = default;
-  };
-  Session* session_;
-  const Options* options_;
-  std::vector<EventBlock> blocks_;  // by event
-  std::vector<const SortKey*> keys_;
-  bool needs_place_ = false, needs_trace_ = false;
-  std::map<std::size_t, Histogram> histograms_;  // by leader
-  std::deque<std::optional<CodePlace>> places_;  // by location number
-  std::map<std::string_view, std::uint32_t> module_numbers_;
-  std::map<SymbolIdentity, std::uint32_t> symbol_numbers_;
-  std::optional<TracepointText> traces_;
-  std::optional<EventSchemas> schemas_;
-  std::unordered_set<std::string> texts_;
+  regex_t compiled_{};
+  int status_;
 };
 
-bool has_chains(const format::EventSet& events) {
-  return std::ranges::any_of(
-      events, [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
+// Each function is looked at once, however many call chains it stands in.
+FunctionTest test_of(const std::string& text) {
+  struct Known {
+    explicit Known(const std::string& given) : pattern(given) {}
+    Pattern pattern;
+    std::unordered_map<std::string_view, bool> answers;  // by name; names live as long as the session
+  };
+  return [known = std::make_shared<Known>(text)](const Function& function) {
+    if (function.name.empty()) return false;
+    const auto [answer, is_new] = known->answers.try_emplace(function.name, false);
+    if (is_new) answer->second = known->pattern.is_in(function.name);
+    return answer->second;
+  };
+}
+
+EntryOptions ReportSink::entry_options() const {
+  EntryOptions options;
+  options.has_children = plan_->has_children;
+  if (plan_->has_graph) options.graph = plan_->graph.order;
+  options.hides_unknown = options_->hides_unknown;
+  constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
+  if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Chain; }))
+    options.is_parent = test_of(options_->parent.value_or(std::string(kUsualParent)));
+  options.shows_only_with_parent = options_->parent && options_->shows_only_with_parent;
+  if (!options_->ignored_callees.empty()) options.is_root = test_of(options_->ignored_callees);
+  options.is_filtered = filter();
+  return options;
+}
+
+// perf does not show a column whose value a filter leaves no choice.
+std::vector<Column> ReportSink::hidden_columns() const {
+  std::vector<Column> hidden;
+  const auto& columns = plan_->columns;
+  for (const Column& column : columns.shown) {
+    if (column.kind != Column::Kind::Key) continue;
+    const std::string_view name = columns.keys[column.key].key->name;
+    if ((name == "comm" && options_->comms.size() == 1) || (name == "dso" && options_->dsos.size() == 1) ||
+        (name == "symbol" && options_->symbols.size() == 1)) {
+      hidden.push_back(column);
+    }
+  }
+  return hidden.size() == columns.keys.size() ? std::vector<Column>() : hidden;
+}
+
+TextOptions ReportSink::text_options() const {
+  TextOptions text;
+  text.names = options_->reading.names;
+  text.separator = options_->separator;
+  text.widths = options_->widths;
+  text.percent_limit = options_->percent_limit;
+  text.is_relative = options_->is_relative;
+  text.has_colour = has_colour_;
+  text.is_quiet = options_->is_quiet;
+  text.has_children = plan_->has_children;
+  text.top = options_->top;
+  text.symbol_filter = options_->symbol_filter;
+  text.leaves_out_first = options_->fields.empty() && options_->sort.starts_with("sym");
+  if (plan_->has_graph) text.graph = plan_->graph;
+  return text;
+}
+
+void ReportSink::write(TextOutput& out) {
+  const bool by_address =
+      std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Place; });
+  FunctionTable functions(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions);
+  FunctionStacks stacks(functions, {.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
+  const TextOptions text_options = this->text_options();
+  const ReportText text(text_options, plan_->columns, hidden_columns(), plan_->facts, functions);
+  for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
+    const Entries entries(*profile_, block, plan_->columns.keys, plan_->facts, functions, &stacks,
+                          entry_options());
+    std::uint64_t samples = 0;
+    for (std::size_t member = 0; member < entries.members(); ++member)
+      samples += entries.total(member).samples;
+    if (samples == 0) continue;
+    if (!options_->is_quiet) write_title(out, profile_->blocks()[block], entries);
+    text.write(out, entries, profile_->blocks()[block].leader);
+    out.text("\n\n");
+  }
+  if (!options_->is_quiet && options_->sort.empty() && !options_->parent) {
+    out.text("#\n# (Tip: call chains become a flame graph with: tacho folded -i FILE | flamegraph.pl)\n#\n");
+  } else if (!options_->is_quiet) {
+    out.text("#\n#\n");
+  }
+  if (options_->shows_thread_values) values_.write(out, *session_, options_->reading.names);
+}
+
+void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Entries& entries) const {
+  std::uint64_t samples = 0, total = 0;
+  std::string names;
+  for (std::size_t member = 0; member < entries.members(); ++member) {
+    const Weight all = entries.total(member);
+    const Weight filtered = options_->is_relative ? entries.filtered(member) : Weight();
+    samples += all.samples - filtered.samples;
+    total += all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period;
+    if (member > 0) names += ", ";
+    names += event_name(session_->events()[block.leader + member], session_->features());
+  }
+  char unit = ' ';
+  for (const char larger : {'K', 'M', 'G'}) {
+    if (samples <= 1000) break;
+    samples /= 1000;
+    unit = larger;
+  }
+  const bool is_group = entries.members() > 1;
+  if (is_group) names = group_name(block.leader) + " { " + names + " }";
+  std::string times;
+  if (!options_->times.empty()) times = " (time slices: " + printable(options_->times) + ")";
+  out.text(fmt::format("# Samples: {}{} of event{} '{}'{}\n# Event count (approx.): {}\n#\n", samples, unit,
+                       is_group ? "s" : "", printable(names, options_->reading.names), times, total));
+}
+
+std::string ReportSink::group_name(std::size_t leader) const {
+  for (const auto& group : session_->features().environment.groups) {
+    if (group.leader == leader && !group.name.empty() && group.name != "{anon_group}") return group.name;
+  }
+  return "anon group";
 }
 
 // The header, and of a pipe what its first records say.
-void write_heads(TextOutput& out, Session& session, const Options& options) {
+void write_heads(TextOutput& out, Session& session, const ReportOptions& options) {
   const Names names = options.reading.names;
   write_header(out, session.layout(), session.events(), session.features(), names, options.detail);
   if (!session.layout().is_pipe || !options.header_only) return;
@@ -277,52 +368,90 @@ void write_heads(TextOutput& out, Session& session, const Options& options) {
   write_features(out, session.events(), session.features(), names, options.detail);
 }
 
-// Without a session: nothing is ordered or resolved.
-Result<cli::ExitStatus> show_stats(const ReadingOptions& options) {
-  format::Diagnostics diagnostics;
-  auto reader = format::CaptureReader::open(options.session.input, diagnostics);
-  if (!reader) return std::move(reader.error());
-  TextOutput out(STDOUT_FILENO);
-  write_stats(out, *reader, diagnostics, options.names);
-  return finish(diagnostics, out, options);
+// A line for each filter that leaves one value: those columns are not shown.
+void write_single_values(TextOutput& out, const ReportOptions& options) {
+  for (const auto& [name, list] : {std::pair("symbol", &options.symbols), std::pair("dso", &options.dsos),
+                                   std::pair("comm", &options.comms)}) {
+    if (list->size() == 1)
+      out.text(fmt::format("# {}: {}\n", name, printable(list->front(), options.reading.names)));
+  }
+}
+
+Result<> check_patterns(const ReportOptions& options) {
+  for (const auto& [option, pattern] : {std::pair("--parent", options.parent.value_or("")),
+                                        std::pair("--ignore-callees", options.ignored_callees)}) {
+    const Pattern tried(pattern);
+    if (!tried.is_sound())
+      return use_error(std::string(option) + ": '" + pattern +
+                       "' is no regular expression: " + tried.fault());
+  }
+  return Done{};
+}
+
+Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& options) {
+  if (!options.times.empty()) {
+    auto times = parse_times(options.times, session.features().environment);
+    if (!times) return times.error();
+    session.filter().times = std::move(*times);
+  }
+  ReportSink sink(session, options, has_colour(options.colour, out.is_for_person()));
+  if (!session.layout().is_pipe && !options.header_only) {
+    if (auto arranged = sink.arrange(); !arranged) return arranged.error();
+  }
+  if (options.header || options.header_only) {
+    write_heads(out, session, options);
+  } else if (!options.is_quiet) {
+    out.text("# To display the perf.data header info, please use --header/--header-only options.\n#\n");
+  }
+  if (options.header_only) return Shown(Symbols::NotUsed);
+
+  run_with_progress(session, sink, out);
+  if (const auto failure = sink.failure()) return *failure;
+  sink.report(session.diagnostics());
+  if (sink.empty()) {
+    Shown shown(Symbols::NotUsed);
+    if (!session.diagnostics().incomplete()) {
+      shown.notes.push_back("tacho: " + printable(options.reading.session.input) +
+                            (session.filter().looks_at_start()
+                                 ? ": no sample is one that --cpu and --time ask for"
+                                 : ": it holds no samples"));
+    }
+    return shown;
+  }
+  write_single_values(out, options);
+  if (!options.is_quiet) out.text(fmt::format("#\n# Total Lost Samples: {}\n#\n", session.lost_samples()));
+  sink.write(out);
+  Shown shown(Symbols::Used);
+  shown.notes = sink.notes();
+  return shown;
 }
 
 }  // namespace
 
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
-  Options options;
-  const auto parsed = cli::parse(describe(options), with_graph_value_joined(arguments));
-  if (!parsed) return parsed.error();
-  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
-  if (options.stats) return show_stats(options.reading);
-  options.reading.session.wants_stacks = false;
-  auto session = Session::open(options.reading.session);
-  if (!session) return std::move(session.error());
-
-  TextOutput out(STDOUT_FILENO);
-  if (options.header || options.header_only) {
-    write_heads(out, *session, options);
-  } else {
-    out.text("# To display the perf.data header info, please use --header/--header-only options.\n#\n");
-  }
-  if (options.header_only) return finish(*session, out, options.reading, Symbols::NotUsed);
-
-  ReportSink sink(*session, options);
-  session->run(sink);
-  if (sink.empty()) {
-    if (auto done = finish(*session, out, options.reading, Symbols::NotUsed); !done || *done != cli::kWhole)
-      return done;
-    std::fprintf(stderr, "tacho: %s: it holds no samples\n",
-                 printable(options.reading.session.input).c_str());
-    return cli::kWhole;
-  }
-  out.text(fmt::format("#\n# Total Lost Samples: {}\n#\n", session->lost_samples()));
-  sink.write(out);
-  out.text("#\n# (Tip: call chains become a flame graph with: tacho folded -i FILE | flamegraph.pl)\n#\n");
-  if (options.wants_graph && has_chains(session->events())) {
-    std::fprintf(stderr, "tacho report: call graphs are not drawn yet; these are the rows of -g none\n");
-  }
-  return finish(*session, out, options.reading, Symbols::Used);
+  ReportOptions options;
+  return run_command(describe_report(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (options.stats) {
+      return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
+        write_stats(out, reader, diagnostics, options.reading.names);
+        return Result<Shown>(Shown(Symbols::NotUsed));
+      });
+    }
+    if (auto checked = check_patterns(options); !checked) return checked.error();
+    if (options.graph.key != ChainKey::Function || options.sort.find("src") != std::string::npos ||
+        options.fields.find("src") != std::string::npos) {
+      options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
+    }
+    // What has no name is shown by its address, which tells processes apart.
+    options.reading.session.keeps_addresses = true;
+    options.reading.session.keeps_callers = options.begins_with_caller();
+    options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;  // rows and graphs are perf's
+    options.reading.session.wants_stacks = options.wants_children || options.graph.form != GraphForm::None ||
+                                           options.parent || options.sort.find("parent") != std::string::npos;
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      return show_rows(session, out, options);
+    });
+  });
 }
 
 }  // namespace tacho::report

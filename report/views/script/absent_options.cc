@@ -1,6 +1,5 @@
 #include "report/views/script/absent_options.h"
 
-#include <string>
 #include <string_view>
 
 namespace tacho::report {
@@ -8,21 +7,17 @@ namespace {
 
 using cli::Takes;
 
-struct Row {
-  std::string_view names;
-  Takes takes;
-  std::string_view instead;
-};
-
 constexpr std::string_view kTraces = "processor traces (AUX) are not decoded here; perf script does that";
 constexpr std::string_view kScripts =
     "scripts are not run here; the fields of every sample are in tacho script --fields and tacho dump --json";
 constexpr std::string_view kGuests = "guests' samples are left out, as they are without this option";
 
-constexpr Row kRows[] = {
+constexpr cli::AbsentOption kRows[] = {
     {"-D,--dump-raw-trace", Takes::Nothing, "tacho dump prints every record with its fields"},
     {"--dump-unsorted-raw-trace", Takes::Nothing, "tacho dump prints every record in the order of the file"},
     {"--show-round-events", Takes::Nothing, "tacho dump shows FINISHED_ROUND records in their places"},
+    {"-v,--verbose", Takes::Nothing,
+     "-F +ip,+symoff shows addresses; tacho dump prints every record with its fields"},
     {"-d,--debug-mode", Takes::Nothing, "records out of order and lost ones are always told at the end"},
     {"-L,--Latency", Takes::Nothing, "times between samples are shown by --deltatime"},
     {"--per-event-dump", Takes::Nothing,
@@ -53,13 +48,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-void add_absent_options(std::vector<cli::Option>& rows) {
-  for (const Row& row : kRows) {
-    rows.push_back({std::string(row.names), row.takes, "VALUE", "", [&row](std::string_view) -> Result<> {
-                      return use_error(std::string(row.names.substr(row.names.find("--"))) + ": " +
-                                       std::string(row.instead));
-                    }});
-  }
-}
+std::span<const cli::AbsentOption> absent_script_options() { return kRows; }
 
 }  // namespace tacho::report

@@ -1,13 +1,12 @@
-// Options of perf script that tacho script does not have: each is refused with a line that says what to do.
+// Options of perf script that tacho script does not have, and what to do instead.
 #pragma once
 
-#include <vector>
+#include <span>
 
-#include "cli/options.h"
+#include "cli/absent_options.h"
 
 namespace tacho::report {
 
-// Appends their rows, which --help does not list.
-void add_absent_options(std::vector<cli::Option>& rows);
+std::span<const cli::AbsentOption> absent_script_options();
 
 }  // namespace tacho::report

@@ -1,13 +1,12 @@
 #include "report/views/script/command_script.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <tuple>
 #include <variant>
 
 #include "report/decode/event_name.h"
+#include "report/filter_options.h"
 #include "report/perf_text/header_text.h"
 #include "report/views/script/absent_options.h"
 #include "report/views/script/importer_text.h"
@@ -27,7 +26,6 @@ struct Options {
   std::vector<std::string> field_lists;  // each -F as given
   FieldChoice fields;
   std::vector<std::string> remarks;
-  std::string times;
   ScriptFilterOptions filter;
   FrameShape frames;
   bool header = false, header_only = false, full_header = false;
@@ -58,63 +56,24 @@ constexpr ShowRow kShowRows[] = {
     {"--show-text-poke-events", "also TEXT_POKE and KSYMBOL records", RecordGroup::TextPoke},
 };
 
+constexpr std::string_view kNamesAsPerf =
+    "Inlined functions without a linker's name (extern \"C\" in C++) are named as perf names them: the "
+    "first\n"
+    "one met is called by the function around it. So --time, --pid and the like can show another name for\n"
+    "such a frame than the whole text does. --json and --importer name each address alike, whatever came\n"
+    "before it.\n\n";
+
 template <class Parse>
 cli::Option list_option(std::string names, std::string value, std::string help, Parse&& parse) {
   return {std::move(names), cli::Takes::Value, std::move(value), std::move(help), std::forward<Parse>(parse)};
 }
 
-void add_filter_options(std::vector<cli::Option>& rows, Options& options) {
-  Filter& filter = options.reading.session.filter;
-  const auto numbers = [&rows](std::string names, std::string help, std::vector<std::uint32_t>& target) {
-    const std::string shown = names;
-    rows.push_back(list_option(std::move(names), "LIST", std::move(help),
-                               [&target, shown](std::string_view text) -> Result<> {
-                                 auto list = parse_number_list(shown, text);
-                                 if (!list) return list.error();
-                                 target = std::move(*list);
-                                 return Done{};
-                               }));
-  };
-  numbers("-C,--cpu", "only samples of these processors: 0,2-5", filter.cpus);
-  numbers("--pid", "only samples of these processes", filter.pids);
-  numbers("--tid", "only samples of these threads", filter.tids);
-  rows.push_back(list_option("-c,--comms", "LIST", "only samples of threads with these names",
-                             [&filter](std::string_view text) -> Result<> {
-                               filter.comms = parse_name_list(text);
-                               return Done{};
-                             }));
-  rows.push_back(
-      list_option("--time", "RANGE",
-                  "only samples of this time: 1.5,2.25 in seconds, or parts of the capture: 10%-20%, 10%/2",
-                  [&options](std::string_view text) -> Result<> {
-                    options.times = text;
-                    return Done{};
-                  }));
-}
-
 void add_name_options(std::vector<cli::Option>& rows, Options& options) {
-  const auto names = [&rows](std::string option, std::string value, std::string help,
-                             std::vector<std::string>& target) {
-    rows.push_back(list_option(std::move(option), std::move(value), std::move(help),
-                               [&target](std::string_view text) -> Result<> {
-                                 target = parse_name_list(text);
-                                 return Done{};
-                               }));
-  };
-  names("-S,--symbols", "LIST",
-        "only samples that ran in these functions, or at these addresses in hexadecimal",
-        options.filter.symbols);
-  rows.push_back(list_option("--addr-range", "BYTES", "with -S ADDRESS: and up to so many bytes behind it",
-                             [&filter = options.filter](std::string_view text) -> Result<> {
-                               const auto bytes =
-                                   cli::parse_number("--addr-range", text, 0, ~std::uint64_t{0});
-                               if (!bytes) return bytes.error();
-                               filter.range = *bytes;
+  rows.push_back(list_option("--stop-bt", "LIST", "call chains end at these functions",
+                             [&options](std::string_view text) -> Result<> {
+                               options.frames.last_functions = parse_name_list(text);
                                return Done{};
                              }));
-  names("--dsos", "LIST", "only samples that ran in these modules: paths, or their last parts",
-        options.filter.modules);
-  names("--stop-bt", "LIST", "call chains end at these functions", options.frames.last_functions);
   for (const auto& [option, help, target] :
        {std::tuple("--switch-on", "nothing before the first such event, which is not shown",
                    &options.filter.switch_on),
@@ -214,7 +173,7 @@ cli::CommandLine describe(Options& options) {
                     return Done{};
                   }});
   rows.push_back(flag("--full-source-path", "srcline: files with their folders", options.frames.has_folders));
-  add_filter_options(rows, options);
+  add_filter_options(rows, options.reading.session.filter, {"-d"});  // perf's -d is another option here
   add_name_options(rows, options);
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
@@ -226,7 +185,8 @@ cli::CommandLine describe(Options& options) {
                       return Done{};
                     }});
   }
-  add_absent_options(rows);
+  cli::add_absent_options(rows, absent_script_options());
+  line.epilog = std::string(kNamesAsPerf) + line.epilog;
   return line;
 }
 
@@ -237,6 +197,10 @@ class ScriptSink : public Sink {
 
   // The events of a pipe are known only once records come: what depends on them is made at the first of
   // these.
+  // What the text lacks because the system refused something; once, at the end.
+  void report(format::Diagnostics& diagnostics) const {
+    if (text_) text_->report(diagnostics);
+  }
   Result<> start() {
     std::vector<std::string> names;
     for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
@@ -266,7 +230,7 @@ class ScriptSink : public Sink {
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (!ready()) return Flow::Stop;
-    if (!filter_.accepts(*session_, sample)) return Flow::GoOn;
+    if (!filter_.accepts(sample)) return Flow::GoOn;
     text_->write(*out_, sample);
     out_->line_end();
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
@@ -278,7 +242,8 @@ class ScriptSink : public Sink {
     if (!session_->filter().accepts_cpu(event.id.cpu)) return Flow::GoOn;
     text_->write_start(*out_, event);
     if (const auto* poke = std::get_if<format::TextPokeRecord>(event.record)) {
-      write_text_poke(*out_, *poke, session_->kernel_frames(poke->address).front(), options_->reading.names);
+      write_text_poke(*out_, *poke, session_->resolver().kernel_frames(poke->address).front(),
+                      options_->reading.names);
     } else {
       write_record(*out_, event.view->type, *event.record, options_->reading.names);
     }
@@ -315,11 +280,15 @@ template <class Writer>
 class FormSink : public Sink {
  public:
   FormSink(Session& session, const ScriptFilterOptions& filter, TextOutput& out)
-      : session_(&session), filter_(filter), writer_(session), out_(&out) {}
-  Needs needs() const override { return Needs::Names; }
+      : session_(&session),
+        filter_(filter),
+        writer_(session),
+        needs_(writer_.names_other_places() ? Needs::Everything : Needs::Names),
+        out_(&out) {}
+  Needs needs() const override { return needs_; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!knows_events_ && !find_events()) return Flow::Stop;
-    if (!filter_.accepts(*session_, sample)) return Flow::GoOn;
+    if (!filter_.accepts(sample)) return Flow::GoOn;
     writer_.write(*out_, sample);
     out_->line_end();
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
@@ -341,56 +310,66 @@ class FormSink : public Sink {
   ScriptFilter filter_;
   bool knows_events_ = false;
   Writer writer_;
+  Needs needs_;
   TextOutput* out_;
 };
 
 template <class Writer>
-Result<cli::ExitStatus> run_form(Session& session, const Options& options) {
-  TextOutput out(STDOUT_FILENO);
+Result<Shown> show_form(Session& session, TextOutput& out, const Options& options) {
   FormSink<Writer> sink(session, options.filter, out);
-  session.run(sink);
+  run_with_progress(session, sink, out);
   if (sink.error) return std::move(*sink.error);
-  return finish(session, out, options.reading, Symbols::Used);
+  return Shown(Symbols::Used);
+}
+
+Result<Shown> show_text(Session& session, TextOutput& out, Options& options) {
+  if (options.header || options.header_only) {
+    write_header(out, session.layout(), session.events(), session.features(), options.reading.names,
+                 options.full_header ? HeaderDetail::Full : HeaderDetail::Brief);
+  }
+  if (options.header_only) return Shown(Symbols::NotUsed);
+  ScriptSink sink(session, options, out);
+  // Wrong fields are told before the first line, when the events are known already.
+  if (!session.events().empty() && !session.layout().is_pipe) {
+    if (auto started = sink.start(); !started) return std::move(started.error());
+  }
+  run_with_progress(session, sink, out);
+  if (sink.error) return std::move(*sink.error);
+  sink.report(session.diagnostics());
+  return Shown(Symbols::Used);
+}
+
+Result<Shown> show(Session& session, TextOutput& out, Options& options) {
+  if (options.form == Form::Json) return show_form<ScriptJson>(session, out, options);
+  if (options.form == Form::Importer) return show_form<ImporterText>(session, out, options);
+  return show_text(session, out, options);
+}
+
+// What only the whole command line tells.
+Result<> settle(Options& options) {
+  if (const auto checked = check_form(options); !checked) return checked;
+  for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
+  if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
+  options.reading.session.wants_stacks = !options.hide_chains;
+  // perf knows no payloads: its text shows what the kernel recorded.
+  options.reading.session.wants_payload_stacks =
+      options.form != Form::PerfText || options.fields.has(Field::Payload);
+  if (options.fields.has(Field::Srcline) || options.fields.has(Field::Srccode))
+    options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
+  if (options.form == Form::PerfText) options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;
+  return Done{};
 }
 
 }  // namespace
 
 Result<cli::ExitStatus> run_script(const std::vector<std::string>& arguments) {
   Options options;
-  const auto parsed = cli::parse(describe(options), arguments);
-  if (!parsed) return parsed.error();
-  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
-  if (const auto checked = check_form(options); !checked) return checked.error();
-  for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
-
-  if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
-  options.reading.session.wants_stacks = !options.hide_chains;
-  if (options.fields.has(Field::Srcline) || options.fields.has(Field::Srccode)) {
-    options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
-  }
-  auto session = Session::open(options.reading.session);
-  if (!session) return std::move(session.error());
-  if (!options.times.empty()) {
-    auto times = parse_times(options.times, session->features().environment);
-    if (!times) return std::move(times.error());
-    session->filter().times = std::move(*times);
-  }
-  if (options.form == Form::Json) return run_form<ScriptJson>(*session, options);
-  if (options.form == Form::Importer) return run_form<ImporterText>(*session, options);
-  TextOutput out(STDOUT_FILENO);
-  if (options.header || options.header_only) {
-    write_header(out, session->layout(), session->events(), session->features(), options.reading.names,
-                 options.full_header ? HeaderDetail::Full : HeaderDetail::Brief);
-  }
-  if (options.header_only) return finish(*session, out, options.reading, Symbols::NotUsed);
-  ScriptSink sink(*session, options, out);
-  // Wrong fields are told before the first line, when the events are known already.
-  if (!session->events().empty() && !session->layout().is_pipe) {
-    if (auto started = sink.start(); !started) return std::move(started.error());
-  }
-  session->run(sink);
-  if (sink.error) return std::move(*sink.error);
-  return finish(*session, out, options.reading, Symbols::Used);
+  return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (auto settled = settle(options); !settled) return std::move(settled.error());
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      return show(session, out, options);
+    });
+  });
 }
 
 }  // namespace tacho::report

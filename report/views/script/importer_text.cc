@@ -91,7 +91,7 @@ void ImporterText::write_place(TextBuffer& out, const Location& location) {
   std::string_view& text = places_[location.number];
   if (text.data() == nullptr) {
     TextBuffer lines;
-    for (const symbolize::Frame& frame : session_->frames(location)) write_frame_line(lines, frame);
+    for (const symbolize::Frame& frame : resolver_->frames(location)) write_frame_line(lines, frame);
     text = place_store_.keep(lines.view());
   }
   out.text(text);
@@ -118,7 +118,7 @@ void ImporterText::write(TextBuffer& out, const ResolvedSample& sample) {
   if (sample.stack == nullptr) {
     write_place(out, *sample.location);
   } else {
-    for (const std::uint32_t number : sample.stack->frames) write_place(out, session_->location(number));
+    for (const std::uint32_t number : sample.stack->frames) write_place(out, resolver_->location(number));
   }
   out.character('\n');
 }

@@ -24,10 +24,12 @@ std::string importer_module(std::string_view path);
 
 class ImporterText {
  public:
-  explicit ImporterText(Session& session) : session_(&session) {}
+  explicit ImporterText(Session& session) : session_(&session), resolver_(&session.resolver()) {}
 
   // "COMM PID/TID [CPU] SECONDS: PERIOD EVENT: ", a line for each frame, leaf first, and an empty line.
   void write(TextBuffer& out, const ResolvedSample& sample);
+  // Only the samples' own places.
+  static bool names_other_places() { return false; }
 
  private:
   const std::string& comm_of(std::string_view comm);
@@ -35,6 +37,7 @@ class ImporterText {
   void write_place(TextBuffer& out, const Location& location);
 
   Session* session_;
+  Resolver* resolver_;
   std::unordered_map<const char*, std::string> comms_;
   std::vector<std::string> event_names_;
   std::vector<std::string_view> places_;  // by location number: its lines; without data: not made yet

@@ -5,6 +5,7 @@
 #include "report/decode/event_name.h"
 #include "report/decode/payload_fields.h"
 #include "report/output/field_sinks.h"
+#include "report/samples/address_name.h"
 
 namespace tacho::report {
 namespace {
@@ -70,6 +71,36 @@ void ScriptJson::describe_content(FieldSink& to, const ResolvedSample& sample) {
   to.begin_object("fields");
   describe_payload(to, *schema, sample.raw->raw, sample.order);
   to.end_object();
+  if (has_named_addresses(*schema)) describe_addresses(to, *schema, sample);
+}
+
+// What stands at the payload's addresses, by the fields' names: a frame each, or a list of frames.
+void ScriptJson::describe_addresses(FieldSink& to, const PayloadSchema& schema,
+                                    const ResolvedSample& sample) {
+  to.begin_object("symbols");
+  for (const PayloadField& field : schema.fields) {
+    if (!is_named_address(field)) continue;
+    if (is_list(field)) to.begin_list(field.name);
+    const std::uint32_t count = is_list(field) ? shown_elements(field, sample.raw->raw, sample.order) : 1;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto value = read_field(field, sample.raw->raw, sample.order, i);
+      if (!value) break;
+      to.begin_object(is_list(field) ? std::string_view() : std::string_view(field.name));
+      if (const auto* const frame = frame_at(session_->resolver(), sample, bits_of(*value)))
+        describe_frame(to, *frame);
+      to.end_object();
+    }
+    if (is_list(field)) to.end_list();
+  }
+  to.end_object();
+}
+
+bool ScriptJson::names_other_places() {
+  for (std::size_t i = 0; i < session_->events().size(); ++i) {
+    const PayloadSchema* const schema = schemas_.of(i);
+    if (schema != nullptr && has_named_addresses(*schema)) return true;
+  }
+  return false;
 }
 
 // The frames at one place, innermost first, joined by commas: mostly one.
@@ -79,7 +110,7 @@ std::string_view ScriptJson::place_json(const Location& location) {
   std::string_view& text = places_[location.number];
   if (text.data() != nullptr) return text;
   TextBuffer made;
-  for (const symbolize::Frame& frame : session_->frames(location)) {
+  for (const symbolize::Frame& frame : resolver_->frames(location)) {
     if (made.size() > 0) made.character(',');
     JsonFields to(made);
     describe_frame(to, frame);
@@ -99,7 +130,7 @@ std::string_view ScriptJson::stack_json(const ResolvedSample& sample) {
   if (sample.stack == nullptr) {
     add(*sample.location);
   } else {
-    for (const std::uint32_t number : sample.stack->frames) add(session_->location(number));
+    for (const std::uint32_t number : sample.stack->frames) add(resolver_->location(number));
   }
   stack_.character(']');
   return stack_.view();

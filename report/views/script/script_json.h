@@ -17,19 +17,23 @@ namespace tacho::report {
 class ScriptJson {
  public:
   explicit ScriptJson(Session& session)
-      : session_(&session), schemas_(session.events(), session.features()) {}
+      : session_(&session), resolver_(&session.resolver()), schemas_(session.events(), session.features()) {}
 
   // With the line's end. Always one JSON object, valid UTF-8, whatever the capture holds.
   void write(TextBuffer& out, const ResolvedSample& sample);
+  // Whether payloads hold addresses that are named, beside the samples' own places.
+  bool names_other_places();
 
  private:
   const std::string& name_of_event(std::size_t index);
   void describe_numbers(FieldSink& to, const ResolvedSample& sample) const;
   void describe_content(FieldSink& to, const ResolvedSample& sample);
+  void describe_addresses(FieldSink& to, const PayloadSchema& schema, const ResolvedSample& sample);
   std::string_view stack_json(const ResolvedSample& sample);
   std::string_view place_json(const Location& location);
 
   Session* session_;
+  Resolver* resolver_;
   EventSchemas schemas_;
   std::vector<std::string> event_names_;
   std::vector<std::string_view> places_;  // by location number: its frames; without data: not made yet

@@ -7,6 +7,7 @@
 #include "report/decode/event_name.h"
 #include "report/decode/synth_text.h"
 #include "report/perf_text/frame_text.h"
+#include "report/samples/address_name.h"
 
 namespace tacho::report {
 namespace {
@@ -17,30 +18,14 @@ constexpr char kHexDigits[] = "0123456789abcdef";
 
 // A stack met a second time may be kept as a whole, until there are this many bytes of such texts.
 constexpr std::size_t kMostStackText = std::size_t{24} << 20;
+// Texts of places and stacks that are kept together: a floor, and as much as the samples themselves have.
+constexpr std::size_t kMostText = std::size_t{24} << 20, kSampleText = 64;  // bytes
 constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
                               Field::Srcline};  // decide a frame's text
 constexpr std::size_t kFlagsWidth = 24;         // of perf's empty -F flags
 // Their text looks up addresses other than the sample's places.
 constexpr Fields kBranchFields{Field::Brstack, Field::Brstacksym, Field::Brstackoff};
 constexpr std::string_view kSeenOnce("", 0);  // has data, so it is not the same as never seen
-
-void write_misc(TextBuffer& out, std::uint16_t misc, std::uint32_t type) {
-  const auto has = [&](unsigned bits) { return (misc & bits) == bits; };
-  const std::size_t before = out.size();
-  if (has(abi::kCpumodeKernel)) out.character('K');
-  if (has(abi::kCpumodeUser)) out.character('U');
-  if (has(abi::kCpumodeHypervisor)) out.character('H');
-  if (has(abi::kCpumodeGuestKernel)) out.character('G');
-  if (has(abi::kCpumodeGuestUser)) out.character('g');
-  if ((type == abi::kRecordMmap || type == abi::kRecordMmap2) && has(abi::kMiscMmapData)) out.character('M');
-  if (type == abi::kRecordComm && has(abi::kMiscCommExec)) out.character('E');
-  if ((type == abi::kRecordSwitch || type == abi::kRecordSwitchCpuWide) && has(abi::kMiscSwitchOut)) {
-    out.character('S');
-    if (has(abi::kMiscSwitchOutPreempt)) out.character('p');
-  }
-  const std::size_t written = out.size() - before;
-  out.blanks(written < 6 ? 6 - written : 1);
-}
 
 // Every branch a sample, its target the data address: then perf shows where it led, and nothing more.
 bool is_branch_trace(const format::EventAttr& attr) {
@@ -63,37 +48,6 @@ std::string_view& text_at(std::vector<std::string_view>& texts, const Location& 
 }
 
 }  // namespace
-
-void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeText& times) {
-  if (fields.has(Field::Comm)) {
-    out.padded(start.comm, start.is_comm_padded ? 16 : 0);
-    out.character(' ');
-  }
-  const auto pid = static_cast<std::int32_t>(start.pid), tid = static_cast<std::int32_t>(start.tid);
-  if (fields.has(Field::Pid) && fields.has(Field::Tid)) {
-    out.signed_decimal(pid, 5);
-    out.character('/');
-    const std::size_t before = out.size();
-    out.signed_decimal(tid);
-    const std::size_t written = out.size() - before;
-    out.blanks(written < 5 ? 6 - written : 1);
-  } else if (fields.has(Field::Pid) || fields.has(Field::Tid)) {
-    out.signed_decimal(fields.has(Field::Pid) ? pid : tid, 5);
-    out.character(' ');
-  }
-  if (fields.has(Field::Cpu)) {
-    out.character('[');
-    if (start.cpu == ~0U) {
-      out.text("-01");
-    } else {
-      out.zero_filled(start.cpu, 3);
-    }
-    out.text("] ");
-  }
-  if (fields.has(Field::Misc)) write_misc(out, start.misc, start.record_type);
-  if (fields.has(Field::Tod)) times.write_of_day(out, start.time);
-  if (fields.has(Field::Time)) times.write(out, start.time);
-}
 
 void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
   constexpr std::size_t kPerLine = 8;
@@ -130,8 +84,10 @@ void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
 }
 
 bool names_other_places(const Session& session, const FieldChoice& fields) {
+  const bool has_addresses = std::ranges::any_of(session.features().schemas, has_named_addresses);
   for (const format::Event& event : session.events()) {
     const Fields shown = fields.of(event.attr);
+    if (shown.has(Field::Payload) && has_addresses && event.attr.is_bpf_output()) return true;
     if (shown.has(Field::Addr) && has_symbol_address(event.attr)) return true;
     if (is_branch_trace(event.attr) || shown.has_any(InstructionText::kFields) ||
         shown.has_any(kBranchFields))
@@ -143,6 +99,7 @@ bool names_other_places(const Session& session, const FieldChoice& fields) {
 ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times,
                        FrameShape shape)
     : session_(&session),
+      resolver_(&session.resolver()),
       fields_(&fields),
       comms_(names),
       times_(times),
@@ -150,7 +107,8 @@ ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names,
       source_path_(shape_.has_folders ? SourcePath::Whole : SourcePath::Last),
       schemas_(session.events(), session.features()),
       more_(session, names),
-      source_code_(session, names) {
+      source_code_(*resolver_, names),
+      most_text_(kMostText) {
   std::size_t width = 0;
   for (const auto& event : session.events()) {
     event_names_.push_back(printable(event_name(event, session.features()), names));
@@ -160,7 +118,8 @@ ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names,
 }
 
 bool ScriptText::has_chain(const ResolvedSample& sample) const {
-  return fields_->shows_callchains() && sample.event().attr.samples(abi::kSampleCallchain);
+  return sample.has_payload_stack ||
+         (fields_->shows_callchains() && sample.event().attr.samples(abi::kSampleCallchain));
 }
 
 ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
@@ -172,20 +131,27 @@ ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
   return place_texts_.back();
 }
 
+// What scratch_ holds, kept as the text of `place` while there is room: names may be longer than what names
+// them. Without room it is valid until scratch_ is written again.
+std::string_view ScriptText::kept(std::string_view& place) {
+  if (frame_store_.size() + stack_store_.size() + scratch_.size() > most_text_) return scratch_.view();
+  place = frame_store_.keep(scratch_.view());
+  return place;
+}
+
 // "TAB ADDRESS SYMBOL+OFFSET (MODULE)", one line for each inlined call and one for the function itself.
 std::string_view ScriptText::frame_text(PlaceTexts& texts, const Location& location, const Fields& fields) {
   std::string_view& text = text_at(texts.frames, location);
   if (text.data() != nullptr) return text;
   scratch_.clear();
-  for (const symbolize::Frame& frame : session_->frames(location))
+  for (const symbolize::Frame& frame : resolver_->frames(location))
     write_frame(scratch_, frame, fields, comms_.mode(), source_path_);
-  text = frame_store_.keep(scratch_.view());
-  return text;
+  return kept(text);
 }
 
 void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
   for (const std::uint32_t number : stack.frames) {
-    for (const symbolize::Frame& frame : session_->frames(session_->location(number))) {
+    for (const symbolize::Frame& frame : resolver_->frames(resolver_->location(number))) {
       write_frame(out, frame, fields, comms_.mode(), source_path_);
       if (std::ranges::find(shape_.last_functions, frame.function) != shape_.last_functions.end()) return;
     }
@@ -197,15 +163,14 @@ std::string_view ScriptText::place_text(const Location& location, const Fields& 
   std::string_view& text = text_at(place_texts(fields).alone, location);
   if (text.data() != nullptr) return text;
   scratch_.clear();
-  const symbolize::Frame& frame = session_->frame(location);
+  const symbolize::Frame& frame = resolver_->frame(location);
   if (fields.has(Field::Sym)) {
     scratch_.character(' ');
     write_symbol(scratch_, frame, fields, comms_.mode());
   }
   if (fields.has(Field::Dso)) write_module(scratch_, frame, comms_.mode());
   if (fields.has(Field::Srcline)) write_source_line(scratch_, frame, comms_.mode(), source_path_);
-  text = frame_store_.keep(scratch_.view());
-  return text;
+  return kept(text);
 }
 
 // A stack that comes again is copied as one text.
@@ -223,21 +188,26 @@ void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& 
   }
   for (const std::uint32_t number : stack.frames) {
     const bool is_made = number < texts.frames.size() && texts.frames[number].data() != nullptr;
-    out.text(is_made ? texts.frames[number] : frame_text(texts, session_->location(number), fields));
+    out.text(is_made ? texts.frames[number] : frame_text(texts, resolver_->location(number), fields));
   }
   if (!came_before) {
     whole = kSeenOnce;
-  } else if (stack_store_.size() < kMostStackText) {
+  } else if (stack_store_.size() < kMostStackText &&
+             frame_store_.size() + stack_store_.size() + out.size() - before <= most_text_) {
     whole = stack_store_.keep(out.view().substr(before));
   }
+}
+
+void ScriptText::report(format::Diagnostics& diagnostics) const {
+  if (traces_) traces_->report(diagnostics);
 }
 
 // The text of the capture's own print format; without one, the fields by name.
 void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
   if (!traces_) {
     traces_.emplace(session_->features().tracing,
-                    [session = session_](std::uint64_t address) -> std::optional<TracepointText::Function> {
-                      const auto frames = session->kernel_frames(address);
+                    [resolver = resolver_](std::uint64_t address) -> std::optional<TracepointText::Function> {
+                      const auto frames = resolver->kernel_frames(address);
                       if (frames.empty() || frames.back().function.empty()) return std::nullopt;
                       const symbolize::Frame& frame = frames.back();
                       return TracepointText::Function{std::string(frame.function),
@@ -256,11 +226,18 @@ void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
   }
 }
 
+void ScriptText::write_payload(TextBuffer& out, const ResolvedSample& sample, const PayloadSchema& schema) {
+  AddressName name;
+  if (has_named_addresses(schema))
+    name = [&](std::uint64_t address) { return address_name(session_->resolver(), sample, address); };
+  out.text(show_payload(schema, sample.raw->raw, sample.order, comms_.mode(), name));
+}
+
 void ScriptText::write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
   out.hex(sample.raw->addr, 16);
   if (!has_symbol_address(sample.event().attr)) return;
-  const Location& location = session_->locate(sample, sample.raw->addr);
-  const symbolize::Frame& frame = session_->frame(location);
+  const Location& location = sample.locate(sample.raw->addr);
+  const symbolize::Frame& frame = resolver_->frame(location);
   if (fields.has(Field::Sym)) {
     out.character(' ');
     write_symbol(out, frame, fields, comms_.mode());
@@ -291,7 +268,7 @@ void ScriptText::write_branch_sample(TextBuffer& out, const ResolvedSample& samp
     write_address(out, sample, fields);
   }
   if (fields.has(Field::Srcline) && is_line_last)
-    write_source_line(out, session_->frame(*sample.location), comms_.mode(), source_path_);
+    write_source_line(out, resolver_->frame(*sample.location), comms_.mode(), source_path_);
   if (fields.has_any(InstructionText::kFields)) write_instructions(out, sample, fields);
   write_end(out, sample, fields);
 }
@@ -304,13 +281,14 @@ void ScriptText::write_instructions(TextBuffer& out, const ResolvedSample& sampl
 // The line's end, and the line of source after it.
 void ScriptText::write_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
   out.character('\n');
-  if (fields.has(Field::Srccode)) source_code_.write(out, *sample.thread, session_->frame(*sample.location));
+  if (fields.has(Field::Srccode)) source_code_.write(out, *sample.thread, resolver_->frame(*sample.location));
 }
 
 void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   const format::EventAttr& attr = sample.event().attr;
   const Fields fields = fields_->of(attr);
   if (fields.empty()) return;
+  most_text_ += kSampleText + sample.raw->callchain.bytes().size();
   LineStart start{comms_.of(sample.comm), sample.pid(),     sample.tid(),       sample.raw->cpu,
                   sample.raw->time,       sample.raw->misc, abi::kRecordSample, true};
   start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));
@@ -328,9 +306,7 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   const bool has_raw = attr.samples(abi::kSampleRaw);
   if (fields.has(Field::Trace) && has_raw && attr.type == abi::kTracepoint) write_trace(out, sample);
   if (fields.has(Field::Payload) && has_raw) {
-    if (const PayloadSchema* schema = schemas_.of(sample.event_index)) {
-      out.text(show_payload(*schema, sample.raw->raw, sample.order, comms_.mode()));
-    }
+    if (const PayloadSchema* schema = schemas_.of(sample.event_index)) write_payload(out, sample, *schema);
   }
   if (fields.has(Field::Synth) && has_raw && attr.type == abi::kSynth)
     write_synth(out, attr.config, sample.raw->raw, sample.order);
@@ -349,7 +325,7 @@ void ScriptText::write_start(TextBuffer& out, const OtherEvent& event) {
   const format::EventAttr& attr = session_->events()[event.event_index].attr;
   const Fields fields = fields_->of(attr);
   LineStart start;
-  start.comm = event.thread == nullptr ? std::string_view(":-1") : comms_.of(event.thread->comm);
+  start.comm = event.thread == nullptr ? std::string_view(":-1") : comms_.of(event.comm);
   start.pid = event.id.pid;
   start.tid = event.id.tid;
   start.cpu = event.id.cpu;

@@ -16,6 +16,7 @@
 #include "report/output/text_store.h"
 #include "report/perf_text/frame_text.h"
 #include "report/perf_text/instruction_text.h"
+#include "report/perf_text/line_start.h"
 #include "report/perf_text/sample_fields_text.h"
 #include "report/perf_text/script_fields.h"
 #include "report/perf_text/source_code.h"
@@ -23,17 +24,6 @@
 #include "report/samples/session.h"
 
 namespace tacho::report {
-
-// What a line begins with: "comm tid [cpu] time: ".
-struct LineStart {
-  std::string_view comm;  // made safe already
-  std::uint32_t pid = ~0U, tid = ~0U, cpu = ~0U;
-  std::uint64_t time = ~std::uint64_t{0};  // ns
-  std::uint16_t misc = 0;
-  std::uint32_t record_type = 0;
-  bool is_comm_padded = true;
-};
-void write_line_start(TextBuffer& out, const Fields& fields, const LineStart& start, TimeText& times);
 
 // Safe forms of names that come again and again, each made once. The name's bytes must stay where they are.
 class SafeNames {
@@ -73,6 +63,8 @@ class ScriptText {
   void write(TextBuffer& out, const ResolvedSample& sample);
   // "comm tid ..." of another record's line.
   void write_start(TextBuffer& out, const OtherEvent& event);
+  // What the texts lack because the system refused something; once, at the end.
+  void report(format::Diagnostics& diagnostics) const;
 
  private:
   // Texts made once for each set of fields that decides them.
@@ -83,11 +75,13 @@ class ScriptText {
     std::vector<std::string_view> stacks;  // by stack number; kSeenOnce: met before, not kept
   };
   PlaceTexts& place_texts(const Fields& fields);
+  std::string_view kept(std::string_view& place);
   std::string_view frame_text(PlaceTexts& texts, const Location& location, const Fields& fields);
   std::string_view place_text(const Location& location, const Fields& fields);
   void write_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
   void write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
   void write_trace(TextBuffer& out, const ResolvedSample& sample);
+  void write_payload(TextBuffer& out, const ResolvedSample& sample, const PayloadSchema& schema);
   void write_address(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_instructions(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
@@ -96,6 +90,7 @@ class ScriptText {
   bool has_chain(const ResolvedSample& sample) const;
 
   Session* session_;
+  Resolver* resolver_;
   const FieldChoice* fields_;
   SafeNames comms_;
   TimeText times_;
@@ -109,6 +104,7 @@ class ScriptText {
   SourceCode source_code_;
   std::deque<PlaceTexts> place_texts_;  // few
   TextStore frame_store_, stack_store_;
+  std::size_t most_text_;  // bytes that both may keep: grows with the samples that were shown
   TextBuffer scratch_;
 };
 

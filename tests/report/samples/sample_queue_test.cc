@@ -10,8 +10,11 @@
 namespace tacho::report {
 namespace {
 
+constexpr std::size_t kMegabyte = 17;  // of the largest records, which have 65,535 bytes: a little more
+constexpr std::uint16_t kLargest = 65535;
+
 // A batch of `count` samples told apart by their periods, each of a record of `size` bytes.
-SampleBatch batch_of(std::uint64_t first, std::size_t count, std::uint32_t size = 64) {
+SampleBatch batch_of(std::uint64_t first, std::size_t count, std::uint16_t size = 64) {
   const auto block = std::make_shared<format::Block>();
   SampleBatch batch;
   for (std::size_t i = 0; i < count; ++i) {
@@ -48,7 +51,7 @@ TEST(SampleQueue, TheReaderWaitsWhenTooManyBytesAreHeld) {
   std::atomic<int> put = 0;
   std::jthread reader([&] {
     for (int i = 0; i < 64; ++i) {
-      SampleBatch batch = batch_of(0, 1, 1U << 20);
+      SampleBatch batch = batch_of(0, kMegabyte, kLargest);
       if (!queue.put(batch)) return;
       ++put;
     }
@@ -60,14 +63,14 @@ TEST(SampleQueue, TheReaderWaitsWhenTooManyBytesAreHeld) {
   SampleBatch batch;
   std::size_t taken = 0;
   while (queue.take(batch)) taken += batch.samples.size();
-  EXPECT_EQ(taken, 64u);
+  EXPECT_EQ(taken, 64 * kMegabyte);
 }
 
 TEST(SampleQueue, AReaderWhoWaitsIsToldThatNobodyWantsMore) {
   SampleQueue queue;
   std::jthread reader([&queue] {
-    SampleBatch batch = batch_of(0, 1, 1U << 20);
-    while (queue.put(batch)) batch = batch_of(0, 1, 1U << 20);
+    SampleBatch batch = batch_of(0, kMegabyte, kLargest);
+    while (queue.put(batch)) batch = batch_of(0, kMegabyte, kLargest);
     queue.end();
   });
   SampleBatch batch;
@@ -92,6 +95,28 @@ TEST(SampleQueue, WhatWasPutIsShownBeforeSharedThingsChange) {
     for (std::size_t i = 0; i < batch.samples.size(); ++i) ++shown;
   }
   EXPECT_EQ(shown, 2000u);
+}
+
+TEST(SampleQueue, ABatchWithoutSamplesTellsHowFarTheReadingIs) {
+  SampleQueue queue;
+  SampleBatch batch, taken;
+  EXPECT_TRUE(queue.put(batch)) << "nothing to tell: nothing is put";
+  batch.bytes_read = 4096;
+  EXPECT_TRUE(queue.put(batch));
+  EXPECT_EQ(batch.bytes_read, 0u);
+  queue.end();
+  ASSERT_TRUE(queue.take(taken));
+  EXPECT_EQ(taken.bytes_read, 4096u);
+  EXPECT_FALSE(queue.take(taken));
+}
+
+TEST(SampleBatch, EverySampleNamesTheBlockItsRecordLiesIn) {
+  const format::BlockRef one = std::make_shared<format::Block>(), two = std::make_shared<format::Block>();
+  SampleBatch batch;
+  for (const format::BlockRef& block : {one, two, one, two}) batch.add({}, block);
+  ASSERT_EQ(batch.blocks.size(), 2u);
+  for (const std::size_t i : {0U, 2U}) EXPECT_EQ(batch.blocks[batch.samples[i].block], one);
+  for (const std::size_t i : {1U, 3U}) EXPECT_EQ(batch.blocks[batch.samples[i].block], two);
 }
 
 TEST(StableArray, ItemsStayWhereTheyAre) {

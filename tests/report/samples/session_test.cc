@@ -114,6 +114,42 @@ TEST(Session, ACallChainIsCutAtTheAskedLengthAndACorruptOneIsEmpty) {
   EXPECT_TRUE(ran.sink.lines[1].ends_with("#0"));
 }
 
+TEST(Session, OrItsOutermostFramesAreKept) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+  SampleFields fields = at(10);
+  fields.ip = 0x11;
+  fields.misc = abi::kCpumodeKernel;
+  fields.callchain = {abi::kContextKernel, 0x11, abi::kContextUser, 0x22, 0x33};
+  capture.sample(fields);
+  const test::TemporaryFile file(capture.file());
+  SessionOptions options;
+  options.input = file.path();
+  options.max_stack = 2;
+  for (const bool keeps_callers : {false, true}) {
+    options.keeps_callers = keeps_callers;
+    auto session = Session::open(options);
+    ASSERT_TRUE(session);
+    class Addresses : public Sink {
+     public:
+      Flow on_sample(const ResolvedSample& sample) override {
+        ip = sample.location->ip.value;
+        frames.assign(sample.stack->frames.begin(), sample.stack->frames.end());
+        return Flow::GoOn;
+      }
+      std::vector<std::uint32_t> frames;
+      std::uint64_t ip = 0;
+    } sink;
+    session->run(sink);
+    EXPECT_EQ(sink.ip, 0x11u) << "the sample's own place is no frame that was left out";
+    std::vector<std::uint64_t> addresses;
+    for (const std::uint32_t frame : sink.frames)
+      addresses.push_back(session->resolver().location(frame).ip.value);
+    EXPECT_EQ(addresses, keeps_callers ? (std::vector<std::uint64_t>{0x22, 0x33})
+                                       : (std::vector<std::uint64_t>{0x11, 0x22}));
+  }
+}
+
 TEST(Session, GuestSamplesAreLeftOutAsPerfDoes) {
   CaptureBuilder capture;
   capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
@@ -140,6 +176,138 @@ TEST(Session, FiltersByTidCommTimeAndEvent) {
   EXPECT_TRUE(run(capture.file(), other).sink.lines.empty());
 }
 
+// A group of two events; `more` are bits of attr.flags.
+CaptureBuilder capture_of_a_group(std::uint64_t more = 0) {
+  auto attr = test::software_event(abi::kCpuClock, abi::kSampleRead | abi::kSampleCallchain);
+  attr.read_format = abi::kReadGroup | abi::kReadId;
+  attr.flags |= more;
+  CaptureBuilder capture;
+  capture.event(attr, "a", {1}).event(attr, "b", {2});
+  return capture;
+}
+
+SampleFields values_at(std::uint64_t time, std::uint32_t tid, std::uint64_t a, std::uint64_t b) {
+  SampleFields fields = at(time, tid);
+  fields.values = {{1, a}, {2, b}};
+  return fields;
+}
+
+TEST(Session, InheritedCountersCountInEachThreadForItself) {
+  CaptureBuilder capture = capture_of_a_group(abi::kInherit);
+  capture.sample(values_at(10, 5, 100, 7)).sample(values_at(20, 6, 40, 3));
+  capture.sample(values_at(30, 5, 160, 7)).sample(values_at(40, 6, 45, 4));
+  EXPECT_EQ(run(capture.file()).sink.lines,
+            (std::vector<std::string>{":5 10 100 a #0", ":5 10 7 b #0", ":6 20 40 a #0", ":6 20 3 b #0",
+                                      ":5 30 60 a #0", ":6 40 5 a #0", ":6 40 1 b #0"}));
+}
+
+TEST(Session, CountersThatAreNotInheritedAreOneForAllThreads) {
+  CaptureBuilder capture = capture_of_a_group();
+  capture.sample(values_at(10, 5, 100, 7)).sample(values_at(20, 6, 140, 8));
+  EXPECT_EQ(run(capture.file()).sink.lines,
+            (std::vector<std::string>{":5 10 100 a #0", ":5 10 7 b #0", ":6 20 40 a #0", ":6 20 1 b #0"}));
+}
+
+TEST(Session, CountersNamesAndMappingsAreFollowedInWhatIsFilteredOut) {
+  CaptureBuilder capture = capture_of_a_group();
+  capture.comm(5, 5, "dd").comm(6, 6, "ls");
+  capture.sample(values_at(10, 5, 100, 7)).sample(values_at(20, 6, 140, 8)).comm(6, 6, "late");
+  capture.sample(values_at(30, 6, 150, 8)).sample(values_at(40, 5, 151, 9));
+  SessionOptions options;
+  options.filter.tids = {6};
+  EXPECT_EQ(run(capture.file(), options).sink.lines,
+            (std::vector<std::string>{"late 20 40 a #0", "late 20 1 b #0", "late 30 10 a #0"}));
+  options.filter.tids.clear();
+  options.filter.events = {"b"};
+  EXPECT_EQ(run(capture.file(), options).sink.lines,
+            (std::vector<std::string>{"dd 10 7 b #0", "late 20 1 b #0", "dd 40 1 b #0"}));
+}
+
+TEST(Session, WhatIsLeftOutDoesNotMoveTheEndOfRoundsForOthers) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.sample(at(10, 5)).sample(at(90, 6)).round().sample(at(50, 5)).round().sample(at(40, 5)).round();
+  SessionOptions options;
+  const Ran all = run(capture.file(), options);
+  options.filter.tids = {5};
+  const Ran some = run(capture.file(), options);
+  std::vector<std::string> expected = all.sink.lines;
+  std::erase_if(expected, [](const std::string& line) { return line.starts_with(":6"); });
+  EXPECT_EQ(some.sink.lines, expected);
+}
+
+TEST(Session, FiltersByTheNamesOfASamplesPlace) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.mmap(5, 0x1000, 0x1000, 0, "/bin/one").mmap(5, 0x2000, 0x1000, 0, "/bin/two");
+  SampleFields fields = at(10);
+  capture.sample(fields);
+  fields.time = 20, fields.ip = 0x2010;
+  capture.sample(fields);
+  const auto count = [&](auto&& choose) {
+    SessionOptions options;
+    options.symbols.symfs = "/proc/self/fdinfo";
+    choose(options.filter);
+    return run(capture.file(), options).sink.lines.size();
+  };
+  EXPECT_EQ(count([](Filter& f) { f.dsos = {"/bin/one"}; }), 1u);
+  EXPECT_EQ(count([](Filter& f) { f.dsos = {"two", "one"}; }), 2u);
+  EXPECT_EQ(count([](Filter& f) { f.dsos = {"three"}; }), 0u);
+  EXPECT_EQ(count([](Filter& f) { f.symbols = {"2010"}; }), 1u) << "an address";
+  EXPECT_EQ(count([](Filter& f) { f.symbols = {"0x2000"}, f.symbol_range = 0x11; }), 1u);
+  EXPECT_EQ(count([](Filter& f) { f.symbols = {"0x2000"}, f.symbol_range = 0x10; }), 0u);
+  EXPECT_EQ(count([](Filter& f) { f.symbol_part = "x"; }), 0u) << "places without a name have no such part";
+}
+
+// What a sink was given of one sample's stack: the addresses.
+std::vector<std::uint64_t> lbr_chain(const SampleFields& fields, std::uint64_t branch_sample_type,
+                                     std::size_t max_stack = 127) {
+  CaptureBuilder capture;
+  auto attr = test::software_event(abi::kCpuClock, abi::kSampleCallchain | abi::kSampleBranchStack);
+  attr.branch_sample_type = branch_sample_type;
+  capture.event(attr, "cpu-clock", {1}).sample(fields);
+  const test::TemporaryFile file(capture.file());
+  SessionOptions options;
+  options.input = file.path();
+  options.max_stack = max_stack;
+  auto session = Session::open(options);
+  class Addresses : public Sink {
+   public:
+    explicit Addresses(Session& session) : session_(&session) {}
+    Flow on_sample(const ResolvedSample& sample) override {
+      for (const std::uint32_t number : sample.stack->frames)
+        found.push_back(session_->resolver().location(number).ip.value);
+      own = sample.location->ip.value;
+      return Flow::GoOn;
+    }
+    std::vector<std::uint64_t> found;
+    std::uint64_t own = 0;
+
+   private:
+    Session* session_;
+  } sink(*session);
+  session->run(sink);
+  EXPECT_EQ(sink.own, fields.ip);
+  return sink.found;
+}
+
+TEST(Session, TheUserPartOfAChainIsTheCallsThatTheProcessorKept) {
+  SampleFields fields = at(10);
+  const std::uint64_t kernel = 0xffffffff81000000;
+  fields.callchain = {abi::kContextKernel, kernel, kernel + 16, abi::kContextUser, 0x1000, 0x1111};
+  fields.branches = {{0x2010, 0x1004}, {0x3010, 0x2000}, {0x4010, 0x3000}};
+  const std::vector<std::uint64_t> calls{kernel, kernel + 16, 0x1004, 0x2010, 0x3010, 0x4010};
+  const std::vector<std::uint64_t> recorded{kernel, kernel + 16, 0x1000, 0x1111};
+  EXPECT_EQ(lbr_chain(fields, abi::kBranchCallStack), calls);
+  EXPECT_EQ(lbr_chain(fields, 0), recorded) << "branches that are no calls are no chain";
+  EXPECT_EQ(lbr_chain(fields, abi::kBranchCallStack, 4), calls)
+      << "perf limits the words before, not the calls";
+  EXPECT_EQ(lbr_chain(fields, abi::kBranchCallStack, 2), (std::vector<std::uint64_t>{kernel, kernel + 16}));
+  fields.callchain = {abi::kContextUser, 0x1000, 0x1111};
+  EXPECT_EQ(lbr_chain(fields, abi::kBranchCallStack),
+            (std::vector<std::uint64_t>{0x1004, 0x2010, 0x3010, 0x4010}));
+}
+
 TEST(Session, ARecordOfAnUnknownEventMakesTheResultIncomplete) {
   CaptureBuilder capture;
   capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
@@ -163,6 +331,21 @@ TEST(Session, LossesAreCountedAndTold) {
   ASSERT_EQ(ran.session->diagnostics().findings().size(), 1u);
   EXPECT_EQ(ran.session->diagnostics().findings()[0].kind, format::Damage::Lost);
   EXPECT_EQ(ran.session->diagnostics().findings()[0].count, 7u);
+}
+
+TEST(Session, ALossToldByTheKernelAndByTheRecorderIsOneLoss) {
+  CaptureBuilder capture;
+  const auto attr = test::software_event(abi::kCpuClock);
+  capture.event(attr, "cpu-clock", {1});
+  const std::size_t start = capture.data().size();
+  capture.data().u32(abi::kRecordLost).u16(0).u16(0).u64(1).u64(9).zeros(format::sample_id_size(attr));
+  capture.data().patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(capture.data().size() - start));
+  format::write_lost_samples(capture.data(), 7, attr, 1);  // two of the nine were no samples
+  capture.sample(at(20));
+  const Ran ran = run(capture.file());
+  EXPECT_EQ(ran.session->lost_samples(), 7u);
+  ASSERT_EQ(ran.session->diagnostics().findings().size(), 1u);
+  EXPECT_EQ(ran.session->diagnostics().findings()[0].count, 9u);
 }
 
 TEST(Session, ASinkCanStopTheReading) {

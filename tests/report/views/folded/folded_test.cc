@@ -63,6 +63,11 @@ TEST(FoldStart, FindsTheShortestNameWithANumberBehind) {
   EXPECT_EQ(start.comm, "trail");
   EXPECT_FALSE(fold_start("  lead   12  1.5:  10 cpu-clock: ", start)) << "a blank in front";
   EXPECT_FALSE(fold_start("nothing", start));
+  ASSERT_TRUE(fold_last_start("one\ntwo 3 867 [000]  1.5:    10 cpu-clock: ", start))
+      << "its name has two lines";
+  EXPECT_EQ(start.comm, "two");
+  EXPECT_EQ(start.tid, "3");
+  EXPECT_FALSE(fold_last_start("one\n 867 [000]  1.5:    10 cpu-clock: ", start));
 }
 
 TEST(FoldedStacks, AddsUpEqualStacksAndSortsLines) {

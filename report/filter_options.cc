@@ -1,0 +1,91 @@
+#include "report/filter_options.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace tacho::report {
+namespace {
+
+using Set = Result<> (*)(Filter&, std::string_view name, std::string_view text);
+
+struct FilterRow {
+  std::string_view names, value, help;
+  Set set;
+};
+
+template <auto Member>
+Result<> set_numbers(Filter& filter, std::string_view name, std::string_view text) {
+  auto list = parse_number_list(name, text);
+  if (!list) return std::move(list.error());
+  filter.*Member = std::move(*list);
+  return Done{};
+}
+
+template <auto Member>
+Result<> set_names(Filter& filter, std::string_view, std::string_view text) {
+  filter.*Member = parse_name_list(text);
+  return Done{};
+}
+
+template <auto Member>
+Result<> set_text(Filter& filter, std::string_view, std::string_view text) {
+  filter.*Member = text;
+  return Done{};
+}
+
+Result<> set_range(Filter& filter, std::string_view name, std::string_view text) {
+  const auto bytes = cli::parse_number(name, text, 0, ~std::uint64_t{0});
+  if (!bytes) return bytes.error();
+  filter.symbol_range = *bytes;
+  return Done{};
+}
+
+constexpr FilterRow kRows[] = {
+    {"-C,--cpu", "LIST", "only samples of these processors: 0,2-5", set_numbers<&Filter::cpus>},
+    {"--pid", "LIST", "only samples of these processes", set_numbers<&Filter::pids>},
+    {"--tid", "LIST", "only samples of these threads", set_numbers<&Filter::tids>},
+    {"-c,--comms,--comm", "LIST", "only samples of threads with these names", set_names<&Filter::comms>},
+    {"--time", "RANGE",
+     "only samples of this time: 1.5,2.25 in seconds (several with blanks between them), or parts of the "
+     "capture: 10%-20%, 10%/2, 50% (several by commas)",
+     set_text<&Filter::time_text>},
+    {"-d,--dsos,--dso", "LIST", "only samples that ran in these modules: paths, or their last parts",
+     set_names<&Filter::dsos>},
+    {"-S,--symbols,--symbol", "LIST",
+     "only samples that ran in these functions, or at these addresses in hexadecimal",
+     set_names<&Filter::symbols>},
+    {"--addr-range", "BYTES", "with -S ADDRESS: and up to so many bytes behind it", set_range},
+    {"--symbol-filter", "PART", "only samples that ran in functions whose names have this in them",
+     set_text<&Filter::symbol_part>},
+};
+
+// Of "-d,--dsos" those that are not taken, joined again.
+std::string free_names(std::string_view names, const std::vector<std::string_view>& taken) {
+  std::string free;
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(','), names.size());
+    const std::string_view name = names.substr(0, end);
+    names.remove_prefix(std::min(end + 1, names.size()));
+    if (std::ranges::find(taken, name) != taken.end()) continue;
+    if (!free.empty()) free += ',';
+    free += name;
+  }
+  return free;
+}
+
+}  // namespace
+
+void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
+                        const std::vector<std::string_view>& taken) {
+  for (const FilterRow& row : kRows) {
+    const std::string names = free_names(row.names, taken);
+    if (names.empty()) continue;
+    rows.push_back(
+        {names, cli::Takes::Value, std::string(row.value), std::string(row.help),
+         [&filter, names, set = row.set](std::string_view text) { return set(filter, names, text); }});
+  }
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,18 @@
+// The options that choose samples, with perf's spellings: one table for every view that shows samples.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "cli/options.h"
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+
+// Rows for --pid, --tid, -C, --time, -c, -d, -S, --addr-range and --symbol-filter, which fill `filter`; it
+// must outlive the parsing. Spellings in `taken` mean something else in the command and are left out; an
+// option all of whose spellings are taken is left out as a whole.
+void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
+                        const std::vector<std::string_view>& taken = {});
+
+}  // namespace tacho::report

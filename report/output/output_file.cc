@@ -1,0 +1,195 @@
+#include "report/output/output_file.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+extern char** environ;
+
+namespace tacho::report {
+namespace {
+
+// The shell's exit statuses for a program that it cannot run or cannot find.
+constexpr int kCannotRun = 126, kNotFound = 127;
+
+// The variables of a pager's own, where the user has none: less ends at once when the text fits the screen
+// (F), lets colours through (R) and leaves the text on the screen (X); lv lets colours through (-c). As git
+// has it.
+std::vector<std::string> pager_variables() {
+  std::vector<std::string> extra;
+  if (std::getenv("LESS") == nullptr) extra.emplace_back("LESS=FRX");
+  if (std::getenv("LV") == nullptr) extra.emplace_back("LV=-c");
+  return extra;
+}
+
+// How posix_spawn is to start the program: standard input from `input`; signals that we ignore are not
+// ignored there.
+class SpawnSetup {
+ public:
+  explicit SpawnSetup(int input) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
+    posix_spawnattr_init(&attributes_);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    for (const int signal : {SIGPIPE, SIGINT, SIGQUIT}) sigaddset(&defaults, signal);
+    posix_spawnattr_setsigdefault(&attributes_, &defaults);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF);
+  }
+  SpawnSetup(const SpawnSetup&) = delete;
+  SpawnSetup& operator=(const SpawnSetup&) = delete;
+  ~SpawnSetup() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  // 0, or an errno.
+  int shell(std::string command, pid_t& child) const {
+    std::vector<std::string> extra = pager_variables();
+    std::vector<char*> environment;
+    for (char** variable = environ; *variable != nullptr; ++variable) environment.push_back(*variable);
+    for (std::string& variable : extra) environment.push_back(variable.data());
+    environment.push_back(nullptr);
+    std::string shell = "sh", option = "-c";
+    std::array<char*, 4> words{shell.data(), option.data(), command.data(), nullptr};
+    return posix_spawn(&child, "/bin/sh", &actions_, &attributes_, words.data(), environment.data());
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+}  // namespace
+
+OutputFile::OutputFile(int fd, std::string name) : name_(std::move(name)), fd_(fd) {}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : name_(std::move(other.name_)),
+      owned_(std::move(other.owned_)),
+      fd_(std::exchange(other.fd_, -1)),
+      target_(std::exchange(other.target_, {})),
+      aside_(std::exchange(other.aside_, {})),
+      command_(std::exchange(other.command_, {})),
+      child_(std::exchange(other.child_, -1)),
+      interrupt_(other.interrupt_),
+      quit_(other.quit_) {}
+
+OutputFile::~OutputFile() {
+  if (!aside_.empty()) ::unlink(aside_.c_str());
+  if (child_ > 0) (void)end_command();
+}
+
+Error OutputFile::failed(std::string_view action, int code) const {
+  return output_error(name_ + ": " + std::string(action) + ": " + std::strerror(code), code);
+}
+
+Result<OutputFile> OutputFile::create(const std::string& path) {
+  OutputFile file;
+  file.name_ = path;
+  if (path.empty()) return use_error("-o: the name of the file is empty");
+  std::error_code ignored;
+  // Behind a symbolic link: the link stays, and the file that it names is replaced.
+  const auto real = std::filesystem::canonical(path, ignored);
+  const std::string target = real.empty() ? path : real.string();
+  struct stat before {};
+  const bool exists = ::stat(target.c_str(), &before) == 0;
+  if (exists && !S_ISREG(before.st_mode)) {
+    file.owned_ = format::Fd(::open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    if (!file.owned_) return file.failed("cannot open", errno);
+    file.fd_ = file.owned_.get();
+    return file;
+  }
+  if (exists && ::access(target.c_str(), W_OK) != 0) return file.failed("cannot write", errno);
+  const std::string aside = target + ".tacho-" + std::to_string(::getpid());
+  file.owned_ = format::Fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.owned_) return file.failed("cannot create", errno);
+  if (exists) (void)::fchmod(file.owned_.get(), before.st_mode & 07777);
+  file.fd_ = file.owned_.get();
+  file.target_ = target;
+  file.aside_ = aside;
+  return file;
+}
+
+OutputFile OutputFile::to_command(std::string command) {
+  OutputFile file;
+  file.name_ = "pager '" + command + "'";
+  file.command_ = std::move(command);
+  return file;
+}
+
+Result<> OutputFile::start_command() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("cannot start", errno);
+  const format::Fd input(ends[0]);
+  owned_ = format::Fd(ends[1]);
+  fd_ = owned_.get();
+  if (const int code = SpawnSetup(input.get()).shell(command_, child_); code != 0) {
+    child_ = -1;
+    return failed("cannot start", code);
+  }
+  interrupt_ = std::signal(SIGINT, SIG_IGN);
+  quit_ = std::signal(SIGQUIT, SIG_IGN);
+  return Done{};
+}
+
+Result<OutputFile::Reader> OutputFile::write(std::string_view text) {
+  if (text.empty()) return Reader::There;
+  if (!command_.empty() && fd_ < 0) {
+    if (auto started = start_command(); !started) return std::move(started.error());
+  }
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd_, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EPIPE) {
+      return Reader::Gone;
+    } else if (errno != EINTR) {
+      return failed("cannot write", errno);
+    }
+  }
+  return Reader::There;
+}
+
+Result<> OutputFile::end_command() {
+  owned_ = format::Fd();
+  fd_ = -1;
+  int status = 0;
+  while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+  }
+  child_ = -1;
+  std::signal(SIGINT, interrupt_);
+  std::signal(SIGQUIT, quit_);
+  const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (exit == kCannotRun || exit == kNotFound)
+    return output_error(name_ + ": the shell cannot run it; --no-pager prints without a pager");
+  return Done{};
+}
+
+Result<> OutputFile::name_file() {
+  // EINVAL: this kind of file system has nothing to flush.
+  if (::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("cannot write", errno);
+  if (::rename(aside_.c_str(), target_.c_str()) != 0) return failed("cannot rename what was written", errno);
+  aside_.clear();
+  return Done{};
+}
+
+Result<> OutputFile::finish() {
+  if (child_ > 0) return end_command();
+  if (!aside_.empty()) return name_file();
+  return Done{};
+}
+
+bool OutputFile::is_for_person() const { return !command_.empty() || ::isatty(fd_) != 0; }
+
+}  // namespace tacho::report

@@ -1,0 +1,45 @@
+#include "report/output/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace tacho::report {
+namespace {
+
+constexpr std::chrono::milliseconds kBetween(200);  // two looks of the line
+constexpr std::string_view kErase = "\r\033[K";
+constexpr double kMegabyte = 1e6;
+
+void put(int fd, std::string_view text) {
+  // A terminal that is gone is no failure of the work.
+  (void)!::write(fd, text.data(), text.size());
+}
+
+}  // namespace
+
+Progress::Progress(int fd, Clock::duration delay)
+    : fd_(fd), is_on_(::isatty(fd) != 0), next_(Clock::now() + delay) {}
+
+void Progress::at(std::uint64_t bytes, std::uint64_t total) {
+  if (!is_on_ || Clock::now() < next_) return;
+  next_ = Clock::now() + kBetween;
+  const double megabytes = static_cast<double>(bytes) / kMegabyte;
+  std::string line = fmt::format("tacho: {:.1f} MB read", megabytes);
+  if (total > 0) {
+    const double share = static_cast<double>(std::min(bytes, total)) / static_cast<double>(total);
+    line += fmt::format(", {:.0f}%", 100.0 * share);
+  }
+  put(fd_, std::string(kErase) + line);
+  is_shown_ = true;
+}
+
+void Progress::stop() {
+  if (is_shown_) put(fd_, kErase);
+  is_on_ = is_shown_ = false;
+}
+
+}  // namespace tacho::report

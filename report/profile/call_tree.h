@@ -1,0 +1,105 @@
+// The call graph of a row: call chains as a tree, of which only what will be drawn is made. Chains are
+// grouped by their first frame, each group that is heavy enough by the second, and so on, so that memory
+// follows the drawing and not the chains.
+//
+// As in perf's graphs, frames that follow each other without a choice make one node: it ends where chains
+// part or where one of them ends.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "report/profile/function_table.h"
+
+namespace tacho::report {
+
+// A call chain, or the part of it that belongs to a row, with what it weighs there.
+struct Strand {
+  std::span<const std::uint32_t> frames;  // ids of functions, in the order of drawing
+  std::uint64_t period = 0, samples = 0;
+};
+
+// From which weight on a node is made.
+struct CallTreeLimit {
+  enum class Share : std::uint8_t {
+    OfTotal,   // at least `percent` of `total`, rounded down
+    OfParent,  // at least `percent` of what its siblings and it weigh together, rounded up
+    OfItself,  // as OfTotal, but what counts are the chains that end in the node; all on the way there is
+               // made
+  };
+  Share share = Share::OfTotal;
+  double percent = 0.5;
+  std::uint64_t total = 0;  // period; with OfTotal and OfItself
+
+  // The least period, where siblings weigh `together`.
+  std::uint64_t least(std::uint64_t together) const;
+};
+
+struct CallNode {
+  static constexpr std::uint32_t kNone = ~0U;
+  std::span<const std::uint32_t> frames;  // of the first chain that came here; lives as long as the strands
+  std::uint32_t parent = kNone;           // index of a node
+  std::uint32_t first_child = 0, children = 0;  // nodes that stand behind each other, the heaviest first
+  // Of all chains that come here, and of those that end here.
+  std::uint64_t period = 0, samples = 0;
+  std::uint64_t own_period = 0, own_samples = 0;
+};
+
+class CallTree {
+ public:
+  // The functions that strands are made of, with chain keys of this kind; no more may come.
+  explicit CallTree(const StableArray<Function>& functions, ChainKey key = ChainKey::Function);
+
+  // Makes the tree of these strands in place of the one before. Equal chains may come more than once; those
+  // without frames are left out. Where the heavier one does not decide, siblings stand in perf's order: in
+  // one module the higher function first.
+  void build(std::span<const Strand> strands, const CallTreeLimit& limit);
+
+  // Node 0 is the root: no frames, the weight of all.
+  const std::vector<CallNode>& nodes() const { return nodes_; }
+  std::span<const CallNode> children(const CallNode& node) const {
+    return std::span(nodes_).subspan(node.first_child, node.children);
+  }
+
+ private:
+  struct Range {  // of members_, with the number of frames above
+    std::size_t begin = 0, end = 0, depth = 0;
+  };
+  struct Group {
+    std::uint32_t frame = 0;  // of its first chain
+    std::uint32_t joins = 0;  // the group it is counted with: mostly itself
+    std::uint32_t strands = 0;
+    std::uint64_t period = 0, samples = 0;
+    std::size_t at = 0;  // where its next member goes
+  };
+  struct Stamped {
+    std::uint64_t round = 0;
+    std::uint32_t group = 0;
+  };
+  void expand(std::size_t index);
+  bool take_ended(CallNode& node, Range& range);
+  std::size_t group_members(const Range& range);
+  std::size_t join_inlined();
+  std::vector<std::uint32_t> heavy_groups(const CallNode& node) const;
+  bool is_before(std::uint32_t a, std::uint32_t b) const;
+  void add_children(std::size_t index, const Range& range, std::span<const std::uint32_t> chosen);
+
+  const StableArray<Function>* functions_;
+  ChainKey key_;
+  std::vector<std::uint32_t> keys_;  // by function
+  bool has_inlined_ = false;
+  std::span<const Strand> strands_;
+  CallTreeLimit limit_;
+  std::vector<CallNode> nodes_;
+  std::vector<Range> ranges_;           // of each node
+  std::vector<std::uint32_t> members_;  // indices of strands, those of one node together
+  // Of the step at hand.
+  std::vector<Group> groups_;
+  std::vector<std::uint32_t> group_of_;  // of each member in the range
+  std::vector<std::uint32_t> unplaced_;  // the members before they are moved
+  std::vector<Stamped> group_by_key_, group_by_name_;
+  std::uint64_t round_ = 0;
+};
+
+}  // namespace tacho::report

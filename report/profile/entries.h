@@ -1,0 +1,160 @@
+// The rows of a report: a profile's rows added up by sort keys.
+//
+// With children, a sample also counts for every function of its call chain, once for each row that its chain
+// meets. Such a row owns the part of the chain from the first place in drawing order on where the chain meets
+// it; the row of the sample's own place owns the whole chain. These parts are what call graphs are made of:
+// they are told again when a graph is drawn, for the rows that draw one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "report/profile/call_tree.h"
+#include "report/profile/function_stacks.h"
+#include "report/profile/profile.h"
+#include "report/profile/sort_key.h"
+
+namespace tacho::report {
+
+// A number that a column shows and rows are sorted by, or a key.
+struct Column {
+  enum class Kind : std::uint8_t {
+    Children,
+    Overhead,
+    OverheadSys,
+    OverheadUser,
+    OverheadGuestSys,
+    OverheadGuestUser,
+    Samples,
+    Period,
+    Key,
+  };
+  Kind kind = Kind::Key;
+  std::size_t key = 0;  // index of a KeyUse
+  bool operator==(const Column&) const = default;
+};
+
+using FunctionTest = std::function<bool(const Function&)>;
+
+struct EntryOptions {
+  bool has_children = false;
+  // Of call graphs: of rows with equal children, a function stands above what it calls. Null: none is drawn.
+  std::optional<ChainOrder> graph;
+  bool hides_unknown = false;  // leaves out samples and frames without a function's name
+  FunctionTest is_parent;      // null: nobody asks for the key parent
+  // A call chain begins, in drawing order, with the last such function of it, and the sample is counted for
+  // that. Null: none.
+  FunctionTest is_root;
+  bool shows_only_with_parent = false;
+  // Rows whose samples are counted in the totals and nowhere else. Null: none.
+  std::function<bool(const ProfileRow&, const Function&)> is_filtered;
+};
+
+class Entries {
+ public:
+  struct Totals {
+    Weight self, children;  // those of children hold the row's own as well
+  };
+  // Of one block of the profile. What is passed must outlive this. `stacks`: null when no call chains count.
+  Entries(const Profile& profile, std::uint32_t block, std::span<const KeyUse> keys, const SampleFacts& facts,
+          FunctionTable& functions, FunctionStacks* stacks, EntryOptions options);
+
+  std::size_t size() const { return entries_.size(); }
+  std::size_t members() const { return members_; }
+  RowFacts facts(std::uint32_t entry) const;
+  const Totals& totals(std::uint32_t entry, std::size_t member) const {
+    return totals_[entry * members_ + member];
+  }
+  // What a member's period stands at in a column. Events whose periods are all 0 (BPF output) are weighed by
+  // their samples.
+  std::uint64_t value(Column::Kind kind, std::uint32_t entry, std::size_t member) const;
+  // All samples of a member; with `is_filtered`, those that were left out apart.
+  const Weight& total(std::size_t member) const { return member_totals_[member]; }
+  const Weight& filtered(std::size_t member) const { return filtered_[member]; }
+
+  // All rows in the order of the report: by `columns`, the first one first, weights descending.
+  std::vector<std::uint32_t> sorted(std::span<const Column> columns) const;
+
+  // The parts of call chains that belong to the first member's samples of some rows; one list for each.
+  // Equal chains may come more than once.
+  std::vector<std::vector<Strand>> strands(std::span<const std::uint32_t> entries) const;
+  // How many they are.
+  std::size_t strand_count(std::uint32_t entry) const { return entries_[entry].strands; }
+
+ private:
+  struct Entry {
+    std::uint32_t row = 0;  // the first of the profile's rows that came here
+    std::uint32_t function = 0;
+    std::uint32_t parent = kNone;
+    std::uint32_t max_depth = 0;  // frames of the longest part of a chain
+    std::uint32_t strands = 0;
+    char level = '.';
+    bool is_own = true;  // made by a sample's own place
+  };
+  // A distinct (keys of samples, own function, chain of functions) with its weights in weights_.
+  struct Part {
+    std::uint32_t row = 0, group = 0, function = 0, chain = kNone, parent = kNone, weights = 0;
+  };
+  static constexpr std::uint32_t kNone = ~0U;
+
+  void add_row(std::uint32_t number);
+  void add_part(std::uint32_t number);
+  std::span<const std::uint32_t> chain_of(const Part& part) const;
+  std::uint32_t group_of(const ProfileRow& row, const RowFacts& facts);
+  std::uint32_t code_of(std::uint32_t function);
+  std::uint32_t entry_of(const Part& part, std::uint32_t function, char level, bool is_own);
+  std::uint64_t address_of(const Entry& entry) const;
+  // Calls met(entry, position in the chain) for each row that the part meets, once. entry_at(part, function,
+  // level) tells the row of a function.
+  template <class EntryAt, class Met>
+  void walk(std::uint32_t number, std::vector<std::uint32_t>& stamps, EntryAt&& entry_at, Met&& met) const;
+  std::uint64_t period(const Weight& weight, std::size_t member) const {
+    return is_counted_[member] ? weight.samples : weight.period;
+  }
+  // What rows are compared by, as numbers: smaller ones first.
+  struct Ranks {
+    std::vector<std::uint64_t> words;  // `width` of each row
+    std::size_t width = 0;
+    std::size_t depth_at = ~std::size_t{0};  // before which of them the depth of chains decides; none
+  };
+  std::vector<std::uint64_t> ranks_of(std::size_t key, std::span<const RowFacts> rows) const;
+  Ranks ranks(std::span<const Column> columns, std::span<const RowFacts> rows) const;
+  std::strong_ordering deeper(std::uint32_t a, std::uint32_t b) const;
+  std::vector<std::uint32_t> as_found(std::span<const Column> columns, std::span<const RowFacts> rows) const;
+  KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
+
+  const Profile* profile_;
+  std::span<const KeyUse> keys_;
+  const SampleFacts* facts_;
+  FunctionTable* functions_;
+  FunctionStacks* stacks_;
+  EntryOptions options_;
+  std::size_t members_;
+  std::vector<Weight> member_totals_, filtered_;
+  std::vector<bool> is_counted_;  // by member: weighed by samples
+
+  std::vector<Part> parts_;
+  std::vector<Weight> weights_;  // of parts
+  IndexTable by_part_;
+  std::vector<std::uint64_t> group_identities_, code_identities_;  // flat
+  std::size_t sample_keys_ = 0, function_keys_ = 0;
+  std::uint32_t groups_ = 0, codes_ = 0;
+  IndexTable by_group_, by_code_;
+  std::vector<std::uint32_t> code_of_;  // by function
+  AddressTable by_keys_;                // group and code -> entry
+  std::vector<std::uint64_t> scratch_;
+
+  std::vector<Entry> entries_;
+  std::vector<Totals> totals_;
+  struct Modes {
+    std::uint64_t kernel = 0, user = 0;  // periods of samples of their own
+  };
+  std::vector<Modes> modes_;           // as totals_
+  std::vector<std::uint32_t> stamps_;  // by entry: the last part that met it
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,52 @@
+// Groups of samples by a value that each of them has: a field of its payload or tracepoint, or its thread and
+// processor.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "format/result.h"
+#include "report/decode/payload.h"
+#include "report/samples/resolved_sample.h"
+
+namespace tacho::report {
+
+// A value that outlives its sample; nothing when the payload ends before it.
+using KeyValue = std::variant<std::monostate, std::uint64_t, std::int64_t, double, std::string>;
+
+// Numbers by size, texts by their bytes, every double (also those that are no number) in one order.
+std::strong_ordering compare(const KeyValue& a, const KeyValue& b);
+struct KeyValuesLess {
+  bool operator()(const std::vector<KeyValue>& a, const std::vector<KeyValue>& b) const;
+};
+
+KeyValue key_value(const FieldValue& value);
+// As show_value() has it, but texts without quotes; "?" for a value that is not there.
+std::string show_key(const PayloadField* field, const KeyValue& value, Names names);
+
+class FieldKey {
+ public:
+  // A field of `schema` called `name`; else comm, pid, tid or cpu, which the sample itself has. With
+  // "sample." in front it is the sample's own, whatever fields there are. The error (of the use) lists what
+  // there is; `option` and `event` stand in it. `schema` must outlive the key.
+  static Result<FieldKey> find(std::string_view option, std::string_view name, const PayloadSchema& schema,
+                               std::string_view event);
+
+  KeyValue value(const ResolvedSample& sample) const;
+  std::string show(const KeyValue& value, Names names) const { return show_key(field_, value, names); }
+  // A field that hides the sample's own value of the same name: worth a note to who asked for it.
+  bool hides_own() const;
+  const std::string& name() const { return name_; }
+
+ private:
+  using OwnValue = KeyValue (*)(const ResolvedSample&);
+  std::string name_;
+  const PayloadField* field_ = nullptr;
+  OwnValue own_ = nullptr;  // set when field_ is not
+};
+
+}  // namespace tacho::report

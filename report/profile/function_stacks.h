@@ -1,0 +1,52 @@
+// Call chains as chains of functions, each once. A capture's distinct stacks are chains of addresses; as
+// chains of functions they are far fewer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/large_pages.h"
+#include "report/profile/function_table.h"
+#include "report/samples/index_table.h"
+
+namespace tacho::report {
+
+// What stands first in a chain: the outermost caller, or the leaf.
+enum class ChainOrder : std::uint8_t { Caller, Callee };
+
+struct ChainOptions {
+  ChainOrder order = ChainOrder::Callee;
+  bool hides_unknown = false;  // leaves out frames without a name
+};
+
+class FunctionStacks {
+ public:
+  // The table must outlive this.
+  FunctionStacks(FunctionTable& functions, ChainOptions options)
+      : functions_(&functions), options_(options) {}
+
+  // The number of a stack's chain of functions: equal chains have equal numbers, from 0 up without gaps.
+  std::uint32_t number_of(const Stack& stack);
+  // Its functions by their ids, in the order asked for; inlined calls are frames of their own. May be empty.
+  // Stays valid.
+  std::span<const std::uint32_t> frames(std::uint32_t number) const { return chains_[number]; }
+  std::size_t size() const { return chains_.size(); }
+
+ private:
+  static constexpr std::uint32_t kUnasked = ~0U;
+  std::uint32_t intern();
+  std::span<const std::uint32_t> keep();
+
+  FunctionTable* functions_;
+  ChainOptions options_;
+  std::vector<std::uint32_t> by_stack_;
+  IndexTable by_frames_;
+  std::vector<std::span<const std::uint32_t>> chains_;
+  std::vector<std::uint32_t> frames_;  // of the stack at hand
+  std::vector<format::LargePiece<std::uint32_t>> memory_;
+  std::uint32_t* free_ = nullptr;  // in the last piece
+  std::size_t left_ = 0;           // frames from there on
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,169 @@
+#include "report/profile/function_table.h"
+
+#include <fmt/format.h>
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+// What Identities::Words::kind tells apart.
+enum Kind : std::uint64_t { kByAddress, kBySymbol, kInlined, kByLine };
+
+std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+template <class Numbers, class Key>
+std::uint32_t number_in(Numbers& numbers, const Key& key, std::uint32_t first = 0) {
+  return numbers.try_emplace(key, static_cast<std::uint32_t>(numbers.size()) + first).first->second;
+}
+
+char level_of(std::uint8_t cpumode) {
+  if (cpumode == abi::kCpumodeKernel) return 'k';
+  return cpumode == abi::kCpumodeUser ? '.' : 'H';
+}
+
+}  // namespace
+
+std::uint32_t Identities::number_of(const Words& words) {
+  const std::uint64_t hash = mix(mix(mix(words.kind, words.space), words.start), words.end);
+  return by_words_.find_or_make(
+      hash, [&](std::uint32_t number) { return all_[number] == words; },
+      [&] {
+        all_.push_back(words);
+        return static_cast<std::uint32_t>(all_.size() - 1);
+      });
+}
+
+FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain)
+    : resolver_(&session.resolver()),
+      key_(key),
+      grain_(key == ChainKey::Function ? grain : Grain::Addresses) {
+  for (const auto& entry : session.features().environment.build_ids)
+    listed_.try_emplace(entry.filename, static_cast<std::uint32_t>(listed_.size()) + 1);
+}
+
+// perf compares where its structures lie in memory: mostly in the order in which they were made, first those
+// of the build id table, then others as they are met.
+std::uint32_t FunctionTable::rank_of(const symbolize::Module& module) {
+  const auto [row, is_new] = module_ranks_.try_emplace(&module, 0);
+  if (!is_new) return row->second;
+  auto listed = listed_.find(module.path);
+  if (listed == listed_.end()) listed = listed_.find(module.file);
+  const std::size_t last = listed_.size() + module_ranks_.size();
+  return row->second = listed != listed_.end() ? listed->second : static_cast<std::uint32_t>(last);
+}
+
+FunctionTable::Place& FunctionTable::place_of(std::uint32_t location) {
+  if (location >= places_.size()) places_.resize(std::size_t{location} + 1);
+  return places_[location];
+}
+
+std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
+  Place& place = place_of(location);
+  if (place.frames == 0) {
+    const Location& where = resolver_->location(location);
+    const std::uint64_t ip = where.ip.value;
+    const auto frames = resolver_->frames(where);
+    place.frames = static_cast<std::uint32_t>(frames.size());
+    if (frames.size() == 1) {
+      place.only = intern(function_of(frames[0], ip), ip);
+    } else {
+      auto& list = lists_.emplace_back();
+      for (const symbolize::Frame& frame : frames) list.push_back(intern(function_of(frame, ip), ip));
+      place.many = list.data();
+    }
+  }
+  return place.frames == 1 ? std::span(&place.only, 1) : std::span(place.many, place.frames);
+}
+
+std::uint32_t FunctionTable::of_place(std::uint32_t location) {
+  Place& place = place_of(location);
+  if (place.alone == Place::kUnasked) {
+    const symbolize::Frame& frame = resolver_->frame(resolver_->location(location));
+    place.alone = intern(function_of(frame, frame.shown_address), frame.ip.value);
+  }
+  return place.alone;
+}
+
+Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t unknown_at) {
+  const bool is_known = !frame.function.empty();
+  Function made;
+  made.name = frame.function;
+  made.module = frame.module;
+  made.start = is_known ? frame.function_start : unknown_at;
+  made.end = is_known ? frame.function_end : 0;
+  if (grain_ == Grain::Addresses) {
+    made.line = line_text(frame);
+    using symbolize::LineState;
+    made.has_line = frame.line_state == LineState::Known || frame.line_state == LineState::Unknown;
+  }
+  if (is_known) made.name_number = number_in(names_, frame.function, 1);
+  if (frame.module != nullptr) {
+    made.module_number = number_in(modules_, std::string_view(frame.module->short_name), 1);
+    made.module_rank = rank_of(*frame.module);
+  }
+  made.level = level_of(frame.cpumode);
+  made.source = frame.source;
+  made.is_inlined = frame.is_inlined;
+  return made;
+}
+
+std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
+  made.first_ip = ip;
+  const bool counts_address = grain_ == Grain::Addresses;
+  std::uint64_t hash = mix(word_of(made.module), made.start);
+  hash = mix(mix(hash, made.end), made.name_number);
+  hash = mix(hash, static_cast<std::uint64_t>(made.level) << 8 | std::uint64_t{made.is_inlined});
+  if (counts_address) hash = mix(hash, ip);
+  return by_identity_.find_or_make(
+      hash,
+      [&](std::uint32_t id) {
+        const Function& known = functions_[id];
+        return known.module == made.module && known.start == made.start && known.end == made.end &&
+               known.name_number == made.name_number && known.level == made.level &&
+               known.is_inlined == made.is_inlined && (!counts_address || known.first_ip == ip);
+      },
+      [&] {
+        made.symbol = symbol_of(made);
+        made.chain_key = chain_key_of(made);
+        functions_.push_back(made);
+        return static_cast<std::uint32_t>(functions_.size() - 1);
+      });
+}
+
+std::uint32_t FunctionTable::symbol_of(const Function& function) {
+  if (function.name.empty()) return symbols_.number_of({kByAddress, 0, function.start, 0});
+  const std::uint64_t module = function.module_number;
+  if (!function.is_inlined) return symbols_.number_of({kBySymbol, module, function.start, function.end});
+  const std::uint64_t space = module << 32 | function.name_number;
+  return symbols_.number_of({kInlined, space, function.start, function.end});
+}
+
+std::uint32_t FunctionTable::chain_key_of(const Function& function) {
+  const std::uint64_t module = word_of(function.module);
+  const bool is_known = !function.name.empty();
+  if (key_ == ChainKey::SourceLine && function.has_line)
+    return chain_keys_.number_of({kByLine, word_of(function.line.data()), 0, 0});
+  if (key_ == ChainKey::Address) return chain_keys_.number_of({kByAddress, module, function.first_ip, 0});
+  if (!is_known) return chain_keys_.number_of({kByAddress, module, function.start, 0});
+  if (function.is_inlined) return chain_keys_.number_of({kInlined, function.name_number, 0, 0});
+  return chain_keys_.number_of({kBySymbol, module, function.start, 0});
+}
+
+// As perf shows it behind the name.
+std::string_view FunctionTable::line_text(const symbolize::Frame& frame) {
+  if (frame.module == nullptr) return {};
+  std::string text;
+  if (frame.line_state == symbolize::LineState::Known) {
+    text = fmt::format("{}:{}", frame.file.substr(frame.file.rfind('/') + 1), frame.line);
+  } else if (frame.line_state == symbolize::LineState::Unknown) {
+    text = "??:0";  // the module has lines, but none for this place
+  } else if (!frame.function.empty()) {
+    text = fmt::format("+{}", frame.shown_address - frame.function_start);
+  } else {
+    text = fmt::format("{}[{:x}]", frame.module->short_name, frame.elf_address);
+  }
+  return lines_.try_emplace(std::move(text), 0).first->first;
+}
+
+}  // namespace tacho::report

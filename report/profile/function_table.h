@@ -1,0 +1,116 @@
+// The functions of a profile, each once: what the numbered places of a capture (Location) stand for. Asked
+// after the run: names are looked up once for each distinct place.
+//
+// Three questions have three answers in perf's report, and so a function has three numbers:
+// - Its id: what is shown of it differs from all others'.
+// - Its `symbol`: one row of `--sort sym`. Modules are told apart by their short names there, and unknown
+//   functions by their address alone.
+// - Its `chain_key`: one node of a call graph. Modules are told apart as such there, inlined calls by name.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/samples/index_table.h"
+#include "report/samples/session.h"
+#include "report/samples/stable_array.h"
+#include "symbolize/frame.h"
+
+namespace tacho::report {
+
+// What makes one node of frames in a call graph: -g's key.
+enum class ChainKey : std::uint8_t {
+  Function,
+  Address,
+  SourceLine,  // where the line is known; else the function
+};
+// Whether a function is told once, or once for each address that was met in it, with its source line.
+enum class Grain : std::uint8_t { Functions, Addresses };
+
+struct Function {
+  std::string_view name;                      // empty: unknown; lives as long as the session
+  const symbolize::Module* module = nullptr;  // null: nothing was mapped there
+  // Of the function, relative to its module as frames are shown. Of an unknown one `start` is the address
+  // itself: as it was sampled where it stands in a call chain, else relative to the module.
+  std::uint64_t start = 0, end = 0;
+  std::uint64_t first_ip = 0;     // where it was met first; with the grain Addresses: where it is
+  std::uint32_t module_rank = 0;  // of two modules, perf shows the one with the higher rank first; 0: none
+  // "main.c:12", or where that is not known "+20", the place in the function; only with the grain Addresses.
+  std::string_view line;
+  std::uint32_t name_number = 0;    // equal names have equal numbers; 0: unknown
+  std::uint32_t module_number = 0;  // equal short names have equal numbers; 0: nothing was mapped there
+  std::uint32_t symbol = 0;
+  std::uint32_t chain_key = 0;
+  char level = '.';   // k kernel, . user, H hypervisor
+  char source = '!';  // where the name came from, see symbolize::Frame
+  bool is_inlined = false;
+  bool has_line = false;  // `line` is a source line
+};
+
+// Numbers what is told apart by four words, from 0 up.
+class Identities {
+ public:
+  struct Words {
+    std::uint64_t kind = 0, space = 0, start = 0, end = 0;
+    bool operator==(const Words&) const = default;
+  };
+  std::uint32_t number_of(const Words& words);
+
+ private:
+  IndexTable by_words_;
+  std::vector<Words> all_;
+};
+
+class FunctionTable {
+ public:
+  // The session must outlive the table. Every key but Function has the grain Addresses, for which the
+  // session's symbol options should ask for source lines.
+  explicit FunctionTable(Session& session, ChainKey key = ChainKey::Function, Grain grain = Grain::Functions);
+
+  // Of a frame of a call chain, by the number of its location: the innermost inlined call first, at least
+  // one. Stays valid.
+  std::span<const std::uint32_t> of_frame(std::uint32_t location);
+  // Of a sample's own place, which stands alone: without the inlined calls in it.
+  std::uint32_t of_place(std::uint32_t location);
+
+  const Function& operator[](std::uint32_t id) const { return functions_[id]; }  // stays where it is
+  const StableArray<Function>& functions() const { return functions_; }          // by id
+  std::size_t size() const { return functions_.size(); }
+
+ private:
+  struct Place {
+    static constexpr std::uint32_t kUnasked = ~0U;
+    std::uint32_t alone = kUnasked;
+    std::uint32_t frames = 0;  // how many; 0: unasked
+    std::uint32_t only = 0;    // when there is one
+    const std::uint32_t* many = nullptr;
+  };
+  Place& place_of(std::uint32_t location);
+  Function function_of(const symbolize::Frame& frame, std::uint64_t unknown_at);
+  std::uint32_t intern(Function made, std::uint64_t ip);
+  std::uint32_t rank_of(const symbolize::Module& module);
+  std::uint32_t symbol_of(const Function& function);
+  std::uint32_t chain_key_of(const Function& function);
+  std::string_view line_text(const symbolize::Frame& frame);
+
+  Resolver* resolver_;
+  ChainKey key_;
+  Grain grain_;
+  std::deque<Place> places_;  // by location number
+  std::deque<std::vector<std::uint32_t>> lists_;
+  StableArray<Function> functions_;
+  IndexTable by_identity_;
+  std::unordered_map<std::string_view, std::uint32_t> names_, modules_;
+  std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
+  std::unordered_map<const symbolize::Module*, std::uint32_t> module_ranks_;
+  Identities symbols_, chain_keys_;
+  std::map<std::string, std::uint32_t, std::less<>> lines_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,84 @@
+#include "report/profile/profile.h"
+
+#include <algorithm>
+
+namespace tacho::report {
+
+Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
+    : blocks_(std::move(blocks)), shape_(std::move(shape)), asked_(shape_.facts.size()) {
+  rows_of_.resize(blocks_.size());
+  for (std::uint32_t number = 0; number < blocks_.size(); ++number) {
+    const std::size_t end = std::size_t{blocks_[number].leader} + blocks_[number].members;
+    if (block_of_.size() < end) block_of_.resize(end);
+    std::fill(block_of_.begin() + blocks_[number].leader,
+              block_of_.begin() + static_cast<std::ptrdiff_t>(end), number);
+  }
+}
+
+void Profile::add(const ResolvedSample& sample, std::uint64_t period) {
+  const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
+  const Rest rest{.block = block_of_[sample.event_index],
+                  .location = sample.location->number,
+                  .facts = shape_.facts.empty() ? 0 : facts_of(sample),
+                  .thread = shape_.by_thread ? sample.thread : nullptr,
+                  .comm = shape_.by_comm ? sample.comm.data() : nullptr};
+  const ProfileRow& row = rows_[row_of(sample, rest, stack)];
+  Weight& weight = weights_[row.weights + sample.event_index - blocks_[row.block].leader];
+  weight.period += period;
+  weight.samples += 1;
+}
+
+std::uint32_t Profile::facts_of(const ResolvedSample& sample) {
+  const std::size_t count = asked_.size();
+  for (std::size_t i = 0; i < count; ++i) asked_[i] = shape_.facts[i](sample);
+  const auto is_at = [&](std::uint32_t list) {
+    return std::ranges::equal(std::span(facts_).subspan(list * count, count), asked_);
+  };
+  if (fact_lists_ > 0 && is_at(last_facts_)) return last_facts_;
+  std::uint64_t hash = 0;
+  for (const std::uint64_t fact : asked_) hash = mix(hash, fact);
+  return last_facts_ = by_facts_.find_or_make(hash, is_at, [&] {
+    facts_.insert(facts_.end(), asked_.begin(), asked_.end());
+    return fact_lists_++;
+  });
+}
+
+Profile::Rest Profile::rest_of(const ProfileRow& row) const {
+  return {.block = row.block,
+          .location = row.location,
+          .facts = row.facts,
+          .thread = shape_.by_thread ? row.thread : nullptr,
+          .comm = shape_.by_comm ? row.comm.data() : nullptr};
+}
+
+// A stack that comes again, mostly with all else as it came first, costs one look into an array.
+std::uint32_t Profile::row_of(const ResolvedSample& sample, const Rest& rest, const Stack* stack) {
+  std::vector<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_place_;
+  const std::uint32_t place = stack != nullptr ? stack->number : rest.location;
+  if (firsts.size() <= place) firsts.resize(std::max<std::size_t>(std::size_t{place} + 1, firsts.size() * 2));
+  FirstRow& first = firsts[place];
+  if (first.row == IndexTable::kNone) return first.row = make_row(sample, rest, stack);
+  if (rest_of(rows_[first.row]) == rest) return first.row;
+  // All are counted one by one, and mix() joins by XOR: steps of their own keep them apart.
+  std::uint64_t hash = mix(mix(mix(mix(0, place), rest.location), rest.block), rest.facts);
+  hash = mix(hash, reinterpret_cast<std::uintptr_t>(rest.thread));
+  hash = mix(hash, reinterpret_cast<std::uintptr_t>(rest.comm));
+  return by_rest_.find_or_make(
+      hash, [&](std::uint32_t row) { return rows_[row].stack == stack && rest_of(rows_[row]) == rest; },
+      [&] { return make_row(sample, rest, stack); });
+}
+
+std::uint32_t Profile::make_row(const ResolvedSample& sample, const Rest& rest, const Stack* stack) {
+  rows_of_[rest.block].push_back(static_cast<std::uint32_t>(rows_.size()));
+  rows_.push_back({.block = rest.block,
+                   .location = rest.location,
+                   .stack = stack,
+                   .thread = sample.thread,
+                   .comm = sample.comm,
+                   .facts = rest.facts,
+                   .weights = static_cast<std::uint32_t>(weights_.size())});
+  weights_.resize(weights_.size() + blocks_[rest.block].members);
+  return static_cast<std::uint32_t>(rows_.size() - 1);
+}
+
+}  // namespace tacho::report

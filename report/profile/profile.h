@@ -1,0 +1,102 @@
+// What the samples of a run add up to: each distinct combination of event, process name, facts, place and
+// call chain once, with its weight. Memory follows what is distinct, and so does the cost of all that comes
+// later: names, chains, rows and their order are made of a profile after the run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "report/samples/address_table.h"
+#include "report/samples/index_table.h"
+#include "report/samples/resolved_sample.h"
+
+namespace tacho::report {
+
+// Reads one fact of a sample as a number: its processor, a part of its time, the number of a text that was
+// kept. Equal facts have equal numbers.
+using FactReader = std::function<std::uint64_t(const ResolvedSample&)>;
+
+// Events that share rows, those of a group or one alone: `members` from event number `leader` on.
+struct EventBlock {
+  std::uint32_t leader = 0, members = 1;
+};
+
+// What tells rows apart beside their block and their place.
+struct ProfileShape {
+  bool by_stack = true;  // false: call chains are not looked at
+  bool by_comm = true;
+  bool by_thread = false;
+  std::vector<FactReader> facts;
+};
+
+struct Weight {
+  std::uint64_t period = 0, samples = 0;
+};
+
+struct ProfileRow {
+  std::uint32_t block = 0;
+  std::uint32_t location = 0;      // number of the samples' own place
+  const Stack* stack = nullptr;    // null: there is no call chain
+  const Thread* thread = nullptr;  // of the first sample, and of all with `by_thread`
+  std::string_view comm;           // as it was then, and at all with `by_comm`; equal names share their bytes
+  std::uint32_t facts = 0;         // see Profile::facts()
+  std::uint32_t weights = 0;       // see Profile::weights()
+};
+
+class Profile {
+ public:
+  // `blocks`: every event belongs to exactly one.
+  Profile(std::vector<EventBlock> blocks, ProfileShape shape);
+
+  // One sample that counts for `period`.
+  void add(const ResolvedSample& sample, std::uint64_t period);
+
+  std::span<const EventBlock> blocks() const { return blocks_; }
+  // In the order of their first samples.
+  std::span<const ProfileRow> rows() const { return rows_; }
+  // The numbers of a block's rows, in the same order.
+  std::span<const std::uint32_t> rows_of(std::uint32_t block) const { return rows_of_[block]; }
+  // One for each of the shape's readers, in their order.
+  std::span<const std::uint64_t> facts(const ProfileRow& row) const {
+    const std::size_t count = shape_.facts.size();
+    return std::span(facts_).subspan(row.facts * count, count);
+  }
+  // One for each member of the row's block.
+  std::span<const Weight> weights(const ProfileRow& row) const {
+    return std::span(weights_).subspan(row.weights, blocks_[row.block].members);
+  }
+
+ private:
+  // What tells a row from the others of its place and call chain.
+  struct Rest {
+    std::uint32_t block = 0, location = 0, facts = 0;
+    const Thread* thread = nullptr;  // null: not told apart
+    const char* comm = nullptr;      // likewise
+    bool operator==(const Rest&) const = default;
+  };
+  // The row that a stack (without one: a place) came with first: mostly the only one.
+  struct FirstRow {
+    std::uint32_t row = IndexTable::kNone;
+  };
+  std::uint32_t facts_of(const ResolvedSample& sample);
+  std::uint32_t row_of(const ResolvedSample& sample, const Rest& rest, const Stack* stack);
+  std::uint32_t make_row(const ResolvedSample& sample, const Rest& rest, const Stack* stack);
+  Rest rest_of(const ProfileRow& row) const;
+
+  std::vector<EventBlock> blocks_;
+  std::vector<std::uint32_t> block_of_;  // by event
+  ProfileShape shape_;
+  std::vector<ProfileRow> rows_;
+  std::vector<std::vector<std::uint32_t>> rows_of_;  // by block
+  std::vector<Weight> weights_;
+  std::vector<std::uint64_t> facts_;
+  std::vector<std::uint64_t> asked_;  // scratch: the sample's own
+  std::uint32_t last_facts_ = 0, fact_lists_ = 0;
+  IndexTable by_facts_, by_rest_;
+  std::vector<FirstRow> by_stack_, by_place_;  // by the stack's or location's number
+};
+
+}  // namespace tacho::report

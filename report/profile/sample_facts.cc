@@ -1,0 +1,152 @@
+#include "report/profile/sample_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+// The bytes of a field in a record; those of a text of varying length, which lies behind the others.
+std::string_view bytes_of(const PayloadField& field, Bytes record, std::endian order) {
+  if (field.kind == format::FieldKind::Text) {
+    const auto value = read_field(field, record, order);
+    const auto* const text = value ? std::get_if<std::string_view>(&*value) : nullptr;
+    return text != nullptr ? *text : std::string_view();
+  }
+  const std::uint64_t start = field.bit_offset / 8;
+  const std::uint64_t bits =
+      std::uint64_t{field.bit_size} * elements_of(field, record) + field.bit_offset % 8;
+  if (start >= record.size()) return {};
+  const std::uint64_t size = std::min<std::uint64_t>((bits + 7) / 8, record.size() - start);
+  return {reinterpret_cast<const char*>(record.data()) + start, static_cast<std::size_t>(size)};
+}
+
+// The word behind "NAME=" in a tracepoint's text, up to the next blank: what perf shows of a field.
+std::optional<std::string_view> named_value(std::string_view text, std::string_view name) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (text.substr(at, end - at).starts_with(name)) {
+      return text.substr(std::min(at + name.size() + 1, end), end - std::min(at + name.size() + 1, end));
+    }
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+// Values without their names, as libtraceevent prints a field that stands alone.
+std::string plain_value(const PayloadField& field, Bytes record, std::endian order) {
+  std::string all;
+  const bool is_array = is_list(field);
+  const std::uint32_t count = is_array ? elements_of(field, record) : 1;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto value = read_field(field, record, order, i);
+    if (!value) break;
+    if (i > 0) all += ", ";
+    if (const auto* const text = std::get_if<std::string_view>(&*value)) {
+      all += *text;
+    } else {
+      all += show_value(field, *value, Names::Raw);
+    }
+  }
+  return is_array ? "[" + all + "]" : all;
+}
+
+}  // namespace
+
+SampleFacts::SampleFacts(Session& session, FactOptions options)
+    : session_(&session), options_(options), schemas_(session.events(), session.features()) {
+  items_.push_back({});
+}
+
+template <class MakeText>
+std::uint64_t SampleFacts::number_of(std::string key, std::size_t bytes_at, MakeText&& make_text) {
+  const auto [entry, is_new] =
+      numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(items_.size()));
+  if (is_new) items_.push_back({std::string_view(entry->first).substr(bytes_at), make_text()});
+  return entry->second;
+}
+
+// With --raw-trace each field stands for itself, with a blank before its name.
+std::string SampleFacts::raw_trace_text(const ResolvedSample& sample) {
+  std::string text;
+  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  if (schema == nullptr) return text;
+  for (const PayloadField& field : schema->fields)
+    text += " " + field.name + "=" + plain_value(field, sample.raw->raw, sample.order);
+  return text;
+}
+
+std::string SampleFacts::trace_text(const ResolvedSample& sample) {
+  if (!traces_) traces_.emplace(session_->features().tracing, TracepointText::FindFunction());
+  if (const auto text =
+          traces_->of(sample.event().attr.config, sample.raw->raw, sample.raw->cpu, sample.order)) {
+    return std::string(*text);
+  }
+  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  return schema == nullptr ? std::string() : show_payload(*schema, sample.raw->raw, sample.order, Names::Raw);
+}
+
+std::uint64_t SampleFacts::trace(const ResolvedSample& sample) {
+  const bool is_tracepoint = sample.event().attr.type == abi::kTracepoint;
+  std::string text = "N/A";
+  if (is_tracepoint) text = options_.is_raw_trace ? raw_trace_text(sample) : trace_text(sample);
+  return number_of("t" + text, 1, [&] { return text; });
+}
+
+std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadField& field, bool is_raw) {
+  const std::string_view bytes = bytes_of(field, sample.raw->raw, sample.order);
+  std::string key = "f" + std::to_string(sample.event_index) + (is_raw ? "r" : "v") + field.name + '\0';
+  const std::size_t at = key.size();
+  key += bytes;
+  return number_of(std::move(key), at, [&] { return field_text(sample, field, is_raw); });
+}
+
+std::uint64_t SampleFacts::cgroup(const ResolvedSample& sample) {
+  const std::uint64_t id = sample.raw->cgroup;
+  const auto known = cgroups_.find(id);
+  if (known == cgroups_.end()) {
+    const std::string text = id == 0 ? "N/A" : "unknown";
+    return number_of("c" + text, 1, [&] { return text; });
+  }
+  // Paths can be as long as a record: one is read once, not with each sample.
+  auto& [path, number] = known->second;
+  if (number == 0) number = number_of("c" + path, 1, [&path = path] { return path; });
+  return number;
+}
+
+std::uint64_t SampleFacts::cgroup_space(const ResolvedSample& sample) {
+  const auto space = cgroup_spaces_.find(sample.tid());
+  const std::string text = space != cgroup_spaces_.end() ? space->second : "0/0x0";
+  return number_of("n" + text, 1, [&] { return text; });
+}
+
+void SampleFacts::take(const format::Record& record) {
+  if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&record)) {
+    cgroups_[cgroup->id] = {std::string(cgroup->path), 0};
+  } else if (const auto* const spaces = std::get_if<format::NamespacesRecord>(&record)) {
+    constexpr std::size_t kCgroup = 6;  // its place among a thread's namespaces, two words each
+    if (spaces->links.size() < 2 * kCgroup + 2) return;
+    cgroup_spaces_[spaces->tid] =
+        fmt::format("{}/{:#x}", spaces->links[2 * kCgroup], spaces->links[2 * kCgroup + 1]);
+  }
+}
+
+std::string SampleFacts::field_text(const ResolvedSample& sample, const PayloadField& field, bool is_raw) {
+  const bool is_tracepoint = sample.event().attr.type == abi::kTracepoint;
+  if (is_tracepoint && !is_raw && !options_.is_raw_trace) {
+    const std::string text = trace_text(sample);
+    if (const auto value = named_value(text, field.name)) return std::string(*value);
+  }
+  return plain_value(field, sample.raw->raw, sample.order);
+}
+
+std::optional<std::uint32_t> SampleFacts::socket_of(std::uint32_t cpu) const {
+  const auto& topology = session_->features().environment.cpu_topology;
+  if (!topology || cpu >= topology->cpus.size()) return std::nullopt;
+  return topology->cpus[cpu].socket;
+}
+
+}  // namespace tacho::report

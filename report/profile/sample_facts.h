@@ -1,0 +1,87 @@
+// What sort keys read of samples beside their places: numbers as they are, texts and bytes kept once and
+// numbered.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/decode/payload.h"
+#include "report/decode/tracepoint_text.h"
+#include "report/profile/profile.h"
+#include "report/samples/session.h"
+
+namespace tacho::report {
+
+// How facts are shown, and which are the same.
+struct FactOptions {
+  Names names = Names::Safe;
+  bool is_raw_trace = false;                 // --raw-trace: fields of tracepoints as numbers
+  bool has_nanoseconds = false;              // --ns
+  std::uint64_t time_quantum = 100'000'000;  // ns: times in the same one are the same
+  bool is_verbose = false;                   // -v
+  bool widens_unknown = true;                // modules of nameless functions have a column of 16 at least
+};
+
+class SampleFacts {
+ public:
+  // The session must outlive it.
+  SampleFacts(Session& session, FactOptions options);
+
+  const FactOptions& options() const { return options_; }
+  Session& session() const { return *session_; }
+  // Of an event's payload or record; null when the capture describes none.
+  const PayloadSchema* schema_of(std::size_t event) { return schemas_.of(event); }
+  EventSchemas& schemas() { return schemas_; }
+
+  // The number of a tracepoint's text; of all other events' samples that of "N/A".
+  std::uint64_t trace(const ResolvedSample& sample);
+  // The number of a field's bytes; 0: the sample has none. What is shown of them is made with the first.
+  std::uint64_t field(const ResolvedSample& sample, const PayloadField& field, bool is_raw);
+  // The number of the path of the sample's control group, and of its namespace; what take() was given
+  // decides.
+  std::uint64_t cgroup(const ResolvedSample& sample);
+  std::uint64_t cgroup_space(const ResolvedSample& sample);
+  // A record that is no sample, in its place among them.
+  void take(const format::Record& record);
+  // What the texts lack because the system refused something; once, at the end.
+  void report(format::Diagnostics& diagnostics) const {
+    if (traces_) traces_->report(diagnostics);
+  }
+  // The text or the bytes of a number that was given out. Stay valid.
+  std::string_view text(std::uint64_t number) const { return items_[number].shown; }
+  std::string_view bytes(std::uint64_t number) const { return items_[number].bytes; }
+
+  // Of a processor, as the header's topology says; nothing when it does not.
+  std::optional<std::uint32_t> socket_of(std::uint32_t cpu) const;
+
+ private:
+  struct Item {
+    std::string_view bytes;  // what it is told by
+    std::string shown;
+  };
+  std::string trace_text(const ResolvedSample& sample);
+  std::string raw_trace_text(const ResolvedSample& sample);
+  std::string field_text(const ResolvedSample& sample, const PayloadField& field, bool is_raw);
+  template <class MakeText>
+  std::uint64_t number_of(std::string key, std::size_t bytes_at, MakeText&& make_text);
+
+  Session* session_;
+  FactOptions options_;
+  EventSchemas schemas_;
+  std::optional<TracepointText> traces_;
+  std::deque<Item> items_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  struct Cgroup {
+    std::string path;
+    std::uint64_t number = 0;  // of the path; 0: no sample has asked yet
+  };
+  std::unordered_map<std::uint64_t, Cgroup> cgroups_;             // by id
+  std::unordered_map<std::uint32_t, std::string> cgroup_spaces_;  // by tid
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,49 @@
+#include "report/profile/weight.h"
+
+#include <algorithm>
+
+namespace tacho::report {
+
+WeightChoice::WeightChoice(std::string_view what, std::size_t events, EventSchemas& schemas) {
+  for (std::size_t event = 0; event < events; ++event) {
+    if (what == "period" || what == "samples") {
+      by_event_.push_back({what == "samples" ? Kind::One : Kind::Period});
+      continue;
+    }
+    const PayloadSchema* const schema = schemas.of(event);
+    const PayloadField* found = nullptr;
+    if (schema != nullptr) {
+      const auto& fields = schema->fields;
+      const auto field = what.empty() ? std::ranges::find(fields, "weight", &PayloadField::role)
+                                      : std::ranges::find(fields, what, &PayloadField::name);
+      if (field != fields.end()) found = &*field;
+    }
+    if (found != nullptr) {
+      by_event_.push_back({Kind::Field, found, what.empty()});
+    } else {
+      by_event_.push_back({what.empty() ? Kind::Period : Kind::None});
+    }
+  }
+}
+
+std::optional<std::uint64_t> WeightChoice::of(const ResolvedSample& sample) {
+  const Choice choice = sample.event_index < by_event_.size() ? by_event_[sample.event_index] : Choice();
+  if (choice.kind == Kind::Period) return sample.period;
+  if (choice.kind == Kind::One) return 1;
+  if (choice.kind == Kind::Field) {
+    const auto number = read_number(*choice.field, sample.raw->raw, sample.order);
+    if (number && *number >= 0) return static_cast<std::uint64_t>(*number);
+  }
+  ++unreadable_;
+  return std::nullopt;
+}
+
+std::string WeightChoice::chosen_by_role() const {
+  std::string names;
+  for (const Choice& choice : by_event_) {
+    if (choice.is_by_role) names += (names.empty() ? "" : ", ") + choice.field->name;
+  }
+  return names;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,54 @@
+#include "report/samples/resolver.h"
+
+#include "format/perf_abi.h"
+
+namespace tacho::report {
+
+namespace abi = format::abi;
+
+Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
+                   symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
+                   const StableArray<Location>& locations)
+    : kernel_(kernel),
+      jit_(&jit),
+      locations_(&locations),
+      files_(options.symfs),
+      symbolizer_(options, features, kernel, &jit),
+      code_(symbolize::DebugFiles(options.symfs)) {}
+
+std::span<const symbolize::Frame> Resolver::frames(const Location& location) {
+  const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
+  return symbolizer_.resolve(location.mapping, location.ip, location.cpumode, origin);
+}
+
+const symbolize::Frame& Resolver::frame(const Location& location) {
+  return symbolizer_.resolve(location.mapping, location.ip, location.cpumode).front();
+}
+
+std::span<const symbolize::Frame> Resolver::kernel_frames(std::uint64_t address) {
+  const format::RuntimeAddress ip{address};
+  return symbolizer_.resolve(kernel_.find(ip), ip, abi::kCpumodeKernel);
+}
+
+format::Bytes Resolver::code(const Location& location, std::uint64_t address, std::size_t size) {
+  const symbolize::Mapping* const mapping = location.mapping;
+  if (mapping == nullptr || address < mapping->start || address >= mapping->end) return {};
+  return code_.read(*mapping->module, mapping->shown_address({address}), size);
+}
+
+bool Resolver::is_64_bit(const Location& location) {
+  return location.mapping != nullptr && code_.is_64_bit(*location.mapping->module);
+}
+
+Result<std::vector<std::byte>> Resolver::recorded_file(const std::string& path) const {
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 26;  // bytes
+  return files_.read(path, kLargest);
+}
+
+void Resolver::report_missing(format::Diagnostics& diagnostics,
+                              std::span<const symbolize::ModuleLack> ended_chains) const {
+  jit_->report(diagnostics);
+  symbolizer_.report_missing(diagnostics, ended_chains);
+}
+
+}  // namespace tacho::report

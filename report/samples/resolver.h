@@ -1,0 +1,61 @@
+// Names of places: what a view asks about the locations of its samples, while a session runs and afterwards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/diagnostics.h"
+#include "format/features.h"
+#include "format/result.h"
+#include "report/samples/resolved_sample.h"
+#include "report/samples/stable_array.h"
+#include "symbolize/address_space.h"
+#include "symbolize/elf/module_code.h"
+#include "symbolize/jit/jit_code.h"
+#include "symbolize/symbolizer.h"
+
+namespace tacho::report {
+
+// It belongs to the thread that shows samples. Of what the reading thread writes it has the places, which
+// never change once they are made, and what SharedSpaces shows.
+class Resolver {
+ public:
+  // All that is passed by reference must outlive this.
+  Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
+           symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
+           const StableArray<Location>& locations);
+
+  // The place with this number, of a stack's frames.
+  const Location& location(std::uint32_t number) const { return (*locations_)[number]; }
+  // Names of a place of a stack, innermost inlined call first; at least one frame. Looked up anew each time,
+  // and valid until the next lookup: views keep what they make of it by the place's number.
+  std::span<const symbolize::Frame> frames(const Location& location);
+  // Its name as a place that stands alone: without the inlined calls in it. As valid as frames().
+  const symbolize::Frame& frame(const Location& location);
+  // A kernel function, for tracepoint texts. As valid as frames().
+  std::span<const symbolize::Frame> kernel_frames(std::uint64_t address);
+
+  // Instructions at an address of the place's module, at most `size` bytes; empty when its file is not at
+  // hand.
+  format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
+  bool is_64_bit(const Location& location);
+  // A file of the recording host: below --symfs, or this machine's own.
+  Result<std::vector<std::byte>> recorded_file(const std::string& path) const;
+
+  // Adds the modules without names to `diagnostics`, and where unwound call chains ended.
+  void report_missing(format::Diagnostics& diagnostics,
+                      std::span<const symbolize::ModuleLack> ended_chains) const;
+
+ private:
+  symbolize::KernelSpace kernel_;
+  const symbolize::JitCode* jit_;
+  const StableArray<Location>* locations_;
+  symbolize::DebugFiles files_;
+  symbolize::Symbolizer symbolizer_;
+  symbolize::ModuleCode code_;
+};
+
+}  // namespace tacho::report

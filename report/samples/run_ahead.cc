@@ -1,0 +1,138 @@
+#include "report/samples/run_ahead.h"
+
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "report/samples/sample_queue.h"
+
+namespace tacho::report {
+namespace {
+
+using Flow = Sink::Flow;
+
+// The reading thread's end of the queue.
+class Forward : public Outlet {
+ public:
+  Forward(SampleQueue& queue, std::stop_token cancel) : queue_(&queue), cancel_(std::move(cancel)) {}
+  ~Forward() override {
+    queue_->put(batch_);
+    queue_->end();
+  }
+  Forward(const Forward&) = delete;
+  Forward& operator=(const Forward&) = delete;
+
+  Needs needs() const override { return Needs::Names; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    const format::Bytes record = sample.record->bytes;
+    batch_.add({.record = record.data(),
+                .size = static_cast<std::uint16_t>(record.size()),
+                .location = sample.location->number,
+                .period = sample.period,
+                .thread = sample.thread,
+                .comm = sample.comm,
+                .stack = sample.stack,
+                .event_index = static_cast<std::uint32_t>(sample.event_index),
+                .record_event = static_cast<std::uint32_t>(sample.record_event) & 0x7fffffff,
+                .has_payload_stack = sample.has_payload_stack},
+               *sample.block);
+    constexpr std::size_t kMostSamples = 1024, kMostBytes = std::size_t{1} << 20;
+    if (batch_.samples.size() < kMostSamples && batch_.bytes < kMostBytes) return Flow::GoOn;
+    return queue_->put(batch_) ? Flow::GoOn : Flow::Stop;
+  }
+
+  // A batch without samples tells as well how far the reading is.
+  Flow on_progress(std::uint64_t bytes) override {
+    batch_.bytes_read = bytes;
+    return queue_->put(batch_) && !cancel_.stop_requested() ? Flow::GoOn : Flow::Stop;
+  }
+
+  void wait_until_shown() override {
+    queue_->put(batch_);
+    queue_->wait_until_shown();
+  }
+
+ private:
+  SampleQueue* queue_;
+  std::stop_token cancel_;
+  SampleBatch batch_;
+};
+
+// The showing thread's end.
+class Shown {
+ public:
+  Shown(std::shared_ptr<const format::CaptureHeader> header, const StableArray<Location>& locations,
+        Sink& sink)
+      : header_(std::move(header)), locations_(&locations), sink_(&sink) {}
+
+  Flow show(const SampleBatch& batch) {
+    for (const QueuedSample& queued : batch.samples) {
+      if (show(queued, batch.blocks[queued.block]) == Flow::Stop) return Flow::Stop;
+    }
+    return Flow::GoOn;
+  }
+
+ private:
+  Flow show(const QueuedSample& queued, const format::BlockRef& block) {
+    const format::RecordView view = format::whole_record({queued.record, queued.size}, header_->layout.order);
+    const format::Sample* const sample = parser_.parse(view, header_->events[queued.record_event].attr);
+    if (sample == nullptr) return Flow::GoOn;  // cannot be: it was parsed before
+    const ResolvedSample resolved{.raw = sample,
+                                  .record = &view,
+                                  .block = &block,
+                                  .events = &header_->events,
+                                  .event_index = queued.event_index,
+                                  .record_event = queued.record_event,
+                                  .period = queued.period,
+                                  .thread = queued.thread,
+                                  .comm = queued.comm,
+                                  .location = &(*locations_)[queued.location],
+                                  .stack = queued.stack,
+                                  .order = view.order,
+                                  .has_payload_stack = queued.has_payload_stack != 0};
+    return sink_->on_sample(resolved);
+  }
+
+  std::shared_ptr<const format::CaptureHeader> header_;
+  const StableArray<Location>* locations_;
+  Sink* sink_;
+  format::SampleParser parser_;
+};
+
+// Null when the system gives none.
+template <class Work>
+std::optional<std::jthread> start_thread(Work&& work) {
+  try {
+    return std::jthread(std::forward<Work>(work));
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+bool run_ahead(SampleReader& reader, std::shared_ptr<const format::CaptureHeader> header,
+               const SampleOptions& options, Sink& sink, const RunControl& control) {
+  SampleQueue queue;
+  const std::optional<std::jthread> thread = start_thread([&] {
+    Forward forward(queue, control.cancel);
+    reader.read(options, forward);
+  });
+  if (!thread) return false;
+  ReadProgress progress{0, header->layout.file_size};
+  Shown shown(std::move(header), reader.locations(), sink);
+  SampleBatch batch;
+  while (queue.take(batch)) {
+    if (control.progress && batch.bytes_read != 0) {
+      progress.bytes_read = batch.bytes_read;
+      control.progress(progress);
+    }
+    if (control.cancel.stop_requested() || shown.show(batch) == Flow::Stop) {
+      queue.stop();
+      break;
+    }
+  }
+  return true;
+}
+
+}  // namespace tacho::report

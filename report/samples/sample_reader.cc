@@ -1,0 +1,456 @@
+#include "report/samples/sample_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+
+#include "format/seeded_hash.h"
+#include "format/time_order.h"
+#include "report/samples/lbr_stack.h"
+#include "report/samples/payload_stack.h"
+#include "report/samples/record_effects.h"
+#include "report/samples/stack_table.h"
+#include "symbolize/unwind/unwind.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::Damage;
+using format::RecordView;
+using Flow = Sink::Flow;
+
+constexpr std::uint64_t kProgressStep = std::uint64_t{256} << 10;  // bytes of the capture
+
+// Whether the sample's own place is the first of its call chain, as nearly always: then it need not be looked
+// up.
+bool begins_stack(const format::Sample& sample, const Stack* stack, std::uint8_t cpumode) {
+  if (stack == nullptr || stack->frames.empty() || sample.callchain.size() < 2) return false;
+  const std::uint64_t mark = sample.callchain[0];
+  const bool is_same_mode = (mark == abi::kContextKernel && cpumode == abi::kCpumodeKernel) ||
+                            (mark == abi::kContextUser && cpumode == abi::kCpumodeUser);
+  return is_same_mode && sample.callchain[1] == sample.ip;
+}
+
+bool is_guest(std::uint8_t cpumode) {
+  return cpumode == abi::kCpumodeGuestKernel || cpumode == abi::kCpumodeGuestUser;
+}
+
+// What jitdumps tell is in the time of CLOCK_MONOTONIC; as perf, ask all events to be.
+symbolize::JitClock clock_of(const format::EventSet& events) {
+  constexpr std::int32_t kMonotonic = 1;
+  const bool is_monotonic = std::ranges::all_of(events, [](const format::Event& event) {
+    return event.attr.has(abi::kUseClockid) && event.attr.clockid == kMonotonic;
+  });
+  return is_monotonic ? symbolize::JitClock::Monotonic : symbolize::JitClock::Other;
+}
+
+// A thread as it is known while records are replayed.
+struct KnownThread {
+  Thread shown;           // given out: changes no more while others may look at it
+  std::string_view comm;  // now
+};
+
+// What counters of samples with READ showed last.
+class CounterValues {
+ public:
+  struct Moved {
+    std::size_t event = 0;
+    std::uint64_t by = 0;  // since the value before; never 0
+  };
+
+  // Takes the values of a sample of the event `attr`; leaves in `moved` those that changed. A value whose id
+  // is no event's is left out and counted. Inherited events count in each thread for itself, under one id.
+  std::size_t take(const format::Sample& sample, const format::EventAttr& attr,
+                   const format::EventSet& events, std::vector<Moved>& moved) {
+    const bool is_per_thread = attr.has(abi::kInherit) && attr.samples(abi::kSampleTid);
+    std::size_t unknown = 0;
+    moved.clear();
+    for (std::size_t i = 0; i < sample.read.size(); ++i) {
+      const auto entry = sample.read.entry(i);
+      std::uint64_t& last = last_[{entry.id, is_per_thread ? sample.tid : 0}];
+      const std::uint64_t by = entry.value - std::exchange(last, entry.value);
+      const auto event = events.find_id(entry.id);
+      if (!event) ++unknown;
+      if (event && by != 0) moved.push_back({*event, by});
+    }
+    return unknown;
+  }
+
+ private:
+  struct Key {
+    std::uint64_t id = 0;
+    std::uint32_t tid = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    format::SeededHash of_id, of_tid;
+    std::size_t operator()(const Key& key) const { return of_tid(of_id(key.id) ^ key.tid); }
+  };
+  std::unordered_map<Key, std::uint64_t, KeyHash> last_;
+};
+
+// The threads met so far. perf keeps a thread's name from its last COMM or FORK on, whatever exits in
+// between.
+class Threads {
+ public:
+  const KnownThread& find(std::uint32_t pid, std::uint32_t tid, const symbolize::AddressSpaces& spaces) {
+    KnownThread*& recent = recent_[tid % recent_.size()];
+    if (recent != nullptr && recent->shown.tid == tid && recent->shown.pid == pid) return *recent;
+    KnownThread*& thread = by_tid_[tid];
+    if (thread == nullptr || thread->shown.pid != pid) {
+      const std::string_view comm = keep(spaces.comm(pid, tid));
+      thread = &all_.emplace_back(KnownThread{{pid, tid, comm}, comm});
+    }
+    recent = thread;
+    return *thread;
+  }
+  void apply(const Change& change, const symbolize::AddressSpaces& spaces) {
+    if (change.born) {
+      by_tid_.erase(*change.born);
+      recent_[*change.born % recent_.size()] = nullptr;
+    }
+    if (!change.renamed) return;
+    if (const auto row = by_tid_.find(*change.renamed); row != by_tid_.end()) {
+      KnownThread& thread = *row->second;
+      thread.comm = keep(spaces.comm(thread.shown.pid, thread.shown.tid));
+    }
+  }
+  void settle_names() {
+    for (KnownThread& thread : all_) thread.shown.comm = thread.comm;
+  }
+
+ private:
+  std::string_view keep(std::string_view comm) { return *comms_.emplace(comm).first; }
+
+  std::unordered_set<std::string> comms_;  // the bytes of every name
+  std::deque<KnownThread> all_;
+  std::unordered_map<std::uint32_t, KnownThread*, format::SeededHash> by_tid_;  // alive, or last alive
+  std::array<KnownThread*, 256> recent_{};  // some of them, by the low bits of the tid
+};
+
+}  // namespace
+
+struct SampleReader::State : public PlaceFinder {
+  State(format::CaptureReader reader, const symbolize::SymbolOptions& symbols, SharedSpaces& shared,
+        format::Diagnostics& out)
+      : capture(std::move(reader)),
+        spaces(&shared),
+        diagnostics(&out),
+        unwinder(symbols, capture.features(), shared.spaces()),
+        payload_stacks(capture.features()) {}
+
+  format::CaptureReader capture;
+  SharedSpaces* spaces;
+  format::Diagnostics* diagnostics;
+  symbolize::Unwinder unwinder;
+  PayloadStacks payload_stacks;
+  format::TimeOrder order;
+  format::SampleParser parser;
+  StackTable stacks;
+  LbrStack lbr_stack;
+  Threads threads;
+  CounterValues counters;
+  std::vector<CounterValues::Moved> moved;  // scratch: of the sample at hand
+  std::size_t build_ids_seen = 0;
+  std::uint64_t lost_samples = 0, lost_records = 0;
+  std::uint64_t told_bytes = 0;  // on_progress was last called for
+
+  // Of the read() that runs.
+  bool looks_at_start = false;  // its filter
+  const SampleOptions* options = nullptr;
+  Outlet* outlet = nullptr;
+  PlaceFinder* places = nullptr;  // this, for an outlet that needs it
+
+  const format::EventSet& events() const { return capture.events(); }
+  const Location& find(const ResolvedSample& sample, std::uint64_t address) override;
+
+  void take_build_ids();
+  void apply(const format::Record& record, std::uint16_t misc);
+  void count_losses(const format::Record& record);
+
+  void read_all();
+  Flow take(const RecordView& view);
+  void take_user_record(const RecordView& view);
+  Flow drain();
+  Flow deliver(const RecordView& view, std::size_t event, const format::BlockRef& block);
+  Flow deliver_sample(const RecordView& view, std::size_t event, const format::BlockRef& block);
+  std::optional<format::U64Array> payload_chain(const ResolvedSample& resolved);
+  std::optional<format::U64Array> lbr_chain(const format::Sample& sample, const format::EventAttr& attr);
+  void add_places(ResolvedSample& resolved, const format::EventAttr& attr);
+  bool is_refused_early(const RecordView& view, std::size_t event);
+  void take_values(const format::Sample& sample, const format::EventAttr& attr);
+  Flow deliver_values(ResolvedSample& resolved);
+  Flow deliver_other(const RecordView& view, std::size_t event);
+};
+
+const Location& SampleReader::State::find(const ResolvedSample& sample, std::uint64_t address) {
+  const auto cpumode = static_cast<std::uint8_t>(sample.raw->misc & abi::kCpumodeMask);
+  const Location& location = stacks.locate(spaces->spaces(), sample.pid(), address, cpumode);
+  // The kernel touches a process's memory as well: then the address itself tells whose it is.
+  const auto by_address = static_cast<std::uint8_t>(
+      static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
+  if (location.mapping != nullptr || by_address == cpumode) return location;
+  return stacks.locate(spaces->spaces(), sample.pid(), address, by_address);
+}
+
+void SampleReader::State::take_build_ids() {
+  const auto& entries = capture.features().environment.build_ids;
+  for (; build_ids_seen < entries.size(); ++build_ids_seen)
+    spaces->add_build_id(entries[build_ids_seen], *outlet);
+}
+
+void SampleReader::State::apply(const format::Record& record, std::uint16_t misc) {
+  const Change change = spaces->apply(record, misc, clock_of(events()), *outlet);
+  if (change.kernel) stacks.kernel_changed();
+  if (change.pid) stacks.mappings_changed(*change.pid);
+  threads.apply(change, spaces->spaces());
+  count_losses(record);
+}
+
+// The same losses may be told twice: by the kernel in a ring as soon as there is room again (LOST), and by
+// the recorder at the end, from the events' counters (LOST_SAMPLES). What is told is the larger sum of the
+// two.
+void SampleReader::State::count_losses(const format::Record& record) {
+  const std::uint64_t told = std::max(lost_records, lost_samples);
+  if (const auto* lost = std::get_if<format::LostSamplesRecord>(&record)) lost_samples += lost->lost;
+  if (const auto* lost = std::get_if<format::LostRecord>(&record)) lost_records += lost->lost;
+  if (const std::uint64_t more = std::max(lost_records, lost_samples) - told; more > 0) {
+    diagnostics->add(Damage::Lost, format::Diagnostics::kNoOffset, "records that found no room in the ring",
+                     more);
+  }
+}
+
+// Records from 64 up act at once, in file position; kernel records wait for their turn in time, those without
+// a time act at once too.
+Flow SampleReader::State::take(const RecordView& view) {
+  if (view.type == abi::kRecordFinishedRound) {
+    order.finished_round();
+    return drain();
+  }
+  take_build_ids();
+  if (view.type >= abi::kRecordUserStart) {
+    take_user_record(view);
+    return Flow::GoOn;
+  }
+  const auto event = events().event_of(view);
+  if (!event) {
+    diagnostics->add(Damage::UnknownEvent, view.offset, "its id is in no event's list");
+    return Flow::GoOn;
+  }
+  const auto time = format::record_time(view, events()[*event].attr);
+  if (looks_at_start && is_refused_early(view, *event)) {
+    if (time) order.leave_out(*time);
+    return Flow::GoOn;
+  }
+  if (!time || *time == 0 || *time == ~std::uint64_t{0}) return deliver(view, *event, capture.block());
+  order.push(view, *time, capture.block(), static_cast<std::uint32_t>(*event));
+  return order.has_ready() ? drain() : Flow::GoOn;
+}
+
+// Whether no view will see the sample, whatever else is read. One with counter values is never refused here:
+// they must be followed in the order of time.
+bool SampleReader::State::is_refused_early(const RecordView& view, std::size_t event) {
+  if (view.type != abi::kRecordSample) return false;
+  const format::Event& of = events()[event];
+  if (of.attr.samples(abi::kSampleRead)) return false;
+  if (!options->filter.accepts_event(of.name)) return true;
+  const format::Sample* const start = parser.parse_start(view, of.attr);
+  return start != nullptr && !options->filter.accepts_start(*start);
+}
+
+void SampleReader::State::take_user_record(const RecordView& view) {
+  if (view.type != abi::kRecordBuildId || events().empty()) return;
+  const auto record = format::parse_record(view, events()[0].attr);
+  if (!record) return;
+  if (const auto* entry = std::get_if<format::BuildIdRecord>(&*record))
+    spaces->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)}, *outlet);
+}
+
+Flow SampleReader::State::drain() {
+  while (const auto item = order.pop()) {
+    if (spaces->has_due_code(item->time)) {
+      while (const auto mapping = spaces->due_code(item->time)) apply(*mapping, abi::kCpumodeUser);
+    }
+    if (deliver(item->record, item->event, *item->block) == Flow::Stop) return Flow::Stop;
+  }
+  return Flow::GoOn;
+}
+
+Flow SampleReader::State::deliver(const RecordView& view, std::size_t event, const format::BlockRef& block) {
+  return view.type == abi::kRecordSample ? deliver_sample(view, event, block) : deliver_other(view, event);
+}
+
+Flow SampleReader::State::deliver_sample(const RecordView& view, std::size_t event,
+                                         const format::BlockRef& block) {
+  const format::EventAttr& attr = events()[event].attr;
+  const format::Sample* const sample = parser.parse(view, attr);
+  if (sample == nullptr) {
+    diagnostics->add(Damage::BadRecord, view.offset, "a sample that is shorter than its fields");
+    return Flow::GoOn;
+  }
+  if (sample->unread != 0) {
+    diagnostics->add(Damage::BadRecord, view.offset, "a sample with bytes behind its last field");
+  }
+  const bool has_values = attr.samples(abi::kSampleRead);
+  if (has_values) take_values(*sample, attr);
+  if (is_guest(sample->misc & abi::kCpumodeMask))
+    return Flow::GoOn;  // another machine's; perf leaves them out
+  if (has_values && (moved.empty() || !options->filter.accepts_start(*sample))) return Flow::GoOn;
+  const KnownThread& thread = threads.find(sample->pid, sample->tid, spaces->spaces());
+  if (!options->filter.accepts_comm(thread.comm)) return Flow::GoOn;
+
+  ResolvedSample resolved;
+  resolved.raw = sample;
+  resolved.record = &view;
+  resolved.block = &block;
+  resolved.events = &events();
+  resolved.event_index = resolved.record_event = event;
+  resolved.period = sample->period;
+  resolved.thread = &thread.shown;
+  resolved.comm = thread.comm;
+  resolved.order = view.order;
+  resolved.places = places;
+  add_places(resolved, attr);
+  return has_values ? deliver_values(resolved) : outlet->on_sample(resolved);
+}
+
+std::optional<format::U64Array> SampleReader::State::payload_chain(const ResolvedSample& resolved) {
+  if (!options->wants_stacks || !options->wants_payload_stacks || !resolved.event().attr.is_bpf_output())
+    return std::nullopt;
+  return payload_stacks.chain_of(resolved.event(), resolved.event_index, *resolved.raw, resolved.order);
+}
+
+std::optional<format::U64Array> SampleReader::State::lbr_chain(const format::Sample& sample,
+                                                               const format::EventAttr& attr) {
+  if (!options->wants_stacks || !attr.samples(abi::kSampleCallchain)) return std::nullopt;
+  return lbr_stack.chain_of(sample, attr, options->max_stack);
+}
+
+void SampleReader::State::add_places(ResolvedSample& resolved, const format::EventAttr& attr) {
+  const format::Sample& sample = *resolved.raw;
+  bool is_first = false;  // of the stack: the sample's own place
+  const auto cpumode = static_cast<std::uint8_t>(sample.misc & abi::kCpumodeMask);
+  if (const auto chain = payload_chain(resolved)) {
+    format::Sample with_chain = sample;
+    with_chain.callchain = *chain;
+    resolved.stack = &stacks.stack_of(spaces->spaces(), with_chain, {}, options->max_stack);
+    resolved.has_payload_stack = true;
+    is_first = !resolved.stack->frames.empty();
+  } else if (const auto calls = lbr_chain(sample, attr)) {
+    format::Sample with_chain = sample;
+    with_chain.callchain = *calls;
+    resolved.stack = &stacks.stack_of(spaces->spaces(), with_chain, {}, calls->size());
+    is_first = begins_stack(with_chain, resolved.stack, cpumode);
+  } else if (options->wants_stacks && attr.samples(abi::kSampleCallchain)) {
+    std::span<const std::uint64_t> unwound;
+    if (symbolize::Unwinder::can_unwind(attr))
+      unwound = unwinder.unwind(sample, options->max_stack, resolved.order);
+    resolved.stack = &stacks.stack_of(spaces->spaces(), sample, unwound, options->max_stack);
+    const bool may_lack_first = options->keeps_callers && sample.callchain.size() > options->max_stack;
+    is_first = !may_lack_first && begins_stack(sample, resolved.stack, cpumode);
+  }
+  resolved.location = is_first ? &stacks.locations()[resolved.stack->frames[0]]
+                               : &stacks.locate(spaces->spaces(), sample.pid, sample.ip, cpumode);
+}
+
+// What the sample's counters moved by, of the events that are wanted, into `moved`.
+void SampleReader::State::take_values(const format::Sample& sample, const format::EventAttr& attr) {
+  const std::size_t unknown = counters.take(sample, attr, events(), moved);
+  if (unknown > 0) {
+    diagnostics->add(Damage::UnknownEvent, format::Diagnostics::kNoOffset, "a value in a group's sample",
+                     unknown);
+  }
+  std::erase_if(moved, [this](const CounterValues::Moved& one) {
+    return !options->filter.accepts_event(events()[one.event].name);
+  });
+}
+
+// A sample with counter values stands for one sample of each member of its group, whose period is what the
+// counter grew by since the last time; members that did not move are left out.
+Flow SampleReader::State::deliver_values(ResolvedSample& resolved) {
+  for (const CounterValues::Moved& one : moved) {
+    resolved.event_index = one.event;
+    resolved.period = one.by;
+    if (outlet->on_sample(resolved) == Flow::Stop) return Flow::Stop;
+  }
+  return Flow::GoOn;
+}
+
+Flow SampleReader::State::deliver_other(const RecordView& view, std::size_t event) {
+  const format::EventAttr& attr = events()[event].attr;
+  auto record = format::parse_record(view, attr);
+  if (!record) {
+    diagnostics->add(Damage::BadRecord, view.offset, record.error().what);
+    return Flow::GoOn;
+  }
+  const bool is_exit = view.type == abi::kRecordExit;
+  if (!is_exit) apply(*record, view.misc);
+
+  OtherEvent other;
+  other.view = &view;
+  other.record = &*record;
+  other.event_index = event;
+  if (attr.has(abi::kSampleIdAll)) other.id = format::parse_sample_id(view, attr);
+  SubjectOf::Pair subject = std::visit(SubjectOf{}, *record);
+  if (!subject) subject = std::pair(other.id.pid, other.id.tid);
+  if (subject->second != ~0U) {
+    const KnownThread& thread = threads.find(subject->first, subject->second, spaces->spaces());
+    other.thread = &thread.shown;
+    other.comm = thread.comm;
+  }
+  const Flow flow = outlet->on_other(other);
+  if (is_exit) apply(*record, view.misc);
+  return flow;
+}
+
+void SampleReader::State::read_all() {
+  take_build_ids();
+  while (const auto next = capture.next()) {
+    if (next->offset - told_bytes >=
+        kProgressStep) {  // the parts of a directory begin anew: then it wraps around
+      told_bytes = next->offset;
+      if (outlet->on_progress(told_bytes) == Flow::Stop) return;
+    }
+    if (take(*next) == Flow::Stop) return;
+  }
+  order.flush();
+  if (drain() == Flow::Stop) return;
+  if (const auto late = order.out_of_order(); late > 0)
+    diagnostics->add(order.went_out_early() ? Damage::OrderGivenUp : Damage::OutOfOrder,
+                     format::Diagnostics::kNoOffset, "", late);
+}
+
+SampleReader::SampleReader(format::CaptureReader capture, const symbolize::SymbolOptions& symbols,
+                           SharedSpaces& spaces, format::Diagnostics& diagnostics)
+    : state_(std::make_unique<State>(std::move(capture), symbols, spaces, diagnostics)) {}
+SampleReader::SampleReader(SampleReader&&) noexcept = default;
+SampleReader& SampleReader::operator=(SampleReader&&) noexcept = default;
+SampleReader::~SampleReader() = default;
+
+const format::CaptureReader& SampleReader::capture() const { return state_->capture; }
+const StableArray<Location>& SampleReader::locations() const { return state_->stacks.locations(); }
+
+void SampleReader::read(const SampleOptions& options, Outlet& outlet) {
+  state_->options = &options;
+  if (options.keeps_addresses) state_->stacks.keep_addresses();
+  if (options.keeps_callers) state_->stacks.keep_callers();
+  state_->looks_at_start = options.filter.looks_at_start();
+  state_->outlet = &outlet;
+  state_->places = outlet.needs() == Sink::Needs::Everything ? state_.get() : nullptr;
+  state_->read_all();
+}
+
+void SampleReader::settle_names() { state_->threads.settle_names(); }
+std::uint64_t SampleReader::lost_samples() const { return state_->lost_samples; }
+std::vector<symbolize::ModuleLack> SampleReader::ended_chains() const {
+  return state_->unwinder.ended_chains();
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,64 @@
+// The reading side of a session: reader -> time order -> address spaces -> samples with their places and
+// stacks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "format/capture_reader.h"
+#include "format/diagnostics.h"
+#include "report/samples/filter.h"
+#include "report/samples/outlet.h"
+#include "report/samples/resolved_sample.h"
+#include "report/samples/shared_spaces.h"
+#include "report/samples/stable_array.h"
+#include "symbolize/symbolizer.h"
+
+namespace tacho::report {
+
+// Which samples are given, and how much of their call chains.
+struct SampleOptions {
+  Filter filter;
+  std::size_t max_stack = 127;  // frames of a call chain
+  bool wants_stacks = true;     // false: samples come without their call chains
+  // Whether a payload's fields tagged ROLE("stack") are the call chain, in place of what the kernel recorded.
+  bool wants_payload_stacks = true;
+  bool keeps_callers = false;  // of a recorded chain with more frames, the outermost: perf with caller first
+  bool keeps_addresses = false;  // processes that loaded a module elsewhere have places of their own in it
+};
+
+// All of it belongs to the thread that calls read(), until read() returns; but for fixed_header() of the
+// capture and locations(), which another thread may look at meanwhile.
+class SampleReader {
+ public:
+  // Where the records come from; `symbols` says where files for unwinding lie. All that is passed by
+  // reference must outlive this.
+  SampleReader(format::CaptureReader capture, const symbolize::SymbolOptions& symbols, SharedSpaces& spaces,
+               format::Diagnostics& diagnostics);
+  SampleReader(SampleReader&&) noexcept;
+  SampleReader& operator=(SampleReader&&) noexcept;
+  ~SampleReader();
+
+  const format::CaptureReader& capture() const;
+  // The places given so far. An item never changes; who was given a location's number, through a lock, may
+  // look at it.
+  const StableArray<Location>& locations() const;
+
+  // Gives every sample that passes the filter to `outlet`, in time order, to the end of the capture or until
+  // it says stop.
+  void read(const SampleOptions& options, Outlet& outlet);
+
+  // After read(): gives every thread the name it had last.
+  void settle_names();
+  // Sum of LOST_SAMPLES records.
+  std::uint64_t lost_samples() const;
+  // Files in which unwound call chains ended for want of unwind information.
+  std::vector<symbolize::ModuleLack> ended_chains() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,39 @@
+// Where the samples of a capture go.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "format/record.h"
+#include "format/record_view.h"
+#include "format/sample.h"
+#include "report/samples/resolved_sample.h"
+
+namespace tacho::report {
+
+// A record that is no sample, with what its trailer says. Valid until on_other() returns.
+struct OtherEvent {
+  const format::RecordView* view = nullptr;
+  const format::Record* record = nullptr;
+  format::SampleId id;
+  std::size_t event_index = 0;
+  const Thread* thread = nullptr;  // whom the record is about; null when it names nobody
+  std::string_view comm;           // that thread's name at the time of the record
+};
+
+class Sink {
+ public:
+  enum class Flow : std::uint8_t { GoOn, Stop };
+  // What it needs beside the samples. A sink that asks for no more than names of the samples' own places and
+  // of kernel functions is fed by a thread that reads ahead, and gets no on_other().
+  enum class Needs : std::uint8_t { Names, Everything };
+  virtual ~Sink() = default;
+  virtual Needs needs() const { return Needs::Everything; }
+  virtual Flow on_sample(const ResolvedSample& sample) = 0;
+  // Kernel records other than samples, in their place. An EXIT comes before it takes effect, all others
+  // after.
+  virtual Flow on_other(const OtherEvent&) { return Flow::GoOn; }
+};
+
+}  // namespace tacho::report

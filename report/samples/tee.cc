@@ -1,0 +1,23 @@
+#include "report/samples/tee.h"
+
+#include <algorithm>
+
+namespace tacho::report {
+
+Sink::Needs Tee::needs() const {
+  const bool needs_all =
+      std::ranges::any_of(sinks_, [](const Sink* sink) { return sink->needs() == Needs::Everything; });
+  return needs_all ? Needs::Everything : Needs::Names;
+}
+
+Sink::Flow Tee::on_sample(const ResolvedSample& sample) {
+  std::erase_if(sinks_, [&](Sink* sink) { return sink->on_sample(sample) == Flow::Stop; });
+  return sinks_.empty() ? Flow::Stop : Flow::GoOn;
+}
+
+Sink::Flow Tee::on_other(const OtherEvent& event) {
+  std::erase_if(sinks_, [&](Sink* sink) { return sink->on_other(event) == Flow::Stop; });
+  return sinks_.empty() ? Flow::Stop : Flow::GoOn;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,232 @@
+#include "report/views/report/call_graph_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <ranges>
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kMargin = 12;          // columns left of a graph
+constexpr std::size_t kLevel = 10;           // columns of a level, its bar aside
+constexpr std::size_t kLongestFrame = 1023;  // bytes of a frame that perf shows
+
+}  // namespace
+
+CallTreeLimit graph_limit(const GraphOptions& options, std::uint64_t event_total) {
+  using Share = CallTreeLimit::Share;
+  const Share share = options.form == GraphForm::Fractal ? Share::OfParent
+                      : options.form == GraphForm::Graph ? Share::OfTotal
+                                                         : Share::OfItself;
+  return {share, options.min_percent, event_total};
+}
+
+void CallGraphText::write_value(TextBuffer& out, std::uint64_t period, std::uint64_t samples,
+                                std::uint64_t total) const {
+  switch (options_.value) {
+    case GraphValue::Period:
+      return out.decimal(period);
+    case GraphValue::Count:
+      return out.decimal(samples);
+    case GraphValue::Percent:
+      break;
+  }
+  const double share = total == 0 ? 0.0 : static_cast<double>(period) * 100.0 / static_cast<double>(total);
+  out.text(fmt::format("{:.2f}%", share));
+}
+
+void CallGraphText::write_frame(TextBuffer& out, std::uint32_t id) const {
+  const Function& function = (*functions_)[id];
+  if (function.name.empty()) {
+    out.text(function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start));  // as %#lx
+    return;
+  }
+  std::string text = printable(function.name, names_);
+  if (options_.key == ChainKey::Address ? !function.line.empty()
+                                        : options_.key == ChainKey::SourceLine && function.has_line) {
+    text += ' ';
+    text += printable(function.line, names_);
+  }
+  if (function.is_inlined) text += " (inlined)";
+  out.text(std::string_view(text).substr(0, kLongestFrame));
+}
+
+// One tree on its way to the paper. Levels that are begun lie on a stack of its own: chains can be long.
+class CallGraphText::Drawing {
+ public:
+  Drawing(const CallGraphText& text, TextBuffer& out, const CallTree& tree)
+      : text_(&text), out_(&out), tree_(&tree) {}
+
+  void draw(const GraphedRow& row) {
+    const CallNode* top = &tree_->nodes()[0];
+    const auto roots = tree_->children(*top);
+    if (roots.size() == 1 && roots[0].period == row.row_total) {
+      draw_stem(roots[0], row);
+      top = roots.data();
+    }
+    levels_.push_back({.node = top, .total = is_fractal() ? row.row_total : row.event_total, .bars = 1});
+    levels_.back().left = levels_.back().total;
+    while (!levels_.empty()) draw_next();
+  }
+
+ private:
+  // Children of a node, some of which are drawn.
+  struct Level {
+    const CallNode* node = nullptr;
+    std::size_t drawn = 0;
+    std::uint64_t total = 0;    // what their shares are of
+    std::uint64_t left = 0;     // of the total, period
+    std::uint64_t samples = 0;  // of those that are drawn
+    std::uint32_t bars = 0;     // perf's mask: bit n: level n goes on below; it has 32 bits for all levels
+  };
+  static std::uint32_t bar(std::size_t depth) { return std::uint32_t{1} << depth % 32; }
+  bool is_fractal() const { return text_->options_.form == GraphForm::Fractal; }
+  bool is_full(std::size_t drawn) const {
+    return text_->options_.print_limit != 0 && drawn == text_->options_.print_limit;
+  }
+
+  // The frames that all chains share.
+  void draw_stem(const CallNode& node, const GraphedRow& row) {
+    std::size_t drawn = 0;
+    for (const std::uint32_t frame : node.frames.subspan(row.leaves_out_first ? 1 : 0)) {
+      out_->blanks(margin_);
+      if (drawn == 0) {
+        out_->text("|\n");
+        out_->blanks(margin_);
+        out_->text("---");
+        margin_ += 3;
+      }
+      text_->write_frame(*out_, frame);
+      out_->character('\n');
+      if (is_full(++drawn)) break;
+    }
+  }
+
+  void draw_next() {
+    Level& level = levels_.back();
+    const std::size_t depth = levels_.size();
+    const auto children = tree_->children(*level.node);
+    if (level.drawn == children.size() || (level.drawn > 0 && is_full(level.drawn))) {
+      if (is_fractal()) draw_rest(level);
+      levels_.pop_back();
+      return;
+    }
+    const CallNode& child = children[level.drawn++];
+    level.left -= child.period;
+    level.samples += child.samples;
+    draw_bars(level.bars, depth);
+    out_->character('\n');
+    const bool is_last = level.drawn == children.size() && !(is_fractal() && level.left != 0);
+    if (is_last) level.bars &= ~bar(depth - 1);
+    bool is_first = true;
+    for (const std::uint32_t frame : child.frames) {
+      is_first ? draw_head(level.bars, child.period, child.samples, level.total)
+               : draw_bars(level.bars, depth);
+      text_->write_frame(*out_, frame);
+      out_->character('\n');
+      is_first = false;
+    }
+    const std::uint64_t below = is_fractal() ? child.period - child.own_period : level.total;
+    levels_.push_back({.node = &child, .total = below, .left = below, .bars = level.bars | bar(depth)});
+  }
+
+  // What was too light, together.
+  void draw_rest(const Level& level) {
+    if (level.left == 0 || level.left == level.total) return;
+    const std::uint64_t samples = level.node->samples - level.node->own_samples - level.samples;
+    if (text_->options_.value == GraphValue::Count && samples == 0) return;
+    draw_head(level.bars & ~bar(levels_.size() - 1), level.left, samples, level.total);
+    out_->text("[...]\n");
+  }
+
+  void draw_bars(std::uint32_t bars, std::size_t levels) {
+    out_->blanks(margin_);
+    for (std::size_t i = 0; i < levels; ++i) {
+      out_->character((bars & bar(i)) != 0 ? '|' : ' ');
+      out_->blanks(kLevel);
+    }
+  }
+
+  // The bars of the levels above, and the value at the end of the last one.
+  void draw_head(std::uint32_t bars, std::uint64_t period, std::uint64_t samples, std::uint64_t total) {
+    const std::size_t depth = levels_.size();
+    draw_bars(bars, depth - 1);
+    out_->character((bars & bar(depth - 1)) != 0 ? '|' : ' ');
+    out_->text("--");
+    text_->write_value(*out_, period, samples, total);
+    out_->text("--");
+  }
+
+  const CallGraphText* text_;
+  TextBuffer* out_;
+  const CallTree* tree_;
+  std::size_t margin_ = kMargin;
+  std::vector<Level> levels_;
+};
+
+// Nodes in which chains end, the heaviest first; below a node before it where they weigh the same.
+std::vector<const CallNode*> CallGraphText::ended_nodes(const CallTree& tree, std::uint64_t least) const {
+  struct Step {
+    const CallNode* node;
+    std::uint32_t child;
+  };
+  std::vector<const CallNode*> ended;
+  std::vector<Step> steps{{&tree.nodes()[0], 0}};
+  while (!steps.empty()) {
+    Step& step = steps.back();
+    const CallNode& node = *step.node;
+    if (step.child < node.children) {
+      steps.push_back({&tree.children(node)[step.child++], 0});
+      continue;
+    }
+    if (node.own_period != 0 && node.own_period >= least) ended.push_back(&node);
+    steps.pop_back();
+  }
+  std::ranges::stable_sort(ended, std::greater(), &CallNode::own_period);
+  return ended;
+}
+
+void CallGraphText::write_paths(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const {
+  const bool is_flat = options_.form == GraphForm::Flat;
+  auto ended = ended_nodes(tree, graph_limit(options_, row.event_total).least(0));
+  if (options_.print_limit != 0 && ended.size() > options_.print_limit) ended.resize(options_.print_limit);
+  std::vector<const CallNode*> path;
+  for (const CallNode* node : ended) {
+    path.clear();
+    for (const CallNode* at = node; at->parent != CallNode::kNone; at = &tree.nodes()[at->parent])
+      path.push_back(at);
+    if (is_flat) out.blanks(kMargin - 1);
+    write_value(out, is_flat ? node->period : node->own_period, is_flat ? node->samples : node->own_samples,
+                row.event_total);
+    out.character(is_flat ? '\n' : ' ');
+    bool is_first = true;
+    for (const CallNode* part : path | std::views::reverse) {
+      for (const std::uint32_t frame : part->frames) {
+        if (is_flat) {
+          out.blanks(kMargin + 4);
+        } else if (!is_first) {
+          out.text(row.separator);
+        }
+        write_frame(out, frame);
+        if (is_flat) out.character('\n');
+        is_first = false;
+      }
+    }
+    out.character('\n');
+  }
+}
+
+void CallGraphText::write(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const {
+  if (options_.form == GraphForm::None) return;
+  if (options_.form == GraphForm::Flat || options_.form == GraphForm::Folded) {
+    write_paths(out, tree, row);
+    return;
+  }
+  const std::size_t before = out.size();
+  Drawing(*this, out, tree).draw(row);
+  if (out.size() != before) out.character('\n');
+}
+
+}  // namespace tacho::report

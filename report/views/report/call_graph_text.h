@@ -1,0 +1,45 @@
+// The call graph below a row, byte for byte as perf report --stdio draws it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "report/output/printable.h"
+#include "report/output/text_output.h"
+#include "report/profile/call_tree.h"
+#include "report/views/report/graph_options.h"
+
+namespace tacho::report {
+
+struct GraphedRow {
+  std::uint64_t event_total = 0;     // period of the event: what 100 % are, but for Fractal
+  std::uint64_t row_total = 0;       // period of the row; with children added up, if it shows those
+  bool leaves_out_first = false;     // the row is sorted by symbol: the first frame would be told twice
+  std::string_view separator = ";";  // of frames, with Folded
+};
+
+// Which nodes are made for a form.
+CallTreeLimit graph_limit(const GraphOptions& options, std::uint64_t event_total);
+
+class CallGraphText {
+ public:
+  CallGraphText(const GraphOptions& options, const StableArray<Function>& functions, Names names)
+      : options_(options), functions_(&functions), names_(names) {}
+
+  // The lines of a row's graph, a blank line behind it included; nothing when nothing is heavy enough.
+  void write(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
+
+ private:
+  class Drawing;
+  std::vector<const CallNode*> ended_nodes(const CallTree& tree, std::uint64_t least) const;
+  void write_paths(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
+  void write_value(TextBuffer& out, std::uint64_t period, std::uint64_t samples, std::uint64_t total) const;
+  void write_frame(TextBuffer& out, std::uint32_t function) const;
+
+  GraphOptions options_;
+  const StableArray<Function>* functions_;
+  Names names_;
+};
+
+}  // namespace tacho::report

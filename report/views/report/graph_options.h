@@ -1,0 +1,36 @@
+// What -g says: how the call graph below a row of `report` is drawn.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "format/result.h"
+#include "report/profile/function_stacks.h"
+
+namespace tacho::report {
+
+enum class GraphForm : std::uint8_t {
+  None,
+  Graph,    // a tree; shares are of the event's total
+  Fractal,  // a tree; shares are of the node above
+  Flat,     // each chain, one frame a line
+  Folded,   // each chain on a line
+};
+enum class GraphValue : std::uint8_t { Percent, Period, Count };
+
+struct GraphOptions {
+  GraphForm form = GraphForm::Graph;
+  double min_percent = 0.5;
+  std::uint32_t print_limit = 0;  // entries of a level; 0: all
+  ChainOrder order = ChainOrder::Callee;
+  bool is_order_given = false;  // else Caller with --children
+  ChainKey key = ChainKey::Function;
+  GraphValue value = GraphValue::Percent;
+  bool adds_branches = false;  // the word "branch"
+};
+
+// "graph,0.5,caller,function,percent": words in any order, each may be cut short as perf allows; the first
+// number is the threshold, the second the print limit. Changes what the text names.
+Result<> parse_graph_options(std::string_view text, GraphOptions& options);
+
+}  // namespace tacho::report

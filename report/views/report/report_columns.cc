@@ -1,0 +1,190 @@
+#include "report/views/report/report_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/nearest.h"
+
+namespace tacho::report {
+namespace {
+
+using Kind = Column::Kind;
+
+struct WeightColumn {
+  std::string_view name, header;
+  Kind kind;
+};
+// In the order in which a part of a name is tried.
+constexpr WeightColumn kWeightColumns[] = {
+    {"overhead", "Overhead", Kind::Overhead},
+    {"overhead_sys", "sys", Kind::OverheadSys},
+    {"overhead_us", "usr", Kind::OverheadUser},
+    {"overhead_guest_sys", "guest sys", Kind::OverheadGuestSys},
+    {"overhead_guest_us", "guest usr", Kind::OverheadGuestUser},
+    {"overhead_children", "Children", Kind::Children},
+    {"sample", "Samples", Kind::Samples},
+    {"period", "Period", Kind::Period},
+};
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(", ", at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+bool is_same(const KeyUse& a, const KeyUse& b) {
+  return a.key == b.key && a.event == b.event && a.field == b.field && a.is_raw == b.is_raw;
+}
+
+// What was probably meant, or else every name there is; fields of events are not guessed.
+Error unknown_key(std::string_view option, std::string_view word) {
+  std::vector<std::string> names;
+  for (const SortKey& key : sort_keys()) names.emplace_back(key.name);
+  for (const WeightColumn& row : kWeightColumns) names.emplace_back(row.name);
+  std::string end = cli::suggestion(word, names);
+  if (end.empty()) {
+    end = fmt::format("; known keys: {} {}, and fields of tracepoints and payloads as EVENT.FIELD or FIELD",
+                      sort_key_names(), weight_column_names());
+  }
+  return use_error(fmt::format("{}: there is no key '{}'{}", option, word, end));
+}
+
+class Maker {
+ public:
+  Maker(SampleFacts& facts, ReportColumns& columns) : facts_(&facts), columns_(&columns) {}
+
+  Result<> add_all(std::string_view option, std::string_view list, std::vector<Column>& target) {
+    for (const std::string_view word : words_of(list)) {
+      if (auto added = add(option, word, target); !added) return added;
+    }
+    return Done{};
+  }
+
+  static void add_once(Column column, std::vector<Column>& target) {
+    if (std::ranges::find(target, column) == target.end()) target.push_back(column);
+  }
+
+ private:
+  Result<> add(std::string_view option, std::string_view word, std::vector<Column>& target) {
+    // perf's keys first, then its weights, then what captures bring: "period" may be a field's name too.
+    const bool is_key =
+        std::ranges::any_of(sort_keys(), [&](const SortKey& key) { return key.name.starts_with(word); });
+    const auto weight = std::ranges::find_if(
+        kWeightColumns, [&](const WeightColumn& row) { return row.name.starts_with(word); });
+    if (!is_key && weight != std::end(kWeightColumns)) {
+      add_once({weight->kind, 0}, target);
+      return Done{};
+    }
+    const std::vector<KeyUse> uses = find_sort_keys(word, *facts_);
+    // As perf, which knows these cycles of one architecture only and passes over the word elsewhere.
+    const auto& arch = facts_->session().features().environment.arch;
+    if (!uses.empty() && uses[0].key->name.ends_with("p_stage_cyc") && !arch.value_or("").starts_with("ppc"))
+      return Done{};
+    if (uses.empty()) return unknown_key(option, word);
+    for (const KeyUse& use : uses) {
+      const auto known =
+          std::ranges::find_if(columns_->keys, [&](const KeyUse& other) { return is_same(use, other); });
+      const auto index = static_cast<std::size_t>(known - columns_->keys.begin());
+      if (known == columns_->keys.end()) columns_->keys.push_back(use);
+      add_once({Kind::Key, index}, target);
+    }
+    return Done{};
+  }
+
+  SampleFacts* facts_;
+  ReportColumns* columns_;
+};
+
+std::string default_sort(const SampleFacts& facts) {
+  // Of a pipe the events are not known yet where perf decides.
+  const bool is_pipe = facts.session().layout().is_pipe;
+  const auto& events = facts.session().events();
+  const bool only_tracepoints =
+      !is_pipe && !events.empty() && std::ranges::all_of(events, [](const auto& event) {
+        return event.attr.type == format::abi::kTracepoint;
+      });
+  if (!only_tracepoints) return "comm,dso,symbol";
+  return facts.options().is_raw_trace ? "trace_fields" : "trace";
+}
+
+// perf looks for the word anywhere in the list.
+void put_before(std::string_view word, std::string& list) {
+  if (list.find(word) == std::string::npos) list = std::string(word) + "," + list;
+}
+
+void add_default_weights(const ColumnRequest& request, std::vector<Column>& shown) {
+  if (request.has_children) shown.push_back({Kind::Children, 0});
+  shown.push_back({Kind::Overhead, 0});
+  if (request.shows_modes) {
+    shown.push_back({Kind::OverheadSys, 0});
+    shown.push_back({Kind::OverheadUser, 0});
+  }
+  if (request.shows_samples) shown.push_back({Kind::Samples, 0});
+  if (request.shows_period) shown.push_back({Kind::Period, 0});
+}
+
+void settle_keys(std::vector<KeyUse>& keys) {
+  std::size_t facts = 0;
+  const bool has_module = std::ranges::any_of(keys, [](const KeyUse& use) { return use.key->name == "dso"; });
+  for (KeyUse& use : keys) {
+    use.has_module = has_module;
+    if (use.key->read != nullptr) use.fact = facts++;
+  }
+}
+
+}  // namespace
+
+Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts) {
+  ReportColumns columns;
+  Maker maker(facts, columns);
+  const bool has_all = !request.fields.empty() && request.fields.front() != '+';
+  std::string sort = request.sort;
+  // What perf adds for captures with branches is empty for all others, but it is there.
+  if (sort.find("symbol") != std::string::npos) sort += ",ipc_null";
+  if (sort == "+") return use_error("--sort: '+' names no key; write +KEY to add one to the usual ones");
+  if (sort.starts_with('+')) sort = fmt::format("{},{}", default_sort(facts), sort.substr(1));
+  if (sort.empty() && !has_all) sort = default_sort(facts);
+  if (!has_all) {
+    put_before("overhead", sort);
+    if (request.has_children) put_before("overhead_children", sort);
+  }
+  if (auto added = maker.add_all("--sort", sort, columns.sorted); !added) return added.error();
+  if (request.has_parent) {
+    if (auto added = maker.add_all("--parent", "parent", columns.sorted); !added) return added.error();
+  }
+  if (!has_all) add_default_weights(request, columns.shown);
+  const std::string_view fields = request.fields;
+  if (auto added =
+          maker.add_all("--fields", has_all || fields.empty() ? fields : fields.substr(1), columns.shown);
+      !added) {
+    return added.error();
+  }
+  for (const Column& column : columns.sorted) Maker::add_once(column, columns.shown);
+  for (const Column& column : columns.shown) Maker::add_once(column, columns.sorted);
+  settle_keys(columns.keys);
+  return columns;
+}
+
+std::string header_of(const Column& column, const ReportColumns& columns, bool has_children) {
+  if (column.kind == Kind::Key) return columns.keys[column.key].header;
+  const bool has_usual = columns.shown.size() > 1 && columns.shown[0].kind == Kind::Children;
+  if (column.kind == Kind::Overhead && has_children && has_usual) return "Self";
+  const auto row = std::ranges::find(kWeightColumns, column.kind, &WeightColumn::kind);
+  return std::string(row->header);
+}
+
+std::string weight_column_names() {
+  std::string all;
+  for (const WeightColumn& row : kWeightColumns) {
+    if (!all.empty()) all += ' ';
+    all += row.name;
+  }
+  return all;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,37 @@
+// What --sort and --fields mean: the keys of a report, its columns, and by what its rows are sorted.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/result.h"
+#include "report/profile/entries.h"
+
+namespace tacho::report {
+
+struct ColumnRequest {
+  std::string sort, fields;  // as given; empty: not
+  bool has_children = false;
+  bool shows_modes = false;    // --show-cpu-utilization
+  bool shows_samples = false;  // -n
+  bool shows_period = false;   // --show-total-period
+  bool has_parent = false;     // --parent: its key stands behind the others
+};
+
+struct ReportColumns {
+  std::vector<KeyUse> keys;
+  std::vector<Column> shown, sorted;
+};
+
+// As perf: weights before the keys of --sort unless --fields says all; a column that is shown is sorted by
+// too. The events of the capture must be known.
+Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& facts);
+
+// "Overhead"; of a key its own.
+std::string header_of(const Column& column, const ReportColumns& columns, bool has_children);
+
+// The names of the columns that are no keys, for --help.
+std::string weight_column_names();
+
+}  // namespace tacho::report

@@ -1,0 +1,243 @@
+#include "report/views/report/report_options.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "report/profile/sort_key.h"
+#include "report/views/report/absent_options.h"
+#include "report/views/report/report_columns.h"
+
+namespace tacho::report {
+namespace {
+
+using cli::Takes;
+
+cli::Option names(std::string option, std::string help, std::vector<std::string>& target) {
+  return {std::move(option), Takes::Value, "NAMES", std::move(help),
+          [&target](std::string_view given) -> Result<> {
+            target = parse_name_list(given);
+            return Done{};
+          }};
+}
+
+cli::Option numbers(std::string option, std::string help, std::vector<std::uint32_t>& target) {
+  std::string name = option.substr(option.rfind(',') + 1);
+  return {std::move(option), Takes::Value, "LIST", std::move(help),
+          [&target, name](std::string_view given) -> Result<> {
+            auto list = parse_number_list(name, given);
+            if (!list) return list.error();
+            target = std::move(*list);
+            return Done{};
+          }};
+}
+
+cli::Option sets(std::string names, std::string help, bool& target, bool value) {
+  return {std::move(names), Takes::Nothing, "", std::move(help),
+          [&target, value](std::string_view) -> Result<> {
+            target = value;
+            return Done{};
+          }};
+}
+
+// "10ms": a number of s, ms, us or ns, in ns.
+Result<std::uint64_t> parse_quantum(std::string_view given) {
+  const std::string copy(given);
+  char* rest = nullptr;
+  const std::uint64_t number = std::strtoull(copy.c_str(), &rest, 0);
+  const std::string_view unit = rest;
+  std::uint64_t scale = 0;
+  if (unit == "s") scale = 1'000'000'000;
+  if (unit == "ms") scale = 1'000'000;
+  if (unit == "us") scale = 1'000;
+  if (unit == "ns" || unit.empty()) scale = 1;
+  std::uint64_t quantum = 0;
+  if (rest == copy.c_str() || scale == 0 || __builtin_mul_overflow(number, scale, &quantum))
+    return use_error("--time-quantum: '" + copy +
+                     "' is no time; it is a number and s, ms, us or ns, as in 10ms");
+  return quantum;
+}
+
+void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
+  std::string known;
+  for (const SortKey& key : sort_keys())
+    known += "\n" + std::string(key.name) +
+             std::string(18 - std::min<std::size_t>(key.name.size(), 17), ' ') + std::string(key.help);
+  rows.push_back(cli::text(
+      "-s,--sort", "KEYS",
+      "by what rows are told apart (default: comm,dso,sym; trace when all events are "
+      "tracepoints); with + before the first, the default and these. A key is one of those below, or a "
+      "field of a tracepoint or payload, as FIELD, EVENT.FIELD or EVENT.*:" +
+          known,
+      options.sort));
+  rows.push_back(
+      cli::text("-F,--fields", "COLUMNS",
+                "the columns, in this order; with + before the first, beside the usual ones: keys and " +
+                    weight_column_names(),
+                options.fields));
+  rows.push_back(flag("-n,--show-nr-samples", "a column with the number of samples", options.shows_samples));
+  rows.push_back(flag("--show-total-period", "a column with the period", options.shows_period));
+  rows.push_back(
+      flag("--show-cpu-utilization", "columns with the shares of kernel and user code", options.shows_modes));
+  rows.push_back({"--time-quantum", Takes::Value, "TIME", "steps of the key time (default: 100ms)",
+                  [&options](std::string_view given) -> Result<> {
+                    auto quantum = parse_quantum(given);
+                    if (!quantum) return quantum.error();
+                    options.time_quantum = *quantum;
+                    return Done{};
+                  }});
+  rows.push_back(flag("--ns", "times to the nanosecond", options.has_nanoseconds));
+  rows.push_back(flag("--raw-trace", "fields of tracepoints as they were recorded", options.is_raw_trace));
+}
+
+constexpr std::string_view kBareGraph = "graph,0.5,caller,function,percent";  // what -g alone says
+
+void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
+  rows.push_back(sets("--children", "a function also counts what it calls (the default with call chains)",
+                      options.wants_children, true));
+  rows.push_back(
+      sets("--no-children", "a sample counts for its own function only", options.wants_children, false));
+  rows.push_back(
+      {"-g,--call-graph", Takes::LastArg, "HOW",
+       "the call graphs below the rows: graph, fractal, flat, folded or none; least share in percent; "
+       "most entries; caller or callee first; function, address or srcline; percent, period or count "
+       "(alone: graph,0.5,caller,function,percent; without it: callee with --no-children)",
+       [&options](std::string_view given) -> Result<> {
+         options.asks_for_graph = true;
+         return parse_graph_options(given.empty() ? kBareGraph : given, options.graph);
+       }});
+  rows.push_back(
+      {"--no-call-graph", Takes::Nothing, "", "as -g none", [&options](std::string_view) -> Result<> {
+         options.graph.form = GraphForm::None;
+         return Done{};
+       }});
+  rows.push_back(
+      flag("-G,--inverted", "call graphs begin with the caller, whatever -g says", options.is_inverted));
+  rows.push_back({"--max-stack", Takes::Value, "N",
+                  "frames of a call chain that are looked at (default: 127)",
+                  [&options](std::string_view given) -> Result<> {
+                    auto number = cli::parse_number("--max-stack", given, 1, 65535);
+                    if (!number) return number.error();
+                    options.reading.session.max_stack = static_cast<std::size_t>(*number);
+                    return Done{};
+                  }});
+  rows.push_back(cli::text("--ignore-callees", "REGEX", "of call chains, forget what such functions call",
+                           options.ignored_callees));
+  rows.push_back({"-p,--parent", Takes::Value, "REGEX",
+                  "adds the key parent: the first such function of a chain",
+                  [&options](std::string_view given) -> Result<> {
+                    options.parent = given;
+                    return Done{};
+                  }});
+  rows.push_back(sets("-x,--exclude-other", "with --parent: only rows that have one",
+                      options.shows_only_with_parent, true));
+  rows.push_back(sets("--no-exclude-other", "with --parent: also rows without (the default)",
+                      options.shows_only_with_parent, false));
+}
+
+void add_filter_options(std::vector<cli::Option>& rows, ReportOptions& options) {
+  rows.push_back(names("-c,--comms", "only threads of these names", options.comms));
+  rows.push_back(names("-d,--dsos", "only samples in these modules", options.dsos));
+  rows.push_back(names("-S,--symbols", "only samples in these functions", options.symbols));
+  rows.push_back(cli::text("--symbol-filter", "PART", "only rows whose function's name has this in it",
+                           options.symbol_filter));
+  rows.push_back(numbers("--pid", "only these processes", options.pids));
+  rows.push_back(numbers("--tid", "only these threads", options.tids));
+  rows.push_back(numbers("-C,--cpu", "only these processors", options.reading.session.filter.cpus));
+  rows.push_back(cli::text("--time", "FROM,TO",
+                           "only samples between these times (seconds), or parts: 10%-20%", options.times));
+  rows.push_back(
+      flag("-U,--hide-unresolved", "leave out what has no function's name", options.hides_unknown));
+  rows.push_back(
+      {"--percent-limit", Takes::Value, "P",
+       "leave out rows with less, and what is lighter in call graphs unless -g follows and says so",
+       [&options](std::string_view given) -> Result<> {
+         const std::string text(given);
+         char* rest = nullptr;
+         options.percent_limit = std::strtof(text.c_str(), &rest);
+         if (rest == text.c_str() || *rest != '\0')
+           return use_error("--percent-limit: '" + text + "' is no number; write percents as 0.5");
+         options.graph.min_percent = options.percent_limit;
+         return Done{};
+       }});
+  rows.push_back({"--percentage", Takes::Value, "OF",
+                  "relative: shares of what the filters leave; absolute: of all (the default)",
+                  [&options](std::string_view given) -> Result<> {
+                    if (given != "relative" && given != "absolute") {
+                      return use_error("--percentage: '" + std::string(given) +
+                                       "' is not known; it is relative or absolute");
+                    }
+                    options.is_relative = given == "relative";
+                    return Done{};
+                  }});
+  rows.push_back({"--top", Takes::Value, "N", "only the first N rows of each table",
+                  [&options](std::string_view given) -> Result<> {
+                    auto number = cli::parse_number("--top", given, 1, ~std::uint32_t{0});
+                    if (!number) return number.error();
+                    options.top = static_cast<std::size_t>(*number);
+                    return Done{};
+                  }});
+  rows.push_back(
+      cli::text("--weight", "WHAT",
+                "what a sample counts for: period, samples, or a field of the payload or tracepoint "
+                "(default: the payload's field tagged role:weight, else period)",
+                options.weight));
+}
+
+void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
+  rows.push_back(accepted("--stdio", Takes::Nothing, "print text; the only form there is"));
+  rows.push_back(cli::text("-t,--field-separator", "SEP", "this between columns, which are not aligned then",
+                           options.separator));
+  rows.push_back({"-w,--column-widths", Takes::Value, "N,N", "these widths of columns; 0: as wide as needed",
+                  [&options](std::string_view given) -> Result<> {
+                    auto list = parse_number_list("--column-widths", given);
+                    if (!list) return list.error();
+                    if (std::ranges::any_of(*list, [](std::uint32_t width) { return width > 65535; }))
+                      return use_error("--column-widths: '" + std::string(given) +
+                                       "': a column has at most 65535 characters");
+                    options.widths.assign(list->begin(), list->end());
+                    return Done{};
+                  }});
+  rows.push_back(flag("-q,--quiet", "rows only", options.is_quiet));
+  rows.push_back(flag("-v,--verbose", "addresses and where names come from", options.is_verbose));
+  rows.push_back(flag("-T,--threads", "the last counts of each thread's events, with -s recorded",
+                      options.shows_thread_values));
+  rows.push_back(
+      accepted("--group", Takes::Nothing, "show the events of a group side by side; what is done anyway"));
+  rows.push_back(flag("--header", "print the capture's header first", options.header));
+  rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
+  rows.push_back({"-I,--show-info", Takes::Nothing, "",
+                  "with --header: also topology, caches and memory of the host",
+                  [&options](std::string_view) -> Result<> {
+                    options.detail = HeaderDetail::Full;
+                    return Done{};
+                  }});
+  rows.push_back(
+      {"--stdio-color", Takes::Value, "MODE",
+       "always, never, or auto: shares are coloured on a terminal, unless NO_COLOR is set (default: "
+       "auto)",
+       [&options](std::string_view given) -> Result<> {
+         const auto colour = parse_colour("--stdio-color", given);
+         if (!colour) return colour.error();
+         options.colour = *colour;
+         return Done{};
+       }});
+  rows.push_back(flag("--stats", "only count records by type and samples by event", options.stats));
+}
+
+}  // namespace
+
+cli::CommandLine describe_report(ReportOptions& options) {
+  auto line = command_line(
+      "report",
+      "Counts samples by thread, module and function, heaviest first, as perf report --stdio does. Rows are "
+      "weighed by the event's period; where all periods are 0, as in BPF output, by the number of samples.");
+  add_reading_options(line.options, options.reading);
+  add_key_options(line.options, options);
+  add_graph_options(line.options, options);
+  add_filter_options(line.options, options);
+  add_form_options(line.options, options);
+  cli::add_absent_options(line.options, absent_report_options());
+  return line;
+}
+
+}  // namespace tacho::report

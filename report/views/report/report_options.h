@@ -1,0 +1,53 @@
+// The command line of `tacho report`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/command.h"
+#include "report/output/colour.h"
+#include "report/perf_text/header_text.h"
+#include "report/views/report/graph_options.h"
+
+namespace tacho::report {
+
+struct ReportOptions {
+  ReadingOptions reading;
+  std::string sort, fields;
+  bool wants_children = true;
+  GraphOptions graph;
+  bool asks_for_graph = false, is_inverted = false;
+  bool begins_with_caller() const {  // call graphs
+    return is_inverted || (graph.is_order_given ? graph.order == ChainOrder::Caller : wants_children);
+  }
+  bool shows_samples = false, shows_period = false, shows_modes = false;
+  std::string separator;
+  std::vector<std::size_t> widths;
+  double percent_limit = 0;
+  bool is_relative = false;
+  bool is_quiet = false, is_verbose = false;
+  bool hides_unknown = false;
+  std::optional<std::string> parent;  // a regular expression
+  bool shows_only_with_parent = false;
+  std::string ignored_callees;                    // likewise
+  std::vector<std::string> comms, dsos, symbols;  // empty: all
+  std::vector<std::uint32_t> pids, tids;          // likewise
+  std::string symbol_filter;
+  std::string times;
+  bool is_raw_trace = false, has_nanoseconds = false;
+  std::uint64_t time_quantum = 100'000'000;  // ns
+  bool shows_thread_values = false;          // -T
+  bool header = false, header_only = false;
+  HeaderDetail detail = HeaderDetail::Brief;
+  bool stats = false;
+  std::size_t top = 0;
+  Colour colour = Colour::Auto;
+  std::string weight;  // empty: the field tagged role:weight, else the period
+};
+
+cli::CommandLine describe_report(ReportOptions& options);
+
+}  // namespace tacho::report

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Captures of many kinds, recorded afresh by perf: `report --stdio` is perf's, byte for byte but for the order of equals."""
+import subprocess
+import time
+
+import programs
+import report_ties
+from fresh_captures import BUSY, CLOCK, FreshCapture, needs_compilers
+
+GRAPHS = [
+    [],
+    ["--no-children"],
+    ["--no-children", "-G"],
+    ["--no-children", "-g", "fractal,0.5,callee"],
+    ["-g", "graph,2,callee,function,period"],
+    ["--no-children", "-g", "flat,1"],
+    ["-g", "folded,0.5,caller,count"],
+    ["--no-children", "-g", "caller,address", "--sort", "sym,dso", "--percent-limit", "1"],
+]
+ROWS = [
+    ["-g", "none"],
+    ["--no-children", "-g", "none", "-n", "--show-total-period"],
+    ["--no-children", "-g", "none", "--sort", "pid,sym"],
+    ["--no-children", "-g", "none", "--sort", "dso,comm", "-t", ","],
+    ["--no-children", "-g", "none", "--sort", "sym,dso", "-F", "sample,overhead,sym,dso"],
+    ["--no-children", "-g", "none", "-q", "--percent-limit", "1"],
+    ["--no-children", "-g", "none", "--percentage", "relative", "--comms", "dd,crew,shapes,ls,sh"],
+    ["--no-children", "-g", "none", "-w", "12,20,30"],
+    ["--no-children", "-g", "none", "--sort", "time,cpu,comm", "--ns", "-w", "9,20"],
+    ["--no-children", "-g", "none", "-F", "sample,overhead,comm,overhead_us"],
+]
+
+
+@programs.needs_root
+@programs.needs_perf
+@needs_compilers
+class FreshReports(FreshCapture):
+    def compare(self, views):
+        ties = 0
+        for view in views:
+            with self.subTest(view=" ".join(view)):
+                words = ["report", "--stdio", "--kallsyms", self.build / "kallsyms", "-i", self.capture, *view]
+                theirs = self.perf(*words).stdout
+                self.assertIn(b"\n", theirs)
+                ours = self.tacho(*words, "--raw-names", status=None).stdout
+                what, equals = report_ties.difference(ours, theirs)
+                self.assertEqual(what, "")
+                ties += equals
+        if ties:
+            print(f"{self.id().split('.')[-1]}: {ties} rows differ from perf's in the order of equals only")
+
+    def test_stacks_of_a_program(self):
+        self.record(*CLOCK, "-g", "--", *BUSY)
+        self.compare(GRAPHS + ROWS)
+
+    def test_stacks_of_a_whole_system(self):
+        self.record(*CLOCK, "-a", "-g", "--", "sh", "-c", "ls -lR /usr/share/doc >/dev/null; sort /etc/services >/dev/null")
+        self.compare(GRAPHS + ROWS)
+
+    def test_unwound_stacks_of_templates(self):
+        self.record("-e", "cpu-clock", "-F", "99", "--call-graph", "dwarf,8192", "--", self.build / "shapes", "0.3")
+        self.compare(GRAPHS[:4] + [["--no-inline"], ["--no-children", "--no-inline", "--sort", "sym"]])
+
+    def test_threads_with_odd_names_and_code_made_at_run_time(self):
+        printed = self.record(*CLOCK, "-g", "-s", "--", self.build / "crew")
+        self.forget_maps(printed)
+        self.compare(GRAPHS[:-1] + ROWS[:4])  # the last asks for lines of libc, where perf names the unit's file
+
+    def test_tracepoints_beside_other_events(self):
+        self.record("-e", "sched:sched_switch,sched:sched_process_exec,syscalls:sys_enter_openat,cpu-clock", "-a", "--",
+                    "sh", "-c", "ls / >/dev/null; sleep 0.1; cat /dev/null")
+        self.compare(ROWS)
+
+    def test_tracepoints_alone(self):
+        self.record("-e", "sched:sched_switch,sched:sched_wakeup", "-a", "--", "sh", "-c", "ls / | sort >/dev/null")
+        self.compare([[], ["--sort", "prev_comm,next_comm"], ["--sort", "trace", "--raw-trace"]])
+
+    def test_tracepoints_with_stacks(self):
+        self.record("-e", "sched:sched_wakeup,syscalls:sys_exit_read", "-a", "-g", "--", "sh", "-c", "ls / | sort >/dev/null")
+        self.compare(GRAPHS[:6])
+
+    def test_compressed_groups(self):
+        self.record("-z", "-e", "{cpu-clock,page-faults,context-switches}:S", "-F", "499", "-g", "--", *BUSY)
+        self.compare([["--group"], ["--group", "--no-children", "-g", "none"], ["--no-children"]])
+
+    def test_page_faults_with_addresses(self):
+        self.record("-e", "page-faults,minor-faults", "-c", "1", "-d", "-g", "--", "ls", "/")
+        self.compare(GRAPHS[:4] + [["--no-children", "-g", "none", "--sort", "dso,sym,cpu"]])
+
+    def test_context_switches_and_namespaces(self):
+        self.record(*CLOCK, "--switch-events", "--namespaces", "-a", "--", "sh", "-c", "ls >/dev/null; sleep 0.1")
+        self.compare(ROWS + [["--sort", "cpu,comm"], ["--sort", "socket,pid"]])
+
+    def test_a_process_that_runs_already(self):
+        with subprocess.Popen([self.build / "shapes", "2"]) as child:
+            time.sleep(0.1)
+            self.record(*CLOCK, "-g", "-p", str(child.pid), "--", "sleep", "0.3")
+            child.kill()
+        self.compare(GRAPHS[:5] + ROWS[:4])
+
+    def test_a_pipe(self):
+        self.capture = self.folder / "capture.data"
+        with open(self.capture, "wb") as out:
+            subprocess.run(["perf", "record", *CLOCK, "-g", "-o", "-", "--", *BUSY], stdout=out, stderr=subprocess.DEVNULL,
+                           check=True)
+        self.compare(GRAPHS[:5] + ROWS[:4])
+
+    def test_times(self):
+        self.record(*CLOCK, "-g", "--", *BUSY)
+        self.compare([["--time", "10%-40%"], ["--no-children", "-g", "none", "--sort", "time,sym", "--time-quantum", "20ms"],
+                      ["--max-stack", "3"], ["-x", "--parent", "vfs_read", "--no-children"]])
+
+
+if __name__ == "__main__":
+    programs.main()

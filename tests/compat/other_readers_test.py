@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Other programs read what tacho writes, and tacho reads what a newer perf writes: as files and as pipes.
+
+TACHO_NEWER_PERF names a perf newer than the installed one, TACHO_HOTSPOT_PARSER hotspot's parser (Debian: hotspot, in
+libexec); what is not there is skipped.
+"""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+import programs
+from programs import BIN, ROOT
+
+NEWER_PERF = os.environ.get("TACHO_NEWER_PERF")
+HOTSPOT_PARSER = os.environ.get("TACHO_HOTSPOT_PARSER") or shutil.which(
+    "hotspot-perfparser", path="/usr/libexec:/usr/lib/x86_64-linux-gnu/libexec:" + os.environ.get("PATH", ""))
+FIELDS = ["-F", "comm,tid,time,event,ip"]
+BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=20000"]
+OURS = ROOT / "tests/data/bigreads.data"
+# perf's own captures of every kind: events of several sorts, groups, stacks, a pipe.
+CAPTURES = [OURS, *(ROOT / "tests/golden/captures" / f"{name}.data" for name in ["uprobe", "group", "threads", "pipe"])]
+WAYS = [["--plain"], ["-z"], ["--to", "pipe"], ["--to", "pipe", "-z3"]]
+
+
+def places(text):
+    """perf's text without names and widths: which names it finds depends on the form of the capture."""
+    lines = text.split(b"\n")
+    return b"\n".join(b" ".join(line.split()[:1] if line.startswith(b"\t") else line.split()) for line in lines)
+
+
+def samples_in(text):
+    """The same without call chains: perf 7 shows nameless frames otherwise than perf 6.1, whose text ours is."""
+    return b"\n".join(line for line in places(text).split(b"\n") if b" " in line)
+
+
+@unittest.skipUnless(NEWER_PERF, "needs TACHO_NEWER_PERF, a perf of 6.12 or later")
+class NewerPerf(programs.Scratch):
+    def newer(self, *words, **more):
+        return self.run_program(NEWER_PERF, *words, **more)
+
+    def test_it_reads_what_we_write(self):
+        for capture in CAPTURES:
+            theirs = self.newer("script", "-f", *FIELDS, "-i", capture).stdout
+            self.assertNotEqual(theirs, b"")
+            for way in WAYS:
+                with self.subTest(capture=capture.name, way=way):
+                    self.tacho("convert", "-f", "-i", capture, "-o", "other", *way)
+                    done = self.newer("script", "-f", *FIELDS, "-i", "other")
+                    self.assert_same_text(places(done.stdout), places(theirs))
+                    self.newer("report", "-f", "--stdio", "-i", "other")
+
+    def test_it_reads_our_pipe(self):
+        convert = subprocess.Popen([BIN / "tacho", "convert", "-i", OURS, "-o", "-"], stdout=subprocess.PIPE)
+        self.addCleanup(convert.stdout.close)
+        done = subprocess.run([NEWER_PERF, "report", "--stdio", "-i", "-"], stdin=convert.stdout, capture_output=True,
+                              env=dict(os.environ, HOME=str(self.folder)), timeout=120)
+        self.assertEqual(convert.wait(60), 0)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"# Samples:", done.stdout)
+
+    def check_ours(self, capture):
+        """tacho finds nothing amiss in the capture, and the samples that the perf finds which recorded it."""
+        dump = self.tacho("dump", "-i", capture)
+        self.assertEqual(dump.stderr, b"")
+        self.assertIn(b'feature_name="CPU_TOPOLOGY"', dump.stdout)
+        ours = self.tacho("script", "--raw-names", *FIELDS, "-i", capture)
+        theirs = self.newer("script", *FIELDS, "-i", capture)
+        self.assertNotEqual(theirs.stdout, b"")
+        self.assert_same_text(samples_in(ours.stdout), samples_in(theirs.stdout))
+
+    @programs.needs_root
+    def test_we_read_its_files(self):
+        for more in [[], ["-z"], ["-g"]]:
+            with self.subTest(more=more):
+                self.newer("record", "-o", "theirs", "-e", "cpu-clock", *more, "--", *BUSY)
+                self.check_ours("theirs")
+
+    @programs.needs_root
+    def test_we_read_its_pipes(self):
+        pipe = self.newer("record", "-o", "-", "-e", "cpu-clock", "-g", "--", *BUSY).stdout
+        (self.folder / "pipe").write_bytes(pipe)
+        self.check_ours("pipe")
+
+
+@unittest.skipUnless(HOTSPOT_PARSER, "needs TACHO_HOTSPOT_PARSER (Debian: hotspot)")
+class Hotspot(programs.Scratch):
+    def samples(self, capture):
+        done = self.run_program(HOTSPOT_PARSER, "--input", capture, "--print-stats", status=None)
+        said = (done.stdout + done.stderr).decode(errors="replace")
+        count = re.search(r"samples: (\d+)", said)
+        self.assertIsNotNone(count, f"{capture}: no count of samples\n{said[-2000:]}")
+        return int(count.group(1))
+
+    def test_it_reads_what_we_write(self):
+        for capture in CAPTURES:
+            with self.subTest(capture=capture.name):
+                self.tacho("convert", "-f", "-i", capture, "-o", "plain", "--plain")
+                wanted = len(self.tacho("dump", "-i", capture).stdout.split(b"\nSAMPLE ")) - 1
+                self.assertEqual(self.samples("plain"), wanted)
+
+
+@programs.needs_perf
+class Inject(programs.Scratch):
+    def test_perf_inject_takes_a_capture_with_our_sections(self):
+        for way in [["--plain"], ["-z"]]:
+            with self.subTest(way=way):
+                self.tacho("convert", "-i", OURS, "-o", "ours", *way)
+                self.perf("inject", "-i", "ours", "-o", "injected")
+                theirs = self.perf("script", "-f", *FIELDS, "-i", "ours").stdout
+                self.assertNotEqual(theirs, b"")
+                injected = self.perf("script", "-f", *FIELDS, "-i", "injected").stdout
+                self.assert_same_text(places(injected), places(theirs))
+                self.tacho("script", "-i", "injected")
+
+
+if __name__ == "__main__":
+    programs.main()

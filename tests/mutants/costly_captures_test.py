@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What a capture costs follows its size, however it is made: below 5 s of processor time and 64 MiB + 4 times the file
+for each of a dozen captures that were made to cost more, through every command; what is left out is told.
+"""
+import os
+import resource
+import subprocess
+import unittest
+
+import costly_captures
+import programs
+
+# Each with the bytes of memory and seconds that any of these may take.
+MEMORY, MEMORY_FOR_EACH, SECONDS = 64 << 20, 4, 5
+HARD_SECONDS = 20  # then the kernel ends it
+SANITIZED = b"__asan_init" in (programs.BIN / "tacho-report").read_bytes()
+COMMANDS = [["script"], ["report"], ["folded", "--inline"], ["dump", "--json"], ["convert", "-o", "converted.data"]]
+WHOLE, INCOMPLETE = 0, 3
+
+
+def limit_time():
+    resource.setrlimit(resource.RLIMIT_CPU, (HARD_SECONDS, HARD_SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+@unittest.skipIf(SANITIZED, "what a sanitizer costs is not the program's")
+class CostlyCaptures(programs.Scratch):
+    def check(self, path, command, status=WHOLE, told=None, memory_for_each=MEMORY_FOR_EACH):
+        """Runs the command within the limits."""
+        words = [programs.BIN / "tacho-report", command[0], "-i", path, *command[1:]]
+        environment = dict(os.environ, HOME=str(self.folder), LC_ALL="C.UTF-8")
+        with open(self.folder / "stderr", "wb") as stderr:
+            child = subprocess.Popen(words, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                     stderr=stderr, preexec_fn=limit_time)
+            _, ended, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(ended)
+        said = (self.folder / "stderr").read_text(errors="replace")
+        self.assertEqual(child.returncode, status, said[-500:])
+        self.assertLess(used.ru_utime + used.ru_stime, SECONDS)
+        self.assertLess(used.ru_maxrss * 1024, MEMORY + memory_for_each * path.stat().st_size)
+        if told is not None:
+            self.assertIn(told, said)
+
+    def write(self, name, contents):
+        path = self.folder / f"{name}.data"
+        path.write_bytes(contents)
+        return path
+
+    def check_all(self, make, status=WHOLE, told=None, commands=COMMANDS):
+        path = self.write(make.__name__, make())
+        for command in commands:
+            with self.subTest(capture=make.__name__, command=command[0]):
+                self.check(path, command, status, told)
+
+    def compressed(self, make):
+        plain = self.write("plain", make())
+        self.tacho("convert", "-i", plain, "-o", "frames.data", "-z19")
+        frames = costly_captures.frames_of(self.folder / "frames.data")
+        self.assertGreater(len(frames), 0)
+        return frames
+
+    def test_numbers_that_fall_into_one_place_of_a_table(self):
+        for make in (costly_captures.ids_of_one_bucket, costly_captures.pids_of_one_bucket):
+            self.check_all(make)
+        self.check_all(costly_captures.pids_and_addresses, commands=[one for one in COMMANDS if one != ["report"]])
+
+    def test_a_row_of_report_for_each_sample(self):
+        # A row takes about 1 KB and its sample 56 bytes: more than the rule allows, but no more than that.
+        path = self.write("rows", costly_captures.pids_and_addresses())
+        self.check(path, ["report"], memory_for_each=20)
+
+    def test_damage_everywhere(self):
+        self.check_all(costly_captures.damage_everywhere, INCOMPLETE, "are left out")
+
+    def test_many_events(self):
+        self.check_all(costly_captures.many_events)
+
+    def test_events_that_share_their_ids(self):
+        self.check_all(costly_captures.shared_ids, INCOMPLETE, "the ids of an event lie where those of others do")
+
+    def test_processes_with_many_mappings(self):
+        for make in (costly_captures.forks_of_many_mappings, costly_captures.forks_that_map, costly_captures.nested_mappings):
+            self.check_all(make, commands=COMMANDS[:2])
+
+    def test_long_names_that_many_frames_show(self):
+        self.check_all(costly_captures.long_names, commands=COMMANDS[:3])
+
+    def test_rounds_without_records(self):
+        self.check_all(costly_captures.empty_rounds)
+
+    def test_frames_whose_rounds_do_not_end(self):
+        frames = self.compressed(costly_captures.samples_of_one_time)
+        path = self.write("frames", costly_captures.of_frames(frames * 200))
+        for command in COMMANDS:
+            with self.subTest(command=command[0]):
+                self.check(path, command)
+
+    def test_frames_that_grow_more_than_recorders_make_them(self):
+        frames = self.compressed(costly_captures.long_chains)
+        sample_type = costly_captures.USUAL | costly_captures.CALLCHAIN
+        path = self.write("growing", costly_captures.of_frames(frames * (1500 // len(frames)), sample_type))
+        for command in COMMANDS:
+            with self.subTest(command=command[0]):
+                self.check(path, command, INCOMPLETE, "--inflate-all reads it")
+        self.tacho("report", "-i", path, "--inflate-all")
+
+
+if __name__ == "__main__":
+    programs.main()

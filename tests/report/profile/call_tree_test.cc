@@ -1,0 +1,268 @@
+#include "report/profile/call_tree.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+#include <string>
+
+namespace tacho::report {
+namespace {
+
+using Path = std::vector<std::uint32_t>;
+
+struct Weight {
+  std::uint64_t period = 0, samples = 0, strands = 0;
+};
+
+// Functions "a", "b", ... at rising addresses of one module; each its own node.
+struct Functions {
+  explicit Functions(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) add(std::string(1, static_cast<char>('a' + i)), i, false);
+  }
+  void add(std::string name, std::uint32_t key, bool is_inlined) {
+    names.push_back(std::move(name));
+    Function function;
+    function.name = names.back();
+    function.start = function.first_ip = 0x1000 + 0x10 * table.size();
+    function.module_rank = 1;
+    const auto known = std::ranges::find(names, names.back());
+    function.name_number = static_cast<std::uint32_t>(known - names.begin()) + 1;
+    function.chain_key = key;
+    function.is_inlined = is_inlined;
+    table.push_back(function);
+  }
+  std::deque<std::string> names;
+  StableArray<Function> table;
+};
+
+struct Strands {
+  void add(Path frames, std::uint64_t period, std::uint64_t samples = 1) {
+    paths.push_back(std::move(frames));
+    strands.push_back({paths.back(), period, samples});
+  }
+  std::deque<Path> paths;
+  std::vector<Strand> strands;
+};
+
+// "a,b(30)[c(10),d(5)]": frames, period, children.
+std::string shown(const CallTree& tree, const CallNode& node, const StableArray<Function>& functions) {
+  std::string text;
+  for (const std::uint32_t frame : node.frames) {
+    if (!text.empty()) text += ',';
+    text += functions[frame].name;
+  }
+  text += '(' + std::to_string(node.period) + ')';
+  if (node.children == 0) return text;
+  text += '[';
+  for (const CallNode& child : tree.children(node)) {
+    if (!text.ends_with('[')) text += ' ';
+    text += shown(tree, child, functions);
+  }
+  return text + ']';
+}
+
+std::string tree_of(const Functions& functions, const Strands& strands, const CallTreeLimit& limit) {
+  CallTree tree(functions.table);
+  tree.build(strands.strands, limit);
+  return shown(tree, tree.nodes()[0], functions.table);
+}
+
+constexpr CallTreeLimit kAll{CallTreeLimit::Share::OfTotal, 0, 0};
+
+TEST(CallTree, FramesWithoutAChoiceAreOneNode) {
+  Strands strands;
+  strands.add({0, 1, 2, 3}, 5);
+  strands.add({0, 1, 4}, 7);
+  EXPECT_EQ(tree_of(Functions(5), strands, kAll), "(12)[a,b(12)[e(7) c,d(5)]]");
+}
+
+TEST(CallTree, AChainThatEndsInsideEndsTheNode) {
+  Strands strands;
+  strands.add({0, 1, 2}, 5);
+  strands.add({0}, 7);
+  EXPECT_EQ(tree_of(Functions(3), strands, kAll), "(12)[a(12)[b,c(5)]]");
+}
+
+TEST(CallTree, AmongEquallyHeavySiblingsTheHigherFunctionStandsFirst) {
+  Strands strands;
+  for (std::uint32_t i = 0; i < 3; ++i) strands.add({i}, 5);
+  EXPECT_EQ(tree_of(Functions(3), strands, kAll), "(15)[c(5) b(5) a(5)]");
+}
+
+TEST(CallTree, WithTheKeySourceLineThoseWithoutALineStandFirstThenTheHigherLine) {
+  Functions functions(0);
+  for (const char* line : {"a.c:1", "", "b.c:7"}) {
+    functions.add(line[0] == '\0' ? "none" : line, static_cast<std::uint32_t>(functions.table.size()), false);
+    Function function = functions.table[functions.table.size() - 1];
+    function.line = line;
+    function.has_line = !function.line.empty();
+    function.chain_key += 3;
+    functions.table.push_back(function);
+  }
+  Strands strands;
+  for (const std::uint32_t id : {1, 3, 5}) strands.add({id}, 5);
+  CallTree tree(functions.table, ChainKey::SourceLine);
+  tree.build(strands.strands, kAll);
+  EXPECT_EQ(shown(tree, tree.nodes()[0], functions.table), "(15)[none(5) b.c:7(5) a.c:1(5)]");
+}
+
+TEST(CallTree, TheLimitIsOfTheTotalRoundedDown) {
+  Strands strands;
+  strands.add({0}, 199);
+  strands.add({1}, 10);
+  strands.add({2}, 9);
+  // 5 % of 218 are 10.9.
+  EXPECT_EQ(tree_of(Functions(3), strands, {CallTreeLimit::Share::OfTotal, 5, 218}), "(218)[a(199) b(10)]");
+}
+
+TEST(CallTree, OrOfWhatSiblingsWeighTogetherRoundedUp) {
+  Strands strands;
+  strands.add({0}, 1000);  // does not count: it ends above
+  strands.add({0, 1}, 188);
+  strands.add({0, 2}, 11);
+  strands.add({0, 3}, 10);
+  // 5 % of 209 are 10.45.
+  EXPECT_EQ(tree_of(Functions(4), strands, {CallTreeLimit::Share::OfParent, 5, 0}),
+            "(1209)[a(1209)[b(188) c(11)]]");
+}
+
+TEST(CallTree, WithALimitOfItselfTheWayToAHeavyEndIsMade) {
+  Strands strands;
+  strands.add({0}, 1);
+  strands.add({0, 1}, 30);
+  strands.add({0, 2}, 2);
+  EXPECT_EQ(tree_of(Functions(3), strands, {CallTreeLimit::Share::OfItself, 10, 33}), "(33)[a(33)[b(30)]]");
+}
+
+// Functions of one name are told apart, but not from a call of that name that was inlined.
+TEST(CallTree, AnInlinedCallJoinsTheFunctionOfItsNameThatCameFirst) {
+  Functions functions(0);
+  functions.add("f", 0, false);
+  functions.add("f", 1, false);
+  functions.add("f", 2, true);
+  Strands strands;
+  strands.add({0}, 1);
+  strands.add({1}, 2);
+  strands.add({2}, 4);
+  EXPECT_EQ(tree_of(functions, strands, kAll), "(7)[f(5) f(2)]");
+  Strands inlined_first;
+  inlined_first.add({2}, 4);
+  inlined_first.add({1}, 2);
+  inlined_first.add({0}, 1);
+  EXPECT_EQ(tree_of(functions, inlined_first, kAll), "(7)[f(7)]");
+}
+
+TEST(CallTree, WithoutFramesThereIsNoTree) {
+  Strands strands;
+  strands.add({}, 4);
+  EXPECT_EQ(tree_of(Functions(1), strands, kAll), "(0)");
+  EXPECT_EQ(tree_of(Functions(1), Strands(), kAll), "(0)");
+}
+
+// What a tree must be, computed from every prefix of every chain.
+class Naive {
+ public:
+  explicit Naive(const Strands& strands) {
+    for (const Strand& strand : strands.strands) {
+      if (strand.frames.empty()) continue;
+      const Path path(strand.frames.begin(), strand.frames.end());
+      for (std::size_t size = 0; size <= path.size(); ++size) {
+        const Path prefix(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(size));
+        add(through_[prefix], strand);
+        if (size > 0) ways_[Path(prefix.begin(), prefix.end() - 1)][prefix.back()] = 0;
+      }
+      add(ending_[path], strand);
+    }
+  }
+  void check(const CallTree& tree, const CallNode& node, Path path, const CallTreeLimit& limit) {
+    for (std::size_t i = 0; i < node.frames.size(); ++i) {
+      if (i > 0) {
+        ASSERT_EQ(ways_[path].size(), 1u) << "a node goes on where chains part";
+        ASSERT_EQ(ending_[path].strands, 0u) << "a node goes on where a chain ends";
+      }
+      path.push_back(node.frames[i]);
+      ASSERT_EQ(node.period, through_[path].period);
+      ASSERT_EQ(node.samples, through_[path].samples);
+    }
+    ASSERT_EQ(node.own_period, ending_[path].period);
+    ASSERT_EQ(node.own_samples, ending_[path].samples);
+    if (!path.empty()) {
+      ASSERT_TRUE(ways_[path].size() != 1 || ending_[path].strands > 0) << "a node ends without need";
+    }
+    ++nodes_;
+    check_children(tree, node, path, limit);
+  }
+  std::size_t nodes() const { return nodes_; }
+
+ private:
+  static void add(Weight& weight, const Strand& strand) {
+    weight.period += strand.period;
+    weight.samples += strand.samples;
+    ++weight.strands;
+  }
+  void check_children(const CallTree& tree, const CallNode& node, const Path& path,
+                      const CallTreeLimit& limit) {
+    const std::uint64_t least = limit.least(node.period - node.own_period);
+    std::size_t heavy = 0;
+    for (const auto& [frame, unused] : ways_[path]) {
+      Path longer = path;
+      longer.push_back(frame);
+      heavy += through_[longer].period >= least;
+    }
+    const auto children = tree.children(node);
+    ASSERT_EQ(children.size(), heavy);
+    ASSERT_TRUE(std::ranges::is_sorted(children, [](const CallNode& a, const CallNode& b) {
+      return a.period != b.period ? a.period > b.period : a.frames[0] > b.frames[0];
+    }));
+    for (const CallNode& child : children) {
+      ASSERT_EQ(&tree.nodes()[child.parent], &node);
+      ASSERT_FALSE(child.frames.empty());
+      check(tree, child, path, limit);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+  std::map<Path, Weight> through_, ending_;
+  std::map<Path, std::map<std::uint32_t, int>> ways_;
+  std::size_t nodes_ = 0;
+};
+
+TEST(CallTree, IsWhatANaiveComputationGivesOnRandomChains) {
+  std::mt19937 random(20261122);
+  const auto below = [&](std::size_t end) { return static_cast<std::uint32_t>(random() % end); };
+  const Functions functions(6);
+  CallTree tree(functions.table);
+  std::size_t nodes = 0;
+  for (int round = 0; round < 1000; ++round) {
+    Strands strands;
+    std::uint64_t total = 0;
+    const std::uint32_t alphabet = 1 + below(6);
+    for (std::uint32_t count = below(60); count > 0; --count) {
+      Path path;
+      for (std::uint32_t size = below(12); size > 0; --size) path.push_back(below(alphabet));  // they recur
+      if (!strands.paths.empty() && below(3) == 0) path = strands.paths[below(strands.paths.size())];
+      strands.add(path, below(40), 1 + below(4));
+      total += strands.strands.back().period;
+    }
+    const CallTreeLimit limit{round % 2 == 0 ? CallTreeLimit::Share::OfTotal : CallTreeLimit::Share::OfParent,
+                              static_cast<double>(below(4)) * 1.3, total};
+    tree.build(strands.strands, limit);
+    Naive naive(strands);
+    naive.check(tree, tree.nodes()[0], {}, limit);
+    ASSERT_FALSE(HasFatalFailure()) << "round " << round;
+    ASSERT_EQ(naive.nodes(), tree.nodes().size()) << "nodes that belong nowhere";
+    nodes += tree.nodes().size();
+  }
+  EXPECT_GT(nodes, 20000u);
+}
+
+TEST(CallTree, AChainOfManyThousandFramesIsNoTrouble) {
+  Strands strands;
+  for (std::size_t size : {8000, 4000, 12000}) strands.add(Path(size, 0), 3);
+  EXPECT_TRUE(tree_of(Functions(1), strands, kAll).ends_with("a(3)]]]"));
+}
+
+}  // namespace
+}  // namespace tacho::report

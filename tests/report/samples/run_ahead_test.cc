@@ -1,0 +1,218 @@
+// What two threads see while a session runs, progress, and cancelling. ThreadSanitizer runs these too.
+#include "report/samples/run_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "format/attachment.h"
+#include "report/samples/session.h"
+#include "report/samples/tee.h"
+#include "tests/support/capture_builder.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using test::CaptureBuilder;
+
+// Counts samples; looks at everything of the header and the names that a view may look at.
+class Looker : public Sink {
+ public:
+  explicit Looker(Session& session, Needs needs = Needs::Names, std::size_t most = ~std::size_t{0})
+      : session_(&session), needs_(needs), most_(most) {}
+  Needs needs() const override { return needs_; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    const format::Features& features = session_->features();
+    found += features.attachment("perf-map/" + std::to_string(samples)) != nullptr ? 1 : 0;
+    found += features.tracing.formats.size() + features.environment.hostname.value_or("").size();
+    names += sample.event().name.size() + sample.comm.size() + sample.thread->comm.size();
+    for (const symbolize::Frame& frame : session_->resolver().frames(*sample.location))
+      names += frame.function.size();
+    return ++samples == most_ ? Flow::Stop : Flow::GoOn;
+  }
+  Flow on_other(const OtherEvent&) override {
+    ++others;
+    return Flow::GoOn;
+  }
+  std::size_t samples = 0, others = 0, found = 0, names = 0;
+
+ private:
+  Session* session_;
+  Needs needs_;
+  std::size_t most_;
+};
+
+Result<Session> open(const test::TemporaryFile& file) {
+  SessionOptions options;
+  options.input = file.path();
+  options.symbols.symfs = "/proc/self/fdinfo";  // a folder without any of the binaries
+  return Session::open(options);
+}
+
+test::SampleFields sample_at(std::uint64_t time) {
+  test::SampleFields fields;
+  fields.id = 1;
+  fields.pid = fields.tid = 5;
+  fields.time = time;
+  fields.ip = 0x1000;
+  fields.callchain = {abi::kContextUser, 0x1000, 0x1010};
+  return fields;
+}
+
+CaptureBuilder capture_with_stacks() {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+  capture.comm(5, 5, "dd").mmap(5, 0x1000, 0x1000, 0, "/bin/one");
+  return capture;
+}
+
+void add_feature_record(CaptureBuilder& capture, std::uint32_t feature, format::Bytes body) {
+  capture.data().u32(abi::kRecordHeaderFeature).u16(0);
+  capture.data().u16(static_cast<std::uint16_t>(16 + body.size())).u64(feature).bytes(body);
+}
+
+// Records in a file's data that would change the header, among the samples: another thread looks at the
+// header.
+CaptureBuilder capture_that_changes_its_header(std::size_t samples) {
+  CaptureBuilder capture = capture_with_stacks();
+  format::ByteWriter attachments, host;
+  std::vector<format::Attachment> files;
+  for (int i = 0; i < 8; ++i)
+    files.push_back(*format::pack_attachment("perf-map/" + std::to_string(i), "/tmp/x", {}));
+  format::write_attachments(attachments, files);
+  host.header_string("a host whose name is long enough to be stored on the heap");
+  for (std::size_t i = 1; i <= samples; ++i) {
+    capture.sample(sample_at(10 * i)).round();
+    add_feature_record(capture, abi::kFeatureAttachments, attachments.view());
+    add_feature_record(capture, abi::kFeatureHostname, host.view());
+    format::ByteWriter& data = capture.data();
+    const std::size_t start = data.size();
+    data.u32(abi::kRecordEventUpdate).u16(0).u16(0).u64(2).u64(1);
+    data.padded_text("a name that is longer than the one before it", 8);
+    data.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(data.size() - start));
+    data.u32(abi::kRecordTracingData).u16(0).u16(16).u32(8).u32(0).zeros(8);
+  }
+  return capture;
+}
+
+TEST(RunAhead, NoRecordOfAFileChangesTheHeaderThatIsShown) {
+  constexpr std::size_t kSamples = 10'000;
+  const test::TemporaryFile file(capture_that_changes_its_header(kSamples).file());
+  for (const Sink::Needs needs : {Sink::Needs::Names, Sink::Needs::Everything}) {
+    auto session = open(file);
+    ASSERT_TRUE(session);
+    Looker sink(*session, needs);
+    session->run(sink);
+    EXPECT_EQ(sink.samples, kSamples);
+    EXPECT_EQ(sink.found, 0u) << "what the records tell is no part of the file's header";
+    ASSERT_TRUE(session->diagnostics().incomplete());
+    const auto& finding = session->diagnostics().findings()[0];
+    EXPECT_EQ(finding.kind, format::Damage::BadFeature);
+    EXPECT_EQ(finding.count, 4 * kSamples);
+    EXPECT_NE(finding.first.find("within a file"), std::string::npos) << finding.first;
+  }
+}
+
+TEST(RunAhead, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
+  CaptureBuilder capture = capture_with_stacks();
+  constexpr std::uint64_t kSamples = 20'000;
+  for (std::uint64_t i = 1; i <= kSamples; ++i) {
+    capture.sample(sample_at(10 * i)).round();
+    if (i % 2 == 0) capture.comm(5, 5, i % 4 == 0 ? "a" : "a name that is not short");
+    if (i % 100 == 0) capture.mmap(5, 0x1000, 0x1000, 0, "/bin/" + std::to_string(i % 7));
+    if (i % 1000 == 0) capture.mmap(~0U, 0xffffffffc0000000 + i, 64, 0, "[module]", abi::kCpumodeKernel);
+  }
+  const test::TemporaryFile file(capture.file());
+  auto session = open(file);
+  ASSERT_TRUE(session);
+  class Comms : public Sink {
+   public:
+    Needs needs() const override { return Needs::Names; }
+    Flow on_sample(const ResolvedSample& sample) override {
+      ++seen[std::string(sample.comm)];
+      during = sample.thread->comm;
+      thread = sample.thread;
+      return Flow::GoOn;
+    }
+    std::map<std::string, std::uint64_t> seen;
+    std::string during;
+    const Thread* thread = nullptr;
+  } sink;
+  session->run(sink);
+  EXPECT_EQ(sink.seen["a"] + sink.seen["a name that is not short"] + sink.seen["dd"], kSamples);
+  EXPECT_GT(sink.seen["a"], 0u);
+  EXPECT_EQ(sink.during, "dd") << "while the session runs, a thread has the name it was first met with";
+  EXPECT_EQ(sink.thread->comm, "a") << "and afterwards its last";
+}
+
+TEST(Run, ATeeGivesEverythingToEverySinkUntilItWantsNoMore) {
+  CaptureBuilder capture = capture_with_stacks();
+  for (std::uint64_t i = 1; i <= 3000; ++i) capture.sample(sample_at(10 * i)).round();
+  const test::TemporaryFile file(capture.file());
+  for (const Sink::Needs needs : {Sink::Needs::Names, Sink::Needs::Everything}) {
+    auto session = open(file);
+    ASSERT_TRUE(session);
+    Looker all(*session, needs), few(*session, Sink::Needs::Names, 10);
+    Tee tee({&all, &few});
+    EXPECT_EQ(tee.needs(), needs) << "what the most demanding sink needs";
+    session->run(tee);
+    EXPECT_EQ(all.samples, 3000u);
+    EXPECT_EQ(few.samples, 10u);
+    EXPECT_EQ(all.others, needs == Sink::Needs::Everything ? 2u : 0u) << "COMM and MMAP";
+  }
+  auto session = open(file);
+  ASSERT_TRUE(session);
+  Looker one(*session, Sink::Needs::Everything, 5), two(*session, Sink::Needs::Everything, 7);
+  Tee tee({&one, &two});
+  session->run(tee);
+  EXPECT_EQ(one.samples, 5u);
+  EXPECT_EQ(two.samples, 7u) << "the pass ends when nobody wants more";
+}
+
+TEST(Run, ProgressIsToldOnTheCallersThreadAndGrows) {
+  CaptureBuilder capture = capture_with_stacks();
+  for (std::uint64_t i = 1; i <= 30'000; ++i) capture.sample(sample_at(10 * i)).round();
+  const std::vector<std::byte> bytes = capture.file();
+  const test::TemporaryFile file(bytes);
+  for (const Sink::Needs needs : {Sink::Needs::Names, Sink::Needs::Everything}) {
+    auto session = open(file);
+    ASSERT_TRUE(session);
+    Looker sink(*session, needs);
+    std::vector<std::uint64_t> told;
+    const auto here = std::this_thread::get_id();
+    RunControl control;
+    control.progress = [&](const ReadProgress& progress) {
+      EXPECT_EQ(std::this_thread::get_id(), here);
+      EXPECT_EQ(progress.bytes_total, bytes.size());
+      told.push_back(progress.bytes_read);
+    };
+    session->run(sink, control);
+    EXPECT_GE(told.size(), bytes.size() / (300 << 10));
+    EXPECT_TRUE(std::ranges::is_sorted(told));
+    EXPECT_LE(told.back(), bytes.size());
+  }
+}
+
+TEST(Run, CancellingEndsItBeforeTheNextBatch) {
+  CaptureBuilder capture = capture_with_stacks();
+  constexpr std::uint64_t kSamples = 50'000;
+  for (std::uint64_t i = 1; i <= kSamples; ++i) capture.sample(sample_at(10 * i)).round();
+  const test::TemporaryFile file(capture.file());
+  for (const Sink::Needs needs : {Sink::Needs::Names, Sink::Needs::Everything}) {
+    auto session = open(file);
+    ASSERT_TRUE(session);
+    Looker sink(*session, needs);
+    std::stop_source stop;
+    RunControl control;
+    control.cancel = stop.get_token();
+    control.progress = [&](const ReadProgress&) { stop.request_stop(); };
+    session->run(sink, control);
+    EXPECT_LT(sink.samples, kSamples / 2);
+  }
+}
+
+}  // namespace
+}  // namespace tacho::report

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""What a person at a terminal sees: a pager, colours, and how far a long reading is; and that pipes and files see none
+of it."""
+import os
+import pty
+import subprocess
+import threading
+import time
+
+import made_capture
+import programs
+
+GOLDEN = programs.ROOT / "tests" / "golden"
+CAPTURES = GOLDEN / "captures"
+INPUT = ["-i", CAPTURES / "comm.data", "--symfs", GOLDEN / "symfs", "--kallsyms", CAPTURES / "kallsyms"]
+REPORT = ["report", "-g", "none", *INPUT]
+
+
+class Terminal(programs.Scratch):
+    def at_terminal(self, *words, status=0, stdin=subprocess.DEVNULL, feed=None, stdout=None, **variables):
+        """Runs tacho with stdout and stderr at a terminal of its own; returns the bytes shown there."""
+        master, slave = pty.openpty()
+        environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC",
+                       "TERM": "xterm", **variables}
+        process = subprocess.Popen([programs.BIN / "tacho", *words], cwd=self.folder, env=environment, stdin=stdin,
+                                   stdout=stdout or slave, stderr=slave)
+        os.close(slave)
+        feeder = threading.Thread(target=feed, args=[process.stdin]) if feed else None
+        if feeder:
+            feeder.start()
+        shown = b""
+        while True:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:  # the last one to hold the other end has closed it
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(master)
+        if feeder:
+            feeder.join()
+        self.assertEqual(process.wait(timeout=60), status, shown)
+        return shown.replace(b"\r\n", b"\n")
+
+    @staticmethod
+    def text_of(shown):
+        """Without the lines about missing symbols."""
+        return b"".join(line for line in shown.splitlines(keepends=True) if not line.startswith(b"tacho: "))
+
+    def test_text_goes_through_the_pager_of_our_own_variable_first(self):
+        pager = f"tee {self.folder}/paged"
+        shown = self.at_terminal(*REPORT, TACHO_PAGER=pager, PAGER="false")
+        self.assertIn(b"# Samples:", shown)
+        # What was missing is told behind the text.
+        self.assertEqual((self.folder / "paged").read_bytes(), self.text_of(shown))
+
+    def test_the_pager_gets_lesss_options_unless_the_user_has_some(self):
+        pager = f'cat > /dev/null; printf %s "$LESS" > {self.folder}/less'
+        self.at_terminal(*REPORT, PAGER=pager)
+        self.assertEqual((self.folder / "less").read_text(), "FRX")
+        self.at_terminal(*REPORT, PAGER=pager, LESS="i")
+        self.assertEqual((self.folder / "less").read_text(), "i")
+
+    def test_no_pager_without_a_terminal_or_when_it_is_not_wanted(self):
+        pager = f"touch {self.folder}/started"
+        self.at_terminal(*REPORT, "--no-pager", PAGER=pager)
+        with open(self.folder / "rows", "wb") as rows:
+            self.at_terminal(*REPORT, PAGER=pager, stdout=rows)
+        self.at_terminal(*REPORT, "-o", "rows", PAGER=pager)
+        self.at_terminal("report", "--help", PAGER=pager)
+        self.at_terminal(*REPORT, PAGER="")
+        self.assertFalse((self.folder / "started").exists())
+
+    def test_a_pager_that_cannot_run_is_an_output_that_failed(self):
+        shown = self.at_terminal(*REPORT, PAGER="nosuchpager", status=4)
+        self.assertIn(b"tacho: pager 'nosuchpager': the shell cannot run it; --no-pager prints without a pager\n", shown)
+
+    def test_a_pager_that_is_left_early_is_no_failure(self):
+        shown = self.at_terminal("script", *INPUT, PAGER="head -n 1")
+        self.assertEqual(shown.split(b"\ntacho: ")[0].count(b"\n"), 0, shown)
+
+    def test_shares_are_coloured_on_a_terminal_only(self):
+        shown = self.at_terminal(*REPORT, PAGER="cat")
+        self.assertIn(b"\033[31m", shown)
+        self.assertNotIn(b"\033", self.at_terminal(*REPORT, PAGER="cat", NO_COLOR="1"))
+        self.assertNotIn(b"\033", self.at_terminal(*REPORT, "--stdio-color", "never", PAGER="cat"))
+        piped = self.tacho(*REPORT).stdout
+        self.assertNotIn(b"\033", piped)
+        self.assertIn(b"\033[31m", self.tacho(*REPORT, "--stdio-color", "always").stdout)
+        for colour in [b"\033[31m", b"\033[32m", b"\033[m"]:
+            shown = shown.replace(colour, b"")
+        self.assertEqual(self.text_of(shown), piped)
+
+    def test_a_file_gets_the_same_text_as_a_pipe(self):
+        self.tacho(*REPORT, "-o", "rows")
+        self.assertEqual((self.folder / "rows").read_bytes(), self.tacho(*REPORT).stdout)
+
+    def test_a_failure_leaves_the_file_as_it_was(self):
+        (self.folder / "rows").write_text("old")
+        self.tacho("report", "-i", "nosuch.data", "-o", "rows", status=2)
+        self.tacho("script", "-i", CAPTURES / "clocks.data", "--switch-off", "nosuch", "-o", "rows", status=1)
+        self.assertEqual((self.folder / "rows").read_text(), "old")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["rows"])
+
+    def test_the_capture_is_not_overwritten(self):
+        (self.folder / "perf.data").write_bytes((CAPTURES / "comm.data").read_bytes())
+        done = self.tacho("script", "-o", "perf.data", status=1)
+        self.assertEqual(done.stderr, b"tacho: -o: perf.data is the capture itself\n")
+
+    def test_who_waits_at_a_terminal_sees_how_far_it_is(self):
+        made = made_capture.Capture(made_capture.Event("clock", made_capture.SOFTWARE, 0, made_capture.USUAL)).started()
+        for _ in range(12_000):
+            made.sample()
+        (self.folder / "many.data").write_bytes(made.file())
+        pipe = self.tacho("convert", "-i", "many.data", "-o", "-", "--plain").stdout
+        # A filter that refuses every sample leaves a person waiting just as long.
+        for words in [], ["--comms", "nosuch"]:
+            with self.subTest(words=words):
+                with open(self.folder / "text", "wb") as text:
+                    shown = self.at_terminal("script", "-i", "-", "-F", "comm", *words, stdin=subprocess.PIPE,
+                                             feed=self.slowed(pipe), stdout=text)
+                self.assertRegex(shown, rb"\r\x1b\[Ktacho: \d+\.\d MB read")
+                text = (self.folder / "text").read_bytes()
+                self.assertNotIn(b"MB read", text)
+                self.assertEqual(text == b"", words != [])
+
+    @staticmethod
+    def slowed(pipe):
+        """Feeds a capture twice as long in two halves, more than a second apart."""
+
+        def feed(to):
+            half = len(pipe) // 2
+            with to:
+                to.write(pipe[:half])
+                to.flush()
+                time.sleep(1.2)
+                to.write(pipe[half:])
+
+        return feed
+
+
+if __name__ == "__main__":
+    programs.main()

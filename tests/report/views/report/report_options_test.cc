@@ -1,0 +1,34 @@
+#include "report/views/report/report_options.h"
+
+#include <gtest/gtest.h>
+
+namespace tacho::report {
+namespace {
+
+ReportOptions parsed(const std::vector<std::string>& arguments) {
+  ReportOptions options;
+  EXPECT_TRUE(cli::parse(describe_report(options), arguments));
+  return options;
+}
+
+// As perf: each of these was tried there.
+TEST(ReportOptions, CallGraphsBeginWithTheCallerWithChildrenOrWhenAskedTo) {
+  EXPECT_TRUE(parsed({}).begins_with_caller());
+  EXPECT_FALSE(parsed({"--no-children"}).begins_with_caller());
+  EXPECT_TRUE(parsed({"--no-children", "-g"}).begins_with_caller());
+  EXPECT_FALSE(parsed({"--no-children", "-g", "graph"}).begins_with_caller());
+  EXPECT_FALSE(parsed({"--children", "-g", "callee"}).begins_with_caller());
+  EXPECT_TRUE(parsed({"--no-children", "-g", "callee", "-G"}).begins_with_caller());
+  EXPECT_TRUE(parsed({"--no-children", "-G", "-g", "callee"}).begins_with_caller());
+}
+
+TEST(ReportOptions, ThePercentLimitIsThatOfCallGraphsUnlessGFollows) {
+  EXPECT_EQ(parsed({"--percent-limit", "2"}).graph.min_percent, 2.0);
+  EXPECT_EQ(parsed({"-g", "caller,0.1", "--percent-limit", "2"}).graph.min_percent, 2.0);
+  EXPECT_EQ(parsed({"--percent-limit", "2", "-g", "caller"}).graph.min_percent, 2.0);
+  EXPECT_EQ(parsed({"--percent-limit", "2", "-g", "caller,0.1"}).graph.min_percent, 0.1);
+  EXPECT_EQ(parsed({"--percent-limit", "2", "-g"}).graph.min_percent, 0.5);
+}
+
+}  // namespace
+}  // namespace tacho::report
