@@ -1,9 +1,6 @@
 #include "report/profile/entries.h"
 
 #include <algorithm>
-#include <numeric>
-#include <set>
-#include <unordered_map>
 
 #include "format/perf_abi.h"
 
@@ -29,16 +26,6 @@ std::uint32_t intern(IndexTable& table, std::vector<std::uint64_t>& known, std::
         known.insert(known.end(), scratch.begin(), scratch.end());
         return count++;
       });
-}
-
-// perf puts rows into red-black trees one after another, by comparisons that contradict each other here and
-// there: the depth of a chain decides between rows of one thread only, the name only where a call was
-// inlined. What comes of it depends on the way; std::multiset is such a tree and goes the same way.
-template <class IsBefore>
-std::vector<std::uint32_t> in_tree_order(std::span<const std::uint32_t> rows, const IsBefore& is_before) {
-  std::multiset<std::uint32_t, IsBefore> tree(is_before);
-  for (const std::uint32_t row : rows) tree.insert(row);
-  return {tree.begin(), tree.end()};
 }
 
 bool is_of_function(const KeyUse& use) {
@@ -259,52 +246,6 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
   return 0;
 }
 
-// Each value that order() tells from others gets a number, once: rows are compared many times.
-std::vector<std::uint64_t> Entries::ranks_of(std::size_t key, std::span<const RowFacts> rows) const {
-  const KeyShow shown = show(key);
-  const SortKey& sort_key = *keys_[key].key;
-  const auto value_of = sort_key.ordered_by != nullptr ? sort_key.ordered_by : sort_key.identity;
-  std::unordered_map<std::uint64_t, std::uint64_t> ranks;  // by value; at first, a row that has it
-  for (std::size_t row = 0; row < rows.size(); ++row) ranks.try_emplace(value_of(shown, rows[row]), row);
-  std::vector<std::uint64_t*> values;
-  for (auto& [value, row] : ranks) values.push_back(&row);
-  std::ranges::sort(values, [&](const std::uint64_t* a, const std::uint64_t* b) {
-    return sort_key.order(shown, rows[*a], rows[*b]) < 0;
-  });
-  std::uint64_t rank = 0, before = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t row = *values[i];
-    if (i > 0 && sort_key.order(shown, rows[before], rows[row]) != 0) ++rank;
-    before = row;
-    *values[i] = rank;
-  }
-  std::vector<std::uint64_t> all;
-  all.reserve(rows.size());
-  for (const RowFacts& row : rows) all.push_back(ranks[value_of(shown, row)]);
-  return all;
-}
-
-Entries::Ranks Entries::ranks(std::span<const Column> columns, std::span<const RowFacts> rows) const {
-  Ranks ranks;
-  for (const Column& column : columns) ranks.width += column.kind == Column::Kind::Key ? 1 : members_;
-  ranks.words.resize(ranks.width * rows.size());
-  std::size_t at = 0;
-  for (const Column& column : columns) {
-    if (column.kind == Column::Kind::Key) {
-      const auto of_key = ranks_of(column.key, rows);
-      for (std::size_t row = 0; row < rows.size(); ++row) ranks.words[row * ranks.width + at] = of_key[row];
-      ++at;
-      continue;
-    }
-    for (std::size_t member = 0; member < members_; ++member, ++at) {
-      for (std::uint32_t row = 0; row < rows.size(); ++row)
-        ranks.words[row * ranks.width + at] = ~value(column.kind, row, member);
-    }
-    if (column.kind == Column::Kind::Children && options_.graph) ranks.depth_at = at;
-  }
-  return ranks;
-}
-
 // A function stands above what it calls: longer chains lead on from the outermost place, shorter ones from
 // the innermost.
 std::strong_ordering Entries::deeper(std::uint32_t a, std::uint32_t b) const {
@@ -314,56 +255,17 @@ std::strong_ordering Entries::deeper(std::uint32_t a, std::uint32_t b) const {
   return *options_.graph == ChainOrder::Caller ? order : 0 <=> order;
 }
 
-// The order in which perf goes through its own table of rows: that of the keys.
-std::vector<std::uint32_t> Entries::as_found(std::span<const Column> columns,
-                                             std::span<const RowFacts> rows) const {
-  struct Step {
-    const SortKey* key;
-    KeyShow shown;
-    std::vector<std::uint64_t> ranks;  // empty: the key finds in an order of its own
-  };
-  std::vector<Step> steps;
-  for (const Column& column : columns) {
-    if (column.kind != Column::Kind::Key) continue;
-    const SortKey& key = *keys_[column.key].key;
-    steps.push_back({&key, show(column.key),
-                     key.found == nullptr ? ranks_of(column.key, rows) : std::vector<std::uint64_t>()});
-  }
-  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
-    for (const Step& step : steps) {
-      const auto order = step.ranks.empty() ? step.key->found(step.shown, rows[a], rows[b])
-                                            : step.ranks[a] <=> step.ranks[b];
-      if (order != 0) return order < 0;
-    }
-    return false;
-  };
-  std::vector<std::uint32_t> found(rows.size());
-  std::iota(found.begin(), found.end(), 0);
-  if (std::ranges::any_of(rows, [](const RowFacts& row) { return row.function->is_inlined; }))
-    return in_tree_order(found, is_before);
-  std::ranges::stable_sort(found, is_before);
-  return found;
-}
-
 std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
   std::vector<RowFacts> rows;
   rows.reserve(entries_.size());
   for (std::uint32_t entry = 0; entry < entries_.size(); ++entry) rows.push_back(facts(entry));
-  const Ranks by = ranks(columns, rows);
-  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
-    const std::uint64_t *const words_a = &by.words[a * by.width], *const words_b = &by.words[b * by.width];
-    for (std::size_t i = 0; i < by.width; ++i) {
-      if (i == by.depth_at) {
-        if (const auto order = deeper(a, b); order != 0) return order < 0;
-      }
-      if (words_a[i] != words_b[i]) return words_a[i] < words_b[i];
-    }
-    return false;
-  };
-  std::vector<std::uint32_t> found = as_found(columns, rows);
-  if (options_.graph && options_.has_children) return in_tree_order(found, is_before);
-  std::ranges::stable_sort(found, is_before);
-  return found;
+  WeighedRows weighed{.rows = rows,
+                      .members = members_,
+                      .value = [this](Column::Kind kind, std::uint32_t entry,
+                                      std::size_t member) { return value(kind, entry, member); },
+                      .deeper = {}};
+  if (options_.graph) weighed.deeper = [this](std::uint32_t a, std::uint32_t b) { return deeper(a, b); };
+  return RowOrder(keys_, *facts_).sorted(columns, weighed);
 }
 
 std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t> entries) const {

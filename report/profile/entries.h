@@ -16,27 +16,9 @@
 #include "report/profile/call_tree.h"
 #include "report/profile/function_stacks.h"
 #include "report/profile/profile.h"
-#include "report/profile/sort_key.h"
+#include "report/profile/row_order.h"
 
 namespace tacho::report {
-
-// A number that a column shows and rows are sorted by, or a key.
-struct Column {
-  enum class Kind : std::uint8_t {
-    Children,
-    Overhead,
-    OverheadSys,
-    OverheadUser,
-    OverheadGuestSys,
-    OverheadGuestUser,
-    Samples,
-    Period,
-    Key,
-  };
-  Kind kind = Kind::Key;
-  std::size_t key = 0;  // index of a KeyUse
-  bool operator==(const Column&) const = default;
-};
 
 using FunctionTest = std::function<bool(const Function&)>;
 
@@ -115,16 +97,7 @@ class Entries {
   std::uint64_t period(const Weight& weight, std::size_t member) const {
     return is_counted_[member] ? weight.samples : weight.period;
   }
-  // What rows are compared by, as numbers: smaller ones first.
-  struct Ranks {
-    std::vector<std::uint64_t> words;  // `width` of each row
-    std::size_t width = 0;
-    std::size_t depth_at = ~std::size_t{0};  // before which of them the depth of chains decides; none
-  };
-  std::vector<std::uint64_t> ranks_of(std::size_t key, std::span<const RowFacts> rows) const;
-  Ranks ranks(std::span<const Column> columns, std::span<const RowFacts> rows) const;
   std::strong_ordering deeper(std::uint32_t a, std::uint32_t b) const;
-  std::vector<std::uint32_t> as_found(std::span<const Column> columns, std::span<const RowFacts> rows) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
   const Profile* profile_;
