@@ -1,18 +1,17 @@
 #include "report/views/report/command_report.h"
 
 #include <fmt/format.h>
-#include <regex.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 
 #include "report/decode/event_name.h"
 #include "report/output/colour.h"
 #include "report/perf_text/stats_text.h"
 #include "report/profile/weight.h"
 #include "report/samples/payload_stack.h"
+#include "report/views/report/name_pattern.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_text.h"
 #include "report/views/report/thread_values.h"
@@ -210,51 +209,6 @@ std::function<bool(const ProfileRow&, const Function&)> ReportSink::filter() con
   };
 }
 
-// An extended regular expression of POSIX. std::regex would go down a level of the stack for each character
-// of a name, and names come from outside.
-class Pattern {
- public:
-  explicit Pattern(const std::string& text)
-      : status_(regcomp(&compiled_, text.c_str(), REG_EXTENDED | REG_NOSUB)) {}
-  ~Pattern() {
-    if (status_ == 0) regfree(&compiled_);
-  }
-  Pattern(const Pattern&) = delete;
-  Pattern& operator=(const Pattern&) = delete;
-
-  bool is_sound() const { return status_ == 0; }
-  std::string fault() const {
-    char text[256] = "";
-    regerror(status_, &compiled_, text, sizeof text);
-    return text;
-  }
-  // Of a name only the first 4 KiB are looked at: the time grows with the square of its length.
-  bool is_in(std::string_view name) const {
-    constexpr std::size_t kMost = 4096;
-    const std::string text(name.substr(0, kMost));
-    return is_sound() && regexec(&compiled_, text.c_str(), 0, nullptr, 0) == 0;
-  }
-
- private:
-  regex_t compiled_{};
-  int status_;
-};
-
-// Each function is looked at once, however many call chains it stands in.
-FunctionTest test_of(const std::string& text) {
-  struct Known {
-    explicit Known(const std::string& given) : pattern(given) {}
-    Pattern pattern;
-    std::unordered_map<std::string_view, bool> answers;  // by name; names live as long as the session
-  };
-  return [known = std::make_shared<Known>(text)](const Function& function) {
-    if (function.name.empty()) return false;
-    const auto [answer, is_new] = known->answers.try_emplace(function.name, false);
-    if (is_new) answer->second = known->pattern.is_in(function.name);
-    return answer->second;
-  };
-}
-
 EntryOptions ReportSink::entry_options() const {
   EntryOptions options;
   options.has_children = plan_->has_children;
@@ -262,9 +216,9 @@ EntryOptions ReportSink::entry_options() const {
   options.hides_unknown = options_->hides_unknown;
   constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
   if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Chain; }))
-    options.is_parent = test_of(options_->parent.value_or(std::string(kUsualParent)));
+    options.is_parent = test_of_name(options_->parent.value_or(std::string(kUsualParent)));
   options.shows_only_with_parent = options_->parent && options_->shows_only_with_parent;
-  if (!options_->ignored_callees.empty()) options.is_root = test_of(options_->ignored_callees);
+  if (!options_->ignored_callees.empty()) options.is_root = test_of_name(options_->ignored_callees);
   options.is_filtered = filter();
   return options;
 }
@@ -380,7 +334,7 @@ void write_single_values(TextOutput& out, const ReportOptions& options) {
 Result<> check_patterns(const ReportOptions& options) {
   for (const auto& [option, pattern] : {std::pair("--parent", options.parent.value_or("")),
                                         std::pair("--ignore-callees", options.ignored_callees)}) {
-    const Pattern tried(pattern);
+    const NamePattern tried(pattern);
     if (!tried.is_sound())
       return use_error(std::string(option) + ": '" + pattern +
                        "' is no regular expression: " + tried.fault());
