@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <system_error>
 
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
+#include "bpf/return_value.h"
 #include "format/file.h"
 
 namespace tacho::bpf {
@@ -126,6 +128,13 @@ std::vector<std::string> Object::perf_event_arrays() const {
     if (bpf_map__type(map) == BPF_MAP_TYPE_PERF_EVENT_ARRAY) names.emplace_back(bpf_map__name(map));
   }
   return names;
+}
+
+bool Object::may_drop_events(std::size_t program) const {
+  const bpf_program* const handle = state_->handles[program];
+  const bpf_insn* const instructions = bpf_program__insns(handle);
+  if (instructions == nullptr) return true;
+  return bpf::may_drop_events(std::as_bytes(std::span(instructions, bpf_program__insn_cnt(handle))));
 }
 
 void Object::want(std::size_t program, bool wanted) {

@@ -49,6 +49,9 @@ class Object {
   const std::vector<Program>& programs() const;  // in the object's order
   std::vector<std::string> perf_event_arrays() const;
 
+  // Whether it can cost perf events samples when it runs on a tracepoint (return_value.h).
+  bool may_drop_events(std::size_t program) const;
+
   // Before load().
   void want(std::size_t program, bool wanted);
   // Sets an unsigned 32-bit constant of the object; does nothing when it has none of that name.

@@ -1,13 +1,24 @@
 #include "bpf/program_choice.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tacho::bpf {
 
 std::string described(const Candidate& candidate) { return candidate.name + " (" + candidate.section + ")"; }
 
-ProgramChoice::ProgramChoice(std::vector<Candidate> candidates)
-    : candidates_(std::move(candidates)), rejected_(candidates_.size()) {}
+ProgramChoice::ProgramChoice(std::vector<Candidate> candidates) : rejected_(candidates.size()) {
+  std::vector<Candidate> last;
+  for (const Candidate& candidate : candidates) {
+    const bool drops =
+        !candidate.group.empty() && std::ranges::any_of(candidates, [&](const Candidate& each) {
+          return each.drops_events && each.group == candidate.group && each.set == candidate.set;
+        });
+    (drops ? last : candidates_).push_back(candidate);
+  }
+  std::ranges::move(last, std::back_inserter(candidates_));
+}
 
 std::size_t ProgramChoice::leader(const std::string& group) const {
   for (std::size_t i = 0; i < candidates_.size(); ++i)

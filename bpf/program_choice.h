@@ -16,11 +16,13 @@ struct Candidate {
   std::string group;  // of alternatives; empty when it stands alone
   std::string set;    // programs of one set stand or fall together; unique for each alternative
   bool optional = false;
+  bool drops_events = false;  // it can cost perf events on its tracepoint samples (return_value.h)
 };
 
 class ProgramChoice {
  public:
-  // The order of `candidates` is the order in which alternatives are tried.
+  // The order of `candidates` is the order in which alternatives are tried; but sets with a program that
+  // drops events come after the others of their group.
   explicit ProgramChoice(std::vector<Candidate> candidates);
 
   const std::vector<Candidate>& candidates() const { return candidates_; }

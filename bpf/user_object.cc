@@ -55,8 +55,11 @@ std::vector<Channel> channels_of(const Object& object, const Declarations& decla
 // groups programs by section.
 std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared) {
   std::vector<Candidate> candidates;
-  for (const Program& program : object.programs()) {
-    Candidate candidate{program.name, program.section, "", "", program.optional};
+  for (std::size_t index = 0; index < object.programs().size(); ++index) {
+    const Program& program = object.programs()[index];
+    Candidate candidate{program.name, program.section, "", "", program.optional, false};
+    const auto section = parse_section(program.section);
+    candidate.drops_events = section && section->hook == Hook::Tracepoint && object.may_drop_events(index);
     const auto alternative = std::ranges::find(declared.alternatives, program.name, &Alternative::program);
     if (alternative != declared.alternatives.end()) {
       candidate.group = alternative->group;
@@ -105,6 +108,16 @@ const std::string& UserObject::path() const { return state_->path; }
 const std::vector<Channel>& UserObject::channels() const { return state_->channels; }
 std::vector<std::byte> UserObject::btf() const { return state_->btf; }
 std::vector<format::AttachedProgram> UserObject::programs() const { return state_->programs; }
+std::vector<std::uint32_t> UserObject::dropping_programs() const {
+  std::vector<std::uint32_t> ids;
+  for (const std::size_t index : state_->loaded) {
+    const auto section = parse_section(state_->object->programs()[index].section);
+    const bool drops = section && section->hook == Hook::Tracepoint && state_->object->may_drop_events(index);
+    const auto running = drops ? state_->object->running(index) : std::nullopt;
+    if (running) ids.push_back(running->id);
+  }
+  return ids;
+}
 std::vector<std::string> UserObject::perf_event_programs() const {
   std::vector<std::string> names;
   for (const Program& program : state_->object->programs()) {

@@ -65,6 +65,8 @@ class UserObject {
 
   // Valid after load_and_attach().
   std::vector<format::AttachedProgram> programs() const;
+  // Ids of those that sit on a tracepoint and can cost its perf events samples (return_value.h).
+  std::vector<std::uint32_t> dropping_programs() const;
   // Runs that the kernel skipped because the program was already running on that CPU, all programs together.
   std::uint64_t recursion_misses() const;
   // The object's BTF, as it stands in the file; empty when it has none.

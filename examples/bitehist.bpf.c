@@ -33,10 +33,10 @@ int issued(struct trace_event_raw_block_rq *context) {
       .sector = context->sector,
       .dev = context->dev,
   };
-  if (event.bytes == 0) return 0;  // a flush carries no data
+  if (event.bytes == 0) return 1;  // a flush carries no data
   bpf_probe_read_kernel_str(event.kind, sizeof event.kind, context->rwbs);
   bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
-  return 0;
+  return 1;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -49,10 +49,10 @@ static __always_inline int enter(__s64 nr) {
   __u64 process_and_thread = bpf_get_current_pid_tgid();
   __u32 thread = process_and_thread;
   struct entry entry = {.nr = nr};
-  if (process_and_thread >> 32 == tacho_recorder) return 0;
+  if (process_and_thread >> 32 == tacho_recorder) return 1;
   entry.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&entries, &thread, &entry, BPF_ANY);
-  return 0;
+  return 1;
 }
 
 static __always_inline int leave(void *context, __s64 ret) {
@@ -60,12 +60,12 @@ static __always_inline int leave(void *context, __s64 ret) {
   __u32 thread = bpf_get_current_pid_tgid();
   struct entry *entry = bpf_map_lookup_elem(&entries, &thread);
   struct syscall event = {.ret = ret};
-  if (!entry) return 0;  // began before the recording
+  if (!entry) return 1;  // began before the recording
   event.latency_ns = now - entry->time_ns;
   event.nr = entry->nr;
   bpf_map_delete_elem(&entries, &thread);
   bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
-  return 0;
+  return 1;
 }
 
 SEC("tp_btf/sys_enter") ALTERNATIVE_SET(syscalls, btf)

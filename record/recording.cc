@@ -146,6 +146,7 @@ Result<> check_that_programs_run(const Prepared& prepared, const Messages& messa
 void tell_of_plan(const Prepared& prepared, const Messages& messages) {
   const Plan& plan = prepared.plan;
   for (const std::string& warning : plan.warnings) messages.warn("warning: " + warning);
+  for (const DroppingProgram& program : prepared.dropping) messages.warn(warning_of(program));
   for (const std::string& note : plan.notes) messages.note(note);
   for (const PlannedEvent& event : plan.events) {
     messages.detail(fmt::format(
@@ -210,18 +211,32 @@ std::uint64_t sum_of(const std::vector<Losses>& losses) {
   return lost;
 }
 
+// Of the programs that drop events, those that were not there at the start.
+std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, const KernelEvents& events) {
+  auto now = dropping_programs(prepared.plan, events, prepared.objects);
+  std::erase_if(now, [&](const DroppingProgram& each) {
+    return std::ranges::any_of(
+        prepared.dropping, [&](const DroppingProgram& known) { return known.program.id == each.program.id; });
+  });
+  return now;
+}
+
 // What is known only at the end, behind the last record.
-Result<> close_capture(const KernelEvents& events, const Plan& plan, const RecordCounts& counts,
+Result<> close_capture(const KernelEvents& events, const Prepared& prepared, const RecordCounts& counts,
                        format::CaptureWriter& writer) {
   format::ByteWriter records;
   for (const Losses& loss : events.losses())
-    format::write_lost_samples(records, loss.lost, plan.events[loss.event].attr, loss.id);
+    format::write_lost_samples(records, loss.lost, prepared.plan.events[loss.event].attr, loss.id);
   if (!records.empty()) {
     if (auto done = writer.write_plain(records.view()); !done) return done;
     if (auto done = writer.finish_round(); !done) return done;
   }
   format::Features late;
   if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
+  if (auto added = new_dropping_programs(prepared, events); !added.empty()) {
+    added.insert(added.begin(), prepared.dropping.begin(), prepared.dropping.end());
+    late.environment.attached_programs = attached_programs(prepared.objects, added);
+  }
   return writer.close(late);
 }
 
@@ -313,7 +328,7 @@ void Messages::bracketed(std::string_view line) const {
 Result<Prepared> prepare(const RecordOptions& options, const Messages& messages) {
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out{std::move(*host), {}, {}, {}, {}, std::nullopt};
+  Prepared out{std::move(*host), {}, {}, {}, {}, std::nullopt, {}};
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
@@ -346,6 +361,7 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   auto events = KernelEvents::open(prepared.plan, prepared.host);
   if (!events) return events;
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
+  prepared.dropping = dropping_programs(prepared.plan, *events, prepared.objects);
   tell_of_plan(prepared, messages);
   return events;
 }
@@ -360,7 +376,8 @@ Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEven
   // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
   // with it.
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());
-  add_programs(prepared.plan, prepared.objects, *head);
+  add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
+               *head);
   for (const std::string& note : head->notes) messages.note(note);
   const FileIdentity before = identity_of(options.output);
   auto writer = format::CaptureWriter::create(options.output, events.event_set(), std::move(head->features),
@@ -375,7 +392,7 @@ Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEven
 Result<PumpReport> run(Prepared& prepared, KernelEvents& events, format::CaptureWriter& writer,
                        const StopSignals& signals, const Messages& messages) {
   const auto closing = [&](const RecordCounts& counts) {
-    return close_capture(events, prepared.plan, counts, writer);
+    return close_capture(events, prepared, counts, writer);
   };
   const auto say = [&messages](std::string_view line) { messages.warn(line); };
   Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
@@ -409,6 +426,8 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, format:
                                  static_cast<double>(writer.file_bytes()) / (1 << 20), options.output,
                                  report.counts.samples, lost));
   report_losses(report.counts.samples, lost, prepared, events, messages);
+  for (const DroppingProgram& program : new_dropping_programs(prepared, events))
+    messages.warn(warning_of(program) + " (it came while recording)");
   report_command(prepared, report, options, messages);
   return report.command_status.value_or(cli::kWhole);
 }

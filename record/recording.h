@@ -12,6 +12,7 @@
 #include "format/tracing_data.h"
 #include "record/events/target.h"
 #include "record/host/host.h"
+#include "record/kernel/dropping_programs.h"
 #include "record/kernel/kernel_events.h"
 #include "record/options.h"
 #include "record/output/capture_head.h"
@@ -42,6 +43,7 @@ struct Prepared {
   TargetTasks tasks;
   Plan plan;
   std::optional<Workload> workload;
+  std::vector<DroppingProgram> dropping;  // once the events are open
 };
 Result<Prepared> prepare(const RecordOptions& options, const Messages& messages);
 

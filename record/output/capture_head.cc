@@ -42,10 +42,9 @@ void add_objects(std::span<const bpf::UserObject> objects, const std::vector<bpf
                  format::Environment& environment) {
   for (const bpf::UserObject& object : objects) {
     std::uint32_t btf_id = 0;
-    for (format::AttachedProgram& program : object.programs()) {
+    for (const format::AttachedProgram& program : object.programs()) {
       const auto same = std::ranges::find(loaded, program.id, &bpf::LoadedProgram::id);
       if (btf_id == 0 && program.id != 0 && same != loaded.end()) btf_id = btf_id_of(*same);
-      environment.attached_programs.push_back(std::move(program));
     }
     if (auto btf = object.btf(); !btf.empty()) environment.btf.push_back({btf_id, std::move(btf)});
   }
@@ -90,7 +89,8 @@ Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
   return head;
 }
 
-void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects, CaptureHead& head) {
+void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
+                  std::vector<format::AttachedProgram> attached, CaptureHead& head) {
   if (auto programs = bpf::loaded_programs()) {
     head.programs = std::move(*programs);
   } else if (looks_into_kernel(plan)) {
@@ -98,6 +98,7 @@ void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects, Ca
   }
   format::Environment& environment = head.features.environment;
   for (const bpf::LoadedProgram& program : head.programs) environment.bpf_programs.push_back(program.info);
+  environment.attached_programs = std::move(attached);
   add_objects(objects, head.programs, environment);
 }
 

@@ -29,8 +29,9 @@ struct CaptureHead {
 Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
                                      std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line);
-// Adds the BPF programs in the kernel, and ours among them. From the moment it is called the kernel itself
-// must already be telling of those that come and go.
-void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects, CaptureHead& head);
+// Adds the BPF programs in the kernel, and ours among them, of which `attached` is the list. From the moment
+// it is called the kernel itself must already be telling of those that come and go.
+void add_programs(const Plan& plan, std::span<const bpf::UserObject> objects,
+                  std::vector<format::AttachedProgram> attached, CaptureHead& head);
 
 }  // namespace tacho::record

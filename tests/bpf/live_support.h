@@ -40,7 +40,7 @@ class Source {
            "struct { __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); __uint(max_entries, 1); }"
            " channel SEC(\".maps\");\n"
            "#define OUT(number) ({ __u64 out = (number); bpf_perf_event_output(ctx, &channel, "
-           "BPF_F_CURRENT_CPU, &out, sizeof out); 0; })\n"
+           "BPF_F_CURRENT_CPU, &out, sizeof out); 1; })\n"
         << body;
   }
   const std::string& path() const { return path_; }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tacho::bpf {
 namespace {
 
@@ -58,6 +60,20 @@ TEST(ProgramChoice, ProgramsOfOneSetStandAndFallTogether) {
   EXPECT_FALSE(choice.wanted(0) || choice.wanted(1));
   EXPECT_TRUE(choice.wanted(2) && choice.wanted(3));
   EXPECT_EQ(choice.why_not(0), "its companion exit1 (tp_btf/x) cannot be used");
+}
+
+TEST(ProgramChoice, WhatDropsEventsOfOthersIsTriedLast) {
+  ProgramChoice choice({{"enter1", "tracepoint/s/e", "calls", "tp", false, true},
+                        {"exit1", "tracepoint/s/x", "calls", "tp"},
+                        {"enter2", "raw_tp/e", "calls", "raw"},
+                        {"alone", "tracepoint/s/e", "", "", false, true}});
+  const auto wants = [&](const std::string& name) {
+    const auto& all = choice.candidates();
+    return choice.wanted(
+        static_cast<std::size_t>(std::ranges::find(all, name, &Candidate::name) - all.begin()));
+  };
+  EXPECT_TRUE(wants("enter2") && wants("alone"));
+  EXPECT_FALSE(wants("enter1") || wants("exit1"));
 }
 
 TEST(ProgramChoice, AGroupOfOptionalProgramsMayEndEmpty) {

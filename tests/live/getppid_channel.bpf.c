@@ -21,11 +21,11 @@ int on_getppid(void *context) {
   char name[16];
   bpf_get_current_comm(name, sizeof name);
   for (unsigned i = 0; i < sizeof load; ++i) {
-    if (name[i] != load[i]) return 0;
+    if (name[i] != load[i]) return 1;
   }
   struct getppid_event event = {.time_ns = bpf_ktime_get_ns()};
   bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
-  return 0;
+  return 1;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -13,7 +13,7 @@ SEC("?tracepoint/syscalls/sys_enter_no_such_call")
 int on_nothing(void* context) {
   __u64 word = 1;
   bpf_perf_event_output(context, &nothing, BPF_F_CURRENT_CPU, &word, sizeof word);
-  return 0;
+  return 1;
 }
 
 char LICENSE[] SEC("license") = "GPL";

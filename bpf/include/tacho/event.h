@@ -36,6 +36,10 @@
  * Where one alternative takes several programs (an entry and an exit), ALTERNATIVE_SET(group, set) keeps those of
  * one set together. A program that may be missing altogether is written SEC("?tracepoint/...").
  *
+ * End a program on a tracepoint (SEC("tracepoint/...")) with `return 1`. When it returns 0 the kernel drops that hit
+ * for every perf event on the same tracepoint, of every recorder on the machine, and counts no loss. tacho warns of such
+ * programs, and tries them last among alternatives; on raw_tp/, tp_btf/ and kprobe/ the result does not matter.
+ *
  * A global `const volatile __u32 tacho_recorder;` is set to the recorder's own process id before the program is
  * loaded, so that a program can leave out what the recorder itself does.
  */
