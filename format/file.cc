@@ -103,12 +103,15 @@ Result<std::vector<std::byte>> read_at(int fd, std::uint64_t offset, std::size_t
 
 namespace {
 
-// A temporary name in the output's own folder, so that the rename stays within one file system.
+// A temporary name in the output's own folder, so that the rename stays within one file system. Of a long
+// name only the start is in it: names have 255 bytes at most.
 std::string temporary_name(const std::string& path, unsigned attempt) {
   const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
-  return folder + "." + name + "." + std::to_string(::getpid()) + "." + std::to_string(attempt);
+  constexpr std::size_t kKept = 200;
+  return folder + "." + name.substr(0, kKept) + "." + std::to_string(::getpid()) + "." +
+         std::to_string(attempt);
 }
 
 // Moves what stands at `path` out of the way. Only a regular file (or a link, which is moved itself, never
@@ -122,8 +125,14 @@ Result<> keep_old(const std::string& path) {
   if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
     return output_error(path + ": exists and is not a regular file; name another file with -o", EEXIST);
   const std::string old = path + ".old";
-  if (::rename(path.c_str(), old.c_str()) != 0) return output_error(system_error(old, errno).what, errno);
-  return Done{};
+  if (::rename(path.c_str(), old.c_str()) == 0) return Done{};
+  if (errno == ENAMETOOLONG)
+    return output_error(
+        path +
+            ": there is a file of that name, and NAME.old would be too long a name to keep it "
+            "under; move it away, or name another file with -o",
+        errno);
+  return output_error(system_error(old, errno).what, errno);
 }
 
 // Who may rename files in a folder may put another one in our place; the sticky bit forbids that.

@@ -93,6 +93,17 @@ TEST_F(FileTest, AnOutputThatIsAFifoIsRefused) {
       << "no temporary file is left";
 }
 
+TEST_F(FileTest, AnOutputMayHaveTheLongestName) {
+  for (const std::size_t length : {246, 247, 251, 252, 255}) {
+    const std::string name(length, 'n');
+    EXPECT_TRUE(create_output(path(name.c_str()))) << length;
+    const auto again = create_output(path(name.c_str()));
+    EXPECT_EQ(static_cast<bool>(again), length <= 251) << "NAME.old has 255 bytes at most";
+    if (again) continue;
+    EXPECT_NE(again.error().what.find("too long a name"), std::string::npos) << again.error().what;
+  }
+}
+
 TEST_F(FileTest, AFolderThatDoesNotExistIsAnOutputError) {
   const auto out = create_output(path("none/out"));
   ASSERT_FALSE(out);
