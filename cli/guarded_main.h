@@ -1,4 +1,5 @@
-// What every main() does about memory and threads that the system refuses: one line and an exit status.
+// What every main() does: about descriptors that are closed at its start, and about memory and threads that the
+// system refuses (one line and an exit status).
 // Everything else that can fail is a value (format/result.h); running out of memory can happen anywhere, so
 // it is caught here only.
 #pragma once
@@ -13,6 +14,7 @@
 #include <system_error>
 
 #include "cli/exit_status.h"
+#include "cli/standard_descriptors.h"
 
 namespace tacho::cli {
 
@@ -49,6 +51,7 @@ namespace tacho::cli {
 // Runs `body`, which gives the exit status.
 template <class Body>
 int guarded_main(const char* program, Body&& body) {
+  if (!take_standard_descriptors()) return kUnreadable;  // nowhere to say so
   std::set_terminate(leave_refused);
   try {
     return body();

@@ -8,6 +8,7 @@
 #include "cli/exit_status.h"
 #include "cli/guarded_main.h"
 #include "record/host/host.h"
+#include "record/messages.h"
 #include "record/options.h"
 #include "record/recording.h"
 #include "record/stop_signals.h"
@@ -32,12 +33,12 @@ Result<int> record_events(const RecordOptions& options, const std::vector<std::s
     (void)writer->close_after_failure();  // an empty capture; the first failure is the one to tell
     return report.error();
   }
-  if (report->writer_is_stuck) leave_stuck(*report, options);
+  if (report->writer_is_stuck) leave_stuck(*report, options, messages);
   return finish(*prepared, *events, *writer, *report, options, messages);
 }
 
 int fail(const Error& error) {
-  std::fputs(fmt::format("tacho record: {}\n", error.what).c_str(), stderr);
+  tell_failure(error);
   return cli::status_of(error);
 }
 

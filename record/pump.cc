@@ -34,6 +34,11 @@ constexpr milliseconds kLongestMerge{200};
 constexpr milliseconds kGrace{1500};
 constexpr int kReaderNice = -10;
 
+// Memory that was refused is asked for again after a moment, and so often in vain while nothing of ours is on
+// its way to the disk.
+constexpr milliseconds kMemoryWait{10};
+constexpr int kPatienceWithMemory = 20;
+
 // After the end of a recording the disk has this long to take what is queued; a signal shortens it. What is
 // waited for is told after a second.
 constexpr milliseconds kTellOfWaiting{1000};
@@ -152,7 +157,7 @@ class Pump::Loop {
       check_command();
     }
     events_.disable();
-    pass();
+    take_the_rest();
     hand_over(true);
     queue_.close();
     wait_for_writing();
@@ -270,11 +275,44 @@ class Pump::Loop {
     if (!stopped_at_ && give_up_at_ && Clock::now() >= *give_up_at_) give_up_command();
   }
 
-  // One look at every ring.
-  void pass() {
+  // Memory may be refused for what a ring holds: it stays there, and there is memory again when the disk took
+  // what is queued.
+  bool drain(PerfRing& ring) {
+    const std::size_t begin = buffer_.size();
+    try {
+      ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
+      return true;
+    } catch (const std::bad_alloc&) {
+      buffer_.resize(begin);
+      return false;
+    }
+  }
+
+  // No memory for one more ring: the rings fill, and the kernel counts what finds no room.
+  void wait_for_memory() {
+    const bool is_all_written = queue_.bytes() == 0 && buffer_.empty();
+    if (is_all_written && ++refused_in_vain_ > kPatienceWithMemory) return fail(Error{"out of memory"});
+    if (!is_all_written) refused_in_vain_ = 0;
+    if (!buffer_.empty()) hand_over(false);
+    if (buffer_.empty()) buffer_ = {};  // its room may be too small, and in the way of a larger one
+    queue_.free_spares();
+    std::this_thread::sleep_for(kMemoryWait);
+  }
+
+  void take_the_rest() {
+    while (!pass() && !gave_up_ && !report_.failure) {
+      if (has_waited_long_enough()) give_up_writing();
+    }
+  }
+
+  // One look at every ring; false when memory was refused.
+  bool pass() {
     for (PerfRing& ring : events_.rings()) {
       const std::size_t begin = buffer_.size();
-      ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
+      if (!drain(ring)) {
+        wait_for_memory();
+        return false;
+      }
       if (buffer_.size() == begin) continue;
       if (!has_open_round_) {
         has_open_round_ = true;
@@ -286,6 +324,8 @@ class Pump::Loop {
       }
       if (buffer_.size() >= kBatchBytes) hand_over(false);
     }
+    refused_in_vain_ = 0;
+    return true;
   }
 
   void hand_over_if_due() {
@@ -361,6 +401,7 @@ class Pump::Loop {
   std::vector<RingWatch> ring_watches_;
   std::size_t live_rings_ = 0;
   std::vector<std::byte> buffer_;
+  int refused_in_vain_ = 0;  // times in a row that memory was refused with nothing left to write
   bool has_open_round_ = false;
   Clock::time_point round_began_;
   std::optional<Clock::time_point> stopped_at_;  // the recording is over; only writing is left

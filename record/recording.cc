@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "cli/exit_status.h"
@@ -24,11 +23,6 @@ namespace abi = format::abi;
 
 // Start-up records are written in pieces of about this size.
 constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
-
-// Whoever read our messages may be gone (a closed pipe); the recording goes on. fmt::print would throw.
-void print_line(std::string_view line) {
-  std::fputs(fmt::format("tacho record: {}\n", line).c_str(), stderr);
-}
 
 // Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
 Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
@@ -314,17 +308,6 @@ Error without_unusable_file(Error failure, const FileIdentity& before, const std
 
 }  // namespace
 
-void Messages::note(std::string_view line) const {
-  if (!quiet_) print_line(line);
-}
-void Messages::detail(std::string_view line) const {
-  if (verbose_) print_line(line);
-}
-void Messages::warn(std::string_view line) const { print_line(line); }
-void Messages::bracketed(std::string_view line) const {
-  if (!quiet_) std::fputs(fmt::format("[ tacho record: {} ]\n", line).c_str(), stderr);
-}
-
 Result<Prepared> prepare(const RecordOptions& options, const Messages& messages) {
   auto host = read_host();
   if (!host) return std::move(host.error());
@@ -405,11 +388,10 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, format::Capture
   return pump->run();
 }
 
-void leave_stuck(const PumpReport& report, const RecordOptions& options) {
+void leave_stuck(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   const std::string what = report.failure ? report.failure->what : "the disk does not answer";
-  print_line(options.output + ": " + what +
-             ", and does not answer: the file ends with the last whole round that it took");
-  std::fflush(stderr);
+  messages.warn(options.output + ": " + what +
+                ", and does not answer: the file ends with the last whole round that it took");
   _exit(cli::kNoOutput);
 }
 

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bpf/user_object.h"
@@ -14,6 +13,7 @@
 #include "record/host/host.h"
 #include "record/kernel/dropping_programs.h"
 #include "record/kernel/kernel_events.h"
+#include "record/messages.h"
 #include "record/options.h"
 #include "record/output/capture_head.h"
 #include "record/plan.h"
@@ -21,19 +21,6 @@
 #include "record/workload.h"
 
 namespace tacho::record {
-
-// Lines on stderr.
-class Messages {
- public:
-  explicit Messages(const RecordOptions& options) : quiet_(options.quiet), verbose_(options.verbose) {}
-  void note(std::string_view line) const;       // unless -q
-  void detail(std::string_view line) const;     // with -v
-  void warn(std::string_view line) const;       // always
-  void bracketed(std::string_view line) const;  // "[ tacho record: ... ]", unless -q
-
- private:
-  bool quiet_, verbose_;
-};
 
 // Everything that was asked for, found to exist, and not yet started.
 struct Prepared {
@@ -62,7 +49,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, format::Capture
 
 // The end when the disk holds the writing thread (PumpReport::writer_is_stuck): says so and leaves the
 // process, with nothing destroyed that the thread may still use.
-[[noreturn]] void leave_stuck(const PumpReport& report, const RecordOptions& options);
+[[noreturn]] void leave_stuck(const PumpReport& report, const RecordOptions& options,
+                              const Messages& messages);
 
 // Says what became of the file. Gives the exit status.
 Result<int> finish(const Prepared& prepared, const KernelEvents& events, format::CaptureWriter& writer,

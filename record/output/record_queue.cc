@@ -62,6 +62,11 @@ void RecordQueue::give_back(std::vector<std::byte> buffer) {
   if (spare_.size() < kMostSpareBuffers) spare_.push_back(std::move(buffer));
 }
 
+void RecordQueue::free_spares() {
+  const std::lock_guard lock(mutex_);
+  spare_.clear();
+}
+
 std::vector<std::byte> RecordQueue::spare_buffer() {
   const std::lock_guard lock(mutex_);
   if (spare_.empty()) return {};

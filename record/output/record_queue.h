@@ -41,6 +41,8 @@ class RecordQueue {
   // Memory of written batches goes round, so that steady recording allocates nothing.
   void give_back(std::vector<std::byte> buffer);
   std::vector<std::byte> spare_buffer();
+  // Gives the memory of written batches back to the system, which is short of it.
+  void free_spares();
 
  private:
   std::mutex mutex_;

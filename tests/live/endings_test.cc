@@ -142,6 +142,53 @@ TEST_F(Endings, ReadersOfTheMessagesMayLeave) {
   EXPECT_GT(capture().samples.size(), 0u);
 }
 
+TEST_F(Endings, ReadersOfTheMessagesMaySleep) {
+  // A pipe that is full from the start, whose reader lives and never reads.
+  const std::string command = "{ head -c 1000000 /dev/zero >&2 & sleep 1; exec " + tacho_record() +
+                              " -v -a -e cpu-clock -- sleep 0.5; } 2> >(exec sleep 30) & wait $!";
+  const auto began = Clock::now();
+  Program run = Program::start({"bash", "-c", command}, folder);
+  EXPECT_EQ(run.wait(), 0);
+  EXPECT_LT(Clock::now() - began, milliseconds(8000)) << "1 s is spent on readers, all messages together";
+  EXPECT_TRUE(capture().is_closed);
+  EXPECT_GT(capture().samples.size(), 0u);
+}
+
+TEST_F(Endings, ClosedDescriptorsStayClosedForTheCommand) {
+  // Else a line of ours would go into whatever got number 2: the pipe on which the command waits for its
+  // start.
+  const std::string command = "exec " + tacho_record() +
+                              " -v -a -e cpu-clock -- sh -c 'touch ran; (read word) || touch no-input; "
+                              "(echo word) || touch no-output' 0<&- 1>&- 2>&-";
+  Program run = Program::start({"bash", "-c", command}, folder);
+  EXPECT_EQ(run.wait(), 0);
+  EXPECT_TRUE(capture().is_closed);
+  for (const char* made : {"/ran", "/no-input", "/no-output"})
+    EXPECT_TRUE(std::filesystem::exists(folder + made)) << made;
+  Program refused = Program::start(
+      {"bash", "-c", "exec " + tacho_record() + " -e no-such-event -- touch wrong 2>&-"}, folder);
+  EXPECT_EQ(refused.wait(), 1);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/wrong"));
+}
+
+TEST_F(Endings, MemoryThatIsRefusedInTheMiddleCostsNothingThatIsNotTold) {
+  int recorded = 0;
+  for (const int kilobytes : {30'000, 32'000, 34'000, 45'000}) {
+    const std::string command = "ulimit -v " + std::to_string(kilobytes) + "; exec " + tacho_record() +
+                                " -a -g -e 'raw_syscalls:*' -- dd if=/dev/zero of=/dev/null bs=1 count=40000";
+    Program run = Program::start({"bash", "-c", command}, folder);
+    const int status = run.wait(60);
+    // Below what the start takes there is no capture.
+    if (status == 2 && !std::filesystem::exists(folder + "/perf.data")) continue;
+    const char* const end = status == 0 ? "Captured and wrote" : "the file holds the first";
+    EXPECT_NE(run.errors().find(end), std::string::npos) << kilobytes << ": " << run.errors();
+    EXPECT_TRUE(capture().is_closed && !capture().has_damage) << kilobytes;
+    recorded += 1;
+    std::filesystem::remove(folder + "/perf.data");
+  }
+  EXPECT_GT(recorded, 0) << "none of the limits let it start";
+}
+
 TEST_F(Endings, NoRoomForTheHeadLeavesNoFile) {
   ASSERT_EQ(std::system(("echo older > " + folder + "/perf.data").c_str()), 0);
   Program run = start({"-a", "-e", "cpu-clock", "touch", "ran"}, {.file_bytes = 8 << 10});
