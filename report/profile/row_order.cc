@@ -10,7 +10,8 @@ namespace {
 
 // perf puts rows into red-black trees one after another, by comparisons that contradict each other here and
 // there: the depth of a chain decides between rows of one thread only, the name only where a call was
-// inlined. What comes of it depends on the way; std::multiset is such a tree and goes the same way.
+// inlined, the module only where a name is known. What comes of it depends on the way; std::multiset is such
+// a tree and goes the same way.
 template <class IsBefore>
 std::vector<std::uint32_t> in_tree_order(std::span<const std::uint32_t> rows, const IsBefore& is_before) {
   std::multiset<std::uint32_t, IsBefore> tree(is_before);
@@ -92,8 +93,15 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns,
   };
   std::vector<std::uint32_t> all(rows.size());
   std::iota(all.begin(), all.end(), 0);
-  if (std::ranges::any_of(rows, [](const RowFacts& row) { return row.function->is_inlined; }))
+  // Addresses without a name are compared by address, whatever their modules, unless these come first.
+  const auto decides = std::ranges::find_if(
+      steps, [](const Step& step) { return step.key->found != nullptr || step.key->name == "dso"; });
+  const bool is_mixed = decides != steps.end() && decides->key->found != nullptr;
+  if (std::ranges::any_of(rows, [&](const RowFacts& row) {
+        return row.function->is_inlined || (is_mixed && row.function->name.empty());
+      })) {
     return in_tree_order(all, is_before);
+  }
   std::ranges::stable_sort(all, is_before);
   return all;
 }

@@ -92,9 +92,7 @@ Order symbol_order(Show, Row a, Row b) {
 Order symbol_found(Show show, Row row_a, Row row_b) {
   const Function &a = *row_a.function, &b = *row_b.function;
   if (a.name.empty() && b.name.empty()) return a.start <=> b.start;
-  if (!show.use.has_module) {
-    if (const auto order = module_order(show, row_a, row_b); order != 0) return order;
-  }
+  if (const auto order = module_order(show, row_a, row_b); order != 0) return order;
   if (a.name.empty() != b.name.empty()) return a.name.empty() ? Order::greater : Order::less;
   if (a.is_inlined || b.is_inlined) {
     if (const auto order = b.name <=> a.name; order != 0) return order;
@@ -117,13 +115,21 @@ std::string source_file(Show show, Row row) {
   return colon == std::string_view::npos ? std::string() : shown(show, line.substr(0, colon));
 }
 
-std::uint64_t size_of_function(Row row) { return row.function->end - row.function->start; }
+std::uint64_t size_of_function(Row row) {
+  return row.function->name.empty() ? 0 : row.function->end - row.function->start;
+}
 std::string show_size(Show, Row row) {
   return row.function->name.empty() ? std::string("unknown") : std::to_string(size_of_function(row));
 }
 
 std::string_view parent_name(Row row) {
   return row.parent == nullptr ? std::string_view("[other]") : row.parent->name;
+}
+// Rows without one stand last.
+Order parent_order(Show, Row a, Row b) {
+  if ((a.parent == nullptr) != (b.parent == nullptr))
+    return a.parent == nullptr ? Order::greater : Order::less;
+  return parent_name(a) <=> parent_name(b);
 }
 
 std::string show_page_size(Show show, Row row) {
@@ -219,7 +225,7 @@ constexpr SortKey kSortKeys[] = {
      .identity = [](Show, Row row) -> std::uint64_t {
        return row.parent == nullptr ? 0 : std::uint64_t{1} + row.parent->symbol;
      },
-     .order = [](Show, Row a, Row b) -> Order { return parent_name(a) <=> parent_name(b); },
+     .order = parent_order,
      .show = [](Show show, Row row) { return shown(show, parent_name(row)); },
      .width = [](Show show, Row row) -> std::size_t {
        return row.parent == nullptr ? 0 : shown(show, row.parent->name).size();

@@ -38,7 +38,6 @@ struct KeyUse {
   std::optional<std::size_t> event{};  // a field's event: for the samples of others there is no such column
   const PayloadField* field = nullptr;
   bool is_raw = false;          // "FIELD/raw"
-  bool has_module = true;       // of a symbol: whether the module is among the keys as well
   std::size_t least_width = 0;  // of its column
 };
 

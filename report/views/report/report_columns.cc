@@ -130,9 +130,7 @@ void add_default_weights(const ColumnRequest& request, std::vector<Column>& show
 
 void settle_keys(std::vector<KeyUse>& keys) {
   std::size_t facts = 0;
-  const bool has_module = std::ranges::any_of(keys, [](const KeyUse& use) { return use.key->name == "dso"; });
   for (KeyUse& use : keys) {
-    use.has_module = has_module;
     if (use.key->read != nullptr) use.fact = facts++;
   }
 }
