@@ -72,9 +72,9 @@ void Entries::add_row(std::uint32_t number) {
     if (options_.is_root && begin < chain.size() && options_.is_root((*functions_)[chain[begin]]))
       part.function = chain[begin];
   }
-  const bool is_filtered =
-      (options_.is_filtered && options_.is_filtered(row, (*functions_)[part.function])) ||
-      (options_.shows_only_with_parent && part.parent == kNone);
+  if (options_.filtered_by) part.filtered = options_.filtered_by(row, (*functions_)[part.function]);
+  if (options_.shows_only_with_parent && part.parent == kNone) part.filtered |= kByParent;
+  const bool is_filtered = part.filtered != 0;
   for (std::size_t member = 0; member < members_; ++member) {
     for (std::vector<Weight>* totals : {&member_totals_, is_filtered ? &filtered_ : nullptr}) {
       if (totals == nullptr) continue;
@@ -82,7 +82,7 @@ void Entries::add_row(std::uint32_t number) {
       (*totals)[member].samples += weights[member].samples;
     }
   }
-  if (is_filtered) return;
+  if (is_filtered && !options_.keeps_filtered) return;
 
   RowFacts facts{row.thread, row.comm, profile_->facts(row), &(*functions_)[part.function]};
   if (part.parent != kNone) facts.parent = &(*functions_)[part.parent];
@@ -143,8 +143,12 @@ std::uint32_t Entries::code_of(std::uint32_t function) {
 
 std::uint32_t Entries::entry_of(const Part& part, std::uint32_t function, char level, bool is_own) {
   return by_keys_.find_or_make(part.group, code_of(function), [&] {
-    entries_.push_back(
-        {.row = part.row, .function = function, .parent = part.parent, .level = level, .is_own = is_own});
+    entries_.push_back({.row = part.row,
+                        .function = function,
+                        .parent = part.parent,
+                        .level = level,
+                        .filtered = part.filtered,
+                        .is_own = is_own});
     totals_.resize(totals_.size() + members_);
     modes_.resize(modes_.size() + members_);
     return static_cast<std::uint32_t>(entries_.size() - 1);
@@ -228,7 +232,7 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
   const Totals& of = totals(entry, member);
   switch (kind) {
     case Column::Kind::Children:
-      return period(of.children, member);
+      return options_.has_children ? period(of.children, member) : 0;
     case Column::Kind::Overhead:
     case Column::Kind::Period:
       return period(of.self, member);
@@ -255,17 +259,26 @@ std::strong_ordering Entries::deeper(std::uint32_t a, std::uint32_t b) const {
   return *options_.graph == ChainOrder::Caller ? order : 0 <=> order;
 }
 
-std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
+std::vector<RowFacts> Entries::all_facts() const {
   std::vector<RowFacts> rows;
   rows.reserve(entries_.size());
   for (std::uint32_t entry = 0; entry < entries_.size(); ++entry) rows.push_back(facts(entry));
+  return rows;
+}
+
+std::vector<std::uint32_t> Entries::found(std::span<const Column> columns) const {
+  return RowOrder(keys_, *facts_).found(columns, all_facts());
+}
+
+std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
+  const std::vector<RowFacts> rows = all_facts();
   WeighedRows weighed{.rows = rows,
                       .members = members_,
                       .value = [this](Column::Kind kind, std::uint32_t entry,
                                       std::size_t member) { return value(kind, entry, member); },
                       .deeper = {}};
   if (options_.graph) weighed.deeper = [this](std::uint32_t a, std::uint32_t b) { return deeper(a, b); };
-  return RowOrder(keys_, *facts_).sorted(columns, weighed);
+  return RowOrder(keys_, *facts_).sorted(columns, columns, weighed);
 }
 
 std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t> entries) const {

@@ -22,6 +22,10 @@ namespace tacho::report {
 
 using FunctionTest = std::function<bool(const Function&)>;
 
+// Which filters refuse a sample, one bit each; 0: none does.
+using FilterBits = std::uint8_t;
+inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8;
+
 struct EntryOptions {
   bool has_children = false;
   // Of call graphs: of rows with equal children, a function stands above what it calls. Null: none is drawn.
@@ -32,8 +36,9 @@ struct EntryOptions {
   // that. Null: none.
   FunctionTest is_root;
   bool shows_only_with_parent = false;
-  // Rows whose samples are counted in the totals and nowhere else. Null: none.
-  std::function<bool(const ProfileRow&, const Function&)> is_filtered;
+  // Rows that a filter refuses are counted in the totals and nowhere else. Null: none.
+  std::function<FilterBits(const ProfileRow&, const Function&)> filtered_by;
+  bool keeps_filtered = false;  // they make entries too, which say so
 };
 
 class Entries {
@@ -54,10 +59,15 @@ class Entries {
   // What a member's period stands at in a column. Events whose periods are all 0 (BPF output) are weighed by
   // their samples.
   std::uint64_t value(Column::Kind kind, std::uint32_t entry, std::size_t member) const;
-  // All samples of a member; with `is_filtered`, those that were left out apart.
+  // All samples of a member; with `filtered_by`, those that were left out apart.
   const Weight& total(std::size_t member) const { return member_totals_[member]; }
   const Weight& filtered(std::size_t member) const { return filtered_[member]; }
 
+  // Why the entry is refused, as the first of its samples tells; 0 without `keeps_filtered`.
+  FilterBits filtered_by(std::uint32_t entry) const { return entries_[entry].filtered; }
+
+  // All rows in the order in which perf meets them, see RowOrder.
+  std::vector<std::uint32_t> found(std::span<const Column> columns) const;
   // All rows in the order of the report: by `columns`, the first one first, weights descending.
   std::vector<std::uint32_t> sorted(std::span<const Column> columns) const;
 
@@ -75,11 +85,13 @@ class Entries {
     std::uint32_t max_depth = 0;  // frames of the longest part of a chain
     std::uint32_t strands = 0;
     char level = '.';
+    FilterBits filtered = 0;
     bool is_own = true;  // made by a sample's own place
   };
   // A distinct (keys of samples, own function, chain of functions) with its weights in weights_.
   struct Part {
     std::uint32_t row = 0, group = 0, function = 0, chain = kNone, parent = kNone, weights = 0;
+    FilterBits filtered = 0;
   };
   static constexpr std::uint32_t kNone = ~0U;
 
@@ -97,6 +109,7 @@ class Entries {
   std::uint64_t period(const Weight& weight, std::size_t member) const {
     return is_counted_[member] ? weight.samples : weight.period;
   }
+  std::vector<RowFacts> all_facts() const;
   std::strong_ordering deeper(std::uint32_t a, std::uint32_t b) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 

@@ -106,7 +106,7 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns,
   return all;
 }
 
-std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns,
+std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, std::span<const Column> found_by,
                                             const WeighedRows& weighed) const {
   const Ranks by = ranks(columns, weighed);
   const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
@@ -119,7 +119,7 @@ std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns,
     }
     return false;
   };
-  std::vector<std::uint32_t> order = found(columns, weighed.rows);
+  std::vector<std::uint32_t> order = found(found_by, weighed.rows);
   if (by.depth_at < by.width) return in_tree_order(order, is_before);
   std::ranges::stable_sort(order, is_before);
   return order;

@@ -46,8 +46,10 @@ class RowOrder {
   // Numbers of rows in the order in which perf goes through its own table of them: that of the keys in
   // `columns`.
   std::vector<std::uint32_t> found(std::span<const Column> columns, std::span<const RowFacts> rows) const;
-  // In the order of the report: by `columns`, the first one first, weights descending.
-  std::vector<std::uint32_t> sorted(std::span<const Column> columns, const WeighedRows& weighed) const;
+  // In the order of the report: by `columns`, the first one first, weights descending. Equal rows stay in the
+  // order in which they are found by the keys in `found_by`.
+  std::vector<std::uint32_t> sorted(std::span<const Column> columns, std::span<const Column> found_by,
+                                    const WeighedRows& weighed) const;
 
  private:
   // What rows are compared by, as numbers: smaller ones first.

@@ -29,6 +29,17 @@ ROWS = [
     ["--no-children", "-g", "none", "--sort", "time,cpu,comm", "--ns", "-w", "9,20"],
     ["--no-children", "-g", "none", "-F", "sample,overhead,comm,overhead_us"],
 ]
+LEVELS = [["--hierarchy", *more] for more in (
+    [],
+    ["--no-children", "-n", "--show-total-period"],
+    ["-g", "none", "--sort", "{comm,dso},sym", "--percent-limit", "1"],
+    ["-g", "none", "--sort", "sym,{dso,pid}", "-t", ";"],
+    ["-g", "none", "--percent-limit", "30"],
+    ["-g", "none", "--sort", "comm,overhead,sym"],
+    ["-g", "none", "--comms", "dd,crew,ls,sh", "--dsos", "libc.so.6,[kernel.kallsyms]", "--percentage", "relative"],
+    ["-g", "none", "--sort", "comm,sym,dso", "--symbols", "read,vfs_read"],
+    ["--no-children", "--parent", "vfs_read", "-x"],
+)]
 
 
 @programs.needs_root
@@ -51,11 +62,11 @@ class FreshReports(FreshCapture):
 
     def test_stacks_of_a_program(self):
         self.record(*CLOCK, "-g", "--", *BUSY)
-        self.compare(GRAPHS + ROWS)
+        self.compare(GRAPHS + ROWS + LEVELS)
 
     def test_stacks_of_a_whole_system(self):
         self.record(*CLOCK, "-a", "-g", "--", "sh", "-c", "ls -lR /usr/share/doc >/dev/null; sort /etc/services >/dev/null")
-        self.compare(GRAPHS + ROWS)
+        self.compare(GRAPHS + ROWS + LEVELS)
 
     def test_unwound_stacks_of_templates(self):
         self.record("-e", "cpu-clock", "-F", "99", "--call-graph", "dwarf,8192", "--", self.build / "shapes", "0.3")
@@ -73,7 +84,8 @@ class FreshReports(FreshCapture):
 
     def test_tracepoints_alone(self):
         self.record("-e", "sched:sched_switch,sched:sched_wakeup", "-a", "--", "sh", "-c", "ls / | sort >/dev/null")
-        self.compare([[], ["--sort", "prev_comm,next_comm"], ["--sort", "trace", "--raw-trace"]])
+        self.compare([[], ["--sort", "prev_comm,next_comm"], ["--sort", "trace", "--raw-trace"],
+                      ["--hierarchy", "--sort", "comm,{prev_comm,next_comm}"], ["--hierarchy", "--sort", "comm,trace"]])
 
     def test_tracepoints_with_stacks(self):
         self.record("-e", "sched:sched_wakeup,syscalls:sys_exit_read", "-a", "-g", "--", "sh", "-c", "ls / | sort >/dev/null")
@@ -81,7 +93,7 @@ class FreshReports(FreshCapture):
 
     def test_compressed_groups(self):
         self.record("-z", "-e", "{cpu-clock,page-faults,context-switches}:S", "-F", "499", "-g", "--", *BUSY)
-        self.compare([["--group"], ["--group", "--no-children", "-g", "none"], ["--no-children"]])
+        self.compare([["--group"], ["--group", "--no-children", "-g", "none"], ["--no-children"], ["--hierarchy", "-n"]])
 
     def test_page_faults_with_addresses(self):
         self.record("-e", "page-faults,minor-faults", "-c", "1", "-d", "-g", "--", "ls", "/")

@@ -26,7 +26,6 @@ constexpr cli::AbsentOption kRows[] = {
     {"--show-on-off-events", Takes::Nothing, kSwitches},
     {"--socket-filter", Takes::Value, "sockets are not selected; -C selects their processors"},
     {"--pretty", Takes::Value, "the values of -T have one form, that of --pretty normal"},
-    {"--hierarchy", Takes::Nothing, "rows are not nested; give the outer keys first in --sort"},
     {"--percent-type", Takes::Value, "shares are of the event's period"},
     {"--group-sort-idx", Takes::Value, "the first event of a group decides the order"},
     {"--skip-empty", Takes::Nothing, "events without samples are left out anyway"},

@@ -11,6 +11,7 @@
 #include "report/perf_text/stats_text.h"
 #include "report/profile/weight.h"
 #include "report/samples/payload_stack.h"
+#include "report/views/report/hierarchy_text.h"
 #include "report/views/report/name_pattern.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_text.h"
@@ -92,14 +93,19 @@ class ReportSink : public Sink {
   void report(format::Diagnostics& diagnostics) const {
     if (plan_) plan_->facts.report(diagnostics);
   }
+  void write_single_values(TextOutput& out) const;
   void write(TextOutput& out);
 
  private:
   ColumnRequest request_of(bool has_children) const;
-  void write_title(TextOutput& out, const EventBlock& block, const Entries& entries) const;
+  void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
+                   const Hierarchy* hierarchy) const;
   std::string group_name(std::size_t leader) const;
   EntryOptions entry_options() const;
-  std::function<bool(const ProfileRow&, const Function&)> filter() const;
+  std::function<FilterBits(const ProfileRow&, const Function&)> filter() const;
+  FilterBits filters() const;
+  void write_levels(TextOutput& out, const EventBlock& block, const Entries& entries,
+                    const HierarchyText& text) const;
   TextOptions text_options() const;
   std::vector<Column> hidden_columns() const;
 
@@ -164,7 +170,8 @@ Result<> ReportSink::arrange() {
       .graph = options_->graph});
   plan_->has_chains = has_chains;
   // perf asks for call chains before a pipe has told of its events, and then does not add up children.
-  plan_->has_children = options_->wants_children && has_chains && !session_->layout().is_pipe;
+  plan_->has_children =
+      options_->wants_children && has_chains && !session_->layout().is_pipe && !options_->has_levels;
   plan_->has_graph = has_chains && options_->graph.form != GraphForm::None;
   plan_->graph.order = options_->begins_with_caller() ? ChainOrder::Caller : ChainOrder::Callee;
   if (options_->asks_for_graph && plan_->graph.form != GraphForm::None && !has_chains)
@@ -193,20 +200,31 @@ Result<> ReportSink::arrange() {
   return Done{};
 }
 
-std::function<bool(const ProfileRow&, const Function&)> ReportSink::filter() const {
-  const ReportOptions& o = *options_;
-  if (o.comms.empty() && o.dsos.empty() && o.symbols.empty() && o.pids.empty() && o.tids.empty()) return {};
-  return [&o](const ProfileRow& row, const Function& function) {
+std::function<FilterBits(const ProfileRow&, const Function&)> ReportSink::filter() const {
+  if (filters() == 0) return {};
+  return [&o = *options_](const ProfileRow& row, const Function& function) {
     const auto holds = [](const auto& list, const auto& item) {
       return list.empty() || std::ranges::find(list, item) != list.end();
     };
     const std::string_view path = function.module == nullptr ? std::string_view() : function.module->path;
     const std::string_view name =
         function.module == nullptr ? std::string_view() : function.module->short_name;
-    return !(holds(o.comms, row.comm) && (holds(o.dsos, name) || holds(o.dsos, path)) &&
-             holds(o.symbols, function.name) && holds(o.pids, row.thread->pid) &&
-             holds(o.tids, row.thread->tid));
+    FilterBits refused = 0;
+    if (!holds(o.comms, row.comm) || !holds(o.pids, row.thread->pid) || !holds(o.tids, row.thread->tid))
+      refused |= kByThread;
+    if (!holds(o.dsos, name) && !holds(o.dsos, path)) refused |= kByModule;
+    if (!holds(o.symbols, function.name)) refused |= kBySymbol;
+    return refused;
   };
+}
+
+FilterBits ReportSink::filters() const {
+  const ReportOptions& o = *options_;
+  FilterBits filters = 0;
+  if (!o.comms.empty() || !o.pids.empty() || !o.tids.empty()) filters |= kByThread;
+  if (!o.dsos.empty()) filters |= kByModule;
+  if (!o.symbols.empty()) filters |= kBySymbol;
+  return filters;
 }
 
 EntryOptions ReportSink::entry_options() const {
@@ -219,7 +237,8 @@ EntryOptions ReportSink::entry_options() const {
     options.is_parent = test_of_name(options_->parent.value_or(std::string(kUsualParent)));
   options.shows_only_with_parent = options_->parent && options_->shows_only_with_parent;
   if (!options_->ignored_callees.empty()) options.is_root = test_of_name(options_->ignored_callees);
-  options.is_filtered = filter();
+  options.filtered_by = filter();
+  options.keeps_filtered = options_->has_levels;
   return options;
 }
 
@@ -255,6 +274,18 @@ TextOptions ReportSink::text_options() const {
   return text;
 }
 
+// A line for each filter that leaves a key one value.
+void ReportSink::write_single_values(TextOutput& out) const {
+  const auto& o = *options_;
+  for (const auto& [name, list] :
+       {std::pair("symbol", &o.symbols), std::pair("dso", &o.dsos), std::pair("comm", &o.comms)}) {
+    const bool is_key = std::ranges::any_of(
+        plan_->columns.keys, [name = name](const KeyUse& use) { return use.key->name == name; });
+    if (is_key && list->size() == 1)
+      out.text(fmt::format("# {}: {}\n", name, printable(list->front(), o.reading.names)));
+  }
+}
+
 void ReportSink::write(TextOutput& out) {
   const bool by_address =
       std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Place; });
@@ -262,6 +293,7 @@ void ReportSink::write(TextOutput& out) {
   FunctionStacks stacks(functions, {.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
   const TextOptions text_options = this->text_options();
   const ReportText text(text_options, plan_->columns, hidden_columns(), plan_->facts, functions);
+  const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, functions);
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
     const Entries entries(*profile_, block, plan_->columns.keys, plan_->facts, functions, &stacks,
                           entry_options());
@@ -269,8 +301,13 @@ void ReportSink::write(TextOutput& out) {
     for (std::size_t member = 0; member < entries.members(); ++member)
       samples += entries.total(member).samples;
     if (samples == 0) continue;
-    if (!options_->is_quiet) write_title(out, profile_->blocks()[block], entries);
-    text.write(out, entries, profile_->blocks()[block].leader);
+    const EventBlock& events = profile_->blocks()[block];
+    if (options_->has_levels) {
+      write_levels(out, events, entries, levels_text);
+    } else {
+      if (!options_->is_quiet) write_title(out, events, entries, nullptr);
+      text.write(out, entries, events.leader);
+    }
     out.text("\n\n");
   }
   if (!options_->is_quiet && options_->sort.empty() && !options_->parent) {
@@ -281,14 +318,35 @@ void ReportSink::write(TextOutput& out) {
   if (options_->shows_thread_values) values_.write(out, *session_, options_->reading.names);
 }
 
-void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Entries& entries) const {
+void ReportSink::write_levels(TextOutput& out, const EventBlock& block, const Entries& entries,
+                              const HierarchyText& text) const {
+  const HierarchyPlan plan = text.plan(block.leader, block.members);
+  HierarchyOptions options{
+      .levels = plan.levels, .sorted = plan_->columns.sorted, .filters = filters(), .is_symbol_shown = {}};
+  if (!options_->symbol_filter.empty()) {
+    options.is_symbol_shown = [&part = options_->symbol_filter](const Function& function) {
+      return function.name.find(part) != std::string_view::npos;
+    };
+  }
+  const Hierarchy hierarchy(entries, plan_->columns.keys, plan_->facts, std::move(options));
+  if (!options_->is_quiet) write_title(out, block, entries, &hierarchy);
+  text.write(out, entries, hierarchy, plan);
+}
+
+// `hierarchy`: null when rows have no levels.
+void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
+                             const Hierarchy* hierarchy) const {
   std::uint64_t samples = 0, total = 0;
   std::string names;
   for (std::size_t member = 0; member < entries.members(); ++member) {
     const Weight all = entries.total(member);
     const Weight filtered = options_->is_relative ? entries.filtered(member) : Weight();
     samples += all.samples - filtered.samples;
-    total += all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period;
+    if (hierarchy != nullptr) {
+      total += hierarchy->total(member, options_->is_relative);
+    } else {
+      total += all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period;
+    }
     if (member > 0) names += ", ";
     names += event_name(session_->events()[block.leader + member], session_->features());
   }
@@ -320,15 +378,6 @@ void write_heads(TextOutput& out, Session& session, const ReportOptions& options
   if (!session.layout().is_pipe || !options.header_only) return;
   read_head(session);
   write_features(out, session.events(), session.features(), names, options.detail);
-}
-
-// A line for each filter that leaves one value: those columns are not shown.
-void write_single_values(TextOutput& out, const ReportOptions& options) {
-  for (const auto& [name, list] : {std::pair("symbol", &options.symbols), std::pair("dso", &options.dsos),
-                                   std::pair("comm", &options.comms)}) {
-    if (list->size() == 1)
-      out.text(fmt::format("# {}: {}\n", name, printable(list->front(), options.reading.names)));
-  }
 }
 
 Result<> check_patterns(const ReportOptions& options) {
@@ -372,7 +421,7 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
     }
     return shown;
   }
-  write_single_values(out, options);
+  sink.write_single_values(out);
   if (!options.is_quiet) out.text(fmt::format("#\n# Total Lost Samples: {}\n#\n", session.lost_samples()));
   sink.write(out);
   Shown shown(Symbols::Used);
@@ -392,6 +441,8 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
       });
     }
     if (auto checked = check_patterns(options); !checked) return checked.error();
+    if (options.has_levels && !options.fields.empty())
+      return use_error("--hierarchy: columns of levels come from --sort; --fields cannot be used with it");
     if (options.graph.key != ChainKey::Function || options.sort.find("src") != std::string::npos ||
         options.fields.find("src") != std::string::npos) {
       options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;

@@ -27,11 +27,22 @@ constexpr WeightColumn kWeightColumns[] = {
     {"period", "Period", Kind::Period},
 };
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
+struct Word {
+  std::string_view text;
+  std::size_t level = 0;
+};
+
+// As perf: each word is a level further than the one before, those in braces share one. Empty words count.
+std::vector<Word> words_of(std::string_view text) {
+  std::vector<Word> words;
+  bool is_in_braces = false;
+  std::size_t level = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(", ", at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
+    const std::size_t end = std::min(text.find_first_of("{}, ", at), text.size());
+    if (end > at) words.push_back({text.substr(at, end - at), level});
+    if (!is_in_braces) ++level;
+    if (end < text.size() && text[end] == '{') is_in_braces = true;
+    if (end < text.size() && text[end] == '}') is_in_braces = false;
     at = end + 1;
   }
   return words;
@@ -59,8 +70,9 @@ class Maker {
   Maker(SampleFacts& facts, ReportColumns& columns) : facts_(&facts), columns_(&columns) {}
 
   Result<> add_all(std::string_view option, std::string_view list, std::vector<Column>& target) {
-    for (const std::string_view word : words_of(list)) {
+    for (const auto& [word, level] : words_of(list)) {
       if (auto added = add(option, word, target); !added) return added;
+      if (&target == &columns_->sorted) columns_->levels.resize(target.size(), level);
     }
     return Done{};
   }
@@ -153,7 +165,11 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   }
   if (auto added = maker.add_all("--sort", sort, columns.sorted); !added) return added.error();
   if (request.has_parent) {
+    const std::size_t before = columns.sorted.size();
     if (auto added = maker.add_all("--parent", "parent", columns.sorted); !added) return added.error();
+    columns.levels.resize(columns.sorted.size());
+    // A level of its own, the innermost.
+    if (columns.sorted.size() > before) columns.levels.back() = columns.sorted.size() + sort.size();
   }
   if (!has_all) add_default_weights(request, columns.shown);
   const std::string_view fields = request.fields;
@@ -164,6 +180,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   }
   for (const Column& column : columns.sorted) Maker::add_once(column, columns.shown);
   for (const Column& column : columns.shown) Maker::add_once(column, columns.sorted);
+  columns.levels.resize(columns.sorted.size());
   settle_keys(columns.keys);
   return columns;
 }

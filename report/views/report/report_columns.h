@@ -22,6 +22,8 @@ struct ColumnRequest {
 struct ReportColumns {
   std::vector<KeyUse> keys;
   std::vector<Column> shown, sorted;
+  // By column of `sorted`: equal numbers share a level with --hierarchy. 0: not a level of its own.
+  std::vector<std::size_t> levels;
 };
 
 // As perf: weights before the keys of --sort unless --fields says all; a column that is shown is sorted by

@@ -74,6 +74,10 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                 "the columns, in this order; with + before the first, beside the usual ones: keys and " +
                     weight_column_names(),
                 options.fields));
+  rows.push_back(flag("--hierarchy",
+                      "rows in levels, one for each key of --sort, or for keys in braces together: "
+                      "-s '{comm,pid},dso,sym'; without children",
+                      options.has_levels));
   rows.push_back(flag("-n,--show-nr-samples", "a column with the number of samples", options.shows_samples));
   rows.push_back(flag("--show-total-period", "a column with the period", options.shows_period));
   rows.push_back(

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "report/profile/call_tree.h"
+#include "report/profile/hierarchy.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {
@@ -245,7 +246,9 @@ TEST(Entries, AFunctionThatForgetsItsCalleesTakesTheirSamples) {
 
 TEST(Entries, FilteredRowsCountInTheTotalsOnly) {
   EntryOptions options;
-  options.is_filtered = [](const ProfileRow& row, const Function&) { return row.comm == "one"; };
+  options.filtered_by = [](const ProfileRow& row, const Function&) {
+    return row.comm == "one" ? kByThread : FilterBits{0};
+  };
   const Report report({{.thread = 1, .chain = {1}, .leaf = 1, .period = 5},
                        {.thread = 2, .chain = {1}, .leaf = 1, .period = 3}},
                       "comm,sym", ChainOrder::Caller, true, std::move(options));
@@ -253,6 +256,68 @@ TEST(Entries, FilteredRowsCountInTheTotalsOnly) {
   EXPECT_EQ(report.name(0), "two|[k] f1");
   EXPECT_EQ(report.entries->total(0).period, 8U);
   EXPECT_EQ(report.entries->filtered(0).period, 5U);
+}
+
+TEST(Entries, RefusedRowsAreKeptWhereTheyAreAskedFor) {
+  EntryOptions options;
+  options.filtered_by = [](const ProfileRow& row, const Function&) {
+    return row.comm == "one" ? kByThread : FilterBits{0};
+  };
+  options.keeps_filtered = true;
+  const Report report({{.thread = 1, .chain = {1}, .leaf = 1, .period = 5},
+                       {.thread = 2, .chain = {1}, .leaf = 1, .period = 3}},
+                      "comm,sym", ChainOrder::Caller, false, std::move(options));
+  ASSERT_EQ(report.entries->size(), 2U);
+  EXPECT_EQ(report.entries->filtered_by(0), kByThread);
+  EXPECT_EQ(report.entries->filtered_by(1), 0);
+}
+
+// The levels of keys 0, 1, ..., one each.
+HierarchyOptions levels(std::initializer_list<FilterBits> decides) {
+  HierarchyOptions options;
+  options.sorted.push_back({Column::Kind::Overhead});
+  for (const FilterBits filter : decides) {
+    const Column column{Column::Kind::Key, options.levels.size()};
+    options.levels.push_back({{column}, filter});
+    options.sorted.push_back(column);
+  }
+  return options;
+}
+
+TEST(Hierarchy, ARowWeighsWhatTheRowsBelowItWeigh) {
+  const Report report({{.thread = 1, .chain = {1}, .leaf = 1, .period = 5},
+                       {.thread = 2, .chain = {1}, .leaf = 1, .period = 9},
+                       {.thread = 1, .chain = {2}, .leaf = 2, .period = 7}},
+                      "comm,sym", ChainOrder::Caller, false);
+  const Hierarchy rows(*report.entries, report.keys, *report.facts, levels({kByThread, kBySymbol}));
+  std::vector<std::pair<std::string, std::uint64_t>> shown;
+  for (const std::uint32_t row : rows.shown()) {
+    const KeyUse& use = report.keys[rows.row(row).level];
+    shown.emplace_back(use.key->show({use, *report.facts}, rows.facts(row)),
+                       rows.value(Column::Kind::Period, row, 0));
+  }
+  EXPECT_EQ(shown, (std::vector<std::pair<std::string, std::uint64_t>>{
+                       {"one", 12}, {"[k] f2", 7}, {"[k] f1", 5}, {"two", 9}, {"[k] f1", 9}}));
+  EXPECT_EQ(rows.total(0, false), 21U);
+}
+
+TEST(Hierarchy, ARowAboveOneThatPassesTheFilterIsShownWithItsWholeWeight) {
+  EntryOptions options;
+  options.filtered_by = [](const ProfileRow&, const Function& function) {
+    return function.name == "f1" ? kBySymbol : FilterBits{0};
+  };
+  options.keeps_filtered = true;
+  const Report report({{.thread = 1, .chain = {1}, .leaf = 1, .period = 5},
+                       {.thread = 2, .chain = {1}, .leaf = 1, .period = 9},
+                       {.thread = 1, .chain = {2}, .leaf = 2, .period = 7}},
+                      "comm,sym", ChainOrder::Caller, false, std::move(options));
+  HierarchyOptions asked = levels({kByThread, kBySymbol});
+  asked.filters = kBySymbol;
+  const Hierarchy rows(*report.entries, report.keys, *report.facts, std::move(asked));
+  std::vector<bool> passes;
+  for (const std::uint32_t row : rows.shown()) passes.push_back(rows.row(row).filtered == 0);
+  EXPECT_EQ(passes, (std::vector<bool>{true, true, false, false, false})) << "one, f2, f1; two, f1";
+  EXPECT_EQ(rows.total(0, true), 12U);
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+#include "report/views/report/row_graphs.h"
+
+namespace tacho::report {
+
+RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, const FunctionTable& functions,
+                     std::uint64_t total, std::span<const GraphRow> rows)
+    : entries_(&entries),
+      rows_(rows),
+      text_(*options.graph, functions.functions(), options.names),
+      limit_(graph_limit(*options.graph, total)),
+      tree_(functions.functions(), options.graph->key),
+      graphed_{.event_total = total, .leaves_out_first = options.leaves_out_first} {
+  if (!options.separator.empty()) graphed_.separator = options.separator;
+}
+
+void RowGraphs::tell_more() {
+  constexpr std::size_t kMostStrands = std::size_t{1} << 21;
+  std::vector<std::uint32_t> asked;
+  std::vector<std::size_t> rows_of_asked;
+  lists_begin_ = told_;
+  for (std::size_t strands = 0; told_ < rows_.size() && (asked.empty() || strands < kMostStrands); ++told_) {
+    const GraphRow& row = rows_[told_];
+    if (limit_.share == CallTreeLimit::Share::OfTotal && row.weight < limit_.least(row.weight)) continue;
+    for (const std::uint32_t entry : row.entries) {
+      asked.push_back(entry);
+      rows_of_asked.push_back(told_ - lists_begin_);
+      strands += entries_->strand_count(entry);
+    }
+  }
+  lists_.clear();
+  lists_.resize(told_ - lists_begin_);
+  auto strands = entries_->strands(asked);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    auto& list = lists_[rows_of_asked[i]];
+    if (list.empty()) {
+      list = std::move(strands[i]);
+    } else {
+      list.insert(list.end(), strands[i].begin(), strands[i].end());
+    }
+  }
+}
+
+void RowGraphs::write_next(TextOutput& out) {
+  if (next_ == told_) tell_more();
+  auto& list = lists_[next_ - lists_begin_];
+  graphed_.row_total = rows_[next_++].weight;
+  if (list.empty()) return;
+  tree_.build(list, limit_);
+  text_.write(out, tree_, graphed_);
+  list = {};
+}
+
+}  // namespace tacho::report

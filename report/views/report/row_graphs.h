@@ -1,0 +1,44 @@
+// The call graphs below the rows of a report, one row after another.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "report/output/text_output.h"
+#include "report/profile/entries.h"
+#include "report/views/report/call_graph_text.h"
+#include "report/views/report/report_cells.h"
+
+namespace tacho::report {
+
+// A row that may have a graph: its entries, and what it weighs.
+struct GraphRow {
+  std::span<const std::uint32_t> entries;
+  std::uint64_t weight = 0;
+};
+
+// The parts of call chains are told for as many rows at a time as fit into some megabytes.
+class RowGraphs {
+ public:
+  // `options` has a graph. `total`: what the event weighs. What is passed must outlive this.
+  RowGraphs(const TextOptions& options, const Entries& entries, const FunctionTable& functions,
+            std::uint64_t total, std::span<const GraphRow> rows);
+
+  // Writes the graph of the next row, if one is heavy enough.
+  void write_next(TextOutput& out);
+
+ private:
+  void tell_more();
+
+  const Entries* entries_;
+  std::span<const GraphRow> rows_;
+  CallGraphText text_;
+  CallTreeLimit limit_;
+  CallTree tree_;
+  GraphedRow graphed_;
+  std::size_t next_ = 0, told_ = 0;         // rows: the next one; those before were asked for
+  std::vector<std::vector<Strand>> lists_;  // of the rows from tell_more() on, up to told_
+  std::size_t lists_begin_ = 0;
+};
+
+}  // namespace tacho::report
