@@ -56,6 +56,7 @@ struct Frame {
   std::uint8_t cpumode = 0;          // abi::Misc: which of k . g u H report prints
   char source = '!';  // perf's letter for where the name came from: k kallsyms, d dso .symtab, ...
   bool is_inlined = false;
+  bool is_data = false;  // what is named is a variable
   LineState line_state = LineState::NotAsked;
   std::string_view file;  // with its folder; empty: not asked for or not known
   std::uint32_t line = 0;

@@ -320,6 +320,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   frame.function = shown(source, symbol->name);
   frame.function_start = frame.shown_address - (offset - symbol->start);
   frame.function_end = frame.function_start + symbol->size();
+  frame.is_data = symbol->is_data;
   return symbol;
 }
 

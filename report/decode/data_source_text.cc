@@ -116,4 +116,44 @@ std::string data_source_text(std::uint64_t source) {
   return text;
 }
 
+std::uint64_t data_source_bits(DataSourcePart part, std::uint64_t source) {
+  switch (part) {
+    case DataSourcePart::Level:
+      return kLevels.of(source);
+    case DataSourcePart::Snoop:
+      return kSnoop.of(source);
+    case DataSourcePart::Tlb:
+      return kTlb.of(source);
+    case DataSourcePart::Lock:
+      return kLock.of(source);
+    case DataSourcePart::Blocked:
+      return kBlocked.of(source);
+  }
+  return 0;
+}
+
+std::string data_source_part(DataSourcePart part, std::uint64_t source) {
+  constexpr std::size_t kMost = 63;
+  std::string text;
+  switch (part) {
+    case DataSourcePart::Level:
+      text = level_text(source);
+      break;
+    case DataSourcePart::Snoop:
+      text = snoop_text(source);
+      break;
+    case DataSourcePart::Tlb:
+      text = tlb_text(source);
+      break;
+    case DataSourcePart::Lock:
+      text = first_name(kLock.of(source), kLocks);
+      break;
+    case DataSourcePart::Blocked:
+      text = blocked_text(source);
+      break;
+  }
+  if (text.size() > kMost) text.resize(kMost);
+  return text;
+}
+
 }  // namespace tacho::report

@@ -1,37 +1,22 @@
 #include "report/perf_text/branch_text.h"
 
-#include <string_view>
+#include "report/decode/branch_flags.h"
 
 namespace tacho::report {
 namespace {
 
-// A branch's flags: one bit each, then fields of several (the kernel's struct perf_branch_entry).
-constexpr std::uint64_t kMispredicted = 1, kPredicted = 2, kInTransaction = 4, kAborted = 8;
-constexpr unsigned kCyclesAt = 4, kTypeAt = 20, kNewTypeAt = 26;
-
-constexpr std::string_view kTypes[] = {"",         "COND", "UNCOND",  "IND",    "CALL",
-                                       "IND_CALL", "RET",  "SYSCALL", "SYSRET", "COND_CALL",
-                                       "COND_RET", "ERET", "IRQ",     "SERROR", "NO_TX"};
-constexpr unsigned kExtended = 15;  // the type is in a field of its own
-constexpr std::string_view kNewTypes[] = {"FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1",
-                                          "ARCH_2",     "ARCH_3",     "ARCH_4",     "ARCH_5"};
-
-std::string_view type_name(std::uint64_t flags) {
-  const std::size_t type = flags >> kTypeAt & 15, new_type = flags >> kNewTypeAt & 15;
-  if (type != kExtended) return kTypes[type];
-  return new_type < std::size(kNewTypes) ? kNewTypes[new_type] : "(null)";  // as perf prints it
-}
-
 // "/P/-/-/12/CALL "
 void write_flags(TextBuffer& out, std::uint64_t flags) {
-  const char prediction = (flags & kPredicted) != 0 ? 'P' : (flags & kMispredicted) != 0 ? 'M' : '-';
+  const char prediction = (flags & kBranchPredicted) != 0      ? 'P'
+                          : (flags & kBranchMispredicted) != 0 ? 'M'
+                                                               : '-';
   out.character('/');
   out.character(prediction);
-  out.text((flags & kInTransaction) != 0 ? "/X" : "/-");
-  out.text((flags & kAborted) != 0 ? "/A/" : "/-/");
-  out.decimal(flags >> kCyclesAt & 0xffff);
+  out.text((flags & kBranchInTransaction) != 0 ? "/X" : "/-");
+  out.text((flags & kBranchAborted) != 0 ? "/A/" : "/-/");
+  out.decimal(branch_cycles(flags));
   out.character('/');
-  out.text(type_name(flags));
+  out.text(branch_type_name(branch_type(flags)));
   out.character(' ');
 }
 

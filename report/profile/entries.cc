@@ -59,6 +59,7 @@ void Entries::add_row(std::uint32_t number) {
   const ProfileRow& row = profile_->rows()[number];
   Part part{.row = number, .function = functions_->of_place(row.location)};
   if (options_.hides_unknown && (*functions_)[part.function].name.empty()) return;
+  if (options_.is_left_out && options_.is_left_out(row)) return;
   const std::span<const Weight> weights = profile_->weights(row);
   if (stacks_ != nullptr && row.stack != nullptr) {
     part.chain = stacks_->number_of(*row.stack);
@@ -87,13 +88,17 @@ void Entries::add_row(std::uint32_t number) {
   RowFacts facts{row.thread, row.comm, profile_->facts(row), &(*functions_)[part.function]};
   if (part.parent != kNone) facts.parent = &(*functions_)[part.parent];
   part.group = group_of(row, facts);
+  part.is_kernel = options_.level_of
+                       ? options_.level_of(facts.facts) == 'k'
+                       : facts_->session().resolver().location(row.location).cpumode == abi::kCpumodeKernel;
   // Groups and functions are counted alike, and mix() joins by XOR: the first step keeps them apart.
-  const std::uint64_t hash = mix(mix(mix(0, part.group), part.function), part.chain);
+  const std::uint64_t hash =
+      mix(mix(mix(mix(0, part.group), part.function), part.chain), part.is_kernel ? 1 : 0);
   const std::uint32_t found = by_part_.find_or_make(
       hash,
       [&](std::uint32_t known) {
         return parts_[known].group == part.group && parts_[known].function == part.function &&
-               parts_[known].chain == part.chain;
+               parts_[known].chain == part.chain && parts_[known].is_kernel == part.is_kernel;
       },
       [&] {
         part.weights = static_cast<std::uint32_t>(weights_.size());
@@ -178,8 +183,6 @@ void Entries::walk(std::uint32_t number, std::vector<std::uint32_t>& stamps, Ent
 void Entries::add_part(std::uint32_t number) {
   const Part& part = parts_[number];
   const std::size_t depth = chain_of(part).size();
-  const std::uint8_t cpumode =
-      facts_->session().resolver().location(profile_->rows()[part.row].location).cpumode;
   bool is_own = true;
   walk(
       number, stamps_,
@@ -196,7 +199,7 @@ void Entries::add_part(std::uint32_t number) {
           totals.self.period += weight.period;
           totals.self.samples += weight.samples;
           Modes& modes = modes_[entry * members_ + member];
-          (cpumode == abi::kCpumodeKernel ? modes.kernel : modes.user) += period(weight, member);
+          (part.is_kernel ? modes.kernel : modes.user) += period(weight, member);
         }
         is_own = false;
         entries_[entry].max_depth =
@@ -222,7 +225,7 @@ RowFacts Entries::facts(std::uint32_t entry) const {
           .comm = row.comm,
           .facts = profile_->facts(row),
           .function = &(*functions_)[made.function],
-          .level = made.level,
+          .level = options_.level_of ? options_.level_of(profile_->facts(row)) : made.level,
           .address = address_of(made),
           .parent = made.parent == kNone ? nullptr : &(*functions_)[made.parent],
           .samples = samples};

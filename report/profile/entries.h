@@ -39,6 +39,10 @@ struct EntryOptions {
   // Rows that a filter refuses are counted in the totals and nowhere else. Null: none.
   std::function<FilterBits(const ProfileRow&, const Function&)> filtered_by;
   bool keeps_filtered = false;  // they make entries too, which say so
+  // The level that a row shows in place of its function's. Null: none.
+  std::function<char(std::span<const std::uint64_t> facts)> level_of;
+  // Rows that are counted nowhere. Null: none.
+  std::function<bool(const ProfileRow&)> is_left_out;
 };
 
 class Entries {
@@ -92,6 +96,7 @@ class Entries {
   struct Part {
     std::uint32_t row = 0, group = 0, function = 0, chain = kNone, parent = kNone, weights = 0;
     FilterBits filtered = 0;
+    bool is_kernel = false;  // where the samples were taken
   };
   static constexpr std::uint32_t kNone = ~0U;
 

@@ -105,6 +105,7 @@ Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t
   made.level = level_of(frame.cpumode);
   made.source = frame.source;
   made.is_inlined = frame.is_inlined;
+  made.is_data = frame.is_data;
   return made;
 }
 

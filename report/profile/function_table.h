@@ -50,6 +50,7 @@ struct Function {
   char level = '.';   // k kernel, . user, H hypervisor
   char source = '!';  // where the name came from, see symbolize::Frame
   bool is_inlined = false;
+  bool is_data = false;   // what is named is a variable
   bool has_line = false;  // `line` is a source line
 };
 

@@ -17,6 +17,23 @@
 
 namespace tacho::report {
 
+class FunctionTable;
+
+// What the rows of a report count.
+enum class ReportMode : std::uint8_t {
+  Samples,
+  Branches,  // the branches that the processor kept with each sample
+  Memory,    // samples, by the memory that they touched
+};
+
+// One branch of a sample. Whoever counts branches sets it before each.
+struct TakenBranch {
+  std::uint32_t from = 0, to = 0;  // numbers of locations
+  std::uint32_t own = 0;           // the sample's own
+  std::uint64_t flags = 0;         // as format::BranchEntry::flags
+  char level = '.';                // of the sample
+};
+
 // How facts are shown, and which are the same.
 struct FactOptions {
   Names names = Names::Safe;
@@ -24,7 +41,8 @@ struct FactOptions {
   bool has_nanoseconds = false;              // --ns
   std::uint64_t time_quantum = 100'000'000;  // ns: times in the same one are the same
   bool is_verbose = false;                   // -v
-  bool widens_unknown = true;                // modules of nameless functions have a column of 16 at least
+  ReportMode mode = ReportMode::Samples;
+  bool widens_unknown = true;  // modules of nameless functions have a column of 16 at least
 };
 
 class SampleFacts {
@@ -48,6 +66,10 @@ class SampleFacts {
   std::uint64_t cgroup_space(const ResolvedSample& sample);
   // A record that is no sample, in its place among them.
   void take(const format::Record& record);
+  // The branch at hand, for the keys of branches.
+  TakenBranch branch;
+  // What names the places that are facts (the ends of branches, data addresses): there when rows are made.
+  FunctionTable* functions = nullptr;
   // What the texts lack because the system refused something; once, at the end.
   void report(format::Diagnostics& diagnostics) const {
     if (traces_) traces_->report(diagnostics);

@@ -7,9 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "format/result.h"
 #include "report/profile/function_table.h"
 #include "report/profile/sample_facts.h"
 
@@ -56,8 +54,8 @@ enum class KeyOf : std::uint8_t {
 };
 
 struct SortKey {
-  // How a cell fits into its column.
-  enum class Fit : std::uint8_t { Cut, CutOnly, Right, Whole };  // Cut: cut or padded; CutOnly: cut
+  // How a cell fits into its column. Cut: cut or padded; CutOnly: cut; Padded: never cut.
+  enum class Fit : std::uint8_t { Cut, CutOnly, Right, Whole, Padded };
   std::string_view name;
   std::string_view header;
   std::string_view help;
@@ -73,19 +71,15 @@ struct SortKey {
   // its table of rows is sorted too, by other things. Null: as order().
   std::strong_ordering (*found)(const KeyShow&, const RowFacts&, const RowFacts&) = nullptr;
   std::string (*show)(const KeyShow&, const RowFacts&) = nullptr;
+  // As show(), for a column of this width; null: the width does not matter.
+  std::string (*show_in)(const KeyShow&, const RowFacts&, std::size_t width) = nullptr;
   // The least column width that this row asks for; null: that of what is shown. perf measures some columns by
   // other things than what it prints.
   std::size_t (*width)(const KeyShow&, const RowFacts&) = nullptr;
   std::size_t least_width = 0;
   Fit fit = Fit::Cut;
+  ReportMode mode = ReportMode::Samples;  // Samples: there is such a key in every mode
+  bool has_lines = false;                 // functions must be told apart by address, with their lines
 };
-
-std::span<const SortKey> sort_keys();
-// The keys of a word of --sort or --fields: one, or all fields that it names ("SUBSYS:NAME.FIELD", "FIELD",
-// with "*" for all of an event; "/raw" behind it: as numbers). A part of a name stands for the first key that
-// begins so, as in perf: "sym". Empty: there is none.
-std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts);
-// The names of all keys, for messages.
-std::string sort_key_names();
 
 }  // namespace tacho::report

@@ -45,6 +45,9 @@ class PlaceFinder {
  public:
   virtual ~PlaceFinder() = default;
   virtual const Location& find(const ResolvedSample& sample, std::uint64_t address) = 0;
+  // In one mode (abi::kCpumode...), whatever the sample's own is.
+  virtual const Location& find_in(const ResolvedSample& sample, std::uint64_t address,
+                                  std::uint8_t cpumode) = 0;
 };
 
 // What the pointers point to is valid until on_sample() returns; what lives longer says so.
@@ -70,6 +73,9 @@ struct ResolvedSample {
   std::uint32_t tid() const { return raw->tid; }
   // Where another address of the sample (its data address, a branch) lies. For sinks that need everything.
   const Location& locate(std::uint64_t address) const { return places->find(*this, address); }
+  const Location& locate_in(std::uint64_t address, std::uint8_t cpumode) const {
+    return places->find_in(*this, address, cpumode);
+  }
 };
 
 }  // namespace tacho::report

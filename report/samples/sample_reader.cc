@@ -170,6 +170,7 @@ struct SampleReader::State : public PlaceFinder {
 
   const format::EventSet& events() const { return capture.events(); }
   const Location& find(const ResolvedSample& sample, std::uint64_t address) override;
+  const Location& find_in(const ResolvedSample& sample, std::uint64_t address, std::uint8_t cpumode) override;
 
   void take_build_ids();
   void apply(const format::Record& record, std::uint16_t misc);
@@ -198,6 +199,11 @@ const Location& SampleReader::State::find(const ResolvedSample& sample, std::uin
       static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
   if (location.mapping != nullptr || by_address == cpumode) return location;
   return stacks.locate(spaces->spaces(), sample.pid(), address, by_address);
+}
+
+const Location& SampleReader::State::find_in(const ResolvedSample& sample, std::uint64_t address,
+                                             std::uint8_t cpumode) {
+  return stacks.locate(spaces->spaces(), sample.pid(), address, cpumode);
 }
 
 void SampleReader::State::take_build_ids() {

@@ -339,8 +339,11 @@ void ElfFile::State::add_symbol(const GElf_Sym& symbol, std::string_view name, c
   const auto offset = loaded.loads.offset_of({value});
   const std::uint64_t start =
       offset ? offset->value : value - place->header.sh_addr + place->header.sh_offset;
-  table.add(
-      {.start = start, .end = end_of(start, symbol.st_size), .name = name, .binding = binding_of(symbol)});
+  table.add({.start = start,
+             .end = end_of(start, symbol.st_size),
+             .name = name,
+             .binding = binding_of(symbol),
+             .is_data = GELF_ST_TYPE(symbol.st_info) == STT_OBJECT});
 }
 
 // The n-th entry of .plt belongs to the n-th relocation of .rela.plt.

@@ -101,8 +101,12 @@ std::uint64_t end_of(const Line& line, const Line* next) {
 }
 
 Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved_by) {
-  return {
-      .start = line.address - moved_by, .end = end - moved_by, .name = line.name, .binding = Binding::Global};
+  const char type = static_cast<char>(line.type | 0x20);
+  return {.start = line.address - moved_by,
+          .end = end - moved_by,
+          .name = line.name,
+          .binding = Binding::Global,
+          .is_data = type != 't' && type != 'w'};
 }
 
 // How much higher this text's kernel lies than the recorded one.

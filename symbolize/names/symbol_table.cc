@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;  // bytes
 constexpr std::size_t kStep = 64;      // rows between two signposts
-constexpr std::uint32_t kMostRows = (std::uint32_t{1} << 30) - 1;
+constexpr std::uint32_t kMostRows = (std::uint32_t{1} << 29) - 1;
 
 std::size_t leading_underscores(std::string_view name) {
   return std::min(name.find_first_not_of('_'), name.size());
@@ -46,7 +46,8 @@ void SymbolTable::add(const Symbol& symbol) {
                    .name = name.data(),
                    .name_size = static_cast<std::uint32_t>(name.size()),
                    .number = static_cast<std::uint32_t>(rows_.size()) & kMostRows,
-                   .binding = static_cast<std::uint32_t>(symbol.binding) & 3U});
+                   .binding = static_cast<std::uint32_t>(symbol.binding) & 3U,
+                   .is_data = symbol.is_data ? 1U : 0U});
 }
 
 void SymbolTable::settle(ShownName shown) {

@@ -29,6 +29,7 @@ struct Symbol {
   std::uint64_t start = 0, end = 0;  // end is past the last; equal to start: covers its start alone
   std::string_view name;             // mangled, where the source mangles
   Binding binding = Binding::Local;
+  bool is_data = false;  // a variable, not a function
 
   std::uint64_t size() const { return end - start; }
 };
@@ -45,7 +46,7 @@ class SymbolTable {
   // Keeps text that names point into as long as the table lives.
   std::string_view own(std::string text) { return texts_.emplace_back(std::move(text)); }
   void reserve(std::size_t count) { rows_.reserve(count); }
-  // Of names, the first 4 GiB are kept; of symbols, the first 2^30.
+  // Of names, the first 4 GiB are kept; of symbols, the first 2^29.
   void add(const Symbol& symbol);
   bool has_none() const { return rows_.empty(); }
   // What was added so far: a symbol without an end gets the next one's start; of those that start together
@@ -66,10 +67,13 @@ class SymbolTable {
     std::uint64_t start, end;
     const char* name;
     std::uint32_t name_size;
-    std::uint32_t number : 30;  // in the order they were added
+    std::uint32_t number : 29;  // in the order they were added
     std::uint32_t binding : 2;
+    std::uint32_t is_data : 1;
 
-    Symbol symbol() const { return {start, end, {name, name_size}, static_cast<Binding>(binding)}; }
+    Symbol symbol() const {
+      return {start, end, {name, name_size}, static_cast<Binding>(binding), is_data != 0};
+    }
   };
   // Rows that start at one address: from `first` to before `end`.
   struct Group {

@@ -18,7 +18,6 @@ constexpr std::string_view kTraces = "processor traces (AUX) are not decoded her
 
 // A row leaves this table when the option comes; rows of options that exist have no effect.
 constexpr cli::AbsentOption kRows[] = {
-    {"-b,--branch-stack", Takes::Nothing, kBranches},
     {"--branch-history", Takes::Nothing, kBranches},
     {"--total-cycles", Takes::Nothing, kBranches},
     {"--switch-on", Takes::Value, kSwitches},
@@ -35,8 +34,6 @@ constexpr cli::AbsentOption kRows[] = {
     {"--disable-order", Takes::Nothing, "tacho dump prints every record in the order of the file"},
     {"--tasks", Takes::Nothing, "tacho script --show-task-events prints threads as they come and go"},
     {"--mmaps", Takes::Nothing, "tacho script --show-mmap-events prints the mappings"},
-    {"--mem-mode", Takes::Nothing,
-     "memory accesses are not counted by address yet; tacho script -F +addr,+data_src prints them"},
     {"--full-source-path", Takes::Nothing,
      "files of source are shown without their folders; tacho script -F +srcline --full-source-path prints "
      "them"},

@@ -75,11 +75,13 @@ std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t
 std::string ReportCells::key(const Cell& cell, const RowFacts& row) const {
   using Fit = SortKey::Fit;
   const KeyUse& use = columns_->keys[cell.column.key];
-  std::string text = use.key->show({use, *facts_}, row);
+  const KeyShow show{use, *facts_};
+  std::string text =
+      use.key->show_in != nullptr ? use.key->show_in(show, row, cell.width) : use.key->show(show, row);
   if (!options_->separator.empty()) std::ranges::replace(text, options_->separator.front(), '.');
   const Fit fit = use.key->fit;
-  if (fit != Fit::Whole && text.size() > cell.width) text.resize(cell.width);
-  if (fit == Fit::Cut) text.resize(cell.width, ' ');
+  if (fit != Fit::Whole && fit != Fit::Padded && text.size() > cell.width) text.resize(cell.width);
+  if (fit == Fit::Cut || fit == Fit::Padded) text.resize(std::max(cell.width, text.size()), ' ');
   if (fit == Fit::Right) text.insert(0, cell.width - text.size(), ' ');
   return text;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/nearest.h"
+#include "report/profile/sort_keys.h"
 
 namespace tacho::report {
 namespace {
@@ -53,14 +54,23 @@ bool is_same(const KeyUse& a, const KeyUse& b) {
 }
 
 // What was probably meant, or else every name there is; fields of events are not guessed.
-Error unknown_key(std::string_view option, std::string_view word) {
+Error unknown_key(std::string_view option, std::string_view word, ReportMode mode) {
   std::vector<std::string> names;
-  for (const SortKey& key : sort_keys()) names.emplace_back(key.name);
+  for (const SortKey* const key : sort_keys()) {
+    if (key->name.starts_with(word) && key->mode != mode) {
+      return use_error(fmt::format("{}: there is a key '{}' only with {}", option, key->name,
+                                   key->mode == ReportMode::Branches
+                                       ? "-b, where branch stacks were recorded"
+                                       : "--mem-mode, where memory accesses were recorded"));
+    }
+    if (key->mode == mode || key->mode == ReportMode::Samples) names.emplace_back(key->name);
+  }
   for (const WeightColumn& row : kWeightColumns) names.emplace_back(row.name);
   std::string end = cli::suggestion(word, names);
   if (end.empty()) {
-    end = fmt::format("; known keys: {} {}, and fields of tracepoints and payloads as EVENT.FIELD or FIELD",
-                      sort_key_names(), weight_column_names());
+    const std::string own = mode == ReportMode::Samples ? std::string() : sort_key_names(mode) + " ";
+    end = fmt::format("; known keys: {} {}{}, and fields of tracepoints and payloads as EVENT.FIELD or FIELD",
+                      sort_key_names(ReportMode::Samples), own, weight_column_names());
   }
   return use_error(fmt::format("{}: there is no key '{}'{}", option, word, end));
 }
@@ -85,7 +95,7 @@ class Maker {
   Result<> add(std::string_view option, std::string_view word, std::vector<Column>& target) {
     // perf's keys first, then its weights, then what captures bring: "period" may be a field's name too.
     const bool is_key =
-        std::ranges::any_of(sort_keys(), [&](const SortKey& key) { return key.name.starts_with(word); });
+        std::ranges::any_of(sort_keys(), [&](const SortKey* key) { return key->name.starts_with(word); });
     const auto weight = std::ranges::find_if(
         kWeightColumns, [&](const WeightColumn& row) { return row.name.starts_with(word); });
     if (!is_key && weight != std::end(kWeightColumns)) {
@@ -97,7 +107,7 @@ class Maker {
     const auto& arch = facts_->session().features().environment.arch;
     if (!uses.empty() && uses[0].key->name.ends_with("p_stage_cyc") && !arch.value_or("").starts_with("ppc"))
       return Done{};
-    if (uses.empty()) return unknown_key(option, word);
+    if (uses.empty()) return unknown_key(option, word, facts_->options().mode);
     for (const KeyUse& use : uses) {
       const auto known =
           std::ranges::find_if(columns_->keys, [&](const KeyUse& other) { return is_same(use, other); });
@@ -113,6 +123,8 @@ class Maker {
 };
 
 std::string default_sort(const SampleFacts& facts) {
+  if (facts.options().mode == ReportMode::Branches) return "comm,dso_from,symbol_from,symbol_to,cycles";
+  if (facts.options().mode == ReportMode::Memory) return std::string(kMemorySort);
   // Of a pipe the events are not known yet where perf decides.
   const bool is_pipe = facts.session().layout().is_pipe;
   const auto& events = facts.session().events();
@@ -155,9 +167,11 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   const bool has_all = !request.fields.empty() && request.fields.front() != '+';
   std::string sort = request.sort;
   // What perf adds for captures with branches is empty for all others, but it is there.
-  if (sort.find("symbol") != std::string::npos) sort += ",ipc_null";
+  if (sort.find("symbol") != std::string::npos)
+    sort += facts.options().mode == ReportMode::Branches ? ",ipc_lbr" : ",ipc_null";
   if (sort == "+") return use_error("--sort: '+' names no key; write +KEY to add one to the usual ones");
   if (sort.starts_with('+')) sort = fmt::format("{},{}", default_sort(facts), sort.substr(1));
+  columns.sort = sort;
   if (sort.empty() && !has_all) sort = default_sort(facts);
   if (!has_all) {
     put_before("overhead", sort);

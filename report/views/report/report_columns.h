@@ -24,7 +24,13 @@ struct ReportColumns {
   std::vector<Column> shown, sorted;
   // By column of `sorted`: equal numbers share a level with --hierarchy. 0: not a level of its own.
   std::vector<std::size_t> levels;
+  std::string sort;  // as given, with what perf adds to it; empty: the usual
 };
+
+// What --mem-mode sorts by when nothing else is asked for.
+constexpr std::string_view kMemorySort =
+    "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,"
+    "local_p_stage_cyc";
 
 // As perf: weights before the keys of --sort unless --fields says all; a column that is shown is sorted by
 // too. The events of the capture must be known.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "report/profile/sort_key.h"
+#include "report/profile/sort_keys.h"
 #include "report/views/report/absent_options.h"
 #include "report/views/report/report_columns.h"
 
@@ -57,18 +57,29 @@ Result<std::uint64_t> parse_quantum(std::string_view given) {
   return quantum;
 }
 
+std::string list_of_keys(ReportMode mode) {
+  std::string lines;
+  for (const SortKey* const key : sort_keys()) {
+    if (key->mode != mode) continue;
+    lines += '\n';
+    lines += key->name;
+    lines.append(18 - std::min<std::size_t>(key->name.size(), 17), ' ');
+    lines += key->help;
+  }
+  return lines;
+}
+
 void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
-  std::string known;
-  for (const SortKey& key : sort_keys())
-    known += "\n" + std::string(key.name) +
-             std::string(18 - std::min<std::size_t>(key.name.size(), 17), ' ') + std::string(key.help);
-  rows.push_back(cli::text(
-      "-s,--sort", "KEYS",
-      "by what rows are told apart (default: comm,dso,sym; trace when all events are "
-      "tracepoints); with + before the first, the default and these. A key is one of those below, or a "
-      "field of a tracepoint or payload, as FIELD, EVENT.FIELD or EVENT.*:" +
-          known,
-      options.sort));
+  std::string known = list_of_keys(ReportMode::Samples);
+  known += "\nOf branches (-b):" + list_of_keys(ReportMode::Branches);
+  known += "\nOf memory accesses (--mem-mode):" + list_of_keys(ReportMode::Memory);
+  rows.push_back(cli::text("-s,--sort", "KEYS",
+                           "by what rows are told apart (default: comm,dso,sym; trace when all events are "
+                           "tracepoints; of branches comm,dso_from,symbol_from,symbol_to,cycles); with + "
+                           "before the first, the default and these. A key is one of those below, or a "
+                           "field of a tracepoint or payload, as FIELD, EVENT.FIELD or EVENT.*:" +
+                               known,
+                           options.sort));
   rows.push_back(
       cli::text("-F,--fields", "COLUMNS",
                 "the columns, in this order; with + before the first, beside the usual ones: keys and " +
@@ -91,6 +102,26 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                   }});
   rows.push_back(flag("--ns", "times to the nanosecond", options.has_nanoseconds));
   rows.push_back(flag("--raw-trace", "fields of tracepoints as they were recorded", options.is_raw_trace));
+}
+
+cli::Option sets(std::string names, std::string help, std::optional<bool>& target, bool value) {
+  return {std::move(names), Takes::Nothing, "", std::move(help),
+          [&target, value](std::string_view) -> Result<> {
+            target = value;
+            return Done{};
+          }};
+}
+
+void add_mode_options(std::vector<cli::Option>& rows, ReportOptions& options) {
+  rows.push_back(sets("-b,--branch-stack",
+                      "rows are of branches, each of which counts as one; the default where the header says "
+                      "that branch stacks were recorded",
+                      options.counts_branches, true));
+  rows.push_back(sets("--no-branch-stack", "rows are of samples, also where branch stacks were recorded",
+                      options.counts_branches, false));
+  rows.push_back(flag("--mem-mode",
+                      "rows are of memory accesses, weighed by what the processor says that they cost",
+                      options.is_mem_mode));
 }
 
 constexpr std::string_view kBareGraph = "graph,0.5,caller,function,percent";  // what -g alone says
@@ -237,6 +268,7 @@ cli::CommandLine describe_report(ReportOptions& options) {
       "weighed by the event's period; where all periods are 0, as in BPF output, by the number of samples.");
   add_reading_options(line.options, options.reading);
   add_key_options(line.options, options);
+  add_mode_options(line.options, options);
   add_graph_options(line.options, options);
   add_filter_options(line.options, options);
   add_form_options(line.options, options);

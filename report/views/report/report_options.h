@@ -23,7 +23,9 @@ struct ReportOptions {
   bool begins_with_caller() const {  // call graphs
     return is_inverted || (graph.is_order_given ? graph.order == ChainOrder::Caller : wants_children);
   }
-  bool has_levels = false;  // --hierarchy
+  bool has_levels = false;              // --hierarchy
+  std::optional<bool> counts_branches;  // -b; without a word, those of captures that have them
+  bool is_mem_mode = false;
   bool shows_samples = false, shows_period = false, shows_modes = false;
   std::string separator;
   std::vector<std::size_t> widths;

@@ -9,6 +9,7 @@
 
 #include "report/profile/call_tree.h"
 #include "report/profile/hierarchy.h"
+#include "report/profile/sort_keys.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::report {

@@ -1,30 +1,13 @@
-#include "report/profile/sort_key.h"
+#include "report/profile/usual_keys.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "report/decode/event_name.h"
+#include "report/profile/key_cells.h"
 
 namespace tacho::report {
 namespace {
-
-using Order = std::strong_ordering;
-using Show = const KeyShow&;
-using Row = const RowFacts&;
-
-constexpr std::size_t kAddressWidth = 16;  // hexadecimal digits
-
-std::string shown(Show show, std::string_view name) { return printable(name, show.facts.options().names); }
-
-std::uint64_t fact_of(Show show, Row row) { return show.fact(row); }
-Order by_fact(Show show, Row a, Row b) { return show.fact(a) <=> show.fact(b); }
-Order by_fact_down(Show show, Row a, Row b) { return show.fact(b) <=> show.fact(a); }
-Order by_fact_text(Show show, Row a, Row b) {
-  return show.facts.text(show.fact(a)) <=> show.facts.text(show.fact(b));
-}
-std::string fact_number(Show show, Row row) { return std::to_string(show.fact(row)); }
-std::string fact_text(Show show, Row row) { return shown(show, show.facts.text(show.fact(row))); }
 
 // perf writes times to the microsecond, or to the nanosecond with --ns.
 std::string show_time(Show show, Row row) {
@@ -44,33 +27,24 @@ std::string show_index(std::uint64_t number) {
   return number == ~0U ? std::string("-001") : fmt::format("{:03}", number);
 }
 
-std::string_view module_of(Show show, Row row) {
-  const symbolize::Module* const module = row.function->module;
-  if (module == nullptr) return {};
-  return show.facts.options().is_verbose ? module->path : module->short_name;
-}
-
-Order module_order(Show show, Row a, Row b) {
-  const bool has_a = a.function->module != nullptr, has_b = b.function->module != nullptr;
-  if (has_a != has_b) return has_a ? Order::less : Order::greater;
-  return module_of(show, a) <=> module_of(show, b);
-}
-
 std::size_t module_width(Show show, Row row) {
-  const std::size_t name = shown(show, module_of(show, row)).size();
+  const std::size_t name = shown(show, module_name(show, row.function->module)).size();
   const bool is_wide = show.facts.options().widens_unknown && row.function->name.empty();
   return is_wide ? std::max(name, kAddressWidth) : name;
 }
 
-std::string show_symbol(Show show, Row row) {
+std::string show_symbol_in(Show show, Row row, std::size_t width) {
   const Function& function = *row.function;
   std::string text;
   if (show.facts.options().is_verbose) text = fmt::format("{:<#18x} {} ", row.address, row.function->source);
   if (function.name.empty())  // 0 has no mark, as with printf's %#x
     return text + fmt::format("[{}] {}{:016x}", row.level, function.start == 0 ? "" : "0x", function.start);
-  return text + fmt::format("[{}] {}{}", row.level, shown(show, function.name),
-                            function.is_inlined ? " (inlined)" : "");
+  text += fmt::format("[{}] ", row.level);
+  add_name(text, shown(show, function.name), width);
+  if (function.is_inlined) text += " (inlined)";
+  return text;
 }
+std::string show_symbol(Show show, Row row) { return show_symbol_in(show, row, kAnyWidth); }
 
 // perf leaves the mark of inlined calls out when it measures.
 std::size_t symbol_width(Show show, Row row) {
@@ -80,34 +54,14 @@ std::size_t symbol_width(Show show, Row row) {
   return shown(show, row.function->name).size() + kLevel + verbose;
 }
 
-std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
-
 // Functions with a name stand before addresses without one; by name here, by address where names are equal.
 Order symbol_order(Show, Row a, Row b) {
   const bool is_unknown_a = a.function->name.empty(), is_unknown_b = b.function->name.empty();
   if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
   return a.function->name <=> b.function->name;
 }
-// By place; an inlined call, which has none, by name, the other way round.
-Order symbol_found(Show show, Row row_a, Row row_b) {
-  const Function &a = *row_a.function, &b = *row_b.function;
-  if (a.name.empty() && b.name.empty()) return a.start <=> b.start;
-  if (const auto order = module_order(show, row_a, row_b); order != 0) return order;
-  if (a.name.empty() != b.name.empty()) return a.name.empty() ? Order::greater : Order::less;
-  if (a.is_inlined || b.is_inlined) {
-    if (const auto order = b.name <=> a.name; order != 0) return order;
-    if (a.start <= b.end && a.end >= b.start) return Order::equal;
-  }
-  if (const auto order = a.start <=> b.start; order != 0) return order;
-  return a.end <=> b.end;
-}
 
-// "main.c:12"; where no source tells, "FUNCTION+OFFSET".
-std::string source_line(Show show, Row row) {
-  const Function& function = *row.function;
-  if (function.line.starts_with('+')) return shown(show, function.name) + std::string(function.line);
-  return function.line.empty() ? std::string("??:0") : shown(show, function.line);
-}
+std::string source_line(Show show, Row row) { return line_of(show, *row.function); }
 std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_view>()(text); }
 std::string source_file(Show show, Row row) {
   const std::string_view line = row.function->line;
@@ -130,15 +84,6 @@ Order parent_order(Show, Row a, Row b) {
   if ((a.parent == nullptr) != (b.parent == nullptr))
     return a.parent == nullptr ? Order::greater : Order::less;
   return parent_name(a) <=> parent_name(b);
-}
-
-std::string show_page_size(Show show, Row row) {
-  static constexpr std::string_view kUnits = "BKMG";
-  std::uint64_t size = show.fact(row);
-  if (size == 0) return "N/A";
-  std::size_t unit = 0;
-  for (; size / 1024 > 1 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
-  return fmt::format("{}{}", size, kUnits[unit]);
 }
 
 // What a transaction was and how it ended, as perf abbreviates PERF_TXN_*.
@@ -204,7 +149,7 @@ constexpr SortKey kSortKeys[] = {
      .show =
          [](Show show, Row row) {
            return row.function->module == nullptr ? std::string("[unknown]")
-                                                  : shown(show, module_of(show, row));
+                                                  : shown(show, module_name(show, row.function->module));
          },
      .width = module_width},
     {.name = "symbol",
@@ -214,8 +159,9 @@ constexpr SortKey kSortKeys[] = {
      .identity = symbol_identity,
      .order = symbol_order,
      .ordered_by = [](Show, Row row) -> std::uint64_t { return row.function->name_number; },
-     .found = symbol_found,
+     .found = symbol_place_order,
      .show = show_symbol,
+     .show_in = show_symbol_in,
      .width = symbol_width,
      .fit = Fit::Whole},
     {.name = "parent",
@@ -327,8 +273,9 @@ constexpr SortKey kSortKeys[] = {
     {.name = "ipc_null",
      .header = "IPC   [IPC Coverage]",
      .help = "instructions a cycle, where branches were recorded: none here",
-     .identity = [](Show, Row) -> std::uint64_t { return 0; },
-     .order = [](Show, Row, Row) -> Order { return Order::equal; },
+     .of = KeyOf::Function,  // as perf has it: the column is of the function
+     .identity = symbol_identity,
+     .order = symbol_place_order,
      .show = [](Show, Row) { return std::string("-      -"); }},
     {.name = "time",
      .header = "Time",
@@ -347,7 +294,7 @@ constexpr SortKey kSortKeys[] = {
      .help = "the size of the page that the instruction lies in",
      .read = read_sample<&Sample::code_page_size>,
      .identity = fact_of,
-     .order = by_fact_down,
+     .order = by_fact,
      .show = show_page_size},
     {.name = "local_ins_lat",
      .header = "Local INSTR Latency",
@@ -395,78 +342,8 @@ constexpr SortKey kSortKeys[] = {
      .least_width = 18},
 };
 
-// A payload's or a tracepoint's field; not in the table, as captures bring their own.
-std::uint64_t read_field_fact(const KeyUse& use, SampleFacts& facts, const ResolvedSample& sample) {
-  return sample.event_index == use.event ? facts.field(sample, *use.field, use.is_raw) : 0;
-}
-// By bytes, the largest first, as perf compares them.
-Order field_order(Show show, Row a, Row b) {
-  return show.facts.bytes(show.fact(b)) <=> show.facts.bytes(show.fact(a));
-}
-constexpr SortKey kFieldKey{.name = "FIELD",
-                            .header = "",
-                            .help = "a field of a tracepoint or payload",
-                            .read = read_field_fact,
-                            .identity = fact_of,
-                            .order = field_order,
-                            .show = fact_text,
-                            .fit = Fit::Right};
-
-// As wide as its name, and as its longest value can be.
-std::size_t field_width(const PayloadField& field) {
-  const std::size_t bytes = std::size_t{field.bit_size} * std::max(field.count, 1U) / 8;
-  const std::size_t value = field.kind == format::FieldKind::Text ? bytes : bytes * 2 + 2;
-  return std::max(field.name.size(), std::min<std::size_t>(value, 1024));
-}
-
-void add_fields(std::vector<KeyUse>& uses, SampleFacts& facts, std::size_t event, std::string_view name,
-                bool is_raw) {
-  const PayloadSchema* const schema = facts.schema_of(event);
-  if (schema == nullptr) return;
-  for (const PayloadField& field : schema->fields) {
-    if (name != "*" && field.name != name) continue;
-    uses.push_back({.key = &kFieldKey,
-                    .header = field.name,
-                    .event = event,
-                    .field = &field,
-                    .is_raw = is_raw,
-                    .least_width = field_width(field)});
-  }
-}
-
 }  // namespace
 
-std::span<const SortKey> sort_keys() { return kSortKeys; }
-
-std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts) {
-  if (word.empty()) return {};
-  const auto key =
-      std::ranges::find_if(kSortKeys, [&](const SortKey& row) { return row.name.starts_with(word); });
-  if (key != std::end(kSortKeys)) {
-    return {{.key = &*key, .header = std::string(key->header), .least_width = key->least_width}};
-  }
-  const bool is_raw = word.ends_with("/raw");
-  if (is_raw) word.remove_suffix(4);
-  // The event's own name has colons and may have dots: the field follows the last one that leaves an event.
-  const std::size_t dot = word.find('.');
-  const format::EventSet& events = facts.session().events();
-  std::vector<KeyUse> uses;
-  for (std::size_t event = 0; event < events.size(); ++event) {
-    const std::string name = event_name(events[event], facts.session().features());
-    if (dot != std::string_view::npos &&
-        (word.substr(0, dot) == name || name.ends_with(":" + std::string(word.substr(0, dot))))) {
-      add_fields(uses, facts, event, word.substr(dot + 1), is_raw);
-    } else {
-      add_fields(uses, facts, event, word == "trace_fields" ? "*" : word, is_raw);
-    }
-  }
-  return uses;
-}
-
-std::string sort_key_names() {
-  std::string all;
-  for (const SortKey& key : kSortKeys) all += (all.empty() ? "" : " ") + std::string(key.name);
-  return all;
-}
+std::span<const SortKey> usual_keys() { return kSortKeys; }
 
 }  // namespace tacho::report

@@ -1,0 +1,69 @@
+#include "report/profile/branch_rows.h"
+
+#include <algorithm>
+
+#include "format/perf_abi.h"
+#include "report/decode/branch_flags.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+// The ends of a branch are user code or the kernel's by where they lie: a branch may lead from one to the
+// other.
+const Location& end_of(const ResolvedSample& sample, std::uint64_t address) {
+  const Location& user = sample.locate_in(address, abi::kCpumodeUser);
+  return user.mapping != nullptr ? user : sample.locate_in(address, abi::kCpumodeKernel);
+}
+
+char level_of(std::uint16_t misc) {
+  const unsigned mode = misc & abi::kCpumodeMask;
+  return mode == abi::kCpumodeKernel ? 'k' : mode == abi::kCpumodeUser ? '.' : 'H';
+}
+
+constexpr unsigned kOwnAt = 8;  // the level stands below
+
+}  // namespace
+
+void BranchRows::add_facts(ProfileShape& shape) {
+  first_ = shape.facts.size();
+  const TakenBranch* const branch = &facts_->branch;
+  shape.facts.emplace_back([branch](const ResolvedSample&) -> std::uint64_t { return branch->from; });
+  shape.facts.emplace_back([branch](const ResolvedSample&) -> std::uint64_t { return branch->to; });
+  shape.facts.emplace_back([branch](const ResolvedSample&) { return branch->flags & kBranchTypeBits; });
+  shape.facts.emplace_back([branch, keeps_own = keeps_own_](const ResolvedSample&) {
+    return std::uint64_t{static_cast<unsigned char>(branch->level)} |
+           (keeps_own ? std::uint64_t{branch->own} << kOwnAt : 0);
+  });
+}
+
+BranchRows::Known BranchRows::known(std::span<const std::uint64_t> facts) const {
+  return {.from = static_cast<std::uint32_t>(facts[first_]),
+          .to = static_cast<std::uint32_t>(facts[first_ + 1]),
+          .own = static_cast<std::uint32_t>(facts[first_ + 3] >> kOwnAt),
+          .level = static_cast<char>(facts[first_ + 3] & 0xff),
+          .type_flags = facts[first_ + 2]};
+}
+
+void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
+  const std::size_t count = sample.raw->branch_count();
+  if (count == 0) return;
+  // As perf: the cycles of the newest branch are the weight of all.
+  format::Sample raw = *sample.raw;
+  raw.weight = std::max<std::uint64_t>(branch_cycles(raw.branch(0).flags), 1);
+  ResolvedSample at_end = sample;
+  at_end.raw = &raw;
+  for (std::size_t i = 0; i < count; ++i) {
+    const format::BranchEntry branch = raw.branch(i);
+    at_end.location = &end_of(sample, branch.to);
+    facts_->branch = {.from = end_of(sample, branch.from).number,
+                      .to = at_end.location->number,
+                      .own = sample.location->number,
+                      .flags = branch.flags,
+                      .level = level_of(raw.misc)};
+    profile.add(at_end, 1);
+  }
+}
+
+}  // namespace tacho::report

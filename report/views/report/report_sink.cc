@@ -1,0 +1,379 @@
+#include "report/views/report/report_sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/decode/event_name.h"
+#include "report/samples/payload_stack.h"
+#include "report/views/report/name_pattern.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+// Members of a group that are shown side by side. Each row has a number for every member, so that a few bytes
+// in a capture's header could ask for any amount of memory.
+constexpr std::uint64_t kMostMembers = 64;
+
+std::vector<EventBlock> blocks_of(const Session& session) {
+  const std::size_t events = session.events().size();
+  std::vector<EventBlock> blocks;
+  std::size_t next = 0;
+  const auto add_alone = [&](std::size_t end) {
+    for (; next < end; ++next) blocks.push_back({static_cast<std::uint32_t>(next), 1});
+  };
+  auto groups = session.features().environment.groups;
+  std::ranges::sort(groups, {}, &format::EventGroup::leader);
+  for (const auto& group : groups) {
+    const std::uint64_t end = std::uint64_t{group.leader} + group.members;
+    if (group.members < 2 || group.members > kMostMembers || end > events || group.leader < next) continue;
+    add_alone(group.leader);
+    blocks.push_back({group.leader, group.members});
+    next = static_cast<std::size_t>(end);
+  }
+  add_alone(events);
+  return blocks;
+}
+
+// As perf: of a pipe the header comes too late to say.
+ReportMode mode_of(const Session& session, const ReportOptions& options) {
+  if (options.is_mem_mode) return ReportMode::Memory;
+  const bool has_branches = !session.layout().is_pipe && session.features().environment.has_branch_stack;
+  return options.counts_branches.value_or(has_branches) ? ReportMode::Branches : ReportMode::Samples;
+}
+
+bool any_samples(const Session& session, abi::SampleType bit) {
+  return std::ranges::any_of(session.events(), [bit](const auto& event) { return event.attr.samples(bit); });
+}
+
+Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode) {
+  if (options.is_mem_mode && options.counts_branches.value_or(false))
+    return use_error("--mem-mode: rows are of memory accesses or of branches (-b), not of both");
+  if (mode == ReportMode::Branches && !any_samples(session, abi::kSampleBranchStack))
+    return use_error("-b: the capture has no branch stacks; perf record -b records them");
+  if (mode == ReportMode::Memory && !any_samples(session, abi::kSampleDataSrc))
+    return use_error("--mem-mode: the capture does not tell data sources; perf mem record does");
+  return Done{};
+}
+
+}  // namespace
+
+ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_colour)
+    : session_(&session),
+      options_(&options),
+      has_colour_(has_colour),
+      mode_(mode_of(session, options)),
+      needs_records_(mode_ != ReportMode::Samples || options.shows_thread_values ||
+                     options.sort.find("cgroup") != std::string::npos ||
+                     options.fields.find("cgroup") != std::string::npos) {}
+
+Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
+  if (!profile_) {
+    if (auto arranged = arrange(); !arranged) {
+      failure_ = arranged.error();
+      return Flow::Stop;
+    }
+  }
+  if (mode_ == ReportMode::Branches) {
+    plan_->branches->add(*profile_, sample);
+  } else if (mode_ == ReportMode::Memory) {
+    profile_->add(sample, std::max<std::uint64_t>(sample.raw->weight, 1));
+  } else if (const auto weight = weight_->of(sample)) {
+    profile_->add(sample, *weight);
+  }
+  return Flow::GoOn;
+}
+
+std::optional<Error> ReportSink::failure() const {
+  if (failure_ || !weight_ || weight_->unreadable() == 0) return failure_;
+  const std::string field = options_->weight.empty() ? "of role:weight" : "named '" + options_->weight + "'";
+  return use_error("--weight: " + std::to_string(weight_->unreadable()) + " samples have no number " + field +
+                   " that is not below 0; tacho header lists the fields of payloads");
+}
+
+std::vector<std::string> ReportSink::notes() const {
+  std::vector<std::string> lines;
+  const std::string chosen = weight_ ? weight_->chosen_by_role() : std::string();
+  if (!chosen.empty()) {
+    lines.push_back("tacho report: rows are weighed by " + printable(chosen) +
+                    ", as the event says (role:weight); --weight period or samples weighs them otherwise");
+  }
+  for (const auto& group : session_->features().environment.groups) {
+    if (group.members <= kMostMembers) continue;
+    lines.push_back(
+        fmt::format("tacho report: a group of {} events is shown event by event, as more than {} "
+                    "do not stand side by side",
+                    group.members, kMostMembers));
+    break;
+  }
+  return lines;
+}
+
+ColumnRequest ReportSink::request_of(bool has_children) const {
+  return {.sort = options_->sort,
+          .fields = options_->fields,
+          .has_children = has_children,
+          .shows_modes = options_->shows_modes,
+          .shows_samples = options_->shows_samples,
+          .shows_period = options_->shows_period,
+          .has_parent = options_->parent.has_value()};
+}
+
+Result<> ReportSink::arrange() {
+  const auto& events = session_->events();
+  if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
+  const bool has_chains = mode_ != ReportMode::Branches && has_stacks(events, session_->features());
+  plan_ = std::make_unique<Plan>(Plan{
+      .facts = SampleFacts(*session_, {.names = options_->reading.names,
+                                       .is_raw_trace = options_->is_raw_trace,
+                                       .has_nanoseconds = options_->has_nanoseconds,
+                                       .time_quantum = options_->time_quantum,
+                                       .is_verbose = options_->is_verbose,
+                                       .mode = mode_,
+                                       .widens_unknown = options_->separator.empty() &&
+                                                         options_->widths.empty() && options_->dsos.empty()}),
+      .columns = {},
+      .graph = options_->graph});
+  plan_->has_chains = has_chains;
+  // perf asks for call chains before a pipe has told of its events, and then does not add up children.
+  plan_->has_children = mode_ == ReportMode::Samples && options_->wants_children && has_chains &&
+                        !session_->layout().is_pipe && !options_->has_levels;
+  plan_->has_graph = has_chains && options_->graph.form != GraphForm::None;
+  plan_->graph.order = options_->begins_with_caller() ? ChainOrder::Caller : ChainOrder::Callee;
+  if (options_->asks_for_graph && plan_->graph.form != GraphForm::None && !has_chains)
+    return use_error("--call-graph: the capture has no call chains; record with -g to have them");
+  auto columns = make_columns(request_of(plan_->has_children), plan_->facts);
+  if (!columns) return columns.error();
+  plan_->columns = std::move(*columns);
+
+  if (has_key("parent") && !has_chains)
+    return use_error("--sort parent: the capture has no call chains; record with -g to have them");
+  ProfileShape shape;
+  shape.by_stack = plan_->has_children || plan_->has_graph || has_key("parent");
+  shape.by_comm = has_key("comm") || !options_->comms.empty();
+  shape.by_thread = has_key("pid") || has_key("tid") || !options_->pids.empty() || !options_->tids.empty();
+  for (const KeyUse& use : plan_->columns.keys) {
+    if (use.key->read == nullptr) continue;
+    shape.facts.push_back([&use, facts = &plan_->facts](const ResolvedSample& sample) {
+      return use.key->read(use, *facts, sample);
+    });
+  }
+  if (mode_ == ReportMode::Branches) {
+    const bool needs_own = options_->hides_unknown || !options_->dsos.empty() || !options_->symbols.empty();
+    plan_->branches.emplace(plan_->facts, needs_own);
+    plan_->branches->add_facts(shape);
+  }
+  profile_.emplace(blocks_of(*session_), std::move(shape));
+  weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
+  return Done{};
+}
+
+std::function<FilterBits(const ProfileRow&, const Function&)> ReportSink::filter(
+    FunctionTable& functions) const {
+  if (filters() == 0) return {};
+  return [&o = *options_, &functions, this](const ProfileRow& row, const Function& counted) {
+    // A branch is filtered by the place of its sample.
+    const Function& function = plan_->branches ? functions[own_of(row, functions)] : counted;
+    const auto holds = [](const auto& list, const auto& item) {
+      return list.empty() || std::ranges::find(list, item) != list.end();
+    };
+    const std::string_view path = function.module == nullptr ? std::string_view() : function.module->path;
+    const std::string_view name =
+        function.module == nullptr ? std::string_view() : function.module->short_name;
+    FilterBits refused = 0;
+    if (!holds(o.comms, row.comm) || !holds(o.pids, row.thread->pid) || !holds(o.tids, row.thread->tid))
+      refused |= kByThread;
+    if (!holds(o.dsos, name) && !holds(o.dsos, path)) refused |= kByModule;
+    if (!holds(o.symbols, function.name)) refused |= kBySymbol;
+    return refused;
+  };
+}
+
+FilterBits ReportSink::filters() const {
+  const ReportOptions& o = *options_;
+  FilterBits filters = 0;
+  if (!o.comms.empty() || !o.pids.empty() || !o.tids.empty()) filters |= kByThread;
+  if (!o.dsos.empty()) filters |= kByModule;
+  if (!o.symbols.empty()) filters |= kBySymbol;
+  return filters;
+}
+
+EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
+  EntryOptions options;
+  options.has_children = plan_->has_children;
+  if (plan_->has_graph) options.graph = plan_->graph.order;
+  options.hides_unknown = options_->hides_unknown;
+  constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
+  if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Chain; }))
+    options.is_parent = test_of_name(options_->parent.value_or(std::string(kUsualParent)));
+  options.shows_only_with_parent = options_->parent && options_->shows_only_with_parent;
+  if (!options_->ignored_callees.empty()) options.is_root = test_of_name(options_->ignored_callees);
+  options.filtered_by = filter(functions);
+  options.keeps_filtered = options_->has_levels;
+  if (!plan_->branches) return options;
+  const auto is_unknown = [&functions](std::uint32_t place) {
+    return functions[functions.of_place(place)].name.empty();
+  };
+  options.level_of = [this](std::span<const std::uint64_t> facts) {
+    return plan_->branches->known(facts).level;
+  };
+  if (!options_->hides_unknown) return options;
+  options.is_left_out = [this, is_unknown](const ProfileRow& row) {
+    const BranchRows::Known branch = plan_->branches->known(profile_->facts(row));
+    return is_unknown(branch.own) || is_unknown(branch.from);
+  };
+  return options;
+}
+
+// perf does not show a column whose value a filter leaves no choice.
+std::vector<Column> ReportSink::hidden_columns() const {
+  std::vector<Column> hidden;
+  const auto& columns = plan_->columns;
+  for (const Column& column : columns.shown) {
+    if (column.kind != Column::Kind::Key) continue;
+    const std::string_view name = columns.keys[column.key].key->name;
+    if ((name == "comm" && options_->comms.size() == 1) || (name == "dso" && options_->dsos.size() == 1) ||
+        (name == "symbol" && options_->symbols.size() == 1)) {
+      hidden.push_back(column);
+    }
+  }
+  return hidden.size() == columns.keys.size() ? std::vector<Column>() : hidden;
+}
+
+TextOptions ReportSink::text_options() const {
+  TextOptions text;
+  text.names = options_->reading.names;
+  text.separator = options_->separator;
+  text.widths = options_->widths;
+  text.percent_limit = options_->percent_limit;
+  text.is_relative = options_->is_relative;
+  text.has_colour = has_colour_;
+  text.is_quiet = options_->is_quiet;
+  text.has_children = plan_->has_children;
+  text.top = options_->top;
+  text.symbol_filter = options_->symbol_filter;
+  text.leaves_out_first = options_->fields.empty() && options_->sort.starts_with("sym");
+  if (plan_->has_graph) text.graph = plan_->graph;
+  return text;
+}
+
+// A line for each filter that leaves a key one value.
+void ReportSink::write_single_values(TextOutput& out) const {
+  const auto& o = *options_;
+  for (const auto& [name, list] :
+       {std::pair("symbol", &o.symbols), std::pair("dso", &o.dsos), std::pair("comm", &o.comms)}) {
+    if (list->size() == 1 && has_key(name))
+      out.text(fmt::format("# {}: {}\n", name, printable(list->front(), o.reading.names)));
+  }
+}
+
+void ReportSink::write(TextOutput& out) {
+  const bool by_address = std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
+    return use.key->of == KeyOf::Place || use.key->has_lines;
+  });
+  FunctionTable functions(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions);
+  plan_->facts.functions = &functions;
+  FunctionStacks stacks(functions, {.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
+  const TextOptions text_options = this->text_options();
+  BranchStatistics statistics;
+  const ReportText text(text_options, plan_->columns, hidden_columns(), plan_->facts, functions);
+  const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, functions);
+  for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
+    const Entries entries(*profile_, block, plan_->columns.keys, plan_->facts, functions, &stacks,
+                          entry_options(functions));
+    std::uint64_t samples = 0;
+    for (std::size_t member = 0; member < entries.members(); ++member)
+      samples += entries.total(member).samples;
+    if (samples == 0) continue;
+    const EventBlock& events = profile_->blocks()[block];
+    if (options_->has_levels) {
+      write_levels(out, events, entries, levels_text);
+    } else {
+      if (!options_->is_quiet) write_title(out, events, entries, nullptr);
+      text.write(out, entries, events.leader);
+    }
+    if (plan_->branches) count_branches(entries, statistics);
+    out.text("\n\n");
+  }
+  if (!options_->is_quiet && options_->sort.empty() && !options_->parent) {
+    out.text("#\n# (Tip: call chains become a flame graph with: tacho folded -i FILE | flamegraph.pl)\n#\n");
+  } else if (!options_->is_quiet) {
+    out.text("#\n#\n");
+  }
+  if (options_->shows_thread_values) values_.write(out, *session_, options_->reading.names);
+  statistics.write(out);
+}
+
+// As perf, which looks at the first branch of a row for all of them.
+void ReportSink::count_branches(const Entries& entries, BranchStatistics& statistics) const {
+  Resolver& resolver = session_->resolver();
+  for (std::uint32_t entry = 0; entry < entries.size(); ++entry) {
+    const BranchRows::Known branch = plan_->branches->known(entries.facts(entry).facts);
+    std::uint64_t count = 0;
+    for (std::size_t member = 0; member < entries.members(); ++member)
+      count += entries.totals(entry, member).self.samples;
+    statistics.add(resolver.location(branch.from).ip.value, resolver.location(branch.to).ip.value,
+                   branch_type(branch.type_flags), count);
+  }
+}
+
+void ReportSink::write_levels(TextOutput& out, const EventBlock& block, const Entries& entries,
+                              const HierarchyText& text) const {
+  const HierarchyPlan plan = text.plan(block.leader, block.members);
+  HierarchyOptions options{
+      .levels = plan.levels, .sorted = plan_->columns.sorted, .filters = filters(), .is_symbol_shown = {}};
+  if (!options_->symbol_filter.empty()) {
+    options.is_symbol_shown = [&part = options_->symbol_filter](const Function& function) {
+      return function.name.find(part) != std::string_view::npos;
+    };
+  }
+  const Hierarchy hierarchy(entries, plan_->columns.keys, plan_->facts, std::move(options));
+  if (!options_->is_quiet) write_title(out, block, entries, &hierarchy);
+  text.write(out, entries, hierarchy, plan);
+}
+
+// `hierarchy`: null when rows have no levels.
+void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
+                             const Hierarchy* hierarchy) const {
+  std::uint64_t samples = 0, total = 0;
+  std::string names;
+  for (std::size_t member = 0; member < entries.members(); ++member) {
+    const Weight all = entries.total(member);
+    const Weight filtered = options_->is_relative ? entries.filtered(member) : Weight();
+    samples += all.samples - filtered.samples;
+    if (hierarchy != nullptr) {
+      total += hierarchy->total(member, options_->is_relative);
+    } else {
+      total += all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period;
+    }
+    if (member > 0) names += ", ";
+    names += event_name(session_->events()[block.leader + member], session_->features());
+  }
+  char unit = ' ';
+  for (const char larger : {'K', 'M', 'G'}) {
+    if (samples <= 1000) break;
+    samples /= 1000;
+    unit = larger;
+  }
+  const bool is_group = entries.members() > 1;
+  if (is_group) names = group_name(block.leader) + " { " + names + " }";
+  std::string times;
+  if (!options_->times.empty()) times = " (time slices: " + printable(options_->times) + ")";
+  out.text(fmt::format("# Samples: {}{} of event{} '{}'{}\n", samples, unit, is_group ? "s" : "",
+                       printable(names, options_->reading.names), times));
+  if (mode_ != ReportMode::Memory) return out.text(fmt::format("# Event count (approx.): {}\n#\n", total));
+  const std::string_view sort = plan_->columns.sort.empty() ? kMemorySort : plan_->columns.sort;
+  out.text(fmt::format("# Total weight : {}\n# Sort order   : {}\n#\n", total,
+                       printable(sort, options_->reading.names)));
+}
+
+std::string ReportSink::group_name(std::size_t leader) const {
+  for (const auto& group : session_->features().environment.groups) {
+    if (group.leader == leader && !group.name.empty() && group.name != "{anon_group}") return group.name;
+  }
+  return "anon group";
+}
+
+}  // namespace tacho::report

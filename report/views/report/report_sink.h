@@ -1,0 +1,91 @@
+// What `tacho report` makes of samples: a profile while they come, and its rows in the end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/profile/branch_rows.h"
+#include "report/profile/weight.h"
+#include "report/views/report/branch_statistics.h"
+#include "report/views/report/hierarchy_text.h"
+#include "report/views/report/report_options.h"
+#include "report/views/report/report_text.h"
+#include "report/views/report/thread_values.h"
+
+namespace tacho::report {
+
+class ReportSink : public Sink {
+ public:
+  // Both must outlive it.
+  ReportSink(Session& session, const ReportOptions& options, bool has_colour);
+
+  // Readies it for the session's events; an error names a wrong option.
+  Result<> arrange();
+
+  Needs needs() const override { return needs_records_ ? Needs::Everything : Needs::Names; }
+
+  Flow on_sample(const ResolvedSample& sample) override;
+  Flow on_other(const OtherEvent& other) override {
+    if (plan_) plan_->facts.take(*other.record);
+    if (options_->shows_thread_values) values_.add(other);
+    return Flow::GoOn;
+  }
+
+  // What made the run useless: a wrong option that only the samples showed.
+  std::optional<Error> failure() const;
+  bool has_key(std::string_view name) const {
+    return plan_ &&
+           std::ranges::any_of(plan_->columns.keys, [&](const KeyUse& use) { return use.key->name == name; });
+  }
+  // Lines for stderr.
+  std::vector<std::string> notes() const;
+  bool empty() const { return !profile_ || profile_->rows().empty(); }
+  void report(format::Diagnostics& diagnostics) const {
+    if (plan_) plan_->facts.report(diagnostics);
+  }
+  void write_single_values(TextOutput& out) const;
+  void write(TextOutput& out);
+
+ private:
+  // Made when the events are known: of a pipe, with its first sample.
+  struct Plan {
+    SampleFacts facts;
+    ReportColumns columns;
+    bool has_chains = false, has_children = false, has_graph = false;
+    GraphOptions graph;
+    std::optional<BranchRows> branches{};  // when rows are of branches
+  };
+  ColumnRequest request_of(bool has_children) const;
+  void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
+                   const Hierarchy* hierarchy) const;
+  std::string group_name(std::size_t leader) const;
+  EntryOptions entry_options(FunctionTable& functions) const;
+  std::function<FilterBits(const ProfileRow&, const Function&)> filter(FunctionTable& functions) const;
+  FilterBits filters() const;
+  void write_levels(TextOutput& out, const EventBlock& block, const Entries& entries,
+                    const HierarchyText& text) const;
+  void count_branches(const Entries& entries, BranchStatistics& statistics) const;
+  std::uint32_t own_of(const ProfileRow& row, FunctionTable& functions) const {
+    return functions.of_place(plan_->branches->known(profile_->facts(row)).own);
+  }
+  TextOptions text_options() const;
+  std::vector<Column> hidden_columns() const;
+
+  Session* session_;
+  const ReportOptions* options_;
+  std::unique_ptr<Plan> plan_;
+  std::optional<Profile> profile_;
+  std::optional<WeightChoice> weight_;
+  std::optional<Error> failure_;
+  ThreadValues values_;
+  bool has_colour_;
+  ReportMode mode_;
+  bool needs_records_;  // beside samples
+};
+
+}  // namespace tacho::report
