@@ -43,17 +43,24 @@ function(tacho_test name label)
   gtest_discover_tests(${name} PROPERTIES LABELS ${label} RUN_SERIAL ${serial} DISCOVERY_TIMEOUT 60)
 endfunction()
 
-# tacho_fuzz(NAME source...): a libFuzzer target, built with clang and -DTACHO_FUZZ=ON only. All of them stand in one
-# folder of their own, where script/fuzz finds them.
-function(tacho_fuzz name)
-  if(NOT TACHO_FUZZ)
-    return()
-  endif()
-  add_executable(${name} ${ARGN})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz-targets)
-  add_dependencies(fuzz_targets ${name})
-  target_link_libraries(${name} PRIVATE project_options)
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+# tacho_fuzz(LIBRARY TARGET...): fuzz/TARGET.cc feed bytes to LIBRARY. With -DTACHO_FUZZ=ON each is a libFuzzer program;
+# all stand in one folder of their own, where script/fuzz finds them. Otherwise they are parts of the test fuzz_seeds.
+function(tacho_fuzz library)
+  foreach(target ${ARGN})
+    set(source ${PROJECT_SOURCE_DIR}/fuzz/${target}.cc)
+    if(TACHO_FUZZ)
+      add_executable(${target} ${source})
+      set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz-targets)
+      add_dependencies(fuzz_targets ${target})
+      target_link_libraries(${target} PRIVATE project_options ${library})
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    else()
+      target_sources(fuzz_seeds PRIVATE ${source})
+      set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS "LLVMFuzzerTestOneInput=${target}")
+      target_link_libraries(fuzz_seeds PRIVATE ${library})
+      set_property(GLOBAL APPEND PROPERTY TACHO_FUZZ_TARGETS ${target})
+    endif()
+  endforeach()
 endfunction()
 
 # tacho_bench(NAME source...): a Google Benchmark program.

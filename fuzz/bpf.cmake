@@ -1,8 +1,2 @@
-if(TARGET tacho_bpf)
-  foreach(target btf_schema elf_object)
-    tacho_fuzz(fuzz_${target} ${CMAKE_CURRENT_LIST_DIR}/fuzz_${target}.cc)
-    if(TARGET fuzz_${target})
-      target_link_libraries(fuzz_${target} PRIVATE tacho_bpf)
-    endif()
-  endforeach()
-endif()
+# BPF object files, before libbpf sees them.
+tacho_fuzz(tacho_bpf fuzz_btf_schema fuzz_elf_object)

@@ -1,8 +1,5 @@
 # Parsers of format: whole captures (header, events, sections, records, samples), each on its own where the whole would
 # seldom reach it.
-foreach(target capture features records inflate tracing_data payload_schema attachments build_id)
-  tacho_fuzz(fuzz_${target} ${CMAKE_CURRENT_SOURCE_DIR}/fuzz_${target}.cc)
-  if(TACHO_FUZZ)
-    target_link_libraries(fuzz_${target} PRIVATE tacho_format)
-  endif()
-endforeach()
+tacho_fuzz(tacho_format
+  fuzz_capture fuzz_features fuzz_records fuzz_inflate fuzz_tracing_data fuzz_payload_schema fuzz_attachments
+  fuzz_build_id)
