@@ -316,22 +316,23 @@ void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
   state_->add_build_id(entry.filename, entry.build_id);
 }
 
-const Mapping* AddressSpaces::find(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
-  const auto find_user = [&]() -> const Mapping* {
+Stretch AddressSpaces::stretch_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
+  const auto in_user = [&] {
     const auto process = state_->processes.find(pid);
-    return process == state_->processes.end() ? nullptr : process->second.find(ip.value);
+    return process == state_->processes.end() ? Stretch() : process->second.stretch_at(ip.value);
   };
   switch (cpumode) {
     case abi::kCpumodeKernel:
-      return state_->kernel.find(ip.value);
+      return state_->kernel.stretch_at(ip.value);
     case abi::kCpumodeUser:
-      return find_user();
+      return in_user();
     case abi::kCpumodeUnknown: {
-      const Mapping* const user = find_user();
-      return user ? user : state_->kernel.find(ip.value);
+      const Stretch user = in_user(), kernel = state_->kernel.stretch_at(ip.value);
+      const Stretch& nearer = user.mapping != nullptr ? user : kernel;
+      return {std::max(user.first, kernel.first), std::min(user.last, kernel.last), nearer.mapping};
     }
     default:
-      return nullptr;  // hypervisor and guests
+      return {};  // hypervisor and guests
   }
 }
 

@@ -29,7 +29,12 @@ class AddressSpaces {
 
   // `cpumode` is the record's or the call chain mark's. Null when nothing is mapped there. When cpumode is
   // unknown, kernel halves are told by address as perf does.
-  const Mapping* find(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
+  const Mapping* find(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const {
+    return stretch_at(pid, ip, cpumode).mapping;
+  }
+  // The same, and for which other addresses of the process the answer holds as well, until a record changes
+  // it.
+  Stretch stretch_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
   // The thread's name now: "dd"; ":1234" when no record named it; ":-1" without a tid.
   std::string_view comm(std::uint32_t pid, std::uint32_t tid) const;
   // True after an exec COMM record named the thread, not only by a fork or the recorder's table.

@@ -24,4 +24,10 @@ struct Mapping {
   }
 };
 
+// Addresses of a process, first and last, that lie in one mapping, or in none.
+struct Stretch {
+  std::uint64_t first = 0, last = ~std::uint64_t{0};
+  const Mapping* mapping = nullptr;
+};
+
 }  // namespace tacho::symbolize

@@ -58,13 +58,19 @@ MappingList::NodeRef MappingList::join(NodeRef low, NodeRef high) {
   return high;
 }
 
-const Mapping* MappingList::find(std::uint64_t address) const {
-  const Node* candidate = nullptr;  // the last that begins at or before the address
+Stretch MappingList::stretch_at(std::uint64_t address) const {
+  const Node *before = nullptr, *behind = nullptr;  // the last that begins at or before the address, the next
   for (const Node* node = root_.get(); node != nullptr;) {
-    if (node->start <= address) candidate = node;
-    node = node->start <= address ? node->high.get() : node->low.get();
+    const bool is_before = node->start <= address;
+    (is_before ? before : behind) = node;
+    node = is_before ? node->high.get() : node->low.get();
   }
-  return candidate != nullptr && address < candidate->mapping->end ? candidate->mapping : nullptr;
+  const bool is_inside = before != nullptr && address < before->mapping->end;
+  if (is_inside) return {before->start, before->mapping->end - 1, before->mapping};
+  Stretch gap;
+  if (before != nullptr) gap.first = before->mapping->end;
+  if (behind != nullptr) gap.last = behind->start - 1;
+  return gap;
 }
 
 std::vector<const Mapping*> MappingList::take(std::uint64_t start, std::uint64_t end) {

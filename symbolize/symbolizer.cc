@@ -14,6 +14,7 @@
 #include "symbolize/elf/module_files.h"
 #include "symbolize/elf/running_vdso.h"
 #include "symbolize/files/debug_files.h"
+#include "symbolize/files/file_ahead.h"
 #include "symbolize/name_source.h"
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/kallsyms.h"
@@ -36,6 +37,8 @@ Result<std::vector<std::byte>> unpack(const format::Attachment& attachment) {
   return format::unpack_attachment(attachment, kLargestText);
 }
 
+constexpr std::string_view kRunningKallsyms = "/proc/kallsyms";
+
 bool is_perf_map(const Module& module) {
   return module.kind == ModuleKind::Anonymous && module.path.starts_with("/tmp/perf-");
 }
@@ -52,6 +55,7 @@ struct Symbolizer::State {
   std::vector<std::string> refusals;  // files that the user named and that cannot be used: told at the end
   std::optional<Debuginfod> servers;
   ModuleFiles module_files;
+  std::optional<FileAhead> running_kallsyms;  // of this machine, when it is expected to be asked for
   std::optional<Result<Kallsyms>> kallsyms;
   std::unordered_map<const Module*, Source> sources;
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
@@ -84,7 +88,8 @@ struct Symbolizer::State {
   Source no_source(const Module& module);
 
   bool runs_recorded_kernel() const;
-  Result<Kallsyms> read_kallsyms() const;
+  bool is_on_recording_host() const;
+  Result<Kallsyms> read_kallsyms();
   std::optional<Debuginfod> connect();
   Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
   std::string_view shown(const Source& source, std::string_view name) {
@@ -139,6 +144,10 @@ bool Symbolizer::State::runs_recorded_kernel() const {
     const auto notes = format::read_file("/sys/kernel/notes", kLargestText);
     return notes && format::build_id_in_notes(*notes) == recorded->module->build_id;
   }
+  return is_on_recording_host();
+}
+
+bool Symbolizer::State::is_on_recording_host() const {
   utsname running{};
   return ::uname(&running) == 0 && features.environment.hostname == running.nodename &&
          features.environment.os_release == running.release;
@@ -146,7 +155,7 @@ bool Symbolizer::State::runs_recorded_kernel() const {
 
 // Where kallsyms comes from, in this order: the file that the user names, the capture, and this machine if it
 // runs the recorded kernel.
-Result<Kallsyms> Symbolizer::State::read_kallsyms() const {
+Result<Kallsyms> Symbolizer::State::read_kallsyms() {
   std::optional<ReferenceSymbol> reference;
   const auto& text = kernel.text();
   if (text && !text->reference_symbol.empty()) {
@@ -164,7 +173,8 @@ Result<Kallsyms> Symbolizer::State::read_kallsyms() const {
     return parse(unpack(*attached), "the attached kallsyms");
   }
   if (runs_recorded_kernel()) {
-    return parse(format::read_file("/proc/kallsyms", kLargestText), "/proc/kallsyms");
+    if (!running_kallsyms) running_kallsyms.emplace(std::string(kRunningKallsyms), kLargestText);
+    return parse(running_kallsyms->take(), std::string(kRunningKallsyms));
   }
   return Error{"no kallsyms in the capture; give the recorded kernel's with --kallsyms FILE"};
 }
@@ -416,6 +426,22 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   const Symbol* const symbol = state.name(*mapping);
   const bool asks_dwarf = has_inlines || state.options.source_lines == SourceLines::Yes;
   return asks_dwarf ? state.add_lines(symbol, has_inlines) : std::span<const Frame>(&frame, 1);
+}
+
+void Symbolizer::expect_kernel_code() {
+  State& state = *state_;
+  const bool is_elsewhere = !state.options.kallsyms.empty() || !state.options.vmlinux.empty() ||
+                            !state.options.symfs.empty() ||
+                            state.features.attachment(format::kKallsymsAttachment) != nullptr;
+  if (is_elsewhere || state.kallsyms || state.running_kallsyms || !state.is_on_recording_host()) return;
+  state.running_kallsyms.emplace(std::string(kRunningKallsyms), kLargestText);
+}
+
+SymbolTable* Symbolizer::names_of(const Mapping& mapping) {
+  if (mapping.module->kind == ModuleKind::Bpf) return nullptr;
+  Source& source = state_->source_of(*mapping.module);
+  const bool is_alone = !source.is_vmlinux && !source.is_kernel_module && !source.embedded;
+  return is_alone ? source.table : nullptr;
 }
 
 // One message for everything that a module lacks. `ended`: why unwound call chains end in it; empty when none

@@ -15,6 +15,7 @@
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jit_code.h"
+#include "symbolize/names/symbol_table.h"
 
 namespace tacho::symbolize {
 
@@ -65,6 +66,12 @@ class Symbolizer {
   // Inlined calls are told as `origin` and the options ask for.
   std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode,
                                  Origin origin = Origin::Alone);
+
+  // Begins to read the kernel's list of symbols, where names will come from this machine's.
+  void expect_kernel_code();
+  // The table that names every address of `mapping`, and nothing else does: it is asked by shown address.
+  // Null: there is none, or more than one table decides. Valid as long as the symbolizer.
+  SymbolTable* names_of(const Mapping& mapping);
 
   // One line for each module that some address needed names of and that had none, with the reason:
   // "/usr/lib/libfoo.so: has another build id, 4567...; build id 0123... was recorded". Adds to `diagnostics`

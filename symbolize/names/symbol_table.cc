@@ -8,7 +8,6 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;  // bytes
-constexpr std::size_t kStep = 64;      // rows between two signposts
 constexpr std::uint32_t kMostRows = (std::uint32_t{1} << 29) - 1;
 
 std::size_t leading_underscores(std::string_view name) {
@@ -60,10 +59,26 @@ void SymbolTable::finish() {
     return std::tuple(a.start, a.number) < std::tuple(b.start, b.number);
   };
   if (!std::ranges::is_sorted(rows_, earlier)) std::ranges::sort(rows_, earlier);
-  signposts_.reserve(rows_.size() / kStep + 1);
-  for (std::size_t i = 0; i < rows_.size(); i += kStep) signposts_.push_back(rows_[i].start);
+  make_guide();
   end_open_rows();
   find_covered();
+}
+
+// About one row for each stretch.
+void SymbolTable::make_guide() {
+  constexpr std::size_t kOutermost = 32;  // on either side, one in so many
+  if (rows_.empty()) return;
+  first_ = rows_.size() / kOutermost;
+  last_ = rows_.size() - 1 - first_;
+  const std::uint64_t base = rows_[first_].start, length = rows_[last_].start - base;
+  while (length >> shift_ >= rows_.size()) ++shift_;
+  guide_.reserve(static_cast<std::size_t>(length >> shift_) + 2);
+  std::size_t row = first_;
+  for (std::uint64_t stretch = 0; stretch <= length >> shift_; ++stretch) {
+    while (rows_[row].start - base < stretch << shift_) ++row;
+    guide_.push_back(static_cast<std::uint32_t>(row));
+  }
+  guide_.push_back(static_cast<std::uint32_t>(last_));
 }
 
 SymbolTable::Group SymbolTable::group_at(std::size_t first) const {
@@ -120,7 +135,11 @@ void SymbolTable::find_covered() {
   std::uint64_t reached = 0;
   for (std::size_t first = 0; first < rows_.size();) {
     const Group group = group_at(first);
-    if (reached > rows_[first].start) covered_.push_back({first, reached});
+    if (reached > rows_[first].start) {
+      if (is_covered_.empty()) is_covered_.resize(rows_.size());
+      is_covered_[first] = true;
+      covered_.push_back({first, reached});
+    }
     reached = std::max(reached, reach_of(group));
     first = group.end;
   }
@@ -128,13 +147,21 @@ void SymbolTable::find_covered() {
 
 // The last row that starts at or before `address`.
 std::optional<std::size_t> SymbolTable::last_start(std::uint64_t address) const {
-  const auto signpost = std::ranges::upper_bound(signposts_, address);
-  if (signpost == signposts_.begin()) return std::nullopt;
-  const std::size_t first = static_cast<std::size_t>(signpost - signposts_.begin() - 1) * kStep;
-  const std::size_t end = std::min(first + kStep, rows_.size());
-  const auto after = std::upper_bound(rows_.begin() + static_cast<std::ptrdiff_t>(first),
-                                      rows_.begin() + static_cast<std::ptrdiff_t>(end), address,
+  if (rows_.empty()) return std::nullopt;
+  std::size_t from = 0, to = rows_.size();
+  if (address < rows_[first_].start) {
+    to = first_;
+  } else if (address >= rows_[last_].start) {
+    from = last_;
+  } else {
+    const auto stretch = static_cast<std::size_t>((address - rows_[first_].start) >> shift_);
+    from = guide_[stretch];
+    to = guide_[stretch + 1];
+  }
+  const auto after = std::upper_bound(rows_.begin() + static_cast<std::ptrdiff_t>(from),
+                                      rows_.begin() + static_cast<std::ptrdiff_t>(to), address,
                                       [](std::uint64_t at, const Row& row) { return at < row.start; });
+  if (after == rows_.begin()) return std::nullopt;
   return static_cast<std::size_t>(after - rows_.begin()) - 1;
 }
 
@@ -201,32 +228,38 @@ const OverlapTree& SymbolTable::overlaps() {
   return *overlaps_;
 }
 
-const Symbol* SymbolTable::answer(std::size_t row) {
-  found_ = rows_[row].symbol();
+const Symbol* SymbolTable::find(std::uint64_t address) {
+  const auto row = row_at(address);
+  if (!row) return nullptr;
+  found_ = rows_[*row].symbol();
   return &found_;
 }
 
-const Symbol* SymbolTable::find(std::uint64_t address) {
+std::optional<std::uint32_t> SymbolTable::row_at(std::uint64_t address) {
   const auto last = last_start(address);
-  if (!last) return nullptr;
+  if (!last) return std::nullopt;
   const std::uint64_t start = rows_[*last].start;
   Choice choice{.row = *last};
   Group group{*last, *last + 1};
   if (*last > 0 && rows_[*last - 1].start == start) {
-    const auto first = std::ranges::lower_bound(rows_, start, {}, &Row::start);
-    group.first = static_cast<std::size_t>(first - rows_.begin());
+    constexpr std::size_t kFew = 8;
+    while (group.first > 0 && *last - group.first < kFew && rows_[group.first - 1].start == start)
+      --group.first;
+    if (*last - group.first == kFew)
+      group.first =
+          static_cast<std::size_t>(std::ranges::lower_bound(rows_, start, {}, &Row::start) - rows_.begin());
     choice = choice_of(group);
   }
-  const auto covered = std::ranges::lower_bound(covered_, group.first, {}, &Covered::first);
   const bool is_covered =
-      (covered != covered_.end() && covered->first == group.first && covered->reached > address) ||
+      (!is_covered_.empty() && is_covered_[group.first] &&
+       std::ranges::lower_bound(covered_, group.first, {}, &Covered::first)->reached > address) ||
       address < choice.others_reach || (address == start && choice.has_others);
   if (is_covered) {
     const auto number = overlaps().find(address);
-    return number ? answer(row_of_[*number]) : nullptr;
+    return number ? std::optional(row_of_[*number]) : std::nullopt;
   }
   const bool covers = address < rows_[choice.row].end || address == start;
-  return covers ? answer(choice.row) : nullptr;
+  return covers ? std::optional(static_cast<std::uint32_t>(choice.row)) : std::nullopt;
 }
 
 }  // namespace tacho::symbolize

@@ -58,6 +58,8 @@ class SymbolTable {
   // The symbol that covers `address`, as perf would find it. Valid until the next question; its name as long
   // as the table.
   const Symbol* find(std::uint64_t address);
+  // The same as the number of the symbol's row, below size(): addresses with one row have one symbol.
+  std::optional<std::uint32_t> row_at(std::uint64_t address);
   std::size_t size() const { return rows_.size(); }  // symbols that were added
   bool empty() const { return rows_.empty(); }
 
@@ -96,6 +98,7 @@ class SymbolTable {
   Group group_at(std::size_t first) const;
   std::size_t round_of(const Row& row) const;
   bool is_settled(const Row& row) const { return row.number < (rounds_.empty() ? 0 : rounds_.back()); }
+  void make_guide();
   void end_open_rows();
   void find_covered();
   std::uint64_t reach_of(const Group& group) const;
@@ -103,15 +106,20 @@ class SymbolTable {
   std::size_t best_of(std::span<const std::size_t> rows) const;
   const Choice& choice_of(const Group& group);
   const OverlapTree& overlaps();
-  const Symbol* answer(std::size_t row);
 
   std::deque<std::string> texts_;
   ShownName shown_;
-  std::vector<std::uint32_t> rounds_;     // how many symbols there were at each settle()
-  Table<Row> rows_;                       // as they were added; once finished: by start, then number
-  std::vector<std::uint64_t> signposts_;  // the start of every kStep-th row
+  std::vector<std::uint32_t> rounds_;  // how many symbols there were at each settle()
+  Table<Row> rows_;                    // as they were added; once finished: by start, then number
+  // Where to begin looking: rows first_ to last_ are all but the outermost few, so that single symbols far
+  // away do not spoil it. Of their addresses, stretches of 2^shift_ bytes: the first row that starts there or
+  // behind.
+  std::size_t first_ = 0, last_ = 0;
+  int shift_ = 0;
+  std::vector<std::uint32_t> guide_;
   std::unordered_map<std::size_t, Choice> choices_;  // by the first row of a group of several, once asked for
   std::vector<Covered> covered_;                     // ascending
+  std::vector<bool> is_covered_;                     // by row: whether covered_ may have it
   std::optional<OverlapTree> overlaps_;
   std::vector<std::uint32_t> row_of_;  // by number, for overlaps_
   Symbol found_;

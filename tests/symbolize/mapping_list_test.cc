@@ -33,7 +33,14 @@ class MappingListTest : public testing::Test {
     if (start < end && start >= old.start) add(list, plain, start, end);
   }
   static void expect_same(const MappingList& list, const Plain& plain) {
-    for (std::uint64_t at = 0; at < kSpace; ++at) ASSERT_EQ(list.find(at), plain[at]) << at;
+    for (std::uint64_t at = 0; at < kSpace; ++at) {
+      const Stretch stretch = list.stretch_at(at);
+      ASSERT_EQ(stretch.mapping, plain[at]) << at;
+      ASSERT_LE(stretch.first, at);
+      ASSERT_GE(stretch.last, at);
+      for (std::uint64_t other = stretch.first; other <= std::min(stretch.last, kSpace - 1); ++other)
+        ASSERT_EQ(plain[other], plain[at]) << other << " as well as " << at;
+    }
   }
   std::deque<Mapping> mappings;
 };

@@ -46,6 +46,37 @@ TEST(SymbolTable, TheLastSymbolWithoutAnEndReachesAPageFurther) {
   EXPECT_EQ(table.find(0x3000), nullptr);
 }
 
+// Some far away from all others, as a kernel's symbols of processor data, and many at one place.
+TEST(SymbolTable, FindsTheSymbolBeforeAnAddressHoweverTheyAreSpread) {
+  std::mt19937_64 random(7);
+  for (const std::size_t count : {1, 2, 3, 31, 64, 1000}) {
+    SymbolTable table;
+    std::set<std::uint64_t> starts;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t start = i % 10 == 0  ? random() >> random() % 64
+                                  : i % 3 == 0 ? 0xffffffff81000000 + random() % 0x100
+                                               : 0xffffffff81000000 + random() % 0x1000000;
+      if (starts.insert(start).second)
+        table.add({.start = start, .end = start, .name = "x", .binding = Binding::Global});
+    }
+    table.settle(as_is);
+    table.finish();
+    std::vector<std::uint64_t> asked(starts.begin(), starts.end());
+    for (int i = 0; i < 1000; ++i) asked.push_back(0xffffffff81000000 + random() % 0x1000000);
+    std::set<std::uint32_t> rows;
+    for (const std::uint64_t address : asked) {
+      const auto after = starts.upper_bound(address);
+      const auto row = table.row_at(address);
+      if (row) rows.insert(*row);
+      const Symbol* const found = table.find(address);
+      ASSERT_EQ(found != nullptr, row.has_value());
+      if (found != nullptr) ASSERT_EQ(found->start, *std::prev(after)) << address;
+      if (after != starts.end() && after != starts.begin()) ASSERT_NE(found, nullptr) << address;
+    }
+    EXPECT_EQ(rows.size(), starts.size()) << "each symbol has a row of its own";
+  }
+}
+
 TEST(SymbolTable, KeepsTheBestOfSeveralAliases) {
   const auto better = [](Symbol a, Symbol b) {
     EXPECT_NE(is_better_alias(a, b, as_is), is_better_alias(b, a, as_is)) << a.name << " and " << b.name;
