@@ -59,10 +59,14 @@ void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names nam
   }
 }
 
+std::uint64_t address_in_chain(const symbolize::Frame& frame) {
+  return is_shown_as_it_ran(frame) ? frame.ip.value : frame.shown_address;
+}
+
 void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names,
                  SourcePath path) {
   out.character('\t');
-  out.hex(is_shown_as_it_ran(frame) ? frame.ip.value : frame.shown_address, 16);
+  out.hex(address_in_chain(frame), 16);
   if (fields.has(Field::Sym)) {
     out.character(' ');
     write_symbol(out, frame, fields, names);

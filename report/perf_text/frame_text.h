@@ -21,8 +21,9 @@ void write_module(TextBuffer& out, const symbolize::Frame& frame, Names names);
 // `before` (a line break and two blanks) and "FILE:LINE", or what perf shows in its place, or nothing.
 void write_source_line(TextBuffer& out, const symbolize::Frame& frame, Names names,
                        SourcePath path = SourcePath::Last, std::string_view before = "\n  ");
-// TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)", with the line's end. Addresses of user code are relative to their
-// mapping.
+// What a line of a call chain begins with. Addresses of user code are relative to their mapping.
+std::uint64_t address_in_chain(const symbolize::Frame& frame);
+// TAB "ADDRESS SYMBOL+0xOFFSET (MODULE)", with the line's end.
 void write_frame(TextBuffer& out, const symbolize::Frame& frame, const Fields& fields, Names names,
                  SourcePath path = SourcePath::Last);
 

@@ -17,7 +17,7 @@ namespace abi = format::abi;
 constexpr char kHexDigits[] = "0123456789abcdef";
 
 // A stack met a second time may be kept as a whole, until there are this many bytes of such texts.
-constexpr std::size_t kMostStackText = std::size_t{24} << 20;
+constexpr std::size_t kMostStackText = std::size_t{8} << 20;
 // Texts of places and stacks that are kept together: a floor, and as much as the samples themselves have.
 constexpr std::size_t kMostText = std::size_t{24} << 20, kSampleText = 64;  // bytes
 constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
@@ -25,7 +25,6 @@ constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
 constexpr std::size_t kFlagsWidth = 24;         // of perf's empty -F flags
 // Their text looks up addresses other than the sample's places.
 constexpr Fields kBranchFields{Field::Brstack, Field::Brstacksym, Field::Brstackoff};
-constexpr std::string_view kSeenOnce("", 0);  // has data, so it is not the same as never seen
 
 // Every branch a sample, its target the data address: then perf shows where it led, and nothing more.
 bool is_branch_trace(const format::EventAttr& attr) {
@@ -134,19 +133,86 @@ ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
 // What scratch_ holds, kept as the text of `place` while there is room: names may be longer than what names
 // them. Without room it is valid until scratch_ is written again.
 std::string_view ScriptText::kept(std::string_view& place) {
-  if (frame_store_.size() + stack_store_.size() + scratch_.size() > most_text_) return scratch_.view();
+  if (!has_room(scratch_.size())) return scratch_.view();
   place = frame_store_.keep(scratch_.view());
   return place;
 }
 
-// "TAB ADDRESS SYMBOL+OFFSET (MODULE)", one line for each inlined call and one for the function itself.
-std::string_view ScriptText::frame_text(PlaceTexts& texts, const Location& location, const Fields& fields) {
-  std::string_view& text = text_at(texts.frames, location);
-  if (text.data() != nullptr) return text;
+// kUnmade: there is no room to keep it.
+std::uint32_t ScriptText::function_of(PlaceTexts& texts, const symbolize::Frame& frame,
+                                      const Fields& fields) {
+  const std::string_view name = frame.function;
+  const std::uint64_t hash = mix(mix(0, reinterpret_cast<std::uintptr_t>(name.data())),
+                                 reinterpret_cast<std::uintptr_t>(frame.module));
+  return texts.by_name.find_or_make(
+      hash,
+      [&](std::uint32_t number) {
+        const Function& known = texts.functions[number];
+        return known.name.data() == name.data() && known.name.size() == name.size() &&
+               known.module == frame.module;
+      },
+      [&] {
+        Function made{.name = name, .module = frame.module, .before = {}, .behind = {}};
+        made.has_offset = fields.has(Field::Sym) && fields.has(Field::Symoff) && !frame.function.empty();
+        Fields without_offset = fields;
+        without_offset.remove(Field::Symoff);
+        scratch_.clear();
+        if (fields.has(Field::Sym)) {
+          scratch_.character(' ');
+          write_symbol(scratch_, frame, without_offset, comms_.mode());
+        }
+        if (made.has_offset) scratch_.text("+0x");
+        made.before = frame_store_.keep(scratch_.view());
+        scratch_.clear();
+        if (fields.has(Field::Dso)) write_module(scratch_, frame, comms_.mode());
+        scratch_.character('\n');
+        made.behind = frame_store_.keep(scratch_.view());
+        texts.functions.push_back(made);
+        return static_cast<std::uint32_t>(texts.functions.size() - 1);
+      });
+}
+
+// One line for each inlined call and one for the function itself. Without room to keep it, kUnmade.
+ScriptText::FrameLine ScriptText::make_line(PlaceTexts& texts, std::span<const symbolize::Frame> frames,
+                                            const Fields& fields) {
+  const symbolize::Frame& frame = frames.front();
+  const std::uint64_t offset = frame.shown_address - frame.function_start;
+  const bool is_simple = frames.size() == 1 && !frame.is_inlined && !fields.has(Field::Srcline) &&
+                         (frame.function.empty() || offset >> 32 == 0);
+  if (is_simple) {
+    if (!has_room(frame.function.size())) return {};
+    return {.address = address_in_chain(frame),
+            .function = function_of(texts, frame, fields),
+            .offset = static_cast<std::uint32_t>(offset)};
+  }
   scratch_.clear();
-  for (const symbolize::Frame& frame : resolver_->frames(location))
-    write_frame(scratch_, frame, fields, comms_.mode(), source_path_);
-  return kept(text);
+  for (const symbolize::Frame& one : frames) write_frame(scratch_, one, fields, comms_.mode(), source_path_);
+  if (!has_room(scratch_.size())) return {};
+  texts.wholes.push_back(frame_store_.keep(scratch_.view()));
+  return {.address = texts.wholes.size() - 1, .function = FrameLine::kWhole};
+}
+
+void ScriptText::write_line(TextBuffer& out, PlaceTexts& texts, std::uint32_t location,
+                            const Fields& fields) {
+  if (texts.frames.size() <= location)
+    texts.frames.resize(std::max<std::size_t>(std::size_t{location} + 1, texts.frames.size() * 2));
+  FrameLine& line = texts.frames[location];
+  if (line.function == FrameLine::kUnmade) {
+    const auto frames = resolver_->frames(resolver_->location(location));
+    line = make_line(texts, frames, fields);
+    if (line.function == FrameLine::kUnmade) {
+      for (const symbolize::Frame& frame : frames)
+        write_frame(out, frame, fields, comms_.mode(), source_path_);
+      return;
+    }
+  }
+  if (line.function == FrameLine::kWhole) return out.text(texts.wholes[line.address]);
+  const Function& function = texts.functions[line.function];
+  out.character('\t');
+  out.hex(line.address, 16);
+  out.text(function.before);
+  if (function.has_offset) out.hex(line.offset);
+  out.text(function.behind);
 }
 
 void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
@@ -179,22 +245,19 @@ void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& 
   PlaceTexts& texts = place_texts(fields);
   if (texts.stacks.size() <= stack.number)
     texts.stacks.resize(std::max<std::size_t>(stack.number + 1, texts.stacks.size() * 2));
-  std::string_view& whole = texts.stacks[stack.number];
-  if (!whole.empty()) return out.text(whole);
-  const bool came_before = whole.data() != nullptr;
+  std::uint32_t& whole = texts.stacks[stack.number];
+  if (whole > kSeenOnce) return out.text(texts.wholes[whole]);
   const std::size_t before = out.size();
   for (const std::uint32_t number : stack.frames) {
-    if (number < texts.frames.size()) __builtin_prefetch(texts.frames[number].data());
+    if (number < texts.frames.size()) __builtin_prefetch(&texts.frames[number]);
   }
-  for (const std::uint32_t number : stack.frames) {
-    const bool is_made = number < texts.frames.size() && texts.frames[number].data() != nullptr;
-    out.text(is_made ? texts.frames[number] : frame_text(texts, resolver_->location(number), fields));
-  }
-  if (!came_before) {
+  for (const std::uint32_t number : stack.frames) write_line(out, texts, number, fields);
+  const std::size_t size = out.size() - before;
+  if (whole == kNeverSeen) {
     whole = kSeenOnce;
-  } else if (stack_store_.size() < kMostStackText &&
-             frame_store_.size() + stack_store_.size() + out.size() - before <= most_text_) {
-    whole = stack_store_.keep(out.view().substr(before));
+  } else if (size > 0 && stack_store_.size() < kMostStackText && has_room(size)) {
+    whole = static_cast<std::uint32_t>(texts.wholes.size());
+    texts.wholes.push_back(stack_store_.keep(out.view().substr(before)));
   }
 }
 

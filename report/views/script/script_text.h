@@ -21,6 +21,7 @@
 #include "report/perf_text/script_fields.h"
 #include "report/perf_text/source_code.h"
 #include "report/perf_text/time_text.h"
+#include "report/samples/index_table.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {
@@ -67,16 +68,39 @@ class ScriptText {
   void report(format::Diagnostics& diagnostics) const;
 
  private:
+  // "TAB ADDRESS SYMBOL+OFFSET (MODULE)": what all places of a function share.
+  struct Function {
+    std::string_view name;  // as resolved: where it lies is what it is known by, with the module
+    const symbolize::Module* module = nullptr;
+    std::string_view before, behind;  // the offset, or in place of one
+    bool has_offset = false;
+  };
+  // The line of a place, in pieces: whole lines would take more memory than all else here.
+  struct FrameLine {
+    static constexpr std::uint32_t kUnmade = ~std::uint32_t{0}, kWhole = kUnmade - 1;
+    std::uint64_t address = 0;         // kWhole: the number of its text in `wholes`
+    std::uint32_t function = kUnmade;  // number
+    std::uint32_t offset = 0;          // in the function, bytes
+  };
   // Texts made once for each set of fields that decides them.
   struct PlaceTexts {
     std::uint64_t fields = 0;
-    std::vector<std::string_view> frames;  // by location number; without data: not made yet
-    std::vector<std::string_view> alone;   // the same, of samples without a call chain
-    std::vector<std::string_view> stacks;  // by stack number; kSeenOnce: met before, not kept
+    std::vector<FrameLine> frames;        // by location number
+    std::vector<std::string_view> alone;  // the same, of samples without a call chain
+    std::vector<std::uint32_t> stacks;    // by stack number: kNeverSeen, kSeenOnce, or where in `wholes`
+    std::vector<Function> functions;
+    IndexTable by_name;  // of functions
+    std::vector<std::string_view> wholes{{}, {}};
   };
+  static constexpr std::uint32_t kNeverSeen = 0, kSeenOnce = 1;
   PlaceTexts& place_texts(const Fields& fields);
   std::string_view kept(std::string_view& place);
-  std::string_view frame_text(PlaceTexts& texts, const Location& location, const Fields& fields);
+  FrameLine make_line(PlaceTexts& texts, std::span<const symbolize::Frame> frames, const Fields& fields);
+  std::uint32_t function_of(PlaceTexts& texts, const symbolize::Frame& frame, const Fields& fields);
+  bool has_room(std::size_t more) const {
+    return frame_store_.size() + stack_store_.size() + more <= most_text_;
+  }
+  void write_line(TextBuffer& out, PlaceTexts& texts, std::uint32_t location, const Fields& fields);
   std::string_view place_text(const Location& location, const Fields& fields);
   void write_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
   void write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
