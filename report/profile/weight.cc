@@ -38,6 +38,10 @@ std::optional<std::uint64_t> WeightChoice::of(const ResolvedSample& sample) {
   return std::nullopt;
 }
 
+bool WeightChoice::reads_payloads() const {
+  return std::ranges::any_of(by_event_, [](const Choice& choice) { return choice.kind == Kind::Field; });
+}
+
 std::string WeightChoice::chosen_by_role() const {
   std::string names;
   for (const Choice& choice : by_event_) {

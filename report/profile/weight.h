@@ -21,6 +21,8 @@ class WeightChoice {
   // Nothing when the sample has no such number, or one that is below 0: it cannot be weighed, and is counted.
   std::optional<std::uint64_t> of(const ResolvedSample& sample);
 
+  // Whether it reads fields of payloads.
+  bool reads_payloads() const;
   std::uint64_t unreadable() const { return unreadable_; }
   // Names of the fields that were chosen because of their role, for a line that says so; empty: none.
   std::string chosen_by_role() const;

@@ -16,20 +16,22 @@ struct Change {
   std::optional<std::uint32_t> pid;      // whose mappings
   std::optional<std::uint32_t> renamed;  // tid
   std::optional<std::uint32_t> born;     // tid
+  std::optional<std::uint32_t> parent;   // pid whose mappings may have been found to be another process's
 };
 
 struct ChangeOf {
   std::uint16_t misc;
   Change operator()(const format::MmapRecord& r) const {
     if (r.pid == ~0U || (misc & format::abi::kCpumodeMask) == format::abi::kCpumodeKernel)
-      return {.kernel = true, .pid = {}, .renamed = {}, .born = {}};
-    return {.kernel = false, .pid = r.pid, .renamed = {}, .born = {}};
+      return {.kernel = true, .pid = {}, .renamed = {}, .born = {}, .parent = {}};
+    return {.kernel = false, .pid = r.pid, .renamed = {}, .born = {}, .parent = {}};
   }
   Change operator()(const format::CommRecord& r) const {
     return {.kernel = false,
             .pid = r.is_exec ? std::optional(r.pid) : std::nullopt,
             .renamed = r.tid,
-            .born = {}};
+            .born = {},
+            .parent = {}};
   }
   Change operator()(const format::TaskRecord& r) const {
     if (r.is_exit) return {};
@@ -37,10 +39,11 @@ struct ChangeOf {
     return {.kernel = false,
             .pid = r.pid == r.parent_pid ? std::nullopt : std::optional(r.pid),
             .renamed = {},
-            .born = r.tid};
+            .born = r.tid,
+            .parent = r.pid == r.parent_pid ? std::nullopt : std::optional(r.parent_pid)};
   }
   Change operator()(const format::KsymbolRecord&) const {
-    return {.kernel = true, .pid = {}, .renamed = {}, .born = {}};
+    return {.kernel = true, .pid = {}, .renamed = {}, .born = {}, .parent = {}};
   }
   Change operator()(const auto&) const { return {}; }
 };

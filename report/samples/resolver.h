@@ -35,6 +35,12 @@ class Resolver {
   std::span<const symbolize::Frame> frames(const Location& location);
   // Its name as a place that stands alone: without the inlined calls in it. As valid as frames().
   const symbolize::Frame& frame(const Location& location);
+  // Many samples are going to be named: what takes long is begun.
+  void expect_samples() { symbolizer_.expect_kernel_code(); }
+  // The table that alone gives the places of `mapping` their names; null: there is none.
+  symbolize::SymbolTable* names_of(const symbolize::Mapping& mapping) {
+    return symbolizer_.names_of(mapping);
+  }
   // A kernel function, for tracepoint texts. As valid as frames().
   std::span<const symbolize::Frame> kernel_frames(std::uint64_t address);
 

@@ -1,6 +1,7 @@
 #include "report/samples/run_ahead.h"
 
 #include <optional>
+#include <span>
 #include <system_error>
 #include <thread>
 
@@ -49,7 +50,7 @@ class Forward : public Outlet {
 
   void wait_until_shown() override {
     queue_->put(batch_);
-    queue_->wait_until_shown();
+    queue_->wait_until_taken();
   }
 
  private:
@@ -66,13 +67,25 @@ class Shown {
       : header_(std::move(header)), locations_(&locations), sink_(&sink) {}
 
   Flow show(const SampleBatch& batch) {
-    for (const QueuedSample& queued : batch.samples) {
-      if (show(queued, batch.blocks[queued.block]) == Flow::Stop) return Flow::Stop;
+    const std::span<const QueuedSample> samples = batch.samples;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      prefetch(samples, i);
+      if (show(samples[i], batch.blocks[samples[i].block]) == Flow::Stop) return Flow::Stop;
     }
     return Flow::GoOn;
   }
 
  private:
+  // The other thread touched it all last, and stacks may lie anywhere.
+  static void prefetch(std::span<const QueuedSample> samples, std::size_t at) {
+    constexpr std::size_t kRecords = 8, kFrames = 4;  // samples ahead
+    if (at + kRecords < samples.size()) {
+      __builtin_prefetch(samples[at + kRecords].record);
+      if (samples[at + kRecords].stack != nullptr) __builtin_prefetch(samples[at + kRecords].stack);
+    }
+    if (at + kFrames < samples.size() && samples[at + kFrames].stack != nullptr)
+      __builtin_prefetch(samples[at + kFrames].stack->frames.data());
+  }
   Flow show(const QueuedSample& queued, const format::BlockRef& block) {
     const format::RecordView view = format::whole_record({queued.record, queued.size}, header_->layout.order);
     const format::Sample* const sample = parser_.parse(view, header_->events[queued.record_event].attr);

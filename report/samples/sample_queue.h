@@ -1,18 +1,15 @@
 // Samples on their way from the thread that reads a capture to the one that shows them.
 //
-// They travel by the thousand, so that neither thread waits for the other at each one. How far the reader
-// runs ahead is bounded by the bytes of the records, which is what they hold in memory.
+// How far the reader runs ahead is bounded by the bytes of the records, which is what they hold in memory.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "format/time_order.h"
+#include "report/samples/batch_queue.h"
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {
@@ -41,30 +38,15 @@ struct SampleBatch {
 
   // Sets sample.block.
   void add(QueuedSample sample, const format::BlockRef& block);
+  // One without samples may tell how far the reading is.
+  bool is_empty() const { return samples.empty() && bytes_read == 0; }
+  bool has_memory() const { return samples.capacity() > 0; }
   void clear();
 };
 
-// Every member may be called by the side that it is listed under, and by no other.
-class SampleQueue {
+class SampleQueue : public BatchQueue<SampleBatch> {
  public:
-  // The reader's side. put() waits for room, takes the batch and leaves it empty; false: nobody wants more.
-  bool put(SampleBatch& batch);
-  void wait_until_shown();  // all that was put
-  void end();
-
-  // The other side. take() waits for a batch; false: there will be none.
-  bool take(SampleBatch& batch);
-  void stop();
-
- private:
-  static constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // that wait
-  std::mutex mutex_;
-  std::condition_variable has_room_, has_batch_, is_idle_;
-  std::deque<SampleBatch> waiting_;
-  std::vector<SampleBatch> empty_;  // kept for their memory
-  std::size_t bytes_ = 0;
-  bool takes_ = false;  // the other side waits for a batch
-  bool ended_ = false, stopped_ = false;
+  SampleQueue() : BatchQueue(std::size_t{4} << 20) {}
 };
 
 }  // namespace tacho::report

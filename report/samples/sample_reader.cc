@@ -11,10 +11,10 @@
 #include <variant>
 
 #include "format/seeded_hash.h"
-#include "format/time_order.h"
 #include "report/samples/lbr_stack.h"
 #include "report/samples/payload_stack.h"
 #include "report/samples/record_effects.h"
+#include "report/samples/records_ahead.h"
 #include "report/samples/stack_table.h"
 #include "symbolize/unwind/unwind.h"
 
@@ -25,8 +25,6 @@ namespace abi = format::abi;
 using format::Damage;
 using format::RecordView;
 using Flow = Sink::Flow;
-
-constexpr std::uint64_t kProgressStep = std::uint64_t{256} << 10;  // bytes of the capture
 
 // Whether the sample's own place is the first of its call chain, as nearly always: then it need not be looked
 // up.
@@ -139,71 +137,85 @@ class Threads {
 
 struct SampleReader::State : public PlaceFinder {
   State(format::CaptureReader reader, const symbolize::SymbolOptions& symbols, SharedSpaces& shared,
-        format::Diagnostics& out)
+        format::Diagnostics& read_here, format::Diagnostics& replayed_here)
       : capture(std::move(reader)),
         spaces(&shared),
-        diagnostics(&out),
+        records(capture, read_here),
+        diagnostics(&replayed_here),
         unwinder(symbols, capture.features(), shared.spaces()),
         payload_stacks(capture.features()) {}
 
   format::CaptureReader capture;
   SharedSpaces* spaces;
+  OrderedRecords records;  // belongs to whichever thread reads, as what it found does
   format::Diagnostics* diagnostics;
   symbolize::Unwinder unwinder;
   PayloadStacks payload_stacks;
-  format::TimeOrder order;
   format::SampleParser parser;
-  StackTable stacks;
+  PlaceTable place_table;
+  StackTable stacks{place_table};
   LbrStack lbr_stack;
   Threads threads;
   CounterValues counters;
   std::vector<CounterValues::Moved> moved;  // scratch: of the sample at hand
   std::size_t build_ids_seen = 0;
   std::uint64_t lost_samples = 0, lost_records = 0;
-  std::uint64_t told_bytes = 0;  // on_progress was last called for
 
   // Of the read() that runs.
-  bool looks_at_start = false;  // its filter
   const SampleOptions* options = nullptr;
+  NamesOf names_of;  // empty: places are told apart by their addresses
   Outlet* outlet = nullptr;
+  bool is_pipe = false;
+  format::Sample plain;           // the sample at hand, of which no more is set than SampleStart has
   PlaceFinder* places = nullptr;  // this, for an outlet that needs it
 
   const format::EventSet& events() const { return capture.events(); }
   const Location& find(const ResolvedSample& sample, std::uint64_t address) override;
   const Location& find_in(const ResolvedSample& sample, std::uint64_t address, std::uint8_t cpumode) override;
+  const Location& locate(std::uint32_t pid, std::uint64_t ip, std::uint8_t cpumode);
+  const Location& place_of(const format::Sample& sample, std::uint8_t cpumode);
 
   void take_build_ids();
   void apply(const format::Record& record, std::uint16_t misc);
   void count_losses(const format::Record& record);
 
-  void read_all();
-  Flow take(const RecordView& view);
+  Flow read_from(RecordFeed& feed);
+  Flow take(const OrderedRecord& record);
   void take_user_record(const RecordView& view);
-  Flow drain();
-  Flow deliver(const RecordView& view, std::size_t event, const format::BlockRef& block);
-  Flow deliver_sample(const RecordView& view, std::size_t event, const format::BlockRef& block);
+  const format::Sample* sample_of(const OrderedRecord& record, const format::EventAttr& attr);
+  Flow deliver_sample(const OrderedRecord& record);
   std::optional<format::U64Array> payload_chain(const ResolvedSample& resolved);
   std::optional<format::U64Array> lbr_chain(const format::Sample& sample, const format::EventAttr& attr);
   void add_places(ResolvedSample& resolved, const format::EventAttr& attr);
-  bool is_refused_early(const RecordView& view, std::size_t event);
   void take_values(const format::Sample& sample, const format::EventAttr& attr);
   Flow deliver_values(ResolvedSample& resolved);
   Flow deliver_other(const RecordView& view, std::size_t event);
 };
 
+const Location& SampleReader::State::locate(std::uint32_t pid, std::uint64_t ip, std::uint8_t cpumode) {
+  return place_table.locations()[place_table.find(spaces->spaces(), pid, ip, cpumode)];
+}
+
+// Of the sample itself.
+const Location& SampleReader::State::place_of(const format::Sample& sample, std::uint8_t cpumode) {
+  if (!names_of) return locate(sample.pid, sample.ip, cpumode);
+  return place_table
+      .locations()[place_table.find_function(spaces->spaces(), sample.pid, sample.ip, cpumode, names_of)];
+}
+
 const Location& SampleReader::State::find(const ResolvedSample& sample, std::uint64_t address) {
   const auto cpumode = static_cast<std::uint8_t>(sample.raw->misc & abi::kCpumodeMask);
-  const Location& location = stacks.locate(spaces->spaces(), sample.pid(), address, cpumode);
+  const Location& location = locate(sample.pid(), address, cpumode);
   // The kernel touches a process's memory as well: then the address itself tells whose it is.
   const auto by_address = static_cast<std::uint8_t>(
       static_cast<std::int64_t>(address) < 0 ? abi::kCpumodeKernel : abi::kCpumodeUser);
   if (location.mapping != nullptr || by_address == cpumode) return location;
-  return stacks.locate(spaces->spaces(), sample.pid(), address, by_address);
+  return locate(sample.pid(), address, by_address);
 }
 
 const Location& SampleReader::State::find_in(const ResolvedSample& sample, std::uint64_t address,
                                              std::uint8_t cpumode) {
-  return stacks.locate(spaces->spaces(), sample.pid(), address, cpumode);
+  return locate(sample.pid(), address, cpumode);
 }
 
 void SampleReader::State::take_build_ids() {
@@ -214,8 +226,15 @@ void SampleReader::State::take_build_ids() {
 
 void SampleReader::State::apply(const format::Record& record, std::uint16_t misc) {
   const Change change = spaces->apply(record, misc, clock_of(events()), *outlet);
-  if (change.kernel) stacks.kernel_changed();
-  if (change.pid) stacks.mappings_changed(*change.pid);
+  if (change.kernel) {
+    place_table.kernel_changed();
+    stacks.kernel_changed();
+  }
+  if (change.pid) {
+    place_table.mappings_changed(*change.pid);
+    stacks.mappings_changed(*change.pid);
+  }
+  if (change.parent) place_table.mappings_changed(*change.parent);
   threads.apply(change, spaces->spaces());
   count_losses(record);
 }
@@ -233,42 +252,18 @@ void SampleReader::State::count_losses(const format::Record& record) {
   }
 }
 
-// Records from 64 up act at once, in file position; kernel records wait for their turn in time, those without
-// a time act at once too.
-Flow SampleReader::State::take(const RecordView& view) {
-  if (view.type == abi::kRecordFinishedRound) {
-    order.finished_round();
-    return drain();
-  }
-  take_build_ids();
-  if (view.type >= abi::kRecordUserStart) {
-    take_user_record(view);
+Flow SampleReader::State::take(const OrderedRecord& record) {
+  // Of a file they all stand in the header; a pipe tells more of them while it is read.
+  if (is_pipe) take_build_ids();
+  if (record.view.type >= abi::kRecordUserStart) {
+    take_user_record(record.view);
     return Flow::GoOn;
   }
-  const auto event = events().event_of(view);
-  if (!event) {
-    diagnostics->add(Damage::UnknownEvent, view.offset, "its id is in no event's list");
-    return Flow::GoOn;
+  if (record.time != 0 && spaces->has_due_code(record.time)) {
+    while (const auto mapping = spaces->due_code(record.time)) apply(*mapping, abi::kCpumodeUser);
   }
-  const auto time = format::record_time(view, events()[*event].attr);
-  if (looks_at_start && is_refused_early(view, *event)) {
-    if (time) order.leave_out(*time);
-    return Flow::GoOn;
-  }
-  if (!time || *time == 0 || *time == ~std::uint64_t{0}) return deliver(view, *event, capture.block());
-  order.push(view, *time, capture.block(), static_cast<std::uint32_t>(*event));
-  return order.has_ready() ? drain() : Flow::GoOn;
-}
-
-// Whether no view will see the sample, whatever else is read. One with counter values is never refused here:
-// they must be followed in the order of time.
-bool SampleReader::State::is_refused_early(const RecordView& view, std::size_t event) {
-  if (view.type != abi::kRecordSample) return false;
-  const format::Event& of = events()[event];
-  if (of.attr.samples(abi::kSampleRead)) return false;
-  if (!options->filter.accepts_event(of.name)) return true;
-  const format::Sample* const start = parser.parse_start(view, of.attr);
-  return start != nullptr && !options->filter.accepts_start(*start);
+  return record.view.type == abi::kRecordSample ? deliver_sample(record)
+                                                : deliver_other(record.view, record.event);
 }
 
 void SampleReader::State::take_user_record(const RecordView& view) {
@@ -279,31 +274,34 @@ void SampleReader::State::take_user_record(const RecordView& view) {
     spaces->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)}, *outlet);
 }
 
-Flow SampleReader::State::drain() {
-  while (const auto item = order.pop()) {
-    if (spaces->has_due_code(item->time)) {
-      while (const auto mapping = spaces->due_code(item->time)) apply(*mapping, abi::kCpumodeUser);
-    }
-    if (deliver(item->record, item->event, *item->block) == Flow::Stop) return Flow::Stop;
+// Null when the record is shorter than its fields say.
+const format::Sample* SampleReader::State::sample_of(const OrderedRecord& record,
+                                                     const format::EventAttr& attr) {
+  if (record.start != nullptr) {
+    const SampleStart& start = *record.start;
+    plain.ip = start.ip;
+    plain.period = start.period;
+    plain.pid = start.pid;
+    plain.tid = start.tid;
+    plain.cpu = start.cpu;
+    plain.misc = start.misc;
+    plain.time = record.time;
+    return &plain;
   }
-  return Flow::GoOn;
-}
-
-Flow SampleReader::State::deliver(const RecordView& view, std::size_t event, const format::BlockRef& block) {
-  return view.type == abi::kRecordSample ? deliver_sample(view, event, block) : deliver_other(view, event);
-}
-
-Flow SampleReader::State::deliver_sample(const RecordView& view, std::size_t event,
-                                         const format::BlockRef& block) {
-  const format::EventAttr& attr = events()[event].attr;
-  const format::Sample* const sample = parser.parse(view, attr);
+  const format::Sample* const sample = parser.parse(record.view, attr);
   if (sample == nullptr) {
-    diagnostics->add(Damage::BadRecord, view.offset, "a sample that is shorter than its fields");
-    return Flow::GoOn;
+    diagnostics->add(Damage::BadRecord, record.view.offset, "a sample that is shorter than its fields");
+  } else if (sample->unread != 0) {
+    diagnostics->add(Damage::BadRecord, record.view.offset, "a sample with bytes behind its last field");
   }
-  if (sample->unread != 0) {
-    diagnostics->add(Damage::BadRecord, view.offset, "a sample with bytes behind its last field");
-  }
+  return sample;
+}
+
+Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
+  const std::size_t event = record.event;
+  const format::EventAttr& attr = events()[event].attr;
+  const format::Sample* const sample = sample_of(record, attr);
+  if (sample == nullptr) return Flow::GoOn;
   const bool has_values = attr.samples(abi::kSampleRead);
   if (has_values) take_values(*sample, attr);
   if (is_guest(sample->misc & abi::kCpumodeMask))
@@ -314,14 +312,14 @@ Flow SampleReader::State::deliver_sample(const RecordView& view, std::size_t eve
 
   ResolvedSample resolved;
   resolved.raw = sample;
-  resolved.record = &view;
-  resolved.block = &block;
+  resolved.record = &record.view;
+  resolved.block = record.block;
   resolved.events = &events();
   resolved.event_index = resolved.record_event = event;
   resolved.period = sample->period;
   resolved.thread = &thread.shown;
   resolved.comm = thread.comm;
-  resolved.order = view.order;
+  resolved.order = record.view.order;
   resolved.places = places;
   add_places(resolved, attr);
   return has_values ? deliver_values(resolved) : outlet->on_sample(resolved);
@@ -362,8 +360,8 @@ void SampleReader::State::add_places(ResolvedSample& resolved, const format::Eve
     const bool may_lack_first = options->keeps_callers && sample.callchain.size() > options->max_stack;
     is_first = !may_lack_first && begins_stack(sample, resolved.stack, cpumode);
   }
-  resolved.location = is_first ? &stacks.locations()[resolved.stack->frames[0]]
-                               : &stacks.locate(spaces->spaces(), sample.pid, sample.ip, cpumode);
+  resolved.location =
+      is_first ? &place_table.locations()[resolved.stack->frames[0]] : &place_of(sample, cpumode);
 }
 
 // What the sample's counters moved by, of the events that are wanted, into `moved`.
@@ -416,41 +414,52 @@ Flow SampleReader::State::deliver_other(const RecordView& view, std::size_t even
   return flow;
 }
 
-void SampleReader::State::read_all() {
+Flow SampleReader::State::read_from(RecordFeed& feed) {
   take_build_ids();
-  while (const auto next = capture.next()) {
-    if (next->offset - told_bytes >=
-        kProgressStep) {  // the parts of a directory begin anew: then it wraps around
-      told_bytes = next->offset;
-      if (outlet->on_progress(told_bytes) == Flow::Stop) return;
-    }
-    if (take(*next) == Flow::Stop) return;
+  OrderedRecord record;
+  for (;;) {
+    const RecordFeed::Step step = feed.next(record);
+    if (step == RecordFeed::Step::End) return Flow::GoOn;
+    const Flow flow =
+        step == RecordFeed::Step::Progress ? outlet->on_progress(feed.bytes_read()) : take(record);
+    if (flow == Flow::Stop) return flow;
   }
-  order.flush();
-  if (drain() == Flow::Stop) return;
-  if (const auto late = order.out_of_order(); late > 0)
-    diagnostics->add(order.went_out_early() ? Damage::OrderGivenUp : Damage::OutOfOrder,
-                     format::Diagnostics::kNoOffset, "", late);
 }
 
 SampleReader::SampleReader(format::CaptureReader capture, const symbolize::SymbolOptions& symbols,
-                           SharedSpaces& spaces, format::Diagnostics& diagnostics)
-    : state_(std::make_unique<State>(std::move(capture), symbols, spaces, diagnostics)) {}
+                           SharedSpaces& spaces, format::Diagnostics& found_by_reading,
+                           format::Diagnostics& found_by_replaying)
+    : state_(std::make_unique<State>(std::move(capture), symbols, spaces, found_by_reading,
+                                     found_by_replaying)) {}
 SampleReader::SampleReader(SampleReader&&) noexcept = default;
 SampleReader& SampleReader::operator=(SampleReader&&) noexcept = default;
 SampleReader::~SampleReader() = default;
 
 const format::CaptureReader& SampleReader::capture() const { return state_->capture; }
-const StableArray<Location>& SampleReader::locations() const { return state_->stacks.locations(); }
+const StableArray<Location>& SampleReader::locations() const { return state_->place_table.locations(); }
 
-void SampleReader::read(const SampleOptions& options, Outlet& outlet) {
+void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf names_of) {
   state_->options = &options;
-  if (options.keeps_addresses) state_->stacks.keep_addresses();
+  state_->names_of = std::move(names_of);
+  if (options.keeps_addresses) state_->place_table.keep_addresses();
   if (options.keeps_callers) state_->stacks.keep_callers();
-  state_->looks_at_start = options.filter.looks_at_start();
   state_->outlet = &outlet;
   state_->places = outlet.needs() == Sink::Needs::Everything ? state_.get() : nullptr;
-  state_->read_all();
+  OrderedRecords& records = state_->records;
+  records.use(options.filter);
+  // A pipe's header grows while it is read, so its records are read in step.
+  auto header = capture().fixed_header();
+  state_->is_pipe = header == nullptr;
+  const bool reads_start = outlet.reads() == Sink::Reads::Start && !options.wants_stacks;
+  std::unique_ptr<RecordsAhead> ahead;
+  if (header != nullptr && std::thread::hardware_concurrency() > 1) {
+    ahead = RecordsAhead::start(
+        records, std::move(header),
+        reads_start ? RecordsAhead::Samples::TakenApart : RecordsAhead::Samples::AsTheyAre);
+  }
+  RecordFeed& feed = ahead ? static_cast<RecordFeed&>(*ahead) : records;
+  // What a pipe tells at its end counts as well.
+  if (state_->read_from(feed) == Flow::GoOn && state_->is_pipe) state_->take_build_ids();
 }
 
 void SampleReader::settle_names() { state_->threads.settle_names(); }

@@ -1,5 +1,4 @@
-// The reading side of a session: reader -> time order -> address spaces -> samples with their places and
-// stacks.
+// The reading side of a session: ordered records -> address spaces -> samples with their places and stacks.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +9,9 @@
 #include "format/diagnostics.h"
 #include "report/samples/filter.h"
 #include "report/samples/outlet.h"
+#include "report/samples/place_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/shared_spaces.h"
-#include "report/samples/stable_array.h"
 #include "symbolize/symbolizer.h"
 
 namespace tacho::report {
@@ -29,13 +28,14 @@ struct SampleOptions {
 };
 
 // All of it belongs to the thread that calls read(), until read() returns; but for fixed_header() of the
-// capture and locations(), which another thread may look at meanwhile.
+// capture and locations(), which another thread may look at meanwhile. It takes one more thread for itself,
+// to read and order records ahead.
 class SampleReader {
  public:
-  // Where the records come from; `symbols` says where files for unwinding lie. All that is passed by
-  // reference must outlive this.
+  // Where the records come from, and where `capture` tells its findings; `symbols` says where files for
+  // unwinding lie. All that is passed by reference must outlive this.
   SampleReader(format::CaptureReader capture, const symbolize::SymbolOptions& symbols, SharedSpaces& spaces,
-               format::Diagnostics& diagnostics);
+               format::Diagnostics& found_by_reading, format::Diagnostics& found_by_replaying);
   SampleReader(SampleReader&&) noexcept;
   SampleReader& operator=(SampleReader&&) noexcept;
   ~SampleReader();
@@ -46,8 +46,10 @@ class SampleReader {
   const StableArray<Location>& locations() const;
 
   // Gives every sample that passes the filter to `outlet`, in time order, to the end of the capture or until
-  // it says stop.
-  void read(const SampleOptions& options, Outlet& outlet);
+  // it says stop. With `names_of`, which is called on this thread, places of samples are told apart by their
+  // functions alone, where these have names. A pipe may be read on after a stop; a file's records that were
+  // read ahead are gone then.
+  void read(const SampleOptions& options, Outlet& outlet, NamesOf names_of = {});
 
   // After read(): gives every thread the name it had last.
   void settle_names();

@@ -21,6 +21,7 @@ class InStep : public Outlet {
       : sink_(&sink), needs_(sink.needs()), bytes_total_(bytes_total), control_(&control) {}
 
   Needs needs() const override { return needs_; }
+  Reads reads() const override { return sink_->reads(); }
   Flow on_sample(const ResolvedSample& sample) override {
     return control_->cancel.stop_requested() ? Flow::Stop : sink_->on_sample(sample);
   }
@@ -57,8 +58,9 @@ struct Session::State {
 
   SessionOptions options;
   format::Diagnostics diagnostics;  // the caller's
-  // What the reading thread has of its own, and what it shares as the types say.
+  // What the reading threads have of their own, and what they share as the types say.
   alignas(format::kApart) format::Diagnostics found_by_reading;
+  alignas(format::kApart) format::Diagnostics found_by_replaying;
   SharedSpaces spaces;
   std::optional<SampleReader> reader;
   alignas(format::kApart) std::optional<Resolver> resolver;
@@ -84,7 +86,8 @@ Result<Session> Session::open(SessionOptions options) {
   if (symbols.build_id_dir.empty() && symbols.symfs.empty() && home != nullptr) {
     symbols.build_id_dir = std::string(home) + "/.debug";  // where perf puts what it records
   }
-  state->reader.emplace(std::move(*capture), symbols, state->spaces, state->found_by_reading);
+  state->reader.emplace(std::move(*capture), symbols, state->spaces, state->found_by_reading,
+                        state->found_by_replaying);
   state->resolver.emplace(symbols, state->reader->capture().features(), state->spaces.kernel(),
                           state->spaces.jit(), state->reader->locations());
   state->diagnostics.take(state->found_by_reading);
@@ -119,15 +122,21 @@ void Session::run(Sink& view, const RunControl& control) {
   std::optional<NameFilter> names;
   if (filter.looks_at_names()) names.emplace(filter, *state_->resolver, view);
   Sink& sink = names ? *names : view;
-  const bool ran_ahead = state_->can_run_ahead(sink) &&
-                         run_ahead(reader, reader.capture().fixed_header(), state_->options, sink, control);
+  const bool can_run_ahead = state_->can_run_ahead(sink);
+  if (can_run_ahead || sink.places() == Sink::Places::Functions) state_->resolver->expect_samples();
+  const bool ran_ahead =
+      can_run_ahead && run_ahead(reader, reader.capture().fixed_header(), state_->options, sink, control);
   if (!ran_ahead) {
     InStep outlet(sink, layout().file_size, control);
-    reader.read(state_->options, outlet);
+    NamesOf names_of;
+    if (sink.places() == Sink::Places::Functions)
+      names_of = [this](const symbolize::Mapping& mapping) { return state_->resolver->names_of(mapping); };
+    reader.read(state_->options, outlet, std::move(names_of));
   }
   reader.settle_names();
   state_->lost_samples = reader.lost_samples();
   state_->diagnostics.take(state_->found_by_reading);
+  state_->diagnostics.take(state_->found_by_replaying);
 }
 
 std::uint64_t Session::lost_samples() const { return state_->lost_samples; }

@@ -28,7 +28,15 @@ class Sink {
   // What it needs beside the samples. A sink that asks for no more than names of the samples' own places and
   // of kernel functions is fed by a thread that reads ahead, and gets no on_other().
   enum class Needs : std::uint8_t { Names, Everything };
+  // What makes two samples of one place. Functions: all addresses of a function that has a name may be given
+  // as the first of them.
+  enum class Places : std::uint8_t { Addresses, Functions };
+  // What it reads of a sample's record. Start: of `raw`, no more than ip, pid, tid, time, cpu, period and
+  // misc.
+  enum class Reads : std::uint8_t { Start, All };
   virtual ~Sink() = default;
+  virtual Reads reads() const { return Reads::All; }
+  virtual Places places() const { return Places::Addresses; }
   virtual Needs needs() const { return Needs::Everything; }
   virtual Flow on_sample(const ResolvedSample& sample) = 0;
   // Kernel records other than samples, in their place. An EXIT comes before it takes effect, all others

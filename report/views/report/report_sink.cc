@@ -69,6 +69,25 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
                      options.sort.find("cgroup") != std::string::npos ||
                      options.fields.find("cgroup") != std::string::npos) {}
 
+// All, if rows or weights come from more of a sample than stands first in it.
+Sink::Reads ReportSink::reads() const {
+  const bool reads_records =
+      !plan_ || needs_records_ || weight_->reads_payloads() ||
+      std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->read != nullptr; });
+  return reads_records ? Reads::All : Reads::Start;
+}
+
+// Addresses, if rows or columns tell those of one function apart.
+Sink::Places ReportSink::places() const {
+  const bool shows_addresses =
+      !plan_ || needs_records_ || options_->is_verbose ||
+      options_->reading.session.symbols.source_lines == symbolize::SourceLines::Yes ||
+      std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
+        return use.key->of == KeyOf::Place || use.key->has_lines;
+      });
+  return shows_addresses ? Places::Addresses : Places::Functions;
+}
+
 Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   if (!profile_) {
     if (auto arranged = arrange(); !arranged) {

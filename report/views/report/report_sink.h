@@ -28,6 +28,8 @@ class ReportSink : public Sink {
   Result<> arrange();
 
   Needs needs() const override { return needs_records_ ? Needs::Everything : Needs::Names; }
+  Reads reads() const override;
+  Places places() const override;
 
   Flow on_sample(const ResolvedSample& sample) override;
   Flow on_other(const OtherEvent& other) override {

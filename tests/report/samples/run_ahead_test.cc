@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "format/attachment.h"
@@ -146,6 +148,81 @@ TEST(RunAhead, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
   EXPECT_GT(sink.seen["a"], 0u);
   EXPECT_EQ(sink.during, "dd") << "while the session runs, a thread has the name it was first met with";
   EXPECT_EQ(sink.thread->comm, "a") << "and afterwards its last";
+}
+
+// What a view that shows functions alone gets: equal to what all others get, but for addresses of a function.
+class Functions : public Sink {
+ public:
+  Functions(Session& session, Reads reads, Places places)
+      : session_(&session), reads_(reads), places_(places) {}
+  Needs needs() const override { return Needs::Names; }
+  Reads reads() const override { return reads_; }
+  Places places() const override { return places_; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    starts.push_back({sample.raw->ip, sample.raw->pid, sample.raw->tid, sample.raw->cpu, sample.period,
+                      sample.raw->misc, sample.event_index});
+    numbers.push_back(sample.location->number);
+    distinct.insert(sample.location->number);
+    return Flow::GoOn;
+  }
+  // After the run.
+  std::vector<std::string> names() {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const symbolize::Frame& frame = session_->resolver().frame(session_->resolver().location(numbers[i]));
+      all.push_back(frame.function.empty() ? "at " + std::to_string(frame.ip.value)
+                                           : std::string(frame.function));
+    }
+    return all;
+  }
+  std::vector<std::array<std::uint64_t, 7>> starts;
+  std::vector<std::uint32_t> numbers;
+  std::set<std::uint32_t> distinct;
+
+ private:
+  Session* session_;
+  Reads reads_;
+  Places places_;
+};
+
+TEST(Run, AViewOfFunctionsGetsOnePlaceForEachAndTheSameNames) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
+  capture.comm(5, 5, "java").mmap(5, 0x1000, 0x2000, 0, "//anon");
+  const std::string map = "1000 100 one\n1100 80 two\n1200 100 three\n";
+  std::vector<std::byte> text;
+  for (const char c : map) text.push_back(static_cast<std::byte>(c));
+  format::ByteWriter attachments;
+  format::write_attachments(attachments, std::vector{*format::pack_attachment("perf-map/5", "/tmp/x", text)});
+  capture.feature(abi::kFeatureAttachments, std::move(attachments).take());
+  constexpr std::uint64_t kSamples = 20'000;
+  for (std::uint64_t i = 1; i <= kSamples; ++i) {
+    test::SampleFields fields;
+    fields.id = 1;
+    fields.pid = 5;
+    fields.tid = static_cast<std::uint32_t>(5 + i % 3);
+    fields.cpu = static_cast<std::uint32_t>(i % 2);
+    fields.period = i;
+    fields.time = 1000 + (i ^ 3);
+    fields.ip = 0x1000 + i * 11 % 0x310;  // some of it in no function
+    capture.sample(fields);
+    if (i % 64 == 0) capture.round();
+    if (i == kSamples / 2) capture.mmap(5, 0x1200, 0x100, 0, "/bin/none");  // "three" is gone
+  }
+  const test::TemporaryFile file(capture.file());
+  auto by_address = open(file), by_function = open(file);
+  ASSERT_TRUE(by_address && by_function);
+  Functions all(*by_address, Sink::Reads::All, Sink::Places::Addresses);
+  Functions few(*by_function, Sink::Reads::Start, Sink::Places::Functions);
+  by_address->run(all);
+  by_function->run(few);
+  ASSERT_EQ(all.starts.size(), kSamples);
+  EXPECT_EQ(all.starts, few.starts);
+  EXPECT_EQ(all.names(), few.names());
+  EXPECT_EQ(std::ranges::count(few.names(), "one"), std::ranges::count(all.names(), "one"));
+  EXPECT_GT(std::ranges::count(few.names(), "one"), 100);
+  EXPECT_GT(all.distinct.size(), 0x310u);
+  EXPECT_LT(few.distinct.size(), 0x230u) << "three functions, and addresses without a name";
 }
 
 TEST(Run, ATeeGivesEverythingToEverySinkUntilItWantsNoMore) {

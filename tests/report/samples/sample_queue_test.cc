@@ -57,9 +57,9 @@ TEST(SampleQueue, TheReaderWaitsWhenTooManyBytesAreHeld) {
     }
     queue.end();
   });
-  while (put < 16) std::this_thread::yield();
+  while (put < 4) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(put, 16) << "of a megabyte each";
+  EXPECT_EQ(put, 4) << "of a megabyte each";
   SampleBatch batch;
   std::size_t taken = 0;
   while (queue.take(batch)) taken += batch.samples.size();
@@ -85,7 +85,7 @@ TEST(SampleQueue, WhatWasPutIsShownBeforeSharedThingsChange) {
     for (std::uint64_t i = 1; i <= 200; ++i) {
       SampleBatch batch = batch_of(0, 10);
       queue.put(batch);
-      queue.wait_until_shown();
+      queue.wait_until_taken();
       ASSERT_EQ(shown, i * 10);
     }
     queue.end();

@@ -1,0 +1,96 @@
+#include "report/samples/ordered_records.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::Damage;
+using format::RecordView;
+
+constexpr std::uint64_t kProgressStep = std::uint64_t{256} << 10;  // bytes of the capture
+
+}  // namespace
+
+void OrderedRecords::use(const Filter& filter) {
+  filter_ = &filter;
+  looks_at_start_ = filter.looks_at_start();
+}
+
+RecordFeed::Step OrderedRecords::next(OrderedRecord& record) {
+  for (;;) {
+    if (gives_out_) {
+      if (const auto item = order_.pop()) {
+        record = {item->record, item->time, item->event, item->block, nullptr};
+        return Step::Record;
+      }
+      gives_out_ = false;
+    }
+    if (has_ended_) return Step::End;
+    const auto view = capture_->next();
+    if (!view) {
+      end();
+      continue;
+    }
+    bytes_read_ = view->offset;
+    if (take(*view, record)) return Step::Record;
+    // The parts of a directory begin anew: then the difference wraps around.
+    if (bytes_read_ - told_bytes_ < kProgressStep) continue;
+    told_bytes_ = bytes_read_;
+    return Step::Progress;
+  }
+}
+
+// Records from 64 up act at once, in file position; kernel records wait for their turn in time, those without
+// a time act at once too: for these it is true.
+bool OrderedRecords::take(const RecordView& view, OrderedRecord& out) {
+  if (view.type == abi::kRecordFinishedRound) {
+    order_.finished_round();
+    gives_out_ = true;
+    return false;
+  }
+  const format::EventSet& events = capture_->events();
+  if (view.type >= abi::kRecordUserStart) {
+    if (view.type != abi::kRecordBuildId || events.empty()) return false;
+    out = {view, 0, 0, &capture_->block(), nullptr};
+    return true;
+  }
+  const auto event = events.event_of(view);
+  if (!event) {
+    diagnostics_->add(Damage::UnknownEvent, view.offset, "its id is in no event's list");
+    return false;
+  }
+  const auto number = static_cast<std::uint32_t>(*event);
+  const format::Event& of = events[number];
+  const auto time = format::record_time(view, of.attr);
+  if (looks_at_start_ && is_refused(view, of)) {
+    if (time) order_.leave_out(*time);
+    return false;
+  }
+  if (!time || *time == 0 || *time == ~std::uint64_t{0}) {
+    out = {view, 0, number, &capture_->block(), nullptr};
+    return true;
+  }
+  order_.push(view, *time, capture_->block(), number);
+  gives_out_ = order_.has_ready();
+  return false;
+}
+
+// Whether no view will see the sample, whatever else is read. One with counter values is never refused here:
+// they must be followed in the order of time.
+bool OrderedRecords::is_refused(const RecordView& view, const format::Event& event) {
+  if (view.type != abi::kRecordSample || event.attr.samples(abi::kSampleRead)) return false;
+  if (!filter_->accepts_event(event.name)) return true;
+  const format::Sample* const start = parser_.parse_start(view, event.attr);
+  return start != nullptr && !filter_->accepts_start(*start);
+}
+
+void OrderedRecords::end() {
+  has_ended_ = true;
+  order_.flush();
+  gives_out_ = true;
+  if (const auto late = order_.out_of_order(); late > 0)
+    diagnostics_->add(order_.went_out_early() ? Damage::OrderGivenUp : Damage::OutOfOrder,
+                      format::Diagnostics::kNoOffset, "", late);
+}
+
+}  // namespace tacho::report

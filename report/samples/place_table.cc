@@ -1,0 +1,122 @@
+#include "report/samples/place_table.h"
+
+#include <algorithm>
+
+#include "format/perf_abi.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint8_t kModeBits = 7;
+
+// Kernel code of every kind; two mappings of it may share a module, and are told apart by where they lie.
+bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
+  using symbolize::ModuleKind;
+  const ModuleKind kind = mapping.module->kind;
+  return mapping.is_identity || kind == ModuleKind::Kernel || kind == ModuleKind::KernelModule ||
+         kind == ModuleKind::Bpf || kind == ModuleKind::GuestKernel;
+}
+
+}  // namespace
+
+void PlaceTable::mappings_changed(std::uint32_t pid) {
+  if (const auto process = processes_.find(pid); process != processes_.end()) process->second.fill({});
+}
+
+void PlaceTable::kernel_changed() {
+  kernel_.fill({});
+  for (auto& [pid, process] : processes_) process.fill({});  // addresses of unknown mode lie in either
+}
+
+PlaceTable::Process& PlaceTable::process_of(std::uint32_t pid) {
+  Recent& recent = recent_[pid % recent_.size()];
+  if (recent.process == nullptr || recent.pid != pid) recent = {pid, &processes_[pid]};
+  return *recent.process;
+}
+
+PlaceTable::Known& PlaceTable::known_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
+                                        std::uint64_t ip, std::uint8_t cpumode) {
+  Process& process = (cpumode & kModeBits) == abi::kCpumodeKernel ? kernel_ : process_of(pid);
+  const auto holds = [&](const Known& known) {
+    return ip >= known.stretch.first && ip <= known.stretch.last && known.cpumode == cpumode;
+  };
+  if (holds(process[0])) return process[0];
+  const auto known = std::find_if(process.begin() + 1, process.end(), holds);
+  if (known != process.end()) {
+    std::rotate(process.begin(), known, known + 1);
+  } else {
+    std::rotate(process.begin(), process.end() - 1, process.end());
+    look_up(process[0], spaces, pid, ip, cpumode);
+  }
+  return process[0];
+}
+
+void PlaceTable::look_up(Known& known, const symbolize::AddressSpaces& spaces, std::uint32_t pid,
+                         std::uint64_t ip, std::uint8_t cpumode) {
+  known = {};
+  known.stretch = spaces.stretch_at(pid, {ip}, cpumode & kModeBits);
+  known.cpumode = cpumode;
+  const symbolize::Mapping* const mapping = known.stretch.mapping;
+  const bool is_shared = mapping != nullptr && !runs_where_it_is_shown(*mapping);
+  if (is_shared) known.bias = mapping->shown_address({0});
+  const Owner owner{is_shared ? static_cast<const void*>(mapping->module) : mapping,
+                    keeps_addresses_ ? known.bias : 0};
+  known.owner = owners_.try_emplace(owner, static_cast<std::uint32_t>(owners_.size())).first->second << 4 |
+                (cpumode & (kUnwound | kModeBits));
+}
+
+std::uint32_t PlaceTable::make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {
+  const auto number = static_cast<std::uint32_t>(locations_.size());
+  const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
+  locations_.push_back({number, mapping, {ip}, mode, (cpumode & kUnwound) != 0});
+  return number;
+}
+
+std::uint32_t PlaceTable::number_of(const Asked& asked) {
+  return by_address_.find_or_make(asked.owner, asked.place,
+                                  [&] { return make(asked.mapping, asked.ip, asked.cpumode); });
+}
+
+std::uint32_t PlaceTable::find(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
+                               std::uint8_t cpumode) {
+  return number_of(asked_of(known_of(spaces, pid, ip, cpumode), ip));
+}
+
+// The table is larger than the caches: its slots are fetched side by side, and then read.
+void PlaceTable::find_all(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
+                          std::span<const Address> addresses, std::vector<std::uint32_t>& numbers) {
+  asked_.clear();
+  for (const Address& address : addresses) {
+    const Asked& asked =
+        asked_.emplace_back(asked_of(known_of(spaces, pid, address.ip, address.cpumode), address.ip));
+    by_address_.prefetch(asked.owner, asked.place);
+  }
+  numbers.clear();
+  for (const Asked& asked : asked_) numbers.push_back(number_of(asked));
+}
+
+PlaceTable::Functions* PlaceTable::functions_of(const symbolize::Mapping* mapping, std::uint8_t cpumode,
+                                                const NamesOf& names_of) {
+  symbolize::SymbolTable* const table = mapping == nullptr ? nullptr : names_of(*mapping);
+  if (table == nullptr) return nullptr;
+  Functions& functions = functions_[cpumode & kModeBits][table];
+  if (functions.table == nullptr) functions = {table, std::vector(table->size(), IndexTable::kNone)};
+  return &functions;
+}
+
+std::uint32_t PlaceTable::find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
+                                        std::uint64_t ip, std::uint8_t cpumode, const NamesOf& names_of) {
+  Known& known = known_of(spaces, pid, ip, cpumode);
+  if (!known.has_functions) known.functions = functions_of(known.stretch.mapping, cpumode, names_of);
+  known.has_functions = true;
+  if (known.functions == nullptr) return number_of(asked_of(known, ip));
+  const auto row = known.functions->table->row_at(known.stretch.mapping->shown_address({ip}));
+  if (!row) return number_of(asked_of(known, ip));
+  std::uint32_t& place = known.functions->places[*row];
+  if (place == IndexTable::kNone) place = make(known.stretch.mapping, ip, cpumode);
+  return place;
+}
+
+}  // namespace tacho::report

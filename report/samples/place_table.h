@@ -1,0 +1,124 @@
+// Every distinct place of a capture, once: addresses of processes in, numbered locations out.
+//
+// What an address of user code stands for depends on the module and the place in it alone, so processes that
+// run the same file at different addresses share its locations. Every sample and every frame comes here, and
+// most of them find what they need in three steps that stay in the caches: the process, the mapping it was in
+// last, and one slot of a table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "format/seeded_hash.h"
+#include "report/samples/address_table.h"
+#include "report/samples/resolved_sample.h"
+#include "report/samples/stable_array.h"
+#include "symbolize/address_space.h"
+#include "symbolize/names/symbol_table.h"
+
+namespace tacho::report {
+
+// The table that alone gives the places of a mapping their names, asked by shown address; null: there is
+// none.
+using NamesOf = std::function<symbolize::SymbolTable*(const symbolize::Mapping&)>;
+
+// One thread writes it. Places never change once they are made, so numbers of them may go to another thread,
+// which reads them from locations().
+class PlaceTable {
+ public:
+  // A mode of three bits may have this one beside it: the address was found by unwinding. It gets a location
+  // of its own, as such frames show inlined calls.
+  static constexpr std::uint8_t kUnwound = 8;
+
+  // Before the first lookup: a place of a module that processes loaded at different addresses is a place for
+  // each address, and not one.
+  void keep_addresses() { keeps_addresses_ = true; }
+  // The mappings of process `pid` changed, or the kernel's.
+  void mappings_changed(std::uint32_t pid);
+  void kernel_changed();
+
+  // The number of the place of an address of process `pid`, by what is mapped now.
+  std::uint32_t find(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
+                     std::uint8_t cpumode);
+  // The same for many: `numbers` is set to one for each address, in their order.
+  struct Address {
+    std::uint64_t ip = 0;
+    std::uint8_t cpumode = 0;
+  };
+  void find_all(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::span<const Address> addresses,
+                std::vector<std::uint32_t>& numbers);
+  // The same, but for addresses of a function that `names_of` names: these stand for the first of them that
+  // was met. So a view that shows functions alone has as many places as there are functions.
+  std::uint32_t find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
+                              std::uint8_t cpumode, const NamesOf& names_of);
+  const StableArray<Location>& locations() const { return locations_; }
+
+ private:
+  // Functions of one table in one mode, by its rows: the numbers of their places.
+  struct Functions {
+    symbolize::SymbolTable* table = nullptr;
+    std::vector<std::uint32_t> places;
+  };
+  // A stretch of a process's addresses that was asked for before.
+  struct Known {
+    symbolize::Stretch stretch{1, 0, nullptr};  // at first no address lies in it
+    std::uint64_t bias = 0;                     // of an address to what tells its place in `owner`
+    std::uint32_t owner = 0;                    // with the mode, as a key of by_address_
+    std::uint8_t cpumode = 0;
+    bool has_functions = false;  // whether `functions` was asked for
+    Functions* functions = nullptr;
+  };
+  // The last ones of a process, the latest first.
+  using Process = std::array<Known, 4>;
+  struct Owner {
+    const void* of = nullptr;
+    std::uint64_t bias = 0;
+    bool operator==(const Owner&) const = default;
+  };
+  struct OwnerHash {
+    format::SeededHash of, bias;
+    std::size_t operator()(const Owner& owner) const {
+      return bias(of(reinterpret_cast<std::uintptr_t>(owner.of)) ^ owner.bias);
+    }
+  };
+  Process& process_of(std::uint32_t pid);
+  Known& known_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
+                  std::uint8_t cpumode);
+  void look_up(Known& known, const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
+               std::uint8_t cpumode);
+  Functions* functions_of(const symbolize::Mapping* mapping, std::uint8_t cpumode, const NamesOf& names_of);
+  // An address on its way through by_address_.
+  struct Asked {
+    std::uint64_t ip = 0;
+    std::uint64_t place = 0;  // in `owner`
+    const symbolize::Mapping* mapping = nullptr;
+    std::uint32_t owner = 0;
+    std::uint8_t cpumode = 0;
+  };
+  static Asked asked_of(const Known& known, std::uint64_t ip) {
+    return {ip, ip + known.bias, known.stretch.mapping, known.owner, known.cpumode};
+  }
+  std::uint32_t number_of(const Asked& asked);
+  std::uint32_t make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+
+  std::unordered_map<std::uint32_t, Process, format::SeededHash> processes_;  // by pid
+  struct Recent {
+    std::uint32_t pid = 0;
+    Process* process = nullptr;
+  };
+  std::array<Recent, 64> recent_{};  // some of them, by the low bits of the pid
+  Process kernel_{};                 // all processes share its addresses
+
+  std::unordered_map<Owner, std::uint32_t, OwnerHash> owners_;
+  std::array<std::unordered_map<const symbolize::SymbolTable*, Functions>, 8> functions_;  // by mode
+  AddressTable by_address_;
+  std::vector<Asked> asked_;  // scratch
+  StableArray<Location> locations_;
+  bool keeps_addresses_ = false;
+};
+
+}  // namespace tacho::report
