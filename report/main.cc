@@ -1,4 +1,6 @@
 // tacho-report COMMAND [options]: finds the command in the table and runs it.
+#include <malloc.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -76,5 +78,8 @@ int run_command(int count, char** values) {
 }  // namespace
 
 int main(int count, char** values) {
+  // Stretches of a capture are given back as soon as they are shown: left to itself, glibc would keep them for
+  // the thread that read them, beside what other threads make of them.
+  ::mallopt(M_MMAP_THRESHOLD, 512 * 1024);
   return tacho::cli::guarded_main("tacho", [&] { return run_command(count, values); });
 }
