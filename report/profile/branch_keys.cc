@@ -32,8 +32,8 @@ OtherPlace end_of(Show show, Row row) { return place_at(show, show.fact(row)); }
 
 std::uint64_t end_identity(Show show, Row row) {
   const OtherPlace end = end_of(show, row);
-  return end.has_name() ? mix(mix(1, end.function->start), end.function->end)
-                        : mix(mix(2, end.location->ip.value), 0);
+  const auto& one = show.facts.one_of_several;
+  return end.has_name() ? one(1, end.function->start, end.function->end) : one(2, end.location->ip.value);
 }
 // By place; what has no name comes last.
 Order end_order(Show show, Row a, Row b) {
@@ -64,7 +64,7 @@ std::size_t end_module_width(Show show, Row row) {
 
 std::uint64_t end_address_identity(Show show, Row row) {
   const OtherPlace end = end_of(show, row);
-  return mix(mix(0, module_number_of(show, end)), end.location->ip.value);
+  return show.facts.one_of_several(module_number_of(show, end), end.location->ip.value);
 }
 Order end_address_order(Show show, Row a, Row b) {
   const OtherPlace end_a = end_of(show, a), end_b = end_of(show, b);

@@ -16,7 +16,7 @@ std::uint32_t intern(IndexTable& table, std::vector<std::uint64_t>& known, std::
   scratch.clear();
   fill();
   std::uint64_t hash = 0;
-  for (const std::uint64_t word : scratch) hash = mix(hash, word);
+  for (const std::uint64_t word : scratch) hash = table.hash.add(hash, word);
   return table.find_or_make(
       hash,
       [&](std::uint32_t number) {
@@ -91,9 +91,8 @@ void Entries::add_row(std::uint32_t number) {
   part.is_kernel = options_.level_of
                        ? options_.level_of(facts.facts) == 'k'
                        : facts_->session().resolver().location(row.location).cpumode == abi::kCpumodeKernel;
-  // Groups and functions are counted alike, and mix() joins by XOR: the first step keeps them apart.
   const std::uint64_t hash =
-      mix(mix(mix(mix(0, part.group), part.function), part.chain), part.is_kernel ? 1 : 0);
+      by_part_.hash(part.group, part.function, part.chain, part.is_kernel ? 1 : 0);
   const std::uint32_t found = by_part_.find_or_make(
       hash,
       [&](std::uint32_t known) {

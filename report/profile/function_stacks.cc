@@ -24,7 +24,7 @@ std::uint32_t FunctionStacks::number_of(const Stack& stack) {
 
 std::uint32_t FunctionStacks::intern() {
   std::uint64_t hash = frames_.size();
-  for (const std::uint32_t id : frames_) hash = mix(hash, id);
+  for (const std::uint32_t id : frames_) hash = by_frames_.hash.add(hash, id);
   return by_frames_.find_or_make(
       hash, [&](std::uint32_t number) { return std::ranges::equal(chains_[number], frames_); },
       [&] {

@@ -25,7 +25,7 @@ char level_of(std::uint8_t cpumode) {
 }  // namespace
 
 std::uint32_t Identities::number_of(const Words& words) {
-  const std::uint64_t hash = mix(mix(mix(words.kind, words.space), words.start), words.end);
+  const std::uint64_t hash = by_words_.hash(words.kind, words.space, words.start, words.end);
   return by_words_.find_or_make(
       hash, [&](std::uint32_t number) { return all_[number] == words; },
       [&] {
@@ -112,10 +112,9 @@ Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t
 std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
   made.first_ip = ip;
   const bool counts_address = grain_ == Grain::Addresses;
-  std::uint64_t hash = mix(word_of(made.module), made.start);
-  hash = mix(mix(hash, made.end), made.name_number);
-  hash = mix(hash, static_cast<std::uint64_t>(made.level) << 8 | std::uint64_t{made.is_inlined});
-  if (counts_address) hash = mix(hash, ip);
+  const std::uint64_t kind = static_cast<std::uint64_t>(made.level) << 8 | std::uint64_t{made.is_inlined};
+  const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, made.end, made.name_number,
+                                               kind, counts_address ? ip : 0);
   return by_identity_.find_or_make(
       hash,
       [&](std::uint32_t id) {

@@ -67,12 +67,12 @@ void Hierarchy::add(std::uint32_t entry) {
 std::uint32_t Hierarchy::row_of(std::uint32_t entry, std::uint32_t above, std::uint32_t level) {
   const RowFacts facts = entries_->facts(entry);
   scratch_.clear();
-  std::uint64_t hash = mix(mix(0, above), level);
+  std::uint64_t hash = by_keys_.hash(above, level);
   for (const Column& column : options_.levels[level].columns) {
     if (column.kind != Kind::Key) continue;  // numbers tell nothing apart
     const KeyUse& use = keys_[column.key];
     scratch_.push_back(use.key->identity({use, *facts_}, facts));
-    hash = mix(hash, scratch_.back());
+    hash = by_keys_.hash.add(hash, scratch_.back());
   }
   return by_keys_.find_or_make(
       hash,

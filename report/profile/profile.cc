@@ -36,7 +36,7 @@ std::uint32_t Profile::facts_of(const ResolvedSample& sample) {
   };
   if (fact_lists_ > 0 && is_at(last_facts_)) return last_facts_;
   std::uint64_t hash = 0;
-  for (const std::uint64_t fact : asked_) hash = mix(hash, fact);
+  for (const std::uint64_t fact : asked_) hash = by_facts_.hash.add(hash, fact);
   return last_facts_ = by_facts_.find_or_make(hash, is_at, [&] {
     facts_.insert(facts_.end(), asked_.begin(), asked_.end());
     return fact_lists_++;
@@ -59,10 +59,9 @@ std::uint32_t Profile::row_of(const ResolvedSample& sample, const Rest& rest, co
   FirstRow& first = firsts[place];
   if (first.row == IndexTable::kNone) return first.row = make_row(sample, rest, stack);
   if (rest_of(rows_[first.row]) == rest) return first.row;
-  // All are counted one by one, and mix() joins by XOR: steps of their own keep them apart.
-  std::uint64_t hash = mix(mix(mix(mix(0, place), rest.location), rest.block), rest.facts);
-  hash = mix(hash, reinterpret_cast<std::uintptr_t>(rest.thread));
-  hash = mix(hash, reinterpret_cast<std::uintptr_t>(rest.comm));
+  const std::uint64_t hash = by_rest_.hash(place, rest.location, rest.block, rest.facts,
+                                           reinterpret_cast<std::uintptr_t>(rest.thread),
+                                           reinterpret_cast<std::uintptr_t>(rest.comm));
   return by_rest_.find_or_make(
       hash, [&](std::uint32_t row) { return rows_[row].stack == stack && rest_of(rows_[row]) == rest; },
       [&] { return make_row(sample, rest, stack); });

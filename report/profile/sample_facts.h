@@ -13,6 +13,7 @@
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
 #include "report/profile/profile.h"
+#include "report/samples/index_table.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {
@@ -66,6 +67,8 @@ class SampleFacts {
   std::uint64_t cgroup_space(const ResolvedSample& sample);
   // A record that is no sample, in its place among them.
   void take(const format::Record& record);
+  // Several words as one, for identities.
+  const RowHash one_of_several;
   // The branch at hand, for the keys of branches.
   TakenBranch branch;
   // What names the places that are facts (the ends of branches, data addresses): there when rows are made.

@@ -2,32 +2,49 @@
 // caller's.
 #pragma once
 
-#include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "format/large_pages.h"
+#include "format/seeded_hash.h"
 
 namespace tacho::report {
 
-// Spreads every bit of the input; for keys of several words, chain the calls.
-inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(hash ^ word ^ 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
+// Hashes of rows of numbers. Captures choose the numbers, and many are counted one by one: joined by XOR, or
+// with factors that anyone can read here, many rows could be made to fall into one place.
+class RowHash {
+ public:
+  template <std::integral... Words>
+  std::uint64_t operator()(Words... words) const {
+    std::uint64_t hash = seed_;
+    ((hash = add(hash, static_cast<std::uint64_t>(words))), ...);
+    return hash;
+  }
+  // One word more; begin with any number, the row's length say.
+  std::uint64_t add(std::uint64_t hash, std::uint64_t word) const {
+    return format::fold_product(hash + word * spread_, factor_);
+  }
+
+ private:
+  std::uint64_t seed_ = format::random_word();
+  std::uint64_t spread_ = format::random_word() | 1, factor_ = format::random_word() | 1;
+};
 
 class IndexTable {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
+  // Of this table's keys.
+  const RowHash hash;
+
   // The number with this hash for which same(number) holds. When there is none, make() appends the new item
   // to the array and returns its number.
   template <class Same, class Make>
-  std::uint32_t find_or_make(std::uint64_t hash, Same&& same, Make&& make) {
+  std::uint32_t find_or_make(std::uint64_t hashed, Same&& same, Make&& make) {
     if ((count_ + 1) * 4 > slots_.size() * 3) grow();
-    const auto tag = static_cast<std::uint32_t>(hash >> 32);
+    const auto tag = static_cast<std::uint32_t>(hashed >> 32);
     for (std::size_t at = tag & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
       if (slots_[at].number == kNone) {
         const std::uint32_t number = make();

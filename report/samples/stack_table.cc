@@ -104,7 +104,7 @@ const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const 
                                   std::span<const std::uint64_t> unwound, std::size_t max_frames) {
   const StackKey key = key_of(sample, unwound);
   const std::uint32_t number = by_chain_.find_or_make(
-      mix(key.words.low, key.space), [&](std::uint32_t row) { return entries_[row].key == key; },
+      by_chain_.hash(key.words.low, key.space), [&](std::uint32_t row) { return entries_[row].key == key; },
       [&] {
         return entries_.push_back({key, make_stack(spaces, sample, unwound, max_frames)}).stack.number;
       });

@@ -200,8 +200,9 @@ class FoldedSink : public Sink {
   };
   using StartKey = std::pair<const char*, std::uint32_t>;  // the name's bytes, and the tid where it matters
   struct StartHash {
+    RowHash hash;
     std::size_t operator()(const StartKey& key) const noexcept {
-      return mix(reinterpret_cast<std::uintptr_t>(key.first), key.second);
+      return hash(reinterpret_cast<std::uintptr_t>(key.first), key.second);
     }
   };
 
@@ -251,7 +252,7 @@ class FoldedSink : public Sink {
 
   const Start& start_of(const ResolvedSample& sample) {
     const StartKey key{sample.comm.data(), options_->fold.shows_tid ? sample.tid() : 0};
-    RecentStart& recent = recent_starts_[StartHash()(key) % recent_starts_.size()];
+    RecentStart& recent = recent_starts_[start_hash_(key) % recent_starts_.size()];
     if (recent.start == nullptr || recent.key != key) {
       const auto [entry, is_new] = starts_.try_emplace(key);
       if (is_new) {
@@ -415,10 +416,11 @@ class FoldedSink : public Sink {
     bool operator==(const FunctionKey&) const = default;
   };
   struct FunctionHash {
+    RowHash hash;
     std::size_t operator()(const FunctionKey& key) const noexcept {
       const auto bits = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
       const std::uint64_t flags = (key.is_inlined ? 1U : 0U) | (key.is_java ? 2U : 0U);
-      return mix(mix(mix(bits(key.module), bits(key.function)), key.shown_address ^ flags), key.ip);
+      return hash(bits(key.module), bits(key.function), key.shown_address, flags, key.ip);
     }
   };
   Session* session_;
@@ -428,6 +430,7 @@ class FoldedSink : public Sink {
   std::string filter_;
   std::uint64_t unreadable_weights_ = 0;
   std::vector<EventFacts> facts_;  // by the event's index
+  StartHash start_hash_;
   std::unordered_map<StartKey, Start, StartHash> starts_;
   struct RecentStart {
     StartKey key;

@@ -157,7 +157,7 @@ std::uint32_t FoldedStacks::name(std::string_view text) {
 
 std::uint32_t FoldedStacks::row_of(const std::vector<std::uint32_t>& stack) {
   std::uint64_t hash = stack.size();
-  for (const std::uint32_t name : stack) hash = mix(hash, name);
+  for (const std::uint32_t name : stack) hash = by_frames_.hash.add(hash, name);
   return by_frames_.find_or_make(
       hash,
       [&](std::uint32_t row) {

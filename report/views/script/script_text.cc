@@ -142,8 +142,8 @@ std::string_view ScriptText::kept(std::string_view& place) {
 std::uint32_t ScriptText::function_of(PlaceTexts& texts, const symbolize::Frame& frame,
                                       const Fields& fields) {
   const std::string_view name = frame.function;
-  const std::uint64_t hash = mix(mix(0, reinterpret_cast<std::uintptr_t>(name.data())),
-                                 reinterpret_cast<std::uintptr_t>(frame.module));
+  const std::uint64_t hash = texts.by_name.hash(reinterpret_cast<std::uintptr_t>(name.data()),
+                                                reinterpret_cast<std::uintptr_t>(frame.module));
   return texts.by_name.find_or_make(
       hash,
       [&](std::uint32_t number) {
