@@ -29,21 +29,25 @@ std::uint64_t CallTreeLimit::least(std::uint64_t together) const {
   return static_cast<std::uint64_t>(is_of_parent ? std::ceil(part) : part);
 }
 
-CallTree::CallTree(const StableArray<Function>& functions, ChainKey key) : functions_(&functions), key_(key) {
-  std::uint32_t keys = 0, names = 0;
-  keys_.reserve(functions.size());
-  for (std::size_t id = 0; id < functions.size(); ++id) {
-    const Function& function = functions[id];
+CallTree::CallTree(const StableArray<Function>& functions, ChainKey key)
+    : functions_(&functions), key_(key) {}
+
+void CallTree::learn_functions() {
+  if (keys_.size() == functions_->size()) return;
+  auto keys = static_cast<std::uint32_t>(group_by_key_.size());
+  for (std::size_t id = keys_.size(); id < functions_->size(); ++id) {
+    const Function& function = (*functions_)[id];
     keys_.push_back(function.chain_key);
     keys = std::max(keys, function.chain_key + 1);
-    names = std::max(names, function.name_number + 1);
-    has_inlined_ |= function.is_inlined && key == ChainKey::Function;
+    has_inlined_ |= function.is_inlined && key_ == ChainKey::Function;
+    names_ = std::max(names_, function.name_number + 1);
   }
   group_by_key_.resize(keys);
-  if (has_inlined_) group_by_name_.resize(names);
+  if (has_inlined_) group_by_name_.resize(names_);
 }
 
 void CallTree::build(std::span<const Strand> strands, const CallTreeLimit& limit) {
+  learn_functions();
   strands_ = strands;
   limit_ = limit;
   nodes_.clear();

@@ -48,7 +48,8 @@ struct CallNode {
 
 class CallTree {
  public:
-  // The functions that strands are made of, with chain keys of this kind; no more may come.
+  // The functions that strands are made of, with chain keys of this kind. One tree is built after another:
+  // what it keeps of each function is kept once.
   explicit CallTree(const StableArray<Function>& functions, ChainKey key = ChainKey::Function);
 
   // Makes the tree of these strands in place of the one before. Equal chains may come more than once; those
@@ -56,6 +57,7 @@ class CallTree {
   // one module the higher function first.
   void build(std::span<const Strand> strands, const CallTreeLimit& limit);
 
+  const StableArray<Function>& functions() const { return *functions_; }
   // Node 0 is the root: no frames, the weight of all.
   const std::vector<CallNode>& nodes() const { return nodes_; }
   std::span<const CallNode> children(const CallNode& node) const {
@@ -77,6 +79,7 @@ class CallTree {
     std::uint64_t round = 0;
     std::uint32_t group = 0;
   };
+  void learn_functions();
   void expand(std::size_t index);
   bool take_ended(CallNode& node, Range& range);
   std::size_t group_members(const Range& range);
@@ -88,6 +91,7 @@ class CallTree {
   const StableArray<Function>* functions_;
   ChainKey key_;
   std::vector<std::uint32_t> keys_;  // by function
+  std::uint32_t names_ = 0;          // one more than the highest name number
   bool has_inlined_ = false;
   std::span<const Strand> strands_;
   CallTreeLimit limit_;

@@ -1,6 +1,7 @@
 #include "report/profile/entries.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "format/perf_abi.h"
 
@@ -9,50 +10,59 @@ namespace {
 
 namespace abi = format::abi;
 
-// The identity of a row's keys as words; `scratch` holds them, `known` all that were met, `width` words each.
-template <class IdentityOf>
-std::uint32_t intern(IndexTable& table, std::vector<std::uint64_t>& known, std::size_t width,
-                     std::uint32_t& count, std::vector<std::uint64_t>& scratch, IdentityOf&& fill) {
-  scratch.clear();
-  fill();
-  std::uint64_t hash = 0;
-  for (const std::uint64_t word : scratch) hash = table.hash.add(hash, word);
-  return table.find_or_make(
-      hash,
-      [&](std::uint32_t number) {
-        return std::ranges::equal(std::span(known).subspan(number * width, width), scratch);
-      },
-      [&] {
-        known.insert(known.end(), scratch.begin(), scratch.end());
-        return count++;
-      });
-}
-
-bool is_of_function(const KeyUse& use) {
-  return use.key->of == KeyOf::Function || use.key->of == KeyOf::Place;
-}
-
 }  // namespace
 
-Entries::Entries(const Profile& profile, std::uint32_t block, std::span<const KeyUse> keys,
-                 const SampleFacts& facts, FunctionTable& functions, FunctionStacks* stacks,
-                 EntryOptions options)
+// The level of the rows that a chain makes: that of the function, and where nothing was mapped, that of the
+// frame before. Asked for frames in their order, and only where a row is made.
+class Entries::Levels {
+ public:
+  Levels(const FunctionTable& functions, std::span<const std::uint32_t> chain, char own)
+      : functions_(&functions), chain_(chain), level_(own) {}
+  char at(std::size_t position) {
+    for (; next_ <= position; ++next_) {
+      const Function& function = (*functions_)[chain_[next_]];
+      if (function.module != nullptr) level_ = function.level;
+    }
+    return level_;
+  }
+
+ private:
+  const FunctionTable* functions_;
+  std::span<const std::uint32_t> chain_;
+  std::size_t next_ = 0;
+  char level_;
+};
+
+Entries::Entries(const Profile& profile, std::uint32_t block, EntryIndex& index, FunctionTable& functions,
+                 FunctionStacks* stacks, EntryOptions options)
     : profile_(&profile),
-      keys_(keys),
-      facts_(&facts),
+      index_(&index),
       functions_(&functions),
       stacks_(stacks),
       options_(std::move(options)),
       members_(profile.blocks()[block].members),
       member_totals_(members_),
       filtered_(members_),
-      is_counted_(members_),
-      function_keys_(static_cast<std::size_t>(std::ranges::count_if(keys, is_of_function))) {
-  sample_keys_ = keys.size() - function_keys_;
+      is_counted_(members_) {
   for (const std::uint32_t number : profile.rows_of(block)) add_row(number);
   for (std::size_t member = 0; member < members_; ++member)
     is_counted_[member] = member_totals_[member].period == 0;
-  for (std::uint32_t number = 0; number < parts_.size(); ++number) add_part(number);
+  group_parts();
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    index_->begin_group();
+    for (const std::uint32_t number : parts_of(group)) add_part(number);
+  }
+}
+
+// Rows are made a group at a time: what belongs together lies together.
+void Entries::group_parts() {
+  group_starts_.assign(groups_.size() + std::size_t{1}, 0);
+  for (const Part& part : parts_) ++group_starts_[part.group + 1];
+  std::partial_sum(group_starts_.begin(), group_starts_.end(), group_starts_.begin());
+  std::vector<std::uint32_t> next(group_starts_.begin(), group_starts_.end() - 1);
+  by_group_.resize(parts_.size());
+  for (std::uint32_t number = 0; number < parts_.size(); ++number)
+    by_group_[next[parts_[number].group]++] = number;
 }
 
 void Entries::add_row(std::uint32_t number) {
@@ -87,12 +97,11 @@ void Entries::add_row(std::uint32_t number) {
 
   RowFacts facts{row.thread, row.comm, profile_->facts(row), &(*functions_)[part.function]};
   if (part.parent != kNone) facts.parent = &(*functions_)[part.parent];
-  part.group = group_of(row, facts);
-  part.is_kernel = options_.level_of
-                       ? options_.level_of(facts.facts) == 'k'
-                       : facts_->session().resolver().location(row.location).cpumode == abi::kCpumodeKernel;
-  const std::uint64_t hash =
-      by_part_.hash(part.group, part.function, part.chain, part.is_kernel ? 1 : 0);
+  part.group = group_of(facts);
+  part.is_kernel = options_.level_of ? options_.level_of(facts.facts) == 'k'
+                                     : index_->facts().session().resolver().location(row.location).cpumode ==
+                                           abi::kCpumodeKernel;
+  const std::uint64_t hash = by_part_.hash(part.group, part.function, part.chain, part.is_kernel ? 1 : 0);
   const std::uint32_t found = by_part_.find_or_make(
       hash,
       [&](std::uint32_t known) {
@@ -123,101 +132,76 @@ std::span<const std::uint32_t> Entries::chain_of(const Part& part) const {
   return chain;
 }
 
-std::uint32_t Entries::group_of(const ProfileRow&, const RowFacts& facts) {
-  return intern(by_group_, group_identities_, sample_keys_, groups_, scratch_, [&] {
-    for (std::size_t key = 0; key < keys_.size(); ++key) {
-      if (!is_of_function(keys_[key])) scratch_.push_back(keys_[key].key->identity(show(key), facts));
-    }
-  });
+std::uint32_t Entries::group_of(const RowFacts& facts) {
+  auto& words = groups_.begin();
+  const auto keys = index_->keys();
+  for (std::size_t key = 0; key < keys.size(); ++key) {
+    if (!is_of_function(keys[key])) words.push_back(keys[key].key->identity(index_->show(key), facts));
+  }
+  return groups_.number();
 }
 
-std::uint32_t Entries::code_of(std::uint32_t function) {
-  if (function >= code_of_.size()) code_of_.resize(functions_->size(), kNone);
-  std::uint32_t& code = code_of_[function];
-  if (code != kNone) return code;
-  RowFacts facts;
-  facts.function = &(*functions_)[function];
-  code = intern(by_code_, code_identities_, function_keys_, codes_, scratch_, [&] {
-    for (std::size_t key = 0; key < keys_.size(); ++key) {
-      if (is_of_function(keys_[key])) scratch_.push_back(keys_[key].key->identity(show(key), facts));
-    }
-  });
-  return code;
-}
-
-std::uint32_t Entries::entry_of(const Part& part, std::uint32_t function, char level, bool is_own) {
-  return by_keys_.find_or_make(part.group, code_of(function), [&] {
-    entries_.push_back({.row = part.row,
-                        .function = function,
-                        .parent = part.parent,
-                        .level = level,
-                        .filtered = part.filtered,
-                        .is_own = is_own});
-    totals_.resize(totals_.size() + members_);
-    modes_.resize(modes_.size() + members_);
-    return static_cast<std::uint32_t>(entries_.size() - 1);
-  });
-}
-
-template <class EntryAt, class Met>
-void Entries::walk(std::uint32_t number, std::vector<std::uint32_t>& stamps, EntryAt&& entry_at,
-                   Met&& met) const {
-  const Part& part = parts_[number];
-  char level = (*functions_)[part.function].level;
-  const auto meet = [&](std::uint32_t id, std::size_t position) {
-    const Function& function = (*functions_)[id];
-    if (function.module != nullptr) level = function.level;
-    const std::uint32_t entry = entry_at(part, id, level);
-    if (stamps.size() <= entry) stamps.resize(entries_.size() * 2, kNone);
-    if (stamps[entry] == number) return;
-    stamps[entry] = number;
-    met(entry, position);
-  };
-  meet(part.function, 0);
-  if (!options_.has_children) return;
-  const auto chain = chain_of(part);
-  for (std::size_t at = 0; at < chain.size(); ++at) meet(chain[at], at);
+std::uint32_t Entries::make_entry(std::uint32_t part, std::uint32_t function, char level, bool is_own) {
+  entries_.push_back({.part = part, .function = function, .level = level, .is_own = is_own});
+  totals_.resize(totals_.size() + members_);
+  modes_.resize(modes_.size() + members_);
+  return static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
 void Entries::add_part(std::uint32_t number) {
   const Part& part = parts_[number];
-  const std::size_t depth = chain_of(part).size();
-  bool is_own = true;
-  walk(
-      number, stamps_,
-      [this, &is_own](const Part& of, std::uint32_t function, char level) {
-        return entry_of(of, function, level, is_own);
-      },
-      [&](std::uint32_t entry, std::size_t position) {
-        for (std::size_t member = 0; member < members_; ++member) {
-          const Weight weight = weights_[part.weights + member];
-          Totals& totals = totals_[entry * members_ + member];
-          totals.children.period += weight.period;
-          totals.children.samples += weight.samples;
-          if (!is_own) continue;
-          totals.self.period += weight.period;
-          totals.self.samples += weight.samples;
-          Modes& modes = modes_[entry * members_ + member];
-          (part.is_kernel ? modes.kernel : modes.user) += period(weight, member);
-        }
-        is_own = false;
-        entries_[entry].max_depth =
-            std::max(entries_[entry].max_depth, static_cast<std::uint32_t>(depth - position));
-        if (position < depth) ++entries_[entry].strands;
-      });
+  const auto chain = chain_of(part);
+  const char own_level = (*functions_)[part.function].level;
+  const std::uint32_t own =
+      index_->find_or_make(part.function, [&] { return make_entry(number, part.function, own_level, true); });
+  add_own(part, own);
+  count(number, own, chain.size());
+  if (!options_.has_children) return;
+  Levels levels(*functions_, chain, own_level);
+  for (std::size_t at = 0; at < chain.size(); ++at) {
+    const std::uint32_t entry =
+        index_->find_or_make(chain[at], [&] { return make_entry(number, chain[at], levels.at(at), false); });
+    if (entries_[entry].last_part != number) count(number, entry, chain.size() - at);
+  }
+}
+
+void Entries::add_own(const Part& part, std::uint32_t entry) {
+  for (std::size_t member = 0; member < members_; ++member) {
+    const Weight& weight = weights_[part.weights + member];
+    Weight& self = totals_[entry * members_ + member].self;
+    self.period += weight.period;
+    self.samples += weight.samples;
+    Modes& modes = modes_[entry * members_ + member];
+    (part.is_kernel ? modes.kernel : modes.user) += period(weight, member);
+  }
+}
+
+// `depth`: frames of the part of the chain that is the row's.
+void Entries::count(std::uint32_t number, std::uint32_t entry, std::size_t depth) {
+  Entry& row = entries_[entry];
+  row.last_part = number;
+  row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
+  if (depth > 0) ++row.strands;
+  const std::uint32_t weights = parts_[number].weights;
+  for (std::size_t member = 0; member < members_; ++member) {
+    Weight& children = totals_[entry * members_ + member].children;
+    children.period += weights_[weights + member].period;
+    children.samples += weights_[weights + member].samples;
+  }
 }
 
 // Relative to the module for a sample's own place, as it was sampled for the others.
 std::uint64_t Entries::address_of(const Entry& entry) const {
-  if (!facts_->options().is_verbose) return 0;
+  if (!index_->facts().options().is_verbose) return 0;
   if (!entry.is_own) return (*functions_)[entry.function].first_ip;
-  const Location& place = facts_->session().resolver().location(profile_->rows()[entry.row].location);
+  const Location& place = index_->facts().session().resolver().location(row_of(entry).location);
   return place.mapping == nullptr ? place.ip.value : place.mapping->shown_address(place.ip);
 }
 
 RowFacts Entries::facts(std::uint32_t entry) const {
   const Entry& made = entries_[entry];
-  const ProfileRow& row = profile_->rows()[made.row];
+  const ProfileRow& row = row_of(made);
+  const std::uint32_t parent = parts_[made.part].parent;
   std::uint64_t samples = 0;
   for (std::size_t member = 0; member < members_; ++member) samples += totals(entry, member).self.samples;
   return {.thread = row.thread,
@@ -226,7 +210,7 @@ RowFacts Entries::facts(std::uint32_t entry) const {
           .function = &(*functions_)[made.function],
           .level = options_.level_of ? options_.level_of(profile_->facts(row)) : made.level,
           .address = address_of(made),
-          .parent = made.parent == kNone ? nullptr : &(*functions_)[made.parent],
+          .parent = parent == kNone ? nullptr : &(*functions_)[parent],
           .samples = samples};
 }
 
@@ -254,11 +238,15 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
 
 // A function stands above what it calls: longer chains lead on from the outermost place, shorter ones from
 // the innermost.
-std::strong_ordering Entries::deeper(std::uint32_t a, std::uint32_t b) const {
-  const ProfileRow &row_a = profile_->rows()[entries_[a].row], &row_b = profile_->rows()[entries_[b].row];
-  if (row_a.thread != row_b.thread) return std::strong_ordering::equal;
-  const auto order = entries_[b].max_depth <=> entries_[a].max_depth;
-  return *options_.graph == ChainOrder::Caller ? order : 0 <=> order;
+std::vector<RowDepth> Entries::depths() const {
+  std::vector<RowDepth> all;
+  if (!options_.graph) return all;
+  all.reserve(entries_.size());
+  for (const Entry& entry : entries_) {
+    const std::uint32_t depth = entry.max_depth;
+    all.push_back({row_of(entry).thread, *options_.graph == ChainOrder::Caller ? ~depth : depth});
+  }
+  return all;
 }
 
 std::vector<RowFacts> Entries::all_facts() const {
@@ -269,43 +257,68 @@ std::vector<RowFacts> Entries::all_facts() const {
 }
 
 std::vector<std::uint32_t> Entries::found(std::span<const Column> columns) const {
-  return RowOrder(keys_, *facts_).found(columns, all_facts());
+  return RowOrder(index_->keys(), index_->facts()).found(columns, all_facts(), as_met());
 }
 
 std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
   const std::vector<RowFacts> rows = all_facts();
-  WeighedRows weighed{.rows = rows,
-                      .members = members_,
-                      .value = [this](Column::Kind kind, std::uint32_t entry,
-                                      std::size_t member) { return value(kind, entry, member); },
-                      .deeper = {}};
-  if (options_.graph) weighed.deeper = [this](std::uint32_t a, std::uint32_t b) { return deeper(a, b); };
-  return RowOrder(keys_, *facts_).sorted(columns, columns, weighed);
+  const std::vector<RowDepth> depths = this->depths();
+  const std::vector<std::uint32_t> met = as_met();
+  return RowOrder(index_->keys(), index_->facts())
+      .sorted(columns, columns,
+              {.rows = rows,
+               .members = members_,
+               .value = [this](Column::Kind kind, std::uint32_t entry,
+                               std::size_t member) { return value(kind, entry, member); },
+               .depths = depths,
+               .met = met});
+}
+
+// The order in which perf meets them, whatever their groups: the next part makes the next rows.
+std::vector<std::uint32_t> Entries::as_met() const {
+  std::vector<std::uint32_t> starts(parts_.size() + 1), met(entries_.size());
+  for (const Entry& entry : entries_) ++starts[entry.part + 1];
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  for (std::uint32_t entry = 0; entry < entries_.size(); ++entry) met[starts[entries_[entry].part]++] = entry;
+  return met;
 }
 
 std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t> entries) const {
   std::vector<std::vector<Strand>> lists(entries.size());
-  std::vector<std::uint32_t> list_of(entries_.size(), kNone);
-  for (std::uint32_t i = 0; i < entries.size(); ++i) {
-    list_of[entries[i]] = i;
-    lists[i].reserve(entries_[entries[i]].strands);
-  }
-  std::vector<std::uint32_t> stamps;
-  for (std::uint32_t number = 0; number < parts_.size(); ++number) {
-    const Weight& weight = weights_[parts_[number].weights];
-    const auto chain = chain_of(parts_[number]);
-    if (weight.samples == 0 || chain.empty()) continue;
-    walk(
-        number, stamps,
-        [this](const Part& part, std::uint32_t function, char) {
-          return by_keys_.find(part.group, code_of_[function]);
-        },
-        [&](std::uint32_t entry, std::size_t position) {
-          if (list_of[entry] == kNone) return;
-          lists[list_of[entry]].push_back({chain.subspan(position), period(weight, 0), weight.samples});
-        });
+  for (std::size_t i = 0; i < entries.size(); ++i) lists[i].reserve(entries_[entries[i]].strands);
+  const auto group_of = [&](std::uint32_t i) { return parts_[entries_[entries[i]].part].group; };
+  std::vector<std::uint32_t> by_group(entries.size()), last_part(entries.size(), kNone);
+  std::iota(by_group.begin(), by_group.end(), 0);
+  std::ranges::sort(by_group, {}, group_of);
+  for (std::size_t at = 0; at < by_group.size();) {
+    const std::uint32_t group = group_of(by_group[at]);
+    index_->begin_group();
+    for (; at < by_group.size() && group_of(by_group[at]) == group; ++at) {
+      const std::uint32_t list = by_group[at];
+      index_->find_or_make(entries_[entries[list]].function, [list] { return list; });
+    }
+    add_strands(group, lists, last_part);
   }
   return lists;
+}
+
+// To the rows that the index has; its others are kNone.
+void Entries::add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
+                          std::vector<std::uint32_t>& last_part) const {
+  for (const std::uint32_t number : parts_of(group)) {
+    const Part& part = parts_[number];
+    const Weight& weight = weights_[part.weights];
+    const auto chain = chain_of(part);
+    if (weight.samples == 0 || chain.empty()) continue;
+    const auto meet = [&](std::uint32_t function, std::size_t position) {
+      const std::uint32_t list = index_->find_or_make(function, [] { return kNone; });
+      if (list == kNone || last_part[list] == number) return;
+      last_part[list] = number;
+      lists[list].push_back({chain.subspan(position), period(weight, 0), weight.samples});
+    };
+    meet(part.function, 0);
+    for (std::size_t at = 0; options_.has_children && at < chain.size(); ++at) meet(chain[at], at);
+  }
 }
 
 }  // namespace tacho::report

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "report/profile/call_tree.h"
+#include "report/profile/entry_index.h"
 #include "report/profile/function_stacks.h"
 #include "report/profile/profile.h"
 #include "report/profile/row_order.h"
@@ -51,8 +52,8 @@ class Entries {
     Weight self, children;  // those of children hold the row's own as well
   };
   // Of one block of the profile. What is passed must outlive this. `stacks`: null when no call chains count.
-  Entries(const Profile& profile, std::uint32_t block, std::span<const KeyUse> keys, const SampleFacts& facts,
-          FunctionTable& functions, FunctionStacks* stacks, EntryOptions options);
+  Entries(const Profile& profile, std::uint32_t block, EntryIndex& index, FunctionTable& functions,
+          FunctionStacks* stacks, EntryOptions options);
 
   std::size_t size() const { return entries_.size(); }
   std::size_t members() const { return members_; }
@@ -83,10 +84,10 @@ class Entries {
 
  private:
   struct Entry {
-    std::uint32_t row = 0;  // the first of the profile's rows that came here
+    std::uint32_t part = 0;  // the first that came here
     std::uint32_t function = 0;
-    std::uint32_t parent = kNone;
-    std::uint32_t max_depth = 0;  // frames of the longest part of a chain
+    std::uint32_t last_part = kNone;  // the last that came here: each counts once
+    std::uint32_t max_depth = 0;      // frames of the longest part of a chain
     std::uint32_t strands = 0;
     char level = '.';
     FilterBits filtered = 0;
@@ -98,29 +99,34 @@ class Entries {
     FilterBits filtered = 0;
     bool is_kernel = false;  // where the samples were taken
   };
+  class Levels;
   static constexpr std::uint32_t kNone = ~0U;
 
   void add_row(std::uint32_t number);
+  void group_parts();
   void add_part(std::uint32_t number);
+  void add_own(const Part& part, std::uint32_t entry);
+  void count(std::uint32_t number, std::uint32_t entry, std::size_t depth);
+  std::uint32_t make_entry(std::uint32_t part, std::uint32_t function, char level, bool is_own);
   std::span<const std::uint32_t> chain_of(const Part& part) const;
-  std::uint32_t group_of(const ProfileRow& row, const RowFacts& facts);
-  std::uint32_t code_of(std::uint32_t function);
-  std::uint32_t entry_of(const Part& part, std::uint32_t function, char level, bool is_own);
+  std::uint32_t group_of(const RowFacts& facts);
+  std::span<const std::uint32_t> parts_of(std::uint32_t group) const {
+    return std::span(by_group_).subspan(group_starts_[group],
+                                        group_starts_[group + 1] - group_starts_[group]);
+  }
+  const ProfileRow& row_of(const Entry& entry) const { return profile_->rows()[parts_[entry.part].row]; }
   std::uint64_t address_of(const Entry& entry) const;
-  // Calls met(entry, position in the chain) for each row that the part meets, once. entry_at(part, function,
-  // level) tells the row of a function.
-  template <class EntryAt, class Met>
-  void walk(std::uint32_t number, std::vector<std::uint32_t>& stamps, EntryAt&& entry_at, Met&& met) const;
   std::uint64_t period(const Weight& weight, std::size_t member) const {
     return is_counted_[member] ? weight.samples : weight.period;
   }
   std::vector<RowFacts> all_facts() const;
-  std::strong_ordering deeper(std::uint32_t a, std::uint32_t b) const;
-  KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
+  void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
+                   std::vector<std::uint32_t>& last_part) const;
+  std::vector<std::uint32_t> as_met() const;
+  std::vector<RowDepth> depths() const;
 
   const Profile* profile_;
-  std::span<const KeyUse> keys_;
-  const SampleFacts* facts_;
+  EntryIndex* index_;
   FunctionTable* functions_;
   FunctionStacks* stacks_;
   EntryOptions options_;
@@ -131,21 +137,16 @@ class Entries {
   std::vector<Part> parts_;
   std::vector<Weight> weights_;  // of parts
   IndexTable by_part_;
-  std::vector<std::uint64_t> group_identities_, code_identities_;  // flat
-  std::size_t sample_keys_ = 0, function_keys_ = 0;
-  std::uint32_t groups_ = 0, codes_ = 0;
-  IndexTable by_group_, by_code_;
-  std::vector<std::uint32_t> code_of_;  // by function
-  AddressTable by_keys_;                // group and code -> entry
-  std::vector<std::uint64_t> scratch_;
+  IdentityRows groups_;
+  // Numbers of parts: those of one group together, in their order.
+  std::vector<std::uint32_t> by_group_, group_starts_;
 
   std::vector<Entry> entries_;
   std::vector<Totals> totals_;
   struct Modes {
     std::uint64_t kernel = 0, user = 0;  // periods of samples of their own
   };
-  std::vector<Modes> modes_;           // as totals_
-  std::vector<std::uint32_t> stamps_;  // by entry: the last part that met it
+  std::vector<Modes> modes_;  // as totals_
 };
 
 }  // namespace tacho::report

@@ -122,7 +122,7 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
                             .members = members(),
                             .value = [&](Kind kind, std::uint32_t index,
                                          std::size_t member) { return value(kind, siblings[index], member); },
-                            .deeper = {}};
+                            .depths = {}};
   const auto& own = level(rows_[siblings.front()]).columns;
   for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, own, weighed)) {
     shown_.push_back(siblings[index]);

@@ -60,6 +60,12 @@ Order symbol_place_order(Show show, Row row_a, Row row_b) {
   return a.end <=> b.end;
 }
 
+FoundWords symbol_place_words(Row row) {
+  const Function& function = *row.function;
+  const bool is_unknown = function.name.empty();
+  return {is_unknown ? 1U : 0U, function.start, is_unknown ? 0 : function.end};
+}
+
 std::uint64_t OtherPlace::runtime_start() const {
   const symbolize::Mapping* const mapping = location->mapping;
   if (mapping == nullptr || mapping->is_identity) return function->start;

@@ -40,6 +40,7 @@ Order module_order(Show show, Row a, Row b);
 // The row's own function, and functions by place.
 std::uint64_t symbol_identity(Show, Row row);
 Order symbol_place_order(Show show, Row a, Row b);
+FoundWords symbol_place_words(Row row);
 // "main.c:12"; where no source tells, "FUNCTION+OFFSET".
 std::string line_of(Show show, const Function& function);
 // "4K"; the fact is a number of bytes.

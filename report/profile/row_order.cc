@@ -1,22 +1,96 @@
 #include "report/profile/row_order.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
-#include <set>
-#include <unordered_map>
+
+#include "report/profile/tree_order.h"
+#include "report/samples/address_table.h"
 
 namespace tacho::report {
+
+// What one key or column says of each row: rows are compared by these, smaller ones first.
+using Values = std::vector<std::uint64_t>;
+
+// Values of several kinds in as few words as hold them, the kind that decides first in the highest bits. Most
+// comparisons then are of one word.
+class PackedValues {
+ public:
+  void add(const Values& values) {
+    std::uint64_t most = 0;
+    for (const std::uint64_t value : values) most = std::max(most, value);
+    const auto bits = static_cast<unsigned>(std::bit_width(most));
+    if (words_.empty() || bits > left_) {
+      words_.push_back(values);
+      left_ = 64 - bits;
+      return;
+    }
+    if (bits == 0) return;
+    Values& word = words_.back();
+    for (std::size_t row = 0; row < values.size(); ++row) word[row] = word[row] << bits | values[row];
+    left_ -= bits;
+  }
+  std::size_t size() const { return words_.size(); }
+  std::uint64_t word(std::size_t index, std::uint32_t row) const {
+    return index < words_.size() ? words_[index][row] : 0;
+  }
+  // By the words from `first` on.
+  std::strong_ordering compare(std::size_t first, std::uint32_t a, std::uint32_t b) const {
+    for (std::size_t i = first; i < words_.size(); ++i) {
+      if (words_[i][a] != words_[i][b]) return words_[i][a] <=> words_[i][b];
+    }
+    return std::strong_ordering::equal;
+  }
+
+ private:
+  std::vector<Values> words_;
+  unsigned left_ = 0;  // bits of the last word that are free
+};
+
 namespace {
 
-// perf puts rows into red-black trees one after another, by comparisons that contradict each other here and
-// there: the depth of a chain decides between rows of one thread only, the name only where a call was
-// inlined, the module only where a name is known. What comes of it depends on the way; std::multiset is such
-// a tree and goes the same way.
-template <class IsBefore>
-std::vector<std::uint32_t> in_tree_order(std::span<const std::uint32_t> rows, const IsBefore& is_before) {
-  std::multiset<std::uint32_t, IsBefore> tree(is_before);
-  for (const std::uint32_t row : rows) tree.insert(row);
-  return {tree.begin(), tree.end()};
+// A row on its way through sorting, with the words that mostly decide.
+struct Item {
+  std::uint64_t first = 0, second = 0;
+  std::uint32_t row = 0;
+};
+
+// The rows, which stand as they came where nothing decides.
+void put_in_order(std::vector<std::uint32_t>& rows, const PackedValues& by) {
+  std::vector<Item> items;
+  items.reserve(rows.size());
+  for (const std::uint32_t row : rows) items.push_back({by.word(0, row), by.word(1, row), row});
+  std::ranges::stable_sort(items, [&by](const Item& a, const Item& b) {
+    if (a.first != b.first) return a.first < b.first;
+    if (a.second != b.second) return a.second < b.second;
+    return by.size() > 2 && by.compare(2, a.row, b.row) < 0;
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
+}
+
+// A row where the depth of chains decides between rows of one thread.
+struct DeepItem {
+  std::uint64_t before = 0, behind = 0;  // the first words of what decides before the depth, and after it
+  const Thread* thread = nullptr;
+  std::uint32_t depth = 0, row = 0;
+};
+
+void put_in_order_of_depths(std::vector<std::uint32_t>& rows, const PackedValues& before,
+                            const PackedValues& behind, std::span<const RowDepth> depths) {
+  std::vector<DeepItem> items;
+  items.reserve(rows.size());
+  for (const std::uint32_t row : rows)
+    items.push_back({before.word(0, row), behind.word(0, row), depths[row].thread, depths[row].depth, row});
+  put_in_tree_order(std::span(items), [&](const DeepItem& a, const DeepItem& b) {
+    if (a.before != b.before) return a.before < b.before;
+    if (before.size() > 1) {
+      if (const auto order = before.compare(1, a.row, b.row); order != 0) return order < 0;
+    }
+    if (a.thread == b.thread && a.depth != b.depth) return a.depth < b.depth;
+    if (a.behind != b.behind) return a.behind < b.behind;
+    return behind.size() > 1 && behind.compare(1, a.row, b.row) < 0;
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
 }
 
 }  // namespace
@@ -26,73 +100,76 @@ std::vector<std::uint64_t> RowOrder::ranks_of(std::size_t key, std::span<const R
   const KeyShow shown = show(key);
   const SortKey& sort_key = *keys_[key].key;
   const auto value_of = sort_key.ordered_by != nullptr ? sort_key.ordered_by : sort_key.identity;
-  std::unordered_map<std::uint64_t, std::uint64_t> ranks;  // by value; at first, a row that has it
-  for (std::size_t row = 0; row < rows.size(); ++row) ranks.try_emplace(value_of(shown, rows[row]), row);
-  std::vector<std::uint64_t*> values;
-  for (auto& [value, row] : ranks) values.push_back(&row);
-  std::ranges::sort(values, [&](const std::uint64_t* a, const std::uint64_t* b) {
-    return sort_key.order(shown, rows[*a], rows[*b]) < 0;
-  });
-  std::uint64_t rank = 0, before = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t row = *values[i];
-    if (i > 0 && sort_key.order(shown, rows[before], rows[row]) != 0) ++rank;
-    before = row;
-    *values[i] = rank;
-  }
-  std::vector<std::uint64_t> all;
+  AddressTable by_value;
+  std::vector<std::uint32_t> firsts;  // a row that has it, by the value's number
+  Values all;
   all.reserve(rows.size());
-  for (const RowFacts& row : rows) all.push_back(ranks[value_of(shown, row)]);
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    all.push_back(by_value.find_or_make(0, value_of(shown, rows[row]), [&] {
+      firsts.push_back(row);
+      return static_cast<std::uint32_t>(firsts.size() - 1);
+    }));
+  }
+  std::vector<std::uint32_t> values(firsts.size());
+  std::iota(values.begin(), values.end(), 0);
+  std::ranges::sort(values, [&](std::uint32_t a, std::uint32_t b) {
+    return sort_key.order(shown, rows[firsts[a]], rows[firsts[b]]) < 0;
+  });
+  std::vector<std::uint64_t> ranks(values.size());
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const auto order = sort_key.order(shown, rows[firsts[values[i - 1]]], rows[firsts[values[i]]]);
+    ranks[values[i]] = ranks[values[i - 1]] + (order != 0 ? 1 : 0);
+  }
+  for (std::uint64_t& value : all) value = ranks[value];
   return all;
 }
 
-RowOrder::Ranks RowOrder::ranks(std::span<const Column> columns, const WeighedRows& weighed) const {
-  const auto rows = weighed.rows;
-  Ranks ranks;
-  for (const Column& column : columns) ranks.width += column.kind == Column::Kind::Key ? 1 : weighed.members;
-  ranks.words.resize(ranks.width * rows.size());
-  std::size_t at = 0;
+PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows& weighed) const {
+  const auto rows = static_cast<std::uint32_t>(weighed.rows.size());
+  PackedValues all;
   for (const Column& column : columns) {
     if (column.kind == Column::Kind::Key) {
-      const auto of_key = ranks_of(column.key, rows);
-      for (std::size_t row = 0; row < rows.size(); ++row) ranks.words[row * ranks.width + at] = of_key[row];
-      ++at;
+      all.add(ranks_of(column.key, weighed.rows));
       continue;
     }
-    for (std::size_t member = 0; member < weighed.members; ++member, ++at) {
-      for (std::uint32_t row = 0; row < rows.size(); ++row)
-        ranks.words[row * ranks.width + at] = ~weighed.value(column.kind, row, member);
+    for (std::size_t member = 0; member < weighed.members; ++member) {
+      Values values(rows);
+      for (std::uint32_t row = 0; row < rows; ++row) values[row] = weighed.value(column.kind, row, member);
+      const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
+      for (std::uint64_t& value : values) value = most - value;  // the heaviest first
+      all.add(values);
     }
-    if (column.kind == Column::Kind::Children && weighed.deeper) ranks.depth_at = at;
   }
-  return ranks;
+  return all;
 }
 
 // The order in which perf goes through its own table of rows: that of the keys.
-std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns,
-                                           std::span<const RowFacts> rows) const {
+std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, std::span<const RowFacts> rows,
+                                           std::span<const std::uint32_t> met) const {
   struct Step {
     const SortKey* key;
     KeyShow shown;
-    std::vector<std::uint64_t> ranks;  // empty: the key finds in an order of its own
+    Values ranks;  // empty: the key finds in an order of its own
   };
   std::vector<Step> steps;
   for (const Column& column : columns) {
     if (column.kind != Column::Kind::Key) continue;
     const SortKey& key = *keys_[column.key].key;
-    steps.push_back({&key, show(column.key),
-                     key.found == nullptr ? ranks_of(column.key, rows) : std::vector<std::uint64_t>()});
+    steps.push_back({&key, show(column.key), key.found == nullptr ? ranks_of(column.key, rows) : Values()});
+  }
+  std::vector<std::uint32_t> all(met.begin(), met.end());
+  if (all.empty()) {
+    all.resize(rows.size());
+    std::iota(all.begin(), all.end(), 0);
   }
   const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
     for (const Step& step : steps) {
-      const auto order = step.ranks.empty() ? step.key->found(step.shown, rows[a], rows[b])
-                                            : step.ranks[a] <=> step.ranks[b];
+      const auto order = step.key->found != nullptr ? step.key->found(step.shown, rows[a], rows[b])
+                                                    : step.ranks[a] <=> step.ranks[b];
       if (order != 0) return order < 0;
     }
     return false;
   };
-  std::vector<std::uint32_t> all(rows.size());
-  std::iota(all.begin(), all.end(), 0);
   // Addresses without a name are compared by address, whatever their modules, unless these come first.
   const auto decides = std::ranges::find_if(
       steps, [](const Step& step) { return step.key->found != nullptr || step.key->name == "dso"; });
@@ -100,28 +177,44 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns,
   if (std::ranges::any_of(rows, [&](const RowFacts& row) {
         return row.function->is_inlined || (is_mixed && row.function->name.empty());
       })) {
-    return in_tree_order(all, is_before);
+    put_in_tree_order(std::span(all), is_before);
+    return all;
   }
-  std::ranges::stable_sort(all, is_before);
+  const bool has_words = std::ranges::all_of(
+      steps, [](const Step& step) { return step.key->found == nullptr || step.key->found_words != nullptr; });
+  if (is_mixed || !has_words) {
+    std::ranges::stable_sort(all, is_before);
+    return all;
+  }
+  PackedValues by;
+  for (const Step& step : steps) {
+    if (step.key->found == nullptr) {
+      by.add(step.ranks);
+      continue;
+    }
+    Values words[std::tuple_size_v<FoundWords>];
+    for (const RowFacts& row : rows) {
+      const FoundWords found = step.key->found_words(row);
+      for (std::size_t i = 0; i < found.size(); ++i) words[i].push_back(found[i]);
+    }
+    for (const Values& values : words) by.add(values);
+  }
+  put_in_order(all, by);
   return all;
 }
 
 std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, std::span<const Column> found_by,
                                             const WeighedRows& weighed) const {
-  const Ranks by = ranks(columns, weighed);
-  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
-    const std::uint64_t *const words_a = &by.words[a * by.width], *const words_b = &by.words[b * by.width];
-    for (std::size_t i = 0; i < by.width; ++i) {
-      if (i == by.depth_at) {
-        if (const auto order = weighed.deeper(a, b); order != 0) return order < 0;
-      }
-      if (words_a[i] != words_b[i]) return words_a[i] < words_b[i];
-    }
-    return false;
-  };
-  std::vector<std::uint32_t> order = found(found_by, weighed.rows);
-  if (by.depth_at < by.width) return in_tree_order(order, is_before);
-  std::ranges::stable_sort(order, is_before);
+  std::vector<std::uint32_t> order = found(found_by, weighed.rows, weighed.met);
+  const auto is_children = [](const Column& column) { return column.kind == Column::Kind::Children; };
+  const auto children = std::ranges::find_if(columns, is_children);
+  if (weighed.depths.empty() || children == columns.end()) {
+    put_in_order(order, packed(columns, weighed));
+    return order;
+  }
+  const auto with_children = static_cast<std::size_t>(children - columns.begin()) + 1;
+  put_in_order_of_depths(order, packed(columns.first(with_children), weighed),
+                         packed(columns.subspan(with_children), weighed), weighed.depths);
   return order;
 }
 

@@ -29,14 +29,22 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
+// What decides between rows of one thread that have equal children: the lesser depth stands first.
+struct RowDepth {
+  const Thread* thread = nullptr;
+  std::uint32_t depth = 0;
+};
+
 // Rows with their numbers, one for each member of a group of events.
 struct WeighedRows {
   std::span<const RowFacts> rows;
   std::size_t members = 1;
   std::function<std::uint64_t(Column::Kind, std::uint32_t row, std::size_t member)> value;
-  // What decides between rows of equal children. Null: the columns behind.
-  std::function<std::strong_ordering(std::uint32_t, std::uint32_t)> deeper;
+  std::span<const RowDepth> depths;      // of each row; empty: they do not decide
+  std::span<const std::uint32_t> met{};  // the rows' numbers as they were met; empty: by number
 };
+
+class PackedValues;
 
 class RowOrder {
  public:
@@ -45,21 +53,16 @@ class RowOrder {
 
   // Numbers of rows in the order in which perf goes through its own table of them: that of the keys in
   // `columns`.
-  std::vector<std::uint32_t> found(std::span<const Column> columns, std::span<const RowFacts> rows) const;
+  std::vector<std::uint32_t> found(std::span<const Column> columns, std::span<const RowFacts> rows,
+                                   std::span<const std::uint32_t> met = {}) const;
   // In the order of the report: by `columns`, the first one first, weights descending. Equal rows stay in the
   // order in which they are found by the keys in `found_by`.
   std::vector<std::uint32_t> sorted(std::span<const Column> columns, std::span<const Column> found_by,
                                     const WeighedRows& weighed) const;
 
  private:
-  // What rows are compared by, as numbers: smaller ones first.
-  struct Ranks {
-    std::vector<std::uint64_t> words;  // `width` of each row
-    std::size_t width = 0;
-    std::size_t depth_at = ~std::size_t{0};  // before which of them the depth of chains decides; none
-  };
   std::vector<std::uint64_t> ranks_of(std::size_t key, std::span<const RowFacts> rows) const;
-  Ranks ranks(std::span<const Column> columns, const WeighedRows& weighed) const;
+  PackedValues packed(std::span<const Column> columns, const WeighedRows& weighed) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
   std::span<const KeyUse> keys_;

@@ -1,6 +1,7 @@
 // By what the rows of a report are told apart and sorted: one row of a table for each key.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -53,6 +54,8 @@ enum class KeyOf : std::uint8_t {
   Chain,     // what the call chain holds beside the function (--parent)
 };
 
+using FoundWords = std::array<std::uint64_t, 3>;
+
 struct SortKey {
   // How a cell fits into its column. Cut: cut or padded; CutOnly: cut; Padded: never cut.
   enum class Fit : std::uint8_t { Cut, CutOnly, Right, Whole, Padded };
@@ -70,6 +73,9 @@ struct SortKey {
   // Which of two rows perf finds first when it puts the rows into the report's order, where that matters:
   // its table of rows is sorted too, by other things. Null: as order().
   std::strong_ordering (*found)(const KeyShow&, const RowFacts&, const RowFacts&) = nullptr;
+  // The same as numbers that are compared one by one, where no call was inlined and rows are compared by
+  // module before. Null: there are none.
+  FoundWords (*found_words)(const RowFacts&) = nullptr;
   std::string (*show)(const KeyShow&, const RowFacts&) = nullptr;
   // As show(), for a column of this width; null: the width does not matter.
   std::string (*show_in)(const KeyShow&, const RowFacts&, std::size_t width) = nullptr;

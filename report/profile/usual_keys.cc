@@ -160,6 +160,7 @@ constexpr SortKey kSortKeys[] = {
      .order = symbol_order,
      .ordered_by = [](Show, Row row) -> std::uint64_t { return row.function->name_number; },
      .found = symbol_place_order,
+     .found_words = symbol_place_words,
      .show = show_symbol,
      .show_in = show_symbol_in,
      .width = symbol_width,

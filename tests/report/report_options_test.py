@@ -113,6 +113,19 @@ class HostileCaptures(programs.Scratch):
             self.assertEqual(done.stdout.count(b"# Samples: "), 1 if members == 64 else members)
             self.assertEqual(b"a group of 1500 events is shown event by event" in done.stderr, members == 1500)
 
+    def test_functions_of_many_events_cost_what_their_samples_cost(self):
+        # Eight times as many events, each with a function of its own: not sixty-four times the work.
+        def seconds(count):
+            events = [made.Event(f"e{number}", made.SOFTWARE, 0, made.USUAL) for number in range(count)]
+            capture = made.Capture(*events).started()
+            for at in range(count):
+                capture.sample(event=at, ip=0x10000000 + 16 * at)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            done = self.report(capture, "--percent-limit", "101", status=None)
+            self.assertEqual(done.stdout.count(b"# Samples: "), count)
+            return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        self.assertLess(seconds(10_000), 12 * seconds(1_250))
+
     def test_read_records_of_many_threads(self):
         capture = made.Capture(made.Event("e", made.SOFTWARE, 0, made.USUAL)).started().sample()
         trailer = capture.trailer()

@@ -22,8 +22,8 @@ class HierarchyText {
  public:
   // What is passed must outlive this.
   HierarchyText(const TextOptions& options, const ReportColumns& columns, const SampleFacts& facts,
-                const FunctionTable& functions)
-      : options_(&options), columns_(&columns), cells_(options, columns, facts), functions_(&functions) {}
+                CallTree& tree)
+      : options_(&options), columns_(&columns), cells_(options, columns, facts), tree_(&tree) {}
 
   HierarchyPlan plan(std::size_t leader, std::size_t members) const;
   // One block: head and rows.
@@ -47,7 +47,7 @@ class HierarchyText {
   const TextOptions* options_;
   const ReportColumns* columns_;
   ReportCells cells_;
-  const FunctionTable* functions_;
+  CallTree* tree_;
 };
 
 }  // namespace tacho::report

@@ -295,13 +295,16 @@ void ReportSink::write(TextOutput& out) {
   FunctionTable functions(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions);
   plan_->facts.functions = &functions;
   FunctionStacks stacks(functions, {.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
+  EntryIndex index(plan_->columns.keys, plan_->facts, functions);
+  const EntryOptions entry_options = this->entry_options(functions);
   const TextOptions text_options = this->text_options();
+  CallTree tree(functions.functions(), plan_->graph.key);
   BranchStatistics statistics;
-  const ReportText text(text_options, plan_->columns, hidden_columns(), plan_->facts, functions);
-  const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, functions);
+  const ReportText text(text_options, plan_->columns, hidden_columns(), plan_->facts, tree);
+  const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, tree);
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
-    const Entries entries(*profile_, block, plan_->columns.keys, plan_->facts, functions, &stacks,
-                          entry_options(functions));
+    if (profile_->rows_of(block).empty()) continue;
+    const Entries entries(*profile_, block, index, functions, &stacks, entry_options);
     std::uint64_t samples = 0;
     for (std::size_t member = 0; member < entries.members(); ++member)
       samples += entries.total(member).samples;

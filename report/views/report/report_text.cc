@@ -23,7 +23,7 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
     const Kind kind = options_->has_children ? Kind::Children : Kind::Overhead;
     graph_rows.reserve(rows.size());
     for (const std::uint32_t& row : rows) graph_rows.push_back({{&row, 1}, entries.value(kind, row, 0)});
-    graphs.emplace(*options_, entries, *functions_, totals[0], graph_rows);
+    graphs.emplace(*options_, entries, *tree_, totals[0], graph_rows);
   }
   for (const std::uint32_t row : rows) {
     write_row(out, entries, row, cells, totals);

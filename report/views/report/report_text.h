@@ -14,12 +14,12 @@ class ReportText {
  public:
   // `hidden`: columns that are not shown although rows are told apart by them.
   ReportText(const TextOptions& options, const ReportColumns& columns, std::vector<Column> hidden,
-             const SampleFacts& facts, const FunctionTable& functions)
+             const SampleFacts& facts, CallTree& tree)
       : options_(&options),
         columns_(&columns),
         hidden_(std::move(hidden)),
         cells_(options, columns, facts),
-        functions_(&functions) {}
+        tree_(&tree) {}
 
   // One block: head and rows. `leader`: its first event.
   void write(TextOutput& out, const Entries& entries, std::size_t leader) const;
@@ -37,7 +37,7 @@ class ReportText {
   const ReportColumns* columns_;
   std::vector<Column> hidden_;
   ReportCells cells_;
-  const FunctionTable* functions_;
+  CallTree* tree_;
 };
 
 }  // namespace tacho::report

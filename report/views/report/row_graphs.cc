@@ -2,13 +2,13 @@
 
 namespace tacho::report {
 
-RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, const FunctionTable& functions,
-                     std::uint64_t total, std::span<const GraphRow> rows)
+RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, std::uint64_t total,
+                     std::span<const GraphRow> rows)
     : entries_(&entries),
       rows_(rows),
-      text_(*options.graph, functions.functions(), options.names),
+      text_(*options.graph, tree.functions(), options.names),
       limit_(graph_limit(*options.graph, total)),
-      tree_(functions.functions(), options.graph->key),
+      tree_(&tree),
       graphed_{.event_total = total, .leaves_out_first = options.leaves_out_first} {
   if (!options.separator.empty()) graphed_.separator = options.separator;
 }
@@ -45,8 +45,8 @@ void RowGraphs::write_next(TextOutput& out) {
   auto& list = lists_[next_ - lists_begin_];
   graphed_.row_total = rows_[next_++].weight;
   if (list.empty()) return;
-  tree_.build(list, limit_);
-  text_.write(out, tree_, graphed_);
+  tree_->build(list, limit_);
+  text_.write(out, *tree_, graphed_);
   list = {};
 }
 

@@ -20,9 +20,10 @@ struct GraphRow {
 // The parts of call chains are told for as many rows at a time as fit into some megabytes.
 class RowGraphs {
  public:
-  // `options` has a graph. `total`: what the event weighs. What is passed must outlive this.
-  RowGraphs(const TextOptions& options, const Entries& entries, const FunctionTable& functions,
-            std::uint64_t total, std::span<const GraphRow> rows);
+  // `options` has a graph; `tree` is built anew for each. `total`: what the event weighs. What is passed must
+  // outlive this.
+  RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, std::uint64_t total,
+            std::span<const GraphRow> rows);
 
   // Writes the graph of the next row, if one is heavy enough.
   void write_next(TextOutput& out);
@@ -34,7 +35,7 @@ class RowGraphs {
   std::span<const GraphRow> rows_;
   CallGraphText text_;
   CallTreeLimit limit_;
-  CallTree tree_;
+  CallTree* tree_;
   GraphedRow graphed_;
   std::size_t next_ = 0, told_ = 0;         // rows: the next one; those before were asked for
   std::vector<std::vector<Strand>> lists_;  // of the rows from tell_more() on, up to told_

@@ -95,7 +95,8 @@ struct Report {
     stacks = std::make_unique<FunctionStacks>(*functions, ChainOptions{.order = order});
     more.has_children = has_children;
     more.graph = order;
-    entries = std::make_unique<Entries>(*profile, 0, keys, *facts, *functions, stacks.get(), std::move(more));
+    index = std::make_unique<EntryIndex>(keys, *facts, *functions);
+    entries = std::make_unique<Entries>(*profile, 0, *index, *functions, stacks.get(), std::move(more));
   }
   std::string name(std::uint32_t entry) const {
     const RowFacts row = entries->facts(entry);
@@ -118,6 +119,7 @@ struct Report {
   std::unique_ptr<Profile> profile;
   std::unique_ptr<FunctionTable> functions;
   std::unique_ptr<FunctionStacks> stacks;
+  std::unique_ptr<EntryIndex> index;
   std::unique_ptr<Entries> entries;
 };
 

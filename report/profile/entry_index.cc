@@ -1,0 +1,54 @@
+#include "report/profile/entry_index.h"
+
+#include <algorithm>
+
+namespace tacho::report {
+
+bool is_of_function(const KeyUse& use) {
+  return use.key->of == KeyOf::Function || use.key->of == KeyOf::Place;
+}
+
+std::uint32_t IdentityRows::number() {
+  std::uint64_t hash = words_.size();
+  for (const std::uint64_t word : words_) hash = by_words_.hash.add(hash, word);
+  const std::size_t width = words_.size();
+  return by_words_.find_or_make(
+      hash,
+      [&](std::uint32_t number) {
+        return std::ranges::equal(std::span(known_).subspan(number * width, width), words_);
+      },
+      [&] {
+        known_.insert(known_.end(), words_.begin(), words_.end());
+        return size_++;
+      });
+}
+
+EntryIndex::EntryIndex(std::span<const KeyUse> keys, const SampleFacts& facts, const FunctionTable& functions)
+    : keys_(keys), facts_(&facts), functions_(&functions) {}
+
+void EntryIndex::begin_group() {
+  if (++group_ != 0) return;
+  std::ranges::fill(by_function_, Slot());
+  std::ranges::fill(by_code_, Slot());
+  group_ = 1;
+}
+
+void EntryIndex::grow() {
+  by_function_.resize(functions_->size());
+  codes_.resize(functions_->size(), kNone);
+}
+
+std::uint32_t EntryIndex::code_of(std::uint32_t function) {
+  if (codes_[function] != kNone) return codes_[function];
+  RowFacts row;
+  row.function = &(*functions_)[function];
+  auto& words = identities_.begin();
+  for (std::size_t key = 0; key < keys_.size(); ++key) {
+    if (is_of_function(keys_[key])) words.push_back(keys_[key].key->identity(show(key), row));
+  }
+  codes_[function] = identities_.number();
+  if (by_code_.size() < identities_.size()) by_code_.resize(identities_.size());
+  return codes_[function];
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,81 @@
+// Which row of a report a function belongs to. What keys say of a function is asked once for a profile, and
+// within a group of rows (equal in all that does not hang on the function) a row is found by one look into an
+// array. One index serves all events of a report: a table of functions for each would make the cost follow
+// events times functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/large_pages.h"
+#include "report/profile/function_table.h"
+#include "report/profile/sort_key.h"
+#include "report/samples/index_table.h"
+
+namespace tacho::report {
+
+// Whether all that the key looks at is the function.
+bool is_of_function(const KeyUse& use);
+
+// Rows of words, all of one width, numbered from 0 up: equal rows have equal numbers.
+class IdentityRows {
+ public:
+  // The row at hand, empty: to be filled. Then number() tells its number.
+  std::vector<std::uint64_t>& begin() {
+    words_.clear();
+    return words_;
+  }
+  std::uint32_t number();
+  std::uint32_t size() const { return size_; }
+
+ private:
+  IndexTable by_words_;
+  std::vector<std::uint64_t> words_, known_;
+  std::uint32_t size_ = 0;
+};
+
+class EntryIndex {
+ public:
+  static constexpr std::uint32_t kNone = ~0U;
+  // What is passed must outlive this.
+  EntryIndex(std::span<const KeyUse> keys, const SampleFacts& facts, const FunctionTable& functions);
+
+  std::span<const KeyUse> keys() const { return keys_; }
+  const SampleFacts& facts() const { return *facts_; }
+  KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
+
+  // From now on another group is at hand: rows are forgotten.
+  void begin_group();
+  // The row of a function, in the group at hand; when it has none, the one that make() returns. Functions
+  // that are the same to the keys share it.
+  template <class Make>
+  std::uint32_t find_or_make(std::uint32_t function, Make&& make) {
+    if (function >= by_function_.size()) grow();
+    Slot& own = by_function_[function];
+    if (own.group == group_) return own.entry;
+    const std::uint32_t code = code_of(function);
+    if (by_code_[code].group != group_) by_code_[code] = {group_, make()};
+    by_function_[function] = by_code_[code];
+    return by_code_[code].entry;
+  }
+
+ private:
+  struct Slot {
+    std::uint32_t group = 0, entry = kNone;
+  };
+  void grow();
+  std::uint32_t code_of(std::uint32_t function);
+
+  std::span<const KeyUse> keys_;
+  const SampleFacts* facts_;
+  const FunctionTable* functions_;
+  std::uint32_t group_ = 0;  // counted; 0 is none
+  std::vector<Slot, format::LargePages<Slot>> by_function_;
+  std::vector<Slot> by_code_;
+  // Functions that are the same to the keys have the same code.
+  std::vector<std::uint32_t> codes_;  // by function; kNone: not asked
+  IdentityRows identities_;
+};
+
+}  // namespace tacho::report
