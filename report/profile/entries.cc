@@ -142,7 +142,9 @@ std::uint32_t Entries::group_of(const RowFacts& facts) {
 }
 
 std::uint32_t Entries::make_entry(std::uint32_t part, std::uint32_t function, char level, bool is_own) {
-  entries_.push_back({.part = part, .function = function, .level = level, .is_own = is_own});
+  const FilterBits filtered = parts_[part].filtered;
+  entries_.push_back(
+      {.part = part, .function = function, .level = level, .filtered = filtered, .is_own = is_own});
   totals_.resize(totals_.size() + members_);
   modes_.resize(modes_.size() + members_);
   return static_cast<std::uint32_t>(entries_.size() - 1);

@@ -187,7 +187,8 @@ void expect_as_added_up(const std::vector<Called>& samples, ChainOrder order, bo
     const auto row = expected.find(report.name(entry));
     ASSERT_NE(row, expected.end());
     EXPECT_EQ(report.entries->value(Column::Kind::Overhead, entry, 0), row->second.self);
-    EXPECT_EQ(report.entries->value(Column::Kind::Children, entry, 0), row->second.children);
+    EXPECT_EQ(report.entries->value(Column::Kind::Children, entry, 0),
+              has_children ? row->second.children : 0);
     const auto totals = drawn_totals(report, entry);
     EXPECT_EQ(totals.empty(), row->second.paths.empty());
     for (const auto& [path, period] : totals) {
