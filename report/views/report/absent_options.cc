@@ -43,8 +43,6 @@ constexpr cli::AbsentOption kRows[] = {
     {"--objdump", Takes::Value, kCode},
     {"--prefix", Takes::Value, kCode},
     {"--prefix-strip", Takes::Value, kCode},
-    {"--json", Takes::Nothing, "rows have no JSON form yet; tacho script --json prints every sample as JSON"},
-    {"--csv", Takes::Nothing, "rows have no CSV form yet; -t ';' puts a separator between columns"},
     {"--samples", Takes::Value, kInteractive},
     {"--tui", Takes::Nothing, kInteractive},
     {"--gtk", Takes::Nothing, kInteractive},

@@ -41,9 +41,9 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   if (!session.layout().is_pipe && !options.header_only) {
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
   }
-  if (options.header || options.header_only) {
+  if ((options.header && !options.is_for_programs()) || options.header_only) {
     write_heads(out, session, options);
-  } else if (!options.is_quiet) {
+  } else if (!options.is_quiet && !options.is_for_programs()) {
     out.text("# To display the perf.data header info, please use --header/--header-only options.\n#\n");
   }
   if (options.header_only) return Shown(Symbols::NotUsed);
@@ -59,10 +59,12 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
                                  ? ": no sample is one that --cpu and --time ask for"
                                  : ": it holds no samples"));
     }
+    if (options.is_for_programs()) sink.write(out);
     return shown;
   }
-  sink.write_single_values(out);
-  if (!options.is_quiet) out.text(fmt::format("#\n# Total Lost Samples: {}\n#\n", session.lost_samples()));
+  if (!options.is_for_programs()) sink.write_single_values(out);
+  if (!options.is_quiet && !options.is_for_programs())
+    out.text(fmt::format("#\n# Total Lost Samples: {}\n#\n", session.lost_samples()));
   sink.write(out);
   Shown shown(Symbols::Used);
   shown.notes = sink.notes();
@@ -83,6 +85,8 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
     if (auto checked = check_patterns(options); !checked) return checked.error();
     if (options.has_levels && !options.fields.empty())
       return use_error("--hierarchy: columns of levels come from --sort; --fields cannot be used with it");
+    if (options.has_levels && options.is_for_programs())
+      return use_error("--hierarchy: rows of --json and --csv have no levels; their keys stand side by side");
     if (options.graph.key != ChainKey::Function || options.sort.find("src") != std::string::npos ||
         options.fields.find("src") != std::string::npos) {
       options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;

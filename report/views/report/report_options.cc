@@ -218,8 +218,27 @@ void add_filter_options(std::vector<cli::Option>& rows, ReportOptions& options) 
                 options.weight));
 }
 
+Result<> set_form(ReportOptions& options, ReportForm form) {
+  if (options.form != ReportForm::Text && options.form != form)
+    return use_error("--csv: rows are JSON or CSV, not both");
+  options.form = form;
+  return Done{};
+}
+
 void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(accepted("--stdio", Takes::Nothing, "print text; the only form there is"));
+  rows.push_back(
+      {"--json", Takes::Nothing, "",
+       "one JSON document with raw numbers: {tacho_report, mode, capture, lost_samples, incomplete, "
+       "reports: [{events: [{event, samples, period, ...}], rows: [{keys: {KEY: VALUE}, self: "
+       "[{samples, period, percent}], children, calls: [{frames, samples, period, ended_samples, "
+       "ended_period, calls}]}]}]}; docs/report-forms.md describes it",
+       [&options](std::string_view) { return set_form(options, ReportForm::Json); }});
+  rows.push_back(
+      {"--csv", Takes::Nothing, "",
+       "a line of CSV (RFC 4180) for every row and event: event, the keys, samples, period, percent, "
+       "and with children children_samples, children_period, children_percent; the first line names them",
+       [&options](std::string_view) { return set_form(options, ReportForm::Csv); }});
   rows.push_back(cli::text("-t,--field-separator", "SEP", "this between columns, which are not aligned then",
                            options.separator));
   rows.push_back({"-w,--column-widths", Takes::Value, "N,N", "these widths of columns; 0: as wide as needed",

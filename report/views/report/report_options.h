@@ -14,6 +14,8 @@
 
 namespace tacho::report {
 
+enum class ReportForm : std::uint8_t { Text, Json, Csv };
+
 struct ReportOptions {
   ReadingOptions reading;
   std::string sort, fields;
@@ -26,6 +28,8 @@ struct ReportOptions {
   bool has_levels = false;              // --hierarchy
   std::optional<bool> counts_branches;  // -b; without a word, those of captures that have them
   bool is_mem_mode = false;
+  ReportForm form = ReportForm::Text;
+  bool is_for_programs() const { return form != ReportForm::Text; }
   bool shows_samples = false, shows_period = false, shows_modes = false;
   std::string separator;
   std::vector<std::size_t> widths;

@@ -145,14 +145,15 @@ Result<> ReportSink::arrange() {
   if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
   const bool has_chains = mode_ != ReportMode::Branches && has_stacks(events, session_->features());
   plan_ = std::make_unique<Plan>(Plan{
-      .facts = SampleFacts(*session_, {.names = options_->reading.names,
-                                       .is_raw_trace = options_->is_raw_trace,
-                                       .has_nanoseconds = options_->has_nanoseconds,
-                                       .time_quantum = options_->time_quantum,
-                                       .is_verbose = options_->is_verbose,
-                                       .mode = mode_,
-                                       .widens_unknown = options_->separator.empty() &&
-                                                         options_->widths.empty() && options_->dsos.empty()}),
+      .facts =
+          SampleFacts(*session_, {.names = options_->is_for_programs() ? Names::Raw : options_->reading.names,
+                                  .is_raw_trace = options_->is_raw_trace,
+                                  .has_nanoseconds = options_->has_nanoseconds,
+                                  .time_quantum = options_->time_quantum,
+                                  .is_verbose = options_->is_verbose,
+                                  .mode = mode_,
+                                  .widens_unknown = options_->separator.empty() && options_->widths.empty() &&
+                                                    options_->dsos.empty()}),
       .columns = {},
       .graph = options_->graph});
   plan_->has_chains = has_chains;
@@ -288,7 +289,22 @@ void ReportSink::write_single_values(TextOutput& out) const {
   }
 }
 
+// Null: the rows are text.
+std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTable& functions,
+                                               CallTree& tree, const TextOptions& text) const {
+  if (!options_->is_for_programs()) return nullptr;
+  const RowSource source{.session = session_,
+                         .columns = &plan_->columns,
+                         .facts = &plan_->facts,
+                         .functions = &functions,
+                         .tree = &tree,
+                         .input = options_->reading.session.input,
+                         .text = &text};
+  return options_->form == ReportForm::Json ? make_json_form(out, source) : make_csv_form(out, source);
+}
+
 void ReportSink::write(TextOutput& out) {
+  if (!profile_ && !arrange()) return;  // of a pipe without samples
   const bool by_address = std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
     return use.key->of == KeyOf::Place || use.key->has_lines;
   });
@@ -302,6 +318,8 @@ void ReportSink::write(TextOutput& out) {
   BranchStatistics statistics;
   const ReportText text(text_options, plan_->columns, hidden_columns(), plan_->facts, tree);
   const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, tree);
+  const std::unique_ptr<RowForm> form = make_form(out, functions, tree, text_options);
+  if (form) form->begin();
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
     if (profile_->rows_of(block).empty()) continue;
     const Entries entries(*profile_, block, index, functions, &stacks, entry_options);
@@ -310,6 +328,12 @@ void ReportSink::write(TextOutput& out) {
       samples += entries.total(member).samples;
     if (samples == 0) continue;
     const EventBlock& events = profile_->blocks()[block];
+    if (form) {
+      const auto totals = text.totals_of(entries);
+      const auto rows = text.shown_rows(entries, totals[0]);
+      form->write({.events = &events, .entries = &entries, .rows = rows, .totals = totals});
+      continue;
+    }
     if (options_->has_levels) {
       write_levels(out, events, entries, levels_text);
     } else {
@@ -319,6 +343,7 @@ void ReportSink::write(TextOutput& out) {
     if (plan_->branches) count_branches(entries, statistics);
     out.text("\n\n");
   }
+  if (form) return form->end();
   if (!options_->is_quiet && options_->sort.empty() && !options_->parent) {
     out.text("#\n# (Tip: call chains become a flame graph with: tacho folded -i FILE | flamegraph.pl)\n#\n");
   } else if (!options_->is_quiet) {

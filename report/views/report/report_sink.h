@@ -15,6 +15,7 @@
 #include "report/views/report/hierarchy_text.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_text.h"
+#include "report/views/report/row_form.h"
 #include "report/views/report/thread_values.h"
 
 namespace tacho::report {
@@ -71,6 +72,8 @@ class ReportSink : public Sink {
   FilterBits filters() const;
   void write_levels(TextOutput& out, const EventBlock& block, const Entries& entries,
                     const HierarchyText& text) const;
+  std::unique_ptr<RowForm> make_form(TextOutput& out, const FunctionTable& functions, CallTree& tree,
+                                     const TextOptions& text) const;
   void count_branches(const Entries& entries, BranchStatistics& statistics) const;
   std::uint32_t own_of(const ProfileRow& row, FunctionTable& functions) const {
     return functions.of_place(plan_->branches->known(profile_->facts(row)).own);

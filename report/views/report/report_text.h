@@ -23,12 +23,14 @@ class ReportText {
 
   // One block: head and rows. `leader`: its first event.
   void write(TextOutput& out, const Entries& entries, std::size_t leader) const;
+  // The rows that are shown, in their order; `total`: what 100 % are.
+  std::vector<std::uint32_t> shown_rows(const Entries& entries, std::uint64_t total) const;
+  // Of each member of the block: what 100 % are.
+  std::vector<std::uint64_t> totals_of(const Entries& entries) const;
 
  private:
   std::vector<Cell> cells_of(const Entries& entries, std::size_t leader) const;
-  std::vector<std::uint32_t> shown_rows(const Entries& entries, std::uint64_t total) const;
   bool is_hidden(const Entries& entries, std::uint32_t entry) const;
-  std::vector<std::uint64_t> totals_of(const Entries& entries) const;
   void write_head(TextOutput& out, const std::vector<Cell>& cells) const;
   void write_row(TextOutput& out, const Entries& entries, std::uint32_t entry, const std::vector<Cell>& cells,
                  std::span<const std::uint64_t> totals) const;

@@ -40,14 +40,18 @@ void RowGraphs::tell_more() {
   }
 }
 
-void RowGraphs::write_next(TextOutput& out) {
+const CallTree* RowGraphs::next() {
   if (next_ == told_) tell_more();
   auto& list = lists_[next_ - lists_begin_];
   graphed_.row_total = rows_[next_++].weight;
-  if (list.empty()) return;
+  if (list.empty()) return nullptr;
   tree_->build(list, limit_);
-  text_.write(out, *tree_, graphed_);
   list = {};
+  return tree_;
+}
+
+void RowGraphs::write_next(TextOutput& out) {
+  if (const CallTree* const tree = next()) text_.write(out, *tree, graphed_);
 }
 
 }  // namespace tacho::report

@@ -25,6 +25,9 @@ class RowGraphs {
   RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, std::uint64_t total,
             std::span<const GraphRow> rows);
 
+  // The tree of the next row; null: it is too light for one, or has no call chains. Valid until the next
+  // call.
+  const CallTree* next();
   // Writes the graph of the next row, if one is heavy enough.
   void write_next(TextOutput& out);
 

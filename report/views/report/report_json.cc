@@ -1,0 +1,233 @@
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "report/decode/event_name.h"
+#include "report/output/field_sinks.h"
+#include "report/views/report/row_form.h"
+#include "report/views/report/row_graphs.h"
+
+namespace tacho::report {
+namespace {
+
+using Kind = Column::Kind;
+
+constexpr std::uint64_t kVersion = 1;
+
+std::string_view mode_name(ReportMode mode) {
+  if (mode == ReportMode::Branches) return "branches";
+  return mode == ReportMode::Memory ? "memory" : "samples";
+}
+
+class ReportJson : public RowForm {
+ public:
+  ReportJson(TextOutput& out, const RowSource& source)
+      : out_(&out), to_(out), source_(source), columns_(raw_columns(*source.columns)) {}
+
+  void begin() override;
+  void write(const RowBlock& block) override;
+  void end() override;
+
+ private:
+  void describe_capture();
+  void describe_event(const RowBlock& block, std::size_t member);
+  void describe_row(const RowBlock& block, std::uint32_t row);
+  void describe_weights(const RowBlock& block, std::uint32_t row, Kind kind);
+  void describe_value(std::string_view name, const RawValue& value);
+  void describe_calls(const CallTree& tree);
+  void begin_node(const CallNode& node);
+  void describe_frame(const Function& function);
+  // Between two values: what was written may leave.
+  void line_end() {
+    out_->character('\n');
+    out_->line_end();
+  }
+
+  TextOutput* out_;
+  JsonFields to_;
+  RowSource source_;
+  std::vector<RawColumn> columns_;
+};
+
+void ReportJson::begin() {
+  to_.number("tacho_report", kVersion);
+  to_.text("mode", mode_name(source_.facts->options().mode));
+  describe_capture();
+  to_.number("lost_samples", source_.session->lost_samples());
+  to_.flag("incomplete", source_.session->diagnostics().incomplete());
+  if (source_.text->graph) {
+    to_.text("call_order", source_.text->graph->order == ChainOrder::Caller ? "caller" : "callee");
+    to_.real("call_limit_percent", source_.text->graph->min_percent);
+  }
+  to_.begin_list("reports");
+}
+
+void ReportJson::describe_capture() {
+  const auto& host = source_.session->features().environment;
+  to_.begin_object("capture");
+  to_.text("file", source_.input);
+  for (const auto& [name, value] :
+       {std::pair("hostname", &host.hostname), std::pair("os_release", &host.os_release),
+        std::pair("arch", &host.arch), std::pair("recorder_version", &host.version),
+        std::pair("cpu_description", &host.cpu_description)}) {
+    if (*value) to_.text(name, **value);
+  }
+  if (host.cpus_online) to_.number("cpus_online", *host.cpus_online);
+  if (host.total_memory_kib) to_.number("memory_kib", *host.total_memory_kib);
+  if (!host.command_line.empty()) {
+    to_.begin_list("command_line");
+    for (const std::string& word : host.command_line) to_.text("", word);
+    to_.end_list();
+  }
+  if (host.sample_time) {
+    to_.number("first_sample", host.sample_time->first);
+    to_.number("last_sample", host.sample_time->second);
+  }
+  to_.end_object();
+}
+
+void ReportJson::write(const RowBlock& block) {
+  line_end();
+  to_.begin_object("");
+  to_.begin_list("events");
+  for (std::size_t member = 0; member < block.events->members; ++member) describe_event(block, member);
+  to_.end_list();
+  to_.begin_list("rows");
+  std::vector<GraphRow> graph_rows;
+  std::optional<RowGraphs> graphs;
+  if (source_.text->graph) {
+    const Kind kind = source_.text->has_children ? Kind::Children : Kind::Overhead;
+    graph_rows.reserve(block.rows.size());
+    for (const std::uint32_t& row : block.rows)
+      graph_rows.push_back({{&row, 1}, block.entries->value(kind, row, 0)});
+    graphs.emplace(*source_.text, *block.entries, *source_.tree, block.totals[0], graph_rows);
+  }
+  for (const std::uint32_t row : block.rows) {
+    line_end();
+    to_.begin_object("");
+    describe_row(block, row);
+    const CallTree* const tree = graphs ? graphs->next() : nullptr;
+    if (tree != nullptr) describe_calls(*tree);
+    to_.end_object();
+  }
+  line_end();
+  to_.end_list();
+  to_.end_object();
+}
+
+void ReportJson::describe_event(const RowBlock& block, std::size_t member) {
+  const Weight &all = block.entries->total(member), &filtered = block.entries->filtered(member);
+  to_.begin_object("");
+  to_.text("event",
+           event_name(source_.session->events()[block.events->leader + member], source_.session->features()));
+  to_.number("samples", all.samples);
+  to_.number("period", all.period);
+  to_.number("filtered_samples", filtered.samples);
+  to_.number("filtered_period", filtered.period);
+  to_.number("hundred_percent", block.totals[member]);
+  to_.end_object();
+}
+
+void ReportJson::describe_row(const RowBlock& block, std::uint32_t row) {
+  const RowFacts facts = block.entries->facts(row);
+  to_.begin_object("keys");
+  for (const RawColumn& column : columns_) {
+    if (is_of_block(*column.use, *block.events))
+      describe_value(column.name, raw_value(*column.use, *source_.facts, facts));
+  }
+  to_.end_object();
+  describe_weights(block, row, Kind::Overhead);
+  if (source_.text->has_children) describe_weights(block, row, Kind::Children);
+}
+
+void ReportJson::describe_weights(const RowBlock& block, std::uint32_t row, Kind kind) {
+  const bool is_self = kind == Kind::Overhead;
+  to_.begin_list(is_self ? "self" : "children");
+  for (std::size_t member = 0; member < block.events->members; ++member) {
+    const Entries::Totals& totals = block.entries->totals(row, member);
+    const Weight& weight = is_self ? totals.self : totals.children;
+    to_.begin_object("");
+    to_.number("samples", weight.samples);
+    to_.number("period", weight.period);
+    to_.real("percent", percent_of(block.entries->value(kind, row, member), block.totals[member]));
+    to_.end_object();
+  }
+  to_.end_list();
+}
+
+void ReportJson::describe_value(std::string_view name, const RawValue& value) {
+  switch (value.kind) {
+    case RawValue::Kind::Number:
+      return to_.number(name, value.number);
+    case RawValue::Kind::Address:
+      return to_.hex(name, value.number);
+    case RawValue::Kind::Text:
+      return to_.text(name, value.text);
+    case RawValue::Kind::Missing:
+      return to_.json(name, "null");
+  }
+}
+
+// Nodes that are begun lie on a stack of its own: chains can be long.
+void ReportJson::describe_calls(const CallTree& tree) {
+  struct Level {
+    const CallNode* node;
+    std::size_t next = 0;
+  };
+  std::vector<Level> levels{{&tree.nodes()[0]}};
+  to_.begin_list("calls");
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    const auto children = tree.children(*level.node);
+    if (level.next < children.size()) {
+      const CallNode& child = children[level.next++];
+      begin_node(child);
+      levels.push_back({&child});
+      continue;
+    }
+    to_.end_list();
+    levels.pop_back();
+    if (!levels.empty()) to_.end_object();
+  }
+}
+
+// Up to the list of what stands below it, which is left open.
+void ReportJson::begin_node(const CallNode& node) {
+  to_.begin_object("");
+  to_.begin_list("frames");
+  for (const std::uint32_t frame : node.frames) describe_frame((*source_.functions)[frame]);
+  to_.end_list();
+  to_.number("samples", node.samples);
+  to_.number("period", node.period);
+  to_.number("ended_samples", node.own_samples);
+  to_.number("ended_period", node.own_period);
+  to_.begin_list("calls");
+}
+
+void ReportJson::describe_frame(const Function& function) {
+  to_.begin_object("");
+  if (function.name.empty()) {
+    to_.hex("address", function.start);
+  } else {
+    to_.text("symbol", function.name);
+  }
+  if (function.module != nullptr) to_.text("dso", function.module->path);
+  if (function.has_line) to_.text("line", function.line);
+  if (function.is_inlined) to_.flag("inlined", true);
+  to_.end_object();
+}
+
+void ReportJson::end() {
+  line_end();
+  to_.end_list();
+  to_.finish();
+  out_->character('\n');
+}
+
+}  // namespace
+
+std::unique_ptr<RowForm> make_json_form(TextOutput& out, const RowSource& source) {
+  return std::make_unique<ReportJson>(out, source);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""`report --json` and `--csv`: what parsers make of them, and that their numbers are the text's."""
+import csv
+import io
+import json
+import re
+import struct
+
+import made_capture
+import made_reports
+import programs
+from programs import ROOT
+
+GOLDEN = ROOT / "tests/golden"
+SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
+CAPTURES = ["comm", "group", "pipe", "threads", "unwound", "uprobe", "payload", "predicted-branches", "loads-in-detail"]
+ODD_NAMES = [b'a"b', b"c,d", b"e\r\nf", b"\x01\x1b[31m", b"\xff\xfe", "\u202e".encode(), b"back\\slash", b" lead", b"\\x01"]
+
+
+def odd_names():
+    """A thread that renames itself before each sample."""
+    made = made_capture.Capture(made_capture.Event("odd,\"name\"\n", made_capture.SOFTWARE, 0, made_capture.USUAL)).started()
+    for number, name in enumerate(ODD_NAMES):
+        made.data += made_capture.record(
+            3, 0, struct.pack("<II", made_capture.PID, made_capture.PID) + name + bytes(16 - len(name)) + made.trailer())
+        made.sample(period=10 ** 17 + number)
+    return made
+
+
+class ReportForms(programs.Scratch):
+    def report(self, *words):
+        return self.tacho("report", *SYMBOLS, *words, status=None).stdout
+
+    def json(self, *words):
+        text = self.report("--json", *words)
+        return json.loads(text.decode("utf-8", "strict"))
+
+    def csv(self, *words):
+        text = self.report("--csv", *words)
+        self.assertTrue(text.endswith(b"\r\n"))
+        return list(csv.DictReader(io.StringIO(text.decode("utf-8", "surrogateescape"), newline="")))
+
+    def test_rows_add_up_to_their_event(self):
+        for name in CAPTURES:
+            with self.subTest(capture=name):
+                document = self.json("-i", GOLDEN / f"captures/{name}.data")
+                self.assertEqual(document["tacho_report"], 1)
+                self.assertGreater(len(document["reports"]), 0)
+                for report in document["reports"]:
+                    self.assertGreater(len(report["rows"]), 0)
+                    for number, event in enumerate(report["events"]):
+                        own = [row["self"][number] for row in report["rows"]]
+                        self.assertEqual(sum(one["samples"] for one in own), event["samples"])
+                        self.assertEqual(sum(one["period"] for one in own), event["period"])
+                        counted = "period" if event["period"] else "samples"
+                        self.assertEqual(event["hundred_percent"], event[counted])
+                        for one in own:
+                            if event["hundred_percent"]:
+                                self.assertAlmostEqual(one["percent"], 100 * one[counted] / event["hundred_percent"])
+
+    def test_graphs_add_up_to_their_row(self):
+        met = 0
+        for name in ("comm", "threads", "unwound"):
+            for order in ("caller", "callee"):
+                document = self.json("-i", GOLDEN / f"captures/{name}.data", "-g", f"graph,0,{order}")
+                self.assertEqual(document["call_order"], order)
+                for report in document["reports"]:
+                    for row in report["rows"]:
+                        nodes = row.get("calls", [])
+                        if nodes:
+                            self.assertEqual(sum(node["period"] for node in nodes), row["children"][0]["period"])
+                        while nodes:
+                            node = nodes.pop()
+                            met += 1
+                            self.assertGreater(len(node["frames"]), 0)
+                            for what in ("period", "samples"):
+                                below = sum(child[what] for child in node["calls"])
+                                self.assertEqual(below + node[f"ended_{what}"], node[what])
+                            nodes += node["calls"]
+        self.assertGreater(met, 50)
+
+    def test_rows_are_those_of_the_text(self):
+        for name, words in (("comm", []), ("threads", ["--sort", "comm,cpu"]), ("comm", ["--percent-limit", "5"]),
+                            ("comm", ["--top", "3"]), ("predicted-branches", ["--percent-limit", "0.5"]),
+                            ("loads-in-detail", ["--mem-mode"]), ("threads", ["--comms", "crew", "--percentage", "relative"])):
+            with self.subTest(capture=name, words=words):
+                capture = GOLDEN / f"captures/{name}.data"
+                text = self.report("-i", capture, "-q", "-g", "none", "--no-children", *words)
+                shares = re.findall(rb"^ +(\d+\.\d\d)%", text, re.MULTILINE)
+                rows = [row for report in self.json("-i", capture, "--no-children", *words)["reports"] for row in report["rows"]]
+                self.assertEqual([b"%.2f" % row["self"][0]["percent"] for row in rows], shares)
+
+    def test_csv_has_the_same_rows_as_json(self):
+        for name in CAPTURES:
+            with self.subTest(capture=name):
+                capture = GOLDEN / f"captures/{name}.data"
+                lines = self.csv("-i", capture)
+                document = self.json("-i", capture)
+                expected = [(event["event"], own["samples"], own["period"], own["percent"], set(row["keys"]))
+                            for report in document["reports"] for row in report["rows"]
+                            for event, own in zip(report["events"], row["self"])]
+                self.assertEqual(len(lines), len(expected))
+                for line, (event, samples, period, percent, keys) in zip(lines, expected):
+                    self.assertEqual((line["event"], int(line["samples"]), int(line["period"])), (event, samples, period))
+                    self.assertEqual(float(line["percent"]), percent)
+                    self.assertLessEqual(keys, set(line))
+                    self.assertNotIn(None, line)
+
+    def test_odd_names_come_through(self):
+        capture = self.folder / "odd.data"
+        capture.write_bytes(odd_names().file())
+        rows = self.json("-i", capture, "--sort", "comm")["reports"][0]["rows"]
+        # What was made safe can be told from what the name had itself.
+        back = {re.sub(rb"\\(\\|x(..))", lambda m: bytes([int(m[2], 16)]) if m[2] else b"\\", row["keys"]["comm"].encode())
+                for row in rows}
+        self.assertEqual(back, set(ODD_NAMES))
+        periods = sorted(row["self"][0]["period"] for row in rows)
+        self.assertEqual(periods, [10 ** 17 + number for number in range(len(ODD_NAMES))])
+        raw = self.csv("-i", capture, "--sort", "comm", "--raw-names")
+        self.assertEqual({line["comm"].encode("utf-8", "surrogateescape") for line in raw}, set(ODD_NAMES))
+        self.assertEqual({line["event"] for line in raw}, {'odd,"name"\n'})
+        safe = self.report("--csv", "-i", capture, "--sort", "comm")
+        self.assertNotRegex(safe.replace(b"\r\n", b""), rb"[\x00-\x1f\x7f]")
+        safe.decode("utf-8", "strict")
+
+    def test_values_of_keys_are_raw(self):
+        branches = self.folder / "branches.data"
+        branches.write_bytes(made_reports.predicted_branches().file())
+        document = self.json("-i", branches, "--sort", "symbol_from,addr_to,mispredict,in_tx,cycles,pid,cpu")
+        self.assertEqual(document["mode"], "branches")
+        for row in document["reports"][0]["rows"]:
+            keys = row["keys"]
+            self.assertEqual(list(keys), ["symbol_from", "addr_to", "mispredict", "in_tx", "cycles", "pid", "cpu"])
+            self.assertRegex(keys["addr_to"], "^0x[0-9a-f]+$")
+            self.assertIn(keys["mispredict"], ("Y", "N"))
+            self.assertIn(keys["in_tx"], (0, 1))
+            self.assertIn(keys["cycles"], (0, 1, 3, 17, 250))
+            self.assertEqual((keys["pid"], keys["cpu"]), (made_capture.PID, 0))
+        loads = self.folder / "loads.data"
+        loads.write_bytes(made_reports.loads_in_detail().file())
+        names = {row["keys"]["symbol_daddr"] for report in self.json("-i", loads, "--mem-mode")["reports"] for row in report["rows"]}
+        self.assertIn("sink+0x4", names)
+
+    def test_the_document_names_what_is_in_the_code(self):
+        code = (ROOT / "report/views/report/report_json.cc").read_text(encoding="utf-8")
+        names = set(re.findall(r'\bto_\.\w+\("([a-z0-9_]+)"|pair\("([a-z0-9_]+)"|\? "([a-z0-9_]+)" : "([a-z0-9_]+)"', code))
+        names = {name for match in names for name in match if name}
+        self.assertGreater(len(names), 30)
+        documented = set(re.findall(r"`([a-z0-9_]+)`", (ROOT / "docs/report-forms.md").read_text(encoding="utf-8")))
+        self.assertEqual(names - documented, set())
+
+    def test_a_document_without_rows_is_one(self):
+        document = self.json("-i", GOLDEN / "captures/comm.data", "--time", "1,2")
+        self.assertEqual(document["reports"], [])
+        self.assertEqual(self.csv("-i", GOLDEN / "captures/comm.data", "--time", "1,2"), [])
+
+    def test_what_does_not_go_together_is_refused(self):
+        for words in (["--json", "--csv"], ["--json", "--hierarchy"], ["--csv", "--hierarchy"]):
+            self.assertEqual(self.tacho("report", "-i", GOLDEN / "captures/comm.data", *words, status=1).stdout, b"")
+
+
+if __name__ == "__main__":
+    programs.main()
