@@ -6,6 +6,8 @@
 #include <functional>
 #include <ranges>
 
+#include "report/output/colour.h"
+
 namespace tacho::report {
 namespace {
 
@@ -34,7 +36,8 @@ void CallGraphText::write_value(TextBuffer& out, std::uint64_t period, std::uint
       break;
   }
   const double share = total == 0 ? 0.0 : static_cast<double>(period) * 100.0 / static_cast<double>(total);
-  out.text(fmt::format("{:.2f}%", share));
+  const std::string text = fmt::format("{:.2f}%", share);
+  out.text(has_colour_ ? coloured_share(share, text) : text);
 }
 
 void CallGraphText::write_frame(TextBuffer& out, std::uint32_t id) const {
@@ -190,7 +193,7 @@ std::vector<const CallNode*> CallGraphText::ended_nodes(const CallTree& tree, st
 
 void CallGraphText::write_paths(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const {
   const bool is_flat = options_.form == GraphForm::Flat;
-  auto ended = ended_nodes(tree, graph_limit(options_, row.event_total).least(0));
+  auto ended = ended_nodes(tree, graph_limit(options_, row.limit_total.value_or(row.event_total)).least(0));
   if (options_.print_limit != 0 && ended.size() > options_.print_limit) ended.resize(options_.print_limit);
   std::vector<const CallNode*> path;
   for (const CallNode* node : ended) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -13,8 +14,9 @@
 namespace tacho::report {
 
 struct GraphedRow {
-  std::uint64_t event_total = 0;     // period of the event: what 100 % are, but for Fractal
-  std::uint64_t row_total = 0;       // period of the row; with children added up, if it shows those
+  std::uint64_t event_total = 0;               // period of the event: what 100 % are, but for Fractal
+  std::optional<std::uint64_t> limit_total{};  // what the least share is one of; not given: event_total
+  std::uint64_t row_total = 0;                 // period of the row; with children added up, if it shows those
   bool leaves_out_first = false;     // the row is sorted by symbol: the first frame would be told twice
   std::string_view separator = ";";  // of frames, with Folded
 };
@@ -24,8 +26,10 @@ CallTreeLimit graph_limit(const GraphOptions& options, std::uint64_t event_total
 
 class CallGraphText {
  public:
-  CallGraphText(const GraphOptions& options, const StableArray<Function>& functions, Names names)
-      : options_(options), functions_(&functions), names_(names) {}
+  // `has_colour`: shares are coloured.
+  CallGraphText(const GraphOptions& options, const StableArray<Function>& functions, Names names,
+                bool has_colour = false)
+      : options_(options), functions_(&functions), names_(names), has_colour_(has_colour) {}
 
   // The lines of a row's graph, a blank line behind it included; nothing when nothing is heavy enough.
   void write(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
@@ -40,6 +44,7 @@ class CallGraphText {
   GraphOptions options_;
   const StableArray<Function>* functions_;
   Names names_;
+  bool has_colour_;
 };
 
 }  // namespace tacho::report

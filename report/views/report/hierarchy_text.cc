@@ -178,7 +178,8 @@ void HierarchyText::write(TextOutput& out, const Entries& entries, const Hierarc
     if (hierarchy.row(row).is_leaf && is_shown(hierarchy, row, totals[0]))
       graph_rows.push_back({hierarchy.entries_of(row), hierarchy.value(Kind::Overhead, row, 0)});
   }
-  if (options_->graph) graphs.emplace(*options_, entries, *tree_, totals[0], graph_rows);
+  if (options_->graph)
+    graphs.emplace(*options_, entries, *tree_, GraphTotals{totals[0], totals[0]}, graph_rows);
 
   std::size_t lines = 0;
   for (const std::uint32_t row : hierarchy.shown()) {

@@ -100,7 +100,9 @@ void ReportJson::write(const RowBlock& block) {
     graph_rows.reserve(block.rows.size());
     for (const std::uint32_t& row : block.rows)
       graph_rows.push_back({{&row, 1}, block.entries->value(kind, row, 0)});
-    graphs.emplace(*source_.text, *block.entries, *source_.tree, block.totals[0], graph_rows);
+    const Weight& all = block.entries->total(0);
+    const GraphTotals totals{all.period == 0 ? all.samples : all.period, block.totals[0]};
+    graphs.emplace(*source_.text, *block.entries, *source_.tree, totals, graph_rows);
   }
   for (const std::uint32_t row : block.rows) {
     line_end();

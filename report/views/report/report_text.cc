@@ -10,6 +10,13 @@ namespace {
 
 using Kind = Column::Kind;
 
+// `is_relative`: without what filters refuse.
+std::uint64_t total_of(const Entries& entries, std::size_t member, bool is_relative) {
+  const Weight& all = entries.total(member);
+  const Weight filtered = is_relative ? entries.filtered(member) : Weight();
+  return all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period;
+}
+
 }  // namespace
 
 void ReportText::write(TextOutput& out, const Entries& entries, std::size_t leader) const {
@@ -23,7 +30,8 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
     const Kind kind = options_->has_children ? Kind::Children : Kind::Overhead;
     graph_rows.reserve(rows.size());
     for (const std::uint32_t& row : rows) graph_rows.push_back({{&row, 1}, entries.value(kind, row, 0)});
-    graphs.emplace(*options_, entries, *tree_, totals[0], graph_rows);
+    graphs.emplace(*options_, entries, *tree_, GraphTotals{total_of(entries, 0, false), totals[0]},
+                   graph_rows);
   }
   for (const std::uint32_t row : rows) {
     write_row(out, entries, row, cells, totals);
@@ -70,11 +78,8 @@ std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::u
 
 std::vector<std::uint64_t> ReportText::totals_of(const Entries& entries) const {
   std::vector<std::uint64_t> totals;
-  for (std::size_t member = 0; member < entries.members(); ++member) {
-    const Weight& all = entries.total(member);
-    const Weight filtered = options_->is_relative ? entries.filtered(member) : Weight();
-    totals.push_back(all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period);
-  }
+  for (std::size_t member = 0; member < entries.members(); ++member)
+    totals.push_back(total_of(entries, member, options_->is_relative));
   return totals;
 }
 

@@ -2,14 +2,16 @@
 
 namespace tacho::report {
 
-RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, std::uint64_t total,
+RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, GraphTotals totals,
                      std::span<const GraphRow> rows)
     : entries_(&entries),
       rows_(rows),
-      text_(*options.graph, tree.functions(), options.names),
-      limit_(graph_limit(*options.graph, total)),
+      text_(*options.graph, tree.functions(), options.names, options.has_colour),
+      limit_(graph_limit(*options.graph, totals.shown)),
       tree_(&tree),
-      graphed_{.event_total = total, .leaves_out_first = options.leaves_out_first} {
+      graphed_{.event_total = totals.all,
+               .limit_total = totals.shown,
+               .leaves_out_first = options.leaves_out_first} {
   if (!options.separator.empty()) graphed_.separator = options.separator;
 }
 

@@ -11,6 +11,12 @@
 
 namespace tacho::report {
 
+// What an event weighs: `all` of it is 100 % in a graph, and the least share that is drawn is one of `shown`,
+// what filters leave where they decide that.
+struct GraphTotals {
+  std::uint64_t all = 0, shown = 0;
+};
+
 // A row that may have a graph: its entries, and what it weighs.
 struct GraphRow {
   std::span<const std::uint32_t> entries;
@@ -20,9 +26,8 @@ struct GraphRow {
 // The parts of call chains are told for as many rows at a time as fit into some megabytes.
 class RowGraphs {
  public:
-  // `options` has a graph; `tree` is built anew for each. `total`: what the event weighs. What is passed must
-  // outlive this.
-  RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, std::uint64_t total,
+  // `options` has a graph; `tree` is built anew for each. What is passed must outlive this.
+  RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, GraphTotals totals,
             std::span<const GraphRow> rows);
 
   // The tree of the next row; null: it is too light for one, or has no call chains. Valid until the next
