@@ -270,6 +270,7 @@ std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) cons
       .sorted(columns, columns,
               {.rows = rows,
                .members = members_,
+               .first_member = first_member(),
                .value = [this](Column::Kind kind, std::uint32_t entry,
                                std::size_t member) { return value(kind, entry, member); },
                .depths = depths,

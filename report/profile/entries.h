@@ -31,8 +31,9 @@ struct EntryOptions {
   bool has_children = false;
   // Of call graphs: of rows with equal children, a function stands above what it calls. Null: none is drawn.
   std::optional<ChainOrder> graph;
-  bool hides_unknown = false;  // leaves out samples and frames without a function's name
-  FunctionTest is_parent;      // null: nobody asks for the key parent
+  bool hides_unknown = false;    // leaves out samples and frames without a function's name
+  std::size_t first_member = 0;  // of a group, whose weights decide the order first
+  FunctionTest is_parent;        // null: nobody asks for the key parent
   // A call chain begins, in drawing order, with the last such function of it, and the sample is counted for
   // that. Null: none.
   FunctionTest is_root;
@@ -57,12 +58,13 @@ class Entries {
 
   std::size_t size() const { return entries_.size(); }
   std::size_t members() const { return members_; }
+  std::size_t first_member() const { return options_.first_member < members_ ? options_.first_member : 0; }
   RowFacts facts(std::uint32_t entry) const;
   const Totals& totals(std::uint32_t entry, std::size_t member) const {
     return totals_[entry * members_ + member];
   }
-  // What a member's period stands at in a column. Events whose periods are all 0 (BPF output) are weighed by
-  // their samples.
+  // What a member's period stands at in a column: without children that of these is 0. Events whose periods
+  // are all 0 (BPF output) are weighed by their samples.
   std::uint64_t value(Column::Kind kind, std::uint32_t entry, std::size_t member) const;
   // All samples of a member; with `filtered_by`, those that were left out apart.
   const Weight& total(std::size_t member) const { return member_totals_[member]; }

@@ -34,10 +34,11 @@ std::uint32_t Identities::number_of(const Words& words) {
       });
 }
 
-FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain)
+FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, SourceNames sources)
     : resolver_(&session.resolver()),
       key_(key),
-      grain_(key == ChainKey::Function ? grain : Grain::Addresses) {
+      grain_(key == ChainKey::Function ? grain : Grain::Addresses),
+      sources_(sources) {
   for (const auto& entry : session.features().environment.build_ids)
     listed_.try_emplace(entry.filename, static_cast<std::uint32_t>(listed_.size()) + 1);
 }
@@ -155,7 +156,8 @@ std::string_view FunctionTable::line_text(const symbolize::Frame& frame) {
   if (frame.module == nullptr) return {};
   std::string text;
   if (frame.line_state == symbolize::LineState::Known) {
-    text = fmt::format("{}:{}", frame.file.substr(frame.file.rfind('/') + 1), frame.line);
+    const std::size_t name = sources_ == SourceNames::WithFolders ? 0 : frame.file.rfind('/') + 1;
+    text = fmt::format("{}:{}", frame.file.substr(name), frame.line);
   } else if (frame.line_state == symbolize::LineState::Unknown) {
     text = "??:0";  // the module has lines, but none for this place
   } else if (!frame.function.empty()) {

@@ -32,6 +32,8 @@ enum class ChainKey : std::uint8_t {
 };
 // Whether a function is told once, or once for each address that was met in it, with its source line.
 enum class Grain : std::uint8_t { Functions, Addresses };
+// How lines name their files: "main.c:12" or with the folders.
+enum class SourceNames : std::uint8_t { Bare, WithFolders };
 
 struct Function {
   std::string_view name;                      // empty: unknown; lives as long as the session
@@ -72,7 +74,8 @@ class FunctionTable {
  public:
   // The session must outlive the table. Every key but Function has the grain Addresses, for which the
   // session's symbol options should ask for source lines.
-  explicit FunctionTable(Session& session, ChainKey key = ChainKey::Function, Grain grain = Grain::Functions);
+  explicit FunctionTable(Session& session, ChainKey key = ChainKey::Function, Grain grain = Grain::Functions,
+                         SourceNames sources = SourceNames::Bare);
 
   // Of a frame of a call chain, by the number of its location: the innermost inlined call first, at least
   // one. Stays valid.
@@ -103,6 +106,7 @@ class FunctionTable {
   Resolver* resolver_;
   ChainKey key_;
   Grain grain_;
+  SourceNames sources_;
   std::deque<Place> places_;  // by location number
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;

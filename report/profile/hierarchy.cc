@@ -120,6 +120,7 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
   for (const std::uint32_t number : siblings) facts.push_back(this->facts(number));
   const WeighedRows weighed{.rows = facts,
                             .members = members(),
+                            .first_member = entries_->first_member(),
                             .value = [&](Kind kind, std::uint32_t index,
                                          std::size_t member) { return value(kind, siblings[index], member); },
                             .depths = {}};

@@ -93,6 +93,17 @@ void put_in_order_of_depths(std::vector<std::uint32_t>& rows, const PackedValues
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
 }
 
+// Those of a group whose numbers decide, one after another: all from the first on, or first this one, then
+// the others without the first.
+std::vector<std::size_t> members_in_order(std::size_t members, std::size_t first) {
+  std::vector<std::size_t> order;
+  if (first != 0) order.push_back(first);
+  for (std::size_t member = first == 0 ? 0 : 1; member < members; ++member) {
+    if (first == 0 || member != first) order.push_back(member);
+  }
+  return order;
+}
+
 }  // namespace
 
 // Each value that order() tells from others gets a number, once: rows are compared many times.
@@ -132,7 +143,9 @@ PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows
       all.add(ranks_of(column.key, weighed.rows));
       continue;
     }
-    for (std::size_t member = 0; member < weighed.members; ++member) {
+    // Of the rows' own numbers, those of the first event decide nothing where another event leads.
+    const bool is_led = column.kind == Column::Kind::Children || weighed.first_member == 0;
+    for (const std::size_t member : members_in_order(weighed.members, is_led ? 0 : weighed.first_member)) {
       Values values(rows);
       for (std::uint32_t row = 0; row < rows; ++row) values[row] = weighed.value(column.kind, row, member);
       const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);

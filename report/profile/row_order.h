@@ -39,6 +39,7 @@ struct RowDepth {
 struct WeighedRows {
   std::span<const RowFacts> rows;
   std::size_t members = 1;
+  std::size_t first_member = 0;  // whose numbers decide first
   std::function<std::uint64_t(Column::Kind, std::uint32_t row, std::size_t member)> value;
   std::span<const RowDepth> depths;      // of each row; empty: they do not decide
   std::span<const std::uint32_t> met{};  // the rows' numbers as they were met; empty: by number

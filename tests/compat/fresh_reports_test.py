@@ -26,6 +26,7 @@ ROWS = [
     ["--no-children", "-g", "none", "-q", "--percent-limit", "1"],
     ["--no-children", "-g", "none", "--percentage", "relative", "--comms", "dd,crew,shapes,ls,sh"],
     ["--no-children", "-g", "none", "-w", "12,20,30"],
+    ["--no-children", "-g", "caller,0.5", "--percentage", "relative", "--comms", "dd,crew,shapes,ls,sh"],
     ["--no-children", "-g", "none", "--sort", "time,cpu,comm", "--ns", "-w", "9,20"],
     ["--no-children", "-g", "none", "-F", "sample,overhead,comm,overhead_us"],
 ]
@@ -70,7 +71,8 @@ class FreshReports(FreshCapture):
 
     def test_unwound_stacks_of_templates(self):
         self.record("-e", "cpu-clock", "-F", "99", "--call-graph", "dwarf,8192", "--", self.build / "shapes", "0.3")
-        self.compare(GRAPHS[:4] + [["--no-inline"], ["--no-children", "--no-inline", "--sort", "sym"]])
+        self.compare(GRAPHS[:4] + [["--no-inline"], ["--no-children", "--no-inline", "--sort", "sym"],
+                      ["--no-children", "-g", "none", "--sort", "srcfile", "--full-source-path", "--dsos", "shapes"]])
 
     def test_threads_with_odd_names_and_code_made_at_run_time(self):
         printed = self.record(*CLOCK, "-g", "-s", "--", self.build / "crew")
@@ -93,7 +95,9 @@ class FreshReports(FreshCapture):
 
     def test_compressed_groups(self):
         self.record("-z", "-e", "{cpu-clock,page-faults,context-switches}:S", "-F", "499", "-g", "--", *BUSY)
-        self.compare([["--group"], ["--group", "--no-children", "-g", "none"], ["--no-children"], ["--hierarchy", "-n"]])
+        self.compare([["--group"], ["--group", "--no-children", "-g", "none"], ["--no-children"], ["--hierarchy", "-n"],
+                      ["--no-group", "--no-children"], ["--group-sort-idx", "2", "--no-children", "-g", "none"],
+                      ["--stdio-color", "always"], ["--group-sort-idx", "1", "--no-children", "-n", "--hierarchy"]])
 
     def test_page_faults_with_addresses(self):
         self.record("-e", "page-faults,minor-faults", "-c", "1", "-d", "-g", "--", "ls", "/")
@@ -120,7 +124,7 @@ class FreshReports(FreshCapture):
     def test_times(self):
         self.record(*CLOCK, "-g", "--", *BUSY)
         self.compare([["--time", "10%-40%"], ["--no-children", "-g", "none", "--sort", "time,sym", "--time-quantum", "20ms"],
-                      ["--max-stack", "3"], ["-x", "--parent", "vfs_read", "--no-children"]])
+                      ["--max-stack", "3"], ["--asm-raw", "--no-source", "-M", "intel", "--skip-empty", "--stitch-lbr"], ["-x", "--parent", "vfs_read", "--no-children"]])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The texts about a capture as a whole, against perf itself: --stats, --header-only -I, evlist in its forms."""
+"""The texts about a capture as a whole, against perf itself: --stats, --tasks, --mmaps, --header-only -I, evlist in its forms."""
 import programs
 from programs import ROOT
 
 CAPTURES = sorted((ROOT / "tests/golden/captures").glob("*.data"))
 ALIKE = [
     (["report", "--stats"], ["--raw-names"]),
+    (["report", "--tasks"], ["--raw-names"]),
+    (["report", "--mmaps"], ["--raw-names"]),
     (["report", "--header-only", "-I"], ["--raw-names"]),
     (["report", "--header-only"], ["--raw-names"]),
     (["evlist"], ["--raw-names"]),

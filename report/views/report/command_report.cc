@@ -7,6 +7,7 @@
 #include "report/views/report/name_pattern.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_sink.h"
+#include "report/views/report/task_list.h"
 
 namespace tacho::report {
 namespace {
@@ -80,6 +81,12 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
       return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
         write_stats(out, reader, diagnostics, options.reading.names);
         return Result<Shown>(Shown(Symbols::NotUsed));
+      });
+    }
+    if (options.shows_tasks || options.shows_maps) {
+      return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+        return show_tasks(session, out, options.shows_maps ? TaskList::Maps::Yes : TaskList::Maps::No,
+                          options.reading.names);
       });
     }
     if (auto checked = check_patterns(options); !checked) return checked.error();

@@ -101,6 +101,8 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                     return Done{};
                   }});
   rows.push_back(flag("--ns", "times to the nanosecond", options.has_nanoseconds));
+  rows.push_back(
+      flag("--full-source-path", "lines of source with their files' folders", options.has_folders));
   rows.push_back(flag("--raw-trace", "fields of tracepoints as they were recorded", options.is_raw_trace));
 }
 
@@ -256,7 +258,11 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(flag("-T,--threads", "the last counts of each thread's events, with -s recorded",
                       options.shows_thread_values));
   rows.push_back(
-      accepted("--group", Takes::Nothing, "show the events of a group side by side; what is done anyway"));
+      sets("--group", "the events of a group side by side (the default)", options.is_grouped, true));
+  rows.push_back(sets("--no-group", "each event of a group by itself", options.is_grouped, false));
+  rows.push_back(cli::number("--group-sort-idx", "N",
+                             "the event of the group, from 0, by which rows are sorted first", 0, 65535,
+                             options.first_member));
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
   rows.push_back({"-I,--show-info", Takes::Nothing, "",
@@ -276,6 +282,26 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
          return Done{};
        }});
   rows.push_back(flag("--stats", "only count records by type and samples by event", options.stats));
+  rows.push_back(flag("--tasks", "only list threads, below those that started them", options.shows_tasks));
+  rows.push_back(flag("--mmaps", "as --tasks, and what each process had mapped", options.shows_maps));
+}
+
+// Of perf, for the interactive form or for what is done here anyway.
+void add_accepted_options(std::vector<cli::Option>& rows, ReportOptions& options) {
+  rows.push_back(
+      flag("--stitch-lbr",
+           "changes nothing; refused where the processor kept call stacks (LBR), which are taken as "
+           "recorded",
+           options.stitches_lbr));
+  rows.push_back(
+      accepted("--skip-empty", Takes::Nothing, "events without samples are left out; what is done anyway"));
+  rows.push_back(accepted(
+      "--no-demangle-kernel,--demangle-kernel,--asm-raw,--no-asm-raw,--source,--no-source,-m,--modules,"
+      "--ignore-vmlinux,--disable-order,--show-on-off-events,--no-branch-history",
+      Takes::Nothing, "options of perf that change nothing in the text of --stdio"));
+  rows.push_back(
+      accepted("-M,--disassembler-style,--objdump,--prefix,--prefix-strip,--percent-type,--samples",
+               Takes::Value, "likewise; the value is not looked at"));
 }
 
 }  // namespace
@@ -284,13 +310,17 @@ cli::CommandLine describe_report(ReportOptions& options) {
   auto line = command_line(
       "report",
       "Counts samples by thread, module and function, heaviest first, as perf report --stdio does. Rows are "
-      "weighed by the event's period; where all periods are 0, as in BPF output, by the number of samples.");
+      "weighed by the event's period; where all periods are 0, as in BPF output, by the number of samples. "
+      "Names of inlined calls are those that perf 6.1 shows, which depend on the addresses asked about "
+      "before; "
+      "tacho script --json and tacho folded --inline name each address by itself.");
   add_reading_options(line.options, options.reading);
   add_key_options(line.options, options);
   add_mode_options(line.options, options);
   add_graph_options(line.options, options);
   add_filter_options(line.options, options);
   add_form_options(line.options, options);
+  add_accepted_options(line.options, options);
   cli::add_absent_options(line.options, absent_report_options());
   return line;
 }

@@ -47,6 +47,11 @@ struct ReportOptions {
   bool is_raw_trace = false, has_nanoseconds = false;
   std::uint64_t time_quantum = 100'000'000;  // ns
   bool shows_thread_values = false;          // -T
+  bool is_grouped = true;                    // --no-group
+  std::uint64_t first_member = 0;            // --group-sort-idx
+  bool shows_tasks = false, shows_maps = false;
+  bool stitches_lbr = false;
+  bool has_folders = false;  // --full-source-path
   bool header = false, header_only = false;
   HeaderDetail detail = HeaderDetail::Brief;
   bool stats = false;

@@ -17,14 +17,16 @@ namespace abi = format::abi;
 // in a capture's header could ask for any amount of memory.
 constexpr std::uint64_t kMostMembers = 64;
 
-std::vector<EventBlock> blocks_of(const Session& session) {
+// `is_grouped`: the events of a group stand side by side.
+std::vector<EventBlock> blocks_of(const Session& session, bool is_grouped) {
   const std::size_t events = session.events().size();
   std::vector<EventBlock> blocks;
   std::size_t next = 0;
   const auto add_alone = [&](std::size_t end) {
     for (; next < end; ++next) blocks.push_back({static_cast<std::uint32_t>(next), 1});
   };
-  auto groups = session.features().environment.groups;
+  std::vector<format::EventGroup> groups;
+  if (is_grouped) groups = session.features().environment.groups;
   std::ranges::sort(groups, {}, &format::EventGroup::leader);
   for (const auto& group : groups) {
     const std::uint64_t end = std::uint64_t{group.leader} + group.members;
@@ -140,9 +142,25 @@ ColumnRequest ReportSink::request_of(bool has_children) const {
           .has_parent = options_->parent.has_value()};
 }
 
+// Options that only some captures can have.
+Result<> ReportSink::check_events() const {
+  constexpr std::uint64_t kCallStack = 1U << 11;  // PERF_SAMPLE_BRANCH_CALL_STACK
+  const bool has_lbr = std::ranges::any_of(session_->events(), [](const format::Event& event) {
+    return event.attr.samples(abi::kSampleBranchStack) && (event.attr.branch_sample_type & kCallStack) != 0;
+  });
+  if (options_->stitches_lbr && has_lbr)
+    return use_error("--stitch-lbr: call stacks that the processor kept (LBR) are taken as recorded");
+  const bool has_group = std::ranges::any_of(session_->features().environment.groups,
+                                             [](const auto& group) { return group.members > 1; });
+  if (options_->first_member != 0 && !has_group)
+    return use_error("--group-sort-idx: the capture has no group of events; record with -e '{A,B}'");
+  return Done{};
+}
+
 Result<> ReportSink::arrange() {
   const auto& events = session_->events();
   if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
+  if (auto checked = check_events(); !checked) return checked;
   const bool has_chains = mode_ != ReportMode::Branches && has_stacks(events, session_->features());
   plan_ = std::make_unique<Plan>(Plan{
       .facts =
@@ -185,7 +203,7 @@ Result<> ReportSink::arrange() {
     plan_->branches.emplace(plan_->facts, needs_own);
     plan_->branches->add_facts(shape);
   }
-  profile_.emplace(blocks_of(*session_), std::move(shape));
+  profile_.emplace(blocks_of(*session_, options_->is_grouped), std::move(shape));
   weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
   return Done{};
 }
@@ -225,6 +243,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   options.has_children = plan_->has_children;
   if (plan_->has_graph) options.graph = plan_->graph.order;
   options.hides_unknown = options_->hides_unknown;
+  options.first_member = static_cast<std::size_t>(options_->first_member);
   constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
   if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Chain; }))
     options.is_parent = test_of_name(options_->parent.value_or(std::string(kUsualParent)));
@@ -308,7 +327,8 @@ void ReportSink::write(TextOutput& out) {
   const bool by_address = std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
     return use.key->of == KeyOf::Place || use.key->has_lines;
   });
-  FunctionTable functions(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions);
+  FunctionTable functions(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions,
+                          options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
   plan_->facts.functions = &functions;
   FunctionStacks stacks(functions, {.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
   EntryIndex index(plan_->columns.keys, plan_->facts, functions);
@@ -404,11 +424,15 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
     samples /= 1000;
     unit = larger;
   }
-  const bool is_group = entries.members() > 1;
-  if (is_group) names = group_name(block.leader) + " { " + names + " }";
+  // perf says "events" of a group's first one, also where it is shown by itself.
+  const format::EventGroup* const group = group_of(block.leader);
+  if (entries.members() > 1) {
+    const bool is_named = group != nullptr && !group->name.empty() && group->name != "{anon_group}";
+    names = (is_named ? group->name : "anon group") + " { " + names + " }";
+  }
   std::string times;
   if (!options_->times.empty()) times = " (time slices: " + printable(options_->times) + ")";
-  out.text(fmt::format("# Samples: {}{} of event{} '{}'{}\n", samples, unit, is_group ? "s" : "",
+  out.text(fmt::format("# Samples: {}{} of event{} '{}'{}\n", samples, unit, group != nullptr ? "s" : "",
                        printable(names, options_->reading.names), times));
   if (mode_ != ReportMode::Memory) return out.text(fmt::format("# Event count (approx.): {}\n#\n", total));
   const std::string_view sort = plan_->columns.sort.empty() ? kMemorySort : plan_->columns.sort;
@@ -416,11 +440,11 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
                        printable(sort, options_->reading.names)));
 }
 
-std::string ReportSink::group_name(std::size_t leader) const {
-  for (const auto& group : session_->features().environment.groups) {
-    if (group.leader == leader && !group.name.empty() && group.name != "{anon_group}") return group.name;
-  }
-  return "anon group";
+const format::EventGroup* ReportSink::group_of(std::size_t leader) const {
+  const auto& groups = session_->features().environment.groups;
+  const auto found = std::ranges::find_if(
+      groups, [&](const format::EventGroup& group) { return group.leader == leader && group.members > 1; });
+  return found == groups.end() ? nullptr : &*found;
 }
 
 }  // namespace tacho::report

@@ -63,10 +63,11 @@ class ReportSink : public Sink {
     GraphOptions graph;
     std::optional<BranchRows> branches{};  // when rows are of branches
   };
+  Result<> check_events() const;
   ColumnRequest request_of(bool has_children) const;
   void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
                    const Hierarchy* hierarchy) const;
-  std::string group_name(std::size_t leader) const;
+  const format::EventGroup* group_of(std::size_t leader) const;  // null: none
   EntryOptions entry_options(FunctionTable& functions) const;
   std::function<FilterBits(const ProfileRow&, const Function&)> filter(FunctionTable& functions) const;
   FilterBits filters() const;

@@ -1,0 +1,217 @@
+#include "report/views/report/task_list.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "format/perf_abi.h"
+
+namespace tacho::report {
+namespace {
+
+// Each fork may copy all mappings of a process: a small capture could ask for any amount of memory.
+constexpr std::uint64_t kMostCopied = std::uint64_t{1} << 23;
+
+// perf gives code that was made at run time the name of the file in which its maker may list it.
+bool is_made_code(const format::MmapRecord& record, std::uint32_t protection) {
+  constexpr std::uint32_t kHugePages = 0x40000;  // MAP_HUGETLB
+  if ((protection & PROT_EXEC) == 0) return false;
+  return (record.flags & kHugePages) != 0 || record.filename == "//anon" ||
+         record.filename.starts_with("/dev/zero") || record.filename.starts_with("/anon_hugepage");
+}
+
+}  // namespace
+
+TaskList::TaskList(Maps maps) : wants_maps_(maps) {
+  Task& idle = make(0, 0);
+  idle.comm = "swapper";
+  idle.is_named = true;
+}
+
+TaskList::Task& TaskList::make(std::uint32_t pid, std::uint32_t tid) {
+  Task& task = tasks_[tid];
+  task = {.pid = pid, .tid = tid, .comm = fmt::format(":{}", static_cast<std::int32_t>(tid))};
+  if (pid == tid || pid == ~0U) task.maps = std::make_shared<MapsByStart>();
+  return task;
+}
+
+TaskList::Task& TaskList::find_or_make(std::uint32_t pid, std::uint32_t tid) {
+  const auto found = tasks_.find(tid);
+  if (found == tasks_.end()) return make(pid, tid);
+  if (found->second.pid == ~0U && pid != ~0U) found->second.pid = pid;
+  return found->second;
+}
+
+Sink::Flow TaskList::on_other(const OtherEvent& other) {
+  namespace abi = format::abi;
+  const auto cpumode = static_cast<std::uint8_t>(other.view->misc & abi::kCpumodeMask);
+  if (cpumode == abi::kCpumodeGuestKernel || cpumode == abi::kCpumodeGuestUser) return Flow::GoOn;
+  if (const auto* const map = std::get_if<format::MmapRecord>(other.record)) {
+    take(*map, cpumode == abi::kCpumodeKernel);
+  } else if (const auto* const task = std::get_if<format::TaskRecord>(other.record)) {
+    // Of processes that ran already perf writes a FORK with this bit, and their mappings behind it.
+    take(*task, (other.view->misc & abi::kMiscForkExec) == 0);
+  } else {
+    std::visit([this](const auto& record) { take(record); }, *other.record);
+  }
+  return failure_ ? Flow::Stop : Flow::GoOn;
+}
+
+void TaskList::take(const format::CommRecord& record) {
+  Task& task = find_or_make(record.pid, record.tid);
+  task.comm = record.name;
+  task.is_named = true;
+}
+
+// An EXIT leaves the thread in the list.
+void TaskList::take(const format::TaskRecord& record, bool inherits_maps) {
+  if (record.is_exit) return;
+  Task* parent = &find_or_make(record.parent_pid, record.parent_tid);
+  if (parent->pid != record.parent_pid) parent = &make(record.parent_pid, record.parent_tid);
+  const Task from = *parent;  // making the child may move it
+  Task& child = make(record.pid, record.tid);
+  child.parent = from.tid;
+  if (from.is_named) {
+    child.comm = from.comm;
+    child.is_named = true;
+  }
+  if (inherits_maps && record.pid != record.parent_pid && record.pid == record.tid) {
+    const auto process = tasks_.find(from.pid);
+    if (process != tasks_.end() && process->second.maps) child.maps = process->second.maps;
+  }
+}
+
+void TaskList::take(const format::MmapRecord& record, bool is_kernel) {
+  if (wants_maps_ == Maps::No || is_kernel || record.pid == ~0U) return;
+  find_or_make(record.pid, record.tid);
+  Task& process = find_or_make(record.pid, record.pid);
+  if (!process.maps) process.maps = std::make_shared<MapsByStart>();
+  if (process.maps.use_count() > 1) {
+    process.maps = std::make_shared<MapsByStart>(*process.maps);
+    copied_ += process.maps->size();
+  }
+  copied_ += 1;
+  if (copied_ > kMostCopied) {
+    failure_ = Error{"--mmaps: the processes have more than " + std::to_string(kMostCopied) + " mappings"};
+    return;
+  }
+  const std::uint32_t protection = record.is_mmap2 || record.is_data ? record.protection : PROT_EXEC;
+  std::uint64_t end = 0;
+  if (record.length == 0 || __builtin_add_overflow(record.start, record.length, &end)) return;
+  auto name = is_made_code(record, protection)
+                  ? fmt::format("/tmp/perf-{}.map", static_cast<std::int32_t>(record.pid))
+                  : std::string(record.filename);
+  insert(*process.maps, {.start = record.start,
+                         .end = end,
+                         .page_offset = record.page_offset,
+                         .inode = record.inode,
+                         .protection = protection,
+                         .flags = record.flags,
+                         .name = std::make_shared<const std::string>(std::move(name))});
+}
+
+// What was mapped there before makes way.
+void TaskList::insert(MapsByStart& maps, Map map) {
+  auto at = maps.upper_bound(map.start);
+  if (at != maps.begin() && std::prev(at)->second.end > map.start) --at;
+  while (at != maps.end() && at->second.start < map.end) {
+    const Map old = at->second;
+    at = maps.erase(at);
+    if (old.start < map.start) {
+      Map before = old;
+      before.end = map.start;
+      maps.emplace(before.start, before);
+    }
+    if (old.end > map.end) {
+      Map after = old;
+      after.page_offset += map.end - old.start;
+      after.start = map.end;
+      at = maps.emplace(after.start, after).first;
+      break;
+    }
+  }
+  maps.insert_or_assign(map.start, std::move(map));
+}
+
+// perf keeps its threads in 256 trees by their numbers.
+std::vector<const TaskList::Task*> TaskList::in_perfs_order() const {
+  std::vector<const Task*> all;
+  all.reserve(tasks_.size());
+  for (const auto& [tid, task] : tasks_) all.push_back(&task);
+  std::ranges::sort(all, {}, [](const Task* task) {
+    return std::tuple(task->tid % 256, static_cast<std::int32_t>(task->tid));
+  });
+  return all;
+}
+
+void TaskList::write(TextOutput& out, Names names) const {
+  // A thread is linked below its parent, and that below its own, before the next thread is looked at.
+  Tree below;
+  std::vector<const Task*> top;
+  std::unordered_map<std::uint32_t, bool, format::SeededHash> is_linked;
+  for (const Task* task : in_perfs_order()) {
+    while (task != nullptr && !std::exchange(is_linked[task->tid], true)) {
+      const auto parent =
+          task->parent < 0 ? tasks_.end() : tasks_.find(static_cast<std::uint32_t>(task->parent));
+      if (parent == tasks_.end()) {
+        top.push_back(task);
+        break;
+      }
+      below[parent->first].push_back(task);
+      task = &parent->second;
+    }
+  }
+  out.text(fmt::format("# {:>8} {:>8} {:>8}  {}\n", "pid", "tid", "ppid", "comm"));
+  struct Next {
+    const Task* task;
+    std::size_t level;
+  };
+  std::vector<Next> left;
+  for (auto task = top.rbegin(); task != top.rend(); ++task) left.push_back({*task, 0});
+  while (!left.empty() && !out.is_done()) {
+    const auto [task, level] = left.back();
+    left.pop_back();
+    write_task(out, *task, level, names);
+    const auto children = below.find(task->tid);
+    if (children == below.end()) continue;
+    for (auto child = children->second.rbegin(); child != children->second.rend(); ++child)
+      left.push_back({*child, level + 1});
+  }
+}
+
+void TaskList::write_task(TextOutput& out, const Task& task, std::size_t level, Names names) const {
+  out.text(fmt::format("  {:8} {:8} {:8} |", static_cast<std::int32_t>(task.pid),
+                       static_cast<std::int32_t>(task.tid), task.parent));
+  constexpr std::size_t kNumbers = 30;
+  out.blanks(level);
+  out.text(printable(task.comm, names));
+  out.character('\n');
+  out.line_end();
+  if (wants_maps_ == Maps::No) return;
+  const auto process = tasks_.find(task.pid);
+  if (process == tasks_.end() || !process->second.maps) return;
+  for (const auto& [start, map] : *process->second.maps) {
+    const auto letter = [&](std::uint32_t bit, char shown) {
+      return (map.protection & bit) != 0 ? shown : '-';
+    };
+    out.blanks(kNumbers + level);
+    out.text(fmt::format("  {:x}-{:x} {}{}{}{} {:08x} {} {}\n", start, map.end, letter(PROT_READ, 'r'),
+                         letter(PROT_WRITE, 'w'), letter(PROT_EXEC, 'x'),
+                         (map.flags & MAP_SHARED) != 0 ? 's' : 'p', map.page_offset, map.inode,
+                         printable(*map.name, names)));
+    out.line_end();
+  }
+}
+
+Result<Shown> show_tasks(Session& session, TextOutput& out, TaskList::Maps maps, Names names) {
+  TaskList tasks(maps);
+  run_with_progress(session, tasks, out);
+  if (tasks.failure()) return *tasks.failure();
+  tasks.write(out, names);
+  return Shown(Symbols::NotUsed);
+}
+
+}  // namespace tacho::report

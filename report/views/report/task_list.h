@@ -1,0 +1,68 @@
+// The threads that a capture tells of, below those that started them (--tasks), and what each process had
+// mapped in the end (--mmaps): perf's text, in perf's order.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "format/result.h"
+#include "format/seeded_hash.h"
+#include "report/command.h"
+#include "report/output/printable.h"
+#include "report/output/text_output.h"
+#include "report/samples/sink.h"
+
+namespace tacho::report {
+
+class TaskList : public Sink {
+ public:
+  enum class Maps : std::uint8_t { No, Yes };
+  explicit TaskList(Maps maps);
+
+  Flow on_sample(const ResolvedSample&) override { return Flow::GoOn; }
+  Flow on_other(const OtherEvent& other) override;
+
+  // What made the list useless: more mappings than fit into memory.
+  const std::optional<Error>& failure() const { return failure_; }
+  void write(TextOutput& out, Names names) const;
+
+ private:
+  struct Map {
+    std::uint64_t start = 0, end = 0, page_offset = 0, inode = 0;
+    std::uint32_t protection = 0, flags = 0;  // PROT_*, MAP_*
+    std::shared_ptr<const std::string> name;
+  };
+  using MapsByStart = std::map<std::uint64_t, Map>;
+  struct Task {
+    std::uint32_t pid = 0, tid = 0;
+    std::int64_t parent = -1;  // a tid
+    std::string comm;
+    bool is_named = false;
+    std::shared_ptr<MapsByStart> maps;  // shared by processes until one of them changes its own
+  };
+  using Tree = std::unordered_map<std::uint32_t, std::vector<const Task*>>;  // by the parent's tid
+
+  Task& find_or_make(std::uint32_t pid, std::uint32_t tid);
+  Task& make(std::uint32_t pid, std::uint32_t tid);
+  void take(const format::CommRecord& record);
+  void take(const format::TaskRecord& record, bool inherits_maps);
+  void take(const format::MmapRecord& record, bool is_kernel);
+  void take(const auto&) {}
+  void insert(MapsByStart& maps, Map map);
+  std::vector<const Task*> in_perfs_order() const;
+  void write_task(TextOutput& out, const Task& task, std::size_t level, Names names) const;
+
+  Maps wants_maps_;
+  std::unordered_map<std::uint32_t, Task, format::SeededHash> tasks_;  // by tid
+  std::uint64_t copied_ = 0;                                           // mappings, in all
+  std::optional<Error> failure_;
+};
+
+// Reads the session and writes the list.
+Result<Shown> show_tasks(Session& session, TextOutput& out, TaskList::Maps maps, Names names);
+
+}  // namespace tacho::report
