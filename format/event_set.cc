@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
+#include <span>
 
 namespace tacho::format {
 
@@ -48,12 +50,27 @@ void EventSet::add_id(std::size_t event, std::uint64_t id) {
 
 void EventSet::know_id(std::uint64_t id, std::size_t event) {
   constexpr std::size_t kFarthest = std::size_t{1} << 16;  // ids
-  by_id_[id] = event;
+  add_to_runs({id, static_cast<std::uint32_t>(event)});
   if (near_.empty()) first_id_ = id - std::min<std::uint64_t>(id, kFarthest / 2);
   const std::uint64_t place = id - first_id_;
   if (id < first_id_ || place >= kFarthest) return;
   if (near_.size() <= place) near_.resize(place + 1, kNoEvent);
   near_[place] = static_cast<std::uint32_t>(event);
+}
+
+// Recorders tell ids in ascending order, so mostly there is one run. Whatever the order, there are few runs,
+// and an id moves from one to the next few times.
+void EventSet::add_to_runs(IdOf added) {
+  if (by_id_.empty() || added.id < by_id_.back().id) runs_.push_back(by_id_.size());
+  by_id_.push_back(added);
+  const auto at = [this](std::size_t place) { return by_id_.begin() + static_cast<std::ptrdiff_t>(place); };
+  while (runs_.size() > 1) {
+    const std::size_t last = runs_.back(), before = runs_[runs_.size() - 2];
+    if (last - before > 2 * (by_id_.size() - last)) return;
+    std::inplace_merge(at(before), at(last), by_id_.end(),
+                       [](const IdOf& one, const IdOf& other) { return one.id < other.id; });
+    runs_.pop_back();
+  }
 }
 
 void EventSet::set_name(std::size_t event, std::string name) { events_[event].name = std::move(name); }
@@ -70,9 +87,13 @@ void EventSet::place_ids(const EventAttr& added) {
 std::optional<std::size_t> EventSet::find_id(std::uint64_t id) const {
   if (id >= first_id_ && id - first_id_ < near_.size() && near_[id - first_id_] != kNoEvent)
     return near_[id - first_id_];
-  const auto found = by_id_.find(id);
-  if (found == by_id_.end()) return std::nullopt;
-  return found->second;
+  std::size_t end = by_id_.size();
+  for (auto run = runs_.rbegin(); run != runs_.rend(); end = *run++) {
+    const std::span all(by_id_.data() + *run, end - *run);
+    const auto behind = std::ranges::upper_bound(all, id, {}, &IdOf::id);  // the last of equal ids counts
+    if (behind != all.begin() && std::prev(behind)->id == id) return std::prev(behind)->event;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::size_t> EventSet::event_of(const RecordView& record) const {

@@ -6,12 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "format/event_attr.h"
 #include "format/record_view.h"
-#include "format/seeded_hash.h"
 
 namespace tacho::format {
 
@@ -41,7 +39,13 @@ class EventSet {
 
  private:
   std::vector<Event> events_;
-  std::unordered_map<std::uint64_t, std::size_t, SeededHash> by_id_;
+  // Runs of ascending ids, each more than twice as long as the next: an id of the last run has the last word.
+  struct IdOf {
+    std::uint64_t id = 0;
+    std::uint32_t event = 0;
+  };
+  std::vector<IdOf> by_id_;
+  std::vector<std::size_t> runs_;  // where in it each begins
   // The kernel numbers ids one by one, so those of a capture lie close together: by_id_ for those from
   // first_id_ on, kNoEvent in the gaps.
   static constexpr std::uint32_t kNoEvent = ~std::uint32_t{0};
@@ -54,6 +58,7 @@ class EventSet {
   bool samples_are_alike_ = true;  // all events' samples have the same fields
   void place_ids(const EventAttr& added);
   void know_id(std::uint64_t id, std::size_t event);
+  void add_to_runs(IdOf added);
 };
 
 }  // namespace tacho::format

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+
 #include "tests/support/capture_builder.h"
 
 namespace tacho::format {
@@ -100,6 +103,26 @@ TEST(EventSet, FindsIdsHoweverFarApartTheyLie) {
     EXPECT_EQ(events.find_id(first + 500'000), std::nullopt);
     events.add_id(0, ids[1]);
     EXPECT_EQ(events.find_id(ids[1]), 0u) << "the last one to claim an id has it";
+  }
+}
+
+// Whatever the order they are told in, and however often.
+TEST(EventSet, FindsIdsInWhateverOrderTheyCome) {
+  std::mt19937_64 random(7);  // NOLINT(bugprone-random-generator-seed): the same numbers each time
+  for (const int order : {0, 1, 2}) {
+    EventSet events;
+    std::map<std::uint64_t, std::size_t> expected;
+    constexpr std::size_t kEvents = 7;
+    for (std::size_t i = 0; i < kEvents; ++i) events.add(Event{});
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+      const std::uint64_t id = order == 0   ? 1'000'000'000 - 100'000 * i  // falling
+                               : order == 1 ? random() % 5'000 * 100'000   // again and again
+                                            : (i % 2 ? i : 40'000 - i) * 100'000;
+      events.add_id(i % kEvents, id);
+      expected[id] = i % kEvents;
+    }
+    for (const auto& [id, event] : expected) ASSERT_EQ(events.find_id(id), event) << order << " " << id;
+    EXPECT_EQ(events.find_id(50'001), std::nullopt);
   }
 }
 
