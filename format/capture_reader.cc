@@ -42,7 +42,7 @@ struct CaptureReader::State {
   EventSet events;
   Features features;
   // Of a file: events and features moved here when it was open, so that no record can change them.
-  std::shared_ptr<const CaptureHeader> fixed;
+  std::shared_ptr<CaptureHeader> fixed;
 
   std::uint64_t missing = 0;  // bytes that were cut out of the data
   std::optional<RecordStream> stream;
@@ -50,6 +50,7 @@ struct CaptureReader::State {
   // A capture in a directory: the folder, and the number of the next of its files data.0, data.1, ... (bare
   // records).
   std::string directory;
+  bool has_parts = false;  // it has such files
   unsigned next_part = 0;
   SectionPieces pieces;
 
@@ -142,7 +143,7 @@ Result<std::vector<std::byte>> CaptureReader::State::read_start() {
 
 // A recorder of several threads writes one file each, without a header. False when there is no further one.
 bool CaptureReader::State::open_next_part() {
-  if (directory.empty() || known_features().environment.directory_format.value_or(0) == 0) return false;
+  if (!has_parts) return false;
   auto part = open_input(directory + "/data." + std::to_string(next_part));
   if (!part) return false;
   ++next_part;
@@ -175,7 +176,8 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   }
   if (::lseek(file.get(), static_cast<off_t>(head.data.offset), SEEK_SET) < 0)
     return system_error("seek", errno);
-  fixed = std::make_shared<const CaptureHeader>(
+  has_parts = !directory.empty() && features.environment.directory_format.value_or(0) != 0;
+  fixed = std::make_shared<CaptureHeader>(
       CaptureHeader{.layout = layout, .events = std::move(events), .features = std::move(features)});
   stream_from(head.data.offset, size);
   if (is_torn) stream->end_is_torn();
@@ -402,6 +404,9 @@ Result<CaptureReader> CaptureReader::open(const std::string& path, Diagnostics& 
 
 const EventSet& CaptureReader::events() const { return state_->known_events(); }
 const Features& CaptureReader::features() const { return state_->known_features(); }
+Features CaptureReader::take_features() {
+  return state_->fixed ? std::exchange(state_->fixed->features, {}) : state_->features;
+}
 const CaptureLayout& CaptureReader::layout() const { return state_->layout; }
 std::shared_ptr<const CaptureHeader> CaptureReader::fixed_header() const { return state_->fixed; }
 

@@ -61,6 +61,9 @@ class CaptureReader {
   // In a pipe, events and features grow as records are read: they belong to the thread that calls next().
   const EventSet& events() const;
   const Features& features() const;
+  // The header's sections, for whoever makes another header of them: they can be as large as the capture. Of
+  // a file they are no longer here afterwards; of a pipe, whose records add to them, it is a copy.
+  Features take_features();
   const CaptureLayout& layout() const;
   // The header of a file. Nothing changes it once the file is open, so any thread may look at it while
   // another calls next(). Null for a pipe.

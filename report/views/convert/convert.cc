@@ -159,10 +159,11 @@ Result<> Conversion::start() {
       ConvertSelection::create(options_.events, options_.times, reader_.events(), reader_.features());
   if (!selection) return std::move(selection.error());
   selection_ = std::move(*selection);
-  Features features = reader_.features();
+  Features features = reader_.take_features();
   is_parted_ = features.environment.directory_format.value_or(0) != 0;
   names_known_ = names_known_ || !features.event_descriptions.empty();
-  const format::EventSet events = selection_->events();
+  format::EventSet scratch;
+  const format::EventSet& events = selection_->events(scratch);
   // Only EVENT_DESC tells names in a file.
   if (is_pipe_in() && !is_pipe_out() && features.event_descriptions.empty() && names_known_)
     features.event_descriptions.assign(reader_.events().begin(), reader_.events().end());
@@ -321,7 +322,8 @@ Features Conversion::late_features() const {
   }
   // The names that came late; a description that was there from the start knows them already.
   if (late_[abi::kFeatureEventDesc] && reader_.features().event_descriptions.empty()) {
-    const format::EventSet events = selection_->events();
+    format::EventSet scratch;
+    const format::EventSet& events = selection_->events(scratch);
     late.event_descriptions.assign(events.begin(), events.end());
   }
   if (!aux_.empty()) {

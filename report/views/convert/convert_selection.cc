@@ -99,11 +99,11 @@ Result<> ConvertSelection::choose_times(const std::string& times, const format::
   return Done{};
 }
 
-EventSet ConvertSelection::events() const {
-  EventSet kept;
+const EventSet& ConvertSelection::events(EventSet& scratch) const {
+  if (kept_.empty()) return *all_;
   for (std::size_t i = 0; i < all_->size(); ++i)
-    if (keeps(i)) kept.add((*all_)[i]);
-  return kept;
+    if (keeps(i)) scratch.add((*all_)[i]);
+  return scratch;
 }
 
 bool ConvertSelection::keeps_id(std::uint64_t id) const {

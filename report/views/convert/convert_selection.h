@@ -23,8 +23,8 @@ class ConvertSelection {
   static Result<ConvertSelection> create(const std::vector<std::string>& names, const std::string& times,
                                          const format::EventSet& events, const format::Features& features);
 
-  // The events that stay.
-  format::EventSet events() const;
+  // The events that stay: all of them as they stand, or else a part in `scratch`.
+  const format::EventSet& events(format::EventSet& scratch) const;
   // Makes the header's sections true for what stays.
   void adjust(format::Features& features) const;
   // What a record, which is in this machine's byte order, becomes in the copy: itself, or bytes in `scratch`;
