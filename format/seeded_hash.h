@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 
 namespace tacho::format {
 
@@ -25,6 +27,26 @@ class SeededHash {
   std::size_t operator()(std::uint64_t number) const { return fold_product(number ^ seed_, factor_); }
 
  private:
+  std::uint64_t seed_, factor_;
+};
+
+// The same for texts.
+class SeededTextHash {
+ public:
+  SeededTextHash() : seed_(random_word()), factor_(random_word() | 1) {}
+  std::size_t operator()(std::string_view text) const {
+    std::uint64_t hash = seed_ ^ text.size();
+    for (; text.size() > sizeof(std::uint64_t); text.remove_prefix(sizeof(std::uint64_t)))
+      hash = fold_product(hash ^ word_of(text), factor_);
+    return fold_product(fold_product(hash ^ word_of(text), factor_) ^ seed_, factor_);
+  }
+
+ private:
+  static std::uint64_t word_of(std::string_view text) {  // its first eight bytes, zeros behind a shorter one
+    std::uint64_t word = 0;
+    if (!text.empty()) std::memcpy(&word, text.data(), text.size() < sizeof word ? text.size() : sizeof word);
+    return word;
+  }
   std::uint64_t seed_, factor_;
 };
 

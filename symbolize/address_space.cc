@@ -3,15 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <limits>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "format/perf_abi.h"
 #include "format/seeded_hash.h"
+#include "format/text_pool.h"
 #include "symbolize/mapping_list.h"
 #include "tsl/robin_map.h"
+#include "tsl/robin_set.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -28,10 +29,36 @@ constexpr std::uint16_t kUnregister = 1;                        // KSYMBOL flag
 template <class Value>
 using ByNumber = tsl::robin_map<std::uint32_t, Value, format::SeededHash>;
 
+using Text = format::TextPool::Number;
+constexpr Text kNoText = format::TextPool::kNone;
+
 struct Thread {
   std::uint32_t pid = kNobody;
-  bool is_exec_named = false;
-  const std::string* comm = nullptr;  // null: no record named it
+  Text comm = kNoText;  // kNoText: no record named it
+};
+
+// What makes two modules the same.
+struct Identity {
+  std::string_view path;
+  format::BuildId build_id;
+  bool operator==(const Identity&) const = default;
+};
+struct IdentityHash {
+  using is_transparent = void;
+  std::size_t operator()(const Identity& identity) const {
+    const auto* const id = reinterpret_cast<const char*>(identity.build_id.bytes.data());
+    return texts(identity.path) ^ ids(std::string_view(id, identity.build_id.size));
+  }
+  std::size_t operator()(const Module* module) const { return (*this)({module->path, module->build_id}); }
+  format::SeededTextHash texts, ids;
+};
+struct SameIdentity {
+  using is_transparent = void;
+  bool operator()(const Module* one, const Module* other) const { return one == other; }
+  bool operator()(const Module* module, const Identity& identity) const {
+    return Identity{module->path, module->build_id} == identity;
+  }
+  bool operator()(const Identity& identity, const Module* module) const { return (*this)(module, identity); }
 };
 
 bool starts_with_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
@@ -70,10 +97,11 @@ std::uint64_t end_of(std::uint64_t start, std::uint64_t length) {
 }  // namespace
 
 struct AddressSpaces::State {
+  format::TextPool texts;  // the names of everything
   std::deque<Module> modules;
-  std::unordered_map<std::string, Module*> modules_by_identity;      // path, NUL, build id
-  std::unordered_map<std::string, format::BuildId> build_ids;        // by path, from the header
-  std::unordered_map<std::string, std::string> kernel_module_paths;  // by "[name]", from the header
+  tsl::robin_set<Module*, IdentityHash, SameIdentity> modules_by_identity;
+  ByNumber<format::BuildId> build_ids;  // by path, from the header
+  ByNumber<Text> kernel_module_paths;   // by "[name]", from the header
   std::deque<Mapping> mappings;
   format::SeededHash priority;  // of a mapping in its list, by its start
   ByNumber<MappingList> processes;
@@ -81,10 +109,8 @@ struct AddressSpaces::State {
   MappingList kernel;
   const Mapping* kernel_map = nullptr;  // of the kernel's own text
   std::optional<KernelText> kernel_text;
-  std::unordered_set<std::string> comms;
-  std::unordered_map<std::uint32_t, std::string, format::SeededHash> unnamed;  // tid -> ":tid"
 
-  Module* module(ModuleKind kind, std::string path, std::string short_name, format::BuildId id);
+  Module* module(ModuleKind kind, std::string_view path, std::string_view short_name, format::BuildId id);
   void add(MappingList& maps, const Mapping& mapping);
   void insert(MappingList& maps, const Mapping& mapping);
   void erase(MappingList& maps, std::uint64_t start, std::uint64_t end);
@@ -97,21 +123,28 @@ struct AddressSpaces::State {
   void apply_kernel_mmap(const format::MmapRecord& record);
   void apply_user_mmap(const format::MmapRecord& record);
   Thread& thread(std::uint32_t pid, std::uint32_t tid);
-  void add_build_id(const std::string& path, const format::BuildId& id);
+  void add_build_id(std::string_view path, const format::BuildId& id);
   format::BuildId known_id(std::string_view path) const {
-    const auto known = build_ids.find(std::string(path));
+    const auto known = build_ids.find(texts.find(path));
     return known == build_ids.end() ? format::BuildId{} : known->second;
   }
 };
 
 // One Module for each (path, build id). An id the record does not tell is looked up by path.
-Module* AddressSpaces::State::module(ModuleKind kind, std::string path, std::string short_name,
+Module* AddressSpaces::State::module(ModuleKind kind, std::string_view path, std::string_view short_name,
                                      format::BuildId id) {
   if (id.empty()) id = known_id(path);
-  std::string identity = path + '\0' + id.hex();
-  const auto [entry, is_new] = modules_by_identity.try_emplace(std::move(identity), nullptr);
-  if (is_new) entry->second = &modules.emplace_back(Module{kind, std::move(path), std::move(short_name), id});
-  return entry->second;
+  const Identity identity{path, id};
+  const auto known = modules_by_identity.find(identity);
+  if (known != modules_by_identity.end()) return *known;
+  const std::string_view kept = texts.keep(path);
+  // Mostly the end of the path: it takes no bytes of its own.
+  const bool is_end = kept.ends_with(short_name);
+  const std::string_view name =
+      is_end ? kept.substr(kept.size() - short_name.size()) : texts.keep(short_name);
+  Module* const fresh = &modules.emplace_back(Module{kind, kept, name, id});
+  modules_by_identity.insert(fresh);
+  return fresh;
 }
 
 // Over no other mapping of the list.
@@ -170,18 +203,17 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
     if (!is_named) return;
     const std::string name = kernel_module_name(record.filename);
     // As in perf: a module that the capture's table of build ids lists goes by the path it has there.
-    const auto listed = kernel_module_paths.find(name);
-    Module* const loaded = module(
-        ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : listed->second,
-        std::string(last_part(name)), record.build_id.empty() ? known_id(record.filename) : record.build_id);
-    if (record.filename.starts_with('/')) loaded->file = record.filename;
+    const auto listed = kernel_module_paths.find(texts.find(name));
+    Module* const loaded =
+        module(ModuleKind::KernelModule, listed == kernel_module_paths.end() ? name : texts[listed->second],
+               last_part(name), record.build_id.empty() ? known_id(record.filename) : record.build_id);
+    if (record.filename.starts_with('/')) loaded->file = texts.keep(record.filename);
     mapping.module = loaded;
     return insert(kernel, mapping);
   }
   // Some recorders wrote a kernel of no size: everything else in kernel space is its.
   if (mapping.start == 0 && mapping.end == 0) mapping.end = std::numeric_limits<std::uint64_t>::max();
-  mapping.module =
-      module(ModuleKind::Kernel, std::string(kKernelName), std::string(kKernelName), record.build_id);
+  mapping.module = module(ModuleKind::Kernel, kKernelName, kKernelName, record.build_id);
   if (kernel_map && (kernel_map->start != mapping.start || kernel_map->end != mapping.end)) {
     for (const Mapping* const old : kernel.all()) {
       if (old->module == kernel_map->module) kernel.take(old->start, old->end);
@@ -209,18 +241,16 @@ void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
                   .pid = record.pid};
   if (is_vdso(record.filename)) {
     mapping.page_offset = 0;
-    mapping.module = module(ModuleKind::Vdso, std::string(record.filename), std::string(record.filename), {});
+    mapping.module = module(ModuleKind::Vdso, record.filename, record.filename, {});
   } else if (is_anonymous(record)) {
     mapping.is_identity = true;
     const auto pid = static_cast<std::int32_t>(record.pid);
     mapping.module = (protection & kProtExec) != 0
                          ? module(ModuleKind::Anonymous, fmt::format("/tmp/perf-{}.map", pid),
                                   fmt::format("[JIT] tid {}", pid), {})
-                         : module(ModuleKind::Anonymous, std::string(record.filename),
-                                  std::string(last_part(record.filename)), {});
+                         : module(ModuleKind::Anonymous, record.filename, last_part(record.filename), {});
   } else {
-    mapping.module = module(ModuleKind::User, std::string(record.filename),
-                            std::string(last_part(record.filename)), record.build_id);
+    mapping.module = module(ModuleKind::User, record.filename, last_part(record.filename), record.build_id);
   }
   insert(processes[record.pid], mapping);
 }
@@ -233,11 +263,9 @@ Thread& AddressSpaces::State::thread(std::uint32_t pid, std::uint32_t tid) {
 }
 
 void AddressSpaces::State::apply(const format::CommRecord& record, std::uint16_t /*misc*/) {
-  Thread& named = thread(record.pid, record.tid);
-  named.comm = &*comms.emplace(record.name).first;
   // The old program's mappings stay until the new one's cover them: until execve returns, the user addresses
   // of its call chains are the old program's.
-  if (record.is_exec) named.is_exec_named = true;
+  thread(record.pid, record.tid).comm = texts.add(record.name);
 }
 
 void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t misc) {
@@ -245,10 +273,10 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
   // A parent of another process: the record that ended it was lost, and its tid was given out anew.
   Thread parent = thread(record.parent_pid, record.parent_tid);
   if (parent.pid != record.parent_pid) {
-    parent = threads[record.parent_tid] = Thread{record.parent_pid, false, nullptr};
+    parent = threads[record.parent_tid] = Thread{record.parent_pid, kNoText};
     if (record.parent_pid == record.parent_tid) processes.erase(record.parent_pid);
   }
-  threads[record.tid] = Thread{record.pid, false, parent.comm};
+  threads[record.tid] = Thread{record.pid, parent.comm};
   if (record.pid == record.parent_pid) return;  // a thread: it shares
   // The recorder's own FORK records, for what already runs, are marked; the MMAP records of each process
   // follow.
@@ -270,8 +298,7 @@ void AddressSpaces::State::apply(const format::KsymbolRecord& record, std::uint1
     if (old && old->module->kind == ModuleKind::Bpf) erase(kernel, old->start, old->end);
     return;
   }
-  const std::string name(record.name);
-  insert(kernel, Mapping{.module = module(ModuleKind::Bpf, name, name, {}),
+  insert(kernel, Mapping{.module = module(ModuleKind::Bpf, record.name, record.name, {}),
                          .start = record.address,
                          .end = end,
                          .protection = kProtExec,
@@ -279,23 +306,25 @@ void AddressSpaces::State::apply(const format::KsymbolRecord& record, std::uint1
                          .is_identity = true});
 }
 
-void AddressSpaces::State::add_build_id(const std::string& path, const format::BuildId& id) {
+void AddressSpaces::State::add_build_id(std::string_view path, const format::BuildId& id) {
   if (id.empty()) return;
-  build_ids.emplace(path, id);
+  build_ids.try_emplace(texts.add(path), id);
   // A pipe tells the ids at its end, after the mappings.
-  if (const auto known = modules_by_identity.find(path + '\0'); known != modules_by_identity.end()) {
-    known->second->build_id = id;
-    modules_by_identity.emplace(path + '\0' + id.hex(), known->second);
-  }
+  const auto known = modules_by_identity.find(Identity{path, {}});
+  if (known == modules_by_identity.end()) return;
+  Module* const module = *known;
+  modules_by_identity.erase(known);
+  module->build_id = id;
+  modules_by_identity.insert(module);
 }
 
 void AddressSpaces::State::apply(const format::BuildIdRecord& record, std::uint16_t /*misc*/) {
-  add_build_id(std::string(record.filename), record.build_id);
+  add_build_id(record.filename, record.build_id);
 }
 
 AddressSpaces::AddressSpaces() : state_(std::make_unique<State>()) {
   // The idle task is never named by a record.
-  state_->threads[0] = Thread{0, false, &*state_->comms.emplace("swapper").first};
+  state_->threads[0] = Thread{0, state_->texts.add("swapper")};
 }
 AddressSpaces::AddressSpaces(AddressSpaces&&) noexcept = default;
 AddressSpaces& AddressSpaces::operator=(AddressSpaces&&) noexcept = default;
@@ -312,7 +341,8 @@ void AddressSpaces::apply(const format::Record& record, std::uint16_t misc) {
 void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
   const bool is_kernels = (entry.misc & abi::kCpumodeMask) == abi::kCpumodeKernel;
   if (is_kernels && entry.filename.find(".ko") != std::string::npos)
-    state_->kernel_module_paths.emplace(kernel_module_name(entry.filename), entry.filename);
+    state_->kernel_module_paths.try_emplace(state_->texts.add(kernel_module_name(entry.filename)),
+                                            state_->texts.add(entry.filename));
   state_->add_build_id(entry.filename, entry.build_id);
 }
 
@@ -338,15 +368,11 @@ Stretch AddressSpaces::stretch_at(std::uint32_t pid, format::RuntimeAddress ip, 
 
 std::string_view AddressSpaces::comm(std::uint32_t /*pid*/, std::uint32_t tid) const {
   const auto known = state_->threads.find(tid);
-  if (known != state_->threads.end() && known->second.comm) return *known->second.comm;
-  std::string& name = state_->unnamed[tid];
-  if (name.empty()) name = fmt::format(":{}", static_cast<std::int32_t>(tid));
-  return name;
-}
-
-bool AddressSpaces::knows_thread(std::uint32_t tid) const {
-  const auto known = state_->threads.find(tid);
-  return known != state_->threads.end() && known->second.is_exec_named;
+  if (known != state_->threads.end() && known->second.comm != kNoText)
+    return state_->texts[known->second.comm];
+  std::array<char, 16> name{};
+  const auto end = fmt::format_to(name.data(), ":{}", static_cast<std::int32_t>(tid));
+  return state_->texts.keep({name.data(), static_cast<std::size_t>(end - name.data())});
 }
 
 const std::optional<AddressSpaces::KernelText>& AddressSpaces::kernel_text() const {

@@ -35,10 +35,9 @@ class AddressSpaces {
   // The same, and for which other addresses of the process the answer holds as well, until a record changes
   // it.
   Stretch stretch_at(std::uint32_t pid, format::RuntimeAddress ip, std::uint8_t cpumode) const;
-  // The thread's name now: "dd"; ":1234" when no record named it; ":-1" without a tid.
+  // The thread's name now: "dd"; ":1234" when no record named it; ":-1" without a tid. Its bytes live as long
+  // as this, and equal names share them.
   std::string_view comm(std::uint32_t pid, std::uint32_t tid) const;
-  // True after an exec COMM record named the thread, not only by a fork or the recorder's table.
-  bool knows_thread(std::uint32_t tid) const;
 
   // Where the recording kernel's text lay: start, end, and the reference symbol with its address, from the
   // MMAP record of [kernel.kallsyms]; kallsyms of another boot are moved by it.

@@ -21,13 +21,14 @@ enum class ModuleKind : std::uint8_t {
   GuestKernel,   // "[guest.kernel.kallsyms]"
 };
 
-// What code was loaded from, named as perf names it. Equal (path, build id) are one Module.
+// What code was loaded from, named as perf names it. Equal (path, build id) are one Module. Who made it keeps
+// the bytes of its names.
 struct Module {
   ModuleKind kind = ModuleKind::User;
-  std::string path;        // perf script's dso: the full path, or the names above
-  std::string short_name;  // perf report's Shared Object: the last part of the path
+  std::string_view path;        // perf script's dso: the full path, or the names above
+  std::string_view short_name;  // perf report's Shared Object: the last part of the path
   format::BuildId build_id;
-  std::string file = {};  // of a kernel module, where it was loaded from; empty: not told
+  std::string_view file = {};  // of a kernel module, where it was loaded from; empty: not told
 };
 
 // Why something of a module is missing.

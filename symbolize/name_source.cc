@@ -18,11 +18,37 @@ std::uint64_t Source::elf_address_of(const Frame& frame, std::uint64_t offset) c
   return address ? address->value : frame.shown_address;
 }
 
+const Source* Sources::find(const Module& module) const {
+  const auto found = known_.find(&module);
+  return found == known_.end() ? nullptr : found->second.source;
+}
+
+void Sources::keep(Source source, Known& known) {
+  known.is_shared = source.table == nullptr && source.jit == nullptr;
+  if (!known.is_shared) {
+    known.source = &all_.emplace_back(std::move(source));
+    return;
+  }
+  Source*& same = shared_[(source.is_left_out ? "-" : "+") + source.lack];
+  if (same == nullptr) same = &all_.emplace_back(std::move(source));
+  known.source = same;
+}
+
+Source& Sources::own(Known& known) {
+  if (!known.is_shared) return *known.source;
+  Source& own = all_.emplace_back();
+  own.lack = known.source->lack;
+  own.is_left_out = known.source->is_left_out;
+  known.is_shared = false;
+  known.source = &own;
+  return own;
+}
+
 bool is_left_out(const Error& reason) { return reason.code == EFBIG; }
 
 Source from_table(SymbolTable table, char letter, bool is_mangled) {
   Source source;
-  source.own = std::move(table);
+  if (!table.empty()) source.own = std::make_unique<SymbolTable>(std::move(table));
   source.letter = letter;
   source.is_mangled = is_mangled;
   return source;
@@ -30,7 +56,7 @@ Source from_table(SymbolTable table, char letter, bool is_mangled) {
 
 Source from_file(ModuleSymbols symbols) {
   Source source = from_table(std::move(symbols.table), symbols.letter, true);
-  source.embedded = std::move(symbols.embedded);
+  if (symbols.embedded) source.embedded = std::make_unique<SymbolTable>(std::move(*symbols.embedded));
   source.loads = std::move(symbols.loads);
   source.has_full_symbols = symbols.is_full;
   if (symbols.lack) {

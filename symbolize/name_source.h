@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "format/result.h"
 #include "symbolize/elf/dwarf_lines.h"
@@ -18,9 +21,9 @@ namespace tacho::symbolize {
 
 // Opened when the first address needs it.
 struct Source {
-  SymbolTable own;
-  SymbolTable* table = nullptr;  // where names are looked up: `own` or a part of kallsyms; null: no names
-  std::optional<SymbolTable> embedded;  // of .gnu_debugdata: looked up where `own` has no symbol
+  std::unique_ptr<SymbolTable> own;  // null: it has none, as many have in a capture that names what is gone
+  SymbolTable* table = nullptr;      // where names are looked up: `own` or a part of kallsyms; null: no names
+  std::unique_ptr<SymbolTable> embedded;  // of .gnu_debugdata: looked up where `own` has no symbol
   LoadMap loads;
   std::uint64_t moved = 0;  // of a vmlinux: address in the running kernel minus address in the file
   bool is_vmlinux = false;
@@ -34,12 +37,34 @@ struct Source {
   const JitCode::Function* jit = nullptr;
 
   std::optional<DwarfLines> lines;  // read when the first address needs them
-  bool lines_were_read = false;
 
   // Where the frame's code lies in this module's file, as an offset and as an ELF address. Symbols are looked
   // up by the offset.
   std::uint64_t offset_of(const Frame& frame) const;
   std::uint64_t elf_address_of(const Frame& frame, std::uint64_t offset) const;
+};
+
+// The sources of the modules that were asked for. Those without names share the reason, as a capture may name
+// any number of files that are gone.
+class Sources {
+ public:
+  struct Known {
+    Source* source = nullptr;  // null: not opened yet
+    bool is_shared = false;
+    bool lines_were_read = false;
+  };
+  // As long as this.
+  Known& of(const Module& module) { return known_[&module]; }
+  // Null when it was never opened.
+  const Source* find(const Module& module) const;
+  void keep(Source source, Known& known);
+  // A source that no other module has, to be changed.
+  Source& own(Known& known);
+
+ private:
+  std::deque<Source> all_;
+  std::unordered_map<std::string, Source*> shared_;  // by their lack
+  std::unordered_map<const Module*, Known> known_;
 };
 
 // `letter` is perf's, for where the names came from.

@@ -24,7 +24,8 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kLargestText = std::uint64_t{1} << 28;  // bytes of a kallsyms or a perf map
-constexpr std::uint64_t kLargestAlways = 24 * 1024 * 1024;      // of an attached one, however well it packs
+constexpr std::uint64_t kMostTold = 1000;  // modules without symbols; of more, how many they are
+constexpr std::uint64_t kLargestAlways = 24 * 1024 * 1024;  // of an attached one, however well it packs
 
 // A few bytes can stand for any number; what hosts attach packs to a fifth.
 Result<std::vector<std::byte>> unpack(const format::Attachment& attachment) {
@@ -57,7 +58,7 @@ struct Symbolizer::State {
   ModuleFiles module_files;
   std::optional<FileAhead> running_kallsyms;  // of this machine, when it is expected to be asked for
   std::optional<Result<Kallsyms>> kallsyms;
-  std::unordered_map<const Module*, Source> sources;
+  Sources sources;
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
   std::deque<const Module*> asked;  // the keys of sources, in the order they were needed
   Frame frame;                      // what the last lookup returned, when that was one frame
@@ -75,7 +76,8 @@ struct Symbolizer::State {
         servers(connect()),
         module_files(files, servers ? &*servers : nullptr, demangling()) {}
 
-  Source& source_of(const Module& module);
+  Sources::Known& known(const Module& module);
+  Source& source_of(const Module& module) { return *known(module).source; }
   Source open_source(const Module& module);
   Source open_kallsyms(const Module& module);
   Source open_kernel(const Module& module);
@@ -95,7 +97,7 @@ struct Symbolizer::State {
   std::string_view shown(const Source& source, std::string_view name) {
     return source.is_mangled && options.demangle != Demangle::No ? demangler.shown(name) : name;
   }
-  DwarfLines* lines_of(const Module& module, Source& source);
+  DwarfLines* lines_of(const Module& module);
   const Symbol* name(const Mapping& mapping);
   std::span<const Frame> add_lines(const Symbol* symbol, bool has_inlines);
   std::span<const Frame> add_calls(const Source& source);
@@ -122,14 +124,14 @@ Source Symbolizer::State::open_source(const Module& module) {
   return (this->*row->open)(module);
 }
 
-Source& Symbolizer::State::source_of(const Module& module) {
-  const auto [entry, is_new] = sources.try_emplace(&module);
-  Source& source = entry->second;
-  if (!is_new) return source;
+Sources::Known& Symbolizer::State::known(const Module& module) {
+  Sources::Known& known = sources.of(module);
+  if (known.source != nullptr) return known;
   asked.push_back(&module);
-  source = open_source(module);
-  if (!source.table && (!source.own.empty() || source.embedded)) source.table = &source.own;
-  return source;
+  Source source = open_source(module);
+  if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
+  sources.keep(std::move(source), known);
+  return known;
 }
 
 Source Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
@@ -225,7 +227,8 @@ Source Symbolizer::State::open_kernel(const Module& module) {
 }
 
 Source Symbolizer::State::open_elf(const Module& module) {
-  if (const auto* const function = jit ? jit->find(module.path) : nullptr) return from_jit(*function);
+  if (const auto* const function = jit ? jit->find(std::string(module.path)) : nullptr)
+    return from_jit(*function);
   auto symbols = module_files.symbols(module);
   return symbols ? from_file(std::move(*symbols)) : without_names(std::move(symbols.error()));
 }
@@ -260,7 +263,8 @@ Source Symbolizer::State::open_vdso(const Module& module) {
 // the recording host (below --symfs).
 Source Symbolizer::State::open_perf_map(const Module& module) {
   if (!is_perf_map(module)) return {};
-  const std::string name = module.path.substr(module.path.rfind('/') + 1);  // "perf-PID.map"
+  const std::string path(module.path);
+  const std::string name = path.substr(path.rfind('/') + 1);  // "perf-PID.map"
   const std::string pid = name.substr(5, name.size() - 9);
   const auto read = [&]() -> Result<std::vector<std::byte>> {
     auto text = options.perf_map_dir.empty()
@@ -270,7 +274,7 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
     if (const auto* attached = features.attachment("perf-map/" + pid)) {
       return unpack(*attached);
     }
-    return options.perf_map_dir.empty() ? files.read(module.path, kLargestText) : std::move(text);
+    return options.perf_map_dir.empty() ? files.read(path, kLargestText) : std::move(text);
   };
   auto text = read();
   if (!text) return without_names(std::move(text.error()));
@@ -334,22 +338,24 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   return symbol;
 }
 
-DwarfLines* Symbolizer::State::lines_of(const Module& module, Source& source) {
-  if (!source.lines_were_read) {
-    source.lines_were_read = true;
-    if (source.jit) return nullptr;  // lines of JIT code stand in the jitdump, not in DWARF
-    auto read = source.is_vmlinux ? module_files.kernel_lines(options.vmlinux, module.build_id)
-                : module.kind == ModuleKind::User ? module_files.lines(module)
-                                                  : std::optional<DwarfLines>{};
-    if (read)
-      source.lines = std::move(*read);
-    else if (source.lack.empty()) {
-      source.lack = read.error().what;
-      source.is_left_out = is_left_out(read.error());
-      source.lacking = "its source lines cannot be read: ";
-    }
+DwarfLines* Symbolizer::State::lines_of(const Module& module) {
+  Sources::Known& of = known(module);
+  if (std::exchange(of.lines_were_read, true)) return of.source->lines ? &*of.source->lines : nullptr;
+  if (of.source->jit) return nullptr;  // lines of JIT code stand in the jitdump, not in DWARF
+  auto read = of.source->is_vmlinux             ? module_files.kernel_lines(options.vmlinux, module.build_id)
+              : module.kind == ModuleKind::User ? module_files.lines(module)
+                                                : std::optional<DwarfLines>{};
+  const bool is_news = read ? read->has_value() : of.source->lack.empty();
+  if (!is_news) return nullptr;
+  Source& source = sources.own(of);
+  if (read) {
+    source.lines = std::move(*read);
+    return &*source.lines;
   }
-  return source.lines ? &*source.lines : nullptr;
+  source.lack = read.error().what;
+  source.is_left_out = is_left_out(read.error());
+  source.lacking = "its source lines cannot be read: ";
+  return nullptr;
 }
 
 // Adds to the frame what DWARF knows: its line and, with `has_inlines`, a frame in front for each inlined
@@ -361,7 +367,7 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
   frame.elf_address = source.elf_address_of(frame, offset);
   // Entries of the PLT stand in no symbol table: their names are made up. For a file with dynamic symbols
   // alone perf forgets --symfs, and so finds nothing.
-  const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && !source.own.empty());
+  const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && source.own);
   const bool is_listed = has_symbols && !(symbol && symbol->name.ends_with("@plt"));
   frame.line_state = is_listed ? LineState::Unknown : LineState::NoSource;
   calls.clear();
@@ -369,7 +375,7 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
       source.jit && symbol ? line_at(source.jit->lines, offset - symbol->start) : nullptr;
   if (jit_line) {
     calls.push_back({symbol->name, jit_line->file, jit_line->line});
-  } else if (DwarfLines* const lines = lines_of(*frame.module, source)) {
+  } else if (DwarfLines* const lines = lines_of(*frame.module)) {
     LinkerSymbol linkers{};
     if (symbol) linkers = {symbol->name, {frame.elf_address - (offset - symbol->start)}};
     lines->find({frame.elf_address}, linkers, options.stand_in, calls);
@@ -448,23 +454,22 @@ SymbolTable* Symbolizer::names_of(const Mapping& mapping) {
 // does.
 std::string Symbolizer::State::missing_of(const Module& module, std::string_view ended) const {
   constexpr std::string_view kEnded = "call chains end there: ";
-  const auto known = sources.find(&module);
-  const Source* const source = known == sources.end() ? nullptr : &known->second;
+  const std::string path(module.path);
+  const Source* const source = sources.find(module);
   std::string lack = source ? source->lack : "";
   if (lack.empty() && source && source->lines) lack = source->lines->lack();
-  if (lack.empty()) return ended.empty() ? "" : files.told(module.path, std::string(ended), kEnded);
-  std::string line = files.told(module.path, lack, source->lacking);
+  if (lack.empty()) return ended.empty() ? "" : files.told(path, std::string(ended), kEnded);
+  std::string line = files.told(path, lack, source->lacking);
   if (ended.empty() || lack.starts_with(ended)) return line;
-  const std::string here = files.place(module.path) + ": ";
+  const std::string here = files.place(path) + ": ";
   if (ended.starts_with(here)) ended.remove_prefix(here.size());
   return line + "; " + std::string(kEnded) + std::string(ended);
 }
 
 format::Damage Symbolizer::State::kind_of_lack(const Module& module) const {
-  const auto known = sources.find(&module);
+  const Source* const source = sources.find(module);
   const bool is_left_out =
-      known != sources.end() &&
-      (known->second.is_left_out || (known->second.lines && known->second.lines->left_out()));
+      source != nullptr && (source->is_left_out || (source->lines && source->lines->left_out()));
   return is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
 }
 
@@ -477,12 +482,24 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   std::vector<const Module*> modules(state_->asked.begin(), state_->asked.end());
   for (const ModuleLack& lack : ended_chains) {
     ended.emplace(lack.module, lack.reason);
-    if (!state_->sources.contains(lack.module)) modules.push_back(lack.module);
+    if (state_->sources.find(*lack.module) == nullptr) modules.push_back(lack.module);
   }
+  std::uint64_t told = 0, untold = 0, untold_left_out = 0;
   for (const Module* module : modules) {
-    const std::string line = state_->missing_of(*module, ended[module]);
-    if (!line.empty()) diagnostics.add_line(state_->kind_of_lack(*module), line);
+    const auto end = ended.find(module);
+    std::string line = state_->missing_of(*module, end == ended.end() ? "" : end->second);
+    if (line.empty()) continue;
+    const format::Damage kind = state_->kind_of_lack(*module);
+    if (++told <= kMostTold)
+      diagnostics.add_line(kind, std::move(line));
+    else
+      ++(kind == format::Damage::NoSymbols ? untold : untold_left_out);
   }
+  const auto tell_rest = [&](format::Damage kind, std::uint64_t count) {
+    if (count > 0) diagnostics.add_line(kind, std::to_string(count) + " more modules");
+  };
+  tell_rest(format::Damage::NoSymbols, untold);
+  tell_rest(format::Damage::BadSymbolSource, untold_left_out);
 }
 
 }  // namespace tacho::symbolize

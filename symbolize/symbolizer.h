@@ -75,7 +75,7 @@ class Symbolizer {
 
   // One line for each module that some address needed names of and that had none, with the reason:
   // "/usr/lib/libfoo.so: has another build id, 4567...; build id 0123... was recorded". Adds to `diagnostics`
-  // as NoSymbols.
+  // as NoSymbols. Of more than a thousand, the last line says how many there are.
   // `ended_chains`: where an Unwinder's chains ended. They stand in the same lines.
   void report_missing(format::Diagnostics& diagnostics, std::span<const ModuleLack> ended_chains = {}) const;
 

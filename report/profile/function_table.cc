@@ -48,8 +48,8 @@ FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, Source
 std::uint32_t FunctionTable::rank_of(const symbolize::Module& module) {
   const auto [row, is_new] = module_ranks_.try_emplace(&module, 0);
   if (!is_new) return row->second;
-  auto listed = listed_.find(module.path);
-  if (listed == listed_.end()) listed = listed_.find(module.file);
+  auto listed = listed_.find(std::string(module.path));
+  if (listed == listed_.end()) listed = listed_.find(std::string(module.file));
   const std::size_t last = listed_.size() + module_ranks_.size();
   return row->second = listed != listed_.end() ? listed->second : static_cast<std::uint32_t>(last);
 }

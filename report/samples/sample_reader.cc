@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -17,6 +16,7 @@
 #include "report/samples/records_ahead.h"
 #include "report/samples/stack_table.h"
 #include "symbolize/unwind/unwind.h"
+#include "tsl/robin_map.h"
 
 namespace tacho::report {
 namespace {
@@ -101,13 +101,14 @@ class Threads {
   const KnownThread& find(std::uint32_t pid, std::uint32_t tid, const symbolize::AddressSpaces& spaces) {
     KnownThread*& recent = recent_[tid % recent_.size()];
     if (recent != nullptr && recent->shown.tid == tid && recent->shown.pid == pid) return *recent;
-    KnownThread*& thread = by_tid_[tid];
-    if (thread == nullptr || thread->shown.pid != pid) {
-      const std::string_view comm = keep(spaces.comm(pid, tid));
-      thread = &all_.emplace_back(KnownThread{{pid, tid, comm}, comm});
+    const auto [row, is_new] = by_tid_.try_emplace(tid, 0);
+    if (is_new || all_[row->second].shown.pid != pid) {
+      const std::string_view comm = spaces.comm(pid, tid);
+      row.value() = static_cast<std::uint32_t>(all_.size());
+      all_.push_back({{pid, tid, comm}, comm});
     }
-    recent = thread;
-    return *thread;
+    recent = &all_[row->second];
+    return *recent;
   }
   void apply(const Change& change, const symbolize::AddressSpaces& spaces) {
     if (change.born) {
@@ -116,8 +117,8 @@ class Threads {
     }
     if (!change.renamed) return;
     if (const auto row = by_tid_.find(*change.renamed); row != by_tid_.end()) {
-      KnownThread& thread = *row->second;
-      thread.comm = keep(spaces.comm(thread.shown.pid, thread.shown.tid));
+      KnownThread& thread = all_[row->second];
+      thread.comm = spaces.comm(thread.shown.pid, thread.shown.tid);
     }
   }
   void settle_names() {
@@ -125,11 +126,8 @@ class Threads {
   }
 
  private:
-  std::string_view keep(std::string_view comm) { return *comms_.emplace(comm).first; }
-
-  std::unordered_set<std::string> comms_;  // the bytes of every name
   std::deque<KnownThread> all_;
-  std::unordered_map<std::uint32_t, KnownThread*, format::SeededHash> by_tid_;  // alive, or last alive
+  tsl::robin_map<std::uint32_t, std::uint32_t, format::SeededHash> by_tid_;  // in all_: alive, or last alive
   std::array<KnownThread*, 256> recent_{};  // some of them, by the low bits of the tid
 };
 
@@ -397,6 +395,10 @@ Flow SampleReader::State::deliver_other(const RecordView& view, std::size_t even
   const bool is_exit = view.type == abi::kRecordExit;
   if (!is_exit) apply(*record, view.misc);
 
+  if (outlet->needs() == Sink::Needs::Names) {  // nobody is told, so nobody is looked up
+    if (is_exit) apply(*record, view.misc);
+    return Flow::GoOn;
+  }
   OtherEvent other;
   other.view = &view;
   other.record = &*record;

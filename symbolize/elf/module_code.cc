@@ -17,7 +17,7 @@ const ModuleCode::File& ModuleCode::file_of(const Module& module) {
   const auto [row, is_new] = by_module_.try_emplace(&module);
   File& file = row->second;
   if (!is_new || module.kind != ModuleKind::User) return file;
-  auto bytes = files_.read(module.path, kLargestFile);
+  auto bytes = files_.read(std::string(module.path), kLargestFile);
   if (!bytes || bytes->size() <= kClassAt) return file;
   const auto elf = ElfFile::in_memory(*bytes);
   if (!elf || (!module.build_id.empty() && elf->build_id() != module.build_id)) return file;

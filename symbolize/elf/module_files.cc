@@ -79,14 +79,14 @@ Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool i
 
 // The file that ran: where the capture says, in perf's cache, or from a server.
 Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
-  auto found = open_candidate({module.path, 'd'}, module.build_id);
+  auto found = open_candidate({std::string(module.path), 'd'}, module.build_id);
   if (found || module.build_id.empty() || is_refusal(found.error())) return found;
   // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id tells.
   if (module.path.ends_with(kDeleted)) {
-    const std::string path = module.path.substr(0, module.path.size() - kDeleted.size());
+    const std::string path(module.path.substr(0, module.path.size() - kDeleted.size()));
     if (auto again = open_candidate({path, 'd'}, module.build_id)) return again;
   }
-  for (const Candidate& candidate : files_.candidates(module.path, module.build_id, "")) {
+  for (const Candidate& candidate : files_.candidates(std::string(module.path), module.build_id, "")) {
     if (candidate.source != 'B') continue;
     if (auto cached = open_candidate(candidate, module.build_id)) return cached;
   }
@@ -102,7 +102,8 @@ std::optional<ModuleFiles::Opened> ModuleFiles::debug_file(const Module& module,
                                                            bool (ElfFile::*has)() const) const {
   const format::BuildId id = own ? own->elf.build_id() : module.build_id;
   const auto sum = own ? own->elf.debuglink_checksum() : std::nullopt;
-  for (const Candidate& candidate : files_.candidates(module.path, id, own ? own->elf.debuglink() : "")) {
+  for (const Candidate& candidate :
+       files_.candidates(std::string(module.path), id, own ? own->elf.debuglink() : "")) {
     auto found = open_candidate(candidate, id);
     if (!found || !(found->elf.*has)()) continue;
     if (candidate.source == 'l' && id.empty() && !(sum && has_checksum(found->file.get(), *sum))) continue;
@@ -159,11 +160,11 @@ Result<ModuleSymbols> ModuleFiles::symbols(const Module& module) const {
 }
 
 Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) const {
-  const std::string place = files_.place(module.file);
-  auto image = files_.read(module.file, kLargestModule);
+  const std::string file(module.file), place = files_.place(file);
+  auto image = files_.read(file, kLargestModule);
   if (!image) return std::move(image.error());
   const bool is_packed = !module.file.ends_with(".ko");
-  if (is_packed) image = unpack_module(*image, module.file);
+  if (is_packed) image = unpack_module(*image, file);
   auto elf = image ? ElfFile::in_memory(*image) : Result<ElfFile>(std::move(image.error()));
   if (!elf) return std::move(elf.error()).in(place);
   if (!module.build_id.empty() && elf->build_id() != module.build_id) {

@@ -48,7 +48,7 @@ Result<ElfImage> UnwindModule::open_image() {
   if (module_.kind == ModuleKind::Vdso) return open_vdso();
   if (module_.kind != ModuleKind::User || !module_.path.starts_with('/'))
     return Error{"it was not mapped from a file"};
-  return open_checked({.path = module_.path}, module_.build_id);
+  return open_checked({.path = std::string(module_.path)}, module_.build_id);
 }
 
 const ElfImage* UnwindModule::image() {
@@ -71,11 +71,11 @@ void UnwindModule::open_tables() {
 std::optional<CfiTable> UnwindModule::find_debug_frame() {
   if (auto own = CfiTable::from_debug_frame(*image())) return own;
   if (module_.kind != ModuleKind::User) return std::nullopt;
-  auto file = files_.open(module_.path);
+  auto file = files_.open(std::string(module_.path));
   const auto elf = file ? ElfFile::open(std::move(*file)) : Result<ElfFile>(std::move(file.error()));
   if (!elf || elf->build_id().empty()) return std::nullopt;
   const format::BuildId id = elf->build_id();
-  for (const Candidate& candidate : files_.candidates(module_.path, id, elf->debuglink())) {
+  for (const Candidate& candidate : files_.candidates(std::string(module_.path), id, elf->debuglink())) {
     const auto debug = open_checked(candidate, id);
     if (!debug) continue;
     if (auto table = CfiTable::from_debug_frame(*debug)) return table;

@@ -10,8 +10,8 @@ IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1 << 0, 1 << 1, 1 << 2, 1 <<
 USUAL = IDENTIFIER | IP | TID | TIME | CPU | PERIOD
 SAMPLE_ID_ALL = 1 << 18
 ATTR_SIZE, HEADER_SIZE = 128, 104
-SAMPLE, MMAP2, FORK, FINISHED_ROUND, COMPRESSED = 9, 10, 7, 68, 81
-COMPRESSED_FEATURE = 27
+SAMPLE, MMAP2, COMM, FORK, KSYMBOL, FINISHED_ROUND, COMPRESSED = 9, 10, 3, 7, 17, 68, 81
+BUILD_ID_FEATURE, COMPRESSED_FEATURE = 2, 27
 USER = 2
 ROUND = struct.pack("<IHH", FINISHED_ROUND, 0, 8)
 USER_MARK = (1 << 64) - 512  # in a call chain: user addresses follow
@@ -127,6 +127,57 @@ def empty_rounds():
     return capture(ROUND * 4000000 + sample())
 
 
+def comm(pid, name, time):
+    text = name.encode() + bytes(8 - len(name) % 8)
+    return record(COMM, 0, struct.pack("<II", pid, pid) + text + trailer(pid, time))
+
+
+# A thread for each record: what is known of it takes more bytes than its record has.
+def names_of_many_threads():
+    return capture(join(comm(i, f"c{i}", i) for i in range(1, 500000)) + sample(time=1000000))
+
+
+def forks_of_unknown_parents():
+    return capture(join(fork(i, i + 1, 5) for i in range(1, 500000)) + sample(time=1000000))
+
+
+# A function of its own for each record.
+def kernel_functions():
+    def named(i):
+        name = f"bpf_prog_{i}".encode()
+        body = struct.pack("<QIHH", 0xffffffffa0000000 + 16 * i, 16, 1, 0) + name + bytes(8 - len(name) % 8)
+        return record(KSYMBOL, 0, body + trailer(1, i))
+    return capture(join(named(i) for i in range(500000)) + sample(time=1000000))
+
+
+# Before each sample a new name and a new program in place of the old one.
+def a_program_for_each_sample():
+    def one(i):
+        program = comm(1, f"c{i}", 3 * i) + mapping(1, 0x1000, 0x1000, f"/x/{i}", 3 * i + 1)
+        return program + sample(ip=0x1100, time=3 * i + 2, chain=[USER_MARK, 0x1100, 0x1200])
+    return capture(join(one(i) for i in range(100000)), [(attr(USUAL | CALLCHAIN), [1])])
+
+
+def many_ids():
+    return capture(sample(event=5), [(attr(), list(range(1, 3000001)))])
+
+
+# Ids in descending order, and far apart.
+def scattered_ids():
+    return capture(sample(event=5), [(attr(), [i * 100003 for i in range(300000, 0, -1)])])
+
+
+def an_event_for_each_id():
+    return capture(sample(event=5), [(attr(config=i % 10), [i + 1]) for i in range(200000)])
+
+
+def many_build_ids():
+    def entry(i):
+        name = f"/x/{i:012}".encode() + bytes(1)
+        return struct.pack("<IHHi20s4x", 0, 0, 36 + len(name), -1, f"{i:020}".encode()) + name
+    return capture(sample(), features={BUILD_ID_FEATURE: join(entry(i) for i in range(500000))})
+
+
 def damage_everywhere():
     """Nothing sound: at every few bytes what looks like the start of a large record, of each kind in its turn."""
     longest = 0xfff8
@@ -138,7 +189,8 @@ def damage_everywhere():
 
 
 PLAIN = [damage_everywhere, pids_and_addresses, ids_of_one_bucket, pids_of_one_bucket, many_events, shared_ids, forks_of_many_mappings,
-         forks_that_map, nested_mappings, long_names, empty_rounds]
+         forks_that_map, nested_mappings, long_names, empty_rounds, names_of_many_threads, forks_of_unknown_parents,
+         kernel_functions, a_program_for_each_sample, many_ids, scattered_ids, an_event_for_each_id, many_build_ids]
 
 
 # What becomes frames: whoever calls has them compressed first.

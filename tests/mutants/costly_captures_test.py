@@ -75,6 +75,22 @@ class CostlyCaptures(programs.Scratch):
     def test_many_events(self):
         self.check_all(costly_captures.many_events)
 
+    def test_many_threads(self):
+        for make in (costly_captures.names_of_many_threads, costly_captures.forks_of_unknown_parents):
+            self.check_all(make, commands=COMMANDS[:2])
+
+    def test_many_programs(self):
+        self.check_all(costly_captures.kernel_functions, commands=COMMANDS[:2])
+        self.check_all(costly_captures.a_program_for_each_sample, commands=COMMANDS[:1] + COMMANDS[2:3])
+
+    def test_many_ids(self):
+        for make in (costly_captures.many_ids, costly_captures.scattered_ids):
+            self.check_all(make, commands=COMMANDS[:1])
+        self.check_all(costly_captures.an_event_for_each_id, commands=[COMMANDS[0], COMMANDS[4]])
+
+    def test_many_build_ids(self):
+        self.check_all(costly_captures.many_build_ids, commands=COMMANDS[1:2] + COMMANDS[4:])
+
     def test_events_that_share_their_ids(self):
         self.check_all(costly_captures.shared_ids, INCOMPLETE, "the ids of an event lie where those of others do")
 
