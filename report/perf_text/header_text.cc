@@ -9,6 +9,7 @@
 
 #include "format/cursor.h"
 #include "report/decode/attr_text.h"
+#include "report/decode/bpf_functions.h"
 #include "report/decode/event_name.h"
 #include "report/perf_text/host_text.h"
 
@@ -118,43 +119,24 @@ std::string clock_lines(const Source& source) {
                      clock->clock_ns % kSecond, name);
 }
 
-// The fields of struct bpf_prog_info that the line shows, by their place in it (linux/bpf.h); arrays are
-// offsets into the data behind.
 std::string bpf_program_lines(const Source& source) {
-  constexpr std::size_t kUpToTags = 192;  // bytes
   std::string lines;
+  BpfFunctions known(source.environment());
   for (const auto& program : source.environment().bpf_programs) {
-    if (program.info.size() < kUpToTags) continue;
-    const format::Bytes info = program.info, data = program.data;
-    const auto u32 = [&](std::size_t at) { return Cursor(info.subspan(at)).u32(); };
-    const auto u64 = [&](std::size_t at) { return Cursor(info.subspan(at)).u64(); };
-    const auto item = [&](std::size_t array, std::uint64_t index, std::size_t size) {
-      Cursor in(data);
-      in.skip(u64(array));
-      in.skip(index * size);
-      return size == 8 ? in.u64() : in.u32();
+    const auto functions = known.of(program);
+    if (functions.empty()) continue;
+    const auto place = [&](const BpfFunction& function) {
+      return fmt::format("{} addr {:#x} size {}\n", source.safe(function.name), function.address,
+                         function.size);
     };
-    const std::uint32_t count = u32(104);
-    if (count == 0 || count != u32(108) || count > 65536) continue;
-    const auto name = [&](std::uint32_t index) {
-      std::string tag;
-      Cursor tags(data);
-      tags.skip(u64(184));
-      tags.skip(std::uint64_t{index} * 8);
-      for (int i = 0; i < 8; ++i) tag += fmt::format("{:02x}", tags.u8());
-      const std::string function = source.safe(format::text_of(info.subspan(64, 16)));
-      return "bpf_prog_" + tag + (count > 1 ? "_F" : function.empty() ? "" : "_" + function);
-    };
-    const auto place = [&](std::uint32_t index) {
-      return fmt::format("{} addr {:#x} size {}\n", name(index), item(112, index, 8), item(120, index, 4));
-    };
-    lines += fmt::format("# bpf_prog_info {}:", u32(4));
-    if (count == 1) {
-      lines += ' ' + place(0);
+    lines += fmt::format("# bpf_prog_info {}:", BpfFunctions::id(program));
+    if (functions.size() == 1) {
+      lines += ' ' + place(functions[0]);
       continue;
     }
     lines += '\n';
-    for (std::uint32_t i = 0; i < count; ++i) lines += fmt::format("# \tsub_prog {}: {}", i, place(i));
+    for (std::size_t i = 0; i < functions.size(); ++i)
+      lines += fmt::format("# \tsub_prog {}: {}", i, place(functions[i]));
   }
   return lines;
 }

@@ -1,0 +1,51 @@
+// The functions of BPF programs that a capture's header tells of: struct bpf_prog_info as the kernel gave it,
+// with names from BTF (Documentation/bpf/btf.rst).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/environment.h"
+
+namespace tacho::report {
+
+struct BpfFunction {
+  std::string
+      name;  // as perf calls it: "bpf_prog_TAG_NAME"; as it stands in the capture, so not safe to print
+  std::uint64_t address = 0;
+  std::uint32_t size = 0;  // bytes
+};
+
+// The names of functions in one BTF blob. `blob` must outlive this.
+class BtfFunctions {
+ public:
+  explicit BtfFunctions(format::Bytes blob);
+  // Empty where this type is no function.
+  std::string_view name(std::uint32_t type) const;
+
+ private:
+  format::Bytes types_, strings_;
+  std::vector<std::uint32_t> places_;  // in types_: of type 1 and those that follow
+};
+
+class BpfFunctions {
+ public:
+  // `environment` must outlive this.
+  explicit BpfFunctions(const format::Environment& environment) : environment_(&environment) {}
+  // Empty where the program does not tell of them.
+  std::vector<BpfFunction> of(const format::BpfProgramInfo& program);
+  static std::uint32_t id(const format::BpfProgramInfo& program);
+
+ private:
+  const BtfFunctions* btf(std::uint32_t id);
+
+  const format::Environment* environment_;
+  std::map<std::uint32_t, std::optional<BtfFunctions>> btf_;  // by id, those that were asked for
+};
+
+}  // namespace tacho::report
