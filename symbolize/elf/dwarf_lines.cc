@@ -269,7 +269,7 @@ bool DwarfLines::State::may_read_lines(Unit& unit) {
   const std::uint64_t rows = line_tables.rows_to_read(offset);
   if (rows > budget.rows) {
     leaves_out("a table of " + std::to_string(rows) +
-               " source lines is left out: more than a file of its size may have");
+               " source lines and files is left out: more than a file of its size may have");
     return false;
   }
   budget.rows -= rows;
@@ -311,11 +311,15 @@ void DwarfLines::State::read_functions(Unit& unit) {
     const std::uint32_t around = walk.depth() == 0 ? kNone : inside[walk.depth() - 1];
     inside.resize(walk.depth());
     inside.push_back(around);
-    if (!is_function(dwarf_tag(&walk.die()))) continue;
-    if (budget.functions == 0 || budget.ranges == 0) {
+    const int tag = dwarf_tag(&walk.die());
+    std::size_t attributes = 0;  // libdw steps over each
+    if (tag != DW_TAG_invalid) dwarf_getattrcnt(walk.die().abbrev, &attributes);
+    budget.attributes -= std::min(budget.attributes, attributes);
+    if (budget.functions == 0 || budget.ranges == 0 || budget.attributes == 0) {
       leaves_out("functions are left out: more than a file of its size may have");
       break;
     }
+    if (!is_function(tag)) continue;
     --budget.functions;
     inside.back() = static_cast<std::uint32_t>(unit.functions.size());
     add_function(unit, walk.die(), around, ranges);

@@ -17,7 +17,8 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kLargestNotes = 1 << 20;                 // bytes of one note segment
+constexpr std::uint64_t kLargestNotes = 1 << 20;  // bytes of one note segment
+constexpr std::size_t kMostSections = 1 << 18;    // an object file with one for each function has a tenth
 constexpr std::uint64_t kLargestTable = std::uint64_t{1} << 30;  // bytes of one symbol or string table
 
 struct ElfEnd {
@@ -117,7 +118,7 @@ Result<std::unique_ptr<ElfFile::State>> ElfFile::State::read(std::unique_ptr<Sta
   }
   state->loads = load_map_of(state->segments);
   if (elf_getshdrnum(elf, &count) != 0 || elf_getshdrstrndx(elf, &names) != 0) return state;
-  count = std::min<std::size_t>(count, state->size / sizeof(Elf32_Shdr));
+  count = std::min({count, static_cast<std::size_t>(state->size / sizeof(Elf32_Shdr)), kMostSections});
   state->sections.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     Section& section = state->sections[i];

@@ -1,5 +1,5 @@
 // How large the line table of a compilation unit becomes, told before it is read: a byte of its program can
-// stand for a row, which takes libdw a hundred bytes.
+// stand for a row, which takes libdw a hundred bytes, and one of its header for a file, which takes as much.
 #pragma once
 
 #include <bit>
@@ -13,8 +13,8 @@
 
 namespace tacho::symbolize {
 
-// The rows of the table whose program begins at `offset` of `section` (.debug_line, DWARF 2 to 5). Of a
-// program that is damaged: those before the damage.
+// The rows of the table whose program begins at `offset` of `section` (.debug_line, DWARF 2 to 5), and the
+// files and folders of its header, which take as much. Of a program that is damaged: those before the damage.
 std::uint64_t count_line_rows(format::Bytes section, std::uint64_t offset, std::endian order);
 
 // The line tables of one file, each counted once: units may share one.

@@ -106,6 +106,21 @@ TEST(HostileDwarf, AListOfRangesThatManyNameIsNotReadForEach) {
   EXPECT_LT(asked.answer.seconds, kMostSeconds);
 }
 
+// Flags that are always true take no byte of an entry, and libdw steps over each.
+TEST(HostileDwarf, EntriesWithThousandsOfAttributesAreNotAllRead) {
+  std::string flags;
+  for (int i = 0; i < 5000; ++i) flags += number(DW_AT_external, 1) + number(DW_FORM_flag_present, 1);
+  const std::string entry =
+      number(3, 1) + number(DW_TAG_variable, 1) + number(0, 1) + flags + std::string(2, '\0');
+  const Asked asked(test::dwarf(kFunction + entry,
+                                text(2, "f") + kPlace + number(0, 1) + repeated(number(3, 1), 1'000'000)));
+  EXPECT_TRUE(asked.answer.left_out);
+  EXPECT_EQ(asked.answer.lack, "functions are left out: more than a file of its size may have");
+  ASSERT_EQ(asked.answer.calls.size(), 1u) << "those before it are kept";
+  EXPECT_EQ(asked.answer.calls[0].function, "f");
+  EXPECT_LT(asked.answer.seconds, kMostSeconds);
+}
+
 TEST(HostileDwarf, ATableOfLinesThatIsTooLargeForItsFileIsLeftOut) {
   const std::string function = text(2, "f") + kPlace + number(0, 1);
   const Asked small(test::dwarf(kFunction, function, "", test::line_program(std::string(100, '\x20'))));
@@ -119,7 +134,7 @@ TEST(HostileDwarf, ATableOfLinesThatIsTooLargeForItsFileIsLeftOut) {
   EXPECT_EQ(large.answer.calls[0].file, "");
   EXPECT_TRUE(large.answer.left_out);
   EXPECT_EQ(large.answer.lack,
-            "a table of 1048577 source lines is left out: more than a file of its size may have");
+            "a table of 1048578 source lines and files is left out: more than a file of its size may have");
 }
 
 // Each entry names the next one twice: 2^60 ways to the end.
@@ -164,14 +179,37 @@ TEST(LineProgram, RowsAreCounted) {
     const auto sections = test::dwarf("", "", "", program);
     return count_line_rows(std::as_bytes(std::span(sections[2].bytes)), offset, std::endian::little);
   };
-  EXPECT_EQ(count(test::line_program("")), 1u) << "the end is one";
-  EXPECT_EQ(count(test::line_program(std::string(7, '\x20'))), 8u);
-  EXPECT_EQ(count("\1\1"), 2u) << "copy";
-  EXPECT_EQ(count(std::string("\2\x20\3\x7f\4\1\5\1\x09\x20\x20\x0c\1\6\1", 15)), 1u)
+  constexpr std::uint64_t kFile = 1;
+  EXPECT_EQ(count(test::line_program("")), kFile + 1) << "the end is one";
+  EXPECT_EQ(count(test::line_program(std::string(7, '\x20'))), kFile + 8);
+  EXPECT_EQ(count("\1\1"), kFile + 2) << "copy";
+  EXPECT_EQ(count(std::string("\2\x20\3\x7f\4\1\5\1\x09\x20\x20\x0c\1\6\1", 15)), kFile + 1)
       << "arguments are no opcodes";
-  EXPECT_EQ(count(std::string("\1\0\x7f\x01", 4)), 1u) << "an extended opcode that is cut short";
+  EXPECT_EQ(count(std::string("\1\0\x7f\x01", 4)), kFile + 1) << "an extended opcode that is cut short";
   EXPECT_EQ(count("", 1 << 20), 0u);
   EXPECT_EQ(count("", 3), 0u) << "no header";
+}
+
+// The header of DWARF 5: lists of folders and files, each of which begins with what it tells.
+TEST(LineProgram, FilesAndFoldersOfDwarf5AreCounted) {
+  const std::string head =
+      number(1, 1) + number(1, 1) + number(1, 1) + number(0xfb, 1) + number(14, 1) + number(1, 1);
+  const std::string folders =
+      number(1, 1) + number(1, 1) + number(DW_FORM_string, 1) + number(3, 1) + std::string("/a\0b\0\0", 6);
+  const std::string files = number(3, 1) + number(1, 1) + number(DW_FORM_line_strp, 1) + number(2, 1) +
+                            number(DW_FORM_udata, 1) + number(5, 1) + number(DW_FORM_data16, 1) +
+                            number(2, 1) +
+                            repeated(number(7, 4) + number(0x81, 1) + number(1, 1) + std::string(16, 'm'), 2);
+  const auto count = [&](const std::string& header) {
+    const std::string body = number(5, 2) + number(8, 1) + number(0, 1) + number(header.size(), 4) + header;
+    const std::string section = number(body.size(), 4) + body;
+    return count_line_rows(std::as_bytes(std::span(section)), 0, std::endian::little);
+  };
+  EXPECT_EQ(count(head + folders + files), 5u);
+  const std::string many = number(1, 1) + number(1, 1) + number(DW_FORM_string, 1) + number(0xff, 1) +
+                           number(0xff, 1) + number(0x7f, 1);
+  EXPECT_EQ(count(head + number(0, 1) + number(0, 1) + many + std::string(1000, '\0')), 1000u)
+      << "no more than there are";
 }
 
 }  // namespace
