@@ -29,7 +29,8 @@ void Sources::keep(Source source, Known& known) {
     known.source = &all_.emplace_back(std::move(source));
     return;
   }
-  Source*& same = shared_[(source.is_left_out ? "-" : "+") + source.lack];
+  const char flags[] = {source.is_left_out ? '-' : '+', source.lacks_its_file ? '-' : '+', '\0'};
+  Source*& same = shared_[flags + source.lack];
   if (same == nullptr) same = &all_.emplace_back(std::move(source));
   known.source = same;
 }
@@ -38,6 +39,7 @@ Source& Sources::own(Known& known) {
   if (!known.is_shared) return *known.source;
   Source& own = all_.emplace_back();
   own.lack = known.source->lack;
+  own.lacks_its_file = known.source->lacks_its_file;
   own.is_left_out = known.source->is_left_out;
   known.is_shared = false;
   known.source = &own;

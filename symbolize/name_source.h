@@ -31,9 +31,10 @@ struct Source {
   char letter = '!';
   bool is_mangled = false;
   bool has_full_symbols = false;
-  std::string lack;          // why names or lines are missing: the end of the message
-  bool is_left_out = false;  // they would take more memory or time than the file is worth
-  std::string_view lacking;  // which of them are missing: the beginning of the message
+  std::string lack;             // why names or lines are missing: the end of the message
+  bool lacks_its_file = false;  // the reason is about the module's own file, whose name would stand before it
+  bool is_left_out = false;     // they would take more memory or time than the file is worth
+  std::string_view lacking;     // which of them are missing: the beginning of the message
   const JitCode::Function* jit = nullptr;
 
   std::optional<DwarfLines> lines;  // read when the first address needs them

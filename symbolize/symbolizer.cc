@@ -130,6 +130,11 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
   asked.push_back(&module);
   Source source = open_source(module);
   if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
+  const std::string here = files.place(std::string(module.path)) + ": ";
+  if (source.lack.starts_with(here)) {
+    source.lack.erase(0, here.size());
+    source.lacks_its_file = true;
+  }
   sources.keep(std::move(source), known);
   return known;
 }
@@ -457,6 +462,7 @@ std::string Symbolizer::State::missing_of(const Module& module, std::string_view
   const std::string path(module.path);
   const Source* const source = sources.find(module);
   std::string lack = source ? source->lack : "";
+  if (source && source->lacks_its_file) lack.insert(0, files.place(path) + ": ");
   if (lack.empty() && source && source->lines) lack = source->lines->lack();
   if (lack.empty()) return ended.empty() ? "" : files.told(path, std::string(ended), kEnded);
   std::string line = files.told(path, lack, source->lacking);
