@@ -59,7 +59,7 @@ class RecordsAhead : public RecordFeed {
   void read(OrderedRecords& records);
   bool takes_apart(const OrderedRecord& record, format::SampleParser& parser, SampleStart& start) const;
 
-  static constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // of records that wait
+  static constexpr std::size_t kMostBytes = std::size_t{2} << 20;  // of records that wait
   std::shared_ptr<const format::CaptureHeader> header_;
   Samples samples_;
   BatchQueue<RecordBatch> queue_{kMostBytes};

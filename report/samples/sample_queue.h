@@ -46,7 +46,7 @@ struct SampleBatch {
 
 class SampleQueue : public BatchQueue<SampleBatch> {
  public:
-  SampleQueue() : BatchQueue(std::size_t{4} << 20) {}
+  SampleQueue() : BatchQueue(std::size_t{2} << 20) {}
 };
 
 }  // namespace tacho::report

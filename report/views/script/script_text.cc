@@ -17,7 +17,7 @@ namespace abi = format::abi;
 constexpr char kHexDigits[] = "0123456789abcdef";
 
 // A stack met a second time may be kept as a whole, until there are this many bytes of such texts.
-constexpr std::size_t kMostStackText = std::size_t{8} << 20;
+constexpr std::size_t kMostStackText = std::size_t{4} << 20;
 // Texts of places and stacks that are kept together: a floor, and as much as the samples themselves have.
 constexpr std::size_t kMostText = std::size_t{24} << 20, kSampleText = 64;  // bytes
 constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,

@@ -57,9 +57,9 @@ TEST(SampleQueue, TheReaderWaitsWhenTooManyBytesAreHeld) {
     }
     queue.end();
   });
-  while (put < 4) std::this_thread::yield();
+  while (put < 2) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(put, 4) << "of a megabyte each";
+  EXPECT_EQ(put, 2) << "of a megabyte each";
   SampleBatch batch;
   std::size_t taken = 0;
   while (queue.take(batch)) taken += batch.samples.size();
