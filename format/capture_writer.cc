@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "format/file_head.h"
+#include "format/output.h"
 #include "format/record.h"
 
 namespace tacho::format {

@@ -65,10 +65,6 @@ inline std::string_view as_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Creates an output file that must not be mistaken for something else: made under a temporary name with
-// O_EXCL and mode 0600, an existing regular file of that name kept as NAME.old, then renamed at once, so that
-// what is written is found under its name even after a kill -9.
-Result<Fd> create_output(const std::string& path);
 // Writes all of `bytes` at `offset`.
 Result<> write_at(int fd, std::uint64_t offset, Bytes bytes);
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "format/output.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::format {

@@ -12,6 +12,7 @@
 #include "format/capture_reader.h"
 #include "format/capture_writer.h"
 #include "format/foreign_order.h"
+#include "format/output.h"
 #include "format/pipe_writer.h"
 #include "format/record.h"
 #include "format/section_pieces.h"

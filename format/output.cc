@@ -1,0 +1,99 @@
+#include "format/output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "format/trusted_path.h"
+
+namespace tacho::format {
+namespace {
+
+// A name in an open folder; `path` is how the user wrote it.
+struct Place {
+  Fd folder;
+  std::string name, path;
+
+  Error error(int code) const { return output_error(system_error(path, code).what, code); }
+};
+
+// Names have 255 bytes at most: of a long one only the start is in the temporary name.
+std::string temporary_name(const std::string& name, unsigned attempt) {
+  constexpr std::size_t kKept = 200;
+  return "." + name.substr(0, kKept) + "." + std::to_string(::getpid()) + "." + std::to_string(attempt);
+}
+
+// Who may rename files in a folder may put another one in our place; the sticky bit forbids that.
+Result<> refuse_open_folder(const Place& place) {
+  struct stat status {};
+  if (::geteuid() != 0 || ::fstat(place.folder.get(), &status) != 0) return Done{};
+  const auto other = who_else_may_change(status);
+  if (!other) return Done{};
+  return output_error(place.path + ": root does not write where others may replace files, and its folder " +
+                          *other + "; name a file elsewhere with -o",
+                      EACCES);
+}
+
+Result<Place> find_place(const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  Place place{Fd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
+              slash == std::string::npos ? path : path.substr(slash + 1), path};
+  if (!place.folder) return place.error(errno);
+  if (auto allowed = refuse_open_folder(place); !allowed) return std::move(allowed.error());
+  return place;
+}
+
+// Moves what stands there out of the way. Only a regular file (or a link, which is moved itself, never
+// followed) is; anything else was not meant.
+Result<> keep_old(const Place& place) {
+  struct stat status {};
+  if (::fstatat(place.folder.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? Result<>(Done{}) : Result<>(place.error(errno));
+  if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+    return output_error(place.path + ": exists and is not a regular file; name another file with -o", EEXIST);
+  status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // who may write to it keeps it, under either name
+  if (const auto other = who_else_may_change(status); ::geteuid() == 0 && other)
+    return output_error(place.path + ": exists and " + *other + "; root does not move it: name another file",
+                        EACCES);
+  const std::string old = place.name + ".old";
+  if (::renameat(place.folder.get(), place.name.c_str(), place.folder.get(), old.c_str()) == 0) return Done{};
+  if (errno == ENAMETOOLONG)
+    return output_error(
+        place.path +
+            ": there is a file of that name, and NAME.old would be too long a name to keep it "
+            "under; move it away, or name another file with -o",
+        errno);
+  return output_error(system_error(place.path + ".old", errno).what, errno);
+}
+
+}  // namespace
+
+Result<Fd> create_output(const std::string& path) {
+  auto place = find_place(path);
+  if (!place) return std::move(place.error());
+  const int folder = place->folder.get();
+  Fd file;
+  std::string temporary;
+  for (unsigned attempt = 0; !file && attempt < 100; ++attempt) {
+    temporary = temporary_name(place->name, attempt);
+    file = Fd(::openat(folder, temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file && errno != EEXIST) return place->error(errno);
+  }
+  if (!file) return output_error(path + ": no free name for a temporary file beside it", EEXIST);
+  const auto give_up = [&](Error error) {
+    ::unlinkat(folder, temporary.c_str(), 0);
+    return error;
+  };
+  ::fchmod(file.get(), 0600);  // whatever the umask took away or left
+  if (auto kept = keep_old(*place); !kept) return give_up(std::move(kept.error()));
+  if (::renameat(folder, temporary.c_str(), folder, place->name.c_str()) != 0)
+    return give_up(place->error(errno));
+  return file;
+}
+
+}  // namespace tacho::format
