@@ -1,7 +1,10 @@
 #include "bpf/compile.h"
 
 #include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +19,6 @@
 
 #include "bpf/header_cache.h"
 #include "bpf/kernel_support.h"
-#include "bpf/private_folder.h"
 #include "format/file.h"
 
 namespace tacho::bpf {
@@ -81,7 +83,6 @@ std::string folder_of(const std::string& path) {
 }
 
 std::vector<std::string> arguments(const std::string& clang, const std::string& source,
-                                   const std::string& output,
                                    const std::vector<std::string>& header_folders) {
   std::vector<std::string> words{clang, "-target", "bpf", "-O2", "-g"};
   const std::string machine = kernel_name().machine;
@@ -90,14 +91,14 @@ std::vector<std::string> arguments(const std::string& clang, const std::string& 
   words.push_back("-I" + folder_of(source));
   for (const std::string& folder : header_folders) words.push_back("-I" + folder);
   if (row != std::end(kArchitectures)) words.insert(words.end(), {"-idirafter", row->includes});
-  words.insert(words.end(), {"-c", "-o", output, "--", source});
+  words.insert(words.end(), {"-c", "-o", "-", "--", source});
   return words;
 }
 
 // Attributes of a child that behaves as if started from a shell: the recorder handles signals its own way.
 class SpawnSetup {
  public:
-  SpawnSetup() {
+  explicit SpawnSetup(int output) {
     ::posix_spawnattr_init(&attributes_);
     ::posix_spawn_file_actions_init(&actions_);
     sigset_t none;
@@ -106,9 +107,11 @@ class SpawnSetup {
     ::sigfillset(&all);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    // Standard output may be the capture; nothing else may be written there.
-    ::posix_spawn_file_actions_adddup2(&actions_, STDERR_FILENO, STDOUT_FILENO);
+    // A group of its own: it can be ended with all that it started.
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(&attributes_,
+                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
   }
   SpawnSetup(const SpawnSetup&) = delete;
   SpawnSetup& operator=(const SpawnSetup&) = delete;
@@ -126,20 +129,35 @@ class SpawnSetup {
   posix_spawn_file_actions_t actions_{};
 };
 
-// The wait status of the finished program.
-Result<int> run(std::vector<std::string> words) {
+// The wait status of the child, once it has ended.
+Result<int> wait_for(pid_t child, const Stop& stop) {
+  constexpr timespec kMoment{0, 5'000'000};
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(child, &status, stop ? WNOHANG : 0);
+    if (ended == child) return status;
+    if (ended < 0 && errno != EINTR) return system_error("waiting for the compiler", errno);
+    if (!stop) continue;
+    if (stop()) break;
+    ::nanosleep(&kMoment, nullptr);
+  }
+  ::kill(-child, SIGKILL);
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return Error{"the compiler was stopped by a signal", EINTR};
+}
+
+// The wait status of the finished program, whose standard output went into `output`.
+Result<int> run(std::vector<std::string> words, int output, const Stop& stop) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const SpawnSetup setup;
+  const SpawnSetup setup(output);
   pid_t child = 0;
   const int code = ::posix_spawnp(&child, argv[0], setup.actions(), setup.attributes(), argv.data(), environ);
   if (code != 0) return system_error("cannot run '" + words[0] + "'", code);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return system_error("waiting for '" + words[0] + "'", errno);
-  return status;
+  return wait_for(child, stop);
 }
 
 std::string outcome(int status) {
@@ -161,26 +179,27 @@ Result<std::string> find_clang() {
       "TACHO_CLANG, or compile elsewhere and give the .bpf.o"};
 }
 
-Result<std::vector<std::byte>> compile(const std::string& source, const Log& log) {
+Result<std::vector<std::byte>> compile(const std::string& source, const Log& log, const Stop& stop) {
   if (auto readable = format::open_input(source); !readable) return std::move(readable.error());
   const auto clang = find_clang();
   if (!clang) return Error{clang.error()}.in(source);
   auto headers = HeaderCache::open(log);
   if (!headers) return std::move(headers.error());
-  auto folder = PrivateFolder::create();
-  if (!folder) return std::move(folder.error());
-
-  const std::string object = folder->path() + "/program.bpf.o";
-  const auto words = arguments(*clang, source, object, headers->folders());
+  // The object never has a name under which somebody could put another one in its place.
+  const format::Fd object(::memfd_create("program.bpf.o", MFD_CLOEXEC));
+  if (!object) return system_error("memory for the object", errno);
+  const auto words = arguments(*clang, source, headers->folders());
   std::string command;
   for (const std::string& word : words) command += (command.empty() ? "" : " ") + word;
   say(log, command);
-  const auto status = run(words);
+  const auto status = run(words, object.get(), stop);
   if (!status) return Error{status.error()}.in(source);
   if (*status != 0)
     return Error{source + ": not compiled: " + *clang + " " + outcome(*status) +
                  " (its messages stand above)"};
-  return format::read_file(object);
+  struct stat made {};
+  if (::fstat(object.get(), &made) != 0) return system_error("the object", errno);
+  return format::read_at(object.get(), 0, static_cast<std::size_t>(made.st_size));
 }
 
 }  // namespace tacho::bpf

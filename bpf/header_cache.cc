@@ -17,6 +17,7 @@
 #include "bpf/shipped_headers.h"
 #include "bpf/vmlinux_header.h"
 #include "format/file.h"
+#include "format/trusted_path.h"
 
 namespace tacho::bpf {
 namespace {
@@ -57,6 +58,7 @@ Result<std::string> own_cache_folder() {
   if (::lstat(path.c_str(), &status) != 0) return system_error(path, errno);
   if (!S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
     return Error{path + " is not a folder that only this user can enter (mode 0700)"};
+  if (auto trusted = format::check_trusted_path(path); !trusted) return std::move(trusted.error());
   return path;
 }
 

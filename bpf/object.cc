@@ -87,6 +87,22 @@ struct Object::State {
   std::vector<std::unique_ptr<bpf_link, DestroyLink>> links;
 };
 
+namespace {
+
+// Names go into messages, events and the kernel. No compiler makes one with a control character.
+bool is_plain(std::string_view name) {
+  return std::ranges::none_of(name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });
+}
+
+Result<> check_names(const std::vector<Program>& programs, const std::vector<std::string>& maps) {
+  bool all_plain = std::ranges::all_of(maps, is_plain);
+  for (const Program& program : programs) all_plain &= is_plain(program.name) && is_plain(program.section);
+  if (all_plain) return Done{};
+  return Error{"it is damaged: a program, section or map has a name with control characters"};
+}
+
+}  // namespace
+
 Object::Object(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Object::Object(Object&&) noexcept = default;
 Object& Object::operator=(Object&&) noexcept = default;
@@ -116,7 +132,10 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
         section && section->spelling == Spelling::Perf)
       bpf_program__set_type(program, BPF_PROG_TYPE_TRACEPOINT);
   }
-  return Object(std::move(state));
+  Object opened(std::move(state));
+  if (auto fine = check_names(opened.programs(), opened.perf_event_arrays()); !fine)
+    return std::move(fine.error());
+  return opened;
 }
 
 const std::vector<Program>& Object::programs() const { return state_->programs; }

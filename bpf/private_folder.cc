@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "format/trusted_path.h"
+
 namespace tacho::bpf {
 namespace {
 
@@ -19,9 +21,12 @@ void remove(const std::string& path) {
 
 Result<PrivateFolder> PrivateFolder::create(const std::string& parent) {
   const char* temporary = std::getenv("TMPDIR");
-  std::string path = !parent.empty()                              ? parent
-                     : temporary != nullptr && *temporary != '\0' ? temporary
-                                                                  : "/tmp";
+  std::string path = parent;
+  if (parent.empty() && temporary != nullptr && *temporary != '\0' && format::check_trusted_path(temporary))
+    path = temporary;
+  if (path.empty()) path = "/tmp";
+  if (auto trusted = format::check_trusted_path(path); !trusted)
+    return std::move(trusted.error()).in("a private folder in " + path);
   path += "/tacho.XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return system_error("cannot make a private folder " + path, errno);
   return PrivateFolder(std::move(path));

@@ -10,7 +10,8 @@ namespace tacho::bpf {
 
 class PrivateFolder {
  public:
-  // In `parent`, or where $TMPDIR points, or in /tmp.
+  // In `parent`, or where $TMPDIR points, or in /tmp. Where others may replace what is in it, another folder
+  // is taken than $TMPDIR; anywhere else it is an error.
   static Result<PrivateFolder> create(const std::string& parent = "");
   PrivateFolder(PrivateFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   PrivateFolder& operator=(PrivateFolder&& other) noexcept;

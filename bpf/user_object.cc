@@ -13,9 +13,11 @@
 #include "bpf/elf_object.h"
 #include "bpf/kernel_support.h"
 #include "bpf/object.h"
+#include "bpf/object_trial.h"
 #include "bpf/program_choice.h"
 #include "bpf/section.h"
 #include "format/file.h"
+#include "format/trusted_path.h"
 
 namespace tacho::bpf {
 namespace {
@@ -35,6 +37,13 @@ std::string object_name(const std::string& path) {
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   return name.empty() ? "object" : name;
+}
+
+Error not_trusted(const std::string& path, const Error& why) {
+  if (why.code != EPERM) return system_error(path, why.code);
+  return Error{path + ": is not loaded into the kernel, as others could change it: " + why.what +
+                   "; copy it to a folder of your own",
+               EACCES};
 }
 
 std::vector<Channel> channels_of(const Object& object, const Declarations& declared) {
@@ -131,12 +140,18 @@ Result<UserObject> UserObject::open(const std::string& path, const ObjectOptions
   auto state = std::make_unique<State>();
   state->path = path;
   state->options = options;
-  auto bytes = path.ends_with(".c") ? compile(path, options.log) : format::read_file(path, kMaxObject);
+  if (auto trusted = format::check_trusted_path(path); !trusted) return not_trusted(path, trusted.error());
+  auto bytes =
+      path.ends_with(".c") ? compile(path, options.log, options.stop) : format::read_file(path, kMaxObject);
   if (!bytes) return std::move(bytes.error());
   state->elf = std::move(*bytes);
 
   const auto elf = parse_elf_object(state->elf);
   if (!elf) return Error{elf.error()}.in(path);
+  if (!path.ends_with(".c")) {
+    if (auto sound = try_object(state->elf, object_name(path), options.stop); !sound)
+      return std::move(sound.error()).in(path);
+  }
   if (auto maps = refuse_legacy_maps(*elf); !maps) return std::move(maps.error()).in(path);
   if (const ElfSection* types = elf->find(".BTF"); types != nullptr) {
     state->btf.assign(types->content.begin(), types->content.end());

@@ -36,11 +36,14 @@ struct Channel {
 struct ObjectOptions {
   // Lines for -v: which alternative won, what was skipped and why, libbpf's own warnings.
   std::function<void(std::string_view)> log;
+  // Asked while a compiler runs: true ends it.
+  std::function<bool()> stop = {};
 };
 
 class UserObject {
  public:
-  // `path`: an ELF object, or C source when it ends in .c (compiled first, see compile.h).
+  // `path`: an ELF object, or C source when it ends in .c (compiled first, see compile.h). Refused when
+  // others than root and the user could change it: it goes into the kernel.
   static Result<UserObject> open(const std::string& path, const ObjectOptions& options);
   UserObject(UserObject&&) noexcept;
   UserObject& operator=(UserObject&&) noexcept;

@@ -18,17 +18,16 @@ namespace {
 using namespace tacho;
 using namespace tacho::record;
 
-Result<int> record_events(const RecordOptions& options, const std::vector<std::string>& command_line) {
+Result<int> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
+                          StopSignals& signals) {
   const Messages messages(options);
-  const auto signals = StopSignals::block();
-  if (!signals) return signals.error();
-  auto prepared = prepare(options, messages);
+  auto prepared = prepare(options, messages, [&signals] { return signals.ends_start(); });
   if (!prepared) return std::move(prepared.error());
   auto events = open_events(*prepared, messages);
   if (!events) return std::move(events.error());
   auto writer = begin_capture(*prepared, *events, options, command_line, messages);
   if (!writer) return std::move(writer.error());
-  const auto report = run(*prepared, *events, *writer, *signals, messages);
+  const auto report = run(*prepared, *events, *writer, signals, messages);
   if (!report) {
     (void)writer->close_after_failure();  // an empty capture; the first failure is the one to tell
     return report.error();
@@ -42,6 +41,13 @@ int fail(const Error& error) {
   return cli::status_of(error);
 }
 
+// A signal came before anything was recorded: the status is that of a program which it ended.
+int interrupted(const StopSignals& signals, const Error& error) {
+  const int number = signals.start_ended_by();
+  tell_failure(Error{fmt::format("ended by signal {} before recording began: {}", number, error.what)});
+  return 128 + number;
+}
+
 int run_program(const std::vector<std::string>& command_line) {
   const auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
@@ -51,8 +57,11 @@ int run_program(const std::vector<std::string>& command_line) {
         std::puts(fmt::format("tacho {}", version()).c_str()) >= 0 && std::fflush(stdout) == 0;
     return is_said ? cli::kWhole : cli::kNoOutput;
   }
-  const auto status = record_events(parsed->options, command_line);
-  return status ? *status : fail(status.error());
+  auto signals = StopSignals::block();
+  if (!signals) return fail(signals.error());
+  const auto status = record_events(parsed->options, command_line, *signals);
+  if (status) return *status;
+  return signals->start_ended_by() == 0 ? fail(status.error()) : interrupted(*signals, status.error());
 }
 
 }  // namespace

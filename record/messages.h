@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "format/result.h"
@@ -16,6 +17,10 @@ inline constexpr std::chrono::milliseconds kPatienceWithReaders{1000};
 // Writes to a descriptor as far as it takes the bytes within `patience`, which is used up by waiting: a pipe
 // may be full and its reader asleep, a terminal may be stopped.
 void write_patiently(int fd, std::string_view bytes, std::chrono::milliseconds& patience);
+
+// `text` with what could act on a terminal or pass for something else made visible (\x1b): names from BPF
+// objects, files and processes stand in messages. Lines stay lines.
+std::string shown_safely(std::string_view text);
 
 class Messages {
  public:

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "cli/exit_status.h"
@@ -66,9 +67,11 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
 }
 
 Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest>& requests,
-                                                  const Messages& messages) {
+                                                  const Messages& messages,
+                                                  const std::function<bool()>& stop) {
   std::vector<bpf::UserObject> objects;
   bpf::ObjectOptions options;
+  options.stop = stop;
   options.log = [messages](std::string_view line) { messages.detail(line); };
   for (const EventRequest& request : requests) {
     if (request.kind != EventKind::BpfObject) continue;
@@ -182,6 +185,7 @@ Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head
   write_program_records(out, head.programs, trailer);
   RunningProcesses running("/proc", trailer);
   for (const int process : processes_to_describe(prepared, options, running)) {
+    if (prepared.stop()) return Error{"stopped by a signal", EINTR};
     running.describe(process, out);
     if (out.size() < kPieceBytes) continue;
     if (auto done = writer.write_plain(out.view()); !done) return done;
@@ -308,10 +312,10 @@ Error without_unusable_file(Error failure, const FileIdentity& before, const std
 
 }  // namespace
 
-Result<Prepared> prepare(const RecordOptions& options, const Messages& messages) {
+Result<Prepared> prepare(const RecordOptions& options, const Messages& messages, std::function<bool()> stop) {
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out{std::move(*host), {}, {}, {}, {}, std::nullopt, {}};
+  Prepared out{std::move(*host), {}, {}, {}, {}, std::nullopt, {}, std::move(stop)};
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
@@ -324,7 +328,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages)
   }
   const auto requests = resolve_tracepoints(options.events, out.tracing);
   if (!requests) return requests.error();
-  auto objects = open_objects(*requests, messages);
+  auto objects = open_objects(*requests, messages, out.stop);
   if (!objects) return std::move(objects.error());
   out.objects = std::move(*objects);
   const auto facts = facts_of(out.objects);
@@ -341,7 +345,7 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
     if (auto done = object.load_and_attach(); !done) return std::move(done.error());
   }
   if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
-  auto events = KernelEvents::open(prepared.plan, prepared.host);
+  auto events = KernelEvents::open(prepared.plan, prepared.host, prepared.stop);
   if (!events) return events;
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
   prepared.dropping = dropping_programs(prepared.plan, *events, prepared.objects);
@@ -353,6 +357,7 @@ Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEven
                                             const RecordOptions& options,
                                             const std::vector<std::string>& command_line,
                                             const Messages& messages) {
+  if (prepared.stop()) return Error{"stopped by a signal", EINTR};
   auto head =
       describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
   if (!head) return std::move(head.error());

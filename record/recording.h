@@ -1,6 +1,7 @@
 // The steps of a recording, in the order that main() takes them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,8 +32,9 @@ struct Prepared {
   Plan plan;
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open
+  std::function<bool()> stop;             // whether a signal came; asked wherever the start may take long
 };
-Result<Prepared> prepare(const RecordOptions& options, const Messages& messages);
+Result<Prepared> prepare(const RecordOptions& options, const Messages& messages, std::function<bool()> stop);
 
 // Loads and attaches the programs, opens the events and connects both; nothing is sampled yet.
 Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages);

@@ -24,9 +24,20 @@ class StopSignals {
   int fd() const { return fd_.get(); }
   std::optional<StopSignal> take() const;
 
+  // While nothing is recorded yet: whether one came by now. It is kept, and not given by take().
+  bool ends_start() {
+    if (ended_start_ == 0) {
+      if (const auto signal = take()) ended_start_ = signal->number;
+    }
+    return ended_start_ != 0;
+  }
+  // Its number; 0 when the start was not ended.
+  int start_ended_by() const { return ended_start_; }
+
  private:
   explicit StopSignals(format::Fd fd) : fd_(std::move(fd)) {}
   format::Fd fd_;
+  int ended_start_ = 0;
 };
 
 }  // namespace tacho::record

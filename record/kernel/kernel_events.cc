@@ -55,11 +55,11 @@ void halve_rings(Plan& plan, std::size_t page_size) {
 
 }  // namespace
 
-Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host) {
+Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std::function<bool()>& stop) {
   const std::size_t asked = plan.ring_pages;
   for (;;) {
     KernelEvents events;
-    if (auto done = events.open_everywhere(plan, host); !done) return std::move(done.error());
+    if (auto done = events.open_everywhere(plan, host, stop); !done) return std::move(done.error());
     auto mapped = events.map_rings(plan, host);
     if (mapped) {
       if (plan.ring_pages != asked) {
@@ -76,13 +76,14 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host) {
   }
 }
 
-Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host) {
+Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::function<bool()>& stop) {
   // The sideband event stands last in the capture, but its failure (or success) must not depend on the
   // others.
   for (std::size_t event = 0; event < plan.events.size(); ++event) {
     bool any = false;
     Result<> done = Done{};
     for (const int task : plan.tasks) {
+      if (stop()) return Error{"stopped by a signal", EINTR};
       done = open_on_cpus(plan, event, task, host);
       if (done) any = true;
       // A thread may end between the listing and here; the others go on.

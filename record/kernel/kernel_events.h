@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "format/event_set.h"
@@ -34,7 +35,9 @@ class KernelEvents {
  public:
   // Opens and maps everything, nothing enabled yet. Settings that an older kernel does not know are taken out
   // of the plan, and rings that this user may not lock are made smaller; both add a line to plan.notes.
-  static Result<KernelEvents> open(Plan& plan, const Host& host);
+  // `stop` is asked between the events, of which there may be many thousands: true gives up, with the code
+  // EINTR.
+  static Result<KernelEvents> open(Plan& plan, const Host& host, const std::function<bool()>& stop);
 
   const std::vector<OpenEvent>& open_events() const { return events_; }
   std::vector<PerfRing>& rings() { return rings_; }
@@ -55,7 +58,7 @@ class KernelEvents {
 
  private:
   KernelEvents() = default;
-  Result<> open_everywhere(Plan& plan, const Host& host);
+  Result<> open_everywhere(Plan& plan, const Host& host, const std::function<bool()>& stop);
   Result<> open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host);
   Result<> map_rings(const Plan& plan, const Host& host);
 

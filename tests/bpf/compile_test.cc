@@ -1,9 +1,11 @@
 #include "bpf/compile.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -123,6 +125,42 @@ TEST_F(Compile, AFaultInTheSourceIsTheCompilersToTell) {
   ASSERT_FALSE(object);
   EXPECT_NE(compiler.find("error: expected expression"), std::string::npos) << compiler;
   EXPECT_EQ(object.error().what.find(source.path() + ": not compiled"), 0u) << object.error().what;
+}
+
+TEST_F(Compile, FoldersThatOthersMayChangeAreNeitherUsedForHeadersNorForTemporaryFiles) {
+  const auto open = PrivateFolder::create();
+  ASSERT_TRUE(open);
+  std::filesystem::create_directories(open->path() + "/cache");
+  ::chmod(open->path().c_str(), 0777);  // somebody else may put another folder in the place of cache
+  const Variable kept("XDG_CACHE_HOME", (open->path() + "/cache").c_str());
+  const Variable temporary("TMPDIR", open->path().c_str());
+  std::string said;
+  const live::Source source(
+      "SEC(\"tracepoint/syscalls/sys_enter_read\") int a(void *ctx) { return OUT(1); }\n");
+  EXPECT_NE(source.path().find(open->path()), 0u) << "the source is in a folder of our own";
+  const auto object = compile(source.path(), [&](std::string_view line) { said.append(line) += '\n'; });
+  ASSERT_TRUE(object) << object.error().what;
+  EXPECT_NE(said.find("headers are not kept: " + open->path() + " may be changed by everybody"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(said.find("-I" + open->path()), std::string::npos) << said;
+}
+
+TEST_F(Compile, AStopEndsTheCompilerAndWhatItStarted) {
+  const live::Source source("");
+  const std::string compiler = source.path() + ".sh";
+  std::ofstream(compiler) << "#!/bin/sh\nsleep 1234567 & echo $! > " << source.path() << ".pid\nwait\n";
+  std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+  const Variable named("TACHO_CLANG", compiler.c_str());
+  int started = 0;
+  const auto stop = [&] { return (std::ifstream(source.path() + ".pid") >> started) && started != 0; };
+  const auto object = compile(source.path(), {}, stop);
+  ASSERT_FALSE(object);
+  EXPECT_EQ(object.error().code, EINTR);
+  for (int i = 0; i < 100 && ::kill(started, 0) == 0; ++i) ::usleep(10'000);
+  std::string state;
+  std::ifstream("/proc/" + std::to_string(started) + "/stat") >> state >> state >> state;
+  EXPECT_TRUE(state.empty() || state == "Z") << "killed, and perhaps not reaped by its new parent: " << state;
 }
 
 TEST_F(Compile, AMissingSourceAndAMissingCompilerAreNamed) {

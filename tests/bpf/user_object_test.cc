@@ -73,6 +73,15 @@ TEST_F(UserObjectLive, BigreadsReportsWhatTheKernelReturned) {
   EXPECT_GT(object->btf().size(), 100u);
 }
 
+TEST_F(UserObjectLive, WhatOthersCouldChangeIsNotLoaded) {
+  const live::Source source("SEC(\"raw_tp/sys_enter\") int a(void *ctx) { return OUT(1); }\n");
+  ASSERT_EQ(::chown(source.path().c_str(), 54321, 0), 0);
+  const auto object = UserObject::open(source.path(), {});
+  ASSERT_FALSE(object);
+  EXPECT_CONTAINS(object.error().what, "belongs to user 54321");
+  EXPECT_CONTAINS(object.error().what, "copy it to a folder of your own");
+}
+
 TEST_F(UserObjectLive, EveryExampleRuns) {
   for (const char* name : {"/bitehist.bpf.c", "/syscall_latency.bpf.c"}) {
     const auto receivers = live::receivers();
@@ -298,6 +307,33 @@ TEST(UserObject, SaysWhatIsWrongWithAFile) {
   EXPECT_CONTAINS(UserObject::open(text, {}).error().what, text + ": not an ELF object");
   EXPECT_CONTAINS(UserObject::open("/proc/self/exe", {}).error().what, "not for BPF");
   EXPECT_CONTAINS(UserObject::open("/no/such.bpf.o", {}).error().what, "/no/such.bpf.o: No such file");
+}
+
+TEST(UserObject, ADamagedObjectEndsAChildAndNotUs) {
+  for (const char* name : {"/damaged-1.bpf.o", "/damaged-2.bpf.o"}) {
+    const auto object = UserObject::open(std::string(TACHO_TEST_DATA) + name, {});
+    ASSERT_FALSE(object) << "libbpf 1.1 dies of it; a newer one may refuse it";
+    EXPECT_CONTAINS(object.error().what, name);
+  }
+}
+
+TEST_F(UserObjectLive, NamesWithControlCharactersAreRefused) {
+  EXPECT_CONTAINS(refusal("SEC(\"raw_tp/sys\\033[2Jenter\") int a(void *ctx) { return OUT(1); }\n"),
+                  "control characters");
+}
+
+TEST_F(UserObjectLive, AnObjectFromElsewhereIsTriedAndRuns) {
+  const live::Source source("SEC(\"raw_tp/sys_enter\") int a(void *ctx) { return OUT(7); }\n");
+  const auto made = compile(source.path(), {});
+  ASSERT_TRUE(made);
+  const std::string path = source.path() + ".o";
+  std::ofstream(path).write(reinterpret_cast<const char*>(made->data()),
+                            static_cast<std::streamsize>(made->size()));
+  const auto receivers = live::receivers();
+  const auto object = run(path, receivers);
+  ASSERT_TRUE(object) << object.error().what;
+  ::syscall(SYS_getppid);
+  EXPECT_GE(std::ranges::count(live::received(receivers), 7u), 1);
 }
 
 }  // namespace

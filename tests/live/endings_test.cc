@@ -58,6 +58,30 @@ TEST_F(Endings, EverySignalFinishesTheFile) {
   }
 }
 
+TEST_F(Endings, ASignalEndsTheStartAtOnce) {
+  if (const auto missing = missing_to_compile(); !missing.empty()) GTEST_SKIP() << missing;
+  const std::string clang = folder + "/clang";
+  ASSERT_EQ(std::system(("echo older > " + folder + "/perf.data; printf '#!/bin/sh\\ntouch " + folder +
+                         "/compiles; sleep 60\\n' > " + clang + "; chmod +x " + clang)
+                            .c_str()),
+            0);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Program run = Program::start({"env", "TACHO_CLANG=" + clang, tacho_record(), "-a", "-e",
+                                  source("getppid_channel.bpf.c"), "touch", "ran"},
+                                 folder);
+    for (int i = 0; i < 500 && !std::filesystem::exists(folder + "/compiles"); ++i)
+      std::this_thread::sleep_for(milliseconds(10));
+    const auto began = Clock::now();
+    run.send(signal);
+    EXPECT_EQ(run.wait(), 128 + signal) << run.errors();
+    EXPECT_LT(Clock::now() - began, milliseconds(1000));
+    EXPECT_NE(run.errors().find("before recording began"), std::string::npos) << run.errors();
+    EXPECT_FALSE(std::filesystem::exists(folder + "/ran"));
+    EXPECT_FALSE(std::filesystem::exists(folder + "/perf.data.old")) << "the older capture is where it was";
+    std::filesystem::remove(folder + "/compiles");
+  }
+}
+
 TEST_F(Endings, ACommandGetsTheSignalAndIsReaped) {
   Program run = start({"-e", "cpu-clock", "sleep", "60"});
   wait_for_capture();

@@ -1,0 +1,46 @@
+#include "record/messages.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+
+namespace tacho::record {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(ShownSafely, NothingActsOnATerminal) {
+  EXPECT_EQ(shown_safely("plain \xc3\xa4\xe2\x82\xac text\nline"), "plain \xc3\xa4\xe2\x82\xac text\nline");
+  EXPECT_EQ(shown_safely("a\x1b[2Jb\x7f\r"), "a\\x1b[2Jb\\x7f\\x0d");
+  EXPECT_EQ(shown_safely("\xc2\x9b"
+                         "1m"),
+            "\\xc2\\x9b1m");
+  EXPECT_EQ(shown_safely("\xe2\x80\xae"
+                         "txt\xe2\x81\xa9"),
+            "\\xe2\\x80\\xaetxt\\xe2\\x81\\xa9");
+  EXPECT_EQ(shown_safely("cut \xe2\x80"), "cut \xe2\x80");
+}
+
+TEST(WritePatiently, AFullPipeCostsItsPatienceOnce) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_NONBLOCK), 0);
+  const std::string much(1 << 20, 'x');
+  ASSERT_GT(::write(ends[1], much.data(), much.size()), 0);
+  ::fcntl(ends[1], F_SETFL, 0);
+  milliseconds patience{200};
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 50; ++i) write_patiently(ends[1], "line\n", patience);
+  const auto took = std::chrono::steady_clock::now() - began;
+  EXPECT_GE(took, milliseconds(190));
+  EXPECT_LT(took, milliseconds(2000));
+  EXPECT_EQ(patience, milliseconds(0));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+}  // namespace
+}  // namespace tacho::record
