@@ -3,7 +3,6 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/elf/running_vdso.h"
+#include "symbolize/files/attached_text.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/file_ahead.h"
 #include "symbolize/name_source.h"
@@ -23,21 +23,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kLargestText = std::uint64_t{1} << 28;  // bytes of a kallsyms or a perf map
 constexpr std::uint64_t kMostTold = 1000;  // modules without symbols; of more, how many they are
-constexpr std::uint64_t kLargestAlways = 24 * 1024 * 1024;  // of an attached one, however well it packs
-
-// A few bytes can stand for any number; what hosts attach packs to a fifth.
-Result<std::vector<std::byte>> unpack(const format::Attachment& attachment) {
-  const std::uint64_t most = std::min(kLargestText, kLargestAlways + 4 * attachment.packed.size());
-  if (attachment.raw_size > most) {
-    return Error{"the attached '" + attachment.name + "' would take " + std::to_string(attachment.raw_size) +
-                     " bytes, too many for its size in the capture",
-                 EFBIG};
-  }
-  return format::unpack_attachment(attachment, kLargestText);
-}
-
 constexpr std::string_view kRunningKallsyms = "/proc/kallsyms";
 
 bool is_perf_map(const Module& module) {
@@ -177,7 +163,7 @@ Result<Kallsyms> Symbolizer::State::read_kallsyms() {
   if (!options.kallsyms.empty())
     return parse(format::read_file(options.kallsyms, kLargestText), options.kallsyms);
   if (const auto* attached = features.attachment(format::kKallsymsAttachment)) {
-    return parse(unpack(*attached), "the attached kallsyms");
+    return parse(unpack_attached_text(*attached), "the attached kallsyms");
   }
   if (runs_recorded_kernel()) {
     if (!running_kallsyms) running_kallsyms.emplace(std::string(kRunningKallsyms), kLargestText);
@@ -252,7 +238,7 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
 Source Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
   if (!attached && !files.root().empty()) return without_names(Error{"it is not attached to the capture"});
-  auto image = attached                                            ? unpack(*attached)
+  auto image = attached                                            ? unpack_attached_text(*attached)
                : module.build_id.empty() && runs_recorded_kernel() ? running_vdso()
                                                                    : running_vdso(module.build_id);
   if (!image)
@@ -277,7 +263,7 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
                     : format::read_file(options.perf_map_dir + "/" + name, kLargestText);
     if (text) return text;
     if (const auto* attached = features.attachment("perf-map/" + pid)) {
-      return unpack(*attached);
+      return unpack_attached_text(*attached);
     }
     return options.perf_map_dir.empty() ? files.read(path, kLargestText) : std::move(text);
   };

@@ -1,0 +1,26 @@
+#include "symbolize/files/attached_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint64_t kLargestAlways =
+    24 * 1024 * 1024;  // bytes that are unpacked however well they were packed
+
+}  // namespace
+
+// A few bytes can stand for any number; what hosts attach packs to a fifth.
+Result<std::vector<std::byte>> unpack_attached_text(const format::Attachment& attachment) {
+  const std::uint64_t most = std::min(kLargestText, kLargestAlways + 4 * attachment.packed.size());
+  if (attachment.raw_size > most) {
+    return Error{"the attached '" + attachment.name + "' would take " + std::to_string(attachment.raw_size) +
+                     " bytes, too many for its size in the capture",
+                 EFBIG};
+  }
+  return format::unpack_attachment(attachment, kLargestText);
+}
+
+}  // namespace tacho::symbolize
