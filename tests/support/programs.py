@@ -17,6 +17,24 @@ needs_btf = unittest.skipUnless(Path("/sys/kernel/btf/vmlinux").exists(), "needs
 needs_clang = unittest.skipUnless(shutil.which("clang"), "needs clang")
 
 
+def is_recording(words):
+    """Whether a command line records: perf's, or that of the programs under test."""
+    program = Path(words[0])
+    if program.parent != BIN and program.name != "perf":
+        return False
+    return (program.name == "tacho-record" or "record" in words[1:2]) and not {"--help", "--version", "-h"} & set(words)
+
+
+def refuse_to_record(event, arguments):
+    """Of whatever starts a program. Recorders disturb each other, so CTest must know who is one."""
+    if event == "subprocess.Popen" and is_recording([os.fsdecode(word) for word in arguments[1]]):
+        raise AssertionError("this test records: add RECORDS to its tacho_program_test() in CMakeLists.txt")
+
+
+if os.environ.get("TACHO_RECORDS") == "0":
+    sys.addaudithook(refuse_to_record)
+
+
 class Scratch(unittest.TestCase):
     """A test with a folder of its own, which is also HOME: nobody's perf configuration or cache has a say."""
 
