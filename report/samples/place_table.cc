@@ -22,23 +22,28 @@ bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
 }  // namespace
 
 void PlaceTable::mappings_changed(std::uint32_t pid) {
-  if (const auto process = processes_.find(pid); process != processes_.end()) process->second.fill({});
+  Process& process = processes_[pid % processes_.size()];
+  if (process.pid == pid) process.few.fill({});
 }
 
 void PlaceTable::kernel_changed() {
   kernel_.fill({});
-  for (auto& [pid, process] : processes_) process.fill({});  // addresses of unknown mode lie in either
+  for (Process& process : processes_) process.few.fill({});  // addresses of unknown mode lie in either
 }
 
-PlaceTable::Process& PlaceTable::process_of(std::uint32_t pid) {
-  Recent& recent = recent_[pid % recent_.size()];
-  if (recent.process == nullptr || recent.pid != pid) recent = {pid, &processes_[pid]};
-  return *recent.process;
+PlaceTable::KnownFew& PlaceTable::known_few(std::uint32_t pid, std::uint8_t cpumode) {
+  if ((cpumode & kModeBits) == abi::kCpumodeKernel) return kernel_;
+  Process& process = processes_[pid % processes_.size()];
+  if (process.pid != pid) {
+    process.pid = pid;
+    process.few.fill({});
+  }
+  return process.few;
 }
 
 PlaceTable::Known& PlaceTable::known_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
                                         std::uint64_t ip, std::uint8_t cpumode) {
-  Process& process = (cpumode & kModeBits) == abi::kCpumodeKernel ? kernel_ : process_of(pid);
+  KnownFew& process = known_few(pid, cpumode);
   const auto holds = [&](const Known& known) {
     return ip >= known.stretch.first && ip <= known.stretch.last && known.cpumode == cpumode;
   };

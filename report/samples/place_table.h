@@ -72,8 +72,8 @@ class PlaceTable {
     bool has_functions = false;  // whether `functions` was asked for
     Functions* functions = nullptr;
   };
-  // The last ones of a process, the latest first.
-  using Process = std::array<Known, 4>;
+  // The last ones, the latest first.
+  using KnownFew = std::array<Known, 4>;
   struct Owner {
     const void* of = nullptr;
     std::uint64_t bias = 0;
@@ -85,7 +85,7 @@ class PlaceTable {
       return bias(of(reinterpret_cast<std::uintptr_t>(owner.of)) ^ owner.bias);
     }
   };
-  Process& process_of(std::uint32_t pid);
+  KnownFew& known_few(std::uint32_t pid, std::uint8_t cpumode);
   Known& known_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
                   std::uint8_t cpumode);
   void look_up(Known& known, const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
@@ -105,13 +105,13 @@ class PlaceTable {
   std::uint32_t number_of(const Asked& asked);
   std::uint32_t make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
 
-  std::unordered_map<std::uint32_t, Process, format::SeededHash> processes_;  // by pid
-  struct Recent {
+  // Of a few processes, by the low bits of their pids: what is not here is looked up again.
+  struct Process {
     std::uint32_t pid = 0;
-    Process* process = nullptr;
+    KnownFew few{};
   };
-  std::array<Recent, 64> recent_{};  // some of them, by the low bits of the pid
-  Process kernel_{};                 // all processes share its addresses
+  std::vector<Process> processes_ = std::vector<Process>(256);
+  KnownFew kernel_{};  // all processes share its addresses
 
   std::unordered_map<Owner, std::uint32_t, OwnerHash> owners_;
   std::array<std::unordered_map<const symbolize::SymbolTable*, Functions>, 8> functions_;  // by mode
