@@ -28,6 +28,11 @@ function(tacho_module name)
   target_link_libraries(tacho_${name} PUBLIC project_options)
 endfunction()
 
+# What tests with the label unit need to be built; the other labels stand on the programs.
+if(TACHO_TESTS)
+  add_custom_target(unit_tests)
+endif()
+
 # tacho_test(NAME LABEL source...): a GoogleTest program whose every test is a CTest test with that label.
 function(tacho_test name label)
   if(NOT TACHO_TESTS)
@@ -39,6 +44,8 @@ function(tacho_test name label)
   set(serial OFF)
   if(label STREQUAL live)
     set(serial ON)
+  elseif(label STREQUAL unit)
+    add_dependencies(unit_tests ${name})
   endif()
   gtest_discover_tests(${name} PROPERTIES LABELS ${label} RUN_SERIAL ${serial} DISCOVERY_TIMEOUT 60)
 endfunction()
