@@ -39,15 +39,17 @@ std::vector<EventBlock> blocks_of(const Session& session, bool is_grouped) {
   return blocks;
 }
 
-// As perf: of a pipe the header comes too late to say.
-ReportMode mode_of(const Session& session, const ReportOptions& options) {
-  if (options.is_mem_mode) return ReportMode::Memory;
-  const bool has_branches = !session.layout().is_pipe && session.features().environment.has_branch_stack;
-  return options.counts_branches.value_or(has_branches) ? ReportMode::Branches : ReportMode::Samples;
-}
-
 bool any_samples(const Session& session, abi::SampleType bit) {
   return std::ranges::any_of(session.events(), [bit](const auto& event) { return event.attr.samples(bit); });
+}
+
+// As perf: of a pipe the header comes too late to say. A header that promises branches which no event has is
+// damaged, and the samples are shown.
+ReportMode mode_of(const Session& session, const ReportOptions& options) {
+  if (options.is_mem_mode) return ReportMode::Memory;
+  const bool has_branches = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
+                            any_samples(session, abi::kSampleBranchStack);
+  return options.counts_branches.value_or(has_branches) ? ReportMode::Branches : ReportMode::Samples;
 }
 
 Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode) {
