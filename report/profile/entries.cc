@@ -194,8 +194,9 @@ void Entries::count(std::uint32_t number, std::uint32_t entry, std::size_t depth
 
 // Relative to the module for a sample's own place, as it was sampled for the others.
 std::uint64_t Entries::address_of(const Entry& entry) const {
-  if (!index_->facts().options().is_verbose) return 0;
-  if (!entry.is_own) return (*functions_)[entry.function].first_ip;
+  const Function& function = (*functions_)[entry.function];
+  if (!index_->facts().options().is_verbose && !function.is_data) return 0;
+  if (!entry.is_own) return function.first_ip;
   const Location& place = index_->facts().session().resolver().location(row_of(entry).location);
   return place.mapping == nullptr ? place.ip.value : place.mapping->shown_address(place.ip);
 }

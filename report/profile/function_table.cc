@@ -107,12 +107,13 @@ Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t
   made.source = frame.source;
   made.is_inlined = frame.is_inlined;
   made.is_data = frame.is_data;
+  if (frame.is_data) made.runtime_start = frame.ip.value - (frame.shown_address - frame.function_start);
   return made;
 }
 
 std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
   made.first_ip = ip;
-  const bool counts_address = grain_ == Grain::Addresses;
+  const bool counts_address = grain_ == Grain::Addresses || made.is_data;
   const std::uint64_t kind = static_cast<std::uint64_t>(made.level) << 8 | std::uint64_t{made.is_inlined};
   const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, made.end, made.name_number,
                                                kind, counts_address ? ip : 0);
@@ -122,7 +123,8 @@ std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
         const Function& known = functions_[id];
         return known.module == made.module && known.start == made.start && known.end == made.end &&
                known.name_number == made.name_number && known.level == made.level &&
-               known.is_inlined == made.is_inlined && (!counts_address || known.first_ip == ip);
+               known.is_inlined == made.is_inlined && known.runtime_start == made.runtime_start &&
+               (!counts_address || known.first_ip == ip);
       },
       [&] {
         made.symbol = symbol_of(made);

@@ -53,6 +53,8 @@ struct Function {
   char source = '!';  // where the name came from, see symbolize::Frame
   bool is_inlined = false;
   bool is_data = false;   // what is named is a variable
+  // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is of.
+  std::uint64_t runtime_start = 0;
   bool has_line = false;  // `line` is a source line
 };
 

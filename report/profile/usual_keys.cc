@@ -40,7 +40,9 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   if (function.name.empty())  // 0 has no mark, as with printf's %#x
     return text + fmt::format("[{}] {}{:016x}", row.level, function.start == 0 ? "" : "0x", function.start);
   text += fmt::format("[{}] ", row.level);
-  add_name(text, shown(show, function.name), width);
+  add_name(text, shown(show, function.name), function.is_data ? kAnyWidth : width);
+  // perf subtracts an address of the process from one that, in a sample's own row, is relative to the module.
+  if (function.is_data) return text + fmt::format("+0x{:x}", row.address - function.runtime_start);
   if (function.is_inlined) text += " (inlined)";
   return text;
 }
