@@ -20,7 +20,7 @@ class PackedValues {
     std::uint64_t most = 0;
     for (const std::uint64_t value : values) most = std::max(most, value);
     const auto bits = static_cast<unsigned>(std::bit_width(most));
-    if (words_.empty() || bits > left_) {
+    if (words_.empty() || bits > left_ || bits == 64) {  // a shift by 64 is undefined
       words_.push_back(values);
       left_ = 64 - bits;
       return;
