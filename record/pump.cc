@@ -217,7 +217,10 @@ class Pump::Loop {
   // The task whose descriptor told us of this ring is gone; another task of the ring tells us from now on.
   void task_ended(std::size_t ring) {
     RingWatch& ended = ring_watches_[ring];
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ended.fds[ended.watched], nullptr);
+    if (ended.watched >= ended.fds.size()) return;
+    // A descriptor that stays watched tells of its end again and again, and the loop would never rest.
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ended.fds[ended.watched], nullptr) != 0)
+      return fail(system_error("epoll", errno));
     if (++ended.watched < ended.fds.size()) {
       auto done = watch(ended.fds[ended.watched], tag(Source::Ring, ring));
       if (!done) fail(std::move(done.error()));
