@@ -47,7 +47,12 @@ class InflateAhead::Job {
   Job(Bytes packed, std::size_t size, BlockRef keep) : packed_(packed), size_(size), keep_(std::move(keep)) {}
 
   enum class Memory : std::uint8_t { Own, ReadersLast };
+  // `context` may be null: there was no memory for one.
   void run(ZSTD_DCtx* context, Memory memory) {
+    if (context == nullptr) {
+      result_ = Error{"zstd: no memory for a decompression context"};
+      return;
+    }
     auto block = std::make_shared<Block>();
     block->bytes.resize(size_);
     if (memory == Memory::ReadersLast) fetch_lines(block->bytes);
@@ -91,6 +96,7 @@ struct InflateAhead::State {
 
   void work() {
     const Context context(ZSTD_createDCtx());
+    if (context == nullptr) return;  // the caller's thread inflates everything, as where no thread could be made
     std::unique_lock lock(mutex);
     for (;;) {
       has_work.wait(lock, [&] { return stopping || !waiting.empty(); });
