@@ -51,14 +51,6 @@ constexpr Row kRows[] = {
      "recording begins at once; show a part of the time with tacho script --time, or keep it with tacho "
      "convert "
      "--time"},
-    {"-G,--cgroup", Takes::Value,
-     "cgroups are not told apart yet; name its processes: -p with the numbers in its cgroup.procs, separated "
-     "by "
-     "commas"},
-    {"-u,--uid", Takes::Value,
-     "users are not told apart yet; name their processes: -p \"$(pgrep -d, -u USER)\""},
-    {"-i,--no-inherit", Takes::Nothing,
-     "a term of the event says it: -e EVENT/no-inherit/; -t watches threads without what they start"},
     {"-k,--clockid", Takes::Value, "times are those of the kernel's perf clock, as without this option"},
     {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; perf stat counts them"},
     {"-r,--realtime", Takes::Value,
@@ -108,7 +100,6 @@ constexpr Row kRows[] = {
     {"--switch-output-event", Takes::Value, kOneFile},
     {"--switch-max-files", Takes::Value, kOneFile},
     {"--timestamp-filename", Takes::Nothing, "name the file yourself: -o perf.data.$(date +%Y%m%d%H%M%S)"},
-    {"--per-thread", Takes::Nothing, "-p and -t follow each thread on every CPU, in the rings of the CPUs"},
     {"--running-time", Takes::Nothing, kHardware},
     {"--strict-freq", Takes::Nothing,
      "a rate above the kernel's limit is lowered and told; -F max takes the limit itself"},

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "record/absent_options.h"
+#include "record/target_options.h"
 
 namespace tacho::record {
 namespace {
@@ -78,12 +79,6 @@ Result<> add_events(RecordOptions& options, std::string_view text) {
   return Done{};
 }
 
-Result<> set_list(std::vector<int>& list, Result<std::vector<int>> parsed, std::string_view option) {
-  if (!parsed) return std::move(parsed.error()).in(option);
-  list = std::move(*parsed);
-  return Done{};
-}
-
 Result<> set_call_graph(RecordOptions& options, std::string_view method) {
   if (method != "fp") {
     return use_error("--call-graph: '" + std::string(method) +
@@ -98,7 +93,6 @@ using cli::Takes;
 
 std::vector<cli::Option> rows(Gathered& to) {
   RecordOptions& options = to.options;
-  TargetOptions& target = to.target;
   std::vector<cli::Option> rows{
       {"-e,--event", Takes::Value, "EVENT",
        "What to record, many times or separated by commas: cpu-clock, page-faults, SUBSYSTEM:TRACEPOINT "
@@ -107,13 +101,6 @@ std::vector<cli::Option> rows(Gathered& to) {
        "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
        "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options, text); }},
-      flag("-a,--all-cpus", "Watch the whole system", target.all_cpus),
-      {"-p,--pid", Takes::Value, "PID[,PID]", "Watch these processes with all their threads",
-       [&target](std::string_view text) { return set_list(target.processes, parse_id_list(text), "-p"); }},
-      {"-t,--tid", Takes::Value, "TID[,TID]", "Watch these threads alone",
-       [&target](std::string_view text) { return set_list(target.threads, parse_id_list(text), "-t"); }},
-      {"-C,--cpu", Takes::Value, "CPUS", "Watch these CPUs, as in 0-3,6",
-       [&target](std::string_view text) { return set_list(target.cpus, parse_cpu_list(text), "-C"); }},
       flag("-g", "Record the stack of every sample, by frame pointers", options.call_graph),
       {"--call-graph", Takes::Value, "fp", "The same as -g",
        [&options](std::string_view text) { return set_call_graph(options, text); }},
@@ -145,6 +132,7 @@ std::vector<cli::Option> rows(Gathered& to) {
       flag("-v,--verbose", "Say what is opened, attached and left out", options.verbose),
       flag("--version", "Say the version and do nothing else", options.show_version),
   };
+  add_target_options(to.target, rows);
   add_absent_options(rows);
   return rows;
 }
@@ -152,7 +140,7 @@ std::vector<cli::Option> rows(Gathered& to) {
 cli::CommandLine command_line(Gathered& to) {
   cli::CommandLine line;
   line.program = "tacho record";
-  line.synopsis = "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | COMMAND] [OPTION]...";
+  line.synopsis = "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | -G CGROUP | COMMAND] [OPTION]...";
   line.description =
       "Records events with their stacks into one compressed file that perf and tacho read anywhere. With a "
       "COMMAND it "

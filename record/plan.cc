@@ -17,6 +17,7 @@ namespace abi = format::abi;
 
 constexpr std::uint64_t kDefaultFrequency = 4000;  // Hz, perf's
 constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: of each thread
 constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10;
 // The same fixed part in every event: the pump and every reader find id and time at one place.
 constexpr std::uint64_t kSampleType = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
@@ -61,6 +62,7 @@ class Planner {
  private:
   Result<> choose_cpus() {
     plan_.cpus = host_.online_cpus;
+    if (options_.target.per_thread) plan_.cpus = {-1};
     if (options_.target.cpus.empty()) return Done{};
     for (const int cpu : options_.target.cpus) {
       if (std::ranges::find(host_.online_cpus, cpu) != host_.online_cpus.end()) continue;
@@ -78,7 +80,8 @@ class Planner {
   }
 
   void choose_rings() {
-    const std::uint64_t bytes = options_.ring_bytes.value_or(kDefaultRingBytes);
+    const std::uint64_t bytes =
+        options_.ring_bytes.value_or(options_.target.per_thread ? kThreadRingBytes : kDefaultRingBytes);
     const std::uint64_t asked = std::max<std::uint64_t>(
         options_.ring_pages.value_or((bytes + host_.page_size - 1) / host_.page_size), 1);
     plan_.ring_pages = static_cast<std::size_t>(std::bit_ceil(asked));
@@ -134,7 +137,7 @@ class Planner {
   }
 
   // -t means these threads alone, not what they start.
-  bool follows_children() const { return options_.target.watch != Watch::Threads; }
+  bool follows_children() const { return options_.target.watch != Watch::Threads && options_.target.inherit; }
 
   std::size_t add(const EventRequest& request) {
     format::EventAttr attr = basic_attr();
@@ -148,7 +151,7 @@ class Planner {
     if (request.inherit && !attr.is_bpf_output() && follows_children()) attr.flags |= abi::kInherit;
     if (options_.target.watch == Watch::Command) attr.flags |= abi::kEnableOnExec;
     set_rate(attr, request);
-    plan_.events.push_back({std::move(attr), request.name, false});
+    plan_.events.push_back({std::move(attr), request.name, false, -1});
     return plan_.events.size() - 1;
   }
 
@@ -256,6 +259,8 @@ class Planner {
   // A map has one slot for each CPU, so one event at a time: of one thread, or of whoever runs there.
   Result<> check_channels() {
     if (plan_.connections.empty()) return Done{};
+    if (options_.target.per_thread)
+      return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
     if (plan_.tasks.size() > 1) {
       return use_error("a BPF channel can follow one thread or everything, and the target has " +
                        std::to_string(plan_.tasks.size()) + " threads; use -a (and filter in the program)");
@@ -294,7 +299,7 @@ class Planner {
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
     const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
     if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
-    plan_.events.push_back({std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true});
+    plan_.events.push_back({std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true, -1});
   }
 
   const RecordOptions& options_;

@@ -21,6 +21,8 @@ struct PlannedEvent {
   // Carries the mappings, names and ends of processes; has rings of its own, so that no flood of samples can
   // cost a mapping.
   bool is_sideband = false;
+  // The folder of the cgroup whose threads alone it takes, open elsewhere; -1: everybody's.
+  int cgroup = -1;
 };
 
 // A map of an object whose slots get the descriptors of an event.
@@ -42,7 +44,7 @@ struct Plan {
   std::vector<PlannedEvent> events;  // the sideband event is last
   std::vector<Connection> connections;
   std::vector<SampleProgram> sample_programs;
-  std::vector<int> cpus;
+  std::vector<int> cpus;  // {-1}: each thread wherever it runs
   // Threads to follow, each on every CPU; {-1}: whoever runs there. Empty: the command, once it exists.
   std::vector<int> tasks;
   std::size_t ring_pages = 0, sideband_pages = 0;  // of one CPU

@@ -13,6 +13,8 @@
 #include "format/perf_abi.h"
 #include "format/record.h"
 #include "format/sample.h"
+#include "record/cgroup_plan.h"
+#include "record/events/cgroup.h"
 #include "record/events/tracepoint.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
@@ -315,10 +317,13 @@ Error without_unusable_file(Error failure, const FileIdentity& before, const std
 Result<Prepared> prepare(const RecordOptions& options, const Messages& messages, std::function<bool()> stop) {
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out{std::move(*host), {}, {}, {}, {}, std::nullopt, {}, std::move(stop)};
+  Prepared out{std::move(*host), {}, {}, {}, {}, {}, std::nullopt, {}, std::move(stop)};
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
+  auto cgroups = open_cgroups(options.target.cgroups);
+  if (!cgroups) return std::move(cgroups.error());
+  out.cgroups = std::move(*cgroups);
   for (const int id : out.tasks.gone)
     messages.warn(fmt::format("warning: there is no process or thread {}; the others are recorded", id));
   if (!options.command.empty()) {
@@ -335,6 +340,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());
   out.plan = std::move(*plan);
+  if (auto done = assign_cgroups(out.plan, out.cgroups); !done) return std::move(done.error());
   if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
   return out;
 }

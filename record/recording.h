@@ -29,6 +29,7 @@ struct Prepared {
   std::vector<bpf::UserObject> objects;
   format::TracingData tracing;
   TargetTasks tasks;
+  std::vector<format::Fd> cgroups;  // folders, which the plan's events name
   Plan plan;
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,7 @@ namespace tacho::record {
 
 enum class Watch : std::uint8_t {
   System,     // every CPU, or those of `cpus`
-  Processes,  // all threads of `ids`
+  Processes,  // all threads of `ids`, or of the processes of `user`
   Threads,    // `ids` alone
   Command,    // the command we start
 };
@@ -21,6 +22,11 @@ struct Target {
   Watch watch = Watch::System;
   std::vector<int> cpus;  // empty: all that are online
   std::vector<int> ids;   // processes or threads
+  std::optional<std::uint32_t> user;
+  // Of the whole system only what runs in these; parse_cgroup_list() says how they go with the events.
+  std::vector<std::string> cgroups;
+  bool per_thread = false;  // a ring for each thread, wherever it runs, and not one for each CPU
+  bool inherit = true;      // what the watched threads start is watched too
 };
 
 // "0-3,6": CPU numbers, ascending, each once.
@@ -28,11 +34,17 @@ Result<std::vector<int>> parse_cpu_list(std::string_view text);
 // "12,345": process or thread numbers, each once, in the order given.
 Result<std::vector<int>> parse_id_list(std::string_view text);
 
-// What the options -a, -C, -p and -t say together; an error names the two that exclude each other. Without
+// A user by name or number.
+Result<std::uint32_t> parse_user(const std::string& text);
+
+// What the options of the target say together; an error names the two that exclude each other. Without
 // any of them the command is watched, or the whole system when there is none either, as perf does.
 struct TargetOptions {
   bool all_cpus = false;
-  std::vector<int> cpus, processes, threads;
+  std::vector<int> cpus = {}, processes = {}, threads = {};
+  std::optional<std::uint32_t> user = std::nullopt;
+  std::vector<std::string> cgroups = {};
+  bool per_thread = false, no_inherit = false;
 };
 Result<Target> choose_target(const TargetOptions& options, bool has_command);
 
@@ -43,7 +55,8 @@ struct TargetTasks {
   std::vector<int> gone;       // ids without a process or thread
 };
 // Both -p and -t take the number of any thread: -p stands for all of its process, -t for the thread alone.
-// `proc`: the directory, "/proc" outside of tests. An error when every id is gone.
+// `proc`: the directory, "/proc" outside of tests. An error when every id is gone, or the user
+// has no process; this process itself is not one of his.
 Result<TargetTasks> tasks_of(const Target& target, const std::string& proc = "/proc");
 
 }  // namespace tacho::record

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "format/perf_abi.h"
@@ -32,13 +33,13 @@ constexpr Newer kNewer[] = {
 
 // Opens `event`, whose attr loses what the kernel does not know.
 Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, std::vector<std::string>& notes) {
-  auto fd = open_event(event.attr, task, cpu);
+  auto fd = open_event(event, task, cpu);
   for (const Newer& newer : kNewer) {
     if (fd || fd.error().code != EINVAL) break;
     if ((event.attr.*newer.field & newer.bits) == 0) continue;
     const format::EventAttr before = event.attr;
     event.attr.*newer.field &= ~newer.bits;
-    fd = open_event(event.attr, task, cpu);
+    fd = open_event(event, task, cpu);
     if (fd) notes.push_back("this kernel is older: " + event.name + ": " + newer.loss);
   }
   return fd;
@@ -105,12 +106,14 @@ Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, con
   return Done{};
 }
 
-// One ring for the samples of each CPU and one for its sideband, owned by the first event that needs it.
+// One ring for the samples of each CPU and one for its sideband, owned by the first event that needs it. An
+// event of no CPU (--per-thread) shares with those of the same thread.
 Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
-  std::map<std::pair<bool, int>, const OpenEvent*> owners;
+  std::map<std::tuple<bool, int, int>, const OpenEvent*> owners;
   for (OpenEvent& event : events_) {
     const bool is_sideband = plan.events[event.event].is_sideband;
-    const auto [owner, is_new] = owners.try_emplace({is_sideband, event.cpu}, &event);
+    const auto [owner, is_new] =
+        owners.try_emplace({is_sideband, event.cpu, event.cpu < 0 ? event.task : 0}, &event);
     if (!is_new) {
       if (auto done = share_ring(event.fd, owner->second->fd); !done) return done;
       event.ring = owner->second->ring;

@@ -57,17 +57,24 @@ constexpr Refusal kRefusals[] = {
 
 }  // namespace
 
-Result<format::Fd> open_event(const format::EventAttr& attr, int task, int cpu) {
+Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu) {
   format::ByteWriter bytes;
-  format::write_event_attr(bytes, attr, format::size_to_write(attr));
-  const long fd = syscall(SYS_perf_event_open, bytes.view().data(), task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  format::write_event_attr(bytes, event.attr, format::size_to_write(event.attr));
+  const bool is_of_cgroup = event.cgroup >= 0;
+  const unsigned long flags = PERF_FLAG_FD_CLOEXEC | (is_of_cgroup ? PERF_FLAG_PID_CGROUP : 0UL);
+  const long fd =
+      syscall(SYS_perf_event_open, bytes.view().data(), is_of_cgroup ? event.cgroup : task, cpu, -1, flags);
   if (fd < 0) return system_error("perf_event_open", errno);
   return format::Fd(static_cast<int>(fd));
 }
 
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host) {
-  const std::string place = "event '" + event.name + "' on CPU " + std::to_string(cpu) + ": ";
+  const std::string place =
+      "event '" + event.name + "'" + (cpu < 0 ? "" : " on CPU " + std::to_string(cpu)) + ": ";
   if (code == EACCES || code == EPERM) return Error{place + no_permission(event, host), code};
+  if (code == EINVAL && event.cgroup >= 0)
+    return Error{
+        place + "this kernel does not tell cgroups apart (CONFIG_CGROUP_PERF), or not for this event", code};
   const auto row = std::ranges::find(kRefusals, code, &Refusal::code);
   if (row != std::end(kRefusals)) return Error{place + row->reason, code};
   return system_error(place + "perf_event_open", code);

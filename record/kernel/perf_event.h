@@ -11,9 +11,9 @@
 
 namespace tacho::record {
 
-// perf_event_open(2). `task` -1: whoever runs on the CPU. The error carries the errno; explain_refusal()
-// makes a message of it.
-Result<format::Fd> open_event(const format::EventAttr& attr, int task, int cpu);
+// perf_event_open(2). `task` -1: whoever runs on the CPU, or runs there in the event's cgroup. The error
+// carries the errno; explain_refusal() makes a message of it.
+Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu);
 
 // Why the kernel refused, and what would help.
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host);

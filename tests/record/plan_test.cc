@@ -209,5 +209,22 @@ TEST(Plan, OneRemedyForAnUnknownEvent) {
   EXPECT_EQ(near.error().what.find("add -e"), std::string::npos) << near.error().what;
 }
 
+TEST(Plan, APerThreadRingIsOfNoCpuAndOfNoChild) {
+  const auto plan = plan_of(options_of({"--per-thread", "-p", "7", "-e", "cpu-clock"}), {}, {7, 8});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->cpus, std::vector<int>{-1});
+  EXPECT_EQ(plan->tasks, (std::vector<int>{7, 8}));
+  for (const PlannedEvent& event : plan->events) EXPECT_FALSE(event.attr.has(abi::kInherit)) << event.name;
+  EXPECT_FALSE(plan_of(options_of({"--per-thread", "-p", "7", "-e", "./x.bpf.o"}), {kObject}, {7}));
+}
+
+TEST(Plan, ChildrenAreLeftOutOnDemand) {
+  const auto with = plan_of(options_of({"-e", "cpu-clock", "ls"}));
+  const auto without = plan_of(options_of({"-i", "-e", "cpu-clock", "ls"}));
+  ASSERT_TRUE(with && without);
+  EXPECT_TRUE(with->events[0].attr.has(abi::kInherit) && with->events[1].attr.has(abi::kInherit));
+  EXPECT_FALSE(without->events[0].attr.has(abi::kInherit) || without->events[1].attr.has(abi::kInherit));
+}
+
 }  // namespace
 }  // namespace tacho::record

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tacho::record {
 namespace {
@@ -26,6 +28,12 @@ TEST(Target, WrongListsAreRefused) {
   for (const char* text : {"", "0", "x", "1,", "99999999999"}) EXPECT_FALSE(parse_id_list(text)) << text;
 }
 
+Target target_of(Watch watch, std::vector<int> ids) {
+  Target target;
+  target.watch = watch;
+  target.ids = std::move(ids);
+  return target;
+}
 TargetOptions everything() {
   TargetOptions options;
   options.all_cpus = true;
@@ -55,13 +63,36 @@ TEST(Target, OptionsThatExcludeEachOtherAreNamed) {
   EXPECT_FALSE(choose_target(twice, false));
 }
 
+TEST(Target, CgroupsAreOfTheWholeSystemAndThreadsOfTheOthers) {
+  TargetOptions groups;
+  groups.cgroups = {"a", "b"};
+  EXPECT_EQ(choose_target(groups, true)->watch, Watch::System);
+  EXPECT_EQ(choose_target(groups, true)->cgroups, groups.cgroups);
+  groups.user = 0;
+  EXPECT_EQ(choose_target(groups, false).error().what, "-G and -u exclude each other");
+  TargetOptions alone;
+  alone.per_thread = true;
+  EXPECT_FALSE(choose_target(alone, false)) << "whose threads?";
+  ASSERT_TRUE(choose_target(alone, true));
+  EXPECT_FALSE(choose_target(alone, true)->inherit) << "the kernel has no ring for threads to come";
+  alone.cpus = {1};
+  EXPECT_EQ(choose_target(alone, true).error().what, "-C and --per-thread exclude each other");
+}
+
+TEST(Target, UsersHaveNamesOrNumbers) {
+  EXPECT_EQ(*parse_user("root"), 0u);
+  EXPECT_EQ(*parse_user("4242"), 4242u);
+  for (const char* text : {"", "no-such-user", "-1", "4294967295", "42x"})
+    EXPECT_FALSE(parse_user(text)) << text;
+}
+
 TEST(Target, ThreadsOfOurselvesAreFound) {
-  const auto tasks = tasks_of({Watch::Processes, {}, {static_cast<int>(getpid())}});
+  const auto tasks = tasks_of(target_of(Watch::Processes, {static_cast<int>(getpid())}));
   ASSERT_TRUE(tasks);
   EXPECT_EQ(tasks->threads.front(), getpid());
   EXPECT_EQ(tasks->processes, std::vector<int>{static_cast<int>(getpid())});
-  EXPECT_FALSE(tasks_of({Watch::Processes, {}, {1 << 30}}));
-  EXPECT_TRUE(tasks_of({Watch::System, {}, {}}));
+  EXPECT_FALSE(tasks_of(target_of(Watch::Processes, {1 << 30})));
+  EXPECT_TRUE(tasks_of(target_of(Watch::System, {})));
 }
 
 // A /proc of process 42 with the threads 42, 43 and 44, and of process 50 with one.
@@ -74,14 +105,14 @@ class TargetTasksTest : public testing::Test {
     add(50, 50);
   }
   void TearDown() override { fs::remove_all(root); }
-  void add(int thread, int process) {
+  void add(int thread, int process, int user = 0) {
     fs::create_directories(root / std::to_string(process) / "task" / std::to_string(thread));
     fs::create_directories(root / std::to_string(thread));
     std::ofstream(root / std::to_string(thread) / "status")
-        << "Name:\tworker\nTgid:\t" << process << "\nPid:\t" << thread << "\n";
+        << "Name:\tworker\nTgid:\t" << process << "\nPid:\t" << thread << "\nUid:\t0\t" << user << "\t0\t0\n";
   }
   Result<TargetTasks> tasks(Watch watch, std::vector<int> ids) const {
-    return tasks_of({watch, {}, std::move(ids)}, root.string());
+    return tasks_of(target_of(watch, std::move(ids)), root.string());
   }
   fs::path root;
 };
@@ -108,6 +139,20 @@ TEST_F(TargetTasksTest, WhatIsGoneRefusesOnlyWhenNothingIsLeft) {
   const auto nothing = tasks(Watch::Processes, {7, 8});
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().fault, Fault::Use);
+}
+
+TEST_F(TargetTasksTest, AUserIsWhoTheProcessActsAs) {
+  add(60, 60, 1000);
+  add(61, 61, 10001);
+  Target target = target_of(Watch::Processes, {});
+  target.user = 1000;
+  const auto found = tasks_of(target, root.string());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->threads, std::vector<int>{60});
+  target.user = 77;
+  const auto nobody = tasks_of(target, root.string());
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().what, "-u: user 77 has no process now");
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// Control groups by name: whose processes alone an event is to take.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::record {
+
+// Where the hierarchy is mounted that perf events go by: that of the controller perf_event (version 1) when
+// there is one, else version 2. `mountinfo`: the text of /proc/self/mountinfo. Empty: neither is mounted.
+std::string cgroup_mount(std::string_view mountinfo);
+
+// The folder of a cgroup, as perf_event_open takes it. `name`: below `mount`, as /proc/PID/cgroup has it
+// ("/system.slice/nginx.service", with or without the first slash), or the whole path. The error names those
+// that look like it.
+Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name);
+
+// "a,b,,c": names in the order of the events; an empty one stands for everybody.
+std::vector<std::string> parse_cgroup_list(std::string_view text);
+
+// The folders of all names, in their order; an empty name has none. Each as an Fd that may be empty.
+Result<std::vector<format::Fd>> open_cgroups(const std::vector<std::string>& names);
+
+}  // namespace tacho::record
