@@ -86,6 +86,8 @@ struct SortKey {
   Fit fit = Fit::Cut;
   ReportMode mode = ReportMode::Samples;  // Samples: there is such a key in every mode
   bool has_lines = false;                 // functions must be told apart by address, with their lines
+  // perf makes a row's text when it first compares the row by it, and measures only texts that were made.
+  bool is_made_to_compare = false;
 };
 
 }  // namespace tacho::report

@@ -29,6 +29,7 @@ ROWS = [
     ["--no-children", "-g", "none", "-q", "--percent-limit", "1"],
     ["--no-children", "-g", "none", "--percentage", "relative", "--comms", "dd,crew,shapes,ls,sh"],
     ["--no-children", "-g", "none", "-w", "12,20,30"],
+    ["-g", "none", "-n", "--show-total-period", "-w", "9,5,11,4,12,3,20"],
     ["--no-children", "-g", "none", "--sort", "time,cpu,comm", "--ns", "-w", "9,20"],
     ["--no-children", "-g", "none", "-F", "sample,overhead,comm,overhead_us"],
 ]
@@ -75,7 +76,10 @@ class FreshReports(FreshCapture):
 
     def test_unwound_stacks_of_templates(self):
         self.record("-e", "cpu-clock", "-F", "99", "--call-graph", "dwarf,8192", "--", self.build / "shapes", "0.3")
-        self.compare(GRAPHS[:4] + [["--no-inline"], ["--no-children", "--no-inline", "--sort", "sym"]])
+        self.compare(GRAPHS[:4] + [["--no-inline"], ["--no-children", "--no-inline", "--sort", "sym"],
+                      ["--no-children", "-g", "none", "--sort", "srcfile", "--full-source-path", "--dsos", "shapes"],
+                      ["--no-children", "-g", "none", "--sort", "sym", "-w", "3,3"],
+                      ["--no-children", "-g", "none", "--sort", "sym,comm", "-w", "8,12,4"]])
 
     def test_threads_with_odd_names_and_code_made_at_run_time(self):
         printed = self.record(*CLOCK, "-g", "-s", "--", self.build / "crew")
@@ -87,7 +91,9 @@ class FreshReports(FreshCapture):
         program = self.folder / "code_in_table"
         subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-o", program, PROGRAMS / "code_in_table.c"], check=True)
         self.record(*CLOCK, "-g", "--", program, "200000000")
-        self.compare([*GRAPHS[:3], ["-g", "none", "-v"], ["--hierarchy", "-g", "none"]])
+        self.compare([*GRAPHS[:3], ["-g", "none", "-v"], ["--hierarchy", "-g", "none"],
+                      ["-g", "none", "-s", "sym,dso", "-w", "10,12,16,6"],
+                      ["--no-children", "-g", "none", "-s", "sym,pid", "-t", ","]])
 
     def test_tracepoints_beside_other_events(self):
         self.record("-e", "sched:sched_switch,sched:sched_process_exec,syscalls:sys_enter_openat,cpu-clock", "-a", "--",
@@ -97,7 +103,8 @@ class FreshReports(FreshCapture):
     def test_tracepoints_alone(self):
         self.record("-e", "sched:sched_switch,sched:sched_wakeup", "-a", "--", "sh", "-c", "ls / | sort >/dev/null")
         self.compare([[], ["--sort", "prev_comm,next_comm"], ["--sort", "trace", "--raw-trace"],
-                      ["--hierarchy", "--sort", "comm,{prev_comm,next_comm}"]])  # of the column trace perf measures other rows
+                      ["--hierarchy", "--sort", "comm,{prev_comm,next_comm}"], ["--hierarchy", "--sort", "comm,trace"],
+                      ["--sort", "comm,trace"], ["--sort", "trace,pid"]])
 
     def test_tracepoints_with_stacks(self):
         self.record("-e", "sched:sched_wakeup,syscalls:sys_exit_read", "-a", "-g", "--", "sh", "-c", "ls / | sort >/dev/null")

@@ -35,7 +35,7 @@ Cell ReportCells::cell_of(const Column& column, std::size_t members, std::size_t
   } else {
     const std::size_t usual = is_percent(column.kind) ? kPercentWidth : kNumberWidth;
     cell.number_width = asked != 0 ? asked : usual;
-    cell.width = std::max({cell.number_width, usual * members, cell.header.size()});
+    cell.width = std::max({cell.number_width, members > 1 ? usual * members : 0, cell.header.size()});
     cell.is_right = true;
   }
   return cell;
@@ -45,6 +45,41 @@ std::size_t ReportCells::width_of(const Column& column, const RowFacts& row) con
   const KeyUse& use = columns_->keys[column.key];
   const KeyShow show{use, *facts_};
   return use.key->width != nullptr ? use.key->width(show, row) : use.key->show(show, row).size();
+}
+
+std::vector<std::uint64_t> ReportCells::words_before(const Column& column, const RowFacts& row) const {
+  std::vector<std::uint64_t> words;
+  for (const Column& before : columns_->sorted) {
+    if (before == column) break;
+    if (before.kind != Kind::Key) continue;
+    const KeyUse& use = columns_->keys[before.key];
+    words.push_back(use.key->identity({use, *facts_}, row));
+  }
+  return words;
+}
+
+ColumnMeter::ColumnMeter(const ReportCells& cells, const Column& column)
+    : cells_(&cells),
+      column_(column),
+      is_made_to_compare_(cells.columns_->keys[column.key].key->is_made_to_compare) {}
+
+void ColumnMeter::add(const RowFacts& row) {
+  const std::size_t width = cells_->width_of(column_, row);
+  if (!is_made_to_compare_) {
+    width_ = std::max(width_, width);
+    return;
+  }
+  Group& group = groups_[cells_->words_before(column_, row)];
+  group.samples += row.samples;
+  group.width = std::max(group.width, width);
+}
+
+std::size_t ColumnMeter::width() const {
+  std::size_t width = width_;
+  for (const auto& [words, group] : groups_) {
+    if (group.samples > 1) width = std::max(width, group.width);
+  }
+  return width;
 }
 
 std::string ReportCells::header(const Cell& cell) const {
@@ -70,6 +105,15 @@ std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t
     text += options_->has_colour ? coloured_share(share, shown) : shown;
   }
   return text;
+}
+
+std::size_t ReportCells::line_room(std::span<const Cell> cells) const {
+  constexpr std::size_t kBetween = 2, kBehind = 3, kVerbose = 3 + 16;
+  constexpr std::size_t kColours = 8 * 28;  // of the eight columns that have colours, whether they are shown
+  std::size_t room =
+      kBehind + (facts_->options().is_verbose ? kVerbose : 0) + (options_->separator.empty() ? kColours : 0);
+  for (const Cell& cell : cells) room += cell.width + (&cell == &cells.front() ? 0 : kBetween);
+  return room;
 }
 
 std::string ReportCells::key(const Cell& cell, const RowFacts& row) const {

@@ -57,6 +57,20 @@ Result<std::uint64_t> parse_quantum(std::string_view given) {
   return quantum;
 }
 
+// "12,20,0"
+Result<> set_widths(ReportOptions& options, std::string_view given) {
+  constexpr std::uint64_t kMostWidth = 65535;
+  options.widths.clear();
+  for (std::size_t at = 0; at <= given.size();) {
+    const std::size_t end = std::min(given.find(',', at), given.size());
+    const auto width = cli::parse_number("--column-widths", given.substr(at, end - at), 0, kMostWidth);
+    if (!width) return width.error();
+    options.widths.push_back(*width);
+    at = end + 1;
+  }
+  return Done{};
+}
+
 std::string list_of_keys(ReportMode mode) {
   std::string lines;
   for (const SortKey* const key : sort_keys()) {
@@ -244,15 +258,7 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(cli::text("-t,--field-separator", "SEP", "this between columns, which are not aligned then",
                            options.separator));
   rows.push_back({"-w,--column-widths", Takes::Value, "N,N", "these widths of columns; 0: as wide as needed",
-                  [&options](std::string_view given) -> Result<> {
-                    auto list = parse_number_list("--column-widths", given);
-                    if (!list) return list.error();
-                    if (std::ranges::any_of(*list, [](std::uint32_t width) { return width > 65535; }))
-                      return use_error("--column-widths: '" + std::string(given) +
-                                       "': a column has at most 65535 characters");
-                    options.widths.assign(list->begin(), list->end());
-                    return Done{};
-                  }});
+                  [&options](std::string_view given) { return set_widths(options, given); }});
   rows.push_back(flag("-q,--quiet", "rows only", options.is_quiet));
   rows.push_back(flag("-v,--verbose", "addresses and where names come from", options.is_verbose));
   rows.push_back(flag("-T,--threads", "the last counts of each thread's events, with -s recorded",

@@ -49,10 +49,12 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
     const std::size_t asked = i < options_->widths.size() ? options_->widths[i] : 0;
     Cell cell = cells_.cell_of(shown[i], entries.members(), asked);
     // Rows that are hidden by --percent-limit count as well.
-    for (std::uint32_t entry = 0; shown[i].kind == Kind::Key && asked == 0 && entry < entries.size();
-         ++entry) {
-      if (!is_hidden(entries, entry))
-        cell.width = std::max(cell.width, cells_.width_of(shown[i], entries.facts(entry)));
+    if (shown[i].kind == Kind::Key && asked == 0) {
+      ColumnMeter meter(cells_, shown[i]);
+      for (std::uint32_t entry = 0; entry < entries.size(); ++entry) {
+        if (!is_hidden(entries, entry)) meter.add(entries.facts(entry));
+      }
+      cell.width = std::max(cell.width, meter.width());
     }
     cells.push_back(std::move(cell));
   }
@@ -104,6 +106,7 @@ void ReportText::write_row(TextOutput& out, const Entries& entries, std::uint32_
                            const std::vector<Cell>& cells, std::span<const std::uint64_t> totals) const {
   const std::string& separator = options_->separator;
   std::vector<std::uint64_t> values(entries.members());
+  const std::size_t begin = out.size();
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (separator.empty()) {
       out.text("  ");
@@ -117,6 +120,7 @@ void ReportText::write_row(TextOutput& out, const Entries& entries, std::uint32_
                                                : cells_.numbers(cells[i], values, totals);
     i + 1 < cells.size() ? out.left(text, cells[i].width) : out.text(text);
   }
+  out.cut(begin + std::min(out.size() - begin, cells_.line_room(cells)));
   out.character('\n');
 }
 
