@@ -56,7 +56,7 @@ void Diagnostics::take(Diagnostics& other) {
     if (finding.kind == Damage::NoSymbols)
       add_line(finding.kind, std::move(finding.first));
     else
-      add(finding.kind, finding.first_offset, std::move(finding.first), finding.count);
+      add(finding.kind, finding.first_offset, std::move(finding.first), finding.count, finding.bytes);
   }
 }
 

@@ -31,5 +31,17 @@ TEST(Diagnostics, LinesOfTheirOwnAreAllKept) {
   EXPECT_EQ(Diagnostics::describe(diagnostics.findings()[1]), "no symbols: b");
 }
 
+TEST(Diagnostics, WhatIsTakenKeepsItsCountsAndBytes) {
+  Diagnostics reading, all;
+  reading.add(Damage::BadRecord, 4096, "size 0", 2, 24);
+  all.take(reading);
+  EXPECT_TRUE(reading.findings().empty());
+  reading.add(Damage::BadRecord, 8192, "size 3", 1, 8);
+  all.take(reading);
+  ASSERT_EQ(all.findings().size(), 1u);
+  EXPECT_EQ(Diagnostics::describe(all.findings()[0]),
+            "unreadable record: size 0 (first at offset 4096, 3 times, 32 bytes in all)");
+}
+
 }  // namespace
 }  // namespace tacho::format
