@@ -77,30 +77,33 @@ std::string details(const EvlistOptions& options, const format::Event& event, Ev
   return text;
 }
 
-// The groups of the capture: how many events, from the leader on, stand on one line.
-std::vector<std::size_t> group_sizes(const Session& session) {
-  std::vector<std::size_t> sizes(session.events().size(), 1);
-  for (const auto& group : session.features().environment.groups)
-    if (std::uint64_t{group.leader} + group.members <= sizes.size() && group.members > 0)
-      sizes[group.leader] = group.members;
-  return sizes;
-}
+// Events that stand on one line, from their leader on.
+struct EventLine {
+  std::size_t members = 1;
+  std::string_view name{};  // of a group that has one; lives as long as the session
+};
 
-std::string group_name(const Session& session, std::size_t leader) {
-  for (const auto& group : session.features().environment.groups)
-    if (group.leader == leader && group.name != "{anon_group}") return group.name;
-  return {};
+// By leader.
+std::vector<EventLine> event_lines(const Session& session) {
+  std::vector<EventLine> lines(session.events().size());
+  for (const auto& group : session.features().environment.groups) {
+    if (std::uint64_t{group.leader} + group.members > lines.size() || group.members == 0) continue;
+    EventLine& line = lines[group.leader];
+    line.members = group.members;
+    if (line.name.empty() && group.name != "{anon_group}") line.name = group.name;
+  }
+  return lines;
 }
 
 void write_groups(TextOutput& out, const Session& session, Names names) {
   const auto name = [&](std::size_t index) {
     return printable(event_name(session.events()[index], session.features()), names);
   };
-  const auto sizes = group_sizes(session);
-  for (std::size_t i = 0; i < sizes.size(); i += sizes[i]) {
-    const bool is_group = sizes[i] > 1;
-    if (is_group) out.text(printable(group_name(session, i), names) + '{');
-    for (std::size_t k = 0; k < sizes[i]; ++k) {
+  const auto lines = event_lines(session);
+  for (std::size_t i = 0; i < lines.size(); i += lines[i].members) {
+    const bool is_group = lines[i].members > 1;
+    if (is_group) out.text(printable(lines[i].name, names) + '{');
+    for (std::size_t k = 0; k < lines[i].members; ++k) {
       if (k > 0) out.character(',');
       out.text(name(i + k));
     }
