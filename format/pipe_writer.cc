@@ -141,6 +141,7 @@ Result<> PipeWriter::write_plain(Bytes records) {
     const ssize_t count = ::write(out_.get(), records.data(), records.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return output_error(system_error("write", errno).what, errno);
+    written_ += static_cast<std::size_t>(count);
     records = records.subspan(static_cast<std::size_t>(count));
   }
   return Done{};

@@ -31,6 +31,8 @@ class PipeWriter {
   Result<> finish_round();
   // A header section that became known late.
   Result<> write_section(std::uint32_t feature, Bytes section);
+  // Written so far.
+  std::uint64_t bytes() const { return written_; }
 
  private:
   PipeWriter(Fd out, std::optional<RecordCompressor> compressor)
@@ -41,6 +43,7 @@ class PipeWriter {
   Fd out_;
   std::optional<RecordCompressor> compressor_;
   std::vector<std::byte> packed_;  // scratch of write_records
+  std::uint64_t written_ = 0;
 };
 
 }  // namespace tacho::format

@@ -47,10 +47,6 @@ constexpr Row kRows[] = {
     {"--user-regs", Takes::Optional, kByPerf},
     {"-B,--no-buildid", Takes::Nothing,
      "build ids come with each mapping and cost nothing; leave the option out"},
-    {"-D,--delay", Takes::Value,
-     "recording begins at once; show a part of the time with tacho script --time, or keep it with tacho "
-     "convert "
-     "--time"},
     {"-k,--clockid", Takes::Value, "times are those of the kernel's perf clock, as without this option"},
     {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; perf stat counts them"},
     {"-r,--realtime", Takes::Value,
@@ -70,8 +66,6 @@ constexpr Row kRows[] = {
     {"--user-callchains", Takes::Nothing, kByPerf},
     {"--clang-opt", Takes::Value, kClang},
     {"--clang-path", Takes::Value, kClang},
-    {"--control", Takes::Value,
-     "not there yet; INT or TERM ends a recording, and so does the end of its COMMAND"},
     {"--debuginfod", Takes::Optional,
      "nothing is looked up while recording; tacho script and tacho report take it when they read"},
     {"--dry-run", Takes::Nothing, "a recording of nothing tries the rest: -o /tmp/try.data -- true"},

@@ -7,6 +7,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/guarded_main.h"
+#include "record/capture_start.h"
 #include "record/host/host.h"
 #include "record/messages.h"
 #include "record/options.h"
@@ -25,15 +26,15 @@ Result<int> record_events(const RecordOptions& options, const std::vector<std::s
   if (!prepared) return std::move(prepared.error());
   auto events = open_events(*prepared, messages);
   if (!events) return std::move(events.error());
-  auto writer = begin_capture(*prepared, *events, options, command_line, messages);
-  if (!writer) return std::move(writer.error());
-  const auto report = run(*prepared, *events, *writer, signals, messages);
+  const auto output = begin_capture(*prepared, *events, options, command_line, messages);
+  if (!output) return output.error();
+  const auto report = run(*prepared, *events, **output, options, signals, messages);
   if (!report) {
-    (void)writer->close_after_failure();  // an empty capture; the first failure is the one to tell
+    (void)(*output)->close_after_failure();  // an empty capture; the first failure is the one to tell
     return report.error();
   }
   if (report->writer_is_stuck) leave_stuck(*report, options, messages);
-  return finish(*prepared, *events, *writer, *report, options, messages);
+  return finish(*prepared, *events, **output, *report, options, messages);
 }
 
 int fail(const Error& error) {
@@ -49,7 +50,7 @@ int interrupted(const StopSignals& signals, const Error& error) {
 }
 
 int run_program(const std::vector<std::string>& command_line) {
-  const auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
+  auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
   if (parsed->options.show_version) {
@@ -57,9 +58,14 @@ int run_program(const std::vector<std::string>& command_line) {
         std::puts(fmt::format("tacho {}", version()).c_str()) >= 0 && std::fflush(stdout) == 0;
     return is_said ? cli::kWhole : cli::kNoOutput;
   }
+  RecordOptions& options = parsed->options;
+  if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done)
+    return fail(done.error());
+  // Who reads a pipe is here already: packing would cost both sides.
+  if (options.files.to_pipe && !options.files.is_compression_chosen) options.compression_level.reset();
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
-  const auto status = record_events(parsed->options, command_line, *signals);
+  const auto status = record_events(options, command_line, *signals);
   if (status) return *status;
   return signals->start_ended_by() == 0 ? fail(status.error()) : interrupted(*signals, status.error());
 }

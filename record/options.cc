@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "record/absent_options.h"
+#include "record/output_options.h"
 #include "record/target_options.h"
 
 namespace tacho::record {
@@ -67,6 +68,7 @@ Result<> set_frequency(RecordOptions& options, std::string_view text) {
 Result<> set_compression(RecordOptions& options, std::string_view text) {
   const auto level = text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("-z", text, 0, 22);
   if (!level) return level.error();
+  options.files.is_compression_chosen = true;
   options.compression_level.reset();
   if (*level != 0) options.compression_level = static_cast<int>(*level);
   return Done{};
@@ -120,19 +122,13 @@ std::vector<cli::Option> rows(Gathered& to) {
       {"-z,--compression-level", Takes::Optional, "LEVEL",
        "zstd level, 1 to 22; -z0: not compressed. Default: 1",
        [&options](std::string_view text) { return set_compression(options, text); }},
-      {"-o,--output", Takes::Value, "FILE",
-       "Where the capture goes; an existing one is kept as FILE.old. Default: perf.data",
-       [&options](std::string_view text) -> Result<> {
-         if (text.empty()) return use_error("-o: the name of the file is empty");
-         if (text == "-") return use_error("-o -: recording into a pipe is not supported yet; name a file");
-         options.output = text;
-         return Done{};
-       }},
       flag("-q,--quiet", "Say nothing but errors and warnings", options.quiet),
       flag("-v,--verbose", "Say what is opened, attached and left out", options.verbose),
       flag("--version", "Say the version and do nothing else", options.show_version),
   };
   add_target_options(to.target, rows);
+  add_time_options(options.time, rows);
+  add_output_options(options.output, options.files, rows);
   add_absent_options(rows);
   return rows;
 }
@@ -167,6 +163,10 @@ cli::CommandLine command_line(Gathered& to) {
       "refused\n"
       "with a line that says what to do instead.\n"
       "\n"
+      "Signals: INT, TERM, HUP (unless it came ignored), QUIT, USR1, PIPE and XFSZ end the recording with a "
+      "whole file and\n"
+      "are passed on to COMMAND, USR1, PIPE and XFSZ as TERM; a second one ends the waiting for it.\n"
+      "\n"
       "Exit status: that of COMMAND (128 + the signal that ended it) when it ran; else 0 for a whole "
       "capture, 1 for a\n"
       "wrong command line (also a COMMAND that does not exist), 2 when the kernel or a file refuses, 4 when "
@@ -190,6 +190,8 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
   auto target = choose_target(gathered.target, !options.command.empty());
   if (!target) return std::move(target.error());
   options.target = std::move(*target);
+  if (auto checked = check_time_options(options.time, !options.command.empty()); !checked)
+    return std::move(checked.error());
   if (options.events.empty()) {
     if (auto added = add_events(options, "cpu-clock"); !added) return std::move(added.error());
   }

@@ -12,6 +12,8 @@
 #include "format/result.h"
 #include "record/events/event_spec.h"
 #include "record/events/target.h"
+#include "record/output_options.h"
+#include "record/time_options.h"
 
 namespace tacho::record {
 
@@ -26,6 +28,8 @@ struct RecordOptions {
   std::optional<std::uint64_t> ring_pages;         // the same as a number of pages
   std::optional<int> compression_level = 1;        // zstd; nothing: plain
   std::string output = "perf.data";
+  OutputOptions files;
+  TimeOptions time;
   bool quiet = false, verbose = false;
   bool show_version = false;  // and nothing else
 };

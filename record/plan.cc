@@ -149,7 +149,8 @@ class Planner {
     if (attr.type == abi::kTracepoint || attr.is_bpf_output()) attr.sample_type |= abi::kSampleRaw;
     // The kernel refuses an inheriting event in a perf event array.
     if (request.inherit && !attr.is_bpf_output() && follows_children()) attr.flags |= abi::kInherit;
-    if (options_.target.watch == Watch::Command) attr.flags |= abi::kEnableOnExec;
+    if (options_.target.watch == Watch::Command && !options_.time.begins_late())
+      attr.flags |= abi::kEnableOnExec;
     set_rate(attr, request);
     plan_.events.push_back({std::move(attr), request.name, false, -1});
     return plan_.events.size() - 1;

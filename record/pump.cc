@@ -3,20 +3,23 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <new>
-#include <system_error>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "record/commander.h"
 #include "record/output/record_queue.h"
+#include "record/output/writing_thread.h"
 
 namespace tacho::record {
 namespace {
@@ -46,78 +49,8 @@ constexpr milliseconds kWritingBound{30'000};
 // Given up, the write that is under way has this long to return, else the writing thread is left behind.
 constexpr milliseconds kStuckBound{2000};
 
-// The thread that compresses and writes. It says through `ended_fd` that it is about to end: after its first
-// failure, when the queue was given up, or with all written and closed.
-class WritingThread {
- public:
-  WritingThread(format::CaptureWriter& writer, RecordQueue& queue, Pump::Closing closing)
-      : writer_(writer), queue_(queue), closing_(std::move(closing)) {}
-  WritingThread(const WritingThread&) = delete;
-  WritingThread& operator=(const WritingThread&) = delete;
-  ~WritingThread() {
-    queue_.abandon();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  Result<> start() {
-    ended_fd_ = format::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!ended_fd_) return system_error("eventfd", errno);
-    try {
-      thread_ = std::thread([this] { run(); });
-    } catch (const std::system_error& refused) {
-      return system_error("a thread that writes the capture", refused.code().value());
-    }
-    return Done{};
-  }
-  int ended_fd() const { return ended_fd_.get(); }
-  // Waits for the end of the thread; the failure, if there was one.
-  std::optional<Error> join() {
-    thread_.join();
-    return std::move(failure_);
-  }
-  // What stands in whole rounds of the file. After join().
-  const RecordCounts& kept() const { return kept_; }
-  // The thread hangs in a call that does not return: never again is anything of it to be touched.
-  void leave_behind() { thread_.detach(); }
-
- private:
-  void run() {
-    try {
-      if (auto done = write_everything(); !done) failure_ = std::move(done.error());
-    } catch (const std::bad_alloc&) {
-      failure_ = Error{"out of memory"};
-    }
-    if (failure_) queue_.abandon();
-    eventfd_write(ended_fd_.get(), 1);
-  }
-  Result<> write_everything() {
-    while (auto batch = queue_.pop()) {
-      if (auto done = write(*batch); !done) return done;
-      queue_.give_back(std::move(batch->records));
-    }
-    return queue_.is_abandoned() ? Result<>(Done{}) : closing_(kept_);
-  }
-  Result<> write(const Batch& batch) {
-    if (!batch.records.empty()) {
-      if (auto done = writer_.write_records(batch.records); !done) return done;
-    }
-    if (!batch.ends_round) return Done{};
-    if (auto done = writer_.finish_round(); !done) return done;
-    kept_ = batch.counts;
-    return Done{};
-  }
-
-  format::CaptureWriter& writer_;
-  RecordQueue& queue_;
-  Pump::Closing closing_;
-  format::Fd ended_fd_;
-  std::optional<Error> failure_;
-  RecordCounts kept_;
-  std::thread thread_;  // last: it uses what stands above
-};
-
 // One entry of epoll: whose descriptor became ready.
-enum class Source : std::uint32_t { Ring, Signals, Command, Writer };
+enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer };
 std::uint64_t tag(Source source, std::size_t index) {
   return static_cast<std::uint64_t>(source) << 32 | index;
 }
@@ -133,14 +66,20 @@ struct RingWatch {
 
 class Pump::Loop {
  public:
-  Loop(KernelEvents& events, format::CaptureWriter& writer, Workload* workload, const StopSignals& signals,
-       Closing closing, Say say)
-      : events_(events),
-        workload_(workload),
-        signals_(signals),
-        say_(std::move(say)),
+  explicit Loop(Pump::Parts parts)
+      : events_(parts.events),
+        workload_(parts.workload),
+        signals_(parts.signals),
+        control_(parts.control),
+        schedule_(std::move(parts.schedule)),
+        say_(std::move(parts.say)),
         queue_(kQueueLimit),
-        writing_(writer, queue_, std::move(closing)) {}
+        writing_(parts.output, queue_, std::move(parts.closing)) {
+    if (control_ == nullptr) return;
+    commander_.emplace(*control_, events_,
+                       Commander::Means{[this] { stop_by_hand(SIGTERM, false); },
+                                        [this] { return begin_snapshot(); }, say_});
+  }
 
   Result<> start() {
     if (auto done = writing_.start(); !done) return done;
@@ -150,8 +89,10 @@ class Pump::Loop {
   PumpReport run() {
     // Being off the CPU for some ms is what loses events; more than our share is not needed otherwise.
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kReaderNice);
+    began_at_ = Clock::now();
     while (!stopped_at_) {
-      wait(kLongestWait);
+      wait(until_next_step());
+      keep_schedule();
       pass();
       hand_over_if_due();
       check_command();
@@ -181,6 +122,10 @@ class Pump::Loop {
     live_rings_ = ring_watches_.size();
     if (auto done = watch(signals_.fd(), tag(Source::Signals, 0)); !done) return done;
     if (auto done = watch(writing_.ended_fd(), tag(Source::Writer, 0)); !done) return done;
+    if (control_ != nullptr) {
+      if (auto done = watch(control_->fd(), tag(Source::Control, 0)); !done)
+        return std::move(done.error()).in("--control");
+    }
     // Without it the end of the command is seen when the longest wait is over.
     if (workload_ == nullptr || workload_->end_fd() < 0) return Done{};
     return watch(workload_->end_fd(), tag(Source::Command, 0));
@@ -209,6 +154,7 @@ class Pump::Loop {
           task_ended(static_cast<std::uint32_t>(event.data.u64));
       }
       if (source == Source::Signals) take_signals();
+      if (source == Source::Control) take_commands();
       if (source == Source::Writer) stop_for_failure();  // it ends by itself only when it failed
     }
     report_.wakeups += woken_by_ring ? 1 : 0;
@@ -240,20 +186,50 @@ class Pump::Loop {
 
   void take_signals() {
     while (const auto signal = signals_.take()) {
-      if (stopped_at_) {
+      if (signal->asks_for_snapshot()) {
+        if (auto begun = begin_snapshot(); !begun) say_("SIGUSR2: " + begun.error().what);
+      } else if (stopped_at_) {
         shall_not_wait_ = true;
-        continue;
+      } else {
+        stop_by_hand(signal->for_command, signal->from_terminal, signal->number);
       }
-      if (workload_ == nullptr) {
+    }
+  }
+
+  void take_commands() {
+    commander_->obey();
+    if (!control_->is_closed()) return;
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, control_->fd(), nullptr) != 0)
+      return fail(system_error("epoll", errno));
+  }
+
+  Result<> begin_snapshot() { return Error{"there is no snapshot to take of a capture in one file"}; }
+
+  // Somebody wants the recording to end. From the terminal the command heard it as well; else we tell it. A
+  // second time ends the waiting for it.
+  void stop_by_hand(int for_command, bool from_terminal, int number = SIGTERM) {
+    if (workload_ == nullptr) return stop();
+    if (!from_terminal) workload_->send(for_command);
+    const bool is_second = stop_signals_++ > 0;
+    if (is_second) give_up_command();
+    if (!give_up_at_) give_up_at_ = Clock::now() + kGrace;
+    last_signal_ = number;
+  }
+
+  milliseconds since_start() const {
+    return std::chrono::duration_cast<milliseconds>(Clock::now() - began_at_);
+  }
+  milliseconds until_next_step() const {
+    const auto next = schedule_.next();
+    return next ? std::clamp(*next - since_start(), milliseconds(0), kLongestWait) : kLongestWait;
+  }
+  void keep_schedule() {
+    while (const auto due = schedule_.take(since_start())) {
+      if (*due == Due::Stop) {
         stop();
-        continue;
+      } else {
+        (void)events_.set_samples(*due == Due::Enable ? Sampling::On : Sampling::Off, {});
       }
-      // From the terminal it reached the command as well; else we pass it on. A second one ends the waiting.
-      if (!signal->from_terminal) workload_->send(signal->for_command);
-      const bool is_second = stop_signals_++ > 0;
-      if (is_second) give_up_command();
-      if (!give_up_at_) give_up_at_ = Clock::now() + kGrace;
-      last_signal_ = signal->number;
     }
   }
 
@@ -397,7 +373,10 @@ class Pump::Loop {
   KernelEvents& events_;
   Workload* workload_;
   const StopSignals& signals_;
+  Control* control_;
+  Schedule schedule_;
   Say say_;
+  std::optional<Commander> commander_;
   RecordQueue queue_;
   PumpReport report_;
   format::Fd epoll_;
@@ -406,7 +385,7 @@ class Pump::Loop {
   std::vector<std::byte> buffer_;
   int refused_in_vain_ = 0;  // times in a row that memory was refused with nothing left to write
   bool has_open_round_ = false;
-  Clock::time_point round_began_;
+  Clock::time_point round_began_, began_at_;
   std::optional<Clock::time_point> stopped_at_;  // the recording is over; only writing is left
   int stop_signals_ = 0, last_signal_ = 0;
   std::optional<Clock::time_point> give_up_at_;  // the command
@@ -419,9 +398,8 @@ Pump::Pump(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 Pump::Pump(Pump&&) noexcept = default;
 Pump::~Pump() = default;
 
-Result<Pump> Pump::create(KernelEvents& events, format::CaptureWriter& writer, Workload* workload,
-                          const StopSignals& signals, Closing closing, Say say) {
-  auto loop = std::make_unique<Loop>(events, writer, workload, signals, std::move(closing), std::move(say));
+Result<Pump> Pump::create(Parts parts) {
+  auto loop = std::make_unique<Loop>(std::move(parts));
   if (auto done = loop->start(); !done) return std::move(done.error());
   return Pump(std::move(loop));
 }

@@ -7,10 +7,13 @@
 #include <optional>
 #include <string_view>
 
-#include "format/capture_writer.h"
 #include "format/result.h"
+#include "record/control.h"
 #include "record/kernel/kernel_events.h"
+#include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
+#include "record/output/writing_thread.h"
+#include "record/schedule.h"
 #include "record/stop_signals.h"
 #include "record/workload.h"
 
@@ -32,21 +35,30 @@ class Pump {
  public:
   // Lines for the user, while the pump waits for something.
   using Say = std::function<void(std::string_view)>;
-  // What is written when the last record is: on the writing thread, so that a disk that hangs holds only it.
-  using Closing = std::function<Result<>(const RecordCounts& counts)>;
+
+  // What a recording consists of; all of it must outlive the pump.
+  struct Parts {
+    KernelEvents& events;
+    CaptureOutput& output;
+    const StopSignals& signals;
+    Workload* workload = nullptr;
+    Control* control = nullptr;
+    Schedule schedule;
+    Closing closing;
+    Say say;
+  };
 
   // Makes all that the loop needs (descriptors, the writing thread), so that a refusal is told before
-  // anything runs. What is passed must outlive the pump; nobody else may use the capture's writer until run()
-  // is over.
-  static Result<Pump> create(KernelEvents& events, format::CaptureWriter& writer, Workload* workload,
-                             const StopSignals& signals, Closing closing, Say say);
+  // anything runs. Nobody else may use the output until run() is over.
+  static Result<Pump> create(Parts parts);
   Pump(Pump&&) noexcept;
   Pump& operator=(Pump&&) = delete;
   Pump(const Pump&) = delete;
   Pump& operator=(const Pump&) = delete;
   ~Pump();
 
-  // Records until the command ends, a signal says stop, or every watched task is gone. Then disables the
+  // Records until the command ends, a signal, a command or the time says stop, or every watched task is gone.
+  // The times of the schedule begin with this call. Then disables the
   // events, takes what is left and waits for the disk: 30 s at most, and a second signal ends the waiting
   // earlier. Once only.
   PumpReport run();

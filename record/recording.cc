@@ -1,7 +1,6 @@
 #include "record/recording.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,16 +15,12 @@
 #include "record/cgroup_plan.h"
 #include "record/events/cgroup.h"
 #include "record/events/tracepoint.h"
-#include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
-
-// Start-up records are written in pieces of about this size.
-constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
 
 // Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
 Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
@@ -159,46 +154,6 @@ void tell_of_plan(const Prepared& prepared, const Messages& messages) {
   }
 }
 
-// The command is not among them: until its exec it is a copy of this program.
-std::vector<int> processes_to_describe(const Prepared& prepared, const RecordOptions& options,
-                                       const RunningProcesses& running) {
-  const Target& target = options.target;
-  if (target.watch == Watch::System) return running.all();
-  if (target.watch == Watch::Command) return {static_cast<int>(prepared.workload->pid())};
-  return prepared.tasks.processes;
-}
-
-// What the kernel told of meanwhile: a scan of many processes takes longer than the rings have room for.
-Result<> take_sideband(KernelEvents& events, format::CaptureWriter& writer) {
-  std::vector<std::byte> records;
-  for (PerfRing& ring : events.rings()) {
-    ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
-  }
-  return records.empty() ? Result<>(Done{}) : writer.write_records(records);
-}
-
-Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
-                               const RecordOptions& options, KernelEvents& events,
-                               format::CaptureWriter& writer) {
-  const std::size_t trailer = format::sample_id_size(prepared.plan.events.front().attr);
-  format::ByteWriter out;
-  write_kernel_records(out, head.kernel_text, head.modules, trailer);
-  write_image_records(out, head.images, trailer);
-  write_program_records(out, head.programs, trailer);
-  RunningProcesses running("/proc", trailer);
-  for (const int process : processes_to_describe(prepared, options, running)) {
-    if (prepared.stop()) return Error{"stopped by a signal", EINTR};
-    running.describe(process, out);
-    if (out.size() < kPieceBytes) continue;
-    if (auto done = writer.write_plain(out.view()); !done) return done;
-    if (auto done = take_sideband(events, writer); !done) return done;
-    out.clear();
-  }
-  format::write_mark(out, abi::kRecordFinishedInit);
-  if (auto done = writer.write_plain(out.view()); !done) return done;
-  return writer.finish_round();
-}
-
 std::uint64_t recursion_misses(const Prepared& prepared) {
   std::uint64_t misses = 0;
   for (const bpf::UserObject& object : prepared.objects) misses += object.recursion_misses();
@@ -223,13 +178,13 @@ std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, con
 
 // What is known only at the end, behind the last record.
 Result<> close_capture(const KernelEvents& events, const Prepared& prepared, const RecordCounts& counts,
-                       format::CaptureWriter& writer) {
+                       CaptureOutput& output) {
   format::ByteWriter records;
   for (const Losses& loss : events.losses())
     format::write_lost_samples(records, loss.lost, prepared.plan.events[loss.event].attr, loss.id);
   if (!records.empty()) {
-    if (auto done = writer.write_plain(records.view()); !done) return done;
-    if (auto done = writer.finish_round(); !done) return done;
+    if (auto done = output.write_plain(records.view()); !done) return done;
+    if (auto done = output.finish_round(); !done) return done;
   }
   format::Features late;
   if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
@@ -237,7 +192,7 @@ Result<> close_capture(const KernelEvents& events, const Prepared& prepared, con
     added.insert(added.begin(), prepared.dropping.begin(), prepared.dropping.end());
     late.environment.attached_programs = attached_programs(prepared.objects, added);
   }
-  return writer.close(late);
+  return output.close(late);
 }
 
 void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& prepared,
@@ -280,41 +235,35 @@ std::string described(const RecordCounts& kept) {
 }
 
 // Nothing of a failed round stays; what was written before it does.
-Error finish_after_failure(format::CaptureWriter& writer, Error failure, const PumpReport& report,
+Error finish_after_failure(CaptureOutput& output, Error failure, const PumpReport& report,
                            const RecordOptions& options) {
-  const auto cut = writer.close_after_failure();
+  const auto cut = output.close_after_failure();
   Error error = std::move(failure).in(options.output);
-  error.what +=
-      cut ? fmt::format("; the recording is cut short there: the file holds {} ({:.3f} MB)",
-                        described(report.kept), static_cast<double>(writer.file_bytes()) / (1 << 20))
-          : fmt::format("; its end could not be made whole: {}", cut.error().what);
+  error.what += cut ? fmt::format("; the recording is cut short there: the file holds {} ({:.3f} MB)",
+                                  described(report.kept), static_cast<double>(output.bytes()) / (1 << 20))
+                    : fmt::format("; its end could not be made whole: {}", cut.error().what);
   if (const std::uint64_t lost = report.counts.samples - report.kept.samples; lost != 0)
     error.what += fmt::format("; {} samples after them are lost", lost);
   return error;
 }
 
-// Which file stands at a path: (device, inode), or nothing.
-using FileIdentity = std::optional<std::pair<dev_t, ino_t>>;
-FileIdentity identity_of(const std::string& path) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
-  return std::pair{info.st_dev, info.st_ino};
-}
-
-// A capture that failed before its first sample is of no use: takes away what we made of it, and says where
-// the file went that stood there `before`.
-Error without_unusable_file(Error failure, const FileIdentity& before, const std::string& output) {
-  const FileIdentity now = identity_of(output);
-  if (now && now != before) unlink(output.c_str());
-  const std::string old = output + ".old";
-  if (before && now != before && identity_of(old) == before)
-    failure.what += "; nothing was recorded, and the file that was there is " + old + " now";
-  return failure;
+// Whoever waits for it may begin what is to be recorded.
+std::string begin_line(const RecordOptions& options) {
+  const TimeOptions& time = options.time;
+  const std::string end = !options.command.empty() ? ""
+                          : time.duration          ? "; it ends by itself"
+                                                   : "; Ctrl-C ends it";
+  if (time.delay.starts_disabled) return "Ready: samples begin when --control says enable" + end;
+  if (!time.begins_late()) return "Recording has begun" + end;
+  return fmt::format("Recording has begun: samples after {} ms{}", time.delay.ranges.front().begin.count(),
+                     end);
 }
 
 }  // namespace
 
 Result<Prepared> prepare(const RecordOptions& options, const Messages& messages, std::function<bool()> stop) {
+  if (options.files.to_pipe && !options.files.is_named)
+    messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
   if (!host) return std::move(host.error());
   Prepared out{std::move(*host), {}, {}, {}, {}, {}, std::nullopt, {}, std::move(stop)};
@@ -327,7 +276,8 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   for (const int id : out.tasks.gone)
     messages.warn(fmt::format("warning: there is no process or thread {}; the others are recorded", id));
   if (!options.command.empty()) {
-    auto workload = Workload::create(options.command);
+    const auto output = options.files.to_pipe ? Workload::Output::ToErrors : Workload::Output::AsOurs;
+    auto workload = Workload::create(options.command, output);
     if (!workload) return std::move(workload.error());
     out.workload.emplace(std::move(*workload));
   }
@@ -359,43 +309,32 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   return events;
 }
 
-Result<format::CaptureWriter> begin_capture(const Prepared& prepared, KernelEvents& events,
-                                            const RecordOptions& options,
-                                            const std::vector<std::string>& command_line,
-                                            const Messages& messages) {
-  if (prepared.stop()) return Error{"stopped by a signal", EINTR};
-  auto head =
-      describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
-  if (!head) return std::move(head.error());
-  // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
-  // with it.
-  if (auto done = events.enable_sideband(); !done) return std::move(done.error());
-  add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
-               *head);
-  for (const std::string& note : head->notes) messages.note(note);
-  const FileIdentity before = identity_of(options.output);
-  auto writer = format::CaptureWriter::create(options.output, events.event_set(), std::move(head->features),
-                                              {options.compression_level});
-  if (!writer) return without_unusable_file(std::move(writer.error()), before, options.output);
-  if (auto done = write_startup_records(prepared, *head, options, events, *writer); !done) {
-    return without_unusable_file(std::move(done.error()).in(options.output), before, options.output);
-  }
-  return writer;
-}
-
-Result<PumpReport> run(Prepared& prepared, KernelEvents& events, format::CaptureWriter& writer,
-                       const StopSignals& signals, const Messages& messages) {
+Result<PumpReport> run(Prepared& prepared, KernelEvents& events, CaptureOutput& output,
+                       const RecordOptions& options, const StopSignals& signals, const Messages& messages) {
   const auto closing = [&](const RecordCounts& counts) {
-    return close_capture(events, prepared, counts, writer);
+    return close_capture(events, prepared, counts, output);
   };
   const auto say = [&messages](std::string_view line) { messages.warn(line); };
   Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
-  auto pump = Pump::create(events, writer, workload, signals, closing, say);
+  std::optional<Control> control;
+  if (options.time.control) {
+    auto opened = Control::open(*options.time.control);
+    if (!opened) return std::move(opened.error());
+    control.emplace(std::move(*opened));
+  }
+  const bool ends_by_itself = workload != nullptr || control;
+  Schedule schedule(options.time.delay, options.time.duration, ends_by_itself);
+  const bool starts_enabled = schedule.starts_enabled();
+  auto pump = Pump::create(
+      {events, output, signals, workload, control ? &*control : nullptr, std::move(schedule), closing, say});
   if (!pump) return std::move(pump.error());
-  if (auto done = events.enable_samples(); !done) return std::move(done.error());
+  if (starts_enabled) {
+    if (auto done = events.enable_samples(); !done) return std::move(done.error());
+  }
   if (workload != nullptr) {
     if (auto done = workload->start(); !done) return std::move(done.error());
   }
+  messages.bracketed(begin_line(options));
   return pump->run();
 }
 
@@ -406,17 +345,17 @@ void leave_stuck(const PumpReport& report, const RecordOptions& options, const M
   _exit(cli::kNoOutput);
 }
 
-Result<int> finish(const Prepared& prepared, const KernelEvents& events, format::CaptureWriter& writer,
+Result<int> finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
                    const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   messages.bracketed(fmt::format("Woken up {} times to write data", report.wakeups));
   if (report.failure) {
     report_command(prepared, report, options, messages);
-    return finish_after_failure(writer, *report.failure, report, options);
+    return finish_after_failure(output, *report.failure, report, options);
   }
   std::uint64_t lost = report.counts.lost;
   if (events.counts_losses()) lost = sum_of(events.losses());
   messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
-                                 static_cast<double>(writer.file_bytes()) / (1 << 20), options.output,
+                                 static_cast<double>(output.bytes()) / (1 << 20), options.output,
                                  report.counts.samples, lost));
   report_losses(report.counts.samples, lost, prepared, events, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))

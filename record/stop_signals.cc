@@ -15,8 +15,8 @@ struct Row {
   int number;
   int for_command;
 };
-constexpr Row kSignals[] = {{SIGINT, SIGINT},   {SIGTERM, SIGTERM}, {SIGHUP, SIGHUP},  {SIGQUIT, SIGQUIT},
-                            {SIGUSR1, SIGTERM}, {SIGPIPE, SIGTERM}, {SIGXFSZ, SIGTERM}};
+constexpr Row kSignals[] = {{SIGINT, SIGINT},   {SIGTERM, SIGTERM}, {SIGHUP, SIGHUP},   {SIGQUIT, SIGQUIT},
+                            {SIGUSR1, SIGTERM}, {SIGUSR2, 0},       {SIGPIPE, SIGTERM}, {SIGXFSZ, SIGTERM}};
 
 }  // namespace
 

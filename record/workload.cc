@@ -65,7 +65,7 @@ bool can_be_found(const std::string& command) {
 
 }  // namespace
 
-Result<Workload> Workload::create(const std::vector<std::string>& command) {
+Result<Workload> Workload::create(const std::vector<std::string>& command, Output output) {
   if (!can_be_found(command.front()))
     return use_error(command.front() + ": no such command, or not executable");
   auto go = make_pipe();
@@ -84,6 +84,7 @@ Result<Workload> Workload::create(const std::vector<std::string>& command) {
   if (workload.pid_ == 0) {
     // Our own copy of the end that lets go would keep the child waiting if the recorder died.
     close(go->write_end.release());
+    if (output == Output::ToErrors && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(127);
     wait_and_exec(go->read_end.get(), failed->write_end.get(), argv.data());
   }
   workload.pidfd_ = format::Fd(static_cast<int>(syscall(SYS_pidfd_open, workload.pid_, 0)));

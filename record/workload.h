@@ -15,8 +15,10 @@ namespace tacho::record {
 
 class Workload {
  public:
+  // What the command has as its standard output: ours, or standard error when the capture goes to ours.
+  enum class Output { AsOurs, ToErrors };
   // Forks a child that waits. A command that does not exist is found out here, before anything is recorded.
-  static Result<Workload> create(const std::vector<std::string>& command);
+  static Result<Workload> create(const std::vector<std::string>& command, Output output = Output::AsOurs);
   Workload(Workload&&) noexcept;
   Workload& operator=(Workload&&) = delete;
   Workload(const Workload&) = delete;

@@ -149,6 +149,22 @@ void KernelEvents::disable() const {
   for (const OpenEvent& event : events_) (void)disable_event(event.fd);
 }
 
+Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) const {
+  bool any = name.empty();
+  for (const OpenEvent& event : events_) {
+    const PlannedEvent& planned = planned_[event.event];
+    if (planned.is_sideband || (!name.empty() && planned.name != name)) continue;
+    any = true;
+    (void)(sampling == Sampling::On ? enable_event(event.fd) : disable_event(event.fd));
+  }
+  if (any) return Done{};
+  std::string names;
+  for (const PlannedEvent& planned : planned_) {
+    if (!planned.is_sideband) names += (names.empty() ? "" : ", ") + planned.name;
+  }
+  return Error{"there is no event '" + name + "' here; there are: " + names};
+}
+
 std::vector<Losses> KernelEvents::losses() const {
   std::vector<Losses> found;
   for (const OpenEvent& event : events_) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "format/event_set.h"
@@ -31,6 +32,8 @@ struct Losses {
   std::uint64_t lost = 0;
 };
 
+enum class Sampling : std::uint8_t { On, Off };
+
 class KernelEvents {
  public:
   // Opens and maps everything, nothing enabled yet. Settings that an older kernel does not know are taken out
@@ -46,6 +49,9 @@ class KernelEvents {
   // Everything else. Events of a command that we start are enabled by its exec instead.
   Result<> enable_samples() const;
   void disable() const;
+  // Of one event by its name, or of all (empty) but the sideband; what cannot be switched belongs to a task
+  // that ended. The error names the events there are.
+  Result<> set_samples(Sampling sampling, const std::string& name) const;
 
   // What each event of samples lost so far; events without loss are left out.
   std::vector<Losses> losses() const;

@@ -62,7 +62,6 @@ TEST(Options, PerfsLongNamesAreKnown) {
 TEST(Options, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_EQ(refusal({"-F", "99", "-c", "1"}), "-F and -c exclude each other");
   EXPECT_NE(refusal({"--call-graph", "dwarf"}).find("dwarf"), std::string::npos);
-  EXPECT_NE(refusal({"-o", "-"}).find("pipe"), std::string::npos);
   EXPECT_NE(refusal({"-a", "-p", "1"}).find("exclude"), std::string::npos);
 }
 

@@ -1,0 +1,119 @@
+#include "record/capture_start.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "format/byte_writer.h"
+#include "format/perf_abi.h"
+#include "format/sample.h"
+#include "record/host/running_processes.h"
+#include "record/output/capture_head.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+// Start-up records are written in pieces of about this size.
+constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
+
+// The command is not among them: until its exec it is a copy of this program.
+std::vector<int> processes_to_describe(const Prepared& prepared, const RecordOptions& options,
+                                       const RunningProcesses& running) {
+  const Target& target = options.target;
+  if (target.watch == Watch::System) return running.all();
+  if (target.watch == Watch::Command) return {static_cast<int>(prepared.workload->pid())};
+  return prepared.tasks.processes;
+}
+
+// What the kernel told of meanwhile: a scan of many processes takes longer than the rings have room for.
+Result<> take_sideband(KernelEvents& events, CaptureOutput& output) {
+  std::vector<std::byte> records;
+  for (PerfRing& ring : events.rings()) {
+    ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
+  }
+  return records.empty() ? Result<>(Done{}) : output.write_records(records);
+}
+
+Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
+                               const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
+  const std::size_t trailer = format::sample_id_size(prepared.plan.events.front().attr);
+  format::ByteWriter out;
+  write_kernel_records(out, head.kernel_text, head.modules, trailer);
+  write_image_records(out, head.images, trailer);
+  write_program_records(out, head.programs, trailer);
+  RunningProcesses running("/proc", trailer);
+  for (const int process : processes_to_describe(prepared, options, running)) {
+    if (prepared.stop()) return Error{"stopped by a signal", EINTR};
+    running.describe(process, out);
+    if (out.size() < kPieceBytes) continue;
+    if (auto done = output.write_plain(out.view()); !done) return done;
+    if (auto done = take_sideband(events, output); !done) return done;
+    out.clear();
+  }
+  format::write_mark(out, abi::kRecordFinishedInit);
+  if (auto done = output.write_plain(out.view()); !done) return done;
+  return output.finish_round();
+}
+
+// Which file stands at a path: (device, inode), or nothing.
+using FileIdentity = std::optional<std::pair<dev_t, ino_t>>;
+FileIdentity identity_of(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return std::pair{info.st_dev, info.st_ino};
+}
+
+// A capture that failed before its first sample is of no use: takes away what we made of it, and says where
+// the file went that stood there `before`.
+Error without_unusable_file(Error failure, const FileIdentity& before, const std::string& output) {
+  const FileIdentity now = identity_of(output);
+  if (now && now != before) unlink(output.c_str());
+  const std::string old = output + ".old";
+  if (before && now != before && identity_of(old) == before)
+    failure.what += "; nothing was recorded, and the file that was there is " + old + " now";
+  return failure;
+}
+
+Result<std::unique_ptr<CaptureOutput>> open_output(const RecordOptions& options,
+                                                   const format::EventSet& events,
+                                                   format::Features features) {
+  if (!options.files.to_pipe)
+    return open_file_output(options.output, events, std::move(features), {options.compression_level});
+  format::Fd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (!out) return output_error(system_error("standard output", errno).what, errno);
+  return open_pipe_output(std::move(out), events, std::move(features), {options.compression_level});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, KernelEvents& events,
+                                                     const RecordOptions& options,
+                                                     const std::vector<std::string>& command_line,
+                                                     const Messages& messages) {
+  if (prepared.stop()) return Error{"stopped by a signal", EINTR};
+  auto head =
+      describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
+  if (!head) return std::move(head.error());
+  // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
+  // with it.
+  if (auto done = events.enable_sideband(); !done) return std::move(done.error());
+  add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
+               *head);
+  for (const std::string& note : head->notes) messages.note(note);
+  const FileIdentity before = identity_of(options.output);
+  auto output = open_output(options, events.event_set(), std::move(head->features));
+  if (!output) return without_unusable_file(std::move(output.error()), before, options.output);
+  if (auto done = write_startup_records(prepared, *head, options, events, **output); !done) {
+    return without_unusable_file(std::move(done.error()).in(options.output), before, options.output);
+  }
+  return output;
+}
+
+}  // namespace tacho::record

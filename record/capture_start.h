@@ -1,0 +1,23 @@
+// What stands in a capture before its first sample.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/result.h"
+#include "record/kernel/kernel_events.h"
+#include "record/messages.h"
+#include "record/options.h"
+#include "record/output/capture_output.h"
+#include "record/prepared.h"
+
+namespace tacho::record {
+
+// Creates the file, or begins the pipe, and writes what stands before the first sample.
+Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, KernelEvents& events,
+                                                     const RecordOptions& options,
+                                                     const std::vector<std::string>& command_line,
+                                                     const Messages& messages);
+
+}  // namespace tacho::record

@@ -1,0 +1,42 @@
+// What commands from outside do to a running recording.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "format/result.h"
+#include "record/control.h"
+#include "record/kernel/kernel_events.h"
+
+namespace tacho::record {
+
+class Commander {
+ public:
+  struct Means {
+    std::function<void()> stop;
+    std::function<Result<>()> snapshot;  // begins one; who asked is answered by snapshot_done()
+    std::function<void(std::string_view)> say;
+  };
+  // All that is passed must outlive it.
+  Commander(Control& control, const KernelEvents& events, Means means)
+      : control_(control), events_(events), means_(std::move(means)) {}
+
+  // Does what was asked for by now, and answers.
+  void obey();
+  // Answers the snapshots that were asked for.
+  void snapshot_done();
+
+ private:
+  // An error: why it is refused. Snapshots are answered later.
+  Result<> carry_out(const ControlCommand& command);
+  void list_events(const std::string& flags) const;
+
+  Control& control_;
+  const KernelEvents& events_;
+  Means means_;
+  std::size_t snapshots_ = 0;  // not answered yet
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,117 @@
+#include "record/control.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "format/trusted_path.h"
+#include "record/messages.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::size_t kLongestLine = 1024;
+
+struct KindName {
+  std::string_view name;
+  ControlCommand::Kind kind;
+  bool takes_argument;
+};
+using Kind = ControlCommand::Kind;
+constexpr std::array<KindName, 6> kKinds{{{"enable", Kind::Enable, true},
+                                          {"disable", Kind::Disable, true},
+                                          {"evlist", Kind::EventList, true},
+                                          {"snapshot", Kind::Snapshot, false},
+                                          {"stop", Kind::Stop, false},
+                                          {"ping", Kind::Ping, false}}};
+
+// A descriptor that somebody gave us, as one of our own.
+Result<format::Fd> open_descriptor(const std::string& text) {
+  format::Fd fd(fcntl(parse_descriptor(text).value_or(-1), F_DUPFD_CLOEXEC, 3));
+  if (!fd) return use_error("--control: descriptor " + text + " is not open");
+  struct stat info {};
+  const bool can_be_awaited = fstat(fd.get(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+  if (!can_be_awaited) return use_error("--control: descriptor " + text + " is neither pipe nor socket");
+  return fd;
+}
+
+// Opened for both directions, so that it does not end when the first of its writers is gone.
+Result<format::Fd> open_fifo(const std::string& path) {
+  if (geteuid() == 0) {
+    if (auto trusted = format::check_trusted_path(path); !trusted && trusted.error().code == EPERM)
+      return std::move(trusted.error()).in("--control");
+  }
+  format::Fd fd(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!fd && errno == ENOENT)
+    return use_error("--control: there is no " + path + "; make it with: mkfifo " + path);
+  if (!fd) return system_error("--control: " + path, errno);
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0 || !S_ISFIFO(info.st_mode))
+    return use_error("--control: " + path + " is not a FIFO; make one with: mkfifo " + path);
+  return fd;
+}
+
+}  // namespace
+
+ControlCommand parse_command(std::string_view line) {
+  const auto blank = line.find(' ');
+  const std::string_view word = line.substr(0, blank);
+  const std::string_view rest = blank == std::string_view::npos ? "" : line.substr(blank + 1);
+  for (const KindName& row : kKinds) {
+    if (row.name == word && (row.takes_argument || rest.empty())) return {row.kind, std::string(rest)};
+  }
+  return {Kind::Unknown, std::string(line)};
+}
+
+Result<Control> Control::open(const ControlPlace& place) {
+  const auto open_one = [&](const std::string& name) {
+    return place.is_fifo ? open_fifo(name) : open_descriptor(name);
+  };
+  Control control;
+  auto commands = open_one(place.commands);
+  if (!commands) return std::move(commands.error());
+  control.commands_ = std::move(*commands);
+  if (place.answers.empty()) return control;
+  auto answers = open_one(place.answers);
+  if (!answers) return std::move(answers.error());
+  control.answers_ = std::move(*answers);
+  return control;
+}
+
+Control::Control(Control&& other) noexcept = default;
+Control::~Control() = default;
+
+std::vector<ControlCommand> Control::take() {
+  std::vector<ControlCommand> commands;
+  std::array<char, 4096> bytes{};
+  // Asked before each read: a descriptor that came from elsewhere may block.
+  for (pollfd news{commands_.get(), POLLIN, 0}; !is_closed_ && poll(&news, 1, 0) > 0;) {
+    const ssize_t count = read(commands_.get(), bytes.data(), bytes.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) break;
+    is_closed_ = count <= 0;
+    for (ssize_t i = 0; i < count; ++i) {
+      const char letter = bytes.at(static_cast<std::size_t>(i));
+      if (letter != '\n' && letter != '\0') {
+        if (line_.size() < kLongestLine) line_ += letter;
+        continue;
+      }
+      if (!line_.empty()) commands.push_back(parse_command(line_));
+      line_.clear();
+    }
+  }
+  return commands;
+}
+
+void Control::acknowledge() { answer("ack\n"); }
+void Control::refuse(std::string_view why) { answer("error: " + std::string(why) + "\n"); }
+
+void Control::answer(std::string_view line) {
+  if (answers_) write_patiently(answers_.get(), line, patience_);
+}
+
+}  // namespace tacho::record

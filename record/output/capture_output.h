@@ -1,0 +1,47 @@
+// Where the records of a recording go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "format/capture_writer.h"
+#include "format/event_set.h"
+#include "format/features.h"
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::record {
+
+class CaptureOutput {
+ public:
+  CaptureOutput() = default;
+  CaptureOutput(const CaptureOutput&) = delete;
+  CaptureOutput& operator=(const CaptureOutput&) = delete;
+  virtual ~CaptureOutput() = default;
+
+  // Whole records that stay plain (synthesized ones, marks).
+  virtual Result<> write_plain(format::Bytes records) = 0;
+  // Whole records from a ring.
+  virtual Result<> write_records(format::Bytes records) = 0;
+  // Whoever reads the output now has all that was written.
+  virtual Result<> finish_round() = 0;
+  // Adds what is known only at the end. The last call of a recording that went well.
+  virtual Result<> close(const format::Features& late) = 0;
+  // The last call of one that did not: nothing of an unfinished round stays where that can be helped.
+  virtual Result<> close_after_failure() = 0;
+  // As stored, so far.
+  virtual std::uint64_t bytes() const = 0;
+};
+
+// A file, readable at every moment (format/capture_writer.h).
+Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
+                                                        const format::EventSet& events,
+                                                        format::Features features,
+                                                        const format::WriteOptions& options);
+// perf's pipe form, into a descriptor that need not be a pipe.
+Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const format::EventSet& events,
+                                                        format::Features features,
+                                                        const format::WriteOptions& options);
+
+}  // namespace tacho::record

@@ -1,0 +1,32 @@
+// What the steps of a recording share from its preparation to its end.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "bpf/user_object.h"
+#include "format/file.h"
+#include "format/tracing_data.h"
+#include "record/events/target.h"
+#include "record/host/host.h"
+#include "record/kernel/dropping_programs.h"
+#include "record/plan.h"
+#include "record/workload.h"
+
+namespace tacho::record {
+
+// Everything that was asked for, found to exist, and not yet started.
+struct Prepared {
+  Host host;
+  std::vector<bpf::UserObject> objects;
+  format::TracingData tracing;
+  TargetTasks tasks;
+  std::vector<format::Fd> cgroups;  // folders, which the plan's events name
+  Plan plan;
+  std::optional<Workload> workload;
+  std::vector<DroppingProgram> dropping;  // once the events are open
+  std::function<bool()> stop;             // whether a signal came; asked wherever the start may take long
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""A recording into a pipe, read on the other side while it runs: by tacho and by perf."""
+import subprocess
+import unittest
+
+import programs
+
+EVENT = "syscalls:sys_enter_getppid"
+FIELDS = ["-F", "comm,tid,cpu,time,event,ip,sym"]
+
+
+@programs.needs_root
+class Pipe(programs.Scratch):
+    def record_into(self, reader, *words):
+        """What a reader makes of a recording that is piped into it, and what the recorder said."""
+        recorder = subprocess.Popen([programs.BIN / "tacho", "record", *words], cwd=self.folder, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE)
+        done = subprocess.run(reader, cwd=self.folder, stdin=recorder.stdout, capture_output=True, timeout=60)
+        recorder.stdout.close()
+        said = recorder.stderr.read().decode()
+        recorder.stderr.close()
+        return done, recorder.wait(timeout=60), said
+
+    def load(self, calls):
+        return ["--", programs.BIN / "getppid_load", str(calls)]
+
+    def test_tacho_reads_along(self):
+        for level in ["-z0", "-z3"]:
+            with self.subTest(level=level):
+                done, status, said = self.record_into([programs.BIN / "tacho", "script", "-i", "-"], level, "-g", "-e", EVENT,
+                                                      "-o", "-", *self.load(40))
+                self.assertEqual((done.returncode, status), (0, 0), said)
+                self.assertEqual(done.stdout.count(EVENT.encode()), 40, said)
+                self.assertIn(b"call_at_depth+", done.stdout)
+
+    @programs.needs_perf
+    def test_perf_reads_the_same(self):
+        for level in ["-z0", "-z3"]:
+            with self.subTest(level=level):
+                done, status, said = self.record_into(["tee", "copy.pipe"], level, "-g", "-e", f"{EVENT},sched:sched_switch",
+                                                      "-o", "-", *self.load(30))
+                self.assertEqual(status, 0, said)
+                theirs = self.perf("script", "-i", "copy.pipe", *FIELDS).stdout
+                self.assertEqual(theirs.count(EVENT.encode()), 30)
+                self.assert_same_text(self.tacho("script", "-i", "copy.pipe", *FIELDS).stdout, theirs)
+
+    def test_a_pipe_is_taken_when_no_file_is_named(self):
+        done, status, said = self.record_into([programs.BIN / "tacho", "script", "-i", "-"], "-e", "dummy", "--", "echo", "word")
+        self.assertEqual((done.returncode, status), (0, 0), said)
+        self.assertIn("Standard output is a pipe", said)
+        self.assertIn("\nword\n", said, "the command's output is not in the capture")
+        self.assertFalse((self.folder / "perf.data").exists())
+
+    def test_a_reader_that_leaves_ends_the_recording(self):
+        done, status, said = self.record_into(["head", "-c", "100"], "-a", "-e", "cpu-clock", "-o", "-")
+        self.assertEqual(done.stdout[:8], b"PERFILE2")
+        self.assertEqual(status, 4, said)
+        self.assertIn("Broken pipe", said)
+
+
+if __name__ == "__main__":
+    programs.main()
