@@ -1,5 +1,5 @@
-// The functions of a profile, each once: what the numbered places of a capture (Location) stand for. Asked
-// after the run: names are looked up once for each distinct place.
+// The functions of a profile, each once: what the numbered places of a capture (Location) stand for. Names
+// are looked up once for each distinct place.
 //
 // Three questions have three answers in perf's report, and so a function has three numbers:
 // - Its id: what is shown of it differs from all others'.

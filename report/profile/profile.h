@@ -1,6 +1,6 @@
 // What the samples of a run add up to: each distinct combination of event, process name, facts, place and
 // call chain once, with its weight. Memory follows what is distinct, and so does the cost of all that comes
-// later: names, chains, rows and their order are made of a profile after the run.
+// later: names and chains are asked for when a row is new, rows and their order are made after the run.
 #pragma once
 
 #include <cstdint>

@@ -106,6 +106,7 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   } else if (const auto weight = weight_->of(sample)) {
     profile_->add(sample, *weight);
   }
+  if (profile_->rows().size() != named_rows_) name_new_rows();
   return Flow::GoOn;
 }
 
@@ -206,8 +207,29 @@ Result<> ReportSink::arrange() {
     plan_->branches->add_facts(shape);
   }
   profile_.emplace(blocks_of(*session_, options_->is_grouped), std::move(shape));
+  if (!session_->layout().is_pipe) make_names();
   weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
   return Done{};
+}
+
+void ReportSink::make_names() {
+  const bool by_address = std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
+    return use.key->of == KeyOf::Place || use.key->has_lines;
+  });
+  plan_->functions.emplace(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions,
+                           options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
+  plan_->facts.functions = &*plan_->functions;
+  plan_->stacks.emplace(*plan_->functions,
+                        ChainOptions{.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
+}
+
+void ReportSink::name_new_rows() {
+  const auto rows = profile_->rows();
+  for (; plan_->functions && named_rows_ < rows.size(); ++named_rows_) {
+    const ProfileRow& row = rows[named_rows_];
+    plan_->functions->of_place(row.location);
+    if (row.stack != nullptr) plan_->stacks->number_of(*row.stack);
+  }
 }
 
 std::function<FilterBits(const ProfileRow&, const Function&)> ReportSink::filter(
@@ -326,13 +348,9 @@ std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTa
 
 void ReportSink::write(TextOutput& out) {
   if (!profile_ && !arrange()) return;  // of a pipe without samples
-  const bool by_address = std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
-    return use.key->of == KeyOf::Place || use.key->has_lines;
-  });
-  FunctionTable functions(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions,
-                          options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
-  plan_->facts.functions = &functions;
-  FunctionStacks stacks(functions, {.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
+  if (!plan_->functions) make_names();
+  FunctionTable& functions = *plan_->functions;
+  FunctionStacks& stacks = *plan_->stacks;
   EntryIndex index(plan_->columns.keys, plan_->facts, functions);
   const EntryOptions entry_options = this->entry_options(functions);
   const TextOptions text_options = this->text_options();

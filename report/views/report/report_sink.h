@@ -62,7 +62,14 @@ class ReportSink : public Sink {
     bool has_chains = false, has_children = false, has_graph = false;
     GraphOptions graph;
     std::optional<BranchRows> branches{};  // when rows are of branches
+    // Of a pipe they are made after the run: it lists its modules at its end.
+    std::optional<FunctionTable> functions{};
+    std::optional<FunctionStacks> stacks{};
   };
+  void make_names();
+  // Names the functions of rows that are new. Where the capture is read on a thread of its own, that one
+  // goes on meanwhile.
+  void name_new_rows();
   Result<> check_events() const;
   ColumnRequest request_of(bool has_children) const;
   void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
@@ -86,6 +93,7 @@ class ReportSink : public Sink {
   const ReportOptions* options_;
   std::unique_ptr<Plan> plan_;
   std::optional<Profile> profile_;
+  std::size_t named_rows_ = 0;  // of the profile
   std::optional<WeightChoice> weight_;
   std::optional<Error> failure_;
   ThreadValues values_;
