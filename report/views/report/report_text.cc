@@ -33,11 +33,14 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
     graphs.emplace(*options_, entries, *tree_, GraphTotals{total_of(entries, 0, false), totals[0]},
                    graph_rows);
   }
-  for (const std::uint32_t row : rows) {
+  const auto drawn = std::span(rows).first(graphs ? graphs->end() : 0);
+  TextPieces plain = plain_rows(entries, std::span(rows).subspan(drawn.size()), cells, totals);
+  for (const std::uint32_t row : drawn) {
     write_row(out, entries, row, cells, totals);
-    if (graphs) graphs->write_next(out);
+    graphs->write_next(out);
     out.line_end();
   }
+  plain.write(out);
 }
 
 std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leader) const {
@@ -102,11 +105,27 @@ void ReportText::write_head(TextOutput& out, const std::vector<Cell>& cells) con
   out.text("\n#\n");
 }
 
-void ReportText::write_row(TextOutput& out, const Entries& entries, std::uint32_t entry,
+TextPieces ReportText::plain_rows(const Entries& entries, std::span<const std::uint32_t> rows,
+                                  const std::vector<Cell>& cells,
+                                  std::span<const std::uint64_t> totals) const {
+  // Places that are facts of a sample (ends of branches, data addresses) are named when they are shown, which
+  // is for one thread.
+  const bool is_named = facts_->options().mode == ReportMode::Samples;
+  const std::size_t size = is_named ? 4096 : std::max<std::size_t>(rows.size(), 1);
+  return TextPieces((rows.size() + size - 1) / size,
+                    [this, &entries, rows, &cells, totals, size](std::size_t piece, TextBuffer& text) {
+                      const auto from = rows.subspan(piece * size);
+                      for (const std::uint32_t row : from.first(std::min(size, from.size())))
+                        write_row(text, entries, row, cells, totals);
+                    });
+}
+
+void ReportText::write_row(TextBuffer& out, const Entries& entries, std::uint32_t entry,
                            const std::vector<Cell>& cells, std::span<const std::uint64_t> totals) const {
   const std::string& separator = options_->separator;
   std::vector<std::uint64_t> values(entries.members());
   const std::size_t begin = out.size();
+  const RowFacts facts = entries.facts(entry);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (separator.empty()) {
       out.text("  ");
@@ -116,7 +135,7 @@ void ReportText::write_row(TextOutput& out, const Entries& entries, std::uint32_
     const Kind kind = cells[i].column.kind;
     for (std::size_t member = 0; member < values.size() && kind != Kind::Key; ++member)
       values[member] = entries.value(kind, entry, member);
-    const std::string text = kind == Kind::Key ? cells_.key(cells[i], entries.facts(entry))
+    const std::string text = kind == Kind::Key ? cells_.key(cells[i], facts)
                                                : cells_.numbers(cells[i], values, totals);
     i + 1 < cells.size() ? out.left(text, cells[i].width) : out.text(text);
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/output/text_output.h"
+#include "report/output/text_pieces.h"
 #include "report/profile/entries.h"
 #include "report/views/report/report_cells.h"
 
@@ -18,6 +19,7 @@ class ReportText {
       : options_(&options),
         columns_(&columns),
         hidden_(std::move(hidden)),
+        facts_(&facts),
         cells_(options, columns, facts),
         tree_(&tree) {}
 
@@ -32,12 +34,16 @@ class ReportText {
   std::vector<Cell> cells_of(const Entries& entries, std::size_t leader) const;
   bool is_hidden(const Entries& entries, std::uint32_t entry) const;
   void write_head(TextOutput& out, const std::vector<Cell>& cells) const;
-  void write_row(TextOutput& out, const Entries& entries, std::uint32_t entry, const std::vector<Cell>& cells,
+  // The text of rows without graphs. What is passed must outlive it.
+  TextPieces plain_rows(const Entries& entries, std::span<const std::uint32_t> rows,
+                        const std::vector<Cell>& cells, std::span<const std::uint64_t> totals) const;
+  void write_row(TextBuffer& out, const Entries& entries, std::uint32_t entry, const std::vector<Cell>& cells,
                  std::span<const std::uint64_t> totals) const;
 
   const TextOptions* options_;
   const ReportColumns* columns_;
   std::vector<Column> hidden_;
+  const SampleFacts* facts_;
   ReportCells cells_;
   CallTree* tree_;
 };

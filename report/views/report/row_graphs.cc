@@ -12,6 +12,8 @@ RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTre
       graphed_{.event_total = totals.all,
                .limit_total = totals.shown,
                .leaves_out_first = options.leaves_out_first} {
+  end_ = rows_.size();
+  while (end_ > 0 && is_light(rows_[end_ - 1])) --end_;
   if (!options.separator.empty()) graphed_.separator = options.separator;
 }
 
@@ -22,7 +24,7 @@ void RowGraphs::tell_more() {
   lists_begin_ = told_;
   for (std::size_t strands = 0; told_ < rows_.size() && (asked.empty() || strands < kMostStrands); ++told_) {
     const GraphRow& row = rows_[told_];
-    if (limit_.share == CallTreeLimit::Share::OfTotal && row.weight < limit_.least(row.weight)) continue;
+    if (is_light(row)) continue;
     for (const std::uint32_t entry : row.entries) {
       asked.push_back(entry);
       rows_of_asked.push_back(told_ - lists_begin_);

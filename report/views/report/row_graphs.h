@@ -30,6 +30,8 @@ class RowGraphs {
   RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, GraphTotals totals,
             std::span<const GraphRow> rows);
 
+  // The rows from this one on have no graph.
+  std::size_t end() const { return end_; }
   // The tree of the next row; null: it is too light for one, or has no call chains. Valid until the next
   // call.
   const CallTree* next();
@@ -37,6 +39,9 @@ class RowGraphs {
   void write_next(TextOutput& out);
 
  private:
+  bool is_light(const GraphRow& row) const {  // too light for a graph
+    return limit_.share == CallTreeLimit::Share::OfTotal && row.weight < limit_.least(row.weight);
+  }
   void tell_more();
 
   const Entries* entries_;
@@ -45,6 +50,7 @@ class RowGraphs {
   CallTreeLimit limit_;
   CallTree* tree_;
   GraphedRow graphed_;
+  std::size_t end_ = 0;
   std::size_t next_ = 0, told_ = 0;         // rows: the next one; those before were asked for
   std::vector<std::vector<Strand>> lists_;  // of the rows from tell_more() on, up to told_
   std::size_t lists_begin_ = 0;
