@@ -8,7 +8,7 @@ namespace {
 namespace abi = format::abi;
 
 // What Identities::Words::kind tells apart.
-enum Kind : std::uint64_t { kByAddress, kBySymbol, kInlined, kByLine };
+enum Kind : std::uint64_t { kBySymbol, kInlined, kByLine };
 
 std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
@@ -26,12 +26,13 @@ char level_of(std::uint8_t cpumode) {
 
 std::uint32_t Identities::number_of(const Words& words) {
   const std::uint64_t hash = by_words_.hash(words.kind, words.space, words.start, words.end);
-  return by_words_.find_or_make(
-      hash, [&](std::uint32_t number) { return all_[number] == words; },
+  const std::uint32_t row = by_words_.find_or_make(
+      hash, [&](std::uint32_t known) { return rows_[known].words == words; },
       [&] {
-        all_.push_back(words);
-        return static_cast<std::uint32_t>(all_.size() - 1);
+        rows_.push_back({words, count_++});
+        return static_cast<std::uint32_t>(rows_.size() - 1);
       });
+  return rows_[row].number;
 }
 
 FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, SourceNames sources)
@@ -45,13 +46,24 @@ FunctionTable::FunctionTable(Session& session, ChainKey key, Grain grain, Source
 
 // perf compares where its structures lie in memory: mostly in the order in which they were made, first those
 // of the build id table, then others as they are met.
-std::uint32_t FunctionTable::rank_of(const symbolize::Module& module) {
-  const auto [row, is_new] = module_ranks_.try_emplace(&module, 0);
-  if (!is_new) return row->second;
+std::uint32_t FunctionTable::rank_of(const symbolize::Module& module, std::size_t met) const {
   auto listed = listed_.find(std::string(module.path));
   if (listed == listed_.end()) listed = listed_.find(std::string(module.file));
-  const std::size_t last = listed_.size() + module_ranks_.size();
-  return row->second = listed != listed_.end() ? listed->second : static_cast<std::uint32_t>(last);
+  return listed != listed_.end() ? listed->second : static_cast<std::uint32_t>(listed_.size() + met);
+}
+
+const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::Module& module) {
+  if (last_module_ == &module) return *last_numbers_;
+  const auto [row, is_new] = module_numbers_.try_emplace(&module);
+  if (is_new) {
+    const std::size_t met = module_numbers_.size();
+    row->second = {.id = static_cast<std::uint32_t>(met),
+                   .name = number_in(modules_, std::string_view(module.short_name), 1),
+                   .rank = rank_of(module, met)};
+  }
+  last_module_ = &module;
+  last_numbers_ = &row->second;
+  return row->second;
 }
 
 FunctionTable::Place& FunctionTable::place_of(std::uint32_t location) {
@@ -100,8 +112,9 @@ Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t
   }
   if (is_known) made.name_number = number_in(names_, frame.function, 1);
   if (frame.module != nullptr) {
-    made.module_number = number_in(modules_, std::string_view(frame.module->short_name), 1);
-    made.module_rank = rank_of(*frame.module);
+    const ModuleNumbers& numbers = numbers_of(*frame.module);
+    made.module_number = numbers.name;
+    made.module_rank = numbers.rank;
   }
   made.level = level_of(frame.cpumode);
   made.source = frame.source;
@@ -113,8 +126,15 @@ Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t
 
 std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
   made.first_ip = ip;
+  const auto level = static_cast<unsigned char>(made.level);
+  if (made.name.empty() && !made.is_inlined && grain_ == Grain::Functions) {
+    constexpr std::uint32_t kMostModules = 1U << 24;  // with the level a number of 32 bits
+    const std::uint32_t module = made.module == nullptr ? 0 : numbers_of(*made.module).id;
+    if (module < kMostModules)
+      return by_address_.find_or_make(module << 8 | level, made.start, [&] { return add(made); });
+  }
   const bool counts_address = grain_ == Grain::Addresses || made.is_data;
-  const std::uint64_t kind = static_cast<std::uint64_t>(made.level) << 8 | std::uint64_t{made.is_inlined};
+  const std::uint64_t kind = std::uint64_t{level} << 8 | std::uint64_t{made.is_inlined};
   const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, made.end, made.name_number,
                                                kind, counts_address ? ip : 0);
   return by_identity_.find_or_make(
@@ -126,16 +146,18 @@ std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
                known.is_inlined == made.is_inlined && known.runtime_start == made.runtime_start &&
                (!counts_address || known.first_ip == ip);
       },
-      [&] {
-        made.symbol = symbol_of(made);
-        made.chain_key = chain_key_of(made);
-        functions_.push_back(made);
-        return static_cast<std::uint32_t>(functions_.size() - 1);
-      });
+      [&] { return add(made); });
+}
+
+std::uint32_t FunctionTable::add(Function made) {
+  made.symbol = symbol_of(made);
+  made.chain_key = chain_key_of(made);
+  functions_.push_back(made);
+  return static_cast<std::uint32_t>(functions_.size() - 1);
 }
 
 std::uint32_t FunctionTable::symbol_of(const Function& function) {
-  if (function.name.empty()) return symbols_.number_of({kByAddress, 0, function.start, 0});
+  if (function.name.empty()) return symbols_.number_of_address(0, function.start);
   const std::uint64_t module = function.module_number;
   if (!function.is_inlined) return symbols_.number_of({kBySymbol, module, function.start, function.end});
   const std::uint64_t space = module << 32 | function.name_number;
@@ -147,8 +169,10 @@ std::uint32_t FunctionTable::chain_key_of(const Function& function) {
   const bool is_known = !function.name.empty();
   if (key_ == ChainKey::SourceLine && function.has_line)
     return chain_keys_.number_of({kByLine, word_of(function.line.data()), 0, 0});
-  if (key_ == ChainKey::Address) return chain_keys_.number_of({kByAddress, module, function.first_ip, 0});
-  if (!is_known) return chain_keys_.number_of({kByAddress, module, function.start, 0});
+  if (key_ == ChainKey::Address || !is_known) {
+    const std::uint32_t space = function.module == nullptr ? 0 : numbers_of(*function.module).id;
+    return chain_keys_.number_of_address(space, key_ == ChainKey::Address ? function.first_ip : function.start);
+  }
   if (function.is_inlined) return chain_keys_.number_of({kInlined, function.name_number, 0, 0});
   return chain_keys_.number_of({kBySymbol, module, function.start, 0});
 }

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "report/samples/address_table.h"
 #include "report/samples/index_table.h"
 #include "report/samples/session.h"
 #include "report/samples/stable_array.h"
@@ -58,7 +59,7 @@ struct Function {
   bool has_line = false;  // `line` is a source line
 };
 
-// Numbers what is told apart by four words, from 0 up.
+// Numbers what is told apart by four words, or by an address in a space, from 0 up.
 class Identities {
  public:
   struct Words {
@@ -66,10 +67,20 @@ class Identities {
     bool operator==(const Words&) const = default;
   };
   std::uint32_t number_of(const Words& words);
+  // An address is never the same as words.
+  std::uint32_t number_of_address(std::uint32_t space, std::uint64_t address) {
+    return by_address_.find_or_make(space, address, [this] { return count_++; });
+  }
 
  private:
+  struct Row {
+    Words words;
+    std::uint32_t number = 0;
+  };
   IndexTable by_words_;
-  std::vector<Words> all_;
+  std::vector<Row> rows_;
+  AddressTable by_address_;
+  std::uint32_t count_ = 0;
 };
 
 class FunctionTable {
@@ -100,7 +111,14 @@ class FunctionTable {
   Place& place_of(std::uint32_t location);
   Function function_of(const symbolize::Frame& frame, std::uint64_t unknown_at);
   std::uint32_t intern(Function made, std::uint64_t ip);
-  std::uint32_t rank_of(const symbolize::Module& module);
+  std::uint32_t add(Function made);
+  struct ModuleNumbers {
+    std::uint32_t id = 0;    // from 1 up: modules have different ones
+    std::uint32_t name = 0;  // Function::module_number
+    std::uint32_t rank = 0;  // Function::module_rank
+  };
+  const ModuleNumbers& numbers_of(const symbolize::Module& module);
+  std::uint32_t rank_of(const symbolize::Module& module, std::size_t met) const;
   std::uint32_t symbol_of(const Function& function);
   std::uint32_t chain_key_of(const Function& function);
   std::string_view line_text(const symbolize::Frame& frame);
@@ -113,9 +131,12 @@ class FunctionTable {
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
   IndexTable by_identity_;
+  AddressTable by_address_;  // functions without a name
   std::unordered_map<std::string_view, std::uint32_t> names_, modules_;
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
-  std::unordered_map<const symbolize::Module*, std::uint32_t> module_ranks_;
+  std::unordered_map<const symbolize::Module*, ModuleNumbers> module_numbers_;
+  const symbolize::Module* last_module_ = nullptr;
+  const ModuleNumbers* last_numbers_ = nullptr;  // of the last module: mostly the next one's too
   Identities symbols_, chain_keys_;
   std::map<std::string, std::uint32_t, std::less<>> lines_;
 };
