@@ -35,8 +35,9 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
   }
   const auto drawn = std::span(rows).first(graphs ? graphs->end() : 0);
   TextPieces plain = plain_rows(entries, std::span(rows).subspan(drawn.size()), cells, totals);
+  Last last;
   for (const std::uint32_t row : drawn) {
-    write_row(out, entries, row, cells, totals);
+    write_row(out, entries, row, cells, totals, last);
     graphs->write_next(out);
     out.line_end();
   }
@@ -45,22 +46,24 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
 
 std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leader) const {
   std::vector<Cell> cells;
+  std::vector<std::pair<std::size_t, ColumnMeter>> measured;  // by the cell's number
   const auto& shown = columns_->shown;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (std::ranges::find(hidden_, shown[i]) != hidden_.end()) continue;
     if (!cells_.is_of(shown[i], leader, entries.members())) continue;
     const std::size_t asked = i < options_->widths.size() ? options_->widths[i] : 0;
-    Cell cell = cells_.cell_of(shown[i], entries.members(), asked);
-    // Rows that are hidden by --percent-limit count as well.
-    if (shown[i].kind == Kind::Key && asked == 0) {
-      ColumnMeter meter(cells_, shown[i]);
-      for (std::uint32_t entry = 0; entry < entries.size(); ++entry) {
-        if (!is_hidden(entries, entry)) meter.add(entries.facts(entry));
-      }
-      cell.width = std::max(cell.width, meter.width());
-    }
-    cells.push_back(std::move(cell));
+    if (shown[i].kind == Kind::Key && asked == 0)
+      measured.emplace_back(cells.size(), ColumnMeter(cells_, shown[i]));
+    cells.push_back(cells_.cell_of(shown[i], entries.members(), asked));
   }
+  // Rows that are hidden by --percent-limit count as well.
+  for (std::uint32_t entry = 0; entry < entries.size(); ++entry) {
+    if (is_hidden(entries, entry)) continue;
+    const RowFacts facts = entries.facts(entry);
+    for (auto& [cell, meter] : measured) meter.add(facts);
+  }
+  for (const auto& [cell, meter] : measured)
+    cells[cell].width = std::max(cells[cell].width, meter.width());
   return cells;
 }
 
@@ -114,30 +117,41 @@ TextPieces ReportText::plain_rows(const Entries& entries, std::span<const std::u
   const std::size_t size = is_named ? 4096 : std::max<std::size_t>(rows.size(), 1);
   return TextPieces((rows.size() + size - 1) / size,
                     [this, &entries, rows, &cells, totals, size](std::size_t piece, TextBuffer& text) {
+                      Last last;
                       const auto from = rows.subspan(piece * size);
                       for (const std::uint32_t row : from.first(std::min(size, from.size())))
-                        write_row(text, entries, row, cells, totals);
+                        write_row(text, entries, row, cells, totals, last);
                     });
 }
 
 void ReportText::write_row(TextBuffer& out, const Entries& entries, std::uint32_t entry,
-                           const std::vector<Cell>& cells, std::span<const std::uint64_t> totals) const {
+                           const std::vector<Cell>& cells, std::span<const std::uint64_t> totals,
+                           Last& last) const {
   const std::string& separator = options_->separator;
-  std::vector<std::uint64_t> values(entries.members());
   const std::size_t begin = out.size();
   const RowFacts facts = entries.facts(entry);
+  last.values.resize(entries.members());
+  last.cells.resize(cells.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (separator.empty()) {
       out.text("  ");
     } else if (i > 0) {
       out.text(separator);
     }
+    const std::size_t width = i + 1 < cells.size() ? cells[i].width : 0;
     const Kind kind = cells[i].column.kind;
-    for (std::size_t member = 0; member < values.size() && kind != Kind::Key; ++member)
-      values[member] = entries.value(kind, entry, member);
-    const std::string text = kind == Kind::Key ? cells_.key(cells[i], facts)
-                                               : cells_.numbers(cells[i], values, totals);
-    i + 1 < cells.size() ? out.left(text, cells[i].width) : out.text(text);
+    if (kind == Kind::Key) {
+      out.left(cells_.key(cells[i], facts), width);
+      continue;
+    }
+    for (std::size_t member = 0; member < last.values.size(); ++member)
+      last.values[member] = entries.value(kind, entry, member);
+    Last::Numbers& numbers = last.cells[i];
+    if (numbers.values != last.values) {
+      numbers.text = cells_.numbers(cells[i], last.values, totals);
+      numbers.values = last.values;
+    }
+    out.left(numbers.text, width);
   }
   out.cut(begin + std::min(out.size() - begin, cells_.line_room(cells)));
   out.character('\n');

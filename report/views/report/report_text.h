@@ -37,8 +37,17 @@ class ReportText {
   // The text of rows without graphs. What is passed must outlive it.
   TextPieces plain_rows(const Entries& entries, std::span<const std::uint32_t> rows,
                         const std::vector<Cell>& cells, std::span<const std::uint64_t> totals) const;
+  // What rows were written with: rows of equal weight, as neighbours are, have the same numbers.
+  struct Last {
+    struct Numbers {
+      std::vector<std::uint64_t> values;
+      std::string text;
+    };
+    std::vector<Numbers> cells;         // of each column of numbers
+    std::vector<std::uint64_t> values;  // scratch
+  };
   void write_row(TextBuffer& out, const Entries& entries, std::uint32_t entry, const std::vector<Cell>& cells,
-                 std::span<const std::uint64_t> totals) const;
+                 std::span<const std::uint64_t> totals, Last& last) const;
 
   const TextOptions* options_;
   const ReportColumns* columns_;
