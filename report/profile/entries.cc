@@ -3,14 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "format/perf_abi.h"
-
 namespace tacho::report {
-namespace {
-
-namespace abi = format::abi;
-
-}  // namespace
 
 // The level of the rows that a chain makes: that of the function, and where nothing was mapped, that of the
 // frame before. Asked for frames in their order, and only where a row is made.
@@ -33,18 +26,18 @@ class Entries::Levels {
   char level_;
 };
 
-Entries::Entries(const Profile& profile, std::uint32_t block, EntryIndex& index, FunctionTable& functions,
-                 FunctionStacks* stacks, EntryOptions options)
-    : profile_(&profile),
+Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index, EntryOptions options)
+    : names_(&names),
+      profile_(&names.profile()),
       index_(&index),
-      functions_(&functions),
-      stacks_(stacks),
+      functions_(&names.functions()),
+      stacks_(names.stacks()),
       options_(std::move(options)),
-      members_(profile.blocks()[block].members),
+      members_(profile_->blocks()[block].members),
       member_totals_(members_),
       filtered_(members_),
       is_counted_(members_) {
-  for (const std::uint32_t number : profile.rows_of(block)) add_row(number);
+  for (const std::uint32_t number : profile_->rows_of(block)) add_row(number);
   for (std::size_t member = 0; member < members_; ++member)
     is_counted_[member] = member_totals_[member].period == 0;
   group_parts();
@@ -67,12 +60,13 @@ void Entries::group_parts() {
 
 void Entries::add_row(std::uint32_t number) {
   const ProfileRow& row = profile_->rows()[number];
-  Part part{.row = number, .function = functions_->of_place(row.location)};
+  const NamedRows::Row& named = (*names_)[number];
+  Part part{.row = number, .function = named.function};
   if (options_.hides_unknown && (*functions_)[part.function].name.empty()) return;
   if (options_.is_left_out && options_.is_left_out(row)) return;
   const std::span<const Weight> weights = profile_->weights(row);
-  if (stacks_ != nullptr && row.stack != nullptr) {
-    part.chain = stacks_->number_of(*row.stack);
+  part.chain = named.chain;
+  if (part.chain != kNone && (options_.is_parent || options_.is_root)) {
     const auto chain = stacks_->frames(part.chain);
     if (options_.is_parent) {
       const auto parent = std::ranges::find_if(
@@ -98,9 +92,7 @@ void Entries::add_row(std::uint32_t number) {
   RowFacts facts{row.thread, row.comm, profile_->facts(row), &(*functions_)[part.function]};
   if (part.parent != kNone) facts.parent = &(*functions_)[part.parent];
   part.group = group_of(facts);
-  part.is_kernel = options_.level_of ? options_.level_of(facts.facts) == 'k'
-                                     : index_->facts().session().resolver().location(row.location).cpumode ==
-                                           abi::kCpumodeKernel;
+  part.is_kernel = options_.level_of ? options_.level_of(facts.facts) == 'k' : named.is_kernel;
   const std::uint64_t hash = by_part_.hash(part.group, part.function, part.chain, part.is_kernel ? 1 : 0);
   const std::uint32_t found = by_part_.find_or_make(
       hash,

@@ -15,8 +15,7 @@
 
 #include "report/profile/call_tree.h"
 #include "report/profile/entry_index.h"
-#include "report/profile/function_stacks.h"
-#include "report/profile/profile.h"
+#include "report/profile/named_rows.h"
 #include "report/profile/row_order.h"
 
 namespace tacho::report {
@@ -49,12 +48,12 @@ struct EntryOptions {
 
 class Entries {
  public:
+  static constexpr std::uint32_t kNone = NamedRows::kNoChain;  // of any number
   struct Totals {
     Weight self, children;  // those of children hold the row's own as well
   };
-  // Of one block of the profile. What is passed must outlive this. `stacks`: null when no call chains count.
-  Entries(const Profile& profile, std::uint32_t block, EntryIndex& index, FunctionTable& functions,
-          FunctionStacks* stacks, EntryOptions options);
+  // Of one block of the profile. What is passed must outlive this.
+  Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index, EntryOptions options);
 
   std::size_t size() const { return entries_.size(); }
   std::size_t members() const { return members_; }
@@ -102,7 +101,6 @@ class Entries {
     bool is_kernel = false;  // where the samples were taken
   };
   class Levels;
-  static constexpr std::uint32_t kNone = ~0U;
 
   void add_row(std::uint32_t number);
   void group_parts();
@@ -127,10 +125,11 @@ class Entries {
   std::vector<std::uint32_t> as_met() const;
   std::vector<RowDepth> depths() const;
 
+  const NamedRows* names_;
   const Profile* profile_;
   EntryIndex* index_;
-  FunctionTable* functions_;
-  FunctionStacks* stacks_;
+  const FunctionTable* functions_;
+  const FunctionStacks* stacks_;
   EntryOptions options_;
   std::size_t members_;
   std::vector<Weight> member_totals_, filtered_;

@@ -9,18 +9,17 @@ bool is_of_function(const KeyUse& use) {
 }
 
 std::uint32_t IdentityRows::number() {
-  std::uint64_t hash = words_.size();
-  for (const std::uint64_t word : words_) hash = by_words_.hash.add(hash, word);
   const std::size_t width = words_.size();
-  return by_words_.find_or_make(
-      hash,
-      [&](std::uint32_t number) {
-        return std::ranges::equal(std::span(known_).subspan(number * width, width), words_);
-      },
-      [&] {
-        known_.insert(known_.end(), words_.begin(), words_.end());
-        return size_++;
-      });
+  const auto is_at = [&](std::uint32_t number) {
+    return std::ranges::equal(std::span(known_).subspan(number * width, width), words_);
+  };
+  if (size_ > 0 && is_at(last_)) return last_;
+  std::uint64_t hash = width;
+  for (const std::uint64_t word : words_) hash = by_words_.hash.add(hash, word);
+  return last_ = by_words_.find_or_make(hash, is_at, [&] {
+           known_.insert(known_.end(), words_.begin(), words_.end());
+           return size_++;
+         });
 }
 
 EntryIndex::EntryIndex(std::span<const KeyUse> keys, const SampleFacts& facts, const FunctionTable& functions)

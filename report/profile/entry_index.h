@@ -32,7 +32,7 @@ class IdentityRows {
  private:
   IndexTable by_words_;
   std::vector<std::uint64_t> words_, known_;
-  std::uint32_t size_ = 0;
+  std::uint32_t size_ = 0, last_ = 0;  // what was asked last is mostly asked again
 };
 
 class EntryIndex {

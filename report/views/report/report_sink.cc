@@ -106,7 +106,7 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   } else if (const auto weight = weight_->of(sample)) {
     profile_->add(sample, *weight);
   }
-  if (profile_->rows().size() != named_rows_) name_new_rows();
+  if (plan_->names) plan_->names->name_new();
   return Flow::GoOn;
 }
 
@@ -221,15 +221,7 @@ void ReportSink::make_names() {
   plan_->facts.functions = &*plan_->functions;
   plan_->stacks.emplace(*plan_->functions,
                         ChainOptions{.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
-}
-
-void ReportSink::name_new_rows() {
-  const auto rows = profile_->rows();
-  for (; plan_->functions && named_rows_ < rows.size(); ++named_rows_) {
-    const ProfileRow& row = rows[named_rows_];
-    plan_->functions->of_place(row.location);
-    if (row.stack != nullptr) plan_->stacks->number_of(*row.stack);
-  }
+  plan_->names.emplace(*profile_, *session_, *plan_->functions, &*plan_->stacks);
 }
 
 std::function<FilterBits(const ProfileRow&, const Function&)> ReportSink::filter(
@@ -348,9 +340,9 @@ std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTa
 
 void ReportSink::write(TextOutput& out) {
   if (!profile_ && !arrange()) return;  // of a pipe without samples
-  if (!plan_->functions) make_names();
+  if (!plan_->names) make_names();
+  plan_->names->name_new();
   FunctionTable& functions = *plan_->functions;
-  FunctionStacks& stacks = *plan_->stacks;
   EntryIndex index(plan_->columns.keys, plan_->facts, functions);
   const EntryOptions entry_options = this->entry_options(functions);
   const TextOptions text_options = this->text_options();
@@ -362,7 +354,7 @@ void ReportSink::write(TextOutput& out) {
   if (form) form->begin();
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
     if (profile_->rows_of(block).empty()) continue;
-    const Entries entries(*profile_, block, index, functions, &stacks, entry_options);
+    const Entries entries(*plan_->names, block, index, entry_options);
     std::uint64_t samples = 0;
     for (std::size_t member = 0; member < entries.members(); ++member)
       samples += entries.total(member).samples;

@@ -65,11 +65,9 @@ class ReportSink : public Sink {
     // Of a pipe they are made after the run: it lists its modules at its end.
     std::optional<FunctionTable> functions{};
     std::optional<FunctionStacks> stacks{};
+    std::optional<NamedRows> names{};
   };
   void make_names();
-  // Names the functions of rows that are new. Where the capture is read on a thread of its own, that one
-  // goes on meanwhile.
-  void name_new_rows();
   Result<> check_events() const;
   ColumnRequest request_of(bool has_children) const;
   void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
@@ -93,7 +91,6 @@ class ReportSink : public Sink {
   const ReportOptions* options_;
   std::unique_ptr<Plan> plan_;
   std::optional<Profile> profile_;
-  std::size_t named_rows_ = 0;  // of the profile
   std::optional<WeightChoice> weight_;
   std::optional<Error> failure_;
   ThreadValues values_;

@@ -96,7 +96,9 @@ struct Report {
     more.has_children = has_children;
     more.graph = order;
     index = std::make_unique<EntryIndex>(keys, *facts, *functions);
-    entries = std::make_unique<Entries>(*profile, 0, *index, *functions, stacks.get(), std::move(more));
+    names_of_rows = std::make_unique<NamedRows>(*profile, *session, *functions, stacks.get());
+    names_of_rows->name_new();
+    entries = std::make_unique<Entries>(*names_of_rows, 0, *index, std::move(more));
   }
   std::string name(std::uint32_t entry) const {
     const RowFacts row = entries->facts(entry);
@@ -119,6 +121,7 @@ struct Report {
   std::unique_ptr<Profile> profile;
   std::unique_ptr<FunctionTable> functions;
   std::unique_ptr<FunctionStacks> stacks;
+  std::unique_ptr<NamedRows> names_of_rows;
   std::unique_ptr<EntryIndex> index;
   std::unique_ptr<Entries> entries;
 };

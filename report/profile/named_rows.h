@@ -1,0 +1,49 @@
+// The rows of a profile with their names: of each row the function of its own place and its call chain as a
+// chain of functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "report/profile/function_stacks.h"
+#include "report/profile/function_table.h"
+#include "report/profile/profile.h"
+
+namespace tacho::report {
+
+class NamedRows {
+ public:
+  static constexpr std::uint32_t kNoChain = ~0U;
+  struct Row {
+    std::uint32_t function = 0;      // id, of the samples' own place
+    std::uint32_t chain = kNoChain;  // number in stacks()
+    bool is_kernel = false;          // where the samples were taken
+  };
+
+  // What is passed must outlive this. `stacks`: null when no call chains count.
+  NamedRows(const Profile& profile, Session& session, FunctionTable& functions, FunctionStacks* stacks)
+      : profile_(&profile), resolver_(&session.resolver()), functions_(&functions), stacks_(stacks) {}
+
+  // Names the rows that the profile has got since the last call. Where the capture is read on a thread of its
+  // own, that one goes on meanwhile.
+  void name_new() {
+    if (rows_.size() != profile_->rows().size()) name_rows();
+  }
+
+  const Profile& profile() const { return *profile_; }
+  FunctionTable& functions() const { return *functions_; }
+  const FunctionStacks* stacks() const { return stacks_; }
+  // By the profile's number of the row, which must have been named.
+  const Row& operator[](std::uint32_t row) const { return rows_[row]; }
+
+ private:
+  void name_rows();
+
+  const Profile* profile_;
+  Resolver* resolver_;
+  FunctionTable* functions_;
+  FunctionStacks* stacks_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace tacho::report
