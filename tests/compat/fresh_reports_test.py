@@ -77,7 +77,6 @@ class FreshReports(FreshCapture):
     def test_unwound_stacks_of_templates(self):
         self.record("-e", "cpu-clock", "-F", "99", "--call-graph", "dwarf,8192", "--", self.build / "shapes", "0.3")
         self.compare(GRAPHS[:4] + [["--no-inline"], ["--no-children", "--no-inline", "--sort", "sym"],
-                      ["--no-children", "-g", "none", "--sort", "srcfile", "--full-source-path", "--dsos", "shapes"],
                       ["--no-children", "-g", "none", "--sort", "sym", "-w", "3,3"],
                       ["--no-children", "-g", "none", "--sort", "sym,comm", "-w", "8,12,4"]])
 
