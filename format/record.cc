@@ -449,6 +449,21 @@ void write_bpf_event(ByteWriter& out, const BpfEventRecord& record, std::size_t 
   });
 }
 
+void write_namespaces(ByteWriter& out, std::uint32_t pid, std::uint32_t tid,
+                      std::span<const std::uint64_t> links, std::size_t trailer) {
+  write_record(out, abi::kRecordNamespaces, 0, trailer, [&] {
+    out.u32(pid).u32(tid).u64(links.size() / 2);
+    for (const std::uint64_t word : links) out.u64(word);
+  });
+}
+
+void write_cgroup(ByteWriter& out, const CgroupRecord& record, std::size_t trailer) {
+  write_record(out, abi::kRecordCgroup, 0, trailer, [&] {
+    out.u64(record.id);
+    write_name(out, record.path);
+  });
+}
+
 void write_lost_samples(ByteWriter& out, std::uint64_t lost, const EventAttr& attr, std::uint64_t id) {
   const std::size_t start = out.size();
   write_record(out, abi::kRecordLostSamples, 0, sample_id_size(attr), [&] { out.u64(lost); });

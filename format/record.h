@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -143,6 +144,10 @@ void write_comm(ByteWriter& out, const CommRecord& record, std::size_t trailer);
 void write_fork(ByteWriter& out, const TaskRecord& record, std::size_t trailer);
 void write_ksymbol(ByteWriter& out, const KsymbolRecord& record, std::size_t trailer);
 void write_bpf_event(ByteWriter& out, const BpfEventRecord& record, std::size_t trailer);
+// `links`: device and inode of each namespace, in the kernel's order (NamespacesRecord).
+void write_namespaces(ByteWriter& out, std::uint32_t pid, std::uint32_t tid,
+                      std::span<const std::uint64_t> links, std::size_t trailer);
+void write_cgroup(ByteWriter& out, const CgroupRecord& record, std::size_t trailer);
 // One of an event's losses: the trailer carries the event's id, so that a reader knows whose they are.
 void write_lost_samples(ByteWriter& out, std::uint64_t lost, const EventAttr& attr, std::uint64_t id);
 // A record without a body (FINISHED_ROUND, FINISHED_INIT).

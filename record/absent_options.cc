@@ -16,11 +16,6 @@ struct Row {
   std::string_view instead;
 };
 
-constexpr std::string_view kByPerf = "not recorded yet; perf record does it, and tacho reads its captures";
-constexpr std::string_view kHardware =
-    "needs events of the processor, which tacho record does not open yet; perf record does, and tacho reads "
-    "its "
-    "captures";
 constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
 constexpr std::string_view kOneFile =
     "one file is written from beginning to end yet; perf record does this, and tacho reads its captures";
@@ -35,46 +30,19 @@ constexpr std::string_view kClang =
     "./PROG.bpf.o";
 
 constexpr Row kRows[] = {
-    {"-b,--branch-any", Takes::Nothing, kHardware},
-    {"-j,--branch-filter", Takes::Value, kHardware},
-    {"-d,--data", Takes::Nothing, kHardware},
-    {"-W,--weight", Takes::Nothing, kHardware},
-    {"--phys-data", Takes::Nothing, kHardware},
-    {"--data-page-size", Takes::Nothing, kHardware},
-    {"--code-page-size", Takes::Nothing, kByPerf},
-    {"--transaction", Takes::Nothing, kHardware},
-    {"-I,--intr-regs", Takes::Optional, kByPerf},
-    {"--user-regs", Takes::Optional, kByPerf},
-    {"-B,--no-buildid", Takes::Nothing,
-     "build ids come with each mapping and cost nothing; leave the option out"},
-    {"-k,--clockid", Takes::Value, "times are those of the kernel's perf clock, as without this option"},
     {"-n,--no-samples", Takes::Nothing, "events are recorded one by one here; perf stat counts them"},
     {"-r,--realtime", Takes::Value,
      "the thread that drains the rings raises its own priority; chrt -f PRIORITY tacho record gives it more"},
     {"-S,--snapshot", Takes::Optional, kTraces},
     {"--aux-sample", Takes::Optional, kTraces},
-    {"-s,--stat", Takes::Nothing,
-     "counts of threads are not kept; tacho report --sort tid adds their samples up"},
     {"--affinity", Takes::Value, kThreads},
     {"--aio", Takes::Optional, kThreads},
     {"--threads", Takes::Optional, kThreads},
-    {"--all-cgroups", Takes::Nothing, kByPerf},
-    {"--namespaces", Takes::Nothing, kByPerf},
-    {"--all-kernel", Takes::Nothing, "a letter of the event says it: -e EVENT:k"},
-    {"--all-user", Takes::Nothing, "a letter of the event says it: -e EVENT:u"},
-    {"--kernel-callchains", Takes::Nothing, kByPerf},
-    {"--user-callchains", Takes::Nothing, kByPerf},
     {"--clang-opt", Takes::Value, kClang},
     {"--clang-path", Takes::Value, kClang},
     {"--debuginfod", Takes::Optional,
      "nothing is looked up while recording; tacho script and tacho report take it when they read"},
     {"--dry-run", Takes::Nothing, "a recording of nothing tries the rest: -o /tmp/try.data -- true"},
-    {"--exclude-perf", Takes::Nothing,
-     "not there yet; the samples of the recorder itself are those of the thread name tacho-record"},
-    {"--filter", Takes::Value,
-     "not there yet; a BPF program decides in the kernel what becomes an event (see the examples), or filter "
-     "when "
-     "reading"},
     {"--group", Takes::Nothing, "events are recorded each on its own; perf record groups them"},
     {"--kcore", Takes::Nothing,
      "the kernel's code is not copied; its names are, with every capture. perf record copies it"},
@@ -88,24 +56,20 @@ constexpr Row kRows[] = {
     {"--synth", Takes::Value, kDescribed},
     {"--tail-synthesize", Takes::Nothing, kDescribed},
     {"--off-cpu", Takes::Nothing, "where threads wait is seen by -a -g -e sched:sched_switch"},
-    {"--switch-events", Takes::Nothing, "-e sched:sched_switch records every switch"},
     {"--overwrite", Takes::Nothing, kOneFile},
     {"--switch-output", Takes::Optional, kOneFile},
     {"--switch-output-event", Takes::Value, kOneFile},
     {"--switch-max-files", Takes::Value, kOneFile},
     {"--timestamp-filename", Takes::Nothing, "name the file yourself: -o perf.data.$(date +%Y%m%d%H%M%S)"},
-    {"--running-time", Takes::Nothing, kHardware},
-    {"--strict-freq", Takes::Nothing,
-     "a rate above the kernel's limit is lowered and told; -F max takes the limit itself"},
+    {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
     {"--vmlinux", Takes::Value,
      "nothing is looked up while recording; tacho script and tacho report take -k FILE"},
 };
 
 // What these ask for is so in every capture.
 constexpr std::string_view kAlways[] = {
-    "-T,--timestamp", "-P,--period",         "-R,--raw-samples",
-    "--sample-cpu",   "--sample-identifier", "-N,--no-buildid-cache",
-    "--buildid-all",  "--buildid-mmap",      "--timestamp-boundary",
+    "-T,--timestamp",        "-P,--period",   "--sample-cpu",   "--sample-identifier",
+    "-N,--no-buildid-cache", "--buildid-all", "--buildid-mmap", "--timestamp-boundary",
 };
 
 }  // namespace

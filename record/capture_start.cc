@@ -12,6 +12,7 @@
 #include "format/byte_writer.h"
 #include "format/perf_abi.h"
 #include "format/sample.h"
+#include "record/host/cgroups.h"
 #include "record/host/running_processes.h"
 #include "record/output/capture_head.h"
 
@@ -48,7 +49,10 @@ Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
   write_image_records(out, head.images, trailer);
   write_program_records(out, head.programs, trailer);
-  RunningProcesses running("/proc", trailer);
+  const SamplingOptions& sampling = options.sampling;
+  if (sampling.cgroups) write_cgroup_records(out, trailer);
+  const bool data = prepared.plan.events.back().attr.has(abi::kMmapData);
+  RunningProcesses running("/proc", trailer, {data, sampling.namespaces, sampling.build_ids});
   for (const int process : processes_to_describe(prepared, options, running)) {
     if (prepared.stop()) return Error{"stopped by a signal", EINTR};
     running.describe(process, out);
@@ -101,6 +105,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
   auto head =
       describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
   if (!head) return std::move(head.error());
+  if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
   // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
   // with it.
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());

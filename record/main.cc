@@ -8,6 +8,7 @@
 #include "cli/exit_status.h"
 #include "cli/guarded_main.h"
 #include "record/capture_start.h"
+#include "record/events/registers.h"
 #include "record/host/host.h"
 #include "record/messages.h"
 #include "record/options.h"
@@ -49,15 +50,17 @@ int interrupted(const StopSignals& signals, const Error& error) {
   return 128 + number;
 }
 
+int say(const std::string& line) {
+  const bool is_said = std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;
+  return is_said ? cli::kWhole : cli::kNoOutput;
+}
+
 int run_program(const std::vector<std::string>& command_line) {
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
-  if (parsed->options.show_version) {
-    const bool is_said =
-        std::puts(fmt::format("tacho {}", version()).c_str()) >= 0 && std::fflush(stdout) == 0;
-    return is_said ? cli::kWhole : cli::kNoOutput;
-  }
+  if (parsed->options.show_version) return say(fmt::format("tacho {}", version()));
+  if (parsed->options.sampling.show_registers) return say("available registers: " + register_names());
   RecordOptions& options = parsed->options;
   if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done)
     return fail(done.error());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -56,37 +55,12 @@ Result<> set_ring_size(RecordOptions& options, std::string_view text) {
   return Done{};
 }
 
-Result<> set_frequency(RecordOptions& options, std::string_view text) {
-  options.most_frequent = text == "max";
-  if (options.most_frequent) return Done{};
-  const auto hertz = cli::parse_number("-F", text, 1, std::numeric_limits<std::uint32_t>::max());
-  if (!hertz) return hertz.error();
-  options.frequency = *hertz;
-  return Done{};
-}
-
 Result<> set_compression(RecordOptions& options, std::string_view text) {
   const auto level = text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("-z", text, 0, 22);
   if (!level) return level.error();
   options.files.is_compression_chosen = true;
   options.compression_level.reset();
   if (*level != 0) options.compression_level = static_cast<int>(*level);
-  return Done{};
-}
-
-Result<> add_events(RecordOptions& options, std::string_view text) {
-  auto events = parse_events(text);
-  if (!events) return std::move(events.error());
-  std::ranges::move(*events, std::back_inserter(options.events));
-  return Done{};
-}
-
-Result<> set_call_graph(RecordOptions& options, std::string_view method) {
-  if (method != "fp") {
-    return use_error("--call-graph: '" + std::string(method) +
-                     "' is not supported yet; known: fp (frame pointers)");
-  }
-  options.call_graph = true;
   return Done{};
 }
 
@@ -102,20 +76,7 @@ std::vector<cli::Option> rows(Gathered& to) {
        "./PROG.bpf.o or ./PROG.bpf.c; terms between slashes (period=, freq=, name=), :u and :k. Default: "
        "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
        "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
-       [&options](std::string_view text) { return add_events(options, text); }},
-      flag("-g", "Record the stack of every sample, by frame pointers", options.call_graph),
-      {"--call-graph", Takes::Value, "fp", "The same as -g",
-       [&options](std::string_view text) { return set_call_graph(options, text); }},
-      {"-F,--freq", Takes::Value, "HZ",
-       "Samples each second of the clocks and software events; max: what the kernel allows. Default: 4000",
-       [&options](std::string_view text) { return set_frequency(options, text); }},
-      {"-c,--count", Takes::Value, "PERIOD", "A sample each PERIOD events (ns of the clocks) instead",
-       [&options](std::string_view text) -> Result<> {
-         const auto period = cli::parse_number("-c", text, 1, std::numeric_limits<std::int64_t>::max());
-         if (!period) return period.error();
-         options.period = *period;
-         return Done{};
-       }},
+       [&options](std::string_view text) { return add_events(options.events, text); }},
       {"-m,--mmap-pages", Takes::Value, "PAGES",
        "Room of each CPU's ring, in pages or as a size (512K, 2M). Default: 2M",
        [&options](std::string_view text) { return set_ring_size(options, text); }},
@@ -127,6 +88,7 @@ std::vector<cli::Option> rows(Gathered& to) {
       flag("--version", "Say the version and do nothing else", options.show_version),
   };
   add_target_options(to.target, rows);
+  add_sampling_rows(rows, options.sampling, options.events);
   add_time_options(options.time, rows);
   add_output_options(options.output, options.files, rows);
   add_absent_options(rows);
@@ -185,15 +147,14 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
   if (*outcome == cli::Parsed::HelpShown) return out;
 
   RecordOptions& options = gathered.options;
-  if (options.period && (options.frequency || options.most_frequent))
-    return use_error("-F and -c exclude each other");
+  if (auto done = check_sampling(options.sampling); !done) return std::move(done.error());
   auto target = choose_target(gathered.target, !options.command.empty());
   if (!target) return std::move(target.error());
   options.target = std::move(*target);
   if (auto checked = check_time_options(options.time, !options.command.empty()); !checked)
     return std::move(checked.error());
   if (options.events.empty()) {
-    if (auto added = add_events(options, "cpu-clock"); !added) return std::move(added.error());
+    if (auto added = add_events(options.events, "cpu-clock"); !added) return std::move(added.error());
   }
   out.options = std::move(options);
   return out;

@@ -14,6 +14,7 @@
 #include "record/events/target.h"
 #include "record/output_options.h"
 #include "record/time_options.h"
+#include "record/sampling_options.h"
 
 namespace tacho::record {
 
@@ -21,9 +22,7 @@ struct RecordOptions {
   std::vector<EventRequest> events;  // never empty after parsing: cpu-clock when none was named
   Target target;
   std::vector<std::string> command;
-  bool call_graph = false;
-  std::optional<std::uint64_t> frequency, period;  // Hz; events
-  bool most_frequent = false;                      // -F max
+  SamplingOptions sampling;
   std::optional<std::uint64_t> ring_bytes;         // of one CPU; from -m with a size
   std::optional<std::uint64_t> ring_pages;         // the same as a number of pages
   std::optional<int> compression_level = 1;        // zstd; nothing: plain

@@ -9,22 +9,16 @@
 
 #include "cli/nearest.h"
 #include "format/perf_abi.h"
+#include "record/sampling_attr.h"
 
 namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
 
-constexpr std::uint64_t kDefaultFrequency = 4000;  // Hz, perf's
 constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: of each thread
 constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10;
-// The same fixed part in every event: the pump and every reader find id and time at one place.
-constexpr std::uint64_t kSampleType = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
-                                      abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod;
-constexpr std::uint64_t kSidebandFlags = abi::kMmap | abi::kComm | abi::kTask | abi::kMmap2 | abi::kCommExec |
-                                         abi::kKsymbol | abi::kBpfEvent | abi::kBuildId;
-
 class Planner {
  public:
   Planner(const RecordOptions& options, std::span<const ObjectFacts> objects, std::span<const int> threads,
@@ -38,9 +32,9 @@ class Planner {
     std::size_t object = 0;
     for (const EventRequest& request : requests) {
       if (request.kind == EventKind::BpfObject) {
-        add_channels(request, object++);
-      } else {
-        add(request);
+        if (auto done = add_channels(request, object++); !done) return std::move(done.error());
+      } else if (auto added = add(request); !added) {
+        return std::move(added.error());
       }
     }
     object = 0;
@@ -56,6 +50,7 @@ class Planner {
     if (auto done = check_channels(); !done) return std::move(done.error());
     warn_of_unfed_events();
     add_sideband();
+    if (options_.sampling.switches) add_switches();
     return std::move(plan_);
   }
 
@@ -97,74 +92,32 @@ class Planner {
     return static_cast<std::uint32_t>(pages * host_.page_size / 4);
   }
 
-  format::EventAttr basic_attr() const {
-    format::EventAttr attr;
-    attr.size = format::kCompatibleAttrSize;
-    attr.sample_type = kSampleType;
-    attr.read_format = abi::kReadId | abi::kReadLost;
-    attr.flags = abi::kDisabled | abi::kSampleIdAll | abi::kWatermark;
-    attr.wakeup = watermark(plan_.ring_pages);
-    if (options_.call_graph) attr.sample_type |= abi::kSampleCallchain;
-    return attr;
-  }
-
-  std::uint64_t allowed(std::uint64_t frequency) {
-    if (host_.max_sample_rate == 0 || frequency <= host_.max_sample_rate) return frequency;
-    std::string note = "-F: " + std::to_string(frequency) +
-                       " Hz is more than kernel.perf_event_max_sample_rate; sampling at " +
-                       std::to_string(host_.max_sample_rate) + " Hz";
-    if (std::ranges::find(plan_.notes, note) == plan_.notes.end()) plan_.notes.push_back(std::move(note));
-    return host_.max_sample_rate;
-  }
-
-  // A term of the event wins over -c and -F, these over the default: an event each of a tracepoint, 4000
-  // samples a second else.
-  void set_rate(format::EventAttr& attr, const EventRequest& request) {
-    const bool own = request.period.has_value() || request.frequency.has_value();
-    const auto period = own ? request.period : options_.period;
-    auto frequency = own ? request.frequency : options_.frequency;
-    if (!own && options_.most_frequent) frequency = std::max<std::uint64_t>(host_.max_sample_rate, 1);
-    if (period || attr.is_bpf_output()) {
-      attr.sample_period = attr.is_bpf_output() ? 1 : *period;
-      return;
-    }
-    if (!frequency && request.kind == EventKind::Tracepoint) {
-      attr.sample_period = 1;
-      return;
-    }
-    attr.sample_period = allowed(frequency.value_or(kDefaultFrequency));
-    attr.flags |= abi::kFreq;
-  }
-
   // -t means these threads alone, not what they start.
-  bool follows_children() const { return options_.target.watch != Watch::Threads && options_.target.inherit; }
+  Following following() const {
+    return {options_.target.watch != Watch::Threads && options_.target.inherit,
+            options_.target.watch == Watch::Command && !options_.time.begins_late()};
+  }
 
-  std::size_t add(const EventRequest& request) {
-    format::EventAttr attr = basic_attr();
-    attr.type = request.kind == EventKind::Tracepoint ? abi::kTracepoint : abi::kSoftware;
-    attr.config = request.config;
-    attr.flags |= abi::kExcludeGuest;
-    if (request.exclude_user) attr.flags |= abi::kExcludeUser | abi::kExcludeHv;
-    if (request.exclude_kernel) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
-    if (attr.type == abi::kTracepoint || attr.is_bpf_output()) attr.sample_type |= abi::kSampleRaw;
-    // The kernel refuses an inheriting event in a perf event array.
-    if (request.inherit && !attr.is_bpf_output() && follows_children()) attr.flags |= abi::kInherit;
-    if (options_.target.watch == Watch::Command && !options_.time.begins_late())
-      attr.flags |= abi::kEnableOnExec;
-    set_rate(attr, request);
-    plan_.events.push_back({std::move(attr), request.name, false, -1});
+  Result<std::size_t> add(const EventRequest& request) {
+    auto attr = sampling_attr(request, options_.sampling, host_, following(), plan_.notes);
+    if (!attr) return std::move(attr.error());
+    attr->wakeup = watermark(plan_.ring_pages);
+    plan_.events.push_back({std::move(*attr), request.name, false, -1, request.filter});
     return plan_.events.size() - 1;
   }
 
   // The short form: an event for each channel, named by the object.
-  void add_channels(const EventRequest& request, std::size_t object) {
-    if (!request.bindings.empty()) return;
+  Result<> add_channels(const EventRequest& request, std::size_t object) {
+    if (!request.bindings.empty()) return Done{};
     for (const MapBinding& channel : objects_[object].channels) {
       EventRequest output;
       output.config = abi::kBpfOutput;
       output.name = channel.event;
-      plan_.connections.push_back({object, channel.map, add(output)});
+      const auto added = add(output);
+      if (!added) return added.error();
+      plan_.connections.push_back({object, channel.map, *added});
     }
+    return Done{};
   }
 
   // The long form: "map:channel.event=evt", where evt stands among the other -e.
@@ -238,7 +191,9 @@ class Planner {
         EventRequest clock;
         clock.config = abi::kCpuClock;
         clock.name = programs.size() == 1 ? "cpu-clock" : program.program;
-        events.push_back(add(clock));
+        const auto added = add(clock);
+        if (!added) return added.error();
+        events.push_back(*added);
       }
     }
     for (std::size_t i = 0; i < programs.size(); ++i) programs[i].event = events[i];
@@ -289,18 +244,21 @@ class Planner {
   }
 
   void add_sideband() {
-    format::EventAttr attr = basic_attr();
-    attr.type = abi::kSoftware;
-    attr.config = abi::kDummy;
-    attr.sample_period = 1;
-    attr.flags |= kSidebandFlags;
-    if (follows_children()) attr.flags |= abi::kInherit;
+    format::EventAttr attr = sideband_attr(options_.sampling, following());
     attr.wakeup = watermark(plan_.sideband_pages);
     // It samples nothing, but without this the kernel wants the right to sample itself.
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
     const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
     if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
-    plan_.events.push_back({std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true, -1});
+    plan_.events.push_back({std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true, -1, {}});
+  }
+
+  // They can be many: they go with the samples, whose rings are large, and not to the sideband event, where
+  // they could cost a mapping. One event that follows everything carries them for all.
+  void add_switches() {
+    const auto follows = [](const PlannedEvent& event) { return !event.attr.is_bpf_output(); };
+    const auto carrier = std::ranges::find_if(plan_.events, follows);  // the sideband event stands last
+    carrier->attr.flags |= abi::kContextSwitch;
   }
 
   const RecordOptions& options_;

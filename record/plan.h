@@ -23,6 +23,7 @@ struct PlannedEvent {
   bool is_sideband = false;
   // The folder of the cgroup whose threads alone it takes, open elsewhere; -1: everybody's.
   int cgroup = -1;
+  std::string filter;  // of a tracepoint, as the kernel understands it; empty: none
 };
 
 // A map of an object whose slots get the descriptors of an event.

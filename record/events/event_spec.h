@@ -33,6 +33,9 @@ struct EventRequest {
   std::optional<std::uint64_t> period, frequency;  // events; Hz
   bool exclude_user = false, exclude_kernel = false;
   bool inherit = true;
+
+  std::size_t option = 0;  // which -e it stands in, counted from 1
+  std::string filter;      // Tracepoint: of --filter and --exclude-perf
 };
 
 // "cpu-clock:u,sched:sched_switch,./prog.bpf.o/map:channel.event=evt/". An error names the letter where the

@@ -122,7 +122,22 @@ void RunningProcesses::describe(int process, format::ByteWriter& out) {
     format::write_fork(out, {pid, parent, tid, parent, 0, false}, trailer_);
     format::write_comm(out, {pid, tid, *name, false}, trailer_);
   }
+  if (records_.namespaces) describe_namespaces(process, out);
   describe_mappings(process, out);
+}
+
+// The kernel's record of the same: device and inode of each of these files.
+void RunningProcesses::describe_namespaces(int process, format::ByteWriter& out) const {
+  std::vector<std::uint64_t> links;
+  for (const char* kind : {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"}) {
+    struct stat info {};
+    const std::string path = proc_ + "/" + std::to_string(process) + "/ns/" + kind;
+    const bool is_known = stat(path.c_str(), &info) == 0;  // older kernels lack some
+    links.push_back(is_known ? info.st_dev : 0);
+    links.push_back(is_known ? info.st_ino : 0);
+  }
+  const auto pid = static_cast<std::uint32_t>(process);
+  format::write_namespaces(out, pid, pid, links, trailer_);
 }
 
 void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
@@ -133,10 +148,14 @@ void RunningProcesses::describe_mappings(int process, format::ByteWriter& out) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     auto parsed = parse_maps_line(line);
-    if (!parsed || !parsed->is_executable) continue;
+    if (!parsed) continue;
     format::MmapRecord& mapping = parsed->mapping;
+    if (!parsed->is_executable) {
+      if (!records_.data_mappings || (mapping.protection & PROT_READ) == 0) continue;
+      mapping.is_data = true;
+    }
     mapping.pid = mapping.tid = static_cast<std::uint32_t>(process);
-    mapping.build_id = build_id_of(process, mapping);
+    if (records_.build_ids) mapping.build_id = build_id_of(process, mapping);
     const std::string filename = with_newlines(mapping.filename);
     mapping.filename = filename;
     format::write_mmap2(out, mapping, abi::kCpumodeUser, trailer_);

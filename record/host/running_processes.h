@@ -23,10 +23,18 @@ struct MapsLine {
 };
 std::optional<MapsLine> parse_maps_line(std::string_view line);
 
+// What is told beside names and mappings of code.
+struct ProcessRecords {
+  bool data_mappings = false;  // also what is mapped and never run
+  bool namespaces = false;
+  bool build_ids = true;
+};
+
 class RunningProcesses {
  public:
   // `proc`: the directory, "/proc" outside of tests. `trailer`: bytes of sample_id_all in every record.
-  RunningProcesses(std::string proc, std::size_t trailer) : proc_(std::move(proc)), trailer_(trailer) {}
+  RunningProcesses(std::string proc, std::size_t trailer, ProcessRecords records = {})
+      : proc_(std::move(proc)), trailer_(trailer), records_(records) {}
 
   // Every process there is, ascending.
   std::vector<int> all() const;
@@ -40,10 +48,12 @@ class RunningProcesses {
     auto operator<=>(const FileKey&) const = default;
   };
   void describe_mappings(int process, format::ByteWriter& out);
+  void describe_namespaces(int process, format::ByteWriter& out) const;
   format::BuildId build_id_of(int process, const format::MmapRecord& mapping);
 
   std::string proc_;
   std::size_t trailer_;
+  ProcessRecords records_;
   std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, however many processes map it
 };
 

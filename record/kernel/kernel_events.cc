@@ -99,6 +99,10 @@ Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, con
   for (const int cpu : plan.cpus) {
     auto fd = open_adapted(plan.events[event], task, cpu, plan.notes);
     if (!fd) return explain_refusal(plan.events[event], cpu, fd.error().code, host);
+    if (const PlannedEvent& planned = plan.events[event]; !planned.filter.empty()) {
+      auto done = set_filter(*fd, planned.filter);
+      if (!done) return std::move(done.error()).in(planned.name);
+    }
     const auto id = id_of_event(*fd);
     if (!id) return id.error();
     events_.push_back({event, cpu, task, std::move(*fd), *id, 0});

@@ -75,6 +75,11 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
   if (code == EINVAL && event.cgroup >= 0)
     return Error{
         place + "this kernel does not tell cgroups apart (CONFIG_CGROUP_PERF), or not for this event", code};
+  if (event.attr.samples(abi::kSampleBranchStack) && (code == EOPNOTSUPP || code == EINVAL)) {
+    return Error{place + "this processor keeps no branches (LBR), or not for this event; leave out -b, -j and "
+                         "--call-graph lbr, or take stacks with --call-graph fp or dwarf",
+                 code};
+  }
   const auto row = std::ranges::find(kRefusals, code, &Refusal::code);
   if (row != std::end(kRefusals)) return Error{place + row->reason, code};
   return system_error(place + "perf_event_open", code);
@@ -95,6 +100,11 @@ std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& at
   return size == static_cast<ssize_t>(words * sizeof(std::uint64_t)) ? values.at(words - 1) : 0;
 }
 
+Result<> set_filter(const format::Fd& event, const std::string& filter) {
+  if (ioctl(event.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0) return Done{};
+  if (errno == EINVAL) return use_error("the kernel does not understand the filter '" + filter + "'");
+  return system_error("the filter '" + filter + "'", errno);
+}
 Result<> enable_event(const format::Fd& event) {
   return control(event, PERF_EVENT_IOC_ENABLE, 0, "a perf event cannot be enabled");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "format/event_attr.h"
 #include "format/file.h"
@@ -23,6 +24,8 @@ Result<std::uint64_t> id_of_event(const format::Fd& event);
 // Events that found no room in the ring so far (read format LOST); 0 when the event was opened without it.
 std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr);
 
+// Of a tracepoint, the kernel takes only what `filter` lets through.
+Result<> set_filter(const format::Fd& event, const std::string& filter);
 Result<> enable_event(const format::Fd& event);
 Result<> disable_event(const format::Fd& event);
 // Samples of `event` go to the ring of `ring_owner`.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -57,6 +58,19 @@ bool looks_into_kernel(const Plan& plan) {
   });
 }
 
+// The clock that times are taken from, when it is not the kernel's perf clock: how fine it is, and what the
+// time of the day is by it.
+void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
+  timespec resolution{}, wall{}, now{};
+  if (!attr.has(format::abi::kUseClockid) || clock_getres(attr.clockid, &resolution) != 0) return;
+  const auto nanoseconds = [](const timespec& time) {
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  };
+  environment.clock_resolution_ns = nanoseconds(resolution);
+  if (clock_gettime(CLOCK_REALTIME, &wall) != 0 || clock_gettime(attr.clockid, &now) != 0) return;
+  environment.clock_data = {static_cast<std::uint32_t>(attr.clockid), nanoseconds(wall), nanoseconds(now)};
+}
+
 }  // namespace
 
 Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
@@ -65,6 +79,9 @@ Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
   CaptureHead head;
   format::Features& features = head.features;
   features.environment = describe_host(command_line);
+  describe_clock(plan.events.front().attr, features.environment);
+  features.environment.has_branch_stack = std::ranges::any_of(
+      plan.events, [](const auto& event) { return event.attr.samples(format::abi::kSampleBranchStack); });
   features.tracing = std::move(tracing);
   features.schemas = schemas_of(plan, objects);
 

@@ -23,7 +23,7 @@ std::string refusal(const std::vector<std::string>& arguments) {
 TEST(Options, TheCommandBeginsAtTheFirstWordAndKeepsItsOptions) {
   const auto options = parsed({"-g", "-e", "faults", "ls", "-a", "--", "-q"});
   EXPECT_EQ(options.command, (std::vector<std::string>{"ls", "-a", "--", "-q"}));
-  EXPECT_TRUE(options.call_graph);
+  EXPECT_EQ(options.sampling.stacks.method, CallGraph::FramePointers);
   EXPECT_EQ(options.target.watch, Watch::Command);
   EXPECT_FALSE(options.quiet);
 }
@@ -54,14 +54,13 @@ TEST(Options, RingsAreGivenInPagesOrBytes) {
 TEST(Options, PerfsLongNamesAreKnown) {
   const auto options =
       parsed({"--event", "cs", "--all-cpus", "--call-graph", "fp", "--freq=99", "--output=x", "--quiet"});
-  EXPECT_EQ(options.frequency, 99u);
+  EXPECT_EQ(options.sampling.frequency, 99u);
   EXPECT_EQ(options.output, "x");
-  EXPECT_TRUE(options.call_graph && options.quiet);
+  EXPECT_TRUE(options.sampling.stacks.method == CallGraph::FramePointers && options.quiet);
 }
 
 TEST(Options, WhatDoesNotGoTogetherIsRefused) {
   EXPECT_EQ(refusal({"-F", "99", "-c", "1"}), "-F and -c exclude each other");
-  EXPECT_NE(refusal({"--call-graph", "dwarf"}).find("dwarf"), std::string::npos);
   EXPECT_NE(refusal({"-a", "-p", "1"}).find("exclude"), std::string::npos);
 }
 
@@ -76,6 +75,63 @@ TEST(Options, WhatPerfHasAndWeLackSaysWhatToDo) {
   EXPECT_NE(refusal({"-S"}).find("--snapshot: processor traces"), std::string::npos);
   EXPECT_NE(refusal({"--kcore"}).find("the kernel's code is not copied"), std::string::npos);
   EXPECT_NE(refusal({"--affinity=cpu"}).find("--affinity: "), std::string::npos);
+}
+
+TEST(Options, OnlyOneSideOfTheKernelCanBeChosen) {
+  EXPECT_NE(refusal({"--all-user", "--all-kernel"}).find("exclude each other"), std::string::npos);
+  EXPECT_NE(refusal({"--user-callchains", "--kernel-callchains"}).find("exclude each other"),
+            std::string::npos);
+}
+
+TEST(Options, StacksComeByEachOfPerfsMethods) {
+  EXPECT_EQ(parsed({"-g", "-a"}).sampling.stacks.method, CallGraph::FramePointers);
+  const StackOptions dwarf = parsed({"--call-graph", "dwarf,100", "-a"}).sampling.stacks;
+  EXPECT_EQ(dwarf.method, CallGraph::Dwarf);
+  EXPECT_EQ(dwarf.bytes, 104u) << "the kernel takes multiples of 8";
+  EXPECT_EQ(parsed({"--call-graph", "fp,12", "-a"}).sampling.stacks.max_frames, 12u);
+  EXPECT_EQ(parsed({"--max-stack", "7", "-g", "-a"}).sampling.stacks.max_frames, 7u);
+  EXPECT_EQ(parsed({"--call-graph", "lbr", "-a"}).sampling.stacks.method, CallGraph::LastBranches);
+  for (const char* text : {"dwarf,65529", "dwarf,0", "dwarf,", "dwarf,x", "lbr,1", "fp,0", "no", ""})
+    EXPECT_NE(refusal({"--call-graph", text, "-a"}).find("--call-graph: '"), std::string::npos) << text;
+}
+
+TEST(Options, BranchFiltersHavePerfsNames) {
+  EXPECT_EQ(parsed({"-b", "-a"}).sampling.branches, 8u);
+  EXPECT_EQ(parsed({"-j", "any_call,k", "-a"}).sampling.branches, 0x12u);
+  EXPECT_EQ(parsed({"-j", "u", "-a"}).sampling.branches, 9u) << "a side alone: any branch there";
+  EXPECT_NE(refusal({"-j", "any_cal", "-a"}).find("did you mean 'any_call'"), std::string::npos);
+}
+
+#if defined(__x86_64__)
+TEST(Options, RegistersAreNamedInAnyCase) {
+  EXPECT_EQ(parsed({"--user-regs=ip,SP", "-a"}).sampling.registers_user, 0x180u);
+  EXPECT_EQ(parsed({"-I", "-a"}).sampling.registers_intr, 0xff0fffu);
+  EXPECT_TRUE(parsed({"--intr-regs=?"}).sampling.show_registers);
+  EXPECT_NE(refusal({"--user-regs=foo", "-a"}).find("'foo' is no register here; registers: AX"), std::string::npos);
+}
+#endif
+
+TEST(Options, ClocksHaveTheirKernelNamesAndPerfsShortOnes) {
+  for (const char* name : {"monotonic_raw", "CLOCK_MONOTONIC_RAW", "raw", "4"})
+    EXPECT_EQ(parsed({"-k", name, "-a"}).sampling.clock, 4) << name;
+  EXPECT_EQ(parsed({"-a"}).sampling.clock, std::nullopt);
+  EXPECT_NE(refusal({"-k", "sundial", "-a"}).find("-k: 'sundial' is no clock"), std::string::npos);
+  EXPECT_NE(refusal({"-k", "99", "-a"}).find("no clock 99"), std::string::npos);
+}
+
+TEST(Options, AFilterIsForTheEventsOfTheLastE) {
+  const auto options = parsed({"-e", "sched:sched_switch", "-e", "sched:sched_wakeup,irq:*", "--filter", "pid > 1",
+                               "--filter", "cpu == 0", "-a"});
+  ASSERT_EQ(options.events.size(), 3u);
+  EXPECT_EQ(options.events[0].filter, "");
+  EXPECT_EQ(options.events[1].filter, "(pid > 1) && (cpu == 0)");
+  EXPECT_EQ(options.events[2].filter, "(pid > 1) && (cpu == 0)");
+  EXPECT_NE(refusal({"--filter", "pid > 1", "-e", "sched:sched_switch", "-a"}).find("behind the -e"),
+            std::string::npos);
+  EXPECT_NE(refusal({"-e", "sched:sched_switch,cpu-clock", "--filter", "pid > 1", "-a"}).find("'cpu-clock' is none"),
+            std::string::npos);
+  EXPECT_NE(parsed({"-e", "sched:sched_switch", "--exclude-perf", "-a"}).events[0].filter.find("common_pid != "),
+            std::string::npos);
 }
 
 TEST(Options, WhatIsAlwaysRecordedMayBeAskedFor) {

@@ -61,6 +61,58 @@ TEST(Plan, WithoutTheKernelTheSidebandNeedsNoRightsEither) {
       plan_of(options_of({"-e", "cpu-clock:u,faults", "ls"}))->events.back().attr.has(abi::kExcludeKernel));
 }
 
+TEST(Plan, SidesAndFieldsOfSamplesAreChosenForAllEvents) {
+  const auto plan = plan_of(options_of({"-a", "-g", "--all-user", "--user-callchains", "-d", "--phys-data",
+                                        "--code-page-size", "-e", "cpu-clock:k,page-faults"}));
+  ASSERT_TRUE(plan);
+  for (std::size_t event = 0; event < 2; ++event) {
+    const format::EventAttr& attr = plan->events[event].attr;
+    EXPECT_TRUE(attr.has(abi::kExcludeKernel) && !attr.has(abi::kExcludeUser)) << event;
+    EXPECT_TRUE(attr.has(abi::kExcludeCallchainKernel) && !attr.has(abi::kExcludeCallchainUser)) << event;
+    for (const auto bit :
+         {abi::kSampleAddr, abi::kSampleDataSrc, abi::kSamplePhysAddr, abi::kSampleCodePageSize})
+      EXPECT_TRUE(attr.samples(bit)) << event;
+  }
+  EXPECT_TRUE(plan->events.back().attr.has(abi::kMmapData)) << "the sideband event tells of data too";
+  EXPECT_FALSE(plan->events.back().attr.samples(abi::kSampleAddr));
+  const auto alone = plan_of(options_of({"-i", "--kernel-callchains", "true"}));
+  ASSERT_TRUE(alone);
+  for (const PlannedEvent& event : alone->events) EXPECT_FALSE(event.attr.has(abi::kInherit)) << event.name;
+  EXPECT_FALSE(alone->events[0].attr.has(abi::kExcludeCallchainUser)) << "there are no stacks to cut";
+}
+
+TEST(Plan, StacksToUnwindLaterNeedRegistersAndAPieceOfStack) {
+  const auto plan = plan_of(options_of({"-a", "--call-graph", "dwarf,4096"}));
+  ASSERT_TRUE(plan);
+  const format::EventAttr& attr = plan->events[0].attr;
+  for (const auto bit : {abi::kSampleCallchain, abi::kSampleRegsUser, abi::kSampleStackUser, abi::kSampleAddr})
+    EXPECT_TRUE(attr.samples(bit));
+  EXPECT_TRUE(attr.has(abi::kExcludeCallchainUser));
+  EXPECT_EQ(attr.sample_stack_user, 4096u);
+  EXPECT_TRUE(plan->events.back().attr.has(abi::kMmapData)) << "unwinding needs the data's mappings";
+}
+
+TEST(Plan, SideRecordsAreCarriedByOneEvent) {
+  const auto plan =
+      plan_of(options_of({"-a", "--namespaces", "--all-cgroups", "--switch-events", "-B", "-k", "monotonic", "-s"}));
+  ASSERT_TRUE(plan);
+  const format::EventAttr& first = plan->events.front().attr;
+  const format::EventAttr& sideband = plan->events.back().attr;
+  EXPECT_TRUE(sideband.has(abi::kNamespaces) && sideband.has(abi::kCgroup));
+  EXPECT_FALSE(sideband.has(abi::kBuildId) || sideband.has(abi::kContextSwitch));
+  EXPECT_TRUE(first.has(abi::kContextSwitch)) << "in the large rings";
+  EXPECT_TRUE(first.samples(abi::kSampleCgroup) && first.has(abi::kInheritStat));
+  for (const PlannedEvent& event : plan->events) {
+    EXPECT_TRUE(event.attr.has(abi::kUseClockid)) << event.name;
+    EXPECT_EQ(event.attr.clockid, 1) << event.name;
+  }
+}
+
+TEST(Plan, AStrictFrequencyIsNotLowered) {
+  EXPECT_FALSE(plan_of(options_of({"-a", "-F", "4000000000", "--strict-freq"})));
+  EXPECT_TRUE(plan_of(options_of({"-a", "-F", "max", "--strict-freq"})));
+}
+
 TEST(Plan, BpfOutputNeverInheritsAndTakesEveryEvent) {
   const auto plan = plan_of(options_of({"-a", "-F", "99", "-e", "./x.bpf.o"}), {kObject});
   ASSERT_TRUE(plan);
@@ -120,11 +172,11 @@ TEST(Plan, TooHighAFrequencyIsLoweredWithAWord) {
 TEST(Plan, TracepointsTakeEveryEventUnlessARateIsGiven) {
   auto options = options_of({"-a", "-e", "sched:sched_switch"});
   EXPECT_EQ(plan_of(options)->events[0].attr.sample_period, 1u);
-  options.frequency = 99;
+  options.sampling.frequency = 99;
   EXPECT_TRUE(plan_of(options)->events[0].attr.has(abi::kFreq));
-  options.frequency.reset();
+  options.sampling.frequency.reset();
   options.events[0].period = 5;
-  options.period = 7;
+  options.sampling.period = 7;
   EXPECT_EQ(plan_of(options)->events[0].attr.sample_period, 5u) << "an event's own term wins";
 }
 

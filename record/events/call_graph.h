@@ -1,0 +1,34 @@
+// How the stack of a sample is to be had.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "format/result.h"
+
+namespace tacho::record {
+
+enum class CallGraph : std::uint8_t {
+  None,
+  FramePointers,  // the kernel walks them
+  Dwarf,          // registers and a piece of the user's stack, unwound when the capture is read
+  LastBranches,   // the processor keeps the calls (LBR)
+};
+
+inline constexpr std::uint32_t kDefaultStackBytes = 8192;
+// What a sample has room for: records have sizes of 16 bits.
+inline constexpr std::uint64_t kMostStackBytes = 65528;
+inline constexpr std::uint64_t kMostStackFrames = 65535;  // the field has 16 bits; the kernel has a limit of its own
+
+struct StackOptions {
+  CallGraph method = CallGraph::None;
+  std::uint32_t bytes = kDefaultStackBytes;  // of the stack, with Dwarf; a multiple of 8
+  std::uint16_t max_frames = 0;              // 0: kernel.perf_event_max_stack
+};
+
+// "fp", "fp,FRAMES", "dwarf", "dwarf,BYTES", "lbr".
+Result<StackOptions> parse_call_graph(std::string_view text);
+// A size of the piece of stack, made a multiple of 8.
+Result<std::uint32_t> parse_stack_bytes(std::string_view text);
+
+}  // namespace tacho::record

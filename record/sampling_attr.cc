@@ -1,0 +1,154 @@
+#include "record/sampling_attr.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "format/perf_abi.h"
+#include "record/events/branch_filter.h"
+#include "record/events/registers.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint64_t kDefaultFrequency = 4000;  // Hz, perf's
+constexpr std::uint64_t kSampleType = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
+                                      abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod;
+constexpr std::uint64_t kSidebandFlags =
+    abi::kMmap | abi::kComm | abi::kTask | abi::kMmap2 | abi::kCommExec | abi::kKsymbol | abi::kBpfEvent;
+
+Result<std::uint64_t> allowed(std::uint64_t frequency, const SamplingOptions& options, const Host& host,
+                              std::vector<std::string>& notes) {
+  if (host.max_sample_rate == 0 || frequency <= host.max_sample_rate) return frequency;
+  if (options.strict_frequency) {
+    return use_error(fmt::format(
+        "--strict-freq: {} Hz is more than kernel.perf_event_max_sample_rate, which is {} Hz; lower -F or raise it",
+        frequency, host.max_sample_rate));
+  }
+  std::string note = fmt::format(
+      "-F: {} Hz is more than kernel.perf_event_max_sample_rate; sampling at {} Hz", frequency,
+      host.max_sample_rate);
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  return host.max_sample_rate;
+}
+
+// A term of the event wins over -c and -F, these over the default: an event each of a tracepoint, 4000
+// samples a second else.
+Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const SamplingOptions& options,
+                  const Host& host, std::vector<std::string>& notes) {
+  const bool own = request.period.has_value() || request.frequency.has_value();
+  const auto period = own ? request.period : options.period;
+  auto frequency = own ? request.frequency : options.frequency;
+  if (!own && options.most_frequent) frequency = std::max<std::uint64_t>(host.max_sample_rate, 1);
+  if (period || attr.is_bpf_output()) {
+    attr.sample_period = attr.is_bpf_output() ? 1 : *period;
+    return Done{};
+  }
+  if (!frequency && request.kind == EventKind::Tracepoint) {
+    attr.sample_period = 1;
+    return Done{};
+  }
+  const auto rate = allowed(frequency.value_or(kDefaultFrequency), options, host, notes);
+  if (!rate) return rate.error();
+  attr.sample_period = *rate;
+  attr.flags |= abi::kFreq;
+  return Done{};
+}
+
+// The same fields that perf asks for, so that its unwinder and ours have what they need.
+void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const SamplingOptions& options) {
+  if (stacks.method == CallGraph::None) return;
+  attr.sample_type |= abi::kSampleCallchain;
+  attr.sample_max_stack = stacks.max_frames;
+  if (options.user_callchains) attr.flags |= abi::kExcludeCallchainKernel;
+  if (options.kernel_callchains) attr.flags |= abi::kExcludeCallchainUser;
+  if (stacks.method == CallGraph::LastBranches && attr.branch_sample_type == 0) {
+    attr.sample_type |= abi::kSampleBranchStack;
+    attr.branch_sample_type = call_stack_branches();
+  }
+  if (stacks.method != CallGraph::Dwarf) return;
+  attr.sample_type |=
+      abi::kSampleRegsUser | abi::kSampleStackUser | abi::kSampleAddr | abi::kSampleDataSrc;
+  attr.flags |= abi::kExcludeCallchainUser;
+  attr.sample_stack_user = stacks.bytes;
+  if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
+}
+
+// The kernel and the rest: where samples are taken.
+void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {
+  if (options.all_user)
+    attr.flags = (attr.flags | abi::kExcludeKernel) & ~std::uint64_t{abi::kExcludeUser};
+  if (options.all_kernel)
+    attr.flags = (attr.flags | abi::kExcludeUser) & ~std::uint64_t{abi::kExcludeKernel};
+}
+
+void set_fields(format::EventAttr& attr, const SamplingOptions& options) {
+  attr.sample_type |= options.more_fields;
+  if (options.data_addresses) attr.sample_type |= abi::kSampleAddr | abi::kSampleDataSrc;
+  if (options.cgroups) attr.sample_type |= abi::kSampleCgroup;
+  if (attr.type == abi::kTracepoint || attr.is_bpf_output()) attr.sample_type |= abi::kSampleRaw;
+  attr.sample_regs_user = options.registers_user;
+  attr.sample_regs_intr = options.registers_intr;
+  attr.branch_sample_type = options.branches;
+  if (options.registers_user != 0) attr.sample_type |= abi::kSampleRegsUser;
+  if (options.registers_intr != 0) attr.sample_type |= abi::kSampleRegsIntr;
+  if (options.branches != 0) attr.sample_type |= abi::kSampleBranchStack;
+}
+
+}  // namespace
+
+format::EventAttr common_attr(const SamplingOptions& options) {
+  format::EventAttr attr;
+  attr.size = format::kCompatibleAttrSize;
+  attr.sample_type = kSampleType;
+  attr.read_format = abi::kReadId | abi::kReadLost;
+  attr.flags = abi::kDisabled | abi::kSampleIdAll | abi::kWatermark;
+  if (options.clock) {
+    attr.flags |= abi::kUseClockid;
+    attr.clockid = *options.clock;
+  }
+  return attr;
+}
+
+Result<format::EventAttr> sampling_attr(const EventRequest& request, const SamplingOptions& options,
+                                        const Host& host, Following following,
+                                        std::vector<std::string>& notes) {
+  format::EventAttr attr = common_attr(options);
+  attr.type = request.kind == EventKind::Tracepoint ? abi::kTracepoint : abi::kSoftware;
+  attr.config = request.config;
+  attr.flags |= abi::kExcludeGuest;
+  if (request.exclude_user) attr.flags |= abi::kExcludeUser | abi::kExcludeHv;
+  if (request.exclude_kernel) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
+  choose_sides(attr, options);
+  set_fields(attr, options);
+  set_stacks(attr, options.stacks, options);
+  // The kernel refuses an inheriting event in a perf event array.
+  if (request.inherit && !attr.is_bpf_output() && following.children) attr.flags |= abi::kInherit;
+  if (following.at_exec) attr.flags |= abi::kEnableOnExec;
+  if (options.counts_of_threads) {
+    attr.read_format |= abi::kReadTimeEnabled | abi::kReadTimeRunning;
+    attr.flags |= abi::kInheritStat;
+  }
+  if (auto done = set_rate(attr, request, options, host, notes); !done) return std::move(done.error());
+  return attr;
+}
+
+format::EventAttr sideband_attr(const SamplingOptions& options, Following following) {
+  format::EventAttr attr = common_attr(options);
+  attr.type = abi::kSoftware;
+  attr.config = abi::kDummy;
+  attr.sample_period = 1;
+  attr.flags |= kSidebandFlags;
+  if (options.build_ids) attr.flags |= abi::kBuildId;
+  // Unwinding needs to know what lies between the pieces of code.
+  if (options.data_addresses || options.stacks.method == CallGraph::Dwarf) attr.flags |= abi::kMmapData;
+  if (options.namespaces) attr.flags |= abi::kNamespaces;
+  if (options.cgroups) attr.flags |= abi::kCgroup;
+  if (following.children) attr.flags |= abi::kInherit;
+  return attr;
+}
+
+}  // namespace tacho::record

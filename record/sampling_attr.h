@@ -1,0 +1,32 @@
+// perf_event_attr of one event: what its spec, the options and the host say together. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/event_attr.h"
+#include "record/events/event_spec.h"
+#include "record/host/host.h"
+#include "record/sampling_options.h"
+
+namespace tacho::record {
+
+// What every event of a capture has, so that the pump and every reader find id and time at one place.
+format::EventAttr common_attr(const SamplingOptions& options);
+
+// What is watched, as far as it decides how an event is opened.
+struct Following {
+  bool children = true;  // of the watched threads
+  bool at_exec = false;  // taking begins with the exec of the command
+};
+
+// Lines for the user where less was possible than asked for go into `notes`, each once.
+Result<format::EventAttr> sampling_attr(const EventRequest& request, const SamplingOptions& options,
+                                        const Host& host, Following following,
+                                        std::vector<std::string>& notes);
+
+// Of the event that carries mappings, names and ends of processes.
+format::EventAttr sideband_attr(const SamplingOptions& options, Following following);
+
+}  // namespace tacho::record

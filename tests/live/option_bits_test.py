@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Options of `tacho record` that perf record has too ask the kernel for the same: `perf evlist -v` shows the same bits of
+the sampling event in both captures, and `perf script` and `tacho script` print the same of ours."""
+import re
+import unittest
+
+import programs
+
+STACKS = [["-g"], ["-g", "--user-callchains"], ["-g", "--kernel-callchains"], ["--call-graph", "fp,5"],
+          ["--call-graph", "dwarf"], ["--call-graph", "dwarf,1000"], ["--call-graph", "dwarf", "--user-regs=ip,sp"]]
+FIELDS = [["-d"], ["--phys-data"], ["-W"], ["--data-page-size"], ["--code-page-size"], ["--transaction"], ["-R"],
+          ["-T"], ["-P"], ["-I"], ["--intr-regs=ax,r15"], ["--user-regs=ip,sp"], ["--user-regs"]]
+SIDES = [["--all-user"], ["--all-kernel"], ["-i"], ["-s"], ["--switch-events"], ["--namespaces"], ["--all-cgroups"],
+         ["-B"], ["--buildid-all"], ["-N"]]
+RATES = [[], ["-c", "100000"], ["-F", "max"], ["-F", "99", "--strict-freq"], ["-k", "monotonic"],
+         ["-k", "CLOCK_MONOTONIC_RAW"], ["-k", "boot"]]
+# Written with every event here, so that readers find id, time, processor and period at one place.
+OURS_TOO = {"IDENTIFIER", "CPU", "PERIOD"}
+# Mappings and names come with an event of their own here, as they do from perf -a.
+SIDEBAND = {"mmap", "mmap2", "mmap_data", "comm", "comm_exec", "task", "ksymbol", "bpf_event", "build_id", "namespaces",
+            "cgroup"}
+# When the reader is woken.
+WAKING = {"watermark", "wakeup_events", "wakeup_watermark"}
+
+
+def settings(evlist):
+    """The fields of the first event as `perf evlist -v` prints them."""
+    line = evlist.splitlines()[0]
+    rate = re.search(r"\{ sample_period, sample_freq \}: (\d+)", line).group(1)
+    fields = dict(re.findall(r"(\w+): ([\w|]+)", line))
+    bits = set(fields.pop("sample_type").split("|")) - OURS_TOO
+    kept = {name: value for name, value in fields.items() if name not in SIDEBAND | WAKING}
+    return kept, bits, rate
+
+
+@programs.needs_root
+@programs.needs_perf
+class OptionBits(programs.Scratch):
+    def capture(self, program, options, name):
+        self.run_program(*program, "-q", *options, "-e", "cpu-clock", "-o", self.folder / name, "--", "dd", "if=/dev/zero",
+                         "of=/dev/null", "bs=1M", "count=60")
+
+    def text_of(self, *words):
+        return self.perf(*words).stdout.decode(errors="replace")
+
+    def compare(self, rows):
+        for options in rows:
+            with self.subTest(options=" ".join(options)):
+                self.capture(["perf", "record"], options, "theirs.data")
+                self.capture([programs.BIN / "tacho-record"], options, "ours.data")
+                theirs = self.text_of("evlist", "-v", "-i", "theirs.data")
+                ours = self.text_of("evlist", "-v", "-i", "ours.data")
+                self.assertEqual(settings(theirs), settings(ours))
+                for bit in ("mmap_data: 1", "namespaces: 1", "cgroup: 1"):
+                    self.assertEqual(bit in theirs, bit in ours, bit)
+                self.assert_same_scripts()
+
+    def assert_same_scripts(self, *options):
+        theirs = self.perf("script", *options, "-i", "ours.data").stdout
+        ours = self.run_program(programs.BIN / "tacho-report", "script", "--raw-names", *options, "-i",
+                                self.folder / "ours.data").stdout
+        self.assert_same_text(ours, theirs)
+
+    def test_stacks(self):
+        self.compare(STACKS)
+
+    def test_fields(self):
+        self.compare(FIELDS)
+
+    def test_sides(self):
+        self.compare(SIDES)
+
+    def test_rates(self):
+        self.compare(RATES)
+
+    def test_records_beside_samples_are_there_and_read_alike(self):
+        for options, show in ((["--namespaces"], "--show-namespace-events"), (["--switch-events"], "--show-switch-events"),
+                              (["--all-cgroups"], "--show-cgroup-events"), (["-d"], "--show-mmap-events")):
+            with self.subTest(options=" ".join(options)):
+                self.capture([programs.BIN / "tacho-record"], options, "ours.data")
+                self.assert_same_scripts(show)
+                record = {"--namespaces": "PERF_RECORD_NAMESPACES", "--switch-events": "PERF_RECORD_SWITCH",
+                          "--all-cgroups": "PERF_RECORD_CGROUP", "-d": " r--p "}[options[0]]
+                self.assertIn(record, self.text_of("script", show, "-i", "ours.data"))
+
+    def test_the_header_tells_the_clock(self):
+        self.capture([programs.BIN / "tacho-record"], ["-k", "monotonic"], "ours.data")
+        header = self.text_of("script", "--header-only", "-i", "ours.data")
+        self.assertIn("clockid: monotonic (1)", header)
+        self.assertIn("# reference time: ", header)
+
+    def test_without_build_ids_there_are_none(self):
+        self.capture([programs.BIN / "tacho-record"], ["-B"], "ours.data")
+        self.assertNotRegex(self.text_of("buildid-list", "-i", "ours.data"), "[0-9a-f]{40}")
+        self.assertNotIn("build_id: 1", self.text_of("evlist", "-v", "-i", "ours.data"))
+
+    def test_what_threads_counted_is_kept(self):
+        self.run_program(programs.BIN / "tacho-record", "-q", "-s", "-e", "cpu-clock", "-o", "ours.data", "--", "sh", "-c",
+                         "dd if=/dev/zero of=/dev/null bs=1M count=100; true")
+        self.assertTrue("PERF_RECORD_READ" in self.text_of("script", "-D", "-i", "ours.data"), "the shell's child ended")
+
+    def test_branches_are_refused_in_words(self):
+        done = self.run_program(programs.BIN / "tacho-record", "-b", "-e", "cpu-clock", "--", "true", status=None)
+        self.assertNotEqual(done.returncode, 0, "no kernel keeps branches of a software event")
+        self.assertIn(b"this processor keeps no branches", done.stderr)
+
+
+@programs.needs_root
+class Filters(programs.Scratch):
+    def taken(self, *options):
+        self.run_program(programs.BIN / "tacho-record", "-q", "-e", "sched:sched_process_exec", *options, "-o", "f.data", "--",
+                         "sh", "-c", "/bin/true; /bin/echo; /bin/true")
+        done = self.run_program(programs.BIN / "tacho-report", "script", "-i", "f.data")
+        return done.stdout.decode().count("sched_process_exec:")
+
+    def test_only_what_the_filter_lets_through_is_taken(self):
+        self.assertEqual(self.taken(), 4, "the shell and three programs")
+        self.assertEqual(self.taken("--filter", 'filename ~ "*/true"'), 2)
+        self.assertEqual(self.taken("--filter", 'filename ~ "*/true"', "--filter", "pid < 0"), 0)
+        self.assertEqual(self.taken("--exclude-perf"), 4)
+
+    def test_a_filter_that_makes_no_sense_is_refused_in_words(self):
+        done = self.run_program(programs.BIN / "tacho-record", "-e", "sched:sched_switch", "--filter", "nosuch > 1", "--",
+                                "true", status=1)
+        self.assertIn(b"the kernel does not understand the filter 'nosuch > 1'", done.stderr)
+
+
+if __name__ == "__main__":
+    programs.main()
