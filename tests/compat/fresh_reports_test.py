@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Captures of many kinds, recorded afresh by perf: `report --stdio` is perf's, byte for byte but for the order of equals."""
+import functools
 import platform
 import subprocess
 import time
@@ -48,21 +49,48 @@ LEVELS = [["--hierarchy", *more] for more in (
 )]
 
 
+RECORDINGS = 3
+
+
+def recorded_again(tests):
+    """A difference counts when as many recordings in a row have one. On a busy system one in some ten has a row where
+    perf goes by chance, as of a thread that ended between two samples; what differs by a rule of perf's differs always."""
+    def repeated(test):
+        @functools.wraps(test)
+        def run(self):
+            for left in reversed(range(RECORDINGS)):
+                try:
+                    return test(self)
+                except AssertionError as difference:
+                    if left == 0:
+                        raise
+                    print(f"{self.id().split('.')[-1]}: recorded again, as {difference}")
+        return run
+
+    for name, test in list(vars(tests).items()):
+        if name.startswith("test_"):
+            setattr(tests, name, repeated(test))
+    return tests
+
+
 @programs.needs_root
 @programs.needs_perf
 @needs_compilers
+@recorded_again
 class FreshReports(FreshCapture):
     def compare(self, views):
-        ties = 0
+        ties, differences = 0, []
         for view in views:
-            with self.subTest(view=" ".join(view)):
-                words = ["report", "--stdio", "--kallsyms", self.build / "kallsyms", "-i", self.capture, *view]
-                theirs = self.perf(*words).stdout
-                self.assertIn(b"\n", theirs)
-                ours = self.tacho(*words, "--raw-names", status=None).stdout
-                what, equals = report_ties.difference(ours, theirs)
-                self.assertEqual(what, "")
-                ties += equals
+            words = ["report", "--stdio", "--kallsyms", self.build / "kallsyms", "-i", self.capture, *view]
+            theirs = self.perf(*words).stdout
+            self.assertIn(b"\n", theirs)
+            ours = self.tacho(*words, "--raw-names", status=None).stdout
+            what, equals = report_ties.difference(ours, theirs)
+            ties += equals
+            if what:
+                differences.append(f"{' '.join(view) or 'the default'}: {what}")
+        if differences:
+            raise AssertionError("\n".join(differences))
         if ties:
             print(f"{self.id().split('.')[-1]}: {ties} rows differ from perf's in the order of equals only")
 
