@@ -256,6 +256,7 @@ std::optional<PayloadField> tracepoint_field(std::string_view line) {
   field.bit_size = static_cast<std::uint32_t>(element * 8);
   field.count = static_cast<std::uint32_t>(count);
   if (declaration->find('*') != std::string_view::npos) field.format = "hex";
+  if (field.format.empty() && type.find("long") != std::string_view::npos) field.format = kLong;
   return field;
 }
 

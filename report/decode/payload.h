@@ -58,6 +58,9 @@ using AddressName = std::function<std::string(std::uint64_t address)>;
 std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian order, Names names,
                          const AddressName& name_of_address = {});
 
+// PayloadField::format of a tracepoint's field whose C type is long, which matters to perf where the field
+// stands alone; elsewhere it is shown by its kind.
+inline constexpr std::string_view kLong = "long";
 // What a tracepoint's format file says about its fields, those common to all tracepoints left out.
 PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view format_text);
 // The number after "ID:" in a format file.

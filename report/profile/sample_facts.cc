@@ -37,7 +37,7 @@ std::optional<std::string_view> named_value(std::string_view text, std::string_v
 }
 
 // Values without their names, as libtraceevent prints a field that stands alone.
-std::string plain_value(const PayloadField& field, Bytes record, std::endian order) {
+std::string plain_value(const PayloadField& field, Bytes record, std::endian order, bool has_hex_longs) {
   std::string all;
   const bool is_array = is_list(field);
   const std::uint32_t count = is_array ? elements_of(field, record) : 1;
@@ -47,6 +47,9 @@ std::string plain_value(const PayloadField& field, Bytes record, std::endian ord
     if (i > 0) all += ", ";
     if (const auto* const text = std::get_if<std::string_view>(&*value)) {
       all += *text;
+    } else if (const auto* const bits = std::get_if<std::uint64_t>(&*value);
+               bits != nullptr && has_hex_longs && !is_array && field.format == kLong) {
+      all += fmt::format("{:#x}", *bits);
     } else {
       all += show_value(field, *value, Names::Raw);
     }
@@ -75,7 +78,8 @@ std::string SampleFacts::raw_trace_text(const ResolvedSample& sample) {
   const PayloadSchema* const schema = schemas_.of(sample.event_index);
   if (schema == nullptr) return text;
   for (const PayloadField& field : schema->fields)
-    text += " " + field.name + "=" + plain_value(field, sample.raw->raw, sample.order);
+    text +=
+        " " + field.name + "=" + plain_value(field, sample.raw->raw, sample.order, options_.has_hex_longs);
   return text;
 }
 
@@ -140,7 +144,7 @@ std::string SampleFacts::field_text(const ResolvedSample& sample, const PayloadF
     const std::string text = trace_text(sample);
     if (const auto value = named_value(text, field.name)) return std::string(*value);
   }
-  return plain_value(field, sample.raw->raw, sample.order);
+  return plain_value(field, sample.raw->raw, sample.order, options_.has_hex_longs);
 }
 
 std::optional<std::uint32_t> SampleFacts::socket_of(std::uint32_t cpu) const {

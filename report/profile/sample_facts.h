@@ -39,6 +39,7 @@ struct TakenBranch {
 struct FactOptions {
   Names names = Names::Safe;
   bool is_raw_trace = false;                 // --raw-trace: fields of tracepoints as numbers
+  bool has_hex_longs = true;                 // as perf shows unsigned long fields that stand alone
   bool has_nanoseconds = false;              // --ns
   std::uint64_t time_quantum = 100'000'000;  // ns: times in the same one are the same
   bool is_verbose = false;                   // -v

@@ -169,6 +169,7 @@ Result<> ReportSink::arrange() {
       .facts =
           SampleFacts(*session_, {.names = options_->is_for_programs() ? Names::Raw : options_->reading.names,
                                   .is_raw_trace = options_->is_raw_trace,
+                                  .has_hex_longs = !options_->is_for_programs(),
                                   .has_nanoseconds = options_->has_nanoseconds,
                                   .time_quantum = options_->time_quantum,
                                   .is_verbose = options_->is_verbose,
