@@ -174,9 +174,11 @@ void Entries::add_own(const Part& part, std::uint32_t entry) {
 void Entries::count(std::uint32_t number, std::uint32_t entry, std::size_t depth) {
   Entry& row = entries_[entry];
   row.last_part = number;
-  row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
   if (depth > 0) ++row.strands;
   const std::uint32_t weights = parts_[number].weights;
+  // Rows that only other events of a group have are of no depth to perf.
+  if (weights_[weights].samples != 0)
+    row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
   for (std::size_t member = 0; member < members_; ++member) {
     Weight& children = totals_[entry * members_ + member].children;
     children.period += weights_[weights + member].period;
@@ -190,7 +192,10 @@ std::uint64_t Entries::address_of(const Entry& entry) const {
   if (!index_->facts().options().is_verbose && !function.is_data) return 0;
   if (!entry.is_own) return function.first_ip;
   const Location& place = index_->facts().session().resolver().location(row_of(entry).location);
-  return place.mapping == nullptr ? place.ip.value : place.mapping->shown_address(place.ip);
+  if (place.mapping == nullptr) return place.ip.value;
+  // Of BPF programs too, which frames are shown by their runtime addresses.
+  if (place.mapping->module->kind == symbolize::ModuleKind::Bpf) return place.ip.value - place.mapping->start;
+  return place.mapping->shown_address(place.ip);
 }
 
 RowFacts Entries::facts(std::uint32_t entry) const {

@@ -72,6 +72,11 @@ std::uint64_t OtherPlace::runtime_start() const {
   return function->start + mapping->start - mapping->page_offset;
 }
 
+// 0 has no mark, as with printf's %#x.
+std::string verbose_start(std::uint64_t address, char source) {
+  return address == 0 ? fmt::format("{:<18} {} ", 0, source) : fmt::format("{:<#18x} {} ", address, source);
+}
+
 OtherPlace place_at(Show show, std::uint64_t number) {
   const auto id = static_cast<std::uint32_t>(number);
   FunctionTable& functions = *show.facts.functions;
@@ -87,7 +92,7 @@ OtherPlace place_at(Show show, std::uint64_t number) {
 std::string show_place(Show show, const OtherPlace& place, std::uint64_t address, char level,
                        std::size_t width) {
   std::string text;
-  if (show.facts.options().is_verbose) text = fmt::format("{:<#18x} {} ", address, place.function->source);
+  if (show.facts.options().is_verbose) text = verbose_start(address, place.function->source);
   if (!place.has_name())  // 0 has no mark, as with printf's %#x
     return text + fmt::format("[{}] {}{:016x}", level, address == 0 ? "" : "0x", address);
   text += fmt::format("[{}] ", level);

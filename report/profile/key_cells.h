@@ -33,6 +33,8 @@ Order by_fact_text(Show show, Row a, Row b);  // facts that are numbers of texts
 std::string fact_number(Show show, Row row);
 std::string fact_text(Show show, Row row);
 
+// "0x4585             d ", which stands before a name with -v.
+std::string verbose_start(std::uint64_t address, char source);
 // The short name, or with -v the path; empty: no module.
 std::string_view module_name(Show show, const symbolize::Module* module);
 // The row's own module: by name, what has none last.

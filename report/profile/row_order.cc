@@ -143,9 +143,11 @@ PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows
       all.add(ranks_of(column.key, weighed.rows));
       continue;
     }
-    // Of the rows' own numbers, those of the first event decide nothing where another event leads.
-    const bool is_led = column.kind == Column::Kind::Children || weighed.first_member == 0;
-    for (const std::size_t member : members_in_order(weighed.members, is_led ? 0 : weighed.first_member)) {
+    // With children, only those of the first event decide. Of the rows' own numbers, those of the first event
+    // decide nothing where another event leads.
+    const bool is_of_first = column.kind == Column::Kind::Children;
+    for (const std::size_t member :
+         members_in_order(is_of_first ? 1 : weighed.members, is_of_first ? 0 : weighed.first_member)) {
       Values values(rows);
       for (std::uint32_t row = 0; row < rows; ++row) values[row] = weighed.value(column.kind, row, member);
       const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);

@@ -36,7 +36,7 @@ std::size_t module_width(Show show, Row row) {
 std::string show_symbol_in(Show show, Row row, std::size_t width) {
   const Function& function = *row.function;
   std::string text;
-  if (show.facts.options().is_verbose) text = fmt::format("{:<#18x} {} ", row.address, row.function->source);
+  if (show.facts.options().is_verbose) text = verbose_start(row.address, row.function->source);
   if (function.name.empty())  // 0 has no mark, as with printf's %#x
     return text + fmt::format("[{}] {}{:016x}", row.level, function.start == 0 ? "" : "0x", function.start);
   text += fmt::format("[{}] ", row.level);

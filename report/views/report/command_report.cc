@@ -100,6 +100,11 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
     }
     // What has no name is shown by its address, which tells processes apart.
     options.reading.session.keeps_addresses = true;
+    // What is not asked for need not be read, but a sample of another processor can be a switch.
+    if (!options.switches.is_asked_for())
+      options.reading.session.filter.cpus = std::exchange(options.cpus, {});
+    auto& demangle = options.reading.session.symbols.demangle;
+    if (options.is_verbose && demangle == symbolize::Demangle::Yes) demangle = symbolize::Demangle::Whole;
     options.reading.session.keeps_callers = options.begins_with_caller();
     options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;  // rows and graphs are perf's
     options.reading.session.wants_stacks = options.wants_children || options.graph.form != GraphForm::None ||

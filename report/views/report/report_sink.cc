@@ -214,9 +214,11 @@ Result<> ReportSink::arrange() {
 }
 
 void ReportSink::make_names() {
-  const bool by_address = std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
-    return use.key->of == KeyOf::Place || use.key->has_lines;
-  });
+  // -v shows of each row the address that was met first.
+  const bool by_address =
+      options_->is_verbose || std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
+        return use.key->of == KeyOf::Place || use.key->has_lines;
+      });
   plan_->functions.emplace(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions,
                            options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
   plan_->facts.functions = &*plan_->functions;
