@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "cli/option_rows.h"
+
 namespace tacho::report {
 namespace {
 
@@ -86,6 +88,18 @@ void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
         {names, cli::Takes::Value, std::string(row.value), std::string(row.help),
          [&filter, names, set = row.set](std::string_view text) { return set(filter, names, text); }});
   }
+}
+
+void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options) {
+  rows.push_back(cli::text("--switch-on", "EVENT", "nothing before the first such event, which is not shown",
+                           options.on));
+  rows.push_back(cli::text(
+      "--switch-off", "EVENT",
+      "nothing from such an event on, until --switch-on's comes; without it only the first such event is "
+      "left out, as in perf",
+      options.off));
+  rows.push_back(cli::flag("--show-on-off-events", "also the events that --switch-on and --switch-off name",
+                           options.shows_switches));
 }
 
 }  // namespace tacho::report

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "report/samples/event_switch.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {
@@ -14,5 +15,8 @@ namespace tacho::report {
 // option all of whose spellings are taken is left out as a whole.
 void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
                         const std::vector<std::string_view>& taken = {});
+
+// Rows for --switch-on, --switch-off and --show-on-off-events.
+void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options);
 
 }  // namespace tacho::report

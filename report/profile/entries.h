@@ -24,7 +24,7 @@ using FunctionTest = std::function<bool(const Function&)>;
 
 // Which filters refuse a sample, one bit each; 0: none does.
 using FilterBits = std::uint8_t;
-inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8;
+inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8, kBySocket = 16;
 
 struct EntryOptions {
   bool has_children = false;

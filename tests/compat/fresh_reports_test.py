@@ -96,7 +96,7 @@ class FreshReports(FreshCapture):
 
     def test_stacks_of_a_program(self):
         self.record(*CLOCK, "-g", "--", *BUSY)
-        self.compare(GRAPHS + ROWS + LEVELS)
+        self.compare(GRAPHS + ROWS + LEVELS + [["-v", "--no-children", "-g", "none", "--dsos", "[kernel.kallsyms]"]])
 
     def test_stacks_of_a_whole_system(self):
         self.record(*CLOCK, "-a", "-g", "--", "sh", "-c", "ls -lR /usr/share/doc >/dev/null; sort /etc/services >/dev/null")
@@ -111,6 +111,7 @@ class FreshReports(FreshCapture):
     def test_threads_with_odd_names_and_code_made_at_run_time(self):
         printed = self.record(*CLOCK, "-g", "-s", "--", self.build / "crew")
         self.forget_maps(printed)
+        self.compare([["-T"], ["-T", "--pretty", "raw"], ["-T", "--pretty", "normal", "-g", "none"]])
         self.compare(GRAPHS[:-1] + ROWS[:4])  # the last asks for lines of libc, where perf names the unit's file
 
     @unittest.skipUnless(platform.machine() == "x86_64", "its program is x86-64 assembly")
@@ -125,7 +126,9 @@ class FreshReports(FreshCapture):
     def test_tracepoints_beside_other_events(self):
         self.record("-e", "sched:sched_switch,sched:sched_process_exec,syscalls:sys_enter_openat,cpu-clock", "-a", "--",
                     "sh", "-c", "ls / >/dev/null; sleep 0.1; cat /dev/null")
-        self.compare(SYSTEM_ROWS)
+        switches = ["--switch-on", "sched:sched_process_exec", "--switch-off", "syscalls:sys_enter_openat", "-n"]
+        self.compare(SYSTEM_ROWS + [["--group"], ["--group", "-n", "--sort", "comm", "--group-sort-idx", "1"], switches,
+                                    [*switches, "--show-on-off-events"], [*switches[:2], "-C", "0"], switches[2:]])
 
     def test_tracepoints_alone(self):
         self.record("-e", "sched:sched_switch,sched:sched_wakeup", "-a", "--", "sh", "-c", "ls / | sort >/dev/null")
@@ -145,11 +148,14 @@ class FreshReports(FreshCapture):
 
     def test_page_faults_with_addresses(self):
         self.record("-e", "page-faults,minor-faults", "-c", "1", "-d", "-g", "--", "ls", "/")
-        self.compare(GRAPHS[:4] + [["--no-children", "-g", "none", "--sort", "dso,sym,cpu"]])
+        self.compare(GRAPHS[:4] + [["--no-children", "-g", "none", "--sort", "dso,sym,cpu"], ["--group"],
+                                   ["--group", "--no-children", "-g", "none", "--hierarchy"]])
 
     def test_context_switches_and_namespaces(self):
         self.record(*CLOCK, "--switch-events", "--namespaces", "-a", "--", "sh", "-c", "ls >/dev/null; sleep 0.1")
-        self.compare(SYSTEM_ROWS + [["--sort", "cpu,comm"], ["--sort", "socket,pid"]])
+        self.compare(SYSTEM_ROWS + [["--sort", "cpu,comm"], ["--sort", "socket,pid"],
+                      ["--socket-filter", "0"], ["--socket-filter", "7", "-n"], ["--hierarchy", "--socket-filter", "7"],
+                      ["--socket-filter", "0", "--sort", "socket,comm"]])
 
     def test_a_process_that_runs_already(self):
         with subprocess.Popen([self.build / "shapes", "2"]) as child:

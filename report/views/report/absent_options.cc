@@ -7,8 +7,6 @@ namespace {
 
 using cli::Takes;
 
-constexpr std::string_view kSwitches =
-    "all samples are counted, or those of --time; tacho script has this option and prints them one by one";
 constexpr std::string_view kBranches =
     "branch stacks are not counted yet; tacho script -F +brstacksym prints them";
 constexpr std::string_view kInteractive = "there is no interactive form; rows are printed as with --stdio";
@@ -18,10 +16,6 @@ constexpr std::string_view kTraces = "processor traces (AUX) are not decoded her
 constexpr cli::AbsentOption kRows[] = {
     {"--branch-history", Takes::Nothing, kBranches},
     {"--total-cycles", Takes::Nothing, kBranches},
-    {"--switch-on", Takes::Value, kSwitches},
-    {"--switch-off", Takes::Value, kSwitches},
-    {"--socket-filter", Takes::Value, "sockets are not selected; -C selects their processors"},
-    {"--pretty", Takes::Value, "the values of -T have one form, that of --pretty normal"},
     {"--show-ref-call-graph", Takes::Nothing, "each event is shown with the call chains that it has itself"},
     {"-D,--dump-raw-trace", Takes::Nothing, "tacho dump prints every record with its fields"},
     {"--tui", Takes::Nothing, kInteractive},

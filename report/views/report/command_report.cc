@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "report/output/colour.h"
 #include "report/perf_text/stats_text.h"
 #include "report/views/report/name_pattern.h"
@@ -56,8 +58,8 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
     Shown shown(Symbols::NotUsed);
     if (!session.diagnostics().incomplete()) {
       shown.notes.push_back("tacho: " + printable(options.reading.session.input) +
-                            (session.filter().looks_at_start()
-                                 ? ": no sample is one that --cpu and --time ask for"
+                            (session.filter().looks_at_start() || options.switches.is_asked_for()
+                                 ? ": no sample is one that --cpu, --time and --switch-on ask for"
                                  : ": it holds no samples"));
     }
     if (options.is_for_programs()) sink.write(out);
@@ -98,13 +100,13 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
         options.fields.find("src") != std::string::npos) {
       options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
     }
-    // What has no name is shown by its address, which tells processes apart.
-    options.reading.session.keeps_addresses = true;
     // What is not asked for need not be read, but a sample of another processor can be a switch.
     if (!options.switches.is_asked_for())
       options.reading.session.filter.cpus = std::exchange(options.cpus, {});
     auto& demangle = options.reading.session.symbols.demangle;
     if (options.is_verbose && demangle == symbolize::Demangle::Yes) demangle = symbolize::Demangle::Whole;
+    // What has no name is shown by its address, which tells processes apart.
+    options.reading.session.keeps_addresses = true;
     options.reading.session.keeps_callers = options.begins_with_caller();
     options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;  // rows and graphs are perf's
     options.reading.session.wants_stacks = options.wants_children || options.graph.form != GraphForm::None ||

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <type_traits>
 
+#include "report/filter_options.h"
 #include "report/profile/sort_keys.h"
 #include "report/views/report/absent_options.h"
 #include "report/views/report/report_columns.h"
@@ -31,7 +33,8 @@ cli::Option numbers(std::string option, std::string help, std::vector<std::uint3
           }};
 }
 
-cli::Option sets(std::string names, std::string help, bool& target, bool value) {
+template <class Target>
+cli::Option sets(std::string names, std::string help, Target& target, std::type_identity_t<Target> value) {
   return {std::move(names), Takes::Nothing, "", std::move(help),
           [&target, value](std::string_view) -> Result<> {
             target = value;
@@ -120,14 +123,6 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(flag("--raw-trace", "fields of tracepoints as they were recorded", options.is_raw_trace));
 }
 
-cli::Option sets(std::string names, std::string help, std::optional<bool>& target, bool value) {
-  return {std::move(names), Takes::Nothing, "", std::move(help),
-          [&target, value](std::string_view) -> Result<> {
-            target = value;
-            return Done{};
-          }};
-}
-
 void add_mode_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(sets("-b,--branch-stack",
                       "rows are of branches, each of which counts as one; the default where the header says "
@@ -185,6 +180,8 @@ void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                       options.shows_only_with_parent, false));
 }
 
+constexpr std::uint64_t kMostSockets = 65535;
+
 void add_filter_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(names("-c,--comms", "only threads of these names", options.comms));
   rows.push_back(names("-d,--dsos", "only samples in these modules", options.dsos));
@@ -193,7 +190,16 @@ void add_filter_options(std::vector<cli::Option>& rows, ReportOptions& options) 
                            options.symbol_filter));
   rows.push_back(numbers("--pid", "only these processes", options.pids));
   rows.push_back(numbers("--tid", "only these threads", options.tids));
-  rows.push_back(numbers("-C,--cpu", "only these processors", options.reading.session.filter.cpus));
+  rows.push_back(numbers("-C,--cpu", "only these processors", options.cpus));
+  rows.push_back({"--socket-filter", Takes::Value, "N",
+                  "only this package of processors, as the header numbers them",
+                  [&options](std::string_view given) -> Result<> {
+                    const auto number = cli::parse_number("--socket-filter", given, 0, kMostSockets);
+                    if (!number) return number.error();
+                    options.socket = static_cast<std::uint32_t>(*number);
+                    return Done{};
+                  }});
+  add_switch_options(rows, options.switches);
   rows.push_back(cli::text("--time", "FROM,TO",
                            "only samples between these times (seconds), or parts: 10%-20%", options.times));
   rows.push_back(
@@ -263,9 +269,21 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
   rows.push_back(flag("-v,--verbose", "addresses and where names come from", options.is_verbose));
   rows.push_back(flag("-T,--threads", "the last counts of each thread's events, with -s recorded",
                       options.shows_thread_values));
-  rows.push_back(
-      sets("--group", "the events of a group side by side (the default)", options.is_grouped, true));
-  rows.push_back(sets("--no-group", "each event of a group by itself", options.is_grouped, false));
+  rows.push_back({"--pretty", Takes::Value, "FORM",
+                  "of -T: normal, a column for each event (the default), or raw, one after the other",
+                  [&options](std::string_view given) -> Result<> {
+                    if (given != "normal" && given != "raw") {
+                      return use_error("--pretty: '" + std::string(given) +
+                                       "' is not known; it is normal or raw");
+                    }
+                    options.value_form = given == "raw" ? ValueForm::Raw : ValueForm::Table;
+                    return Done{};
+                  }});
+  rows.push_back(sets("--group",
+                      "the events of a group side by side (the default), and all events of a capture that "
+                      "has no groups",
+                      options.grouping, Grouping::Always));
+  rows.push_back(sets("--no-group", "each event of a group by itself", options.grouping, Grouping::Never));
   rows.push_back(cli::number("--group-sort-idx", "N",
                              "the event of the group, from 0, by which rows are sorted first", 0, 65535,
                              options.first_member));
@@ -303,7 +321,7 @@ void add_accepted_options(std::vector<cli::Option>& rows, ReportOptions& options
       accepted("--skip-empty", Takes::Nothing, "events without samples are left out; what is done anyway"));
   rows.push_back(accepted(
       "--no-demangle-kernel,--demangle-kernel,--asm-raw,--no-asm-raw,--source,--no-source,-m,--modules,"
-      "--ignore-vmlinux,--disable-order,--show-on-off-events,--no-branch-history",
+      "--ignore-vmlinux,--disable-order,--no-branch-history",
       Takes::Nothing, "options of perf that change nothing in the text of --stdio"));
   rows.push_back(
       accepted("-M,--disassembler-style,--objdump,--prefix,--prefix-strip,--percent-type,--samples",

@@ -10,9 +10,18 @@
 #include "report/command.h"
 #include "report/output/colour.h"
 #include "report/perf_text/header_text.h"
+#include "report/samples/event_switch.h"
 #include "report/views/report/graph_options.h"
+#include "report/views/report/thread_values.h"
 
 namespace tacho::report {
+
+// Which events stand side by side.
+enum class Grouping : std::uint8_t {
+  AsRecorded,  // those of each group
+  Always,      // of a capture without groups, all of them
+  Never,
+};
 
 enum class ReportForm : std::uint8_t { Text, Json, Csv };
 
@@ -42,13 +51,17 @@ struct ReportOptions {
   std::string ignored_callees;                    // likewise
   std::vector<std::string> comms, dsos, symbols;  // empty: all
   std::vector<std::uint32_t> pids, tids;          // likewise
+  std::vector<std::uint32_t> cpus;                // likewise; asked after `switches`
+  SwitchOptions switches;
+  std::optional<std::uint32_t> socket;
   std::string symbol_filter;
   std::string times;
   bool is_raw_trace = false, has_nanoseconds = false;
   std::uint64_t time_quantum = 100'000'000;  // ns
   bool shows_thread_values = false;          // -T
-  bool is_grouped = true;                    // --no-group
-  std::uint64_t first_member = 0;            // --group-sort-idx
+  ValueForm value_form = ValueForm::Table;   // of these
+  Grouping grouping = Grouping::AsRecorded;
+  std::uint64_t first_member = 0;  // --group-sort-idx
   bool shows_tasks = false, shows_maps = false;
   bool stitches_lbr = false;
   bool has_folders = false;  // --full-source-path

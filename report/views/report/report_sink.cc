@@ -17,20 +17,29 @@ namespace abi = format::abi;
 // in a capture's header could ask for any amount of memory.
 constexpr std::uint64_t kMostMembers = 64;
 
-// `is_grouped`: the events of a group stand side by side.
-std::vector<EventBlock> blocks_of(const Session& session, bool is_grouped) {
+// A group of all events only where the capture has none; it has no name.
+std::vector<format::EventGroup> groups_of(const Session& session, Grouping grouping) {
+  std::vector<format::EventGroup> groups;
+  for (const format::EventGroup& group : session.features().environment.groups) {
+    if (group.members > 1) groups.push_back(group);
+  }
   const std::size_t events = session.events().size();
+  if (groups.empty() && grouping == Grouping::Always && events > 1)
+    groups.push_back({.name = {}, .leader = 0, .members = static_cast<std::uint32_t>(events)});
+  std::ranges::stable_sort(groups, {}, &format::EventGroup::leader);
+  return groups;
+}
+
+// The events of a group side by side, unless there are too many, and all others alone.
+std::vector<EventBlock> blocks_of(std::size_t events, std::span<const format::EventGroup> groups) {
   std::vector<EventBlock> blocks;
   std::size_t next = 0;
   const auto add_alone = [&](std::size_t end) {
     for (; next < end; ++next) blocks.push_back({static_cast<std::uint32_t>(next), 1});
   };
-  std::vector<format::EventGroup> groups;
-  if (is_grouped) groups = session.features().environment.groups;
-  std::ranges::sort(groups, {}, &format::EventGroup::leader);
   for (const auto& group : groups) {
     const std::uint64_t end = std::uint64_t{group.leader} + group.members;
-    if (group.members < 2 || group.members > kMostMembers || end > events || group.leader < next) continue;
+    if (group.members > kMostMembers || end > events || group.leader < next) continue;
     add_alone(group.leader);
     blocks.push_back({group.leader, group.members});
     next = static_cast<std::size_t>(end);
@@ -67,6 +76,7 @@ Result<> check_mode(const Session& session, const ReportOptions& options, Report
 ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_colour)
     : session_(&session),
       options_(&options),
+      switch_(options.switches),
       has_colour_(has_colour),
       mode_(mode_of(session, options)),
       needs_records_(mode_ != ReportMode::Samples || options.shows_thread_values ||
@@ -99,6 +109,9 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
       return Flow::Stop;
     }
   }
+  if (!switch_.accepts(sample)) return Flow::GoOn;
+  const auto& cpus = options_->cpus;
+  if (!cpus.empty() && std::ranges::find(cpus, sample.raw->cpu) == cpus.end()) return Flow::GoOn;
   if (mode_ == ReportMode::Branches) {
     plan_->branches->add(*profile_, sample);
   } else if (mode_ == ReportMode::Memory) {
@@ -124,7 +137,7 @@ std::vector<std::string> ReportSink::notes() const {
     lines.push_back("tacho report: rows are weighed by " + printable(chosen) +
                     ", as the event says (role:weight); --weight period or samples weighs them otherwise");
   }
-  for (const auto& group : session_->features().environment.groups) {
+  for (const auto& group : groups_) {
     if (group.members <= kMostMembers) continue;
     lines.push_back(
         fmt::format("tacho report: a group of {} events is shown event by event, as more than {} "
@@ -145,6 +158,13 @@ ColumnRequest ReportSink::request_of(bool has_children) const {
           .has_parent = options_->parent.has_value()};
 }
 
+Result<> ReportSink::find_events() {
+  groups_ = groups_of(*session_, options_->grouping);
+  std::vector<std::string> names;
+  for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+  return switch_.find_events(names);
+}
+
 // Options that only some captures can have.
 Result<> ReportSink::check_events() const {
   constexpr std::uint64_t kCallStack = 1U << 11;  // PERF_SAMPLE_BRANCH_CALL_STACK
@@ -153,9 +173,7 @@ Result<> ReportSink::check_events() const {
   });
   if (options_->stitches_lbr && has_lbr)
     return use_error("--stitch-lbr: call stacks that the processor kept (LBR) are taken as recorded");
-  const bool has_group = std::ranges::any_of(session_->features().environment.groups,
-                                             [](const auto& group) { return group.members > 1; });
-  if (options_->first_member != 0 && !has_group)
+  if (options_->first_member != 0 && groups_.empty())
     return use_error("--group-sort-idx: the capture has no group of events; record with -e '{A,B}'");
   return Done{};
 }
@@ -163,6 +181,7 @@ Result<> ReportSink::check_events() const {
 Result<> ReportSink::arrange() {
   const auto& events = session_->events();
   if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
+  if (auto found = find_events(); !found) return found;
   if (auto checked = check_events(); !checked) return checked;
   const bool has_chains = mode_ != ReportMode::Branches && has_stacks(events, session_->features());
   plan_ = std::make_unique<Plan>(Plan{
@@ -207,7 +226,16 @@ Result<> ReportSink::arrange() {
     plan_->branches.emplace(plan_->facts, needs_own);
     plan_->branches->add_facts(shape);
   }
-  profile_.emplace(blocks_of(*session_, options_->is_grouped), std::move(shape));
+  if (options_->socket) {
+    socket_fact_ = shape.facts.size();
+    shape.facts.push_back([facts = &plan_->facts](const ResolvedSample& sample) -> std::uint64_t {
+      return facts->socket_of(sample.raw->cpu).value_or(~0U);
+    });
+  }
+  const bool is_grouped = options_->grouping != Grouping::Never;
+  profile_.emplace(
+      blocks_of(session_->events().size(), is_grouped ? std::span(groups_) : std::span<format::EventGroup>()),
+      std::move(shape));
   if (!session_->layout().is_pipe) make_names();
   weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
   return Done{};
@@ -244,6 +272,7 @@ std::function<FilterBits(const ProfileRow&, const Function&)> ReportSink::filter
       refused |= kByThread;
     if (!holds(o.dsos, name) && !holds(o.dsos, path)) refused |= kByModule;
     if (!holds(o.symbols, function.name)) refused |= kBySymbol;
+    if (o.socket && profile_->facts(row)[socket_fact_] != *o.socket) refused |= kBySocket;
     return refused;
   };
 }
@@ -254,6 +283,7 @@ FilterBits ReportSink::filters() const {
   if (!o.comms.empty() || !o.pids.empty() || !o.tids.empty()) filters |= kByThread;
   if (!o.dsos.empty()) filters |= kByModule;
   if (!o.symbols.empty()) filters |= kBySymbol;
+  if (o.socket) filters |= kBySocket;
   return filters;
 }
 
@@ -384,7 +414,8 @@ void ReportSink::write(TextOutput& out) {
   } else if (!options_->is_quiet) {
     out.text("#\n#\n");
   }
-  if (options_->shows_thread_values) values_.write(out, *session_, options_->reading.names);
+  if (options_->shows_thread_values)
+    values_.write(out, *session_, options_->reading.names, options_->value_form);
   statistics.write(out);
 }
 
@@ -441,25 +472,28 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
   }
   // perf says "events" of a group's first one, also where it is shown by itself.
   const format::EventGroup* const group = group_of(block.leader);
-  if (entries.members() > 1) {
-    const bool is_named = group != nullptr && !group->name.empty() && group->name != "{anon_group}";
-    names = (is_named ? group->name : "anon group") + " { " + names + " }";
+  if (entries.members() > 1 && !group->name.empty()) {
+    const std::string& name = group->name == "{anon_group}" ? std::string("anon group") : group->name;
+    names = name + " { " + names + " }";
   }
   std::string times;
   if (!options_->times.empty()) times = " (time slices: " + printable(options_->times) + ")";
   out.text(fmt::format("# Samples: {}{} of event{} '{}'{}\n", samples, unit, group != nullptr ? "s" : "",
                        printable(names, options_->reading.names), times));
-  if (mode_ != ReportMode::Memory) return out.text(fmt::format("# Event count (approx.): {}\n#\n", total));
-  const std::string_view sort = plan_->columns.sort.empty() ? kMemorySort : plan_->columns.sort;
-  out.text(fmt::format("# Total weight : {}\n# Sort order   : {}\n#\n", total,
-                       printable(sort, options_->reading.names)));
+  if (mode_ == ReportMode::Memory) {
+    const std::string_view sort = plan_->columns.sort.empty() ? kMemorySort : plan_->columns.sort;
+    out.text(fmt::format("# Total weight : {}\n# Sort order   : {}\n", total,
+                         printable(sort, options_->reading.names)));
+  } else {
+    out.text(fmt::format("# Event count (approx.): {}\n", total));
+  }
+  if (options_->socket) out.text(fmt::format("# Processor Socket: {}\n", *options_->socket));
+  out.text("#\n");
 }
 
 const format::EventGroup* ReportSink::group_of(std::size_t leader) const {
-  const auto& groups = session_->features().environment.groups;
-  const auto found = std::ranges::find_if(
-      groups, [&](const format::EventGroup& group) { return group.leader == leader && group.members > 1; });
-  return found == groups.end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(groups_, leader, {}, &format::EventGroup::leader);
+  return found == groups_.end() || found->leader != leader ? nullptr : &*found;
 }
 
 }  // namespace tacho::report

@@ -68,11 +68,13 @@ class ReportSink : public Sink {
     std::optional<NamedRows> names{};
   };
   void make_names();
+  Result<> find_events();
   Result<> check_events() const;
   ColumnRequest request_of(bool has_children) const;
   void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
                    const Hierarchy* hierarchy) const;
-  const format::EventGroup* group_of(std::size_t leader) const;  // null: none
+  // The group that an event leads; null: none.
+  const format::EventGroup* group_of(std::size_t leader) const;
   EntryOptions entry_options(FunctionTable& functions) const;
   std::function<FilterBits(const ProfileRow&, const Function&)> filter(FunctionTable& functions) const;
   FilterBits filters() const;
@@ -92,6 +94,9 @@ class ReportSink : public Sink {
   std::unique_ptr<Plan> plan_;
   std::optional<Profile> profile_;
   std::optional<WeightChoice> weight_;
+  std::vector<format::EventGroup> groups_;  // of more than one event, by leader
+  EventSwitch switch_;
+  std::size_t socket_fact_ = 0;  // where it stands in a row's facts, with --socket-filter
   std::optional<Error> failure_;
   ThreadValues values_;
   bool has_colour_;

@@ -1,11 +1,18 @@
 #include "report/views/report/thread_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
 #include "report/decode/event_name.h"
 
 namespace tacho::report {
+namespace {
+
+std::size_t digits(std::uint32_t number) { return std::to_string(static_cast<std::int32_t>(number)).size(); }
+
+}  // namespace
 
 void ThreadValues::add(const OtherEvent& other) {
   const auto* const read = std::get_if<format::ReadRecord>(other.record);
@@ -21,16 +28,17 @@ void ThreadValues::add(const OtherEvent& other) {
   row.values[place] += read->values.entry(0).value;
 }
 
-void ThreadValues::write(TextOutput& out, const Session& session, Names names) const {
-  std::size_t pid_width = 3, tid_width = 3;  // of the headers
-  std::vector<std::string> headers;
+void ThreadValues::write(TextOutput& out, const Session& session, Names names, ValueForm form) const {
+  std::vector<std::string> events;
   for (const std::size_t event : events_)
-    headers.push_back(printable(event_name(session.events()[event], session.features()), names));
+    events.push_back(printable(event_name(session.events()[event], session.features()), names));
+  form == ValueForm::Raw ? write_raw(out, events) : write_table(out, events);
+}
+
+void ThreadValues::write_table(TextOutput& out, std::span<const std::string> headers) const {
+  std::size_t pid_width = 3, tid_width = 3;  // of the headers
   std::vector<std::size_t> widths;
   for (const std::string& header : headers) widths.push_back(header.size());
-  const auto digits = [](std::uint32_t number) {
-    return std::to_string(static_cast<std::int32_t>(number)).size();
-  };
   for (const Row& row : rows_) {
     pid_width = std::max(pid_width, digits(row.pid));
     tid_width = std::max(tid_width, digits(row.tid));
@@ -57,6 +65,38 @@ void ThreadValues::write(TextOutput& out, const Session& session, Names names) c
     }
     out.character('\n');
     out.line_end();
+  }
+}
+
+void ThreadValues::write_raw(TextOutput& out, std::span<const std::string> events) const {
+  std::size_t pid_width = 3, tid_width = 3, name_width = 4, number_width = 3,
+              count_width = 5;  // of the heads
+  for (const std::string& event : events) name_width = std::max(name_width, event.size());
+  for (const std::size_t event : events_)
+    number_width = std::max(number_width, fmt::formatted_size("{:x}", event));
+  for (const Row& row : rows_) {
+    pid_width = std::max(pid_width, digits(row.pid));
+    tid_width = std::max(tid_width, digits(row.tid));
+    for (const std::uint64_t value : row.values)
+      count_width = std::max(count_width, std::to_string(value).size());
+  }
+  out.text("# ");
+  const auto head = [&out](std::string_view name, std::size_t width) {
+    out.padded(name, width);
+    out.text(name == "Count" ? "\n" : "  ");
+  };
+  head("PID", pid_width);
+  head("TID", tid_width);
+  head("Name", name_width);
+  head("Raw", number_width);
+  head("Count", count_width);
+  for (const Row& row : rows_) {
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      out.text(fmt::format("  {:{}}  {:{}}  {:>{}}  {:{}x}  {:{}}", static_cast<std::int32_t>(row.pid),
+                           pid_width, static_cast<std::int32_t>(row.tid), tid_width, events[i], name_width,
+                           events_[i], number_width, i < row.values.size() ? row.values[i] : 0, count_width));
+    }
+    out.line_end();  // all of it is one line
   }
 }
 

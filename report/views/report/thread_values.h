@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -12,12 +14,19 @@
 
 namespace tacho::report {
 
+enum class ValueForm : std::uint8_t {
+  Table,  // a row for each thread, a column for each event
+  Raw,    // one value after the other, with the event's number; as perf without line ends
+};
+
 class ThreadValues {
  public:
   void add(const OtherEvent& other);  // others than READ are passed over
-  void write(TextOutput& out, const Session& session, Names names) const;
+  void write(TextOutput& out, const Session& session, Names names, ValueForm form) const;
 
  private:
+  void write_table(TextOutput& out, std::span<const std::string> events) const;
+  void write_raw(TextOutput& out, std::span<const std::string> events) const;
   struct Row {
     std::uint32_t pid = 0, tid = 0;
     std::vector<std::uint64_t> values;  // by the event's place in events_

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <tuple>
 #include <variant>
 
 #include "report/decode/event_name.h"
 #include "report/filter_options.h"
 #include "report/perf_text/header_text.h"
+#include "report/samples/event_switch.h"
 #include "report/views/script/absent_options.h"
 #include "report/views/script/importer_text.h"
-#include "report/views/script/script_filter.h"
 #include "report/views/script/script_json.h"
 #include "report/views/script/script_records.h"
 #include "report/views/script/script_text.h"
@@ -26,7 +25,7 @@ struct Options {
   std::vector<std::string> field_lists;  // each -F as given
   FieldChoice fields;
   std::vector<std::string> remarks;
-  ScriptFilterOptions filter;
+  SwitchOptions switches;
   FrameShape frames;
   bool header = false, header_only = false, full_header = false;
   bool hide_chains = false, nanoseconds = false, relative = false, delta = false;
@@ -74,18 +73,6 @@ void add_name_options(std::vector<cli::Option>& rows, Options& options) {
                                options.frames.last_functions = parse_name_list(text);
                                return Done{};
                              }));
-  for (const auto& [option, help, target] :
-       {std::tuple("--switch-on", "nothing before the first such event, which is not shown",
-                   &options.filter.switch_on),
-        std::tuple("--switch-off", "nothing from such an event on, until --switch-on's comes",
-                   &options.filter.switch_off)}) {
-    rows.push_back(list_option(option, "EVENT", help, [target = target](std::string_view text) -> Result<> {
-      *target = text;
-      return Done{};
-    }));
-  }
-  rows.push_back(flag("--show-on-off-events", "also the events that --switch-on and --switch-off name",
-                      options.filter.shows_switches));
 }
 
 void add_form_options(std::vector<cli::Option>& rows, Options& options) {
@@ -174,6 +161,7 @@ cli::CommandLine describe(Options& options) {
                   }});
   rows.push_back(flag("--full-source-path", "srcline: files with their folders", options.frames.has_folders));
   add_filter_options(rows, options.reading.session.filter, {"-d"});  // perf's -d is another option here
+  add_switch_options(rows, options.switches);
   add_name_options(rows, options);
   rows.push_back(flag("--header", "print the capture's header first", options.header));
   rows.push_back(flag("--header-only", "print the capture's header and nothing else", options.header_only));
@@ -193,7 +181,7 @@ cli::CommandLine describe(Options& options) {
 class ScriptSink : public Sink {
  public:
   ScriptSink(Session& session, Options& options, TextOutput& out)
-      : session_(&session), options_(&options), out_(&out), filter_(options.filter) {}
+      : session_(&session), options_(&options), out_(&out), switch_(options.switches) {}
 
   // The events of a pipe are known only once records come: what depends on them is made at the first of
   // these.
@@ -213,7 +201,7 @@ class ScriptSink : public Sink {
       return use_error(
           "-F tod: the capture does not say which time of day its clock stood for; record with -k CLOCKID");
     }
-    if (auto found = filter_.find_events(names); !found) return found;
+    if (auto found = switch_.find_events(names); !found) return found;
     text_.emplace(*session_, options_->fields, options_->reading.names, times(), options_->frames);
     if (session_->layout().is_pipe && options_->header) {
       write_features(*out_, session_->events(), session_->features(), options_->reading.names,
@@ -230,7 +218,7 @@ class ScriptSink : public Sink {
 
   Flow on_sample(const ResolvedSample& sample) override {
     if (!ready()) return Flow::Stop;
-    if (!filter_.accepts(sample)) return Flow::GoOn;
+    if (!switch_.accepts(sample)) return Flow::GoOn;
     text_->write(*out_, sample);
     out_->line_end();
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
@@ -271,7 +259,7 @@ class ScriptSink : public Sink {
   Session* session_;
   Options* options_;
   TextOutput* out_;
-  ScriptFilter filter_;
+  EventSwitch switch_;
   std::optional<ScriptText> text_;
 };
 
@@ -279,16 +267,16 @@ class ScriptSink : public Sink {
 template <class Writer>
 class FormSink : public Sink {
  public:
-  FormSink(Session& session, const ScriptFilterOptions& filter, TextOutput& out)
+  FormSink(Session& session, const SwitchOptions& switches, TextOutput& out)
       : session_(&session),
-        filter_(filter),
+        switch_(switches),
         writer_(session),
         needs_(writer_.names_other_places() ? Needs::Everything : Needs::Names),
         out_(&out) {}
   Needs needs() const override { return needs_; }
   Flow on_sample(const ResolvedSample& sample) override {
     if (!knows_events_ && !find_events()) return Flow::Stop;
-    if (!filter_.accepts(sample)) return Flow::GoOn;
+    if (!switch_.accepts(sample)) return Flow::GoOn;
     writer_.write(*out_, sample);
     out_->line_end();
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
@@ -300,14 +288,14 @@ class FormSink : public Sink {
   bool find_events() {
     std::vector<std::string> names;
     for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
-    auto found = filter_.find_events(names);
+    auto found = switch_.find_events(names);
     if (!found) error = std::move(found.error());
     knows_events_ = !error.has_value();
     return knows_events_;
   }
 
   Session* session_;
-  ScriptFilter filter_;
+  EventSwitch switch_;
   bool knows_events_ = false;
   Writer writer_;
   Needs needs_;
@@ -316,7 +304,7 @@ class FormSink : public Sink {
 
 template <class Writer>
 Result<Shown> show_form(Session& session, TextOutput& out, const Options& options) {
-  FormSink<Writer> sink(session, options.filter, out);
+  FormSink<Writer> sink(session, options.switches, out);
   run_with_progress(session, sink, out);
   if (sink.error) return std::move(*sink.error);
   return Shown(Symbols::Used);
