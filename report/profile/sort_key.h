@@ -48,7 +48,9 @@ struct KeyShow {
 
 // What of a row a key looks at.
 enum class KeyOf : std::uint8_t {
-  Sample,    // thread, name, facts: the same for every frame of the sample's call chain
+  Sample,    // facts: the same for every frame of the sample's call chain
+  Comm,      // likewise the thread's name
+  Thread,    // likewise the thread
   Function,  // the function
   Place,     // the address in it: functions must be told apart by address
   Chain,     // what the call chain holds beside the function (--parent)

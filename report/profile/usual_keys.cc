@@ -119,6 +119,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "pid",
      .header = "    Pid:Command",
      .help = "the thread's number and name",
+     .of = KeyOf::Thread,
      .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
      .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
      .show = show_thread,
@@ -126,6 +127,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "tid",
      .header = "    Pid:Command",
      .help = "as pid",
+     .of = KeyOf::Thread,
      .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
      .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
      .show = show_thread,
@@ -133,6 +135,7 @@ constexpr SortKey kSortKeys[] = {
     {.name = "comm",
      .header = "Command",
      .help = "the thread's name",
+     .of = KeyOf::Comm,
      .identity = [](Show, Row row) -> std::uint64_t {
        return reinterpret_cast<std::uintptr_t>(row.comm.data());
      },

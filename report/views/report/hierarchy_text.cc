@@ -28,7 +28,7 @@ std::string_view without_indent(std::string_view text) {
 }
 
 FilterBits decided_by(const SortKey& key) {
-  if (key.name == "comm" || key.name == "pid" || key.name == "tid") return kByThread;
+  if (key.of == KeyOf::Comm || key.of == KeyOf::Thread) return kByThread;
   if (key.name == "dso") return kByModule;
   return key.name == "symbol" ? kBySymbol : FilterBits{0};
 }

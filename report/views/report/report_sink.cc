@@ -213,8 +213,8 @@ Result<> ReportSink::arrange() {
     return use_error("--sort parent: the capture has no call chains; record with -g to have them");
   ProfileShape shape;
   shape.by_stack = plan_->has_children || plan_->has_graph || has_key("parent");
-  shape.by_comm = has_key("comm") || !options_->comms.empty();
-  shape.by_thread = has_key("pid") || has_key("tid") || !options_->pids.empty() || !options_->tids.empty();
+  shape.by_comm = has_key_of(KeyOf::Comm) || !options_->comms.empty();
+  shape.by_thread = has_key_of(KeyOf::Thread) || !options_->pids.empty() || !options_->tids.empty();
   for (const KeyUse& use : plan_->columns.keys) {
     if (use.key->read == nullptr) continue;
     shape.facts.push_back([&use, facts = &plan_->facts](const ResolvedSample& sample) {
@@ -294,7 +294,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   options.hides_unknown = options_->hides_unknown;
   options.first_member = static_cast<std::size_t>(options_->first_member);
   constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
-  if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->of == KeyOf::Chain; }))
+  if (has_key_of(KeyOf::Chain))
     options.is_parent = test_of_name(options_->parent.value_or(std::string(kUsualParent)));
   options.shows_only_with_parent = options_->parent && options_->shows_only_with_parent;
   if (!options_->ignored_callees.empty()) options.is_root = test_of_name(options_->ignored_callees);

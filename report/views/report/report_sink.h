@@ -45,6 +45,10 @@ class ReportSink : public Sink {
     return plan_ &&
            std::ranges::any_of(plan_->columns.keys, [&](const KeyUse& use) { return use.key->name == name; });
   }
+  bool has_key_of(KeyOf of) const {
+    return plan_ &&
+           std::ranges::any_of(plan_->columns.keys, [of](const KeyUse& use) { return use.key->of == of; });
+  }
   // Lines for stderr.
   std::vector<std::string> notes() const;
   bool empty() const { return !profile_ || profile_->rows().empty(); }
