@@ -111,6 +111,17 @@ std::uint64_t read_sample(const KeyUse&, SampleFacts&, const ResolvedSample& sam
 
 std::string times_samples(Show show, Row row) { return std::to_string(show.fact(row) * row.samples); }
 
+// "worker/12" as "worker/<N>".
+std::string without_digits(std::string_view name) {
+  std::string text;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const bool is_digit = name[at] >= '0' && name[at] <= '9';
+    if (!is_digit) text += name[at];
+    if (is_digit && (at + 1 == name.size() || name[at + 1] < '0' || name[at + 1] > '9')) text += "<N>";
+  }
+  return text;
+}
+
 using format::Sample;
 using Fit = SortKey::Fit;
 
@@ -347,6 +358,13 @@ constexpr SortKey kSortKeys[] = {
      .order = [](Show, Row a, Row b) -> Order { return a.function->first_ip <=> b.function->first_ip; },
      .show = [](Show, Row row) { return fmt::format("0x{:<16x}", row.function->first_ip); },
      .least_width = 18},
+    {.name = "comm_nodigit",
+     .header = "CommandNoDigit",
+     .help = "the thread's name with <N> for its numbers: a pool of workers is one row (perf 7)",
+     .of = KeyOf::Comm,
+     .identity = [](Show, Row row) -> std::uint64_t { return text_hash(without_digits(row.comm)); },
+     .order = [](Show, Row a, Row b) -> Order { return without_digits(a.comm) <=> without_digits(b.comm); },
+     .show = [](Show show, Row row) { return shown(show, without_digits(row.comm)); }},
 };
 
 }  // namespace
