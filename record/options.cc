@@ -71,10 +71,8 @@ std::vector<cli::Option> rows(Gathered& to) {
   RecordOptions& options = to.options;
   std::vector<cli::Option> rows{
       {"-e,--event", Takes::Value, "EVENT",
-       "What to record, many times or separated by commas: cpu-clock, page-faults, SUBSYSTEM:TRACEPOINT "
-       "(sched:*), "
-       "./PROG.bpf.o or ./PROG.bpf.c; terms between slashes (period=, freq=, name=), :u and :k. Default: "
-       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
+       "What to record, many times or separated by commas, in perf's language (see below): cpu-clock, cycles:u, "
+       "SUBSYSTEM:TRACEPOINT (sched:*), {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. Default: cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
        "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options.events, text); }},
       {"-m,--mmap-pages", Takes::Value, "PAGES",
@@ -115,6 +113,20 @@ cli::CommandLine command_line(Gathered& to) {
     return Done{};
   };
   line.epilog =
+      "Events:\n"
+      "  cycles, L1-dcache-load-misses, faults   by name, as perf names them; a counter that this machine lacks is\n"
+      "                                          refused, and cpu-clock samples by time everywhere\n"
+      "  r1a8, cpu/event=0x3c,umask=1/           by number, or by what sysfs says of a PMU (also cpu/cpu-cycles/)\n"
+      "  sched:sched_switch, sched:*             tracepoints\n"
+      "  mem:0x404060/8:w                        a breakpoint: address, length (1, 2, 4, 8), r, w or x\n"
+      "  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first has the\n"
+      "                                          counts of all\n"
+      "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, call-graph=fp|dwarf|lbr|no,\n"
+      "                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, inherit,\n"
+      "                                          no-inherit, config=N, config1=N, config2=N\n"
+      "  EVENT:LETTERS                           u user, k kernel, h hypervisor, p to ppp and P precise, G guest,\n"
+      "                                          H host, I not when idle, S group, D pinned, e exclusive\n"
+      "\n"
       "Examples:\n"
       "  tacho record -g -- ./program            where a program spends its time\n"
       "  tacho record -a -g -e sched:sched_switch -- sleep 5\n"

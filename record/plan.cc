@@ -37,6 +37,7 @@ class Planner {
         return std::move(added.error());
       }
     }
+    read_groups();
     object = 0;
     for (const EventRequest& request : requests) {
       if (request.kind != EventKind::BpfObject) continue;
@@ -94,7 +95,7 @@ class Planner {
 
   // -t means these threads alone, not what they start.
   Following following() const {
-    return {options_.target.watch != Watch::Threads && options_.target.inherit,
+    return {options_.target.watch != Watch::Threads && !options_.target.per_thread, options_.target.inherit,
             options_.target.watch == Watch::Command && !options_.time.begins_late()};
   }
 
@@ -102,8 +103,45 @@ class Planner {
     auto attr = sampling_attr(request, options_.sampling, host_, following(), plan_.notes);
     if (!attr) return std::move(attr.error());
     attr->wakeup = watermark(plan_.ring_pages);
-    plan_.events.push_back({std::move(*attr), request.name, false, -1, request.filter});
+    PlannedEvent planned{std::move(*attr), request.name, false, -1, request.filter, {}, {}, request.most_precise};
+    if (request.group != 0) join_group(request, planned);
+    plan_.events.push_back(std::move(planned));
     return plan_.events.size() - 1;
+  }
+
+  // The first event of a group leads it: the others are counted while it is. With S only the leader takes
+  // samples, which bring the counts of all; the kernel does not follow children then.
+  void join_group(const EventRequest& request, PlannedEvent& planned) {
+    const std::pair key{request.option, request.group};
+    if (group_ != key) {
+      group_ = key;
+      leader_ = plan_.events.size();
+    }
+    planned.leader = leader_;
+    planned.group_name = request.group_name;
+    if (leader_ != plan_.events.size())
+      planned.attr.flags &= ~std::uint64_t{abi::kDisabled | abi::kEnableOnExec};
+  }
+
+  // With S only the leader takes samples, which bring the counts of the whole group; the kernel follows no
+  // children then. What a member would have in its samples is what the leader has, as readers expect.
+  void read_groups() {
+    for (std::size_t leader = 0; leader < plan_.events.size(); ++leader) {
+      const auto in_group = [leader](const PlannedEvent& event) { return event.leader == leader; };
+      const auto first = plan_.events.begin() + static_cast<std::ptrdiff_t>(leader);
+      const auto end = std::find_if_not(first, plan_.events.end(), in_group);
+      const auto reads = [](const PlannedEvent& event) { return event.attr.samples(abi::kSampleRead); };
+      if (end - first < 2 || std::none_of(first, end, reads)) continue;
+      first->attr.sample_type |= abi::kSampleRead;
+      for (auto member = first; member != end; ++member) {
+        member->attr.read_format |= abi::kReadGroup;
+        member->attr.flags &= ~std::uint64_t{abi::kInherit};
+        if (member == first) continue;
+        member->attr.sample_type = first->attr.sample_type;
+        member->attr.sample_period = 0;
+        member->attr.flags &= ~std::uint64_t{abi::kFreq};
+      }
+    }
   }
 
   // The short form: an event for each channel, named by the object.
@@ -173,7 +211,8 @@ class Planner {
     std::vector<std::size_t> found;
     for (std::size_t event = 0; event < plan_.events.size(); ++event) {
       const format::EventAttr& attr = plan_.events[event].attr;
-      const bool samples = attr.type == abi::kSoftware && attr.config != abi::kDummy && !attr.is_bpf_output();
+      const bool samples = attr.type != abi::kTracepoint && attr.type != abi::kBreakpoint &&
+                           !(attr.type == abi::kSoftware && attr.config == abi::kDummy) && !attr.is_bpf_output();
       if (samples) found.push_back(event);
     }
     return found;
@@ -249,8 +288,11 @@ class Planner {
     // It samples nothing, but without this the kernel wants the right to sample itself.
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
     const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
+    // Unwinding needs to know what lies between the pieces of code.
+    const auto keeps_stack = [](const PlannedEvent& event) { return event.attr.samples(abi::kSampleStackUser); };
+    if (std::ranges::any_of(plan_.events, keeps_stack)) attr.flags |= abi::kMmapData;
     if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
-    plan_.events.push_back({std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true, -1, {}});
+    plan_.events.push_back({std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true, -1, {}, {}, {}, false});
   }
 
   // They can be many: they go with the samples, whose rings are large, and not to the sideband event, where
@@ -266,6 +308,8 @@ class Planner {
   std::span<const int> threads_;
   const Host& host_;
   Plan plan_;
+  std::pair<std::size_t, std::size_t> group_;  // the last one: which -e, and which group in it
+  std::size_t leader_ = 0;                     // of that group
 };
 
 }  // namespace

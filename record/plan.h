@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct PlannedEvent {
   // The folder of the cgroup whose threads alone it takes, open elsewhere; -1: everybody's.
   int cgroup = -1;
   std::string filter;  // of a tracepoint, as the kernel understands it; empty: none
+  std::optional<std::size_t> leader;  // index of the event that leads its group; its own for the leader
+  std::string group_name;
+  bool most_precise = false;  // as exact as the machine can: less is taken when it refuses
 };
 
 // A map of an object whose slots get the descriptors of an event.

@@ -47,7 +47,7 @@ Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const Sa
     attr.sample_period = attr.is_bpf_output() ? 1 : *period;
     return Done{};
   }
-  if (!frequency && request.kind == EventKind::Tracepoint) {
+  if (!frequency && (attr.type == abi::kTracepoint || attr.type == abi::kBreakpoint)) {
     attr.sample_period = 1;
     return Done{};
   }
@@ -77,6 +77,18 @@ void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const Sampl
   if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
 }
 
+// What the terms of the event say, or else the options.
+StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options) {
+  StackOptions stacks = options.stacks;
+  if (request.max_frames) {
+    stacks.max_frames = *request.max_frames;
+    if (stacks.method == CallGraph::None) stacks.method = CallGraph::FramePointers;
+  }
+  if (request.call_graph) stacks.method = *request.call_graph;
+  if (request.stack_bytes) stacks.bytes = *request.stack_bytes;
+  return stacks;
+}
+
 // The kernel and the rest: where samples are taken.
 void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {
   if (options.all_user)
@@ -85,17 +97,17 @@ void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {
     attr.flags = (attr.flags | abi::kExcludeUser) & ~std::uint64_t{abi::kExcludeKernel};
 }
 
-void set_fields(format::EventAttr& attr, const SamplingOptions& options) {
+void set_fields(format::EventAttr& attr, const EventRequest& request, const SamplingOptions& options) {
   attr.sample_type |= options.more_fields;
   if (options.data_addresses) attr.sample_type |= abi::kSampleAddr | abi::kSampleDataSrc;
   if (options.cgroups) attr.sample_type |= abi::kSampleCgroup;
   if (attr.type == abi::kTracepoint || attr.is_bpf_output()) attr.sample_type |= abi::kSampleRaw;
   attr.sample_regs_user = options.registers_user;
   attr.sample_regs_intr = options.registers_intr;
-  attr.branch_sample_type = options.branches;
+  attr.branch_sample_type = request.branches.value_or(options.branches);
   if (options.registers_user != 0) attr.sample_type |= abi::kSampleRegsUser;
   if (options.registers_intr != 0) attr.sample_type |= abi::kSampleRegsIntr;
-  if (options.branches != 0) attr.sample_type |= abi::kSampleBranchStack;
+  if (attr.branch_sample_type != 0) attr.sample_type |= abi::kSampleBranchStack;
 }
 
 }  // namespace
@@ -117,16 +129,19 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
                                         const Host& host, Following following,
                                         std::vector<std::string>& notes) {
   format::EventAttr attr = common_attr(options);
-  attr.type = request.kind == EventKind::Tracepoint ? abi::kTracepoint : abi::kSoftware;
+  attr.type = request.type;
   attr.config = request.config;
-  attr.flags |= abi::kExcludeGuest;
-  if (request.exclude_user) attr.flags |= abi::kExcludeUser | abi::kExcludeHv;
-  if (request.exclude_kernel) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
+  attr.config1 = request.config1;
+  attr.config2 = request.config2;
+  attr.bp_type = request.bp_type;
+  attr.flags |= request.flags;
+  if (request.reads_group) attr.sample_type |= abi::kSampleRead;
+  if (request.most_precise) attr.flags |= std::uint64_t{3} << abi::kPreciseIpShift;
   choose_sides(attr, options);
-  set_fields(attr, options);
-  set_stacks(attr, options.stacks, options);
+  set_fields(attr, request, options);
+  set_stacks(attr, stacks_of(request, options), options);
   // The kernel refuses an inheriting event in a perf event array.
-  if (request.inherit && !attr.is_bpf_output() && following.children) attr.flags |= abi::kInherit;
+  if (request.inherit.value_or(following.inherits) && !attr.is_bpf_output() && following.children) attr.flags |= abi::kInherit;
   if (following.at_exec) attr.flags |= abi::kEnableOnExec;
   if (options.counts_of_threads) {
     attr.read_format |= abi::kReadTimeEnabled | abi::kReadTimeRunning;
@@ -143,11 +158,10 @@ format::EventAttr sideband_attr(const SamplingOptions& options, Following follow
   attr.sample_period = 1;
   attr.flags |= kSidebandFlags;
   if (options.build_ids) attr.flags |= abi::kBuildId;
-  // Unwinding needs to know what lies between the pieces of code.
-  if (options.data_addresses || options.stacks.method == CallGraph::Dwarf) attr.flags |= abi::kMmapData;
+  if (options.data_addresses) attr.flags |= abi::kMmapData;
   if (options.namespaces) attr.flags |= abi::kNamespaces;
   if (options.cgroups) attr.flags |= abi::kCgroup;
-  if (following.children) attr.flags |= abi::kInherit;
+  if (following.children && following.inherits) attr.flags |= abi::kInherit;
   return attr;
 }
 

@@ -17,7 +17,8 @@ format::EventAttr common_attr(const SamplingOptions& options);
 
 // What is watched, as far as it decides how an event is opened.
 struct Following {
-  bool children = true;  // of the watched threads
+  bool children = true;  // of the watched threads, if the event or the next line says so
+  bool inherits = true;  // what events do that do not say it
   bool at_exec = false;  // taking begins with the exec of the command
 };
 

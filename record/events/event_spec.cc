@@ -3,147 +3,85 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "cli/nearest.h"
-#include "format/perf_abi.h"
+#include "record/events/event_names.h"
+#include "record/events/event_terms.h"
 
 namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
 
-struct SoftwareEvent {
-  std::string_view name;
-  std::uint64_t config;
-};
-
-// perf's names and their short forms.
-constexpr SoftwareEvent kSoftwareEvents[] = {
-    {"cpu-clock", abi::kCpuClock},
-    {"task-clock", abi::kTaskClock},
-    {"page-faults", abi::kPageFaults},
-    {"faults", abi::kPageFaults},
-    {"minor-faults", abi::kMinorFaults},
-    {"major-faults", abi::kMajorFaults},
-    {"context-switches", abi::kContextSwitches},
-    {"cs", abi::kContextSwitches},
-    {"cpu-migrations", abi::kCpuMigrations},
-    {"migrations", abi::kCpuMigrations},
-    {"alignment-faults", abi::kAlignmentFaults},
-    {"emulation-faults", abi::kEmulationFaults},
-    {"dummy", abi::kDummy},
-    {"bpf-output", abi::kBpfOutput},
-};
-
-// Known to perf, not to us: named so that the message can say more than "unknown".
-constexpr std::string_view kHardwareEvents[] = {"cycles",
-                                                "cpu-cycles",
-                                                "instructions",
-                                                "cache-references",
-                                                "cache-misses",
-                                                "branches",
-                                                "branch-misses",
-                                                "bus-cycles",
-                                                "ref-cycles",
-                                                "stalled-cycles-frontend",
-                                                "stalled-cycles-backend"};
-
-Result<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || end != text.data() + text.size()) {
-    return use_error(fmt::format("'{}' is not a number", text));
-  }
-  return value;
-}
-
-// One thing that may stand between the slashes of a software event or a tracepoint.
-struct Term {
-  std::string_view name;
-  bool needs_value;  // else it is a switch, which may have 0 or 1
-  Result<> (*set)(EventRequest& request, std::string_view value);
-};
-
-Result<> set_count(std::optional<std::uint64_t>& field, std::string_view value) {
-  const auto number = number_of(value);
-  if (!number) return number.error();
-  if (*number == 0) return use_error("0 is too small");
-  field = *number;
-  return Done{};
-}
-
-// "no-inherit", "no-inherit=1"; =0 means the opposite.
-Result<> set_switch(bool& field, std::string_view value, bool meaning) {
-  if (!value.empty() && value != "0" && value != "1")
-    return use_error("'" + std::string(value) + "' is neither 0 nor 1");
-  field = value == "0" ? !meaning : meaning;
-  return Done{};
-}
-
-constexpr Term kTerms[] = {
-    {"name", true,
-     [](EventRequest& request, std::string_view value) -> Result<> {
-       if (value.empty()) return use_error("the name is empty");
-       request.name = value;
-       return Done{};
-     }},
-    {"period", true,
-     [](EventRequest& request, std::string_view value) { return set_count(request.period, value); }},
-    {"freq", true,
-     [](EventRequest& request, std::string_view value) { return set_count(request.frequency, value); }},
-    {"no-inherit", false,
-     [](EventRequest& request, std::string_view value) { return set_switch(request.inherit, value, false); }},
-    {"inherit", false,
-     [](EventRequest& request, std::string_view value) { return set_switch(request.inherit, value, true); }},
-};
-
-std::vector<std::string> term_names() {
-  std::vector<std::string> names;
-  for (const Term& term : kTerms) names.emplace_back(term.name);
-  return names;
-}
-
-const SoftwareEvent* find_software_event(std::string_view name) {
-  const auto row = std::ranges::find(kSoftwareEvents, name, &SoftwareEvent::name);
-  return row == std::end(kSoftwareEvents) ? nullptr : row;
-}
+// perf stat's own: they count and never take a sample.
+constexpr std::string_view kToolEvents[] = {"duration_time", "user_time", "system_time"};
+constexpr std::size_t kMostRawDigits = 16;
+constexpr std::uint64_t kDefaultBreakpointBytes = 4;  // perf's, and the kernel's for data
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, const Pmus& pmus) : text_(text), pmus_(pmus) {}
 
   Result<std::vector<EventRequest>> events() {
     std::vector<EventRequest> out;
     do {
-      auto request = event();
-      if (!request) return std::move(request.error());
-      out.push_back(std::move(*request));
+      auto done = begins_group() ? group(out) : event(out);
+      if (!done) return std::move(done.error());
     } while (accept(','));
     if (at_ < text_.size()) return wrong(at_, "'" + std::string(1, text_[at_]) + "' has no meaning here");
     return out;
   }
 
  private:
-  Result<EventRequest> event() {
-    const std::size_t begin = at_;
-    if (peek() == '{')
-      return wrong(at_, "groups of events ({a,b}) are not supported yet; list them without braces");
-    EventRequest request;
+  using Requests = std::vector<EventRequest>;
+
+  // "{a,b}", "name{a,b}"
+  bool begins_group() const {
+    const std::size_t brace = text_.find_first_of(",/:={", at_);
+    return brace != std::string_view::npos && text_[brace] == '{';
+  }
+
+  Result<> group(Requests& out) {
+    const std::size_t first = out.size();
+    const std::string_view name = until("{");
+    const std::size_t brace = at_++;
+    do {
+      if (auto done = event(out); !done) return done;
+    } while (accept(','));
+    if (!accept('}')) return wrong(at_, fmt::format("the closing '}}' of the group at letter {} is missing", brace + 1));
+    ++groups_;
+    for (std::size_t i = first; i < out.size(); ++i) {
+      if (out[i].kind == EventKind::BpfObject) return wrong(brace, "a BPF object cannot be in a group");
+      out[i].group = groups_;
+      out[i].group_name = name;
+    }
+    if (!accept(':')) return Done{};
+    return modifiers(out, first, Modify::Group);
+  }
+
+  // One event as written; a PMU's name may stand for several.
+  Result<> event(Requests& out) {
+    const std::size_t begin = at_, first = out.size();
     Result<> done = Done{};
     if (const std::size_t size = object_path_size()) {
+      EventRequest& request = out.emplace_back();
       request.kind = EventKind::BpfObject;
       request.path = text_.substr(at_, size);
       at_ += size;
       if (accept('/')) done = bindings(request);
     } else {
-      done = named_event(request);
+      done = named_event(out);
     }
-    if (!done) return std::move(done.error());
-    request.text = text_.substr(begin, at_ - begin);
-    return request;
+    if (!done) return done;
+    for (std::size_t i = first; i < out.size(); ++i) {
+      out[i].text = text_.substr(begin, at_ - begin);
+      const bool is_named = !out[i].name.empty() || out[i].kind == EventKind::BpfObject;
+      if (!is_named) out[i].name = out[i].text;
+    }
+    return Done{};
   }
 
   // The length of the path of an object or C source that stands here: the longest text that ends in .o or .c
@@ -153,86 +91,180 @@ class Parser {
     const std::size_t limit = std::min(rest.find_first_of(",:={}"), rest.size());
     for (std::size_t end = limit; end >= 3; --end) {
       const std::string_view path = rest.substr(0, end);
-      const bool ends_here = end == rest.size() || rest[end] == ',' || rest[end] == '/';
+      const bool ends_here = end == rest.size() || rest[end] == ',' || rest[end] == '/' || rest[end] == '}';
       if (ends_here && (path.ends_with(".o") || path.ends_with(".c"))) return end;
     }
     return 0;
   }
 
-  Result<> named_event(EventRequest& request) {
+  Result<> named_event(Requests& out) {
     const std::size_t begin = at_;
     const std::string_view first = word();
     if (first.empty()) return wrong(begin, "an event's name is missing");
-    if (const SoftwareEvent* software = find_software_event(first)) {
-      request.config = software->config;
-      request.name = first;
-      return rest_of_event(request);
-    }
-    if (peek() != ':' || std::ranges::find(kHardwareEvents, first) != std::end(kHardwareEvents)) {
-      return unknown_event(begin, first);
-    }
-    ++at_;
-    const std::size_t second_begin = at_;
-    const std::string_view second = word();
-    if (second.empty())
-      return wrong(second_begin, fmt::format("the tracepoint's name is missing after '{}:'", first));
-    if (first.find('-') != std::string_view::npos) return unknown_event(begin, first);
-    request.kind = EventKind::Tracepoint;
-    request.system = first;
-    request.tracepoint = second;
-    request.name = text_.substr(begin, at_ - begin);
-    return rest_of_event(request);
+    if (first == "mem" && peek() == ':') return breakpoint(out);
+    if (const auto known = find_named_event(first)) return counter(out, known->type, known->config);
+    if (const auto raw = raw_number(first)) return counter(out, abi::kRaw, *raw);
+    if (peek() == '/') return pmu_event(out, begin, first);
+    if (const auto type = number_in(first); type && peek() == ':') return numbered(out, begin, *type);
+    if (const auto found = pmus_.with_event(first)) return pmu_alias(out, begin, *found);
+    const bool is_name = std::ranges::find(kToolEvents, first) == std::end(kToolEvents) && cache_event_error(first).empty();
+    if (peek() != ':' || !is_name || first.find('-') != std::string_view::npos) return unknown_event(begin, first);
+    return tracepoint(out, begin, first);
   }
 
-  // Terms between slashes and modifiers after a colon, in either order of their own kind.
-  Result<> rest_of_event(EventRequest& request) {
+  Result<> tracepoint(Requests& out, std::size_t begin, std::string_view system) {
+    ++at_;
+    const std::size_t second_begin = at_;
+    const std::string_view name = word();
+    if (name.empty())
+      return wrong(second_begin, fmt::format("the tracepoint's name is missing after '{}:'", system));
+    EventRequest& request = out.emplace_back();
+    request.kind = EventKind::Tracepoint;
+    request.type = abi::kTracepoint;
+    request.system = system;
+    request.tracepoint = name;
+    const std::string written(text_.substr(begin, at_ - begin));
     if (accept('/')) {
-      if (auto done = terms(request); !done) return done;
+      if (auto done = terms(request, nullptr); !done) return done;
     }
-    if (accept(':')) {
-      if (auto done = modifiers(request); !done) return done;
+    const std::size_t letters = at_;
+    if (auto done = event_modifiers(out); !done) return done;
+    if (request.name.empty()) {
+      const std::string_view after = text_.substr(letters, at_ - letters);
+      request.name = written + (after.empty() || after.starts_with(':') ? "" : ":") + std::string(after);
     }
     return Done{};
   }
 
-  Result<> terms(EventRequest& request) {
+  Result<> counter(Requests& out, std::uint32_t type, std::uint64_t config) {
+    EventRequest& request = out.emplace_back();
+    request.type = type;
+    request.config = config;
+    if (accept('/')) {
+      if (auto done = terms(request, nullptr); !done) return done;
+    }
+    return event_modifiers(out);
+  }
+
+  // "1:0x2": type and config as numbers.
+  Result<> numbered(Requests& out, std::size_t begin, std::uint64_t type) {
+    ++at_;
+    const std::size_t config_begin = at_;
+    const std::string_view text = word();
+    const auto config = number_in(text);
+    if (!config) return wrong(config_begin, fmt::format("'{}' is not a number; TYPE:CONFIG takes two", text));
+    if (type > ~std::uint32_t{0}) return wrong(begin, "a type has 32 bits");
+    return counter(out, static_cast<std::uint32_t>(type), *config);
+  }
+
+  // "r1a8": the number after the letter is hexadecimal, without 0x.
+  static std::optional<std::uint64_t> raw_number(std::string_view word) {
+    const std::string_view digits = word.substr(1);
+    if (word.front() != 'r' || digits.empty() || digits.size() > kMostRawDigits) return std::nullopt;
+    if (digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) return std::nullopt;
+    return number_in("0x" + std::string(digits));
+  }
+
+  // "mem:ADDRESS[/LENGTH][:rwx][:modifiers]": the colon after "mem" is next.
+  Result<> breakpoint(Requests& out) {
+    ++at_;
+    const std::size_t address_begin = at_;
+    const auto address = number_in(word());
+    if (!address) return wrong(address_begin, "an address is missing, such as mem:0x404060");
+    EventRequest& request = out.emplace_back();
+    request.type = abi::kBreakpoint;
+    request.config1 = *address;
+    request.bp_type = 3;  // read and written
+    std::optional<std::uint64_t> length;
+    if (accept('/')) {
+      const std::size_t length_begin = at_;
+      length = number_in(word());
+      if (!length || (*length != 1 && *length != 2 && *length != 4 && *length != 8))
+        return wrong(length_begin, "a length of 1, 2, 4 or 8 bytes is missing");
+    }
+    const std::string_view access = text_.substr(std::min(at_ + 1, text_.size()));
+    if (peek() == ':' && !access.empty() && std::string_view("rwx").find(access.front()) != std::string_view::npos) {
+      ++at_;
+      if (auto done = access_letters(request); !done) return done;
+    }
+    const std::uint64_t usual = request.bp_type == 4 ? sizeof(long) : kDefaultBreakpointBytes;
+    request.config2 = length.value_or(usual);
+    return event_modifiers(out);
+  }
+
+  Result<> access_letters(EventRequest& request) {
+    const std::size_t begin = at_;
+    const std::string_view letters = word();
+    request.bp_type = 0;
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+      const auto bit = std::string_view("rwx").find(letters[i]);
+      if (bit == std::string_view::npos)
+        return wrong(begin + i, fmt::format("'{}' is no access; known: r (read), w (written), x (run)", letters[i]));
+      const std::uint32_t one = 1U << bit;
+      if ((request.bp_type & one) != 0) return wrong(begin + i, fmt::format("'{}' stands here twice", letters[i]));
+      request.bp_type |= one;
+    }
+    return Done{};
+  }
+
+  // "cpu/event=0x3c,umask=1/": behind the name, at its slash.
+  Result<> pmu_event(Requests& out, std::size_t begin, std::string_view name) {
+    const std::vector<Pmu> pmus = pmus_.matching(name);
+    if (pmus.empty()) return unknown_pmu(begin, name);
+    const std::size_t terms_begin = at_ + 1, first = out.size();
+    for (const Pmu& pmu : pmus) {
+      EventRequest& request = out.emplace_back();
+      request.type = pmu.type;
+      at_ = terms_begin;
+      if (auto done = terms(request, &pmu); !done) return done;
+    }
+    return event_modifiers(out, first);
+  }
+
+  // A name that a PMU gives to an event of its own, without the PMU.
+  Result<> pmu_alias(Requests& out, std::size_t begin, const std::pair<Pmu, std::string>& found) {
+    const std::string_view name = text_.substr(begin, at_ - begin);
+    EventRequest& request = out.emplace_back();
+    request.type = found.first.type;
+    const auto done = set_pmu_term(request, found.first, {name, {}, false});
+    if (done && !*done) return wrong(begin, fmt::format("{}: {}", name, done->error().what));
+    return event_modifiers(out);
+  }
+
+  // Up to the closing slash; the opening one is behind us.
+  Result<> terms(EventRequest& request, const Pmu* pmu) {
     while (!accept('/')) {
       const std::size_t begin = at_;
-      const std::string_view name = until(",/=");
-      const auto term = std::ranges::find(kTerms, name, &Term::name);
-      if (term == std::end(kTerms)) return unknown_term(begin, name);
-      const bool has_value = accept('=');
+      TermText term{until(",/="), {}, false};
+      term.has_value = accept('=');
       const std::size_t value_begin = at_;
-      const std::string_view value = has_value ? until(",/") : std::string_view{};
-      if (term->needs_value && !has_value) return wrong(begin, fmt::format("'{}' needs a value", name));
-      if (has_value && value.empty()) return wrong(value_begin, fmt::format("{}: the value is empty", name));
-      if (auto done = term->set(request, value); !done) {
-        return wrong(value_begin, fmt::format("{}: {}", name, done.error().what));
-      }
-      if (peek() == '\0') return not_closed();
+      if (term.has_value) term.value = until(",/");
+      auto done = pmu != nullptr ? set_pmu_term(request, *pmu, term) : std::nullopt;
+      if (!done) done = set_general_term(request, term);
+      if (!done) return unknown_term(begin, term.name, pmu);
+      if (!*done)
+        return wrong(term.has_value ? value_begin : begin, fmt::format("{}: {}", term.name, done->error().what));
+      if (peek() == '\0') return wrong(at_, "the closing '/' is missing");
       accept(',');
     }
     if (request.period && request.frequency) return wrong(at_ - 1, "period and freq exclude each other");
     return Done{};
   }
 
-  Result<> modifiers(EventRequest& request) {
+  // The letters behind a colon, or right behind the slash that closes the terms.
+  Result<> event_modifiers(Requests& out) { return event_modifiers(out, out.size() - 1); }
+  Result<> event_modifiers(Requests& out, std::size_t first) {
+    const bool has_terms = at_ > 0 && text_[at_ - 1] == '/';
+    const bool follow = at_ < text_.size() && text_[at_] != ',' && text_[at_] != '}';
+    if (!accept(':') && !(has_terms && follow)) return Done{};
+    return modifiers(out, first, Modify::Event);
+  }
+
+  Result<> modifiers(Requests& out, std::size_t first, Modify what) {
     const std::size_t begin = at_;
     const std::string_view letters = word();
-    bool user = false, kernel = false;
-    for (std::size_t i = 0; i < letters.size(); ++i) {
-      user |= letters[i] == 'u';
-      kernel |= letters[i] == 'k';
-      if (letters[i] != 'u' && letters[i] != 'k') {
-        return wrong(begin + i,
-                     std::string("unknown modifier '") + letters[i] + "'; known: u (user), k (kernel)");
-      }
-    }
-    if (!user && !kernel) return wrong(begin, "a modifier is missing; known: u (user), k (kernel)");
-    request.exclude_user = !user;
-    request.exclude_kernel = !kernel;
-    if (request.name.find(':') == std::string::npos || request.kind == EventKind::Tracepoint) {
-      request.name.append(1, ':').append(letters);
+    for (std::size_t i = first; i < out.size(); ++i) {
+      if (const auto error = set_modifiers(out[i], letters, what)) return wrong(begin + error->at, error->what);
     }
     return Done{};
   }
@@ -251,34 +283,56 @@ class Parser {
       if (event.empty()) return wrong(at_, "the name of the event is missing after '='");
       const std::size_t name_size = key.size() - kMap.size() - kEvent.size();
       request.bindings.push_back({std::string(key.substr(kMap.size(), name_size)), std::string(event)});
-      if (peek() == '\0') return not_closed();
+      if (peek() == '\0') return wrong(at_, "the closing '/' is missing");
       accept(',');
     }
     return Done{};
   }
 
   Error unknown_event(std::size_t at, std::string_view name) const {
-    if (std::ranges::find(kHardwareEvents, name) != std::end(kHardwareEvents)) {
-      return wrong(
-          at,
-          fmt::format("hardware events such as '{}' are not supported yet; cpu-clock samples by time", name));
+    if (std::ranges::find(kToolEvents, name) != std::end(kToolEvents))
+      return wrong(at, fmt::format("'{}' counts and takes no samples; perf stat shows it", name));
+    if (const std::string reason = cache_event_error(name); !reason.empty())
+      return wrong(at, fmt::format("there is no '{}': {}", name, reason));
+    std::vector<std::string> names;
+    for (const ListedEvent& event : named_events()) {
+      names.push_back(event.name);
+      if (!event.alias.empty()) names.push_back(event.alias);
     }
-    std::string tail = cli::suggestion(name, software_event_names());
-    if (tail.empty())
-      tail = "; known: software events such as cpu-clock, SUBSYSTEM:TRACEPOINT, ./PROGRAM.bpf.o";
+    std::string tail = cli::suggestion(name, names);
+    if (tail.empty()) {
+      tail = "; known: cycles, cpu-clock and other events of perf, SUBSYSTEM:TRACEPOINT, PMU/TERMS/, rNNN, "
+             "mem:ADDRESS, ./PROGRAM.bpf.o";
+    }
     return wrong(at, fmt::format("unknown event '{}'{}", name, tail));
   }
 
-  Error unknown_term(std::size_t at, std::string_view name) const {
-    std::string tail = cli::suggestion(name, term_names());
-    if (tail.empty()) {
-      tail = "; known:";
-      for (const std::string& known : term_names()) tail += " " + known;
-    }
-    return wrong(at, fmt::format("unknown term '{}'{}", name, tail));
+  Error unknown_pmu(std::size_t at, std::string_view name) const {
+    const std::vector<std::string> names = pmus_.names();
+    std::string tail = cli::suggestion(name, names);
+    if (tail.empty()) tail = fmt::format("; there are: {}", fmt::join(names, ", "));
+    if (name == "cpu") tail = ": this machine shows no counters of its processor; cpu-clock samples by time";
+    return wrong(at, fmt::format("there is no PMU '{}' here{}", name, tail));
   }
 
-  Error not_closed() const { return wrong(at_, "the closing '/' is missing"); }
+  Error unknown_term(std::size_t at, std::string_view name, const Pmu* pmu) const {
+    std::vector<std::string> names;
+    if (pmu != nullptr) {
+      for (const PmuField& field : pmu->fields) names.push_back(field.name);
+      for (const PmuEvent& event : pmu->events) names.push_back(event.name);
+    }
+    const std::vector<std::string> general = general_term_names();
+    names.insert(names.end(), general.begin(), general.end());
+    std::string tail = cli::suggestion(name, names);
+    if (tail.empty()) {
+      constexpr std::size_t kMostShown = 40;
+      const std::size_t shown = std::min(names.size(), kMostShown);
+      tail = fmt::format("; known: {}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), " "),
+                         shown < names.size() ? " ..." : "");
+    }
+    const std::string whose = pmu != nullptr ? fmt::format(" of PMU {}", pmu->name) : "";
+    return wrong(at, fmt::format("unknown term '{}'{}{}", name, whose, tail));
+  }
 
   // Letters are counted from 1, as people count.
   Error wrong(std::size_t at, std::string_view message) const {
@@ -299,17 +353,15 @@ class Parser {
   std::string_view word() { return until(",/:={}"); }
 
   std::string_view text_;
+  const Pmus& pmus_;
   std::size_t at_ = 0;
+  std::size_t groups_ = 0;
 };
 
 }  // namespace
 
-Result<std::vector<EventRequest>> parse_events(std::string_view text) { return Parser(text).events(); }
-
-std::vector<std::string> software_event_names() {
-  std::vector<std::string> names;
-  for (const SoftwareEvent& event : kSoftwareEvents) names.emplace_back(event.name);
-  return names;
+Result<std::vector<EventRequest>> parse_events(std::string_view text, const Pmus& pmus) {
+  return Parser(text, pmus).events();
 }
 
 }  // namespace tacho::record

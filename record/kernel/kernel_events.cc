@@ -32,14 +32,21 @@ constexpr Newer kNewer[] = {
 };
 
 // Opens `event`, whose attr loses what the kernel does not know.
-Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, std::vector<std::string>& notes) {
-  auto fd = open_event(event, task, cpu);
+Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, int leader,
+                                std::vector<std::string>& notes) {
+  auto fd = open_event(event, task, cpu, leader);
+  constexpr std::uint64_t kOnePrecise = std::uint64_t{1} << abi::kPreciseIpShift;
+  constexpr std::uint64_t kPrecise = 3 * kOnePrecise;
+  while (!fd && event.most_precise && (event.attr.flags & kPrecise) != 0) {
+    event.attr.flags -= kOnePrecise;
+    fd = open_event(event, task, cpu, leader);
+  }
   for (const Newer& newer : kNewer) {
     if (fd || fd.error().code != EINVAL) break;
     if ((event.attr.*newer.field & newer.bits) == 0) continue;
     const format::EventAttr before = event.attr;
     event.attr.*newer.field &= ~newer.bits;
-    fd = open_event(event, task, cpu);
+    fd = open_event(event, task, cpu, leader);
     if (fd) notes.push_back("this kernel is older: " + event.name + ": " + newer.loss);
   }
   return fd;
@@ -97,7 +104,9 @@ Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::
 
 Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host) {
   for (const int cpu : plan.cpus) {
-    auto fd = open_adapted(plan.events[event], task, cpu, plan.notes);
+    const auto leader = leader_of(plan, event, task, cpu);
+    if (!leader) return leader.error();
+    auto fd = open_adapted(plan.events[event], task, cpu, *leader, plan.notes);
     if (!fd) return explain_refusal(plan.events[event], cpu, fd.error().code, host);
     if (const PlannedEvent& planned = plan.events[event]; !planned.filter.empty()) {
       auto done = set_filter(*fd, planned.filter);
@@ -105,9 +114,19 @@ Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, con
     }
     const auto id = id_of_event(*fd);
     if (!id) return id.error();
+    if (plan.events[event].leader == event) leaders_[{event, task, cpu}] = fd->get();
     events_.push_back({event, cpu, task, std::move(*fd), *id, 0});
   }
   return Done{};
+}
+
+// The leader of a group was opened before its members, for the same thread on the same CPU; -1: there is none.
+Result<int> KernelEvents::leader_of(const Plan& plan, std::size_t event, int task, int cpu) const {
+  const auto leader = plan.events[event].leader;
+  if (!leader || *leader == event) return -1;
+  const auto open = leaders_.find({*leader, task, cpu});
+  if (open == leaders_.end()) return Error{"the thread has ended", ESRCH};
+  return open->second;
 }
 
 // One ring for the samples of each CPU and one for its sideband, owned by the first event that needs it. An
@@ -173,7 +192,7 @@ std::vector<Losses> KernelEvents::losses() const {
   std::vector<Losses> found;
   for (const OpenEvent& event : events_) {
     const PlannedEvent& planned = planned_[event.event];
-    const std::uint64_t lost = planned.is_sideband ? 0 : lost_by_event(event.fd, planned.attr);
+    const std::uint64_t lost = planned.is_sideband ? 0 : lost_by_event(event.fd, planned.attr, event.id);
     if (lost != 0) found.push_back({event.event, event.id, lost});
   }
   return found;
@@ -183,7 +202,7 @@ std::uint64_t KernelEvents::sideband_losses() const {
   std::uint64_t lost = 0;
   for (const OpenEvent& event : events_) {
     const PlannedEvent& planned = planned_[event.event];
-    if (planned.is_sideband) lost += lost_by_event(event.fd, planned.attr);
+    if (planned.is_sideband) lost += lost_by_event(event.fd, planned.attr, event.id);
   }
   return lost;
 }

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "format/event_set.h"
@@ -66,11 +68,14 @@ class KernelEvents {
   KernelEvents() = default;
   Result<> open_everywhere(Plan& plan, const Host& host, const std::function<bool()>& stop);
   Result<> open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host);
+  Result<int> leader_of(const Plan& plan, std::size_t event, int task, int cpu) const;
   Result<> map_rings(const Plan& plan, const Host& host);
 
   std::vector<PlannedEvent> planned_;
   std::vector<OpenEvent> events_;
   std::vector<PerfRing> rings_;
+  // Descriptors of events that lead a group, by event, task and CPU; owned by events_.
+  std::map<std::tuple<std::size_t, int, int>, int> leaders_;
 };
 
 }  // namespace tacho::record

@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <iterator>
+#include <span>
 #include <string>
 
 #include "format/byte_writer.h"
+#include "format/cursor.h"
 #include "format/perf_abi.h"
 
 namespace tacho::record {
@@ -57,15 +59,22 @@ constexpr Refusal kRefusals[] = {
 
 }  // namespace
 
-Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu) {
+Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader) {
   format::ByteWriter bytes;
   format::write_event_attr(bytes, event.attr, format::size_to_write(event.attr));
   const bool is_of_cgroup = event.cgroup >= 0;
   const unsigned long flags = PERF_FLAG_FD_CLOEXEC | (is_of_cgroup ? PERF_FLAG_PID_CGROUP : 0UL);
   const long fd =
-      syscall(SYS_perf_event_open, bytes.view().data(), is_of_cgroup ? event.cgroup : task, cpu, -1, flags);
+      syscall(SYS_perf_event_open, bytes.view().data(), is_of_cgroup ? event.cgroup : task, cpu, leader,
+              flags);
   if (fd < 0) return system_error("perf_event_open", errno);
   return format::Fd(static_cast<int>(fd));
+}
+
+// What this machine lacks, in words that say what to take instead.
+std::string without_counters(const PlannedEvent& event) {
+  return "this machine shows no counter for it (virtual machines often show none); -e cpu-clock samples by time" +
+         std::string(event.attr.samples(abi::kSampleRead) ? ", alone or as the leader of the group" : "");
 }
 
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host) {
@@ -80,6 +89,10 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
                          "--call-graph lbr, or take stacks with --call-graph fp or dwarf",
                  code};
   }
+  const bool is_missing = code == ENOENT || code == EOPNOTSUPP || code == ENODEV;
+  const bool is_counter = event.attr.type == abi::kHardware || event.attr.type == abi::kHwCache ||
+                          event.attr.type == abi::kRaw;
+  if (is_missing && is_counter) return Error{place + without_counters(event), code};
   const auto row = std::ranges::find(kRefusals, code, &Refusal::code);
   if (row != std::end(kRefusals)) return Error{place + row->reason, code};
   return system_error(place + "perf_event_open", code);
@@ -91,13 +104,25 @@ Result<std::uint64_t> id_of_event(const format::Fd& event) {
   return system_error("the number of a perf event", errno);
 }
 
-std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr) {
+std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id) {
   if ((attr.read_format & abi::kReadLost) == 0) return 0;
-  // value, id, lost: as read_format says.
-  const std::size_t words = 1 + static_cast<std::size_t>(std::popcount(attr.read_format));
-  std::array<std::uint64_t, 5> values{};
-  const auto size = read(event.get(), values.data(), words * sizeof(std::uint64_t));
-  return size == static_cast<ssize_t>(words * sizeof(std::uint64_t)) ? values.at(words - 1) : 0;
+  // The kernel's limit of one read is 16 KiB, which bounds groups too.
+  std::array<std::uint64_t, 2048> words{};
+  const auto size = read(event.get(), words.data(), sizeof words);
+  if (size <= 0) return 0;
+  format::Cursor in(std::as_bytes(std::span(words)).first(static_cast<std::size_t>(size)));
+  const std::uint64_t times = attr.read_format & (abi::kReadTimeEnabled | abi::kReadTimeRunning);
+  const bool is_group = (attr.read_format & abi::kReadGroup) != 0;
+  // Alone: value, times, id, lost. A group: how many, times, then value, id and lost of each.
+  in.u64();
+  in.skip(static_cast<std::size_t>(std::popcount(times)) * sizeof(std::uint64_t));
+  while (!in.failed() && in.left() > 0) {
+    if (is_group) in.u64();
+    const std::uint64_t whose = (attr.read_format & abi::kReadId) != 0 ? in.u64() : id;
+    const std::uint64_t lost = in.u64();
+    if (whose == id) return in.failed() ? 0 : lost;
+  }
+  return 0;
 }
 
 Result<> set_filter(const format::Fd& event, const std::string& filter) {

@@ -12,9 +12,10 @@
 
 namespace tacho::record {
 
-// perf_event_open(2). `task` -1: whoever runs on the CPU, or runs there in the event's cgroup. The error
-// carries the errno; explain_refusal() makes a message of it.
-Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu);
+// perf_event_open(2). `task` -1: whoever runs on the CPU, or runs there in the event's cgroup. `leader`: the
+// descriptor of the event that leads its group; -1: none. The error carries the errno; explain_refusal() makes
+// a message of it.
+Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader = -1);
 
 // Why the kernel refused, and what would help.
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host);
@@ -22,7 +23,8 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
 // The number that samples of this event carry.
 Result<std::uint64_t> id_of_event(const format::Fd& event);
 // Events that found no room in the ring so far (read format LOST); 0 when the event was opened without it.
-std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr);
+// `id`: of the event, by which it is found among those of its group.
+std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& attr, std::uint64_t id);
 
 // Of a tracepoint, the kernel takes only what `filter` lets through.
 Result<> set_filter(const format::Fd& event, const std::string& filter);

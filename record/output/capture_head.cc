@@ -58,6 +58,22 @@ bool looks_into_kernel(const Plan& plan) {
   });
 }
 
+// Which events stand together: readers show their counts side by side.
+std::vector<format::EventGroup> groups_of(const Plan& plan) {
+  std::vector<format::EventGroup> groups;
+  for (std::size_t event = 0; event < plan.events.size(); ++event) {
+    const auto leader = plan.events[event].leader;
+    if (!leader) continue;
+    if (*leader == event) {
+      const std::string& name = plan.events[event].group_name;
+      groups.push_back({name.empty() ? "{anon_group}" : name, static_cast<std::uint32_t>(event), 0});
+    }
+    ++groups.back().members;
+  }
+  std::erase_if(groups, [](const format::EventGroup& group) { return group.members < 2; });
+  return groups;
+}
+
 // The clock that times are taken from, when it is not the kernel's perf clock: how fine it is, and what the
 // time of the day is by it.
 void describe_clock(const format::EventAttr& attr, format::Environment& environment) {
@@ -79,6 +95,7 @@ Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
   CaptureHead head;
   format::Features& features = head.features;
   features.environment = describe_host(command_line);
+  features.environment.groups = groups_of(plan);
   describe_clock(plan.events.front().attr, features.environment);
   features.environment.has_branch_stack = std::ranges::any_of(
       plan.events, [](const auto& event) { return event.attr.samples(format::abi::kSampleBranchStack); });

@@ -1,0 +1,154 @@
+#include "record/events/event_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "format/perf_abi.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+struct Row {
+  std::string_view name, alias;
+  std::uint32_t type;
+  std::uint64_t config;
+};
+
+// Numbers of linux/perf_event.h; the names are perf's.
+constexpr Row kEvents[] = {
+    {"cpu-cycles", "cycles", abi::kHardware, 0},
+    {"instructions", "", abi::kHardware, 1},
+    {"cache-references", "", abi::kHardware, 2},
+    {"cache-misses", "", abi::kHardware, 3},
+    {"branch-instructions", "branches", abi::kHardware, 4},
+    {"branch-misses", "", abi::kHardware, 5},
+    {"bus-cycles", "", abi::kHardware, 6},
+    {"stalled-cycles-frontend", "idle-cycles-frontend", abi::kHardware, 7},
+    {"stalled-cycles-backend", "idle-cycles-backend", abi::kHardware, 8},
+    {"ref-cycles", "", abi::kHardware, 9},
+    {"cpu-clock", "", abi::kSoftware, abi::kCpuClock},
+    {"task-clock", "", abi::kSoftware, abi::kTaskClock},
+    {"page-faults", "faults", abi::kSoftware, abi::kPageFaults},
+    {"minor-faults", "", abi::kSoftware, abi::kMinorFaults},
+    {"major-faults", "", abi::kSoftware, abi::kMajorFaults},
+    {"context-switches", "cs", abi::kSoftware, abi::kContextSwitches},
+    {"cpu-migrations", "migrations", abi::kSoftware, abi::kCpuMigrations},
+    {"alignment-faults", "", abi::kSoftware, abi::kAlignmentFaults},
+    {"emulation-faults", "", abi::kSoftware, abi::kEmulationFaults},
+    {"cgroup-switches", "", abi::kSoftware, abi::kCgroupSwitches},
+    {"dummy", "", abi::kSoftware, abi::kDummy},
+    {"bpf-output", "", abi::kSoftware, abi::kBpfOutput},
+};
+
+// A cache event is three numbers: which cache, what is done to it, and with what result.
+constexpr int kRead = 0, kWrite = 1, kPrefetch = 2;
+constexpr int kAccess = 0, kMiss = 1;
+
+struct Cache {
+  std::string_view names[4];  // the first is the one that is listed
+  int number;
+  bool takes[3];  // reads, writes, prefetches
+};
+constexpr Cache kCaches[] = {
+    {{"L1-dcache", "l1-d", "l1d", "L1-data"}, 0, {true, true, true}},
+    {{"L1-icache", "l1-i", "l1i", "L1-instruction"}, 1, {true, false, true}},
+    {{"LLC", "L2"}, 2, {true, true, true}},
+    {{"dTLB", "d-tlb", "Data-TLB"}, 3, {true, true, true}},
+    {{"iTLB", "i-tlb", "Instruction-TLB"}, 4, {true, false, false}},
+    {{"branch", "branches", "bpu", "btb"}, 5, {true, false, false}},
+    {{"bpc"}, 5, {true, false, false}},
+    {{"node"}, 6, {true, true, true}},
+};
+
+struct Part {
+  std::string_view name;
+  int number;
+};
+constexpr Part kOperations[] = {
+    {"load", kRead},          {"loads", kRead},          {"read", kRead},
+    {"store", kWrite},        {"stores", kWrite},        {"write", kWrite},
+    {"prefetch", kPrefetch},  {"prefetches", kPrefetch}, {"speculative-read", kPrefetch},
+    {"speculative-load", kPrefetch},
+};
+constexpr Part kResults[] = {
+    {"refs", kAccess}, {"Reference", kAccess}, {"ops", kAccess}, {"access", kAccess}, {"misses", kMiss}, {"miss", kMiss},
+};
+
+// Takes "-NAME" off the start of `rest` when it is one of the rows and ends there.
+template <std::size_t N>
+std::optional<int> take_part(std::string_view& rest, const Part (&rows)[N]) {
+  if (!rest.starts_with('-')) return std::nullopt;
+  const std::string_view text = rest.substr(1);
+  for (const Part& row : rows) {
+    if (!text.starts_with(row.name)) continue;
+    const std::string_view after = text.substr(row.name.size());
+    if (!after.empty() && !after.starts_with('-')) continue;
+    rest = after;
+    return row.number;
+  }
+  return std::nullopt;
+}
+
+struct CacheEvent {
+  const Cache* cache;
+  int operation, result;
+};
+
+std::optional<CacheEvent> parse_cache_event(std::string_view name) {
+  for (const Cache& cache : kCaches) {
+    for (const std::string_view spelling : cache.names) {
+      if (spelling.empty() || !name.starts_with(spelling)) continue;
+      std::string_view rest = name.substr(spelling.size());
+      auto operation = take_part(rest, kOperations);
+      const auto result = take_part(rest, kResults);
+      if (!operation) operation = take_part(rest, kOperations);  // the other order is right too
+      if (rest.empty()) return CacheEvent{&cache, operation.value_or(kRead), result.value_or(kAccess)};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<NamedEvent> find_named_event(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  for (const Row& row : kEvents) {
+    if (row.name == name || row.alias == name) return NamedEvent{row.type, row.config};
+  }
+  const auto event = parse_cache_event(name);
+  if (!event || !event->cache->takes[event->operation]) return std::nullopt;
+  return NamedEvent{abi::kHwCache,
+                    static_cast<std::uint64_t>(event->cache->number | event->operation << 8 | event->result << 16)};
+}
+
+std::string cache_event_error(std::string_view name) {
+  const auto event = parse_cache_event(name);
+  if (!event || event->cache->takes[event->operation]) return {};
+  constexpr std::string_view kWhat[] = {"loads", "stores", "prefetches"};
+  return fmt::format("{} takes no {}", event->cache->names[0], kWhat[event->operation]);
+}
+
+std::vector<ListedEvent> named_events() {
+  std::vector<ListedEvent> events;
+  for (const Row& row : kEvents) {
+    events.push_back({std::string(row.name), std::string(row.alias),
+                      row.type == abi::kHardware ? "Hardware event" : "Software event"});
+  }
+  constexpr std::string_view kPlural[] = {"loads", "stores", "prefetches"};
+  constexpr std::string_view kSingular[] = {"load", "store", "prefetch"};
+  for (const Cache& cache : kCaches) {
+    if (cache.names[0] == "bpc") continue;  // one more spelling
+    for (const int operation : {kRead, kWrite, kPrefetch}) {
+      if (!cache.takes[operation]) continue;
+      events.push_back({fmt::format("{}-{}", cache.names[0], kPlural[operation]), "", "Hardware cache event"});
+      events.push_back({fmt::format("{}-{}-misses", cache.names[0], kSingular[operation]), "", "Hardware cache event"});
+    }
+  }
+  return events;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,58 @@
+// One event as it was asked for, before the kernel was.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/perf_abi.h"
+#include "record/events/call_graph.h"
+
+namespace tacho::record {
+
+enum class EventKind : std::uint8_t {
+  Counter,     // type and config say all: counters, clocks, software events, PMUs, breakpoints
+  Tracepoint,  // config is found by find_tracepoints()
+  BpfObject,
+};
+
+// "map:channel.event=evt": what the map `channel` emits is a sample of the event `evt`.
+struct MapBinding {
+  std::string map, event;
+  bool operator==(const MapBinding&) const = default;
+};
+
+struct EventRequest {
+  EventKind kind = EventKind::Counter;
+  std::string text;  // as written, for messages
+  std::string name;  // what the capture calls it; empty for an object
+
+  std::uint32_t type = format::abi::kSoftware;         // of perf_event_attr, as are all of these
+  std::uint64_t config = 0, config1 = 0, config2 = 0;  // of a breakpoint: address and length
+  std::uint32_t bp_type = 0;
+  std::uint64_t flags = format::abi::kExcludeGuest;  // abi::AttrFlag: where it counts, how exactly, how exclusively
+
+  std::string system, tracepoint;    // Tracepoint; both may be globs
+  std::string path;                  // BpfObject
+  std::vector<MapBinding> bindings;  // BpfObject; empty: an event for each of its channels
+
+  std::optional<std::uint64_t> period, frequency;  // events; Hz
+  // What the event's own terms say instead of the options; stack_bytes: of the stack, with CallGraph::Dwarf.
+  std::optional<CallGraph> call_graph;
+  std::optional<std::uint32_t> stack_bytes;
+  std::optional<std::uint16_t> max_frames;
+  std::optional<std::uint64_t> branches;  // perf_event_attr.branch_sample_type
+  std::optional<bool> inherit;            // whether what a thread starts is followed
+  bool most_precise = false;  // as exact as the machine can
+  bool reads_group = false;   // its samples bring the counts of its group
+  bool names_guests = false;  // a modifier said whether guests or the host count
+
+  std::size_t group = 0;    // events of one group have one number within their -e, from 1; 0: none
+  std::string group_name;   // "g" of "g{a,b}"
+  std::size_t option = 0;   // which -e it stands in, counted from 1
+  std::string filter;       // Tracepoint: of --filter and --exclude-perf
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,41 @@
+// What may follow an event's name: terms between slashes, and the letters behind a colon.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/result.h"
+#include "record/events/event_request.h"
+#include "record/events/pmu.h"
+
+namespace tacho::record {
+
+// One term as written: "period=1000", or "no-inherit".
+struct TermText {
+  std::string_view name, value;
+  bool has_value = false;
+};
+
+// Terms that every event takes. Nothing when the name is none of them.
+std::optional<Result<>> set_general_term(EventRequest& request, const TermText& term);
+// Terms of a PMU: its fields, and its own names for events. Nothing when the name is none of them.
+std::optional<Result<>> set_pmu_term(EventRequest& request, const Pmu& pmu, const TermText& term);
+std::vector<std::string> general_term_names();
+
+// A decimal number, or a hexadecimal one with 0x.
+std::optional<std::uint64_t> number_in(std::string_view text);
+
+// Which letter of `letters` makes no sense, and why.
+struct LetterError {
+  std::size_t at = 0;
+  std::string what;
+};
+enum class Modify { Event, Group };  // a group's letters add to those of its events
+std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view letters, Modify what);
+// Whether all of these could be modifiers.
+bool are_modifiers(std::string_view letters);
+
+}  // namespace tacho::record

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""perf's event language with what this machine can open: perf reads every capture and prints the same of it as tacho
+does, and what cannot be opened is refused in words."""
+import os
+import subprocess
+import sys
+import unittest
+
+import programs
+
+# Writes its own address of a variable, and changes the variable a few times.
+WRITER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+long watched;
+int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "where") == 0) { printf("%p\n", (void*)&watched); return 0; }
+  for (long i = 1; i <= 7; ++i) { watched = i; getppid(); }
+  return 0;
+}
+"""
+# Without children: perf 6.1 unwinds those of a capture that has a sideband event only in part (its own -a too).
+WORK_ALONE = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=60"]
+WORK = ["sh", "-c", "dd if=/dev/zero of=/dev/null bs=1M count=60; /bin/true"]
+
+
+@programs.needs_root
+@programs.needs_perf
+class EventLanguage(programs.Scratch):
+    def record(self, *options, work=None, status=0):
+        return self.run_program(programs.BIN / "tacho-record", "-q", "-o", "ours.data", *options, "--", *(work or WORK),
+                                status=status)
+
+    def scripts(self, *options):
+        """What both print of the capture, which must be the same."""
+        theirs = self.perf("script", *options, "-i", "ours.data").stdout
+        ours = self.run_program(programs.BIN / "tacho-report", "script", "--raw-names", *options, "-i", "ours.data").stdout
+        self.assert_same_text(ours, theirs)
+        return ours.decode(errors="replace")
+
+    def attrs(self):
+        return self.perf("evlist", "-v", "-i", "ours.data").stdout.decode()
+
+    def test_several_kinds_in_one_capture(self):
+        self.record("-e", "cpu-clock/period=500000,name=ticks/u,page-faults/period=1/k,sched:sched_process_*,task-clock:k")
+        text = self.scripts()
+        self.assertIn("page-faults/period=1/k:", text)
+        self.assertIn("sched:sched_process_exec:", text)
+        attrs = self.attrs()
+        self.assertIn("ticks: ", attrs)
+        self.assertRegex(attrs, r"ticks: .*sample_freq \}: 500000, .*exclude_kernel: 1, exclude_hv: 1, .*exclude_guest: 1")
+
+    def test_terms_choose_stacks_for_one_event(self):
+        self.record("-e", "page-faults/period=1,call-graph=dwarf,stack-size=2048/u,cpu-clock/max-stack=3/k,cs/period=1/",
+                    work=WORK_ALONE)
+        self.scripts("--no-inline")
+        attrs = self.attrs().splitlines()
+        self.assertIn("sample_stack_user: 2048", attrs[0])
+        self.assertIn("mmap_data: 1", "".join(attrs))
+        self.assertIn("sample_max_stack: 3", attrs[1])
+        self.assertNotIn("CALLCHAIN", attrs[2])
+
+    def test_a_group_that_is_read_with_its_leader(self):
+        self.record("-e", "{cpu-clock,page-faults,context-switches}:S")
+        attrs = self.attrs().splitlines()
+        self.assertIn("READ", attrs[0])
+        self.assertIn("GROUP", attrs[0])
+        self.assertNotIn("inherit: 1", attrs[0])
+        self.assertNotIn("sample_freq", attrs[1], "a member takes no samples of its own: a period of 0 is not shown")
+        self.assertEqual(self.perf("evlist", "-g", "-i", "ours.data").stdout.decode().splitlines()[0],
+                         "{cpu-clock,page-faults,context-switches}")
+        text = self.scripts()
+        self.assertIn("page-faults:", text, "a sample of the leader shows the members' counts")
+        self.scripts("-F", "comm,tid,time,event,period")
+
+    def test_members_of_a_group_may_sample_too(self):
+        self.record("-e", "g{page-faults/period=1/,cpu-clock}")
+        self.assertEqual(self.perf("evlist", "-g", "-i", "ours.data").stdout.decode().splitlines()[0],
+                         "g{page-faults/period=1/,cpu-clock}")
+        self.assertIn("page-faults/period=1/:", self.scripts())
+
+    def test_a_group_of_all_processors(self):
+        self.record("-a", "-e", "{cpu-clock:u,page-faults:u}:S")
+        self.scripts()
+
+    def test_a_breakpoint_tells_every_write(self):
+        source = self.folder / "writer.c"
+        source.write_text(WRITER)
+        subprocess.run(["cc", "-O0", "-no-pie", "-o", self.folder / "writer", source], check=True)
+        address = self.run_program(self.folder / "writer", "where").stdout.decode().strip()
+        done = self.record("-e", f"mem:{address}/8:w:u", work=[self.folder / "writer"], status=None)
+        if done.returncode != 0 and b"slot" in done.stderr:
+            self.skipTest("every breakpoint of this machine is taken")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = self.scripts()
+        self.assertEqual(text.count(f"mem:{address}/8:w:u:"), 7, text)
+
+    def test_counters_that_are_not_there_are_refused_in_words(self):
+        if os.path.exists("/sys/bus/event_source/devices/cpu"):
+            self.skipTest("this machine has counters")
+        for spec in ("cycles", "L1-dcache-load-misses", "r1a8", "{instructions,cpu-clock}"):
+            done = self.record("-e", spec, status=2)
+            self.assertIn(b"no counter for it (virtual machines often show none); -e cpu-clock samples by time", done.stderr)
+        done = self.record("-e", "cpu/event=0x3c/", status=1)
+        self.assertIn(b"letter 1: there is no PMU 'cpu' here", done.stderr)
+
+    def test_a_pmu_of_this_machine_is_opened_by_its_own_names(self):
+        if not os.path.exists("/sys/bus/event_source/devices/msr/events/tsc"):
+            self.skipTest("this machine has no PMU msr")
+        done = self.record("-e", "msr/tsc/", status=None)
+        # It counts and does not sample: the kernel knows, and the message says which event it is.
+        self.assertIn(b"msr/tsc/", done.stderr)
+
+
+if __name__ == "__main__":
+    programs.main()
