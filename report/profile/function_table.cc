@@ -156,6 +156,13 @@ std::uint32_t FunctionTable::add(Function made) {
   return static_cast<std::uint32_t>(functions_.size() - 1);
 }
 
+void FunctionTable::end_lookups() {
+  by_identity_.forget();
+  by_address_.forget();
+  symbols_.forget();
+  chain_keys_.forget();
+}
+
 std::uint32_t FunctionTable::symbol_of(const Function& function) {
   if (function.name.empty()) return symbols_.number_of_address(0, function.start);
   const std::uint64_t module = function.module_number;

@@ -71,6 +71,12 @@ class Identities {
   std::uint32_t number_of_address(std::uint32_t space, std::uint64_t address) {
     return by_address_.find_or_make(space, address, [this] { return count_++; });
   }
+  // Gives its memory back. Numbers that were given out are not given again.
+  void forget() {
+    by_words_.forget();
+    by_address_.forget();
+    rows_ = {};
+  }
 
  private:
   struct Row {
@@ -99,6 +105,9 @@ class FunctionTable {
   const Function& operator[](std::uint32_t id) const { return functions_[id]; }  // stays where it is
   const StableArray<Function>& functions() const { return functions_; }          // by id
   std::size_t size() const { return functions_.size(); }
+  // Gives back the memory that telling functions apart takes. Places that were asked for keep their functions;
+  // others may then get functions that the table has already.
+  void end_lookups();
 
  private:
   struct Place {

@@ -30,6 +30,13 @@ class NamedRows {
     if (rows_.size() != profile_->rows().size()) name_rows();
   }
 
+  // Gives back memory: there will be no more rows. `names_other_places`: keys go on asking for the names of
+  // places beside the rows' own (ends of branches, data addresses).
+  void end(bool names_other_places) {
+    if (!names_other_places) functions_->end_lookups();
+    if (stacks_ != nullptr) stacks_->end_lookups();
+  }
+
   const Profile& profile() const { return *profile_; }
   FunctionTable& functions() const { return *functions_; }
   const FunctionStacks* stacks() const { return stacks_; }

@@ -34,6 +34,12 @@ class AddressTable {
     return slots_.empty() ? IndexTable::kNone : slots_[place_of(hash_of(space, ip), space, ip)].number;
   }
 
+  // Gives its memory back. From then on every address is new.
+  void forget() {
+    Slots().swap(slots_);
+    count_ = 0;
+  }
+
   // Brings the place of a key into the cache: chains look up many at once.
   void prefetch(std::uint32_t space, std::uint64_t ip) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash_of(space, ip) & (slots_.size() - 1)]);

@@ -39,6 +39,12 @@ class IndexTable {
   // Of this table's keys.
   const RowHash hash;
 
+  // Gives its memory back. From then on every item is new.
+  void forget() {
+    Slots().swap(slots_);
+    count_ = 0;
+  }
+
   // The number with this hash for which same(number) holds. When there is none, make() appends the new item
   // to the array and returns its number.
   template <class Same, class Make>

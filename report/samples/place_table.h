@@ -56,6 +56,8 @@ class PlaceTable {
   std::uint32_t find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
                               std::uint8_t cpumode, const NamesOf& names_of);
   const StableArray<Location>& locations() const { return locations_; }
+  // Gives back the memory that finding takes: there are no more lookups. Places stay.
+  void end_lookups() { by_address_.forget(); }
 
  private:
   // Functions of one table in one mode, by its rows: the numbers of their places.

@@ -462,6 +462,8 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   RecordFeed& feed = ahead ? static_cast<RecordFeed&>(*ahead) : records;
   // What a pipe tells at its end counts as well.
   if (state_->read_from(feed) == Flow::GoOn && state_->is_pipe) state_->take_build_ids();
+  state_->place_table.end_lookups();
+  state_->stacks.end_lookups();
 }
 
 void SampleReader::settle_names() { state_->threads.settle_names(); }

@@ -36,6 +36,8 @@ class StackTable {
   // The sample's call chain as recorded, at most `max_frames` addresses of it; then what was unwound of it.
   const Stack& stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
                         std::span<const std::uint64_t> unwound, std::size_t max_frames);
+  // Gives back the memory that telling chains apart takes: there are no more. Stacks stay.
+  void end_lookups() { by_chain_.forget(); }
 
  private:
   // Chains with equal keys are taken for the same chain: their words are not kept to be compared, as that

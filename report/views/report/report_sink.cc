@@ -375,6 +375,7 @@ void ReportSink::write(TextOutput& out) {
   if (!profile_ && !arrange()) return;  // of a pipe without samples
   if (!plan_->names) make_names();
   plan_->names->name_new();
+  plan_->names->end(mode_ != ReportMode::Samples);
   FunctionTable& functions = *plan_->functions;
   EntryIndex index(plan_->columns.keys, plan_->facts, functions);
   const EntryOptions entry_options = this->entry_options(functions);
