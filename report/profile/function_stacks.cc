@@ -12,7 +12,12 @@ std::uint32_t FunctionStacks::number_of(const Stack& stack) {
   // Names are asked for in the order in which perf asks: where binutils' names depend on it, so do ours.
   const bool is_caller = options_.order == ChainOrder::Caller;
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
-    const auto functions = functions_->of_frame(stack.frames[is_caller ? stack.frames.size() - 1 - i : i]);
+    const std::uint32_t location = stack.frames[is_caller ? stack.frames.size() - 1 - i : i];
+    if (const std::uint32_t only = functions_->only_of_frame(location); only != FunctionTable::kNone) {
+      frames_.push_back(only);
+      continue;
+    }
+    const auto functions = functions_->of_frame(location);
     const std::size_t before = frames_.size();
     frames_.insert(frames_.end(), functions.begin(), functions.end());
     if (is_caller) std::reverse(frames_.begin() + static_cast<std::ptrdiff_t>(before), frames_.end());

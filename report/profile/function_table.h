@@ -99,6 +99,12 @@ class FunctionTable {
   // Of a frame of a call chain, by the number of its location: the innermost inlined call first, at least
   // one. Stays valid.
   std::span<const std::uint32_t> of_frame(std::uint32_t location);
+  // The same where there is one: every frame of every chain comes here, and most know the answer. kNone: it
+  // was not asked for yet, or there are several.
+  static constexpr std::uint32_t kNone = ~0U;
+  std::uint32_t only_of_frame(std::uint32_t location) const {
+    return location < only_.size() ? only_[location] : kNone;
+  }
   // Of a sample's own place, which stands alone: without the inlined calls in it.
   std::uint32_t of_place(std::uint32_t location);
 
@@ -136,7 +142,8 @@ class FunctionTable {
   ChainKey key_;
   Grain grain_;
   SourceNames sources_;
-  std::deque<Place> places_;  // by location number
+  std::deque<Place> places_;         // by location number
+  std::vector<std::uint32_t> only_;  // likewise; apart, so that it stays in the cache
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
   IndexTable by_identity_;
