@@ -15,6 +15,7 @@
 #include "record/host/cgroups.h"
 #include "record/host/running_processes.h"
 #include "record/output/capture_head.h"
+#include "record/output/writing_thread.h"
 
 namespace tacho::record {
 namespace {
@@ -42,17 +43,29 @@ Result<> take_sideband(KernelEvents& events, CaptureOutput& output) {
   return records.empty() ? Result<>(Done{}) : output.write_records(records);
 }
 
-Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
-                               const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
-  const std::size_t trailer = format::sample_id_size(prepared.plan.events.front().attr);
-  format::ByteWriter out;
+// Bytes of sample_id_all in every record.
+std::size_t trailer_of(const Prepared& prepared) {
+  return format::sample_id_size(prepared.plan.events.front().attr);
+}
+
+void describe_kernel(const CaptureHead& head, const RecordOptions& options, std::size_t trailer,
+                     format::ByteWriter& out) {
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
   write_image_records(out, head.images, trailer);
   write_program_records(out, head.programs, trailer);
-  const SamplingOptions& sampling = options.sampling;
-  if (sampling.cgroups) write_cgroup_records(out, trailer);
+  if (options.sampling.cgroups) write_cgroup_records(out, trailer);
+}
+
+RunningProcesses processes_of(const Prepared& prepared, const RecordOptions& options) {
   const bool data = prepared.plan.events.back().attr.has(abi::kMmapData);
-  RunningProcesses running("/proc", trailer, {data, sampling.namespaces, sampling.build_ids});
+  return {"/proc", trailer_of(prepared), {data, options.sampling.namespaces, options.sampling.build_ids}};
+}
+
+Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
+                               const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
+  format::ByteWriter out;
+  describe_kernel(head, options, trailer_of(prepared), out);
+  RunningProcesses running = processes_of(prepared, options);
   for (const int process : processes_to_describe(prepared, options, running)) {
     if (prepared.stop()) return Error{"stopped by a signal", EINTR};
     running.describe(process, out);
@@ -85,6 +98,15 @@ Error without_unusable_file(Error failure, const FileIdentity& before, const std
   return failure;
 }
 
+// --min-free holds from the start.
+Result<> check_room(const RecordOptions& options) {
+  const auto slash = options.output.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
+  if (reached_limit({0, options.files.least_free, folder}, 0) == Limit::None) return Done{};
+  return output_error(options.output +
+                      ": less is free on its file system than --min-free wants; nothing is recorded");
+}
+
 Result<std::unique_ptr<CaptureOutput>> open_output(const RecordOptions& options,
                                                    const format::EventSet& events,
                                                    format::Features features) {
@@ -112,6 +134,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
   add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
                *head);
   for (const std::string& note : head->notes) messages.note(note);
+  if (auto room = check_room(options); !room) return std::move(room.error());
   const FileIdentity before = identity_of(options.output);
   auto output = open_output(options, events.event_set(), std::move(head->features));
   if (!output) return without_unusable_file(std::move(output.error()), before, options.output);
@@ -119,6 +142,25 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
     return without_unusable_file(std::move(done.error()).in(options.output), before, options.output);
   }
   return output;
+}
+
+Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& options,
+                                 const std::vector<std::string>& command_line) {
+  auto head =
+      describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
+  if (!head) return std::move(head.error());
+  add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
+               *head);
+  format::ByteWriter out;
+  describe_kernel(*head, options, trailer_of(prepared), out);
+  RunningProcesses running = processes_of(prepared, options);
+  // By now the watched ones may have children, which may have any parent.
+  const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
+  for (const int process : have_children ? running.all() : processes_to_describe(prepared, options, running))
+    running.describe(process, out);
+  format::write_mark(out, abi::kRecordFinishedInit);
+  const format::Bytes records = out.view();
+  return Beginning{std::move(head->features), {records.begin(), records.end()}};
 }
 
 }  // namespace tacho::record

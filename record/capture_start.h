@@ -1,10 +1,12 @@
 // What stands in a capture before its first sample.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "format/features.h"
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
@@ -19,5 +21,14 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
                                                      const RecordOptions& options,
                                                      const std::vector<std::string>& command_line,
                                                      const Messages& messages);
+
+// What another file of the same recording begins with.
+struct Beginning {
+  format::Features features;
+  std::vector<std::byte> records;
+};
+// As everything is now; the sideband tells of what comes meanwhile.
+Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& options,
+                                 const std::vector<std::string>& command_line);
 
 }  // namespace tacho::record

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/exit_status.h"
@@ -27,9 +28,9 @@ Result<int> record_events(const RecordOptions& options, const std::vector<std::s
   if (!prepared) return std::move(prepared.error());
   auto events = open_events(*prepared, messages);
   if (!events) return std::move(events.error());
-  const auto output = begin_capture(*prepared, *events, options, command_line, messages);
-  if (!output) return output.error();
-  const auto report = run(*prepared, *events, **output, options, signals, messages);
+  auto output = begin_capture(*prepared, *events, options, command_line, messages);
+  if (!output) return std::move(output.error());
+  const auto report = run(*prepared, *events, *output, options, command_line, signals, messages);
   if (!report) {
     (void)(*output)->close_after_failure();  // an empty capture; the first failure is the one to tell
     return report.error();

@@ -4,13 +4,87 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "cli/option_rows.h"
+#include "record/schedule.h"
 
 namespace tacho::record {
+namespace {
+
+constexpr double kMostBytes = 1e18;
+constexpr std::uint64_t kMostFiles = 1'000'000;
+// A file has its own description of the host, which alone takes a megabyte and more.
+constexpr std::uint64_t kLeastSwitchBytes = std::uint64_t{1} << 20;
+
+struct SizeUnit {
+  std::string_view name;
+  double bytes;
+};
+constexpr SizeUnit kSizeUnits[] = {{"", 1},        {"B", 1},       {"K", 1 << 10},
+                                   {"k", 1 << 10}, {"M", 1 << 20}, {"m", 1 << 20},
+                                   {"G", 1 << 30}, {"g", 1 << 30}, {"T", 1LL << 40}};
+
+// Nothing or "signal"; a size, which has a unit; or a time, which has one as well.
+Result<> set_switch_rule(OutputOptions& files, std::string_view text) {
+  SwitchRule rule;
+  rule.is_on = true;
+  const bool by_signal = text.empty() || text == "signal";
+  const auto unit = text.find_last_of("0123456789.");
+  const bool has_unit = !by_signal && unit != std::string_view::npos && unit + 1 < text.size();
+  const bool is_size = has_unit && std::string_view("BKkMGgT").find(text.back()) != std::string_view::npos;
+  if (!by_signal && !has_unit) {
+    return use_error("--switch-output: '" + std::string(text) +
+                     "' is neither signal, nor a size (B, K, M, G), nor a time (s, m, h, d)");
+  }
+  if (is_size) {
+    const auto bytes = parse_size("--switch-output", text);
+    if (!bytes) return bytes.error();
+    if (*bytes < kLeastSwitchBytes)
+      return use_error(
+          "--switch-output: a file takes a megabyte and more before its first sample; 1M at least");
+    rule.bytes = *bytes;
+  } else if (!by_signal) {
+    const auto period = parse_duration("--switch-output", text);
+    if (!period) return period.error();
+    rule.period = *period;
+  }
+  files.switch_rule = rule;
+  files.is_named_by_time = true;
+  return Done{};
+}
+
+cli::Option size_option(std::string names, std::string help, std::uint64_t& bytes) {
+  const std::string name = names;
+  return {std::move(names), cli::Takes::Value, "SIZE", std::move(help),
+          [name, &bytes](std::string_view text) -> Result<> {
+            const auto parsed = parse_size(name, text);
+            if (!parsed) return parsed.error();
+            bytes = *parsed;
+            return Done{};
+          }};
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_size(std::string_view option, std::string_view text) {
+  double value = 0;
+  const auto [end, code] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  const auto* const unit = std::ranges::find(
+      kSizeUnits, text.substr(static_cast<std::size_t>(end - text.data())), &SizeUnit::name);
+  const bool is_size = code == std::errc{} && unit != std::end(kSizeUnits) && std::isfinite(value);
+  const double bytes = is_size ? value * unit->bytes : 0;
+  if (bytes < 1 || bytes > kMostBytes) {
+    return use_error(std::string(option) + ": '" + std::string(text) +
+                     "' is not a size such as 512K, 10M or 1.5G");
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
 
 void add_output_options(std::string& path, OutputOptions& files, std::vector<cli::Option>& rows) {
   using cli::Takes;
@@ -24,6 +98,28 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
          files.is_named = true;
          return Done{};
        }},
+      {"--switch-output", Takes::Optional, "WHEN",
+       "Go on in another file when SIGUSR2 comes or --control says snapshot, and also when the file has that "
+       "size (100M) or age (10s, 15m, 2h, 1d). Each is whole by itself and is named FILE.TIME when it is "
+       "finished",
+       [&files](std::string_view text) { return set_switch_rule(files, text); }},
+      {"--switch-max-files", Takes::Value, "N",
+       "Keep the last N files of --switch-output, the one that is written included, and remove older ones",
+       [&files](std::string_view text) -> Result<> {
+         const auto most = cli::parse_number("--switch-max-files", text, 1, kMostFiles);
+         if (!most) return most.error();
+         files.most_files = *most;
+         return Done{};
+       }},
+      cli::flag("--timestamp-filename", "Name the file FILE.TIME when it is finished",
+                files.is_named_by_time),
+      size_option("--max-size",
+                  "End the recording when the capture has that size (100M); what was taken by then is still "
+                  "written",
+                  files.most_bytes),
+      size_option("--min-free",
+                  "End the recording when the file system of the capture has less than that left (1G)",
+                  files.least_free),
   };
   std::ranges::move(own, std::back_inserter(rows));
 }
@@ -36,7 +132,17 @@ StandardOutput look_at_standard_output() {
 
 Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput standard_output) {
   files.to_pipe = files.is_named ? path == "-" : standard_output == StandardOutput::Pipe;
+  if (files.most_files != 0 && !files.switch_rule.is_on)
+    return use_error("--switch-max-files: there is one file only; add --switch-output=SIZE or TIME");
+  if (files.most_bytes != 0 && files.switch_rule.is_on) {
+    return use_error(
+        "--max-size: with --switch-output, its SIZE and --switch-max-files say how much is kept");
+  }
   if (!files.to_pipe) return Done{};
+  if (files.is_named_by_time || files.least_free != 0) {
+    return use_error(std::string(files.is_named_by_time ? "files named by time" : "--min-free") +
+                     " and a pipe exclude each other; name a file with -o");
+  }
   if (standard_output == StandardOutput::Terminal) {
     return use_error(
         "-o -: standard output is a terminal; pipe it into a reader, as in tacho record -o - | tacho script "

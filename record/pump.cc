@@ -72,9 +72,11 @@ class Pump::Loop {
         signals_(parts.signals),
         control_(parts.control),
         schedule_(std::move(parts.schedule)),
+        switch_rule_(parts.switch_rule),
+        on_switch_(std::move(parts.on_switch)),
         say_(std::move(parts.say)),
         queue_(kQueueLimit),
-        writing_(parts.output, queue_, std::move(parts.closing)) {
+        writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
     if (control_ == nullptr) return;
     commander_.emplace(*control_, events_,
                        Commander::Means{[this] { stop_by_hand(SIGTERM, false); },
@@ -89,12 +91,14 @@ class Pump::Loop {
   PumpReport run() {
     // Being off the CPU for some ms is what loses events; more than our share is not needed otherwise.
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kReaderNice);
-    began_at_ = Clock::now();
+    began_at_ = file_began_at_ = Clock::now();
     while (!stopped_at_) {
       wait(until_next_step());
       keep_schedule();
       pass();
       hand_over_if_due();
+      keep_switching();
+      check_limits();
       check_command();
     }
     events_.disable();
@@ -203,7 +207,52 @@ class Pump::Loop {
       return fail(system_error("epoll", errno));
   }
 
-  Result<> begin_snapshot() { return Error{"there is no snapshot to take of a capture in one file"}; }
+  Result<> begin_snapshot() {
+    if (!switch_rule_.is_on)
+      return Error{"the capture is one file; it goes on in others with --switch-output"};
+    is_switch_wanted_ = true;
+    return Done{};
+  }
+
+  bool is_switch_due() const {
+    return is_switch_wanted_ || (switch_rule_.bytes != 0 && writing_.bytes() >= switch_rule_.bytes) ||
+           (switch_rule_.period.count() != 0 && Clock::now() - file_began_at_ >= switch_rule_.period);
+  }
+
+  // From one file to the next (record/capture_series.h), while everything else goes on.
+  void keep_switching() {
+    if (!switch_rule_.is_on || stopped_at_) return;
+    if (switching_ == Switching::No) {
+      if (!is_switch_due()) return;
+      is_switch_wanted_ = false;
+      push_step(FileStep::PrepareNext);
+      switching_ = Switching::Prepares;
+    } else if (writing_.steps_taken() == steps_asked_) {
+      if (switching_ == Switching::Prepares) return begin_next_file();
+      switching_ = Switching::No;
+      if (on_switch_) on_switch_();
+      if (commander_) commander_->snapshot_done();
+    }
+  }
+
+  // What the rings hold by now belongs to the old file.
+  void begin_next_file() {
+    if (!pass()) return;
+    hand_over(true);
+    push_step(FileStep::BeginNext);
+    switching_ = Switching::Begins;
+    file_began_at_ = Clock::now();
+  }
+
+  void push_step(FileStep step) {
+    push(Batch{{}, false, report_.counts, step});
+    ++steps_asked_;
+  }
+
+  void check_limits() {
+    report_.limit = writing_.limit();
+    if (report_.limit != Limit::None && !stopped_at_) stop_for_failure();
+  }
 
   // Somebody wants the recording to end. From the terminal the command heard it as well; else we tell it. A
   // second time ends the waiting for it.
@@ -314,15 +363,18 @@ class Pump::Loop {
 
   void hand_over(bool ends_round) {
     if (ends_round && !has_open_round_) return;
-    Batch batch{std::move(buffer_), ends_round, report_.counts};
+    push(Batch{std::move(buffer_), ends_round, report_.counts});
+    buffer_ = queue_.spare_buffer();
+    if (ends_round) has_open_round_ = false;
+  }
+
+  void push(Batch batch) {
     // The disk is slower than the events: the rings fill meanwhile, but signals and the command are heard.
     while (!queue_.push(batch, kLongestWait)) {
       wait(milliseconds{0});
       check_command();
       if (has_waited_long_enough()) give_up_writing();
     }
-    buffer_ = queue_.spare_buffer();
-    if (ends_round) has_open_round_ = false;
   }
 
   // What is left to write when the recording is over; bounded, since a disk may never answer.
@@ -375,6 +427,12 @@ class Pump::Loop {
   const StopSignals& signals_;
   Control* control_;
   Schedule schedule_;
+  SwitchRule switch_rule_;
+  std::function<void()> on_switch_;
+  enum class Switching : std::uint8_t { No, Prepares, Begins };
+  Switching switching_ = Switching::No;
+  bool is_switch_wanted_ = false;
+  std::uint64_t steps_asked_ = 0;
   Say say_;
   std::optional<Commander> commander_;
   RecordQueue queue_;
@@ -385,7 +443,7 @@ class Pump::Loop {
   std::vector<std::byte> buffer_;
   int refused_in_vain_ = 0;  // times in a row that memory was refused with nothing left to write
   bool has_open_round_ = false;
-  Clock::time_point round_began_, began_at_;
+  Clock::time_point round_began_, began_at_, file_began_at_;
   std::optional<Clock::time_point> stopped_at_;  // the recording is over; only writing is left
   int stop_signals_ = 0, last_signal_ = 0;
   std::optional<Clock::time_point> give_up_at_;  // the command

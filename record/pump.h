@@ -10,6 +10,7 @@
 #include "format/result.h"
 #include "record/control.h"
 #include "record/kernel/kernel_events.h"
+#include "record/options.h"
 #include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
 #include "record/output/writing_thread.h"
@@ -26,6 +27,7 @@ struct PumpReport {
   std::optional<int> command_status;  // when it ended
   bool command_left_running = false;  // it did not end when told to
   std::optional<Error> failure;       // of writing, or of the rings
+  Limit limit = Limit::None;          // what ended the recording, if one did
   // The disk holds the writing thread and does not let go. The writer is still in use: the process can only
   // be left, without destroying anything (leave_stuck()).
   bool writer_is_stuck = false;
@@ -44,7 +46,10 @@ class Pump {
     Workload* workload = nullptr;
     Control* control = nullptr;
     Schedule schedule;
+    SwitchRule switch_rule = {};
+    OutputLimits limits = {};
     Closing closing;
+    std::function<void()> on_switch = {};  // another file was begun
     Say say;
   };
 

@@ -12,6 +12,8 @@
 #include "format/perf_abi.h"
 #include "format/record.h"
 #include "format/sample.h"
+#include "record/capture_end.h"
+#include "record/capture_series.h"
 #include "record/cgroup_plan.h"
 #include "record/events/cgroup.h"
 #include "record/events/tracepoint.h"
@@ -166,35 +168,6 @@ std::uint64_t sum_of(const std::vector<Losses>& losses) {
   return lost;
 }
 
-// Of the programs that drop events, those that were not there at the start.
-std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, const KernelEvents& events) {
-  auto now = dropping_programs(prepared.plan, events, prepared.objects);
-  std::erase_if(now, [&](const DroppingProgram& each) {
-    return std::ranges::any_of(
-        prepared.dropping, [&](const DroppingProgram& known) { return known.program.id == each.program.id; });
-  });
-  return now;
-}
-
-// What is known only at the end, behind the last record.
-Result<> close_capture(const KernelEvents& events, const Prepared& prepared, const RecordCounts& counts,
-                       CaptureOutput& output) {
-  format::ByteWriter records;
-  for (const Losses& loss : events.losses())
-    format::write_lost_samples(records, loss.lost, prepared.plan.events[loss.event].attr, loss.id);
-  if (!records.empty()) {
-    if (auto done = output.write_plain(records.view()); !done) return done;
-    if (auto done = output.finish_round(); !done) return done;
-  }
-  format::Features late;
-  if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
-  if (auto added = new_dropping_programs(prepared, events); !added.empty()) {
-    added.insert(added.begin(), prepared.dropping.begin(), prepared.dropping.end());
-    late.environment.attached_programs = attached_programs(prepared.objects, added);
-  }
-  return output.close(late);
-}
-
 void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& prepared,
                    const KernelEvents& events, const Messages& messages) {
   if (lost != 0) {
@@ -223,9 +196,10 @@ void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& pr
 void report_command(const Prepared& prepared, const PumpReport& report, const RecordOptions& options,
                     const Messages& messages) {
   if (!report.command_left_running) return;
-  messages.warn(
-      fmt::format("warning: {} (process {}) {}", options.command.front(), prepared.workload->pid(),
-                  report.failure ? "still runs and is no longer recorded" : "did not end and still runs"));
+  messages.warn(fmt::format("warning: {} (process {}) {}", options.command.front(), prepared.workload->pid(),
+                            report.failure || report.limit != Limit::None
+                                ? "still runs and is no longer recorded"
+                                : "did not end and still runs"));
 }
 
 std::string described(const RecordCounts& kept) {
@@ -239,12 +213,45 @@ Error finish_after_failure(CaptureOutput& output, Error failure, const PumpRepor
                            const RecordOptions& options) {
   const auto cut = output.close_after_failure();
   Error error = std::move(failure).in(options.output);
-  error.what += cut ? fmt::format("; the recording is cut short there: the file holds {} ({:.3f} MB)",
+  error.what += cut ? fmt::format("; the recording is cut short there: it holds {} ({:.3f} MB)",
                                   described(report.kept), static_cast<double>(output.bytes()) / (1 << 20))
                     : fmt::format("; its end could not be made whole: {}", cut.error().what);
   if (const std::uint64_t lost = report.counts.samples - report.kept.samples; lost != 0)
     error.what += fmt::format("; {} samples after them are lost", lost);
   return error;
+}
+
+// The recording may go on in another file, by itself or when somebody asks for it.
+std::unique_ptr<CaptureSeries> make_series(const Prepared& prepared, const KernelEvents& events,
+                                           std::shared_ptr<CaptureEnd> end,
+                                           std::unique_ptr<CaptureOutput> first, const RecordOptions& options,
+                                           const std::vector<std::string>& command_line) {
+  CaptureSeries::Means means;
+  means.describe = [&prepared, &options, &command_line] {
+    return describe_again(prepared, options, command_line);
+  };
+  means.open = [&events, &options](format::Features features) {
+    return open_file_output(options.output, events.event_set(), std::move(features),
+                            {options.compression_level});
+  };
+  means.end = [end = std::move(end)](const RecordCounts& counts, CaptureOutput& output) {
+    return end->write(counts, output);
+  };
+  return std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(first),
+                                         std::move(means));
+}
+
+void tell_of_files(CaptureSeries& series, const Messages& messages) {
+  for (const std::string& name : series.take_finished()) messages.bracketed("Finished " + name);
+}
+
+// A limit ended the recording.
+void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
+  if (report.limit == Limit::Size)
+    messages.warn(options.output + ": the capture has the size that --max-size allows; the recording ends");
+  if (report.limit == Limit::Free)
+    messages.warn(options.output +
+                  ": less is free on its file system than --min-free wants; the recording ends");
 }
 
 // Whoever waits for it may begin what is to be recorded.
@@ -309,24 +316,38 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   return events;
 }
 
-Result<PumpReport> run(Prepared& prepared, KernelEvents& events, CaptureOutput& output,
-                       const RecordOptions& options, const StopSignals& signals, const Messages& messages) {
-  const auto closing = [&](const RecordCounts& counts) {
-    return close_capture(events, prepared, counts, output);
-  };
-  const auto say = [&messages](std::string_view line) { messages.warn(line); };
-  Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
+Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr<CaptureOutput>& output,
+                       const RecordOptions& options, const std::vector<std::string>& command_line,
+                       const StopSignals& signals, const Messages& messages) {
+  const auto end = std::make_shared<CaptureEnd>(events, prepared);
+  Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
+  std::function<void()> on_switch;
+  if (options.files.is_named_by_time) {
+    auto series = make_series(prepared, events, end, std::move(output), options, command_line);
+    closing = [to = series.get()](const RecordCounts&) { return to->finish(); };
+    on_switch = [to = series.get(), &messages] { tell_of_files(*to, messages); };
+    output = std::move(series);
+  }
   std::optional<Control> control;
   if (options.time.control) {
     auto opened = Control::open(*options.time.control);
     if (!opened) return std::move(opened.error());
     control.emplace(std::move(*opened));
   }
-  const bool ends_by_itself = workload != nullptr || control;
-  Schedule schedule(options.time.delay, options.time.duration, ends_by_itself);
+  Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
+  Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
   const bool starts_enabled = schedule.starts_enabled();
-  auto pump = Pump::create(
-      {events, output, signals, workload, control ? &*control : nullptr, std::move(schedule), closing, say});
+  auto pump = Pump::create({.events = events,
+                            .output = *output,
+                            .signals = signals,
+                            .workload = workload,
+                            .control = control ? &*control : nullptr,
+                            .schedule = std::move(schedule),
+                            .switch_rule = options.files.switch_rule,
+                            .limits = {options.files.most_bytes, options.files.least_free, options.output},
+                            .closing = closing,
+                            .on_switch = on_switch,
+                            .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
@@ -347,6 +368,7 @@ void leave_stuck(const PumpReport& report, const RecordOptions& options, const M
 
 Result<int> finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
                    const PumpReport& report, const RecordOptions& options, const Messages& messages) {
+  report_limit(report, options, messages);
   messages.bracketed(fmt::format("Woken up {} times to write data", report.wakeups));
   if (report.failure) {
     report_command(prepared, report, options, messages);
@@ -355,8 +377,8 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
   std::uint64_t lost = report.counts.lost;
   if (events.counts_losses()) lost = sum_of(events.losses());
   messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
-                                 static_cast<double>(output.bytes()) / (1 << 20), options.output,
-                                 report.counts.samples, lost));
+                                 static_cast<double>(output.total_bytes()) / (1 << 20),
+                                 output.place(options.output), report.counts.samples, lost));
   report_losses(report.counts.samples, lost, prepared, events, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))
     messages.warn(warning_of(program) + " (it came while recording)");

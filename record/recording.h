@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
@@ -20,8 +23,9 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
 Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages);
 
 // Enables the events, lets the command go, records to the end, writes the losses and closes the file.
-Result<PumpReport> run(Prepared& prepared, KernelEvents& events, CaptureOutput& output,
-                       const RecordOptions& options, const StopSignals& signals, const Messages& messages);
+Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr<CaptureOutput>& output,
+                       const RecordOptions& options, const std::vector<std::string>& command_line,
+                       const StopSignals& signals, const Messages& messages);
 
 // The end when the disk holds the writing thread (PumpReport::writer_is_stuck): says so and leaves the
 // process, with nothing destroyed that the thread may still use.

@@ -30,8 +30,16 @@ class CaptureOutput {
   virtual Result<> close(const format::Features& late) = 0;
   // The last call of one that did not: nothing of an unfinished round stays where that can be helped.
   virtual Result<> close_after_failure() = 0;
-  // As stored, so far.
+  // As stored, so far; of a series its present file.
   virtual std::uint64_t bytes() const = 0;
+
+  // Where all of it is, for messages: `path`, or the files it became.
+  virtual std::string place(const std::string& path) const { return path; }
+  virtual std::uint64_t total_bytes() const { return bytes(); }
+
+  // Of a series of files (record/capture_series.h): describes what runs, and then begins the next file.
+  virtual Result<> prepare_next() { return Done{}; }
+  virtual Result<> begin_next() { return Done{}; }
 };
 
 // A file, readable at every moment (format/capture_writer.h).

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -14,10 +15,14 @@
 
 namespace tacho::record {
 
+// What the writing thread does after a batch: the steps from one file to the next.
+enum class FileStep : std::uint8_t { None, PrepareNext, BeginNext };
+
 struct Batch {
   std::vector<std::byte> records;  // whole records
   bool ends_round = false;         // every ring was looked at since the last round
   RecordCounts counts;             // of everything up to its end
+  FileStep step = FileStep::None;
 };
 
 class RecordQueue {

@@ -1,6 +1,7 @@
 #include "record/output/writing_thread.h"
 
 #include <sys/eventfd.h>
+#include <sys/statvfs.h>
 
 #include <cerrno>
 #include <new>
@@ -8,6 +9,14 @@
 #include <utility>
 
 namespace tacho::record {
+
+Limit reached_limit(const OutputLimits& limits, std::uint64_t bytes) {
+  if (limits.most_bytes != 0 && bytes >= limits.most_bytes) return Limit::Size;
+  struct statvfs space {};
+  if (limits.least_free == 0 || statvfs(limits.path.c_str(), &space) != 0) return Limit::None;
+  const std::uint64_t free = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
+  return free < limits.least_free ? Limit::Free : Limit::None;
+}
 
 WritingThread::~WritingThread() {
   queue_.abandon();
@@ -43,6 +52,8 @@ void WritingThread::run() {
 Result<> WritingThread::write_everything() {
   while (auto batch = queue_.pop()) {
     if (auto done = write(*batch); !done) return done;
+    if (auto done = take_step(batch->step); !done) return done;
+    bytes_ = output_.bytes();
     queue_.give_back(std::move(batch->records));
   }
   return queue_.is_abandoned() ? Result<>(Done{}) : closing_(kept_);
@@ -55,7 +66,15 @@ Result<> WritingThread::write(const Batch& batch) {
   if (!batch.ends_round) return Done{};
   if (auto done = output_.finish_round(); !done) return done;
   kept_ = batch.counts;
+  if (limit_ == Limit::None) limit_ = reached_limit(limits_, output_.bytes());
   return Done{};
+}
+
+Result<> WritingThread::take_step(FileStep step) {
+  if (step == FileStep::None) return Done{};
+  auto done = step == FileStep::PrepareNext ? output_.prepare_next() : output_.begin_next();
+  if (done) ++steps_taken_;
+  return done;
 }
 
 }  // namespace tacho::record

@@ -1,8 +1,11 @@
 // The thread that compresses and writes, so that a disk that hangs holds nobody else.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "format/file.h"
@@ -16,12 +19,24 @@ namespace tacho::record {
 // What is written when the last record is.
 using Closing = std::function<Result<>(const RecordCounts& counts)>;
 
+// What ends a recording before a disk is full. 0: no limit.
+struct OutputLimits {
+  std::uint64_t most_bytes = 0;  // of the capture
+  std::uint64_t least_free = 0;  // bytes on its file system
+  std::string path = {};         // of the capture
+
+  bool operator==(const OutputLimits&) const = default;
+};
+enum class Limit : std::uint8_t { None, Size, Free };
+// Which of them is reached by a capture of `bytes`.
+Limit reached_limit(const OutputLimits& limits, std::uint64_t bytes);
+
 // It says through `ended_fd` that it is about to end: after its first failure, when the queue was given up,
 // or with all written and closed. What it is made of must outlive it.
 class WritingThread {
  public:
-  WritingThread(CaptureOutput& output, RecordQueue& queue, Closing closing)
-      : output_(output), queue_(queue), closing_(std::move(closing)) {}
+  WritingThread(CaptureOutput& output, RecordQueue& queue, OutputLimits limits, Closing closing)
+      : output_(output), queue_(queue), limits_(std::move(limits)), closing_(std::move(closing)) {}
   WritingThread(const WritingThread&) = delete;
   WritingThread& operator=(const WritingThread&) = delete;
   ~WritingThread();
@@ -32,6 +47,11 @@ class WritingThread {
   std::optional<Error> join();
   // What stands in whole rounds of the output. After join().
   const RecordCounts& kept() const { return kept_; }
+  // Steps of the queue's batches that were taken so far, bytes of the present file, and a limit that was
+  // reached: from any thread.
+  std::uint64_t steps_taken() const { return steps_taken_; }
+  std::uint64_t bytes() const { return bytes_; }
+  Limit limit() const { return limit_; }
   // The thread hangs in a call that does not return: never again is anything of it to be touched.
   void leave_behind() { thread_.detach(); }
 
@@ -39,13 +59,17 @@ class WritingThread {
   void run();
   Result<> write_everything();
   Result<> write(const Batch& batch);
+  Result<> take_step(FileStep step);
 
   CaptureOutput& output_;
   RecordQueue& queue_;
+  OutputLimits limits_;
   Closing closing_;
   format::Fd ended_fd_;
   std::optional<Error> failure_;
   RecordCounts kept_;
+  std::atomic<std::uint64_t> steps_taken_ = 0, bytes_ = 0;
+  std::atomic<Limit> limit_ = Limit::None;
   std::thread thread_;  // last: it uses what stands above
 };
 

@@ -39,5 +39,43 @@ TEST(OutputOptions, WhatMakesNoSenseTogetherIsRefused) {
   EXPECT_EQ(parse_options({"--duration", "2"})->options.time.duration, std::chrono::seconds(2));
 }
 
+TEST(OutputOptions, SizesHaveUnits) {
+  EXPECT_EQ(*parse_size("--max-size", "4096"), 4096u);
+  EXPECT_EQ(*parse_size("--max-size", "1.5K"), 1536u);
+  EXPECT_EQ(*parse_size("--max-size", "10M"), 10u << 20);
+  for (const char* text : {"", "M", "0", "-1", "1X", "1KB", "inf", "nan", "99999999999999999999", "0.1"})
+    EXPECT_FALSE(parse_size("--max-size", text)) << text;
+}
+
+TEST(OutputOptions, FilesAreSwitchedBySignalSizeOrTime) {
+  const auto rule = [](const std::string& word) {
+    const auto parsed = parse_options({word});
+    EXPECT_TRUE(parsed) << word;
+    return parsed ? parsed->options.files.switch_rule : SwitchRule{};
+  };
+  EXPECT_TRUE(rule("--switch-output").is_on);
+  EXPECT_TRUE(rule("--switch-output=signal").is_on);
+  EXPECT_EQ(rule("--switch-output=10M").bytes, 10u << 20);
+  EXPECT_EQ(rule("--switch-output=15m").period, std::chrono::minutes(15)) << "m is minutes, M megabytes";
+  EXPECT_EQ(rule("--switch-output=2h").period, std::chrono::hours(2));
+  EXPECT_FALSE(rule("-a").is_on);
+  for (const char* word : {"--switch-output=5", "--switch-output=K", "--switch-output=10B",
+                           "--switch-output=1x", "--switch-max-files=0"})
+    EXPECT_FALSE(parse_options({word})) << word;
+}
+
+TEST(OutputOptions, OptionsOfSeveralFilesNeedThem) {
+  const auto refused = [](const std::vector<std::string>& words) {
+    auto parsed = parse_options(words);
+    EXPECT_TRUE(parsed);
+    return parsed && !choose_output(parsed->options.output, parsed->options.files, StandardOutput::Other);
+  };
+  EXPECT_TRUE(refused({"--switch-max-files", "3"}));
+  EXPECT_TRUE(refused({"--switch-output=10M", "--max-size", "10M"}));
+  EXPECT_TRUE(refused({"--switch-output=10M", "-o", "-"}));
+  EXPECT_TRUE(refused({"--min-free", "1G", "-o", "-"}));
+  EXPECT_FALSE(refused({"--switch-output=10M", "--switch-max-files", "3", "--min-free", "1G"}));
+}
+
 }  // namespace
 }  // namespace tacho::record

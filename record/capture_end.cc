@@ -1,0 +1,41 @@
+#include "record/capture_end.h"
+
+#include <algorithm>
+
+#include "format/byte_writer.h"
+#include "format/features.h"
+#include "format/record.h"
+
+namespace tacho::record {
+
+std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, const KernelEvents& events) {
+  auto now = dropping_programs(prepared.plan, events, prepared.objects);
+  std::erase_if(now, [&](const DroppingProgram& each) {
+    return std::ranges::any_of(
+        prepared.dropping, [&](const DroppingProgram& known) { return known.program.id == each.program.id; });
+  });
+  return now;
+}
+
+Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
+  format::ByteWriter records;
+  for (const Losses& loss : events_.losses()) {
+    std::uint64_t& told = told_[loss.id];
+    if (loss.lost == told) continue;
+    format::write_lost_samples(records, loss.lost - told, prepared_.plan.events[loss.event].attr, loss.id);
+    told = loss.lost;
+  }
+  if (!records.empty()) {
+    if (auto done = output.write_plain(records.view()); !done) return done;
+    if (auto done = output.finish_round(); !done) return done;
+  }
+  format::Features late;
+  if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
+  if (auto added = new_dropping_programs(prepared_, events_); !added.empty()) {
+    added.insert(added.begin(), prepared_.dropping.begin(), prepared_.dropping.end());
+    late.environment.attached_programs = attached_programs(prepared_.objects, added);
+  }
+  return output.close(late);
+}
+
+}  // namespace tacho::record

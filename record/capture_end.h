@@ -1,0 +1,35 @@
+// What stands in a capture behind its last sample.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "format/result.h"
+#include "record/kernel/kernel_events.h"
+#include "record/output/capture_output.h"
+#include "record/output/record_walk.h"
+#include "record/prepared.h"
+
+namespace tacho::record {
+
+// Of the programs that drop events, those that were not there at the start.
+std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, const KernelEvents& events);
+
+// Ends one file, or several one after another.
+class CaptureEnd {
+ public:
+  // Both must outlive it.
+  CaptureEnd(const KernelEvents& events, const Prepared& prepared) : events_(events), prepared_(prepared) {}
+
+  // Writes what was lost since the file before, and what is known only at the end, and closes `output`.
+  // `counts`: of its records.
+  Result<> write(const RecordCounts& counts, CaptureOutput& output);
+
+ private:
+  const KernelEvents& events_;
+  const Prepared& prepared_;
+  std::map<std::uint64_t, std::uint64_t> told_;  // losses by the event's id
+};
+
+}  // namespace tacho::record

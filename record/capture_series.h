@@ -1,0 +1,85 @@
+// One recording in several files, each whole by itself: its own head, its own description of what runs, its
+// own losses.
+//
+// Between two files nothing is lost, and nothing of a process that ends meanwhile: prepare_next() reads what
+// runs, and from then on what the kernel tells of mappings and names goes into the old file and, kept in
+// memory, to the head of the next. Only when all that the rings held by then is written does begin_next()
+// begin it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/features.h"
+#include "format/result.h"
+#include "record/capture_start.h"
+#include "record/output/capture_output.h"
+#include "record/output/record_walk.h"
+
+namespace tacho::record {
+
+class CaptureSeries final : public CaptureOutput {
+ public:
+  struct Means {
+    std::function<Result<Beginning>()> describe;                                   // what runs now
+    std::function<Result<std::unique_ptr<CaptureOutput>>(format::Features)> open;  // a new file at the path
+    std::function<Result<>(const RecordCounts&, CaptureOutput&)> end;              // CaptureEnd::write
+  };
+  // `first` stands at `path`. A file that is finished is named PATH.TIME. `most_files`: of them all, the one
+  // that is written included; older ones are removed. 0: all are kept.
+  CaptureSeries(std::string path, std::size_t most_files, std::unique_ptr<CaptureOutput> first, Means means);
+  ~CaptureSeries() override;
+
+  Result<> write_plain(format::Bytes records) override;
+  Result<> write_records(format::Bytes records) override;
+  Result<> finish_round() override;
+  Result<> close(const format::Features& late) override;
+  Result<> close_after_failure() override;
+  std::uint64_t bytes() const override;
+  Result<> prepare_next() override;
+  Result<> begin_next() override;
+  std::string place(const std::string& path) const override;
+  // Those that were removed included.
+  std::uint64_t total_bytes() const override { return finished_bytes_ + bytes(); }
+
+  // Ends the last file, in place of Means::end for a single one.
+  Result<> finish();
+  // Names of files that were finished since the last call; from any thread.
+  std::vector<std::string> take_finished();
+
+ private:
+  struct Finished {
+    std::string name;
+    std::uint64_t device, inode;
+  };
+  Result<> name_finished();
+  void remove_old(std::size_t most);
+
+  std::string path_;
+  std::size_t most_files_;
+  std::unique_ptr<CaptureOutput> current_;  // nothing between two files
+  Means means_;
+  RecordCounts counts_;             // of the present file
+  std::optional<Beginning> next_;   // prepared
+  std::vector<std::byte> carried_;  // what came of mappings and names since then
+  std::deque<Finished> finished_;   // oldest first
+  std::uint64_t finished_bytes_ = 0;
+  std::size_t finished_files_ = 0;
+  std::mutex mutex_;
+  std::vector<std::string> news_;  // by the mutex
+};
+
+// Appends what tells of mappings, names and lives, and no sample. `records`: whole ones.
+void append_sideband(format::Bytes records, std::vector<std::byte>& out);
+
+// "20240131235959" and hundredths of a second, of now and in local time, as perf has it.
+std::string time_for_name();
+
+}  // namespace tacho::record
