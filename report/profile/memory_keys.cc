@@ -48,6 +48,35 @@ std::uint64_t data_module_identity(Show show, Row row) {
   return show.facts.options().is_verbose ? function.module_rank : function.module_number;
 }
 
+// Lines of the cache. perf tells those of private memory apart by process, all others by the file.
+std::uint64_t line_of_cache(const OtherPlace& place) { return place.address & ~(kCacheLine - 1); }
+bool is_private(const OtherPlace& place, Row row) {
+  return place.location->mapping != nullptr && row.function->level != 'k' &&
+         place.location->mapping->module->kind == symbolize::ModuleKind::Anonymous;
+}
+std::uint64_t cache_line_identity(Show show, Row row) {
+  const OtherPlace place = place_of(show, row);
+  const std::uint64_t process = is_private(place, row) ? row.thread->pid : ~std::uint64_t{0};
+  const std::uint64_t space = show.facts.one_of_several(place.function->module_number, process);
+  return show.facts.one_of_several(show.facts.one_of_several(space, line_of_cache(place)),
+                                   row.function->level);
+}
+Order cache_line_order(Show show, Row a, Row b) {
+  if (a.function->level != b.function->level) return a.function->level == 'k' ? Order::less : Order::greater;
+  const OtherPlace place_a = place_of(show, a), place_b = place_of(show, b);
+  const bool has_a = place_a.location->mapping != nullptr, has_b = place_b.location->mapping != nullptr;
+  if (has_a != has_b) return has_a ? Order::less : Order::greater;
+  if (place_a.function->module_number != place_b.function->module_number)
+    return place_a.function->module_number <=> place_b.function->module_number;
+  if (is_private(place_a, a) && a.thread->pid != b.thread->pid) return a.thread->pid <=> b.thread->pid;
+  return line_of_cache(place_a) <=> line_of_cache(place_b);
+}
+std::string show_cache_line_in(Show show, Row row, std::size_t width) {
+  const OtherPlace place = place_of(show, row);
+  const char level = place.location->mapping == nullptr ? 'X' : row.level;
+  return show_place(show, place, line_of_cache(place), level, width);
+}
+
 template <DataSourcePart Part>
 std::uint64_t source_bits(Show show, Row row) {
   return data_source_bits(Part, show.fact(row));
@@ -108,6 +137,19 @@ constexpr SortKey kMemoryKeys[] = {
     source_key<DataSourcePart::Level>("mem", "Memory access", "the cache or memory that answered", 24,
                                       Fit::Padded),
     source_key<DataSourcePart::Snoop>("snoop", "Snoop", "what other caches said", 12, Fit::Padded),
+    {.name = "dcacheline",
+     .header = "Data Cacheline",
+     .help = "the line of the cache, of 64 bytes, that it lies in",
+     .read = read_data_place,
+     .identity = cache_line_identity,
+     .order = cache_line_order,
+     .show = [](Show show, Row row) { return show_cache_line_in(show, row, kAnyWidth); },
+     .show_in = show_cache_line_in,
+     .width = [](Show show, Row row) -> std::size_t {
+       return data_width(show, row) + (place_of(show, row).has_name() ? 1 : 0);
+     },
+     .fit = Fit::Whole,
+     .mode = ReportMode::Memory},
     {.name = "symbol_iaddr",
      .header = "Code Symbol",
      .help = "the function, told apart by the instruction",

@@ -23,7 +23,8 @@ MEMORY = [
     "--sort tlb,locked,blocked", "--sort phys_daddr,data_page_size", "--sort code_page_size,weight,local_weight",
     "--sort ins_lat,local_ins_lat,dso", "-t ;", "-n --show-total-period", "--comms spin", "-U", "-v", "-w 8,10,12,14,16",
     "-q", "--sort +phys_daddr", "-g none", "--no-children", "-G", "--percent-limit 2", "-F overhead,mem,sym",
-    "--sort comm,symbol_daddr -v", "--sort p_stage_cyc,mem", "--sort snoop,blocked -F +sample", "--show-cpu-utilization",
+    "--sort comm,symbol_daddr -v", "--sort p_stage_cyc,mem", "--sort snoop,blocked -F +sample", "--sort dcacheline,mem", "--sort comm,dcacheline,snoop -t ;", "--sort dcacheline,sym -v",
+    "--sort dcacheline -n -w 8,8,10", "--show-cpu-utilization",
 ]
 VIEWS = {
     "plain-branches": BRANCHES + SYMBOL_COLUMNS,
