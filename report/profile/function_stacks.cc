@@ -5,9 +5,7 @@
 namespace tacho::report {
 
 std::uint32_t FunctionStacks::number_of(const Stack& stack) {
-  if (stack.number >= by_stack_.size())
-    by_stack_.resize(std::max<std::size_t>(stack.number + std::size_t{1}, by_stack_.size() * 2), kUnasked);
-  if (by_stack_[stack.number] != kUnasked) return by_stack_[stack.number];
+  if (const std::uint32_t known = by_stack_.find(stack.number); known != kUnasked) return known;
   frames_.clear();
   // Names are asked for in the order in which perf asks: where binutils' names depend on it, so do ours.
   const bool is_caller = options_.order == ChainOrder::Caller;

@@ -8,6 +8,7 @@
 
 #include "format/large_pages.h"
 #include "report/profile/function_table.h"
+#include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
 
 namespace tacho::report {
@@ -35,7 +36,7 @@ class FunctionStacks {
   // Gives back the memory that telling chains apart takes: there are no more. Chains stay.
   void end_lookups() {
     by_frames_.forget();
-    by_stack_ = {};
+    by_stack_.forget();
   }
 
  private:
@@ -45,7 +46,7 @@ class FunctionStacks {
 
   FunctionTable* functions_;
   ChainOptions options_;
-  std::vector<std::uint32_t> by_stack_;
+  ByNumber<std::uint32_t> by_stack_{kUnasked};
   IndexTable by_frames_;
   std::vector<std::span<const std::uint32_t>> chains_;
   std::vector<std::uint32_t> frames_;  // of the stack at hand

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace tacho::report {
 namespace {
 
@@ -82,8 +80,6 @@ std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
     place.frames = static_cast<std::uint32_t>(frames.size());
     if (frames.size() == 1) {
       place.only = intern(function_of(frames[0], ip), ip);
-      if (only_.size() <= location)
-        only_.resize(std::max<std::size_t>(location + std::size_t{1}, only_.size() * 2), kNone);
       only_[location] = place.only;
     } else {
       auto& list = lists_.emplace_back();

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "report/samples/address_table.h"
+#include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
 #include "report/samples/session.h"
 #include "report/samples/stable_array.h"
@@ -103,7 +104,7 @@ class FunctionTable {
   // was not asked for yet, or there are several.
   static constexpr std::uint32_t kNone = ~0U;
   std::uint32_t only_of_frame(std::uint32_t location) const {
-    return location < only_.size() ? only_[location] : kNone;
+    return only_.find(location);
   }
   // Of a sample's own place, which stands alone: without the inlined calls in it.
   std::uint32_t of_place(std::uint32_t location);
@@ -143,7 +144,7 @@ class FunctionTable {
   Grain grain_;
   SourceNames sources_;
   std::deque<Place> places_;         // by location number
-  std::vector<std::uint32_t> only_;  // likewise; apart, so that it stays in the cache
+  ByNumber<std::uint32_t> only_{kNone};  // likewise; apart, so that it stays in the cache
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
   IndexTable by_identity_;

@@ -53,9 +53,8 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
 
 // A stack that comes again, mostly with all else as it came first, costs one look into an array.
 std::uint32_t Profile::row_of(const ResolvedSample& sample, const Rest& rest, const Stack* stack) {
-  std::vector<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_place_;
+  ByNumber<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_place_;
   const std::uint32_t place = stack != nullptr ? stack->number : rest.location;
-  if (firsts.size() <= place) firsts.resize(std::max<std::size_t>(std::size_t{place} + 1, firsts.size() * 2));
   FirstRow& first = firsts[place];
   if (first.row == IndexTable::kNone) return first.row = make_row(sample, rest, stack);
   if (rest_of(rows_[first.row]) == rest) return first.row;

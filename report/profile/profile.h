@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "report/samples/address_table.h"
+#include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
 #include "report/samples/resolved_sample.h"
 
@@ -96,7 +97,7 @@ class Profile {
   std::vector<std::uint64_t> asked_;  // scratch: the sample's own
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;
   IndexTable by_facts_, by_rest_;
-  std::vector<FirstRow> by_stack_, by_place_;  // by the stack's or location's number
+  ByNumber<FirstRow> by_stack_, by_place_;  // by stack, by location
 };
 
 }  // namespace tacho::report

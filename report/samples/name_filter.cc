@@ -50,10 +50,9 @@ NameFilter::Answer NameFilter::ask(const Location& location) {
 }
 
 Sink::Flow NameFilter::on_sample(const ResolvedSample& sample) {
-  const std::uint32_t number = sample.location->number;
-  if (number >= answers_.size()) answers_.resize(std::max<std::size_t>(number + 1, answers_.size() * 2));
-  if (answers_[number] == Answer::NotAsked) answers_[number] = ask(*sample.location);
-  const Answer answer = answers_[number];
+  Answer& known = answers_[sample.location->number];
+  if (known == Answer::NotAsked) known = ask(*sample.location);
+  const Answer answer = known;
   const bool is_wanted =
       answer == Answer::Yes || (answer == Answer::ByAddress && has_wanted_address(sample.raw->ip));
   return is_wanted ? sink_->on_sample(sample) : Flow::GoOn;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/samples/by_number.h"
 #include "report/samples/filter.h"
 #include "report/samples/resolver.h"
 #include "report/samples/sink.h"
@@ -30,7 +31,7 @@ class NameFilter : public Sink {
   Resolver* resolver_;
   Sink* sink_;
   std::vector<std::uint64_t> addresses_;  // of the symbols that read as one
-  std::vector<Answer> answers_;           // by the location's number
+  ByNumber<Answer> answers_;              // by location
 };
 
 }  // namespace tacho::report

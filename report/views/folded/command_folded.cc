@@ -12,6 +12,7 @@
 #include "report/perf_text/frame_text.h"
 #include "report/perf_text/line_start.h"
 #include "report/samples/address_table.h"
+#include "report/samples/by_number.h"
 #include "report/samples/filter.h"
 #include "report/views/folded/folded.h"
 #include "report/views/folded/folded_inlines.h"
@@ -286,8 +287,6 @@ class FoldedSink : public Sink {
 
   // A stack that comes again, mostly with the name that it came with first, costs one look into an array.
   std::uint32_t row_of(const Start& start, const Stack& stack) {
-    if (first_rows_.size() <= stack.number)
-      first_rows_.resize(std::max<std::size_t>(stack.number + 1, first_rows_.size() * 2));
     FirstRow& first = first_rows_[stack.number];
     if (first.row == IndexTable::kNone) {
       first = {start.name, make_row(start, stack)};
@@ -355,9 +354,7 @@ class FoldedSink : public Sink {
     return frames_;
   }
   LocationNames names_of(std::uint32_t number, bool is_java) {
-    std::vector<LocationNames>& known = locations_[is_java ? 1 : 0];
-    if (known.size() <= number) known.resize(std::max<std::size_t>(number + 1, known.size() * 2));
-    LocationNames& entry = known[number];
+    LocationNames& entry = locations_[is_java ? 1 : 0][number];
     if (entry.count != LocationNames::kNotMade) return entry;
     const auto frames = session_->resolver().frames(session_->resolver().location(number));
     if (frames.size() == 1) return entry = names_of(frames.front(), is_java);
@@ -438,13 +435,13 @@ class FoldedSink : public Sink {
   };
   std::array<RecentStart, 64> recent_starts_{};  // some of them, by their hash
   std::vector<std::uint32_t> several_;
-  std::vector<LocationNames> locations_[2];  // for Java's names and for others
+  ByNumber<LocationNames> locations_[2];  // for Java's names and for others
   std::unordered_map<FunctionKey, LocationNames, FunctionHash> functions_;
   struct FirstRow {
     std::uint32_t name = 0;  // of the start
     std::uint32_t row = IndexTable::kNone;
   };
-  std::vector<FirstRow> first_rows_;  // by the stack's number: its row in folded_ with the name it came with
+  ByNumber<FirstRow> first_rows_;  // by stack: its row in folded_ with the name it came with
   AddressTable other_rows_;           // start's name and stack's number -> row, for other names
   std::vector<std::uint32_t> frames_, stack_;
 };

@@ -86,8 +86,6 @@ const std::string& ImporterText::name_of_event(std::size_t index) {
 }
 
 void ImporterText::write_place(TextBuffer& out, const Location& location) {
-  if (places_.size() <= location.number)
-    places_.resize(std::max<std::size_t>(location.number + 1, places_.size() * 2));
   std::string_view& text = places_[location.number];
   if (text.data() == nullptr) {
     TextBuffer lines;

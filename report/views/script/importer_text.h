@@ -11,6 +11,7 @@
 
 #include "report/output/text_output.h"
 #include "report/output/text_store.h"
+#include "report/samples/by_number.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/session.h"
 
@@ -40,7 +41,7 @@ class ImporterText {
   Resolver* resolver_;
   std::unordered_map<const char*, std::string> comms_;
   std::vector<std::string> event_names_;
-  std::vector<std::string_view> places_;  // by location number: its lines; without data: not made yet
+  ByNumber<std::string_view> places_;  // by location: its lines; without data: not made yet
   TextStore place_store_;
 };
 

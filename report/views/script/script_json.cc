@@ -105,8 +105,6 @@ bool ScriptJson::names_other_places() {
 
 // The frames at one place, innermost first, joined by commas: mostly one.
 std::string_view ScriptJson::place_json(const Location& location) {
-  if (places_.size() <= location.number)
-    places_.resize(std::max<std::size_t>(location.number + 1, places_.size() * 2));
   std::string_view& text = places_[location.number];
   if (text.data() != nullptr) return text;
   TextBuffer made;

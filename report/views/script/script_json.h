@@ -10,6 +10,7 @@
 #include "report/output/field_sink.h"
 #include "report/output/text_output.h"
 #include "report/output/text_store.h"
+#include "report/samples/by_number.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {
@@ -36,7 +37,7 @@ class ScriptJson {
   Resolver* resolver_;
   EventSchemas schemas_;
   std::vector<std::string> event_names_;
-  std::vector<std::string_view> places_;  // by location number: its frames; without data: not made yet
+  ByNumber<std::string_view> places_;  // by location: its frames; without data: not made yet
   TextStore place_store_;
   TextBuffer stack_;  // scratch
 };

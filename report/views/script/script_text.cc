@@ -39,13 +39,6 @@ bool has_symbol_address(const format::EventAttr& attr) {
                                     attr.config == abi::kMajorFaults));
 }
 
-// The text kept for a place; without data when there is none yet.
-std::string_view& text_at(std::vector<std::string_view>& texts, const Location& location) {
-  if (texts.size() <= location.number)
-    texts.resize(std::max<std::size_t>(location.number + 1, texts.size() * 2));
-  return texts[location.number];
-}
-
 }  // namespace
 
 void write_bpf_output(TextBuffer& out, Bytes payload, Names names) {
@@ -194,8 +187,6 @@ ScriptText::FrameLine ScriptText::make_line(PlaceTexts& texts, std::span<const s
 
 void ScriptText::write_line(TextBuffer& out, PlaceTexts& texts, std::uint32_t location,
                             const Fields& fields) {
-  if (texts.frames.size() <= location)
-    texts.frames.resize(std::max<std::size_t>(std::size_t{location} + 1, texts.frames.size() * 2));
   FrameLine& line = texts.frames[location];
   if (line.function == FrameLine::kUnmade) {
     const auto frames = resolver_->frames(resolver_->location(location));
@@ -226,7 +217,7 @@ void ScriptText::write_cut_chain(TextBuffer& out, const Stack& stack, const Fiel
 
 // " SYMBOL+OFFSET (MODULE)" behind a sample's own address.
 std::string_view ScriptText::place_text(const Location& location, const Fields& fields) {
-  std::string_view& text = text_at(place_texts(fields).alone, location);
+  std::string_view& text = place_texts(fields).alone[location.number];
   if (text.data() != nullptr) return text;
   scratch_.clear();
   const symbolize::Frame& frame = resolver_->frame(location);
@@ -243,14 +234,10 @@ std::string_view ScriptText::place_text(const Location& location, const Fields& 
 void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
   if (!shape_.last_functions.empty()) return write_cut_chain(out, stack, fields);
   PlaceTexts& texts = place_texts(fields);
-  if (texts.stacks.size() <= stack.number)
-    texts.stacks.resize(std::max<std::size_t>(stack.number + 1, texts.stacks.size() * 2));
   std::uint32_t& whole = texts.stacks[stack.number];
   if (whole > kSeenOnce) return out.text(texts.wholes[whole]);
   const std::size_t before = out.size();
-  for (const std::uint32_t number : stack.frames) {
-    if (number < texts.frames.size()) __builtin_prefetch(&texts.frames[number]);
-  }
+  for (const std::uint32_t number : stack.frames) texts.frames.prefetch(number);
   for (const std::uint32_t number : stack.frames) write_line(out, texts, number, fields);
   const std::size_t size = out.size() - before;
   if (whole == kNeverSeen) {

@@ -21,6 +21,7 @@
 #include "report/perf_text/script_fields.h"
 #include "report/perf_text/source_code.h"
 #include "report/perf_text/time_text.h"
+#include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
 #include "report/samples/session.h"
 
@@ -85,9 +86,9 @@ class ScriptText {
   // Texts made once for each set of fields that decides them.
   struct PlaceTexts {
     std::uint64_t fields = 0;
-    std::vector<FrameLine> frames;        // by location number
-    std::vector<std::string_view> alone;  // the same, of samples without a call chain
-    std::vector<std::uint32_t> stacks;    // by stack number: kNeverSeen, kSeenOnce, or where in `wholes`
+    ByNumber<FrameLine> frames;        // by location
+    ByNumber<std::string_view> alone;  // the same, of samples without a call chain; without data: not made
+    ByNumber<std::uint32_t> stacks;    // by stack: kNeverSeen, kSeenOnce, or where in `wholes`
     std::vector<Function> functions;
     IndexTable by_name;  // of functions
     std::vector<std::string_view> wholes{{}, {}};

@@ -1,0 +1,37 @@
+// What is kept of each place or stack of a capture, by its number.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tacho::report {
+
+// Grows to the highest number that was asked for: numbers are given one by one, so that holds no more than
+// twice what is used.
+template <class T>
+class ByNumber {
+ public:
+  // `none`: what stands where nothing was kept yet.
+  explicit ByNumber(T none = {}) : none_(none) {}
+
+  // Valid until another number is asked for.
+  T& operator[](std::uint32_t number) {
+    if (number >= items_.size())
+      items_.resize(std::max(std::size_t{number} + 1, items_.size() * 2), none_);
+    return items_[number];
+  }
+  T find(std::uint32_t number) const { return number < items_.size() ? items_[number] : none_; }
+  void prefetch(std::uint32_t number) const {
+    if (number < items_.size()) __builtin_prefetch(&items_[number]);
+  }
+  // Gives its memory back.
+  void forget() { std::vector<T>().swap(items_); }
+
+ private:
+  T none_;
+  std::vector<T> items_;
+};
+
+}  // namespace tacho::report
