@@ -27,6 +27,7 @@ struct PlannedEvent {
   std::string filter;  // of a tracepoint, as the kernel understands it; empty: none
   std::optional<std::size_t> leader;  // index of the event that leads its group; its own for the leader
   std::string group_name;
+  std::string probe_target;   // of a probe: what the kernel is to find, whose address goes into config1
   bool most_precise = false;  // as exact as the machine can: less is taken when it refuses
 };
 

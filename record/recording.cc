@@ -17,6 +17,7 @@
 #include "record/cgroup_plan.h"
 #include "record/events/cgroup.h"
 #include "record/events/tracepoint.h"
+#include "record/host/probes.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
@@ -288,7 +289,9 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     if (!workload) return std::move(workload.error());
     out.workload.emplace(std::move(*workload));
   }
-  const auto requests = resolve_tracepoints(options.events, out.tracing);
+  auto probes = find_probes(options.events);
+  if (!probes) return std::move(probes.error());
+  const auto requests = resolve_tracepoints(*probes, out.tracing);
   if (!requests) return requests.error();
   auto objects = open_objects(*requests, messages, out.stop);
   if (!objects) return std::move(objects.error());

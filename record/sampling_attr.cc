@@ -47,7 +47,7 @@ Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const Sa
     attr.sample_period = attr.is_bpf_output() ? 1 : *period;
     return Done{};
   }
-  if (!frequency && (attr.type == abi::kTracepoint || attr.type == abi::kBreakpoint)) {
+  if (!frequency && (request.kind == EventKind::Probe || attr.type == abi::kTracepoint || attr.type == abi::kBreakpoint)) {
     attr.sample_period = 1;
     return Done{};
   }

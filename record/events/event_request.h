@@ -15,7 +15,14 @@ namespace tacho::record {
 enum class EventKind : std::uint8_t {
   Counter,     // type and config say all: counters, clocks, software events, PMUs, breakpoints
   Tracepoint,  // config is found by find_tracepoints()
+  Probe,       // type and config are found by find_probes()
   BpfObject,
+};
+
+enum class ProbeKind : std::uint8_t {
+  User,    // a function of a program or library
+  Marker,  // a USDT marker in one
+  Kernel,  // a function of the kernel
 };
 
 // "map:channel.event=evt": what the map `channel` emits is a sample of the event `evt`.
@@ -35,8 +42,14 @@ struct EventRequest {
   std::uint64_t flags = format::abi::kExcludeGuest;  // abi::AttrFlag: where it counts, how exactly, how exclusively
 
   std::string system, tracepoint;    // Tracepoint; both may be globs
-  std::string path;                  // BpfObject
+  std::string path;                  // BpfObject; of a Probe outside of the kernel the file
   std::vector<MapBinding> bindings;  // BpfObject; empty: an event for each of its channels
+
+  ProbeKind probe = ProbeKind::User;  // Probe, as are the next five
+  std::string provider, function;     // function: also a marker's name; empty: `offset` is one in the file
+  std::uint64_t offset = 0;           // bytes from the function's begin
+  bool at_return = false;
+  std::string probe_target;           // what the kernel is told: the file's path, or the function of the kernel
 
   std::optional<std::uint64_t> period, frequency;  // events; Hz
   // What the event's own terms say instead of the options; stack_bytes: of the stack, with CallGraph::Dwarf.

@@ -21,6 +21,20 @@ constexpr std::string_view kToolEvents[] = {"duration_time", "user_time", "syste
 constexpr std::size_t kMostRawDigits = 16;
 constexpr std::uint64_t kDefaultBreakpointBytes = 4;  // perf's, and the kernel's for data
 
+struct ProbeRow {
+  std::string_view word;
+  ProbeKind kind;
+  bool at_return;
+  std::string_view example;
+};
+constexpr ProbeRow kProbes[] = {
+    {"uprobe", ProbeKind::User, false, "uprobe:/lib/libc.so.6:malloc"},
+    {"uretprobe", ProbeKind::User, true, "uretprobe:/lib/libc.so.6:malloc"},
+    {"kprobe", ProbeKind::Kernel, false, "kprobe:vfs_read"},
+    {"kretprobe", ProbeKind::Kernel, true, "kretprobe:vfs_read"},
+    {"usdt", ProbeKind::Marker, false, "usdt:/usr/bin/python3:python:function__entry"},
+};
+
 class Parser {
  public:
   Parser(std::string_view text, const Pmus& pmus) : text_(text), pmus_(pmus) {}
@@ -102,6 +116,8 @@ class Parser {
     const std::string_view first = word();
     if (first.empty()) return wrong(begin, "an event's name is missing");
     if (first == "mem" && peek() == ':') return breakpoint(out);
+    const auto probe_row = std::ranges::find(kProbes, first, &ProbeRow::word);
+    if (probe_row != std::end(kProbes) && peek() == ':') return probe(out, *probe_row);
     if (const auto known = find_named_event(first)) return counter(out, known->type, known->config);
     if (const auto raw = raw_number(first)) return counter(out, abi::kRaw, *raw);
     if (peek() == '/') return pmu_event(out, begin, first);
@@ -204,6 +220,59 @@ class Parser {
       if ((request.bp_type & one) != 0) return wrong(begin + i, fmt::format("'{}' stands here twice", letters[i]));
       request.bp_type |= one;
     }
+    return Done{};
+  }
+
+  // "uprobe:FILE:FUNCTION[+OFFSET]", "uprobe:FILE:OFFSET", "kprobe:FUNCTION[+OFFSET]", "usdt:FILE:PROVIDER:NAME":
+  // the colon behind the first word is next.
+  Result<> probe(Requests& out, const ProbeRow& row) {
+    EventRequest& request = out.emplace_back();
+    request.kind = EventKind::Probe;
+    request.probe = row.kind;
+    request.at_return = row.at_return;
+    std::size_t begin = ++at_;
+    const auto missing = [&](std::string_view what) {
+      return wrong(begin, fmt::format("{} is missing, as in {}", what, row.example));
+    };
+    if (row.kind != ProbeKind::Kernel) {
+      request.path = until(":,{}");
+      if (request.path.empty()) return missing("a file");
+      begin = at_;
+      if (!accept(':')) return missing(row.kind == ProbeKind::Marker ? "a provider" : "a function");
+      begin = at_;
+    }
+    if (row.kind == ProbeKind::Marker) {
+      request.provider = word();
+      if (request.provider.empty()) return missing("a provider");
+      begin = at_;
+      if (!accept(':')) return missing("a marker");
+      begin = at_;
+    }
+    const std::string_view function = word();
+    if (function.empty()) return missing(row.kind == ProbeKind::Marker ? "a marker" : "a function");
+    if (auto done = probe_place(request, function, begin); !done) return done;
+    if (accept('/')) {
+      if (auto done = terms(request, nullptr); !done) return done;
+    }
+    return event_modifiers(out);
+  }
+
+  // "malloc", "malloc+0x10", or in a file "0x9a0c0".
+  Result<> probe_place(EventRequest& request, std::string_view text, std::size_t begin) const {
+    const std::size_t plus = std::min(text.find('+'), text.size());
+    request.function = text.substr(0, plus);
+    if (request.probe == ProbeKind::User && request.function.starts_with("0x")) {
+      const auto offset = number_in(request.function);
+      if (!offset || plus != text.size()) return wrong(begin, fmt::format("'{}' is no offset in a file", text));
+      request.offset = *offset;
+      request.function.clear();
+      return Done{};
+    }
+    if (plus == text.size()) return Done{};
+    const auto offset = number_in(text.substr(plus + 1));
+    if (!offset) return wrong(begin + plus + 1, "a number of bytes is missing, as in malloc+0x10");
+    if (request.at_return) return wrong(begin + plus, "a return has no offset");
+    request.offset = *offset;
     return Done{};
   }
 

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <span>
 #include <string>
@@ -60,8 +61,11 @@ constexpr Refusal kRefusals[] = {
 }  // namespace
 
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader) {
+  format::EventAttr attr = event.attr;
+  // The one pointer of an attr: the capture, which outlives it, has 0 there.
+  if (!event.probe_target.empty()) attr.config1 = reinterpret_cast<std::uintptr_t>(event.probe_target.c_str());
   format::ByteWriter bytes;
-  format::write_event_attr(bytes, event.attr, format::size_to_write(event.attr));
+  format::write_event_attr(bytes, attr, format::size_to_write(attr));
   const bool is_of_cgroup = event.cgroup >= 0;
   const unsigned long flags = PERF_FLAG_FD_CLOEXEC | (is_of_cgroup ? PERF_FLAG_PID_CGROUP : 0UL);
   const long fd =
@@ -87,6 +91,11 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
   if (event.attr.samples(abi::kSampleBranchStack) && (code == EOPNOTSUPP || code == EINVAL)) {
     return Error{place + "this processor keeps no branches (LBR), or not for this event; leave out -b, -j and "
                          "--call-graph lbr, or take stacks with --call-graph fp or dwarf",
+                 code};
+  }
+  if (!event.probe_target.empty() && (code == EINVAL || code == ENOENT || code == EILSEQ || code == EADDRNOTAVAIL)) {
+    return Error{place + "the kernel finds no place for a probe there: " + event.probe_target +
+                     (code == EILSEQ ? " (not at the begin of an instruction)" : ""),
                  code};
   }
   const bool is_missing = code == ENOENT || code == EOPNOTSUPP || code == ENODEV;

@@ -27,6 +27,16 @@ class Kprobe(programs.Scratch):
         rows = [row for row in self.tacho("hist", "-i", self.folder / "b.data", status=None).stdout.split(b"\n") if b"->" in row]
         self.assertEqual([row.split(b":")[1].split()[0] for row in rows if b"*" in row], [b"3"])
 
+    def test_functions_of_the_kernel_are_probed_by_name(self):
+        self.run_program(
+            KERNEL_VM, "--", BIN / "tacho", "record", "-q", "-g", "-e", "kprobe:vfs_read,kretprobe:vfs_read/name=back/",
+            "-o", self.folder / "k.data", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=2M", "count=3")
+        text = self.tacho("script", "-i", self.folder / "k.data", status=None).stdout
+        calls, returns = text.count(b" kprobe:vfs_read:"), text.count(b" back:")
+        self.assertGreaterEqual(calls, 3)
+        self.assertEqual(calls, returns)
+        self.assertIn(b" vfs_read+0x", text)
+
 
 if __name__ == "__main__":
     programs.main()

@@ -104,7 +104,9 @@ TEST_F(EventAttrs, AreThoseThatPerfAsksFor) {
   std::string line, spec, expected;
   int specs = 0;
   const auto check = [&] {
-    if (!spec.empty()) EXPECT_EQ(attrs_of(spec), expected) << spec;
+    if (!spec.empty()) {
+      EXPECT_EQ(attrs_of(spec), expected) << spec;
+    }
     specs += spec.empty() ? 0 : 1;
     expected.clear();
   };
@@ -186,6 +188,15 @@ constexpr Refused kRefused[] = {
     {"mem:0x1000:rr", 13, "stands here twice"},
     {"mem:0x1000:rz", 13, "'z' is no access"},
     {"mem:0x1000:z", 12, "unknown modifier 'z'"},
+    {"uprobe:", 8, "a file is missing, as in uprobe:/lib/libc.so.6:malloc"},
+    {"uprobe:/bin/x", 14, "a function is missing"},
+    {"uprobe:/bin/x:", 15, "a function is missing"},
+    {"uprobe:/bin/x:f+", 17, "a number of bytes is missing"},
+    {"uprobe:/bin/x:0xzz", 15, "'0xzz' is no offset in a file"},
+    {"uretprobe:/bin/x:f+4", 19, "a return has no offset"},
+    {"uprobe:/bin/x:f:q", 17, "unknown modifier 'q'"},
+    {"kprobe:", 8, "a function is missing, as in kprobe:vfs_read"},
+    {"usdt:/bin/x:p", 14, "a marker is missing"},
     {"sched:", 7, "the tracepoint's name is missing"},
     {"sched:sched_switch:x", 20, "unknown modifier 'x'"},
     {"{}", 2, "an event's name is missing"},
@@ -227,6 +238,24 @@ TEST_F(EventAttrs, AMachineWithoutCountersSaysSo) {
   const auto events = parse("cpu/event=1/");
   ASSERT_FALSE(events);
   EXPECT_NE(events.error().what.find("no counters of its processor; cpu-clock samples by time"), std::string::npos);
+}
+
+TEST_F(EventAttrs, ProbesAreTakenApart) {
+  const auto events = parse("uprobe:/lib/x.so.6:f+0x10/name=mine/u,uretprobe:./a,kprobe:vfs_read:k");
+  ASSERT_FALSE(events) << "a file without a function";
+  const auto probes = parse("uprobe:/lib/x.so.6:f+0x10/name=mine/u,uretprobe:./a:g,kprobe:vfs_read:k,usdt:/bin/x:p:n,"
+                            "uprobe:/bin/x:0x400");
+  ASSERT_TRUE(probes) << probes.error().what;
+  ASSERT_EQ(probes->size(), 5u);
+  EXPECT_EQ((*probes)[0].path + " " + (*probes)[0].function + " " + (*probes)[0].name, "/lib/x.so.6 f mine");
+  EXPECT_EQ((*probes)[0].offset, 0x10u);
+  EXPECT_TRUE((*probes)[1].at_return);
+  EXPECT_EQ((*probes)[1].name, "uretprobe:./a:g");
+  EXPECT_EQ((*probes)[2].function, "vfs_read");
+  EXPECT_EQ((*probes)[2].probe, ProbeKind::Kernel);
+  EXPECT_EQ((*probes)[3].provider + ":" + (*probes)[3].function, "p:n");
+  EXPECT_EQ((*probes)[4].offset, 0x400u);
+  EXPECT_EQ((*probes)[4].function, "");
 }
 
 TEST_F(EventAttrs, GroupsAreToldApartAndMayHaveNames) {

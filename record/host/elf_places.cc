@@ -1,0 +1,232 @@
+#include "record/host/elf_places.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "cli/nearest.h"
+
+namespace tacho::record {
+namespace {
+
+using format::Bytes;
+using format::Cursor;
+
+// Names that are compared when none is right; programs have hundreds of thousands.
+constexpr std::size_t kMostCandidates = 50'000;
+
+struct Section {
+  std::uint32_t name = 0, type = 0, link = 0;
+  std::uint64_t address = 0;
+  Bytes content;
+};
+struct Segment {
+  std::uint64_t offset = 0, address = 0, size = 0;  // size: in the file
+};
+
+struct ElfFile {
+  bool is_wide = true;  // 64 bits
+  std::vector<Section> sections;
+  std::vector<Segment> segments;
+
+  // Addresses and offsets of a file of this width.
+  std::uint64_t word(Cursor& in) const { return is_wide ? in.u64() : in.u32(); }
+  std::string_view section_name(const Section& section) const {
+    const Bytes names = names_index < sections.size() ? sections[names_index].content : Bytes{};
+    return section.name < names.size() ? format::text_of(names.subspan(section.name)) : std::string_view{};
+  }
+  std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
+    for (const Segment& segment : segments) {
+      if (address >= segment.address && address - segment.address < segment.size)
+        return segment.offset + (address - segment.address);
+    }
+    return std::nullopt;
+  }
+  std::size_t names_index = 0;
+};
+
+// What lies there, as far as the file goes.
+Bytes part(Bytes file, std::uint64_t offset, std::uint64_t size) {
+  if (offset > file.size() || size > file.size() - offset) return {};
+  return file.subspan(offset, size);
+}
+
+Section read_section(const ElfFile& elf, Cursor& in, Bytes file) {
+  Section section;
+  section.name = in.u32();
+  section.type = in.u32();
+  elf.word(in);  // flags
+  section.address = elf.word(in);
+  const std::uint64_t offset = elf.word(in), size = elf.word(in);
+  section.link = in.u32();
+  if (section.type != SHT_NOBITS) section.content = part(file, offset, size);
+  return section;
+}
+
+Segment read_segment(const ElfFile& elf, Cursor& in, std::uint32_t& type) {
+  Segment segment;
+  type = in.u32();
+  if (elf.is_wide) in.u32();  // flags
+  segment.offset = elf.word(in);
+  segment.address = elf.word(in);
+  elf.word(in);  // physical address
+  segment.size = elf.word(in);
+  return segment;
+}
+
+Result<ElfFile> parse_elf(Bytes file) {
+  Cursor in(file);
+  const Bytes identity = in.take(EI_NIDENT);
+  const std::string_view magic = format::text_of(identity.first(std::min<std::size_t>(identity.size(), SELFMAG)));
+  if (in.failed() || magic != std::string_view(ELFMAG, SELFMAG)) return Error{"it is no ELF file"};
+  constexpr unsigned char kOurs = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+  if (std::to_integer<unsigned char>(identity[EI_DATA]) != kOurs)
+    return Error{"it is a program for a machine of the other byte order"};
+  ElfFile elf;
+  elf.is_wide = std::to_integer<unsigned char>(identity[EI_CLASS]) == ELFCLASS64;
+  in.u16(), in.u16(), in.u32();  // type, machine, version
+  elf.word(in);                  // entry
+  const std::uint64_t segments_at = elf.word(in), sections_at = elf.word(in);
+  in.u32(), in.u16();  // flags, size of this header
+  const std::uint16_t segment_size = in.u16(), segment_count = in.u16();
+  const std::uint16_t section_size = in.u16(), section_count = in.u16();
+  elf.names_index = in.u16();
+  if (in.failed()) return Error{"its ELF header is cut short"};
+  for (std::uint32_t i = 0; i < segment_count; ++i) {
+    const Bytes bytes = part(file, segments_at + std::uint64_t{i} * segment_size, segment_size);
+    if (bytes.empty()) break;
+    Cursor header(bytes);
+    std::uint32_t type = 0;
+    const Segment segment = read_segment(elf, header, type);
+    if (!header.failed() && type == PT_LOAD) elf.segments.push_back(segment);
+  }
+  for (std::uint32_t i = 0; i < section_count; ++i) {
+    const Bytes bytes = part(file, sections_at + std::uint64_t{i} * section_size, section_size);
+    if (bytes.empty()) break;
+    Cursor header(bytes);
+    elf.sections.push_back(read_section(elf, header, file));
+  }
+  return elf;
+}
+
+struct Symbol {
+  std::uint32_t name = 0;
+  std::uint8_t info = 0;
+  std::uint16_t section = 0;
+  std::uint64_t value = 0;
+};
+
+Symbol read_symbol(const ElfFile& elf, Cursor& in) {
+  Symbol symbol;
+  symbol.name = in.u32();
+  if (elf.is_wide) {
+    symbol.info = in.u8();
+    in.u8();
+    symbol.section = in.u16();
+    symbol.value = in.u64();
+    in.u64();
+    return symbol;
+  }
+  symbol.value = in.u32();
+  in.u32();
+  symbol.info = in.u8();
+  in.u8();
+  symbol.section = in.u16();
+  return symbol;
+}
+
+// Calls `seen` with name and address of every function; true ends it.
+template <class Seen>
+void each_function(const ElfFile& elf, Seen&& seen) {
+  for (const Section& table : elf.sections) {
+    if (table.type != SHT_SYMTAB && table.type != SHT_DYNSYM) continue;
+    if (table.link >= elf.sections.size()) continue;
+    const Bytes names = elf.sections[table.link].content;
+    Cursor in(table.content);
+    const std::size_t size = elf.is_wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+    while (in.left() >= size) {
+      const Symbol symbol = read_symbol(elf, in);
+      const int kind = symbol.info & 0xf;
+      if ((kind != STT_FUNC && kind != STT_GNU_IFUNC) || symbol.section == SHN_UNDEF) continue;
+      if (symbol.name >= names.size()) continue;
+      if (seen(format::text_of(names.subspan(symbol.name)), symbol.value)) return;
+    }
+  }
+}
+
+// One note of .note.stapsdt: three addresses, then provider, name and arguments, each ended by a NUL.
+std::optional<UsdtPlace> parse_marker(const ElfFile& elf, Bytes description, std::uint64_t base_now) {
+  Cursor in(description);
+  const std::uint64_t place = elf.word(in), base_then = elf.word(in), semaphore = elf.word(in);
+  const auto text = [&in] {
+    const std::string_view found = format::text_of(in.rest());
+    in.skip(found.size() + 1);
+    return std::string(found);
+  };
+  UsdtPlace marker;
+  marker.provider = text();
+  marker.name = text();
+  if (in.failed()) return std::nullopt;
+  // Addresses were written before the file was relinked (prelink): .stapsdt.base tells how far it moved.
+  const std::uint64_t moved = base_now == 0 ? 0 : base_now - base_then;
+  const auto offset = elf.offset_of(place + moved);
+  if (!offset) return std::nullopt;
+  marker.offset = *offset;
+  if (semaphore != 0) marker.semaphore = elf.offset_of(semaphore + moved).value_or(0);
+  return marker;
+}
+
+void read_markers(const ElfFile& elf, Bytes notes, std::uint64_t base_now, std::vector<UsdtPlace>& out) {
+  constexpr std::uint32_t kMarkerType = 3;
+  Cursor in(notes);
+  while (in.left() > 0 && !in.failed()) {
+    const std::uint32_t name_size = in.u32(), size = in.u32(), type = in.u32();
+    const auto padded = [](std::uint64_t bytes) { return (bytes + 3) / 4 * 4; };
+    const std::string_view name = format::text_of(in.take(static_cast<std::size_t>(padded(name_size))));
+    const Bytes description = in.take(static_cast<std::size_t>(padded(size)));
+    if (in.failed() || type != kMarkerType || name != "stapsdt") continue;
+    if (auto marker = parse_marker(elf, description.first(size), base_now)) out.push_back(std::move(*marker));
+  }
+}
+
+}  // namespace
+
+Result<std::uint64_t> function_offset(Bytes file, std::string_view name) {
+  const auto elf = parse_elf(file);
+  if (!elf) return elf.error();
+  std::optional<std::uint64_t> address;
+  std::vector<std::string> others;
+  each_function(*elf, [&](std::string_view candidate, std::uint64_t value) {
+    if (candidate == name) address = value;
+    if (!address && others.size() < kMostCandidates) others.emplace_back(candidate);
+    return address.has_value();
+  });
+  if (!address) {
+    return use_error(fmt::format("it has no function '{}'{}", name,
+                                 others.empty() ? "; its symbols were taken out (strip): give an offset, 0x..."
+                                                : cli::suggestion(name, others)));
+  }
+  const auto offset = elf->offset_of(*address);
+  if (!offset) return Error{fmt::format("its function '{}' lies in no part of the file that is loaded", name)};
+  return *offset;
+}
+
+Result<std::vector<UsdtPlace>> usdt_places(Bytes file) {
+  const auto elf = parse_elf(file);
+  if (!elf) return elf.error();
+  std::vector<UsdtPlace> markers;
+  std::uint64_t base_now = 0;
+  for (const Section& section : elf->sections) {
+    if (elf->section_name(section) == ".stapsdt.base") base_now = section.address;
+  }
+  for (const Section& section : elf->sections) {
+    if (elf->section_name(section) == ".note.stapsdt") read_markers(*elf, section.content, base_now, markers);
+  }
+  return markers;
+}
+
+}  // namespace tacho::record

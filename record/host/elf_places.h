@@ -1,0 +1,27 @@
+// Places in the code of a program or library, by name: where a probe goes. A small reader of ELF files, for what the
+// kernel wants to know of them: offsets in the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/result.h"
+
+namespace tacho::record {
+
+// Where the function begins in the file. An error names the nearest function there is.
+Result<std::uint64_t> function_offset(format::Bytes file, std::string_view name);
+
+// A marker that the program's author put there (SystemTap's sys/sdt.h), as .note.stapsdt tells of it.
+struct UsdtPlace {
+  std::string provider, name;
+  std::uint64_t offset = 0;     // in the file
+  std::uint64_t semaphore = 0;  // likewise, of the counter that switches it on; 0: there is none
+};
+// All of them in the order of the file; none when it has no markers.
+Result<std::vector<UsdtPlace>> usdt_places(format::Bytes file);
+
+}  // namespace tacho::record

@@ -1,0 +1,113 @@
+#include "record/host/probes.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/nearest.h"
+#include "format/file.h"
+#include "record/host/elf_places.h"
+
+namespace tacho::record {
+namespace {
+
+Error wrong(const EventRequest& request, const std::string& what) {
+  return use_error(fmt::format("-e {}: {}", request.text, what));
+}
+
+// The kernel takes a path as seen from here; the capture names it in whole.
+Result<std::string> whole_path(const EventRequest& request) {
+  const std::unique_ptr<char, decltype(&std::free)> found(realpath(request.path.c_str(), nullptr), &std::free);
+  if (!found) return wrong(request, fmt::format("there is no file {}", request.path));
+  return std::string(found.get());
+}
+
+// Sets a field of the PMU that this kernel may lack.
+Result<> set_field(EventRequest& request, const Pmu& pmu, std::string_view name, std::uint64_t value) {
+  if (value == 0) return Done{};
+  for (const PmuField& field : pmu.fields) {
+    if (field.name != name || field.word != 0 || value > largest_value(field)) continue;
+    request.config |= placed(field, value);
+    return Done{};
+  }
+  return wrong(request, fmt::format("this kernel's PMU {} has no '{}'", pmu.name, name));
+}
+
+Result<Pmu> pmu_for(const EventRequest& request, const Pmus& pmus) {
+  const bool is_kernel = request.probe == ProbeKind::Kernel;
+  auto pmu = pmus.read(is_kernel ? "kprobe" : "uprobe");
+  if (pmu) return std::move(*pmu);
+  return Error{fmt::format("-e {}: this kernel has no {} (Linux 4.17, {})", request.text,
+                           is_kernel ? "kprobes for perf" : "uprobes for perf",
+                           is_kernel ? "CONFIG_KPROBE_EVENTS" : "CONFIG_UPROBE_EVENTS")};
+}
+
+Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes file,
+                    std::vector<EventRequest>& out) {
+  const auto markers = usdt_places(file);
+  if (!markers) return wrong(request, fmt::format("{}: {}", request.path, markers.error().what));
+  std::vector<std::string> names;
+  std::size_t found = 0;
+  for (const UsdtPlace& marker : *markers) {
+    names.push_back(marker.provider + ":" + marker.name);
+    if (marker.provider != request.provider || marker.name != request.function) continue;
+    EventRequest one = request;
+    one.config2 = marker.offset;
+    if (auto done = set_field(one, pmu, "ref_ctr_offset", marker.semaphore); !done) return done;
+    out.push_back(std::move(one));
+    ++found;
+  }
+  if (found != 0) return Done{};
+  const std::string wanted = request.provider + ":" + request.function;
+  return wrong(request, fmt::format("{} has no marker {}{}", request.path, wanted,
+                                    names.empty() ? "; it has none at all" : cli::suggestion(wanted, names)));
+}
+
+Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventRequest>& out) {
+  auto path = whole_path(request);
+  if (!path) return std::move(path.error());
+  request.probe_target = std::move(*path);
+  if (request.probe == ProbeKind::User && request.function.empty()) {
+    request.config2 = request.offset;
+    out.push_back(std::move(request));
+    return Done{};
+  }
+  const auto file = format::read_file(request.probe_target);
+  if (!file) return wrong(request, file.error().what);
+  if (request.probe == ProbeKind::Marker) return add_marker(request, pmu, *file, out);
+  const auto offset = function_offset(*file, request.function);
+  if (!offset) return wrong(request, fmt::format("{}: {}", request.path, offset.error().what));
+  request.config2 = *offset + request.offset;
+  out.push_back(std::move(request));
+  return Done{};
+}
+
+}  // namespace
+
+Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests, const Pmus& pmus) {
+  std::vector<EventRequest> out;
+  for (EventRequest& request : requests) {
+    if (request.kind != EventKind::Probe) {
+      out.push_back(std::move(request));
+      continue;
+    }
+    const auto pmu = pmu_for(request, pmus);
+    if (!pmu) return pmu.error();
+    request.type = pmu->type;
+    if (auto done = set_field(request, *pmu, "retprobe", request.at_return ? 1 : 0); !done)
+      return std::move(done.error());
+    if (request.probe == ProbeKind::Kernel) {
+      request.probe_target = request.function;
+      request.config2 = request.offset;
+      out.push_back(std::move(request));
+      continue;
+    }
+    if (auto done = add_user_probe(std::move(request), *pmu, out); !done) return std::move(done.error());
+  }
+  return out;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Probes by name: every call is one sample, perf and tacho print the same of them, and nothing is left behind."""
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+import programs
+
+PROGRAM = r"""
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) int probed(int value) {
+  __asm__ volatile(
+      "990: nop\n .pushsection .note.stapsdt,\"\",\"note\"\n .balign 4\n .4byte 992f-991f, 994f-993f, 3\n"
+      "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b\n .8byte 0\n .8byte 0\n"
+      ".asciz \"mine\"\n .asciz \"passed\"\n .asciz \"\"\n994: .balign 4\n .popsection\n");
+  return value * 2 + 1;
+}
+__attribute__((noinline)) int caller(int value) { return probed(value) + 1; }
+int main(int argc, char** argv) {
+  int sum = 0;
+  for (int i = 0; i < 5; ++i) sum += caller(i);
+  if (argc > 1) sleep(30);
+  return sum == 0;
+}
+"""
+UPROBES = Path("/sys/bus/event_source/devices/uprobe/type")
+LEFT_BEHIND = [Path("/sys/kernel/tracing/uprobe_events"), Path("/sys/kernel/tracing/kprobe_events")]
+
+
+@programs.needs_root
+@programs.needs_perf
+@unittest.skipUnless(UPROBES.exists(), "needs a kernel with uprobes")
+class Probes(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        source = self.folder / "program.c"
+        source.write_text(PROGRAM)
+        subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-o", self.folder / "program", source], check=True)
+
+    def record(self, *options, status=0):
+        return self.run_program(programs.BIN / "tacho-record", "-q", "-o", "ours.data", *options, "--", "./program",
+                                status=status)
+
+    def scripts(self, *options):
+        theirs = self.perf("script", *options, "-i", "ours.data").stdout
+        ours = self.run_program(programs.BIN / "tacho-report", "script", "--raw-names", *options, "-i", "ours.data").stdout
+        self.assert_same_text(ours, theirs)
+        return ours.decode(errors="replace")
+
+    def test_every_call_of_a_function_is_a_sample(self):
+        self.record("-g", "-e", "uprobe:./program:probed")
+        text = self.scripts()
+        self.assertEqual(text.count("uprobe:./program:probed:"), 5, text)
+        self.assertEqual(len(re.findall(r"\sprobed\+0x0 ", text)), 5, text)
+        self.assertEqual(len(re.findall(r"\smain\+0x", text)), 5, "the stacks")
+
+    def test_returns_markers_and_offsets(self):
+        offset = self.run_program("nm", "program").stdout.decode()
+        start = int(re.search(r"([0-9a-f]+) T probed", offset).group(1), 16)
+        self.record("-e", f"uretprobe:./program:probed/name=back/,usdt:./program:mine:passed,uprobe:./program:{start:#x}/name=raw/")
+        text = self.scripts()
+        for name in ("back:", "usdt:./program:mine:passed:", "raw:"):
+            self.assertEqual(text.count(f" {name}"), 5, text)
+
+    def test_a_library_is_probed_for_one_process(self):
+        libc = re.search(r"=> (\S*libc\.so\S*)", self.run_program("ldd", "program").stdout.decode()).group(1)
+        self.record("-e", f"uprobe:{libc}:exit")
+        self.assertEqual(self.scripts().count("exit:"), 1)
+
+    def test_nothing_is_left_behind_even_when_killed(self):
+        before = [place.read_text() if place.exists() else "" for place in LEFT_BEHIND]
+        recorder = subprocess.Popen([programs.BIN / "tacho-record", "-q", "-o", "k.data", "-e", "uprobe:./program:probed", "--",
+                                     "./program", "stay"], cwd=self.folder, stderr=subprocess.DEVNULL,
+                                    start_new_session=True)
+        self.addCleanup(os.killpg, recorder.pid, signal.SIGKILL)  # the program too
+        time.sleep(1)
+        os.kill(recorder.pid, signal.SIGKILL)
+        recorder.wait()
+        self.assertEqual(before, [place.read_text() if place.exists() else "" for place in LEFT_BEHIND])
+        # A breakpoint that stayed would end this: the program does not expect one.
+        self.run_program("./program")
+
+    def test_what_cannot_be_probed_is_refused_in_words(self):
+        refusals = {
+            "uprobe:./program:porbed": b"did you mean 'probed'?",
+            "uprobe:./nosuch:f": b"there is no file ./nosuch",
+            "uprobe:./program.c:main": b"it is no ELF file",
+            "usdt:./program:mine:pased": b"did you mean 'mine:passed'?",
+        }
+        for spec, words in refusals.items():
+            self.assertIn(words, self.record("-e", spec, status=1).stderr, spec)
+
+    @unittest.skipIf(Path("/sys/bus/event_source/devices/kprobe").exists(), "this kernel has kprobes")
+    def test_without_kprobes_the_kernel_is_to_blame(self):
+        self.assertIn(b"this kernel has no kprobes", self.record("-e", "kprobe:vfs_read", status=2).stderr)
+
+
+if __name__ == "__main__":
+    programs.main()

@@ -1,0 +1,99 @@
+#include "record/host/elf_places.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "format/file.h"
+
+// What is looked for in this very program.
+extern "C" __attribute__((noinline, used)) int tacho_test_place(int value) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  // A marker as sys/sdt.h writes it, without arguments.
+  asm volatile(
+      "990: nop\n"
+      ".pushsection .note.stapsdt,\"\",\"note\"\n"
+      ".balign 4\n"
+      ".4byte 992f-991f, 994f-993f, 3\n"
+      "991: .asciz \"stapsdt\"\n"
+      "992: .balign 4\n"
+      "993: .8byte 990b\n"
+      ".8byte 0\n"
+      ".8byte 0\n"
+      ".asciz \"tacho_test\"\n"
+      ".asciz \"marker\"\n"
+      ".asciz \"\"\n"
+      "994: .balign 4\n"
+      ".popsection\n");
+#endif
+  return value + 1;
+}
+
+namespace tacho::record {
+namespace {
+
+std::vector<std::byte> own_file() {
+  auto file = format::read_file("/proc/self/exe");
+  EXPECT_TRUE(file);
+  return file ? std::move(*file) : std::vector<std::byte>{};
+}
+
+TEST(ElfPlaces, AFunctionLiesWhereItsCodeIs) {
+  const auto file = own_file();
+  const auto offset = function_offset(file, "tacho_test_place");
+  ASSERT_TRUE(offset) << offset.error().what;
+  ASSERT_LT(*offset + 16, file.size());
+  EXPECT_EQ(std::memcmp(file.data() + *offset, reinterpret_cast<const void*>(&tacho_test_place), 16), 0)
+      << "the same instructions in the file and in memory";
+}
+
+TEST(ElfPlaces, TheNearestFunctionIsNamed) {
+  const auto offset = function_offset(own_file(), "tacho_test_palce");
+  ASSERT_FALSE(offset);
+  EXPECT_NE(offset.error().what.find("did you mean 'tacho_test_place'?"), std::string::npos) << offset.error().what;
+}
+
+#if defined(__x86_64__) || defined(__aarch64__)
+TEST(ElfPlaces, AMarkerLiesInItsFunction) {
+  const auto file = own_file();
+  const auto markers = usdt_places(file);
+  ASSERT_TRUE(markers);
+  const auto function = function_offset(file, "tacho_test_place");
+  ASSERT_TRUE(function);
+  std::size_t found = 0;
+  for (const UsdtPlace& marker : *markers) {
+    if (marker.provider != "tacho_test" || marker.name != "marker") continue;
+    ++found;
+    EXPECT_GE(marker.offset, *function);
+    EXPECT_LT(marker.offset, *function + 64);
+    EXPECT_EQ(marker.semaphore, 0u);
+  }
+  EXPECT_EQ(found, 1u);
+}
+#endif
+
+TEST(ElfPlaces, WhatIsNoProgramIsRefused) {
+  const std::string text = "#!/bin/sh\necho\n";
+  EXPECT_FALSE(function_offset(std::as_bytes(std::span(text)), "main"));
+  EXPECT_FALSE(usdt_places({}));
+}
+
+// Numbers of the file are not trusted: damaged headers, tables and notes give an answer or an error, nothing else.
+TEST(ElfPlaces, DamageIsNoFall) {
+  const auto whole = own_file();
+  std::mt19937 random(1);
+  for (int round = 0; round < 60; ++round) {
+    auto damaged = whole;
+    if (round % 3 == 0) damaged.resize(random() % damaged.size());
+    const std::size_t reach = round % 2 == 0 ? std::min<std::size_t>(damaged.size(), 1024) : damaged.size();
+    for (int i = 0; i < 40 && reach > 0; ++i) damaged[random() % reach] = static_cast<std::byte>(random());
+    (void)function_offset(damaged, "tacho_test_place");
+    (void)usdt_places(damaged);
+  }
+}
+
+}  // namespace
+}  // namespace tacho::record
