@@ -6,47 +6,13 @@
 
 #include "report/decode/event_name.h"
 #include "report/samples/payload_stack.h"
+#include "report/views/report/event_blocks.h"
 #include "report/views/report/name_pattern.h"
 
 namespace tacho::report {
 namespace {
 
 namespace abi = format::abi;
-
-// Members of a group that are shown side by side. Each row has a number for every member, so that a few bytes
-// in a capture's header could ask for any amount of memory.
-constexpr std::uint64_t kMostMembers = 64;
-
-// A group of all events only where the capture has none; it has no name.
-std::vector<format::EventGroup> groups_of(const Session& session, Grouping grouping) {
-  std::vector<format::EventGroup> groups;
-  for (const format::EventGroup& group : session.features().environment.groups) {
-    if (group.members > 1) groups.push_back(group);
-  }
-  const std::size_t events = session.events().size();
-  if (groups.empty() && grouping == Grouping::Always && events > 1)
-    groups.push_back({.name = {}, .leader = 0, .members = static_cast<std::uint32_t>(events)});
-  std::ranges::stable_sort(groups, {}, &format::EventGroup::leader);
-  return groups;
-}
-
-// The events of a group side by side, unless there are too many, and all others alone.
-std::vector<EventBlock> blocks_of(std::size_t events, std::span<const format::EventGroup> groups) {
-  std::vector<EventBlock> blocks;
-  std::size_t next = 0;
-  const auto add_alone = [&](std::size_t end) {
-    for (; next < end; ++next) blocks.push_back({static_cast<std::uint32_t>(next), 1});
-  };
-  for (const auto& group : groups) {
-    const std::uint64_t end = std::uint64_t{group.leader} + group.members;
-    if (group.members > kMostMembers || end > events || group.leader < next) continue;
-    add_alone(group.leader);
-    blocks.push_back({group.leader, group.members});
-    next = static_cast<std::size_t>(end);
-  }
-  add_alone(events);
-  return blocks;
-}
 
 bool any_samples(const Session& session, abi::SampleType bit) {
   return std::ranges::any_of(session.events(), [bit](const auto& event) { return event.attr.samples(bit); });

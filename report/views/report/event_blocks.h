@@ -1,0 +1,26 @@
+// Which events of a capture stand side by side in a report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/environment.h"
+#include "report/profile/profile.h"
+#include "report/samples/session.h"
+#include "report/views/report/report_options.h"
+
+namespace tacho::report {
+
+// Members of a group that are shown side by side. Each row has a number for every member, so that a few bytes
+// in a capture's header could ask for any amount of memory.
+inline constexpr std::uint64_t kMostMembers = 64;
+
+// Groups of more than one event, by leader. A group of all events only where the capture has none; it has no
+// name.
+std::vector<format::EventGroup> groups_of(const Session& session, Grouping grouping);
+// The events of a group side by side, unless there are too many, and all others alone. `events`: how many.
+std::vector<EventBlock> blocks_of(std::size_t events, std::span<const format::EventGroup> groups);
+
+}  // namespace tacho::report
