@@ -101,6 +101,15 @@ Result<std::vector<Filter::TimeRange>> parse_ranges(std::string_view text) {
   return ranges;
 }
 
+// perf takes whatever reads as a hexadecimal number for an address, with and without 0x.
+std::optional<std::uint64_t> address_in(std::string_view text) {
+  if (text.starts_with("0x")) text.remove_prefix(2);
+  std::uint64_t address = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), address, 16);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return address;
+}
+
 }  // namespace
 
 bool Filter::looks_at_start() const {
@@ -172,6 +181,18 @@ Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
     ranges.push_back(range);
   }
   return ranges;
+}
+
+WantedAddresses::WantedAddresses(const Filter& filter) {
+  for (const std::string& symbol : filter.symbols) {
+    if (const auto address = address_in(symbol)) addresses_.push_back(*address);
+  }
+  range_ = std::max<std::uint64_t>(filter.symbol_range.value_or(1), 1);
+}
+
+bool WantedAddresses::has(std::uint64_t address) const {
+  return std::ranges::any_of(
+      addresses_, [&](std::uint64_t first) { return address >= first && address - first < range_; });
 }
 
 }  // namespace tacho::report

@@ -41,6 +41,18 @@ struct Filter {
   bool looks_at_names() const { return !dsos.empty() || !symbols.empty() || !symbol_part.empty(); }
 };
 
+// The symbols of a filter that read as addresses, as perf takes them: with and without 0x.
+class WantedAddresses {
+ public:
+  explicit WantedAddresses(const Filter& filter);
+  bool empty() const { return addresses_.empty(); }
+  bool has(std::uint64_t address) const;
+
+ private:
+  std::vector<std::uint64_t> addresses_;
+  std::uint64_t range_ = 1;  // bytes
+};
+
 // "0,3-5" -> 0 3 4 5, ascending. `option` names it in messages.
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text);
 // "dd,cat"

@@ -16,7 +16,8 @@ namespace tacho::report {
 class NameFilter : public Sink {
  public:
   // All three must outlive this.
-  NameFilter(const Filter& filter, Resolver& resolver, Sink& sink);
+  NameFilter(const Filter& filter, Resolver& resolver, Sink& sink)
+      : filter_(&filter), resolver_(&resolver), sink_(&sink), addresses_(filter) {}
 
   Needs needs() const override { return sink_->needs(); }
   Flow on_sample(const ResolvedSample& sample) override;
@@ -25,13 +26,12 @@ class NameFilter : public Sink {
  private:
   enum class Answer : std::uint8_t { NotAsked, No, Yes, ByAddress };
   Answer ask(const Location& location);
-  bool has_wanted_address(std::uint64_t ip) const;
 
   const Filter* filter_;
   Resolver* resolver_;
   Sink* sink_;
-  std::vector<std::uint64_t> addresses_;  // of the symbols that read as one
-  ByNumber<Answer> answers_;              // by location
+  WantedAddresses addresses_;
+  ByNumber<Answer> answers_;  // by location
 };
 
 }  // namespace tacho::report

@@ -35,11 +35,6 @@ Result<> check_patterns(const ReportOptions& options) {
 }
 
 Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& options) {
-  if (!options.times.empty()) {
-    auto times = parse_times(options.times, session.features().environment);
-    if (!times) return times.error();
-    session.filter().times = std::move(*times);
-  }
   ReportSink sink(session, options, has_colour(options.colour, out.is_for_person()));
   if (!session.layout().is_pipe && !options.header_only) {
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
@@ -101,8 +96,9 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
       options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
     }
     // What is not asked for need not be read, but a sample of another processor can be a switch.
-    if (!options.switches.is_asked_for())
-      options.reading.session.filter.cpus = std::exchange(options.cpus, {});
+    Filter& read = options.reading.session.filter;
+    if (!options.switches.is_asked_for()) read.cpus = std::exchange(options.filter.cpus, {});
+    read.time_text = options.filter.time_text;
     auto& demangle = options.reading.session.symbols.demangle;
     if (options.is_verbose && demangle == symbolize::Demangle::Yes) demangle = symbolize::Demangle::Whole;
     // What has no name is shown by its address, which tells processes apart.

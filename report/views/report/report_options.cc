@@ -14,25 +14,6 @@ namespace {
 
 using cli::Takes;
 
-cli::Option names(std::string option, std::string help, std::vector<std::string>& target) {
-  return {std::move(option), Takes::Value, "NAMES", std::move(help),
-          [&target](std::string_view given) -> Result<> {
-            target = parse_name_list(given);
-            return Done{};
-          }};
-}
-
-cli::Option numbers(std::string option, std::string help, std::vector<std::uint32_t>& target) {
-  std::string name = option.substr(option.rfind(',') + 1);
-  return {std::move(option), Takes::Value, "LIST", std::move(help),
-          [&target, name](std::string_view given) -> Result<> {
-            auto list = parse_number_list(name, given);
-            if (!list) return list.error();
-            target = std::move(*list);
-            return Done{};
-          }};
-}
-
 template <class Target>
 cli::Option sets(std::string names, std::string help, Target& target, std::type_identity_t<Target> value) {
   return {std::move(names), Takes::Nothing, "", std::move(help),
@@ -182,15 +163,8 @@ void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
 
 constexpr std::uint64_t kMostSockets = 65535;
 
-void add_filter_options(std::vector<cli::Option>& rows, ReportOptions& options) {
-  rows.push_back(names("-c,--comms", "only threads of these names", options.comms));
-  rows.push_back(names("-d,--dsos", "only samples in these modules", options.dsos));
-  rows.push_back(names("-S,--symbols", "only samples in these functions", options.symbols));
-  rows.push_back(cli::text("--symbol-filter", "PART", "only rows whose function's name has this in it",
-                           options.symbol_filter));
-  rows.push_back(numbers("--pid", "only these processes", options.pids));
-  rows.push_back(numbers("--tid", "only these threads", options.tids));
-  rows.push_back(numbers("-C,--cpu", "only these processors", options.cpus));
+void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
+  add_filter_options(rows, options.filter);
   rows.push_back({"--socket-filter", Takes::Value, "N",
                   "only this package of processors, as the header numbers them",
                   [&options](std::string_view given) -> Result<> {
@@ -200,8 +174,6 @@ void add_filter_options(std::vector<cli::Option>& rows, ReportOptions& options) 
                     return Done{};
                   }});
   add_switch_options(rows, options.switches);
-  rows.push_back(cli::text("--time", "FROM,TO",
-                           "only samples between these times (seconds), or parts: 10%-20%", options.times));
   rows.push_back(
       flag("-U,--hide-unresolved", "leave out what has no function's name", options.hides_unknown));
   rows.push_back(
@@ -342,7 +314,7 @@ cli::CommandLine describe_report(ReportOptions& options) {
   add_key_options(line.options, options);
   add_mode_options(line.options, options);
   add_graph_options(line.options, options);
-  add_filter_options(line.options, options);
+  add_row_options(line.options, options);
   add_form_options(line.options, options);
   add_accepted_options(line.options, options);
   cli::add_absent_options(line.options, absent_report_options());

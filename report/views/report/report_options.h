@@ -11,6 +11,7 @@
 #include "report/output/colour.h"
 #include "report/perf_text/header_text.h"
 #include "report/samples/event_switch.h"
+#include "report/samples/filter.h"
 #include "report/views/report/graph_options.h"
 #include "report/views/report/thread_values.h"
 
@@ -48,14 +49,11 @@ struct ReportOptions {
   bool hides_unknown = false;
   std::optional<std::string> parent;  // a regular expression
   bool shows_only_with_parent = false;
-  std::string ignored_callees;                    // likewise
-  std::vector<std::string> comms, dsos, symbols;  // empty: all
-  std::vector<std::uint32_t> pids, tids;          // likewise
-  std::vector<std::uint32_t> cpus;                // likewise; asked after `switches`
+  std::string ignored_callees;  // likewise
+  // Rows of samples that it refuses are not shown, and count in what 100 % are.
+  Filter filter;
   SwitchOptions switches;
   std::optional<std::uint32_t> socket;
-  std::string symbol_filter;
-  std::string times;
   bool is_raw_trace = false, has_nanoseconds = false;
   std::uint64_t time_quantum = 100'000'000;  // ns
   bool shows_thread_values = false;          // -T

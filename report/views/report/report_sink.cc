@@ -60,7 +60,7 @@ Sink::Reads ReportSink::reads() const {
 // Addresses, if rows or columns tell those of one function apart.
 Sink::Places ReportSink::places() const {
   const bool shows_addresses =
-      !plan_ || needs_records_ || options_->is_verbose ||
+      !plan_ || needs_records_ || options_->is_verbose || !WantedAddresses(options_->filter).empty() ||
       options_->reading.session.symbols.source_lines == symbolize::SourceLines::Yes ||
       std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) {
         return use.key->of == KeyOf::Place || use.key->has_lines;
@@ -76,7 +76,7 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
     }
   }
   if (!switch_.accepts(sample)) return Flow::GoOn;
-  const auto& cpus = options_->cpus;
+  const auto& cpus = options_->filter.cpus;
   if (!cpus.empty() && std::ranges::find(cpus, sample.raw->cpu) == cpus.end()) return Flow::GoOn;
   if (mode_ == ReportMode::Branches) {
     plan_->branches->add(*profile_, sample);
@@ -160,7 +160,7 @@ Result<> ReportSink::arrange() {
                                   .is_verbose = options_->is_verbose,
                                   .mode = mode_,
                                   .widens_unknown = options_->separator.empty() && options_->widths.empty() &&
-                                                    options_->dsos.empty()}),
+                                                    options_->filter.dsos.empty()}),
       .columns = {},
       .graph = options_->graph});
   plan_->has_chains = has_chains;
@@ -179,8 +179,9 @@ Result<> ReportSink::arrange() {
     return use_error("--sort parent: the capture has no call chains; record with -g to have them");
   ProfileShape shape;
   shape.by_stack = plan_->has_children || plan_->has_graph || has_key("parent");
-  shape.by_comm = has_key_of(KeyOf::Comm) || !options_->comms.empty();
-  shape.by_thread = has_key_of(KeyOf::Thread) || !options_->pids.empty() || !options_->tids.empty();
+  shape.by_comm = has_key_of(KeyOf::Comm) || !options_->filter.comms.empty();
+  shape.by_thread =
+      has_key_of(KeyOf::Thread) || !options_->filter.pids.empty() || !options_->filter.tids.empty();
   for (const KeyUse& use : plan_->columns.keys) {
     if (use.key->read == nullptr) continue;
     shape.facts.push_back([&use, facts = &plan_->facts](const ResolvedSample& sample) {
@@ -188,7 +189,8 @@ Result<> ReportSink::arrange() {
     });
   }
   if (mode_ == ReportMode::Branches) {
-    const bool needs_own = options_->hides_unknown || !options_->dsos.empty() || !options_->symbols.empty();
+    const bool needs_own =
+        options_->hides_unknown || !options_->filter.dsos.empty() || !options_->filter.symbols.empty();
     plan_->branches.emplace(plan_->facts, needs_own);
     plan_->branches->add_facts(shape);
   }
@@ -224,7 +226,8 @@ void ReportSink::make_names() {
 std::function<FilterBits(const ProfileRow&, const Function&)> ReportSink::filter(
     FunctionTable& functions) const {
   if (filters() == 0) return {};
-  return [&o = *options_, &functions, this](const ProfileRow& row, const Function& counted) {
+  return [&f = options_->filter, addresses = WantedAddresses(options_->filter), &functions, this](
+             const ProfileRow& row, const Function& counted) {
     // A branch is filtered by the place of its sample.
     const Function& function = plan_->branches ? functions[own_of(row, functions)] : counted;
     const auto holds = [](const auto& list, const auto& item) {
@@ -233,23 +236,26 @@ std::function<FilterBits(const ProfileRow&, const Function&)> ReportSink::filter
     const std::string_view path = function.module == nullptr ? std::string_view() : function.module->path;
     const std::string_view name =
         function.module == nullptr ? std::string_view() : function.module->short_name;
+    const auto has_address = [&](const ProfileRow& of) {
+      return !addresses.empty() && addresses.has(session_->resolver().location(of.location).ip.value);
+    };
     FilterBits refused = 0;
-    if (!holds(o.comms, row.comm) || !holds(o.pids, row.thread->pid) || !holds(o.tids, row.thread->tid))
+    if (!holds(f.comms, row.comm) || !holds(f.pids, row.thread->pid) || !holds(f.tids, row.thread->tid))
       refused |= kByThread;
-    if (!holds(o.dsos, name) && !holds(o.dsos, path)) refused |= kByModule;
-    if (!holds(o.symbols, function.name)) refused |= kBySymbol;
-    if (o.socket && profile_->facts(row)[socket_fact_] != *o.socket) refused |= kBySocket;
+    if (!holds(f.dsos, name) && !holds(f.dsos, path)) refused |= kByModule;
+    if (!holds(f.symbols, function.name) && !has_address(row)) refused |= kBySymbol;
+    if (options_->socket && profile_->facts(row)[socket_fact_] != *options_->socket) refused |= kBySocket;
     return refused;
   };
 }
 
 FilterBits ReportSink::filters() const {
-  const ReportOptions& o = *options_;
+  const Filter& f = options_->filter;
   FilterBits filters = 0;
-  if (!o.comms.empty() || !o.pids.empty() || !o.tids.empty()) filters |= kByThread;
-  if (!o.dsos.empty()) filters |= kByModule;
-  if (!o.symbols.empty()) filters |= kBySymbol;
-  if (o.socket) filters |= kBySocket;
+  if (!f.comms.empty() || !f.pids.empty() || !f.tids.empty()) filters |= kByThread;
+  if (!f.dsos.empty()) filters |= kByModule;
+  if (!f.symbols.empty()) filters |= kBySymbol;
+  if (options_->socket) filters |= kBySocket;
   return filters;
 }
 
@@ -288,8 +294,9 @@ std::vector<Column> ReportSink::hidden_columns() const {
   for (const Column& column : columns.shown) {
     if (column.kind != Column::Kind::Key) continue;
     const std::string_view name = columns.keys[column.key].key->name;
-    if ((name == "comm" && options_->comms.size() == 1) || (name == "dso" && options_->dsos.size() == 1) ||
-        (name == "symbol" && options_->symbols.size() == 1)) {
+    if ((name == "comm" && options_->filter.comms.size() == 1) ||
+        (name == "dso" && options_->filter.dsos.size() == 1) ||
+        (name == "symbol" && options_->filter.symbols.size() == 1)) {
       hidden.push_back(column);
     }
   }
@@ -307,7 +314,7 @@ TextOptions ReportSink::text_options() const {
   text.is_quiet = options_->is_quiet;
   text.has_children = plan_->has_children;
   text.top = options_->top;
-  text.symbol_filter = options_->symbol_filter;
+  text.symbol_filter = options_->filter.symbol_part;
   text.leaves_out_first = options_->fields.empty() && options_->sort.starts_with("sym");
   if (plan_->has_graph) text.graph = plan_->graph;
   return text;
@@ -315,11 +322,11 @@ TextOptions ReportSink::text_options() const {
 
 // A line for each filter that leaves a key one value.
 void ReportSink::write_single_values(TextOutput& out) const {
-  const auto& o = *options_;
+  const Filter& f = options_->filter;
   for (const auto& [name, list] :
-       {std::pair("symbol", &o.symbols), std::pair("dso", &o.dsos), std::pair("comm", &o.comms)}) {
+       {std::pair("symbol", &f.symbols), std::pair("dso", &f.dsos), std::pair("comm", &f.comms)}) {
     if (list->size() == 1 && has_key(name))
-      out.text(fmt::format("# {}: {}\n", name, printable(list->front(), o.reading.names)));
+      out.text(fmt::format("# {}: {}\n", name, printable(list->front(), options_->reading.names)));
   }
 }
 
@@ -404,8 +411,8 @@ void ReportSink::write_levels(TextOutput& out, const EventBlock& block, const En
   const HierarchyPlan plan = text.plan(block.leader, block.members);
   HierarchyOptions options{
       .levels = plan.levels, .sorted = plan_->columns.sorted, .filters = filters(), .is_symbol_shown = {}};
-  if (!options_->symbol_filter.empty()) {
-    options.is_symbol_shown = [&part = options_->symbol_filter](const Function& function) {
+  if (!options_->filter.symbol_part.empty()) {
+    options.is_symbol_shown = [&part = options_->filter.symbol_part](const Function& function) {
       return function.name.find(part) != std::string_view::npos;
     };
   }
@@ -444,7 +451,8 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
     names = name + " { " + names + " }";
   }
   std::string times;
-  if (!options_->times.empty()) times = " (time slices: " + printable(options_->times) + ")";
+  if (!options_->filter.time_text.empty())
+    times = " (time slices: " + printable(options_->filter.time_text) + ")";
   out.text(fmt::format("# Samples: {}{} of event{} '{}'{}\n", samples, unit, group != nullptr ? "s" : "",
                        printable(names, options_->reading.names), times));
   if (mode_ == ReportMode::Memory) {

@@ -76,5 +76,20 @@ TEST(Filter, RangesIncludeBothEndsAndASampleWithoutTimeIsOfAnyTime) {
   EXPECT_TRUE(filter.accepts_time(0));
 }
 
+TEST(Filter, SymbolsThatReadAsAddressesAreAddressesToo) {
+  Filter filter;
+  filter.symbols = {"main", "0x1000", "add"};
+  const WantedAddresses one_each(filter);
+  EXPECT_FALSE(one_each.empty());
+  EXPECT_TRUE(one_each.has(0x1000));
+  EXPECT_TRUE(one_each.has(0xadd));
+  EXPECT_FALSE(one_each.has(0x1001));
+  filter.symbol_range = 16;
+  const WantedAddresses many(filter);
+  EXPECT_TRUE(many.has(0x100f));
+  EXPECT_FALSE(many.has(0x1010));
+  EXPECT_TRUE(WantedAddresses(Filter()).empty());
+}
+
 }  // namespace
 }  // namespace tacho::report
