@@ -7,17 +7,22 @@ namespace {
 
 using cli::Takes;
 
-constexpr std::string_view kBranches =
-    "branch stacks are not counted yet; tacho script -F +brstacksym prints them";
 constexpr std::string_view kInteractive = "there is no interactive form; rows are printed as with --stdio";
 constexpr std::string_view kTraces = "processor traces (AUX) are not decoded here; perf report does that";
 
 // A row leaves this table when the option comes; rows of options that exist have no effect.
 constexpr cli::AbsentOption kRows[] = {
-    {"--branch-history", Takes::Nothing, kBranches},
-    {"--total-cycles", Takes::Nothing, kBranches},
-    {"--show-ref-call-graph", Takes::Nothing, "each event is shown with the call chains that it has itself"},
-    {"-D,--dump-raw-trace", Takes::Nothing, "tacho dump prints every record with its fields"},
+    {"--branch-history", Takes::Nothing,
+     "branches are not put into call chains; -b has a row for each, and tacho script -F +brstacksym prints "
+     "them with their samples"},
+    {"--total-cycles", Takes::Nothing,
+     "cycles of blocks need the code that ran between branches; tacho script -F brstackinsn prints it, and "
+     "--sort cycles,symbol_from,symbol_to adds up what branches say"},
+    {"--show-ref-call-graph", Takes::Nothing,
+     "an event that was recorded without call chains is shown without; perf draws those of the samples "
+     "before"},
+    {"-D,--dump-raw-trace", Takes::Nothing,
+     "tacho dump prints every record with its fields, --json for programs; --stats counts them"},
     {"--tui", Takes::Nothing, kInteractive},
     {"--gtk", Takes::Nothing, kInteractive},
     {"--itrace", Takes::Optional, kTraces},
