@@ -17,9 +17,9 @@ std::uint32_t IdentityRows::number() {
   std::uint64_t hash = width;
   for (const std::uint64_t word : words_) hash = by_words_.hash.add(hash, word);
   return last_ = by_words_.find_or_make(hash, is_at, [&] {
-           known_.insert(known_.end(), words_.begin(), words_.end());
-           return size_++;
-         });
+    known_.insert(known_.end(), words_.begin(), words_.end());
+    return size_++;
+  });
 }
 
 EntryIndex::EntryIndex(std::span<const KeyUse> keys, const SampleFacts& facts, const FunctionTable& functions)

@@ -128,12 +128,10 @@ Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t
 std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
   made.first_ip = ip;
   const auto level = static_cast<unsigned char>(made.level);
-  if (made.name.empty() && !made.is_inlined && grain_ == Grain::Functions) {
-    constexpr std::uint32_t kMostModules = 1U << 24;  // with the level a number of 32 bits
-    const std::uint32_t module = made.module == nullptr ? 0 : numbers_of(*made.module).id;
-    if (module < kMostModules)
-      return by_address_.find_or_make(module << 8 | level, made.start, [&] { return add(made); });
-  }
+  constexpr std::uint32_t kMostModules = 1U << 24;  // with the level a number of 32 bits
+  if (made.name.empty() && !made.is_inlined && grain_ == Grain::Functions &&
+      module_numbers_.size() < kMostModules)
+    return intern_address(made);
   const bool counts_address = grain_ == Grain::Addresses || made.is_data;
   const std::uint64_t kind = std::uint64_t{level} << 8 | std::uint64_t{made.is_inlined};
   const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, made.end, made.name_number,
@@ -150,6 +148,27 @@ std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
       [&] { return add(made); });
 }
 
+// Mostly there is one function at an address in all modules, and that is found by its symbol.
+std::uint32_t FunctionTable::intern_address(Function made) {
+  made.symbol = symbols_.number_of_address(0, made.start);
+  std::uint32_t& first = by_symbol_[made.symbol];
+  if (first == kNone) {
+    made.chain_key = chain_keys_.new_number();
+    functions_.push_back(made);
+    return first = static_cast<std::uint32_t>(functions_.size() - 1);
+  }
+  const Function& known = functions_[first];
+  if (known.module == made.module && known.level == made.level) return first;
+  const std::uint32_t module = id_of(made.module);
+  const std::uint32_t space = module << 8 | static_cast<unsigned char>(made.level);
+  return by_address_.find_or_make(space, made.start, [&] {
+    made.chain_key =
+        known.module == made.module ? known.chain_key : chain_keys_.number_of_address(module, made.start);
+    functions_.push_back(made);
+    return static_cast<std::uint32_t>(functions_.size() - 1);
+  });
+}
+
 std::uint32_t FunctionTable::add(Function made) {
   made.symbol = symbol_of(made);
   made.chain_key = chain_key_of(made);
@@ -160,6 +179,7 @@ std::uint32_t FunctionTable::add(Function made) {
 void FunctionTable::end_lookups() {
   by_identity_.forget();
   by_address_.forget();
+  by_symbol_.forget();
   symbols_.forget();
   chain_keys_.forget();
 }
@@ -177,10 +197,9 @@ std::uint32_t FunctionTable::chain_key_of(const Function& function) {
   const bool is_known = !function.name.empty();
   if (key_ == ChainKey::SourceLine && function.has_line)
     return chain_keys_.number_of({kByLine, word_of(function.line.data()), 0, 0});
-  if (key_ == ChainKey::Address || !is_known) {
-    const std::uint32_t space = function.module == nullptr ? 0 : numbers_of(*function.module).id;
-    return chain_keys_.number_of_address(space, key_ == ChainKey::Address ? function.first_ip : function.start);
-  }
+  if (key_ == ChainKey::Address)
+    return chain_keys_.number_of_address(id_of(function.module), function.first_ip);
+  if (!is_known) return chain_keys_.number_of_address(id_of(function.module), function.start);
   if (function.is_inlined) return chain_keys_.number_of({kInlined, function.name_number, 0, 0});
   return chain_keys_.number_of({kBySymbol, module, function.start, 0});
 }

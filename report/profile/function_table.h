@@ -54,8 +54,9 @@ struct Function {
   char level = '.';   // k kernel, . user, H hypervisor
   char source = '!';  // where the name came from, see symbolize::Frame
   bool is_inlined = false;
-  bool is_data = false;   // what is named is a variable
-  // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is of.
+  bool is_data = false;  // what is named is a variable
+  // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is
+  // of.
   std::uint64_t runtime_start = 0;
   bool has_line = false;  // `line` is a source line
 };
@@ -72,6 +73,7 @@ class Identities {
   std::uint32_t number_of_address(std::uint32_t space, std::uint64_t address) {
     return by_address_.find_or_make(space, address, [this] { return count_++; });
   }
+  std::uint32_t new_number() { return count_++; }
   // Gives its memory back. Numbers that were given out are not given again.
   void forget() {
     by_words_.forget();
@@ -103,17 +105,15 @@ class FunctionTable {
   // The same where there is one: every frame of every chain comes here, and most know the answer. kNone: it
   // was not asked for yet, or there are several.
   static constexpr std::uint32_t kNone = ~0U;
-  std::uint32_t only_of_frame(std::uint32_t location) const {
-    return only_.find(location);
-  }
+  std::uint32_t only_of_frame(std::uint32_t location) const { return only_.find(location); }
   // Of a sample's own place, which stands alone: without the inlined calls in it.
   std::uint32_t of_place(std::uint32_t location);
 
   const Function& operator[](std::uint32_t id) const { return functions_[id]; }  // stays where it is
   const StableArray<Function>& functions() const { return functions_; }          // by id
   std::size_t size() const { return functions_.size(); }
-  // Gives back the memory that telling functions apart takes. Places that were asked for keep their functions;
-  // others may then get functions that the table has already.
+  // Gives back the memory that telling functions apart takes. Places that were asked for keep their
+  // functions; others may then get functions that the table has already.
   void end_lookups();
 
  private:
@@ -127,6 +127,7 @@ class FunctionTable {
   Place& place_of(std::uint32_t location);
   Function function_of(const symbolize::Frame& frame, std::uint64_t unknown_at);
   std::uint32_t intern(Function made, std::uint64_t ip);
+  std::uint32_t intern_address(Function made);  // without a name, with the grain Functions
   std::uint32_t add(Function made);
   struct ModuleNumbers {
     std::uint32_t id = 0;    // from 1 up: modules have different ones
@@ -134,6 +135,9 @@ class FunctionTable {
     std::uint32_t rank = 0;  // Function::module_rank
   };
   const ModuleNumbers& numbers_of(const symbolize::Module& module);
+  std::uint32_t id_of(const symbolize::Module* module) {  // 0: there is none
+    return module == nullptr ? 0 : numbers_of(*module).id;
+  }
   std::uint32_t rank_of(const symbolize::Module& module, std::size_t met) const;
   std::uint32_t symbol_of(const Function& function);
   std::uint32_t chain_key_of(const Function& function);
@@ -143,12 +147,14 @@ class FunctionTable {
   ChainKey key_;
   Grain grain_;
   SourceNames sources_;
-  std::deque<Place> places_;         // by location number
+  std::deque<Place> places_;             // by location number
   ByNumber<std::uint32_t> only_{kNone};  // likewise; apart, so that it stays in the cache
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
   IndexTable by_identity_;
-  AddressTable by_address_;  // functions without a name
+  // Functions without a name: the first at an address, by its symbol, and the others.
+  ByNumber<std::uint32_t> by_symbol_{kNone};
+  AddressTable by_address_;
   std::unordered_map<std::string_view, std::uint32_t> names_, modules_;
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
   std::unordered_map<const symbolize::Module*, ModuleNumbers> module_numbers_;

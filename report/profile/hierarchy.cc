@@ -102,7 +102,8 @@ void Hierarchy::apply_filters(std::uint32_t number) {
   for (const FilterBits filter : {kByThread, kByModule, kBySymbol}) {
     if ((options_.filters & filter) == 0) continue;
     if ((options_.levels[row.level].decides & filter) == 0) {
-      row.filtered |= row.above == kNone ? filter : static_cast<FilterBits>(rows_[row.above].filtered & filter);
+      row.filtered |=
+          row.above == kNone ? filter : static_cast<FilterBits>(rows_[row.above].filtered & filter);
     } else if ((row.filtered & filter) == 0) {
       for (std::uint32_t above = row.above; above != kNone; above = rows_[above].above)
         rows_[above].filtered &= static_cast<FilterBits>(~filter);

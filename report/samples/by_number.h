@@ -18,8 +18,7 @@ class ByNumber {
 
   // Valid until another number is asked for.
   T& operator[](std::uint32_t number) {
-    if (number >= items_.size())
-      items_.resize(std::max(std::size_t{number} + 1, items_.size() * 2), none_);
+    if (number >= items_.size()) items_.resize(std::max(std::size_t{number} + 1, items_.size() * 2), none_);
     return items_[number];
   }
   T find(std::uint32_t number) const { return number < items_.size() ? items_[number] : none_; }

@@ -62,8 +62,7 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
     const RowFacts facts = entries.facts(entry);
     for (auto& [cell, meter] : measured) meter.add(facts);
   }
-  for (const auto& [cell, meter] : measured)
-    cells[cell].width = std::max(cells[cell].width, meter.width());
+  for (const auto& [cell, meter] : measured) cells[cell].width = std::max(cells[cell].width, meter.width());
   return cells;
 }
 
