@@ -71,8 +71,10 @@ std::vector<cli::Option> rows(Gathered& to) {
   RecordOptions& options = to.options;
   std::vector<cli::Option> rows{
       {"-e,--event", Takes::Value, "EVENT",
-       "What to record, many times or separated by commas, in perf's language (see below): cpu-clock, cycles:u, "
-       "SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. Default: cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
+       "What to record, many times or separated by commas, in perf's language (see below): cpu-clock, "
+       "cycles:u, "
+       "SUBSYSTEM:TRACEPOINT (sched:*), kprobe:FUNCTION, {a,b}:S, ./PROG.bpf.o or ./PROG.bpf.c. Default: "
+       "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
        "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options.events, text); }},
       {"-m,--mmap-pages", Takes::Value, "PAGES",
@@ -114,22 +116,29 @@ cli::CommandLine command_line(Gathered& to) {
   };
   line.epilog =
       "Events:\n"
-      "  cycles, L1-dcache-load-misses, faults   by name, as perf names them; a counter that this machine lacks is\n"
+      "  cycles, L1-dcache-load-misses, faults   by name, as perf names them; a counter that this machine "
+      "lacks is\n"
       "                                          refused, and cpu-clock samples by time everywhere\n"
-      "  r1a8, cpu/event=0x3c,umask=1/           by number, or by what sysfs says of a PMU (also cpu/cpu-cycles/)\n"
+      "  r1a8, cpu/event=0x3c,umask=1/           by number, or by what sysfs says of a PMU (also "
+      "cpu/cpu-cycles/)\n"
       "  sched:sched_switch, sched:*             tracepoints\n"
       "  mem:0x404060/8:w                        a breakpoint: address, length (1, 2, 4, 8), r, w or x\n"
-      "  uprobe:/lib/libc.so.6:malloc            a function of a program or library (+OFFSET, or 0xOFFSET in the file);\n"
+      "  uprobe:/lib/libc.so.6:malloc            a function of a program or library (+OFFSET, or 0xOFFSET in "
+      "the file);\n"
       "                                          uretprobe: its return\n"
       "  usdt:/usr/bin/x:provider:name           a marker in one (sys/sdt.h)\n"
-      "  kprobe:vfs_read, kretprobe:vfs_read     a function of the kernel, and its return. Probes are gone with the\n"
+      "  kprobe:vfs_read, kretprobe:vfs_read     a function of the kernel, and its return. Probes are gone "
+      "with the\n"
       "                                          recorder, however it ends\n"
-      "  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first has the\n"
+      "  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first "
+      "has the\n"
       "                                          counts of all\n"
       "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, call-graph=fp|dwarf|lbr|no,\n"
-      "                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, inherit,\n"
+      "                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, "
+      "inherit,\n"
       "                                          no-inherit, config=N, config1=N, config2=N\n"
-      "  EVENT:LETTERS                           u user, k kernel, h hypervisor, p to ppp and P precise, G guest,\n"
+      "  EVENT:LETTERS                           u user, k kernel, h hypervisor, p to ppp and P precise, G "
+      "guest,\n"
       "                                          H host, I not when idle, S group, D pinned, e exclusive\n"
       "\n"
       "Examples:\n"
@@ -137,7 +146,7 @@ cli::CommandLine command_line(Gathered& to) {
       "  tacho record -a -g -e sched:sched_switch -- sleep 5\n"
       "  tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3\n"
       "\n"
-      "Every other option of perf record is known too: what it asks for is always done (-T, -P, -R, -N), or "
+      "Every other option of perf record is known too: what it asks for is always done (-T, -P, -N), or "
       "it is "
       "refused\n"
       "with a line that says what to do instead.\n"

@@ -13,8 +13,8 @@
 #include "record/events/event_spec.h"
 #include "record/events/target.h"
 #include "record/output_options.h"
-#include "record/time_options.h"
 #include "record/sampling_options.h"
+#include "record/time_options.h"
 
 namespace tacho::record {
 
@@ -23,9 +23,9 @@ struct RecordOptions {
   Target target;
   std::vector<std::string> command;
   SamplingOptions sampling;
-  std::optional<std::uint64_t> ring_bytes;         // of one CPU; from -m with a size
-  std::optional<std::uint64_t> ring_pages;         // the same as a number of pages
-  std::optional<int> compression_level = 1;        // zstd; nothing: plain
+  std::optional<std::uint64_t> ring_bytes;   // of one CPU; from -m with a size
+  std::optional<std::uint64_t> ring_pages;   // the same as a number of pages
+  std::optional<int> compression_level = 1;  // zstd; nothing: plain
   std::string output = "perf.data";
   OutputOptions files;
   TimeOptions time;

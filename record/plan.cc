@@ -103,7 +103,8 @@ class Planner {
     auto attr = sampling_attr(request, options_.sampling, host_, following(), plan_.notes);
     if (!attr) return std::move(attr.error());
     attr->wakeup = watermark(plan_.ring_pages);
-    PlannedEvent planned{std::move(*attr), request.name, false, -1, request.filter, {}, {}, request.probe_target, request.most_precise};
+    PlannedEvent planned{std::move(*attr),     request.name,        false, -1, request.filter, {}, {},
+                         request.probe_target, request.most_precise};
     if (request.group != 0) join_group(request, planned);
     plan_.events.push_back(std::move(planned));
     return plan_.events.size() - 1;
@@ -211,8 +212,10 @@ class Planner {
     std::vector<std::size_t> found;
     for (std::size_t event = 0; event < plan_.events.size(); ++event) {
       const format::EventAttr& attr = plan_.events[event].attr;
-      const bool samples = plan_.events[event].probe_target.empty() && attr.type != abi::kTracepoint && attr.type != abi::kBreakpoint &&
-                           !(attr.type == abi::kSoftware && attr.config == abi::kDummy) && !attr.is_bpf_output();
+      const bool samples = plan_.events[event].probe_target.empty() && attr.type != abi::kTracepoint &&
+                           attr.type != abi::kBreakpoint &&
+                           !(attr.type == abi::kSoftware && attr.config == abi::kDummy) &&
+                           !attr.is_bpf_output();
       if (samples) found.push_back(event);
     }
     return found;
@@ -289,10 +292,13 @@ class Planner {
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
     const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);
     // Unwinding needs to know what lies between the pieces of code.
-    const auto keeps_stack = [](const PlannedEvent& event) { return event.attr.samples(abi::kSampleStackUser); };
+    const auto keeps_stack = [](const PlannedEvent& event) {
+      return event.attr.samples(abi::kSampleStackUser);
+    };
     if (std::ranges::any_of(plan_.events, keeps_stack)) attr.flags |= abi::kMmapData;
     if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
-    plan_.events.push_back({std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true, -1, {}, {}, {}, {}, false});
+    plan_.events.push_back(
+        {std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true, -1, {}, {}, {}, {}, false});
   }
 
   // They can be many: they go with the samples, whose rings are large, and not to the sideband event, where

@@ -24,13 +24,14 @@ Result<std::uint64_t> allowed(std::uint64_t frequency, const SamplingOptions& op
                               std::vector<std::string>& notes) {
   if (host.max_sample_rate == 0 || frequency <= host.max_sample_rate) return frequency;
   if (options.strict_frequency) {
-    return use_error(fmt::format(
-        "--strict-freq: {} Hz is more than kernel.perf_event_max_sample_rate, which is {} Hz; lower -F or raise it",
-        frequency, host.max_sample_rate));
+    return use_error(
+        fmt::format("--strict-freq: {} Hz is more than kernel.perf_event_max_sample_rate, which is {} Hz; "
+                    "lower -F or raise it",
+                    frequency, host.max_sample_rate));
   }
-  std::string note = fmt::format(
-      "-F: {} Hz is more than kernel.perf_event_max_sample_rate; sampling at {} Hz", frequency,
-      host.max_sample_rate);
+  std::string note =
+      fmt::format("-F: {} Hz is more than kernel.perf_event_max_sample_rate; sampling at {} Hz", frequency,
+                  host.max_sample_rate);
   if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
   return host.max_sample_rate;
 }
@@ -47,7 +48,8 @@ Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const Sa
     attr.sample_period = attr.is_bpf_output() ? 1 : *period;
     return Done{};
   }
-  if (!frequency && (request.kind == EventKind::Probe || attr.type == abi::kTracepoint || attr.type == abi::kBreakpoint)) {
+  if (!frequency &&
+      (request.kind == EventKind::Probe || attr.type == abi::kTracepoint || attr.type == abi::kBreakpoint)) {
     attr.sample_period = 1;
     return Done{};
   }
@@ -70,8 +72,7 @@ void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const Sampl
     attr.branch_sample_type = call_stack_branches();
   }
   if (stacks.method != CallGraph::Dwarf) return;
-  attr.sample_type |=
-      abi::kSampleRegsUser | abi::kSampleStackUser | abi::kSampleAddr | abi::kSampleDataSrc;
+  attr.sample_type |= abi::kSampleRegsUser | abi::kSampleStackUser | abi::kSampleAddr | abi::kSampleDataSrc;
   attr.flags |= abi::kExcludeCallchainUser;
   attr.sample_stack_user = stacks.bytes;
   if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
@@ -91,10 +92,8 @@ StackOptions stacks_of(const EventRequest& request, const SamplingOptions& optio
 
 // The kernel and the rest: where samples are taken.
 void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {
-  if (options.all_user)
-    attr.flags = (attr.flags | abi::kExcludeKernel) & ~std::uint64_t{abi::kExcludeUser};
-  if (options.all_kernel)
-    attr.flags = (attr.flags | abi::kExcludeUser) & ~std::uint64_t{abi::kExcludeKernel};
+  if (options.all_user) attr.flags = (attr.flags | abi::kExcludeKernel) & ~std::uint64_t{abi::kExcludeUser};
+  if (options.all_kernel) attr.flags = (attr.flags | abi::kExcludeUser) & ~std::uint64_t{abi::kExcludeKernel};
 }
 
 void set_fields(format::EventAttr& attr, const EventRequest& request, const SamplingOptions& options) {
@@ -141,7 +140,8 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
   set_fields(attr, request, options);
   set_stacks(attr, stacks_of(request, options), options);
   // The kernel refuses an inheriting event in a perf event array.
-  if (request.inherit.value_or(following.inherits) && !attr.is_bpf_output() && following.children) attr.flags |= abi::kInherit;
+  if (request.inherit.value_or(following.inherits) && !attr.is_bpf_output() && following.children)
+    attr.flags |= abi::kInherit;
   if (following.at_exec) attr.flags |= abi::kEnableOnExec;
   if (options.counts_of_threads) {
     attr.read_format |= abi::kReadTimeEnabled | abi::kReadTimeRunning;

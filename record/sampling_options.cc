@@ -55,7 +55,8 @@ Result<> set_registers(SamplingOptions& options, std::uint64_t& registers, std::
   }
   auto parsed = text.empty() ? Result<std::uint64_t>(all_registers()) : parse_registers(text);
   if (!parsed) return std::move(parsed.error()).in(option);
-  if (*parsed == 0) return use_error(std::string(option) + ": the registers of this machine are not known here");
+  if (*parsed == 0)
+    return use_error(std::string(option) + ": the registers of this machine are not known here");
   registers = *parsed;
   return Done{};
 }
@@ -78,7 +79,8 @@ constexpr FieldRow kFields[] = {
      abi::kSamplePhysAddr},
     {"--data-page-size", "Record the size of the page that the data lies in", abi::kSampleDataPageSize},
     {"--code-page-size", "Record the size of the page that the code lies in", abi::kSampleCodePageSize},
-    {"-W,--weight", "Record what the processor says of the cost of an access (0 for software events)", kWeight},
+    {"-W,--weight", "Record what the processor says of the cost of an access (0 for software events)",
+     kWeight},
     {"--transaction", "Record what the processor says of memory transactions (0 for software events)",
      abi::kSampleTransaction},
     {"-R,--raw-samples", "Record the raw bytes of every event that has some (tracepoints always have them)",
@@ -123,11 +125,12 @@ void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
 void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back({"-g", Takes::Nothing, "", "Record the stack of every sample, by frame pointers",
                   [&options](std::string_view) { return set_call_graph(options, "fp"); }});
-  rows.push_back({"--call-graph", Takes::Value, "METHOD",
-                  "Record the stack of every sample: fp[,FRAMES] is -g; dwarf[,BYTES] keeps registers and BYTES "
-                  "of the stack (default: 8192) and unwinds them when the capture is read; lbr takes the calls "
-                  "that the processor kept",
-                  [&options](std::string_view text) { return set_call_graph(options, text); }});
+  rows.push_back(
+      {"--call-graph", Takes::Value, "METHOD",
+       "Record the stack of every sample: fp[,FRAMES] is -g; dwarf[,BYTES] keeps registers and BYTES "
+       "of the stack (default: 8192) and unwinds them when the capture is read; lbr takes the calls "
+       "that the processor kept",
+       [&options](std::string_view text) { return set_call_graph(options, text); }});
   rows.push_back({"--max-stack", Takes::Value, "FRAMES",
                   "At most so many frames of a stack. Default: kernel.perf_event_max_stack",
                   [&options](std::string_view text) -> Result<> {
@@ -136,24 +139,24 @@ void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                     options.stacks.max_frames = static_cast<std::uint16_t>(*frames);
                     return Done{};
                   }});
-  rows.push_back(flag("--user-callchains", "Of stacks only the part outside of the kernel",
-                      options.user_callchains));
   rows.push_back(
-      flag("--kernel-callchains", "Of stacks only the kernel's part", options.kernel_callchains));
+      flag("--user-callchains", "Of stacks only the part outside of the kernel", options.user_callchains));
+  rows.push_back(flag("--kernel-callchains", "Of stacks only the kernel's part", options.kernel_callchains));
   rows.push_back({"-b,--branch-any", Takes::Nothing, "", "Record the branches before each sample (-j any)",
                   [&options](std::string_view) -> Result<> {
                     options.branches = 1 << 3;
                     return Done{};
                   }});
-  rows.push_back({"-j,--branch-filter", Takes::Value, "FILTER[,FILTER]",
-                  "Record such branches before each sample, if the processor keeps them: any, any_call, any_ret, "
-                  "ind_call, ind_jmp, call, cond, in_tx, no_tx, abort_tx, stack, save_type, priv, and where: u, k, hv",
-                  [&options](std::string_view text) -> Result<> {
-                    auto bits = parse_branch_filter(text);
-                    if (!bits) return std::move(bits.error()).in("-j");
-                    options.branches |= *bits;
-                    return Done{};
-                  }});
+  rows.push_back(
+      {"-j,--branch-filter", Takes::Value, "FILTER[,FILTER]",
+       "Record such branches before each sample, if the processor keeps them: any, any_call, any_ret, "
+       "ind_call, ind_jmp, call, cond, in_tx, no_tx, abort_tx, stack, save_type, priv, and where: u, k, hv",
+       [&options](std::string_view text) -> Result<> {
+         auto bits = parse_branch_filter(text);
+         if (!bits) return std::move(bits.error()).in("-j");
+         options.branches |= *bits;
+         return Done{};
+       }});
 }
 
 void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
@@ -175,15 +178,16 @@ void add_field_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                   [&options](std::string_view text) {
                     return set_registers(options, options.registers_user, text, "--user-regs");
                   }});
-  rows.push_back({"-k,--clockid", Takes::Value, "CLOCK",
-                  "Take times from monotonic, monotonic_raw, boottime, realtime or tai. Default: the kernel's "
-                  "perf clock",
-                  [&options](std::string_view text) -> Result<> {
-                    auto clock = parse_clock(text);
-                    if (!clock) return std::move(clock.error()).in("-k");
-                    options.clock = *clock;
-                    return Done{};
-                  }});
+  rows.push_back(
+      {"-k,--clockid", Takes::Value, "CLOCK",
+       "Take times from monotonic, monotonic_raw, boottime, realtime or tai. Default: the kernel's "
+       "perf clock",
+       [&options](std::string_view text) -> Result<> {
+         auto clock = parse_clock(text);
+         if (!clock) return std::move(clock.error()).in("-k");
+         options.clock = *clock;
+         return Done{};
+       }});
 }
 
 void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
@@ -191,8 +195,8 @@ void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                       options.counts_of_threads));
   rows.push_back(flag("--switch-events", "Record each switch between threads", options.switches));
   rows.push_back(flag("--namespaces", "Record the namespaces of each process", options.namespaces));
-  rows.push_back(flag("--all-cgroups", "Record the cgroup of each sample, and the cgroups there are",
-                      options.cgroups));
+  rows.push_back(
+      flag("--all-cgroups", "Record the cgroup of each sample, and the cgroups there are", options.cgroups));
   rows.push_back({"-B,--no-buildid", Takes::Nothing, "", "Leave out the build ids of what is mapped",
                   [&options](std::string_view) -> Result<> {
                     options.build_ids = false;
@@ -213,13 +217,15 @@ Result<> add_events(std::vector<EventRequest>& events, std::string_view text) {
 
 void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
                        std::vector<EventRequest>& events) {
-  rows.push_back({"--filter", Takes::Value, "FILTER",
-                  "Of the tracepoints of the -e before it, only those for which this holds, as the kernel "
-                  "understands it: 'prev_pid > 0 && prev_comm ~ \"ba*\"'; again: both must hold",
-                  [&events](std::string_view text) { return add_filter(events, std::string(text), "--filter"); }});
-  rows.push_back({"--exclude-perf", Takes::Nothing, "",
-                  "Of the tracepoints of the -e before it, not those of the recorder itself",
-                  [&events](std::string_view) { return add_filter(events, own_exclusion(), "--exclude-perf"); }});
+  rows.push_back(
+      {"--filter", Takes::Value, "FILTER",
+       "Of the tracepoints of the -e before it, only those for which this holds, as the kernel "
+       "understands it: 'prev_pid > 0 && prev_comm ~ \"ba*\"'; again: both must hold",
+       [&events](std::string_view text) { return add_filter(events, std::string(text), "--filter"); }});
+  rows.push_back(
+      {"--exclude-perf", Takes::Nothing, "",
+       "Of the tracepoints of the -e before it, not those of the recorder itself",
+       [&events](std::string_view) { return add_filter(events, own_exclusion(), "--exclude-perf"); }});
   add_rate_rows(rows, options);
   add_stack_rows(rows, options);
   rows.push_back(

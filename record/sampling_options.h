@@ -17,19 +17,19 @@ struct SamplingOptions {
   bool user_callchains = false, kernel_callchains = false;  // of a stack only that part
   bool all_user = false, all_kernel = false;                // whatever the events' own letters say
   bool data_addresses = false;                              // with the mappings of data
-  std::uint64_t more_fields = 0;                     // of every sample: bits of abi::SampleType
-  std::uint64_t registers_user = 0;                  // of the user's side, when it was left: a bit each
-  std::uint64_t registers_intr = 0;                  // as the sample found them
-  std::uint64_t branches = 0;                        // perf_event_attr.branch_sample_type
-  bool counts_of_threads = false;                    // what each thread counted, when it ends
-  bool switches = false;                             // a record of each switch between threads
-  bool namespaces = false, cgroups = false;          // records of those, for processes that ran before too
-  bool build_ids = true;                             // of what is mapped
-  std::optional<int> clock;                          // for clock_gettime(); nothing: the kernel's perf clock
-  std::optional<std::uint64_t> frequency, period;    // Hz; events
-  bool most_frequent = false;                        // -F max
-  bool strict_frequency = false;                     // more than the kernel allows is an error
-  bool show_registers = false;                       // and nothing else
+  std::uint64_t more_fields = 0;                            // of every sample: bits of abi::SampleType
+  std::uint64_t registers_user = 0;                // of the user's side, when it was left: a bit each
+  std::uint64_t registers_intr = 0;                // as the sample found them
+  std::uint64_t branches = 0;                      // perf_event_attr.branch_sample_type
+  bool counts_of_threads = false;                  // what each thread counted, when it ends
+  bool switches = false;                           // a record of each switch between threads
+  bool namespaces = false, cgroups = false;        // records of those, for processes that ran before too
+  bool build_ids = true;                           // of what is mapped
+  std::optional<int> clock;                        // for clock_gettime(); nothing: the kernel's perf clock
+  std::optional<std::uint64_t> frequency, period;  // Hz; events
+  bool most_frequent = false;                      // -F max
+  bool strict_frequency = false;                   // more than the kernel allows is an error
+  bool show_registers = false;                     // and nothing else
 };
 
 // Appends the rows of these options; what they say goes into `options`, the events and their filters into

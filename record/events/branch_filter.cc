@@ -21,10 +21,10 @@ struct Filter {
 constexpr std::uint64_t kUser = 1 << 0, kKernel = 1 << 1, kHypervisor = 1 << 2, kAny = 1 << 3;
 constexpr std::uint64_t kCallStack = 1 << 11, kNoFlags = 1 << 14, kNoCycles = 1 << 15, kHwIndex = 1 << 17;
 constexpr Filter kFilters[] = {
-    {"u", kUser},         {"k", kKernel},        {"hv", kHypervisor},     {"any", kAny},
-    {"any_call", 1 << 4}, {"any_ret", 1 << 5},   {"ind_call", 1 << 6},    {"abort_tx", 1 << 7},
-    {"in_tx", 1 << 8},    {"no_tx", 1 << 9},     {"cond", 1 << 10},       {"stack", kCallStack},
-    {"ind_jmp", 1 << 12}, {"call", 1 << 13},     {"no_flags", kNoFlags},  {"no_cycles", kNoCycles},
+    {"u", kUser},           {"k", kKernel},         {"hv", kHypervisor},    {"any", kAny},
+    {"any_call", 1 << 4},   {"any_ret", 1 << 5},    {"ind_call", 1 << 6},   {"abort_tx", 1 << 7},
+    {"in_tx", 1 << 8},      {"no_tx", 1 << 9},      {"cond", 1 << 10},      {"stack", kCallStack},
+    {"ind_jmp", 1 << 12},   {"call", 1 << 13},      {"no_flags", kNoFlags}, {"no_cycles", kNoCycles},
     {"save_type", 1 << 16}, {"hw_index", kHwIndex}, {"priv", 1 << 18},
 };
 

@@ -21,7 +21,8 @@ Result<std::uint32_t> parse_stack_bytes(std::string_view text) {
   const auto bytes = number_in(text);
   const std::uint64_t rounded = bytes.value_or(0) > kMostStackBytes ? 0 : (bytes.value_or(0) + 7) / 8 * 8;
   if (rounded == 0) {
-    return use_error(fmt::format("'{}' is no size of a piece of stack: 1 to {} bytes", text, kMostStackBytes));
+    return use_error(
+        fmt::format("'{}' is no size of a piece of stack: 1 to {} bytes", text, kMostStackBytes));
   }
   return static_cast<std::uint32_t>(rounded);
 }
@@ -52,10 +53,11 @@ Result<StackOptions> parse_call_graph(std::string_view text) {
     out.method = CallGraph::LastBranches;
     return out;
   }
-  return use_error(fmt::format(
-      "'{}' is not understood; known: fp[,FRAMES] (frame pointers), dwarf[,BYTES] (a piece of the stack, unwound "
-      "when the capture is read), lbr (the processor's branch records)",
-      text));
+  return use_error(
+      fmt::format("'{}' is not understood; known: fp[,FRAMES] (frame pointers), dwarf[,BYTES] (a piece of "
+                  "the stack, unwound "
+                  "when the capture is read), lbr (the processor's branch records)",
+                  text));
 }
 
 }  // namespace tacho::record

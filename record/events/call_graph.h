@@ -18,7 +18,8 @@ enum class CallGraph : std::uint8_t {
 inline constexpr std::uint32_t kDefaultStackBytes = 8192;
 // What a sample has room for: records have sizes of 16 bits.
 inline constexpr std::uint64_t kMostStackBytes = 65528;
-inline constexpr std::uint64_t kMostStackFrames = 65535;  // the field has 16 bits; the kernel has a limit of its own
+inline constexpr std::uint64_t kMostStackFrames =
+    65535;  // the field has 16 bits; the kernel has a limit of its own
 
 struct StackOptions {
   CallGraph method = CallGraph::None;

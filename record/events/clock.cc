@@ -18,10 +18,14 @@ struct Clock {
 
 // The first five are the kernel's names; the rest are perf's short forms.
 constexpr Clock kClocks[] = {
-    {"monotonic", CLOCK_MONOTONIC}, {"monotonic_raw", CLOCK_MONOTONIC_RAW},
-    {"boottime", CLOCK_BOOTTIME},   {"realtime", CLOCK_REALTIME},
-    {"tai", CLOCK_TAI},             {"mono", CLOCK_MONOTONIC},
-    {"raw", CLOCK_MONOTONIC_RAW},   {"boot", CLOCK_BOOTTIME},
+    {"monotonic", CLOCK_MONOTONIC},
+    {"monotonic_raw", CLOCK_MONOTONIC_RAW},
+    {"boottime", CLOCK_BOOTTIME},
+    {"realtime", CLOCK_REALTIME},
+    {"tai", CLOCK_TAI},
+    {"mono", CLOCK_MONOTONIC},
+    {"raw", CLOCK_MONOTONIC_RAW},
+    {"boot", CLOCK_BOOTTIME},
     {"real", CLOCK_REALTIME},
 };
 

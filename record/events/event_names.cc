@@ -69,13 +69,20 @@ struct Part {
   int number;
 };
 constexpr Part kOperations[] = {
-    {"load", kRead},          {"loads", kRead},          {"read", kRead},
-    {"store", kWrite},        {"stores", kWrite},        {"write", kWrite},
-    {"prefetch", kPrefetch},  {"prefetches", kPrefetch}, {"speculative-read", kPrefetch},
+    {"load", kRead},
+    {"loads", kRead},
+    {"read", kRead},
+    {"store", kWrite},
+    {"stores", kWrite},
+    {"write", kWrite},
+    {"prefetch", kPrefetch},
+    {"prefetches", kPrefetch},
+    {"speculative-read", kPrefetch},
     {"speculative-load", kPrefetch},
 };
 constexpr Part kResults[] = {
-    {"refs", kAccess}, {"Reference", kAccess}, {"ops", kAccess}, {"access", kAccess}, {"misses", kMiss}, {"miss", kMiss},
+    {"refs", kAccess},   {"Reference", kAccess}, {"ops", kAccess},
+    {"access", kAccess}, {"misses", kMiss},      {"miss", kMiss},
 };
 
 // Takes "-NAME" off the start of `rest` when it is one of the rows and ends there.
@@ -121,8 +128,8 @@ std::optional<NamedEvent> find_named_event(std::string_view name) {
   }
   const auto event = parse_cache_event(name);
   if (!event || !event->cache->takes[event->operation]) return std::nullopt;
-  return NamedEvent{abi::kHwCache,
-                    static_cast<std::uint64_t>(event->cache->number | event->operation << 8 | event->result << 16)};
+  return NamedEvent{abi::kHwCache, static_cast<std::uint64_t>(event->cache->number | event->operation << 8 |
+                                                              event->result << 16)};
 }
 
 std::string cache_event_error(std::string_view name) {
@@ -144,8 +151,10 @@ std::vector<ListedEvent> named_events() {
     if (cache.names[0] == "bpc") continue;  // one more spelling
     for (const int operation : {kRead, kWrite, kPrefetch}) {
       if (!cache.takes[operation]) continue;
-      events.push_back({fmt::format("{}-{}", cache.names[0], kPlural[operation]), "", "Hardware cache event"});
-      events.push_back({fmt::format("{}-{}-misses", cache.names[0], kSingular[operation]), "", "Hardware cache event"});
+      events.push_back(
+          {fmt::format("{}-{}", cache.names[0], kPlural[operation]), "", "Hardware cache event"});
+      events.push_back(
+          {fmt::format("{}-{}-misses", cache.names[0], kSingular[operation]), "", "Hardware cache event"});
     }
   }
   return events;

@@ -1,4 +1,5 @@
-// Events that every kernel knows by number: the processor's generic counters, its caches, and software events.
+// Events that every kernel knows by number: the processor's generic counters, its caches, and software
+// events.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct NamedEvent {
 // "cycles", "L1-dcache-load-misses", "faults": perf's names and their other spellings.
 std::optional<NamedEvent> find_named_event(std::string_view name);
 
-// Why a name that looks like one of a cache's events is none: "an instruction cache takes no stores". Empty for others.
+// Why a name that looks like one of a cache's events is none: "an instruction cache takes no stores". Empty
+// for others.
 std::string cache_event_error(std::string_view name);
 
 struct ListedEvent {

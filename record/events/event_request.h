@@ -39,7 +39,8 @@ struct EventRequest {
   std::uint32_t type = format::abi::kSoftware;         // of perf_event_attr, as are all of these
   std::uint64_t config = 0, config1 = 0, config2 = 0;  // of a breakpoint: address and length
   std::uint32_t bp_type = 0;
-  std::uint64_t flags = format::abi::kExcludeGuest;  // abi::AttrFlag: where it counts, how exactly, how exclusively
+  std::uint64_t flags =
+      format::abi::kExcludeGuest;  // abi::AttrFlag: where it counts, how exactly, how exclusively
 
   std::string system, tracepoint;    // Tracepoint; both may be globs
   std::string path;                  // BpfObject; of a Probe outside of the kernel the file
@@ -49,7 +50,7 @@ struct EventRequest {
   std::string provider, function;     // function: also a marker's name; empty: `offset` is one in the file
   std::uint64_t offset = 0;           // bytes from the function's begin
   bool at_return = false;
-  std::string probe_target;           // what the kernel is told: the file's path, or the function of the kernel
+  std::string probe_target;  // what the kernel is told: the file's path, or the function of the kernel
 
   std::optional<std::uint64_t> period, frequency;  // events; Hz
   // What the event's own terms say instead of the options; stack_bytes: of the stack, with CallGraph::Dwarf.
@@ -58,14 +59,14 @@ struct EventRequest {
   std::optional<std::uint16_t> max_frames;
   std::optional<std::uint64_t> branches;  // perf_event_attr.branch_sample_type
   std::optional<bool> inherit;            // whether what a thread starts is followed
-  bool most_precise = false;  // as exact as the machine can
-  bool reads_group = false;   // its samples bring the counts of its group
-  bool names_guests = false;  // a modifier said whether guests or the host count
+  bool most_precise = false;              // as exact as the machine can
+  bool reads_group = false;               // its samples bring the counts of its group
+  bool names_guests = false;              // a modifier said whether guests or the host count
 
-  std::size_t group = 0;    // events of one group have one number within their -e, from 1; 0: none
-  std::string group_name;   // "g" of "g{a,b}"
-  std::size_t option = 0;   // which -e it stands in, counted from 1
-  std::string filter;       // Tracepoint: of --filter and --exclude-perf
+  std::size_t group = 0;   // events of one group have one number within their -e, from 1; 0: none
+  std::string group_name;  // "g" of "g{a,b}"
+  std::size_t option = 0;  // which -e it stands in, counted from 1
+  std::string filter;      // Tracepoint: of --filter and --exclude-perf
 };
 
 }  // namespace tacho::record

@@ -65,7 +65,8 @@ class Parser {
     do {
       if (auto done = event(out); !done) return done;
     } while (accept(','));
-    if (!accept('}')) return wrong(at_, fmt::format("the closing '}}' of the group at letter {} is missing", brace + 1));
+    if (!accept('}'))
+      return wrong(at_, fmt::format("the closing '}}' of the group at letter {} is missing", brace + 1));
     ++groups_;
     for (std::size_t i = first; i < out.size(); ++i) {
       if (out[i].kind == EventKind::BpfObject) return wrong(brace, "a BPF object cannot be in a group");
@@ -123,8 +124,10 @@ class Parser {
     if (peek() == '/') return pmu_event(out, begin, first);
     if (const auto type = number_in(first); type && peek() == ':') return numbered(out, begin, *type);
     if (const auto found = pmus_.with_event(first)) return pmu_alias(out, begin, *found);
-    const bool is_name = std::ranges::find(kToolEvents, first) == std::end(kToolEvents) && cache_event_error(first).empty();
-    if (peek() != ':' || !is_name || first.find('-') != std::string_view::npos) return unknown_event(begin, first);
+    const bool is_name =
+        std::ranges::find(kToolEvents, first) == std::end(kToolEvents) && cache_event_error(first).empty();
+    if (peek() != ':' || !is_name || first.find('-') != std::string_view::npos)
+      return unknown_event(begin, first);
     return tracepoint(out, begin, first);
   }
 
@@ -199,7 +202,8 @@ class Parser {
         return wrong(length_begin, "a length of 1, 2, 4 or 8 bytes is missing");
     }
     const std::string_view access = text_.substr(std::min(at_ + 1, text_.size()));
-    if (peek() == ':' && !access.empty() && std::string_view("rwx").find(access.front()) != std::string_view::npos) {
+    if (peek() == ':' && !access.empty() &&
+        std::string_view("rwx").find(access.front()) != std::string_view::npos) {
       ++at_;
       if (auto done = access_letters(request); !done) return done;
     }
@@ -215,16 +219,18 @@ class Parser {
     for (std::size_t i = 0; i < letters.size(); ++i) {
       const auto bit = std::string_view("rwx").find(letters[i]);
       if (bit == std::string_view::npos)
-        return wrong(begin + i, fmt::format("'{}' is no access; known: r (read), w (written), x (run)", letters[i]));
+        return wrong(begin + i,
+                     fmt::format("'{}' is no access; known: r (read), w (written), x (run)", letters[i]));
       const std::uint32_t one = 1U << bit;
-      if ((request.bp_type & one) != 0) return wrong(begin + i, fmt::format("'{}' stands here twice", letters[i]));
+      if ((request.bp_type & one) != 0)
+        return wrong(begin + i, fmt::format("'{}' stands here twice", letters[i]));
       request.bp_type |= one;
     }
     return Done{};
   }
 
-  // "uprobe:FILE:FUNCTION[+OFFSET]", "uprobe:FILE:OFFSET", "kprobe:FUNCTION[+OFFSET]", "usdt:FILE:PROVIDER:NAME":
-  // the colon behind the first word is next.
+  // "uprobe:FILE:FUNCTION[+OFFSET]", "uprobe:FILE:OFFSET", "kprobe:FUNCTION[+OFFSET]",
+  // "usdt:FILE:PROVIDER:NAME": the colon behind the first word is next.
   Result<> probe(Requests& out, const ProbeRow& row) {
     EventRequest& request = out.emplace_back();
     request.kind = EventKind::Probe;
@@ -263,7 +269,8 @@ class Parser {
     request.function = text.substr(0, plus);
     if (request.probe == ProbeKind::User && request.function.starts_with("0x")) {
       const auto offset = number_in(request.function);
-      if (!offset || plus != text.size()) return wrong(begin, fmt::format("'{}' is no offset in a file", text));
+      if (!offset || plus != text.size())
+        return wrong(begin, fmt::format("'{}' is no offset in a file", text));
       request.offset = *offset;
       request.function.clear();
       return Done{};
@@ -312,7 +319,8 @@ class Parser {
       if (!done) done = set_general_term(request, term);
       if (!done) return unknown_term(begin, term.name, pmu);
       if (!*done)
-        return wrong(term.has_value ? value_begin : begin, fmt::format("{}: {}", term.name, done->error().what));
+        return wrong(term.has_value ? value_begin : begin,
+                     fmt::format("{}: {}", term.name, done->error().what));
       if (peek() == '\0') return wrong(at_, "the closing '/' is missing");
       accept(',');
     }
@@ -333,7 +341,8 @@ class Parser {
     const std::size_t begin = at_;
     const std::string_view letters = word();
     for (std::size_t i = first; i < out.size(); ++i) {
-      if (const auto error = set_modifiers(out[i], letters, what)) return wrong(begin + error->at, error->what);
+      if (const auto error = set_modifiers(out[i], letters, what))
+        return wrong(begin + error->at, error->what);
     }
     return Done{};
   }
@@ -370,8 +379,9 @@ class Parser {
     }
     std::string tail = cli::suggestion(name, names);
     if (tail.empty()) {
-      tail = "; known: cycles, cpu-clock and other events of perf, SUBSYSTEM:TRACEPOINT, PMU/TERMS/, rNNN, "
-             "mem:ADDRESS, ./PROGRAM.bpf.o";
+      tail =
+          "; known: cycles, cpu-clock and others (tacho list), SUBSYSTEM:TRACEPOINT, PMU/TERMS/, rNNN, "
+          "mem:ADDRESS, ./PROGRAM.bpf.o";
     }
     return wrong(at, fmt::format("unknown event '{}'{}", name, tail));
   }
@@ -396,7 +406,8 @@ class Parser {
     if (tail.empty()) {
       constexpr std::size_t kMostShown = 40;
       const std::size_t shown = std::min(names.size(), kMostShown);
-      tail = fmt::format("; known: {}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), " "),
+      tail = fmt::format("; known: {}{}",
+                         fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), " "),
                          shown < names.size() ? " ..." : "");
     }
     const std::string whose = pmu != nullptr ? fmt::format(" of PMU {}", pmu->name) : "";

@@ -108,12 +108,14 @@ constexpr Term kTerms[] = {
     {"inherit", false,
      [](EventRequest& request, std::string_view value) { return set_inherit(request, value, true); }},
     {"overwrite", false, [](EventRequest&, std::string_view value) { return set_overwrite(value, true); }},
-    {"no-overwrite", false, [](EventRequest&, std::string_view value) { return set_overwrite(value, false); }},
+    {"no-overwrite", false,
+     [](EventRequest&, std::string_view value) { return set_overwrite(value, false); }},
     {"time", false,
      [](EventRequest&, std::string_view value) -> Result<> {
        const auto on = switch_in(value);
        if (!on) return on.error();
-       return *on ? Result<>(Done{}) : use_error("records are put in order by their times: every sample has one");
+       return *on ? Result<>(Done{})
+                  : use_error("records are put in order by their times: every sample has one");
      }},
     {"config", true,
      [](EventRequest& request, std::string_view value) { return set_number(request.config, value); }},
@@ -141,7 +143,8 @@ Result<> set_fields(EventRequest& request, const Pmu& pmu, std::string_view term
     const std::string_view term = terms.substr(0, terms.find(','));
     terms.remove_prefix(std::min(term.size() + 1, terms.size()));
     const std::string_view name = term.substr(0, term.find('='));
-    const auto value = name.size() == term.size() ? std::optional<std::uint64_t>(1) : number_in(term.substr(name.size() + 1));
+    const auto value = name.size() == term.size() ? std::optional<std::uint64_t>(1)
+                                                  : number_in(term.substr(name.size() + 1));
     const auto field = std::ranges::find(pmu.fields, name, &PmuField::name);
     if (field == pmu.fields.end() || !value)
       return use_error(fmt::format("this kernel describes it as '{}', which is not understood", term));
@@ -195,7 +198,8 @@ bool are_modifiers(std::string_view letters) {
 }
 
 std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view letters, Modify what) {
-  if (letters.empty()) return LetterError{0, "a modifier is missing; known: u (user), k (kernel), h, p, P, G, H, I, S, D, e"};
+  if (letters.empty())
+    return LetterError{0, "a modifier is missing; known: u (user), k (kernel), h, p, P, G, H, I, S, D, e"};
   constexpr std::uint64_t kSides = abi::kExcludeUser | abi::kExcludeKernel | abi::kExcludeHv;
   constexpr std::uint64_t kGuests = abi::kExcludeHost | abi::kExcludeGuest;
   std::uint64_t flags = request.flags;
@@ -215,24 +219,48 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
     if (letter != 'p' && letters.find(letter) < i)
       return LetterError{i, fmt::format("the modifier '{}' stands here twice", letter)};
     switch (letter) {
-      case 'u': only_side(abi::kExcludeUser); break;
-      case 'k': only_side(abi::kExcludeKernel); break;
-      case 'h': only_side(abi::kExcludeHv); break;
-      case 'G': only_guests(abi::kExcludeGuest); break;
-      case 'H': only_guests(abi::kExcludeHost); break;
-      case 'I': flags |= abi::kExcludeIdle; break;
-      case 'D': flags |= abi::kPinned; break;
-      case 'e': flags |= abi::kExclusive; break;
-      case 'S': request.reads_group = true; break;
-      case 'P': request.most_precise = true; break;
-      case 'p': ++precise; break;
+      case 'u':
+        only_side(abi::kExcludeUser);
+        break;
+      case 'k':
+        only_side(abi::kExcludeKernel);
+        break;
+      case 'h':
+        only_side(abi::kExcludeHv);
+        break;
+      case 'G':
+        only_guests(abi::kExcludeGuest);
+        break;
+      case 'H':
+        only_guests(abi::kExcludeHost);
+        break;
+      case 'I':
+        flags |= abi::kExcludeIdle;
+        break;
+      case 'D':
+        flags |= abi::kPinned;
+        break;
+      case 'e':
+        flags |= abi::kExclusive;
+        break;
+      case 'S':
+        request.reads_group = true;
+        break;
+      case 'P':
+        request.most_precise = true;
+        break;
+      case 'p':
+        ++precise;
+        break;
       case 'W':
-      case 'b': break;  // of groups that may be broken up, and of counting: a sample is the same with and without
+      case 'b':
+        break;  // of groups that may be broken up, and of counting: a sample is the same with and without
       default:
-        return LetterError{i, fmt::format("unknown modifier '{}'; known: u (user), k (kernel), h (hypervisor), p and P "
-                                          "(precise), G and H (guest, host), I (not when idle), S (read the group), D "
-                                          "(pinned), e (exclusive)",
-                                          letter)};
+        return LetterError{
+            i, fmt::format("unknown modifier '{}'; known: u (user), k (kernel), h (hypervisor), p and P "
+                           "(precise), G and H (guest, host), I (not when idle), S (read the group), D "
+                           "(pinned), e (exclusive)",
+                           letter)};
     }
     // What the host's user does and what is precise cannot be a guest's, unless guests were named.
     if ((letter == 'u' || letter == 'p') && !request.names_guests) flags |= abi::kExcludeGuest;

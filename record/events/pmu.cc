@@ -58,7 +58,8 @@ bool stands_for(const std::string& name, const std::string& candidate) {
 std::optional<PmuField> parse_pmu_field(std::string_view name, std::string_view text) {
   constexpr std::string_view kWords[] = {"config:", "config1:", "config2:"};
   PmuField field{std::string(name), 0, {}};
-  const auto word = std::ranges::find_if(kWords, [text](std::string_view start) { return text.starts_with(start); });
+  const auto word =
+      std::ranges::find_if(kWords, [text](std::string_view start) { return text.starts_with(start); });
   if (word == std::end(kWords)) return std::nullopt;
   field.word = static_cast<int>(word - std::begin(kWords));
   text.remove_prefix(word->size());

@@ -14,12 +14,13 @@ struct Register {
   int bit;
 };
 
-// asm/perf_regs.h of each machine. Those of x86 that only 32-bit kernels fill (DS, ES, FS, GS) are not offered.
+// asm/perf_regs.h of each machine. Those of x86 that only 32-bit kernels fill (DS, ES, FS, GS) are not
+// offered.
 #if defined(__x86_64__)
-constexpr Register kRegisters[] = {{"AX", 0},   {"BX", 1},   {"CX", 2},   {"DX", 3},     {"SI", 4},
-                                   {"DI", 5},   {"BP", 6},   {"SP", 7},   {"IP", 8},     {"FLAGS", 9},
-                                   {"CS", 10},  {"SS", 11},  {"R8", 16},  {"R9", 17},    {"R10", 18},
-                                   {"R11", 19}, {"R12", 20}, {"R13", 21}, {"R14", 22},   {"R15", 23}};
+constexpr Register kRegisters[] = {{"AX", 0},   {"BX", 1},   {"CX", 2},   {"DX", 3},   {"SI", 4},
+                                   {"DI", 5},   {"BP", 6},   {"SP", 7},   {"IP", 8},   {"FLAGS", 9},
+                                   {"CS", 10},  {"SS", 11},  {"R8", 16},  {"R9", 17},  {"R10", 18},
+                                   {"R11", 19}, {"R12", 20}, {"R13", 21}, {"R14", 22}, {"R15", 23}};
 #elif defined(__aarch64__)
 constexpr Register kRegisters[] = {
     {"x0", 0},   {"x1", 1},   {"x2", 2},   {"x3", 3},   {"x4", 4},   {"x5", 5},   {"x6", 6},

@@ -81,7 +81,8 @@ Segment read_segment(const ElfFile& elf, Cursor& in, std::uint32_t& type) {
 Result<ElfFile> parse_elf(Bytes file) {
   Cursor in(file);
   const Bytes identity = in.take(EI_NIDENT);
-  const std::string_view magic = format::text_of(identity.first(std::min<std::size_t>(identity.size(), SELFMAG)));
+  const std::string_view magic =
+      format::text_of(identity.first(std::min<std::size_t>(identity.size(), SELFMAG)));
   if (in.failed() || magic != std::string_view(ELFMAG, SELFMAG)) return Error{"it is no ELF file"};
   constexpr unsigned char kOurs = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
   if (std::to_integer<unsigned char>(identity[EI_DATA]) != kOurs)
@@ -207,11 +208,13 @@ Result<std::uint64_t> function_offset(Bytes file, std::string_view name) {
   });
   if (!address) {
     return use_error(fmt::format("it has no function '{}'{}", name,
-                                 others.empty() ? "; its symbols were taken out (strip): give an offset, 0x..."
-                                                : cli::suggestion(name, others)));
+                                 others.empty()
+                                     ? "; its symbols were taken out (strip): give an offset, 0x..."
+                                     : cli::suggestion(name, others)));
   }
   const auto offset = elf->offset_of(*address);
-  if (!offset) return Error{fmt::format("its function '{}' lies in no part of the file that is loaded", name)};
+  if (!offset)
+    return Error{fmt::format("its function '{}' lies in no part of the file that is loaded", name)};
   return *offset;
 }
 

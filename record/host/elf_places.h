@@ -1,5 +1,5 @@
-// Places in the code of a program or library, by name: where a probe goes. A small reader of ELF files, for what the
-// kernel wants to know of them: offsets in the file.
+// Places in the code of a program or library, by name: where a probe goes. A small reader of ELF files, for
+// what the kernel wants to know of them: offsets in the file.
 #pragma once
 
 #include <cstdint>

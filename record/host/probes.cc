@@ -20,7 +20,8 @@ Error wrong(const EventRequest& request, const std::string& what) {
 
 // The kernel takes a path as seen from here; the capture names it in whole.
 Result<std::string> whole_path(const EventRequest& request) {
-  const std::unique_ptr<char, decltype(&std::free)> found(realpath(request.path.c_str(), nullptr), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> found(realpath(request.path.c_str(), nullptr),
+                                                          &std::free);
   if (!found) return wrong(request, fmt::format("there is no file {}", request.path));
   return std::string(found.get());
 }

@@ -1,5 +1,5 @@
-// Probes that were asked for by name become events of the kernel's PMUs uprobe and kprobe: they live as long as their
-// descriptors, so that nothing is left behind, however the recorder ends.
+// Probes that were asked for by name become events of the kernel's PMUs uprobe and kprobe: they live as long
+// as their descriptors, so that nothing is left behind, however the recorder ends.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace tacho::record {
 
-// `requests` with every probe found: its type, config and offset, and the name that the kernel wants. A marker that
-// stands at several places in its file becomes an event for each of them.
+// `requests` with every probe found: its type, config and offset, and the name that the kernel wants. A
+// marker that stands at several places in its file becomes an event for each of them.
 Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests, const Pmus& pmus = Pmus());
 
 }  // namespace tacho::record

@@ -107,7 +107,8 @@ TEST(Options, RegistersAreNamedInAnyCase) {
   EXPECT_EQ(parsed({"--user-regs=ip,SP", "-a"}).sampling.registers_user, 0x180u);
   EXPECT_EQ(parsed({"-I", "-a"}).sampling.registers_intr, 0xff0fffu);
   EXPECT_TRUE(parsed({"--intr-regs=?"}).sampling.show_registers);
-  EXPECT_NE(refusal({"--user-regs=foo", "-a"}).find("'foo' is no register here; registers: AX"), std::string::npos);
+  EXPECT_NE(refusal({"--user-regs=foo", "-a"}).find("'foo' is no register here; registers: AX"),
+            std::string::npos);
 }
 #endif
 
@@ -120,18 +121,20 @@ TEST(Options, ClocksHaveTheirKernelNamesAndPerfsShortOnes) {
 }
 
 TEST(Options, AFilterIsForTheEventsOfTheLastE) {
-  const auto options = parsed({"-e", "sched:sched_switch", "-e", "sched:sched_wakeup,irq:*", "--filter", "pid > 1",
-                               "--filter", "cpu == 0", "-a"});
+  const auto options = parsed({"-e", "sched:sched_switch", "-e", "sched:sched_wakeup,irq:*", "--filter",
+                               "pid > 1", "--filter", "cpu == 0", "-a"});
   ASSERT_EQ(options.events.size(), 3u);
   EXPECT_EQ(options.events[0].filter, "");
   EXPECT_EQ(options.events[1].filter, "(pid > 1) && (cpu == 0)");
   EXPECT_EQ(options.events[2].filter, "(pid > 1) && (cpu == 0)");
   EXPECT_NE(refusal({"--filter", "pid > 1", "-e", "sched:sched_switch", "-a"}).find("behind the -e"),
             std::string::npos);
-  EXPECT_NE(refusal({"-e", "sched:sched_switch,cpu-clock", "--filter", "pid > 1", "-a"}).find("'cpu-clock' is none"),
+  EXPECT_NE(refusal({"-e", "sched:sched_switch,cpu-clock", "--filter", "pid > 1", "-a"})
+                .find("'cpu-clock' is none"),
             std::string::npos);
-  EXPECT_NE(parsed({"-e", "sched:sched_switch", "--exclude-perf", "-a"}).events[0].filter.find("common_pid != "),
-            std::string::npos);
+  EXPECT_NE(
+      parsed({"-e", "sched:sched_switch", "--exclude-perf", "-a"}).events[0].filter.find("common_pid != "),
+      std::string::npos);
 }
 
 TEST(Options, WhatIsAlwaysRecordedMayBeAskedFor) {

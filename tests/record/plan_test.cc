@@ -85,7 +85,8 @@ TEST(Plan, StacksToUnwindLaterNeedRegistersAndAPieceOfStack) {
   const auto plan = plan_of(options_of({"-a", "--call-graph", "dwarf,4096"}));
   ASSERT_TRUE(plan);
   const format::EventAttr& attr = plan->events[0].attr;
-  for (const auto bit : {abi::kSampleCallchain, abi::kSampleRegsUser, abi::kSampleStackUser, abi::kSampleAddr})
+  for (const auto bit :
+       {abi::kSampleCallchain, abi::kSampleRegsUser, abi::kSampleStackUser, abi::kSampleAddr})
     EXPECT_TRUE(attr.samples(bit));
   EXPECT_TRUE(attr.has(abi::kExcludeCallchainUser));
   EXPECT_EQ(attr.sample_stack_user, 4096u);
@@ -93,8 +94,8 @@ TEST(Plan, StacksToUnwindLaterNeedRegistersAndAPieceOfStack) {
 }
 
 TEST(Plan, SideRecordsAreCarriedByOneEvent) {
-  const auto plan =
-      plan_of(options_of({"-a", "--namespaces", "--all-cgroups", "--switch-events", "-B", "-k", "monotonic", "-s"}));
+  const auto plan = plan_of(
+      options_of({"-a", "--namespaces", "--all-cgroups", "--switch-events", "-B", "-k", "monotonic", "-s"}));
   ASSERT_TRUE(plan);
   const format::EventAttr& first = plan->events.front().attr;
   const format::EventAttr& sideband = plan->events.back().attr;

@@ -1,5 +1,5 @@
-// perf's event language against what perf itself asks the kernel for (event_attrs.txt), and what is refused with
-// which letter.
+// perf's event language against what perf itself asks the kernel for (event_attrs.txt), and what is refused
+// with which letter.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -19,9 +19,10 @@ namespace abi = format::abi;
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kFlagsOfSpecs =
-    abi::kDisabled | abi::kInherit | abi::kPinned | abi::kExclusive | abi::kExcludeUser | abi::kExcludeKernel |
-    abi::kExcludeHv | abi::kExcludeIdle | abi::kFreq | abi::kEnableOnExec | std::uint64_t{3} << abi::kPreciseIpShift |
-    abi::kExcludeHost | abi::kExcludeGuest | abi::kExcludeCallchainKernel | abi::kExcludeCallchainUser;
+    abi::kDisabled | abi::kInherit | abi::kPinned | abi::kExclusive | abi::kExcludeUser |
+    abi::kExcludeKernel | abi::kExcludeHv | abi::kExcludeIdle | abi::kFreq | abi::kEnableOnExec |
+    std::uint64_t{3} << abi::kPreciseIpShift | abi::kExcludeHost | abi::kExcludeGuest |
+    abi::kExcludeCallchainKernel | abi::kExcludeCallchainUser;
 constexpr std::uint64_t kFieldsOfAll =
     abi::kSampleIdentifier | abi::kSampleId | abi::kSampleCpu | abi::kSamplePeriod;
 
@@ -71,7 +72,9 @@ class EventAttrs : public testing::Test {
     }
   }
   void TearDown() override { fs::remove_all(root_); }
-  Result<std::vector<EventRequest>> parse(std::string_view spec) const { return parse_events(spec, Pmus(root_)); }
+  Result<std::vector<EventRequest>> parse(std::string_view spec) const {
+    return parse_events(spec, Pmus(root_));
+  }
 
   // The attrs as event_attrs.txt writes them; the sideband event is not among them.
   std::string attrs_of(const std::string& spec) const {
@@ -79,15 +82,16 @@ class EventAttrs : public testing::Test {
     if (!events) return events.error().what;
     RecordOptions options;
     options.target.watch = Watch::Command;
-    const Host host{.online_cpus = {0}, .page_size = 4096, .max_sample_rate = 100000, .perf_event_paranoid = -1};
+    const Host host{
+        .online_cpus = {0}, .page_size = 4096, .max_sample_rate = 100000, .perf_event_paranoid = -1};
     auto plan = make_plan(options, *events, {}, {}, host);
     if (!plan) return plan.error().what;
     std::ostringstream out;
     for (const PlannedEvent& event : plan->events) {
       if (event.is_sideband) continue;
       const format::EventAttr& attr = event.attr;
-      out << "  " << attr.type << std::hex << ' ' << attr.config << ' ' << attr.config1 << ' ' << attr.config2 << ' '
-          << std::dec << attr.bp_type << ' ' << attr.sample_period << std::hex << ' '
+      out << "  " << attr.type << std::hex << ' ' << attr.config << ' ' << attr.config1 << ' ' << attr.config2
+          << ' ' << std::dec << attr.bp_type << ' ' << attr.sample_period << std::hex << ' '
           << (attr.sample_type & ~kFieldsOfAll) << ' ' << (attr.read_format & abi::kReadGroup) << ' '
           << (attr.flags & kFlagsOfSpecs) << ' ' << attr.branch_sample_type << std::dec << ' '
           << attr.sample_stack_user << ' ' << attr.sample_max_stack << '\n';
@@ -237,14 +241,16 @@ TEST_F(EventAttrs, AMachineWithoutCountersSaysSo) {
   fs::remove_all(root_ / "cpu");
   const auto events = parse("cpu/event=1/");
   ASSERT_FALSE(events);
-  EXPECT_NE(events.error().what.find("no counters of its processor; cpu-clock samples by time"), std::string::npos);
+  EXPECT_NE(events.error().what.find("no counters of its processor; cpu-clock samples by time"),
+            std::string::npos);
 }
 
 TEST_F(EventAttrs, ProbesAreTakenApart) {
   const auto events = parse("uprobe:/lib/x.so.6:f+0x10/name=mine/u,uretprobe:./a,kprobe:vfs_read:k");
   ASSERT_FALSE(events) << "a file without a function";
-  const auto probes = parse("uprobe:/lib/x.so.6:f+0x10/name=mine/u,uretprobe:./a:g,kprobe:vfs_read:k,usdt:/bin/x:p:n,"
-                            "uprobe:/bin/x:0x400");
+  const auto probes = parse(
+      "uprobe:/lib/x.so.6:f+0x10/name=mine/u,uretprobe:./a:g,kprobe:vfs_read:k,usdt:/bin/x:p:n,"
+      "uprobe:/bin/x:0x400");
   ASSERT_TRUE(probes) << probes.error().what;
   ASSERT_EQ(probes->size(), 5u);
   EXPECT_EQ((*probes)[0].path + " " + (*probes)[0].function + " " + (*probes)[0].name, "/lib/x.so.6 f mine");

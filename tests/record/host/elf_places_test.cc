@@ -53,7 +53,8 @@ TEST(ElfPlaces, AFunctionLiesWhereItsCodeIs) {
 TEST(ElfPlaces, TheNearestFunctionIsNamed) {
   const auto offset = function_offset(own_file(), "tacho_test_palce");
   ASSERT_FALSE(offset);
-  EXPECT_NE(offset.error().what.find("did you mean 'tacho_test_place'?"), std::string::npos) << offset.error().what;
+  EXPECT_NE(offset.error().what.find("did you mean 'tacho_test_place'?"), std::string::npos)
+      << offset.error().what;
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -81,7 +82,8 @@ TEST(ElfPlaces, WhatIsNoProgramIsRefused) {
   EXPECT_FALSE(usdt_places({}));
 }
 
-// Numbers of the file are not trusted: damaged headers, tables and notes give an answer or an error, nothing else.
+// Numbers of the file are not trusted: damaged headers, tables and notes give an answer or an error, nothing
+// else.
 TEST(ElfPlaces, DamageIsNoFall) {
   const auto whole = own_file();
   std::mt19937 random(1);
