@@ -52,6 +52,12 @@ Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, int lead
   return fd;
 }
 
+// "sched:sched_switch" of "sched:sched_switch:u".
+std::string without_modifiers(const std::string& tracepoint) {
+  const std::size_t colon = tracepoint.find(':');
+  return colon == std::string::npos ? tracepoint : tracepoint.substr(0, tracepoint.find(':', colon + 1));
+}
+
 void halve_rings(Plan& plan, std::size_t page_size) {
   std::size_t& larger = plan.ring_pages >= plan.sideband_pages ? plan.ring_pages : plan.sideband_pages;
   larger /= 2;
@@ -110,6 +116,8 @@ Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, con
     if (!fd) return explain_refusal(plan.events[event], cpu, fd.error().code, host);
     if (const PlannedEvent& planned = plan.events[event]; !planned.filter.empty()) {
       auto done = set_filter(*fd, planned.filter);
+      if (!done && done.error().fault == Fault::Use)
+        done.error().what += "; its fields: tacho list -v " + without_modifiers(planned.name);
       if (!done) return std::move(done.error()).in(planned.name);
     }
     const auto id = id_of_event(*fd);
@@ -120,7 +128,8 @@ Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, con
   return Done{};
 }
 
-// The leader of a group was opened before its members, for the same thread on the same CPU; -1: there is none.
+// The leader of a group was opened before its members, for the same thread on the same CPU; -1: there is
+// none.
 Result<int> KernelEvents::leader_of(const Plan& plan, std::size_t event, int task, int cpu) const {
   const auto leader = plan.events[event].leader;
   if (!leader || *leader == event) return -1;

@@ -63,21 +63,22 @@ constexpr Refusal kRefusals[] = {
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader) {
   format::EventAttr attr = event.attr;
   // The one pointer of an attr: the capture, which outlives it, has 0 there.
-  if (!event.probe_target.empty()) attr.config1 = reinterpret_cast<std::uintptr_t>(event.probe_target.c_str());
+  if (!event.probe_target.empty())
+    attr.config1 = reinterpret_cast<std::uintptr_t>(event.probe_target.c_str());
   format::ByteWriter bytes;
   format::write_event_attr(bytes, attr, format::size_to_write(attr));
   const bool is_of_cgroup = event.cgroup >= 0;
   const unsigned long flags = PERF_FLAG_FD_CLOEXEC | (is_of_cgroup ? PERF_FLAG_PID_CGROUP : 0UL);
-  const long fd =
-      syscall(SYS_perf_event_open, bytes.view().data(), is_of_cgroup ? event.cgroup : task, cpu, leader,
-              flags);
+  const long fd = syscall(SYS_perf_event_open, bytes.view().data(), is_of_cgroup ? event.cgroup : task, cpu,
+                          leader, flags);
   if (fd < 0) return system_error("perf_event_open", errno);
   return format::Fd(static_cast<int>(fd));
 }
 
 // What this machine lacks, in words that say what to take instead.
 std::string without_counters(const PlannedEvent& event) {
-  return "this machine shows no counter for it (virtual machines often show none); -e cpu-clock samples by time" +
+  return "this machine shows no counter for it (virtual machines often show none); -e cpu-clock samples by "
+         "time" +
          std::string(event.attr.samples(abi::kSampleRead) ? ", alone or as the leader of the group" : "");
 }
 
@@ -89,18 +90,26 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
     return Error{
         place + "this kernel does not tell cgroups apart (CONFIG_CGROUP_PERF), or not for this event", code};
   if (event.attr.samples(abi::kSampleBranchStack) && (code == EOPNOTSUPP || code == EINVAL)) {
-    return Error{place + "this processor keeps no branches (LBR), or not for this event; leave out -b, -j and "
-                         "--call-graph lbr, or take stacks with --call-graph fp or dwarf",
+    return Error{place +
+                     "this processor keeps no branches (LBR), or not for this event; leave out -b, -j and "
+                     "--call-graph lbr, or take stacks with --call-graph fp or dwarf",
                  code};
   }
-  if (!event.probe_target.empty() && (code == EINVAL || code == ENOENT || code == EILSEQ || code == EADDRNOTAVAIL)) {
+  if (!event.probe_target.empty() &&
+      (code == EINVAL || code == ENOENT || code == EILSEQ || code == EADDRNOTAVAIL)) {
     return Error{place + "the kernel finds no place for a probe there: " + event.probe_target +
                      (code == EILSEQ ? " (not at the begin of an instruction)" : ""),
                  code};
   }
+  if (event.attr.type > abi::kBreakpoint && (code == EINVAL || code == EOPNOTSUPP)) {
+    return Error{place +
+                     "its PMU takes no samples (many only count, and perf stat shows them), or only of whole "
+                     "CPUs (-a)",
+                 code};
+  }
   const bool is_missing = code == ENOENT || code == EOPNOTSUPP || code == ENODEV;
-  const bool is_counter = event.attr.type == abi::kHardware || event.attr.type == abi::kHwCache ||
-                          event.attr.type == abi::kRaw;
+  const bool is_counter =
+      event.attr.type == abi::kHardware || event.attr.type == abi::kHwCache || event.attr.type == abi::kRaw;
   if (is_missing && is_counter) return Error{place + without_counters(event), code};
   const auto row = std::ranges::find(kRefusals, code, &Refusal::code);
   if (row != std::end(kRefusals)) return Error{place + row->reason, code};

@@ -13,8 +13,8 @@
 namespace tacho::record {
 
 // perf_event_open(2). `task` -1: whoever runs on the CPU, or runs there in the event's cgroup. `leader`: the
-// descriptor of the event that leads its group; -1: none. The error carries the errno; explain_refusal() makes
-// a message of it.
+// descriptor of the event that leads its group; -1: none. The error carries the errno; explain_refusal()
+// makes a message of it.
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader = -1);
 
 // Why the kernel refused, and what would help.

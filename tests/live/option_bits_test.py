@@ -122,7 +122,8 @@ class Filters(programs.Scratch):
     def test_a_filter_that_makes_no_sense_is_refused_in_words(self):
         done = self.run_program(programs.BIN / "tacho-record", "-e", "sched:sched_switch", "--filter", "nosuch > 1", "--",
                                 "true", status=1)
-        self.assertIn(b"the kernel does not understand the filter 'nosuch > 1'", done.stderr)
+        self.assertIn(b"the kernel does not understand the filter 'nosuch > 1'; its fields: tacho list -v sched:sched_switch",
+                      done.stderr)
 
 
 if __name__ == "__main__":
