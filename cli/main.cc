@@ -26,6 +26,7 @@ namespace {
 using namespace tacho;
 
 constexpr std::string_view kRecordHelp = "record events with stacks into a capture";
+constexpr std::string_view kListHelp = "list the events that can be recorded here";
 
 int say(const std::string& message, cli::ExitStatus status) {
   std::fprintf(stderr, "tacho: %s\n", message.c_str());
@@ -94,7 +95,7 @@ struct Command {
 };
 
 std::vector<Command> commands() {
-  std::vector<Command> out{{"record", std::string(kRecordHelp)}};
+  std::vector<Command> out{{"record", std::string(kRecordHelp)}, {"list", std::string(kListHelp)}};
   const std::string lines = report_commands();
   for (std::size_t at = 0; at < lines.size();) {
     const std::size_t end = std::min(lines.find('\n', at), lines.size());
@@ -137,7 +138,7 @@ bool means_record(const std::string& word) {
   std::vector<std::string> names;
   for (Command& command : commands()) names.push_back(std::move(command.name));
   // Without tacho-report nobody knows what else the word may be.
-  return names.size() > 1 && std::ranges::find(names, word) == names.end() &&
+  return names.size() > 2 && std::ranges::find(names, word) == names.end() &&
          cli::nearest(word, names) == "record";
 }
 
@@ -164,6 +165,10 @@ int main(int count, char** texts) {
   if (word.starts_with('-')) return say("unknown option '" + word + "'; see tacho --help", cli::kWrongUse);
   if (word == "record") {
     arguments.erase(arguments.begin());
+    return become("tacho-record", std::move(arguments));
+  }
+  if (word == "list") {
+    arguments.front() = "--list-events";
     return become("tacho-record", std::move(arguments));
   }
   if (means_record(word)) {

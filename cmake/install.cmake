@@ -37,6 +37,7 @@ function(tacho_man_page page program)
 endfunction()
 
 tacho_man_page(tacho-record tacho-record)
+tacho_man_page(tacho-list tacho-record --list-events)
 foreach(command IN LISTS commands)
   tacho_man_page(tacho-${command} tacho-report ${command})
 endforeach()

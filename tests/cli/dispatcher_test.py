@@ -32,6 +32,11 @@ class Dispatcher(programs.Scratch):
         self.add_programs()
         self.assertEqual(self.call("record", "-e", "a b", "--", "", status=7)[0], "tacho-record <-e> <a b> <--> <>")
 
+    def test_list_asks_the_recorder_which_events_there_are(self):
+        self.add_programs()
+        self.assertEqual(self.call("list", "-v", "sched:*", status=7)[0], "tacho-record <--list-events> <-v> <sched:*>")
+        self.assertEqual(self.call("help", "list", status=7)[0], "tacho-record <--list-events> <--help>")
+
     def test_every_other_word_is_a_command_of_the_reader(self):
         self.add_programs()
         self.assertEqual(self.call("script", "-F", "+payload", status=7)[0], "tacho-report <script> <-F> <+payload>")

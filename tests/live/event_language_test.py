@@ -105,12 +105,29 @@ class EventLanguage(programs.Scratch):
         done = self.record("-e", "cpu/event=0x3c/", status=1)
         self.assertIn(b"letter 1: there is no PMU 'cpu' here", done.stderr)
 
+    def test_what_can_be_recorded_is_listed(self):
+        lines = self.tacho("list").stdout.decode().splitlines()
+        for start in ("  page-faults OR faults ", "  sched:sched_switch ", "  mem:ADDRESS"):
+            self.assertEqual(sum(line.startswith(start) for line in lines), 1, start)
+        if not os.path.exists("/sys/bus/event_source/devices/cpu"):
+            self.assertFalse([line for line in lines if "cpu-cycles" in line], "what cannot be opened is not listed")
+        # perf's list has the same tracepoints.
+        theirs = self.perf("list", "tracepoint").stdout.decode()
+        tracepoints = {line.split()[0] for line in lines if line.endswith("[Tracepoint event]")}
+        self.assertEqual(tracepoints, {line.split()[0] for line in theirs.splitlines() if "[Tracepoint event]" in line})
+        switch = self.tacho("list", "-v", "sched:sched_switch").stdout.decode()
+        self.assertIn("      pid_t next_pid\n", switch)
+        self.assertNotIn("common_pid", switch)
+        self.assertEqual(self.tacho("list", "sched:sched_switc?").stdout.decode().count("\n"), 1)
+        self.assertIn(b"did you mean 'sched:sched_switch'?", self.tacho("list", "sched:sched_swtich", status=1).stderr)
+
     def test_a_pmu_of_this_machine_is_opened_by_its_own_names(self):
         if not os.path.exists("/sys/bus/event_source/devices/msr/events/tsc"):
             self.skipTest("this machine has no PMU msr")
         done = self.record("-e", "msr/tsc/", status=None)
         # It counts and does not sample: the kernel knows, and the message says which event it is.
-        self.assertIn(b"msr/tsc/", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(b"event 'msr/tsc/' on CPU 0: its PMU takes no samples", done.stderr)
 
 
 if __name__ == "__main__":

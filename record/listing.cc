@@ -1,0 +1,172 @@
+#include "record/listing.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "cli/nearest.h"
+#include "cli/option_rows.h"
+#include "format/perf_abi.h"
+#include "record/events/event_names.h"
+#include "record/events/pmu.h"
+#include "record/events/tracepoint.h"
+#include "record/kernel/perf_event.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+struct Line {
+  std::string name, alias;
+  std::string kind;
+  std::vector<std::string> details;  // with -v
+};
+
+bool matches(const std::string& pattern, const std::string& name) {
+  if (pattern.empty()) return true;
+  if (pattern.find_first_of("*?[") == std::string::npos) return name.find(pattern) != std::string::npos;
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+// Whether the kernel has it here: what it says to this process, which may be watched by everybody.
+bool can_be_opened(const NamedEvent& named) {
+  PlannedEvent event;
+  event.attr.type = named.type;
+  event.attr.config = named.config;
+  event.attr.flags = abi::kDisabled | abi::kExcludeKernel | abi::kExcludeHv;
+  const auto open = open_event(event, 0, -1);
+  return open ||
+         (open.error().code != ENOENT && open.error().code != EOPNOTSUPP && open.error().code != ENODEV);
+}
+
+void add_named(std::vector<Line>& lines) {
+  for (const ListedEvent& event : named_events()) {
+    const auto named = find_named_event(event.name);
+    if (named && can_be_opened(*named))
+      lines.push_back({event.name, event.alias, std::string(event.kind), {}});
+  }
+}
+
+void add_pmus(std::vector<Line>& lines, const Pmus& pmus) {
+  for (const std::string& name : pmus.names()) {
+    const auto pmu = pmus.read(name);
+    if (!pmu) continue;
+    for (const PmuEvent& event : pmu->events)
+      lines.push_back({fmt::format("{}/{}/", name, event.name), "", "Kernel PMU event", {event.terms}});
+    // Those of probes have words of their own.
+    if (pmu->fields.empty() || name == "uprobe" || name == "kprobe") continue;
+    Line raw{fmt::format("{}/.../", name), "", "Kernel PMU by its fields", {}};
+    for (const PmuField& field : pmu->fields)
+      raw.details.push_back(fmt::format("{}=0..{:#x}", field.name, largest_value(field)));
+    lines.push_back(std::move(raw));
+  }
+}
+
+void add_forms(std::vector<Line>& lines, const Pmus& pmus) {
+  lines.push_back({"rNNN", "", "Raw number of a counter, hexadecimal", {}});
+  lines.push_back({"mem:ADDRESS[/LENGTH][:rwx]", "", "Hardware breakpoint", {}});
+  if (pmus.read("uprobe")) {
+    lines.push_back({"uprobe:FILE:FUNCTION[+OFFSET]", "", "Probe of a program or library", {}});
+    lines.push_back({"uretprobe:FILE:FUNCTION", "", "Probe of a return", {}});
+    lines.push_back({"usdt:FILE:PROVIDER:NAME", "", "Marker in a program or library", {}});
+  }
+  if (pmus.read("kprobe")) {
+    lines.push_back({"kprobe:FUNCTION[+OFFSET]", "", "Probe of the kernel", {}});
+    lines.push_back({"kretprobe:FUNCTION", "", "Probe of a return in the kernel", {}});
+  }
+}
+
+// "\tfield:pid_t prev_pid;\toffset:24;..." as "pid_t prev_pid"; what every tracepoint has is left out.
+std::vector<std::string> fields_in(std::string_view format) {
+  constexpr std::string_view kField = "\tfield:";
+  std::vector<std::string> fields;
+  for (std::size_t at = format.find(kField); at != std::string_view::npos; at = format.find(kField, at + 1)) {
+    const std::string_view rest = format.substr(at + kField.size());
+    const std::string_view field = rest.substr(0, rest.find(';'));
+    if (field.find(" common_") == std::string_view::npos) fields.emplace_back(field);
+  }
+  return fields;
+}
+
+Result<> add_tracepoints(std::vector<Line>& lines, const ListOptions& options) {
+  const auto tracefs = Tracefs::find();
+  if (!tracefs) return tracefs.error();
+  auto tracepoints = tracefs->matching("*", "*");
+  if (!tracepoints) return std::move(tracepoints.error());
+  for (const Tracepoint& tracepoint : *tracepoints) {
+    Line line{tracepoint.system + ":" + tracepoint.name, "", "Tracepoint event", {}};
+    if (options.fields && matches(options.pattern, line.name)) {
+      const auto described = tracefs->describe({&tracepoint, 1});
+      if (described && !described->formats.empty()) line.details = fields_in(described->formats.front().text);
+    }
+    lines.push_back(std::move(line));
+  }
+  return Done{};
+}
+
+Error nothing_matches(const std::vector<Line>& lines, const std::string& pattern) {
+  std::vector<std::string> names;
+  for (const Line& line : lines) names.push_back(line.name);
+  return use_error(fmt::format("no event here matches '{}'{}", pattern, cli::suggestion(pattern, names)));
+}
+
+}  // namespace
+
+Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments) {
+  ListOptions options;
+  cli::CommandLine line;
+  line.program = "tacho list";
+  line.synopsis = "[GLOB] [-v]";
+  line.description =
+      "Lists the events that tacho record can record here: counters and caches of the processor where there "
+      "are "
+      "some, software events, those of the kernel's PMUs, and tracepoints. A GLOB ('sched:*') or a part of a "
+      "name "
+      "chooses among them.";
+  line.options.push_back(
+      cli::flag("-v,--verbose", "Also the fields of tracepoints and PMUs", options.fields));
+  line.words = [&options](std::vector<std::string> words) -> Result<> {
+    if (words.size() > 1) return use_error("one pattern at a time: " + words[1]);
+    options.pattern = words.front();
+    return Done{};
+  };
+  line.epilog =
+      "Examples:\n"
+      "  tacho list\n"
+      "  tacho list 'syscalls:sys_enter_open*' -v\n"
+      "\n"
+      "Exit status: 0, 1 for a wrong command line or when nothing matches, 2 when tracefs cannot be read.";
+  const auto outcome = cli::parse(line, arguments);
+  if (!outcome) return outcome.error();
+  options.outcome = *outcome;
+  return options;
+}
+
+Result<std::string> list_events(const ListOptions& options) {
+  const Pmus pmus;
+  std::vector<Line> lines;
+  add_named(lines);
+  add_pmus(lines, pmus);
+  add_forms(lines, pmus);
+  const auto tracepoints = add_tracepoints(lines, options);
+  std::string out;
+  for (const Line& line : lines) {
+    if (!matches(options.pattern, line.name) && (line.alias.empty() || !matches(options.pattern, line.alias)))
+      continue;
+    const std::string names = line.alias.empty() ? line.name : line.name + " OR " + line.alias;
+    out += fmt::format("  {:<50} [{}]\n", names, line.kind);
+    if (!options.fields) continue;
+    for (const std::string& detail : line.details) out += fmt::format("      {}\n", detail);
+  }
+  if (!out.empty()) return out;
+  if (!tracepoints) return tracepoints.error();
+  return nothing_matches(lines, options.pattern);
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,22 @@
+// `tacho list`: the events that can be recorded here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "format/result.h"
+
+namespace tacho::record {
+
+struct ListOptions {
+  std::string pattern;  // a glob, or a part of the names; empty: everything
+  bool fields = false;  // also what an event's record or configuration holds
+  cli::Parsed outcome = cli::Parsed::Run;
+};
+Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments);
+
+// A line for each event and its kind; an error when the pattern matches none, with the nearest name.
+Result<std::string> list_events(const ListOptions& options);
+
+}  // namespace tacho::record
