@@ -53,7 +53,10 @@ class OptionBits(programs.Scratch):
                 self.assertEqual(settings(theirs), settings(ours))
                 for bit in ("mmap_data: 1", "namespaces: 1", "cgroup: 1"):
                     self.assertEqual(bit in theirs, bit in ours, bit)
-                self.assert_same_scripts()
+                # Not what perf 6.1 unwinds: with mappings in another ring than the samples it takes some stacks of the
+                # dynamic loader apart wrongly, in captures of its own -a too.
+                unwound = "dwarf" in " ".join(options)
+                self.assert_same_scripts(*(["-F", "comm,pid,tid,cpu,time,event,period"] if unwound else []))
 
     def assert_same_scripts(self, *options):
         theirs = self.perf("script", *options, "-i", "ours.data").stdout
