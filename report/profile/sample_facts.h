@@ -69,7 +69,7 @@ class SampleFacts {
   // A record that is no sample, in its place among them.
   void take(const format::Record& record);
   // Several words as one, for identities.
-  const RowHash one_of_several;
+  const RowHash one_of_several{};
   // The branch at hand, for the keys of branches.
   TakenBranch branch;
   // What names the places that are facts (the ends of branches, data addresses): there when rows are made.

@@ -37,7 +37,7 @@ class IndexTable {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   // Of this table's keys.
-  const RowHash hash;
+  const RowHash hash{};
 
   // Gives its memory back. From then on every item is new.
   void forget() {
