@@ -1,5 +1,5 @@
-// tacho: one name for both programs. `tacho record ...` runs tacho-record; every other word is a command of
-// tacho-report. They are looked for beside this program, then in PATH.
+// tacho: one name for both programs. `tacho record ...` and `tacho doctor` run tacho-record; every other word
+// is a command of tacho-report. They are looked for beside this program, then in PATH.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -27,6 +27,7 @@ using namespace tacho;
 
 constexpr std::string_view kRecordHelp = "record events with stacks into a capture";
 constexpr std::string_view kListHelp = "list the events that can be recorded here";
+constexpr std::string_view kDoctorHelp = "what can be recorded on this host, and how to mend what cannot";
 
 int say(const std::string& message, cli::ExitStatus status) {
   std::fprintf(stderr, "tacho: %s\n", message.c_str());
@@ -95,7 +96,9 @@ struct Command {
 };
 
 std::vector<Command> commands() {
-  std::vector<Command> out{{"record", std::string(kRecordHelp)}, {"list", std::string(kListHelp)}};
+  std::vector<Command> out{{"record", std::string(kRecordHelp)},
+                           {"list", std::string(kListHelp)},
+                           {"doctor", std::string(kDoctorHelp)}};
   const std::string lines = report_commands();
   for (std::size_t at = 0; at < lines.size();) {
     const std::size_t end = std::min(lines.find('\n', at), lines.size());
@@ -138,7 +141,7 @@ bool means_record(const std::string& word) {
   std::vector<std::string> names;
   for (Command& command : commands()) names.push_back(std::move(command.name));
   // Without tacho-report nobody knows what else the word may be.
-  return names.size() > 2 && std::ranges::find(names, word) == names.end() &&
+  return names.size() > 3 && std::ranges::find(names, word) == names.end() &&
          cli::nearest(word, names) == "record";
 }
 
@@ -167,8 +170,8 @@ int main(int count, char** texts) {
     arguments.erase(arguments.begin());
     return become("tacho-record", std::move(arguments));
   }
-  if (word == "list") {
-    arguments.front() = "--list-events";
+  if (word == "list" || word == "doctor") {
+    arguments.front() = word == "list" ? "--list-events" : "--doctor";
     return become("tacho-record", std::move(arguments));
   }
   if (means_record(word)) {

@@ -9,6 +9,7 @@
 #include "cli/exit_status.h"
 #include "cli/guarded_main.h"
 #include "record/capture_start.h"
+#include "record/doctor.h"
 #include "record/events/registers.h"
 #include "record/host/host.h"
 #include "record/listing.h"
@@ -71,6 +72,9 @@ int run_list(const std::vector<std::string>& arguments) {
 int run_program(const std::vector<std::string>& command_line) {
   if (command_line.size() > 1 && command_line[1] == "--list-events")
     return run_list({command_line.begin() + 2, command_line.end()});
+  // What the dispatcher makes of `tacho doctor`; no command that is recorded begins like this.
+  if (command_line.size() > 1 && command_line[1] == "--doctor")
+    return run_doctor({command_line.begin() + 2, command_line.end()});
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;

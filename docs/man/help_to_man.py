@@ -65,7 +65,7 @@ def page(version, name, text):
 def main():
     version, program, *command = sys.argv[1:]
     text = subprocess.run([program, *command, "--help"], check=True, capture_output=True, text=True).stdout
-    name = "tacho-" + command[0] if command else program.rsplit("/", 1)[-1]
+    name = "tacho-" + command[0].lstrip("-") if command else program.rsplit("/", 1)[-1]
     sys.stdout.write(page(version, name, text))
 
 

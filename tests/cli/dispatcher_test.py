@@ -64,6 +64,7 @@ class Dispatcher(programs.Scratch):
         self.add_programs()
         self.assertEqual(self.call("help", "script", status=7)[0], "tacho-report <script> <--help>")
         self.assertEqual(self.call("help", "record", status=7)[0], "tacho-record <--help>")
+        self.assertEqual(self.call("help", "doctor", status=7)[0], "tacho-record <--doctor> <--help>")
         self.assertIn("Usage: tacho COMMAND", self.call("help", "help", status=0)[0])
 
     def test_without_a_word_the_help_goes_to_stderr(self):

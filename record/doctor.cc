@@ -1,0 +1,301 @@
+#include "record/doctor.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "cli/exit_status.h"
+#include "cli/option_rows.h"
+#include "cli/options.h"
+#include "record/messages.h"
+
+namespace tacho::record {
+namespace {
+
+using State = Finding::State;
+
+struct Capability {
+  unsigned bit;
+  std::string_view name, loss;
+};
+constexpr std::array<Capability, 5> kCapabilities{
+    {{38, "cap_perfmon", "other people's processes, the kernel's side and -a"},
+     {39, "cap_bpf", "BPF programs"},
+     {34, "cap_syslog", "names of kernel functions"},
+     {19, "cap_sys_ptrace", "mappings of other people's processes, so the names in them"},
+     {2, "cap_dac_read_search", "tracepoints, whose descriptions root alone may read"}}};
+constexpr unsigned kSysAdmin = 21;
+constexpr unsigned kIpcLock = 14;
+constexpr std::uint64_t kRingBytes = (std::uint64_t{2} << 20) + (std::uint64_t{256} << 10);  // of a CPU
+constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
+
+bool holds(const HostFacts& facts, unsigned bit) { return (facts.capabilities >> bit & 1) != 0; }
+bool holds_or_admin(const HostFacts& facts, unsigned bit) {
+  return holds(facts, bit) || holds(facts, kSysAdmin);
+}
+
+Finding good(std::string name, std::string value) {
+  return {std::move(name), State::Good, std::move(value), {}, {}};
+}
+
+Finding kernel(const HostFacts& facts) {
+  Finding found = good("kernel", facts.kernel + " (" + facts.machine + ")");
+  if (!facts.has_build_ids) {
+    found.consequence =
+        "mappings carry no build ids (Linux 5.12), so a file that changes later gives wrong names";
+  } else if (!facts.counts_losses) {
+    found.consequence = "losses are counted for each CPU and not for each event (Linux 6.0)";
+  }
+  if (!found.consequence.empty()) found.state = State::Limited;
+  return found;
+}
+
+Finding rights(const HostFacts& facts) {
+  std::string held, lacking, losses;
+  for (const Capability& each : kCapabilities) {
+    const bool is_held = holds(facts, each.bit) || (each.bit >= 38 && holds(facts, kSysAdmin));
+    std::string& list = is_held ? held : lacking;
+    list += (list.empty() ? "" : ",") + std::string(each.name);
+    if (!is_held) losses += (losses.empty() ? "without them no " : "; no ") + std::string(each.loss);
+  }
+  if (lacking.empty()) return good("rights", facts.is_root ? "root" : "a user with " + held);
+  return {"rights", State::Limited, std::string(facts.is_root ? "root" : "a user") + " without " + lacking,
+          losses,
+          facts.is_root ? "run outside of the container, or give it these capabilities (docker run --cap-add)"
+                        : "sudo setcap " + lacking + "+ep " + facts.program + "  (or run as root)"};
+}
+
+Finding paranoid(const HostFacts& facts) {
+  Finding found = good("perf_event_paranoid", std::to_string(facts.host.perf_event_paranoid));
+  if (holds_or_admin(facts, 38) || facts.host.perf_event_paranoid < 0) return found;
+  found.state = State::Limited;
+  found.consequence = facts.host.perf_event_paranoid >= 2
+                          ? "without cap_perfmon only own processes outside of the kernel can be recorded"
+                          : "without cap_perfmon tracepoints cannot be recorded";
+  found.remedy = "sudo sysctl kernel.perf_event_paranoid=-1";
+  return found;
+}
+
+Finding sampling(std::string name, const std::string& refusal, State lack, std::string consequence,
+                 std::string remedy) {
+  if (refusal.empty()) return good(std::move(name), "yes");
+  return {std::move(name), lack, "no: " + refusal, std::move(consequence), std::move(remedy)};
+}
+
+Finding tracepoints(const HostFacts& facts) {
+  if (facts.can_read_tracefs) return good("tracepoints", facts.tracefs);
+  if (facts.tracefs.empty()) {
+    return {"tracepoints", State::Missing, "tracefs is not mounted", "tracepoints cannot be recorded",
+            "sudo mount -t tracefs none /sys/kernel/tracing"};
+  }
+  return {"tracepoints", State::Missing, facts.tracefs + " is not readable for this user",
+          "tracepoints cannot be recorded",
+          "sudo mount -o remount,mode=755 " + facts.tracefs + "  (or run as root)"};
+}
+
+Finding kernel_names(const HostFacts& facts) {
+  const std::string value = "kernel.kptr_restrict is " + std::to_string(facts.kptr_restrict);
+  if (facts.shows_kernel_symbols) return good("names of the kernel", value);
+  return {"names of the kernel", State::Limited, value + "; /proc/kallsyms hides its addresses",
+          "kernel frames have no names", "sudo sysctl kernel.kptr_restrict=0  (or run as root)"};
+}
+
+Finding btf(const HostFacts& facts) {
+  if (facts.has_btf) return good("BTF", "/sys/kernel/btf/vmlinux");
+  return {"BTF", State::Missing, "the kernel has none",
+          "BPF programs can be neither compiled nor attached to functions",
+          "boot a kernel with CONFIG_DEBUG_INFO_BTF=y"};
+}
+
+Finding lockdown(const HostFacts& facts) {
+  if (facts.lockdown != "confidentiality")
+    return good("lockdown", facts.lockdown.empty() ? "none" : facts.lockdown);
+  return {"lockdown", State::Limited, facts.lockdown,
+          "BPF programs may not read the kernel's memory, nor perf its side", "boot with lockdown=integrity"};
+}
+
+Finding probes(const HostFacts& facts) {
+  const std::string both = std::string(facts.has_kprobes ? "kprobes" : "no kprobes") + ", " +
+                           (facts.has_uprobes ? "uprobes" : "no uprobes");
+  if (facts.has_kprobes && facts.has_uprobes) return good("probes", both);
+  return {"probes", State::Limited, both, "BPF programs cannot be put on such places",
+          "boot a kernel with CONFIG_KPROBE_EVENTS=y and CONFIG_UPROBE_EVENTS=y"};
+}
+
+void programs(const HostFacts& facts, std::vector<Finding>& findings) {
+  for (const bpf::ProgramTrial& trial : facts.programs) {
+    Finding found = good("BPF " + std::string(trial.kind), "yes");
+    if (!trial.refusal.empty()) {
+      found.state = State::Missing;
+      found.value = "no: " + trial.refusal;
+      found.consequence = std::string(trial.usage) + " cannot be used";
+      if (trial.kind == "fentry") found.remedy = "use a tracepoint instead: SEC(\"tp_btf/...\")";
+      if (!holds_or_admin(facts, 39)) found.remedy = "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program;
+    }
+    findings.push_back(std::move(found));
+  }
+}
+
+Finding clang(const HostFacts& facts) {
+  if (!facts.clang.empty()) return good("clang", facts.clang);
+  return {"clang", State::Limited, "not found", "-e PROG.bpf.c cannot be compiled here; -e PROG.bpf.o works",
+          "sudo apt-get install clang"};
+}
+
+Finding cgroups(const HostFacts& facts) {
+  Finding found = good("cgroups", facts.cgroup_mount.empty()
+                                      ? "not mounted"
+                                      : std::string(facts.has_cgroups_v1 ? "version 1, " : "version 2, ") +
+                                            facts.cgroup_mount);
+  if (facts.cgroup_refusal.empty()) return found;
+  found.state = State::Limited;
+  found.value += "; no events of one: " + facts.cgroup_refusal;
+  found.consequence = "-G cannot be used";
+  if (facts.cgroup_mount.empty()) found.remedy = "sudo mount -t cgroup2 none /sys/fs/cgroup";
+  if (!facts.system_refusal.empty()) found.remedy = "sudo sysctl kernel.perf_event_paranoid=-1";
+  return found;
+}
+
+// Whoever may lock memory is not bound by these limits.
+Finding ring_memory(const HostFacts& facts) {
+  const bool is_bound =
+      !holds(facts, kIpcLock) && facts.host.perf_event_paranoid >= 0 && facts.locked_bytes < kUnlimited;
+  const std::size_t cpus = facts.host.online_cpus.size();
+  const std::uint64_t wanted = kRingBytes * cpus;
+  const std::uint64_t allowed = (facts.ring_kib << 10) * cpus + facts.locked_bytes;
+  const std::string needs =
+      fmt::format("{:.1f} MB wanted for {} CPUs", static_cast<double>(wanted) / (1 << 20), cpus);
+  if (!is_bound) return good("ring memory", needs + ", no limit");
+  const std::string value =
+      fmt::format("{}, {:.1f} MB allowed", needs, static_cast<double>(allowed) / (1 << 20));
+  if (allowed >= wanted) return good("ring memory", value);
+  return {"ring memory", State::Limited, value, "rings are smaller than by default, and full sooner",
+          fmt::format("sudo sysctl kernel.perf_event_mlock_kb={}", (kRingBytes >> 10) + 32)};
+}
+
+Finding descriptors(const HostFacts& facts) {
+  const std::uint64_t wanted = 64 + 16 * facts.host.online_cpus.size();
+  if (facts.descriptors >= wanted) return good("descriptors", std::to_string(facts.descriptors));
+  return {"descriptors", State::Limited, std::to_string(facts.descriptors),
+          "an event takes one for each CPU and watched thread", "ulimit -Hn 65536  (as root)"};
+}
+
+Finding rate(const HostFacts& facts) {
+  const std::string value = std::to_string(facts.host.max_sample_rate) + " Hz";
+  if (facts.host.max_sample_rate >= 4000) return good("sample rate", value + " at most");
+  return {"sample rate", State::Limited, value + " at most",
+          "clocks sample less often than the 4000 Hz of the default",
+          "sudo sysctl kernel.perf_event_max_sample_rate=100000"};
+}
+
+std::string_view mark_of(State state) {
+  constexpr std::array<std::string_view, 3> kMarks{"ok", "limited", "missing"};
+  return kMarks.at(static_cast<std::size_t>(state));
+}
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') out += '\\';
+    if (byte < 0x20 || byte >= 0x7f) {
+      out += fmt::format("\\u{:04x}", byte);
+    } else {
+      out += letter;
+    }
+  }
+  return out + '"';
+}
+
+cli::CommandLine command_line(bool& json) {
+  cli::CommandLine line;
+  line.program = "tacho doctor";
+  line.synopsis = "[--json]";
+  line.description =
+      "Says what this user can record on this host, what follows from each lack, and the command that mends "
+      "it. "
+      "Events are opened and BPF programs that do nothing are loaded for a moment; nothing is changed.";
+  line.options = {
+      cli::flag("--json",
+                "One JSON object: recording (whether it is possible) and findings, each with name, "
+                "state (ok, limited, missing), value, consequence and remedy",
+                json)};
+  line.epilog = "Exit status: 0 when recording is possible, 2 when it is not, 1 for a wrong command line.\n";
+  return line;
+}
+
+}  // namespace
+
+bool can_record(const HostFacts& facts) { return facts.own_refusal.empty() || facts.system_refusal.empty(); }
+
+std::vector<Finding> judge(const HostFacts& facts) {
+  const std::string mend = facts.is_root
+                               ? "allow perf_event_open in the container (docker run --cap-add PERFMON "
+                                 "--security-opt seccomp=unconfined)"
+                               : "sudo setcap cap_perfmon+ep " + facts.program;
+  std::vector<Finding> findings{
+      kernel(facts),
+      rights(facts),
+      paranoid(facts),
+      sampling("own processes", facts.own_refusal, State::Missing, "nothing can be recorded", mend),
+      sampling("the kernel's side", facts.kernel_refusal, State::Limited,
+               "events must end in :u (-e cpu-clock:u)", mend),
+      sampling("the whole system", facts.system_refusal, State::Limited, "-a, -C and -G cannot be used",
+               mend),
+      sampling(
+          "hardware counters", facts.hardware_refusal, State::Limited,
+          "cycles, instructions and the like cannot be recorded; -e cpu-clock samples by time",
+          facts.own_refusal.empty() ? "on a virtual machine: give it a PMU (qemu -cpu host,pmu=on)" : mend),
+      tracepoints(facts),
+      kernel_names(facts),
+      lockdown(facts),
+      btf(facts),
+      probes(facts)};
+  programs(facts, findings);
+  for (Finding& each :
+       std::vector{clang(facts), cgroups(facts), ring_memory(facts), descriptors(facts), rate(facts)})
+    findings.push_back(std::move(each));
+  return findings;
+}
+
+std::string doctor_text(const std::vector<Finding>& findings, bool can_record) {
+  std::string out;
+  for (const Finding& each : findings) {
+    out += fmt::format("{:<8} {:<20} {}\n", mark_of(each.state), each.name, shown_safely(each.value));
+    if (!each.consequence.empty()) out += fmt::format("{:9}  so: {}\n", "", shown_safely(each.consequence));
+    if (!each.remedy.empty()) out += fmt::format("{:9}  mend: {}\n", "", shown_safely(each.remedy));
+  }
+  return out + (can_record ? "Recording is possible here.\n" : "Nothing can be recorded here.\n");
+}
+
+std::string doctor_json(const std::vector<Finding>& findings, bool can_record) {
+  std::string out = fmt::format("{{\"recording\":{},\"findings\":[", can_record);
+  for (const Finding& each : findings) {
+    if (&each != &findings.front()) out += ",";
+    out += fmt::format("{{\"name\":{},\"state\":{},\"value\":{},\"consequence\":{},\"remedy\":{}}}",
+                       json_text(each.name), json_text(mark_of(each.state)), json_text(each.value),
+                       json_text(each.consequence), json_text(each.remedy));
+  }
+  return out + "]}\n";
+}
+
+int run_doctor(const std::vector<std::string>& arguments) {
+  bool json = false;
+  const auto parsed = cli::parse(command_line(json), arguments);
+  if (!parsed) {
+    tell_failure(parsed.error());
+    return cli::status_of(parsed.error());
+  }
+  if (*parsed == cli::Parsed::HelpShown) return cli::kWhole;
+  const HostFacts facts = look_at_host();
+  const auto findings = judge(facts);
+  const bool possible = can_record(facts);
+  const std::string text = json ? doctor_json(findings, possible) : doctor_text(findings, possible);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) return cli::kNoOutput;
+  return possible ? cli::kWhole : cli::kUnreadable;
+}
+
+}  // namespace tacho::record
