@@ -96,4 +96,11 @@ Result<Fd> create_output(const std::string& path) {
   return file;
 }
 
+Result<> check_output(const std::string& path) {
+  const auto place = find_place(path);
+  if (!place) return place.error();
+  if (::faccessat(place->folder.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return place->error(errno);
+  return Done{};
+}
+
 }  // namespace tacho::format

@@ -55,7 +55,6 @@ constexpr Row kRows[] = {
     {"--synth", Takes::Value, kDescribed},
     {"--tail-synthesize", Takes::Nothing, kDescribed},
     {"--off-cpu", Takes::Nothing, "where threads wait is seen by -a -g -e sched:sched_switch"},
-    {"--overwrite", Takes::Nothing, kOneFile},
     {"--switch-output-event", Takes::Value, kOneFile},
     {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
     {"--vmlinux", Takes::Value,

@@ -9,10 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +19,7 @@
 #include "format/result.h"
 #include "record/capture_start.h"
 #include "record/output/capture_output.h"
+#include "record/output/finished_files.h"
 #include "record/output/record_walk.h"
 
 namespace tacho::record {
@@ -34,7 +33,8 @@ class CaptureSeries final : public CaptureOutput {
   };
   // `first` stands at `path`. A file that is finished is named PATH.TIME. `most_files`: of them all, the one
   // that is written included; older ones are removed. 0: all are kept.
-  CaptureSeries(std::string path, std::size_t most_files, std::unique_ptr<CaptureOutput> first, Means means);
+  CaptureSeries(const std::string& path, std::size_t most_files, std::unique_ptr<CaptureOutput> first,
+                Means means);
   ~CaptureSeries() override;
 
   Result<> write_plain(format::Bytes records) override;
@@ -45,41 +45,26 @@ class CaptureSeries final : public CaptureOutput {
   std::uint64_t bytes() const override;
   Result<> prepare_next() override;
   Result<> begin_next() override;
-  std::string place(const std::string& path) const override;
+  std::string place(const std::string& path) const override {
+    return finished_.count() == 0 ? path : finished_.place();
+  }
   // Those that were removed included.
   std::uint64_t total_bytes() const override { return finished_bytes_ + bytes(); }
 
-  // Ends the last file, in place of Means::end for a single one.
-  Result<> finish();
-  // Names of files that were finished since the last call; from any thread.
-  std::vector<std::string> take_finished();
+  Result<> finish() override;
+  std::vector<std::string> take_finished() override { return finished_.take_news(); }
 
  private:
-  struct Finished {
-    std::string name;
-    std::uint64_t device, inode;
-  };
-  Result<> name_finished();
-  void remove_old(std::size_t most);
-
-  std::string path_;
-  std::size_t most_files_;
+  FinishedFiles finished_;
   std::unique_ptr<CaptureOutput> current_;  // nothing between two files
   Means means_;
   RecordCounts counts_;             // of the present file
   std::optional<Beginning> next_;   // prepared
   std::vector<std::byte> carried_;  // what came of mappings and names since then
-  std::deque<Finished> finished_;   // oldest first
   std::uint64_t finished_bytes_ = 0;
-  std::size_t finished_files_ = 0;
-  std::mutex mutex_;
-  std::vector<std::string> news_;  // by the mutex
 };
 
 // Appends what tells of mappings, names and lives, and no sample. `records`: whole ones.
 void append_sideband(format::Bytes records, std::vector<std::byte>& out);
-
-// "20240131235959" and hundredths of a second, of now and in local time, as perf has it.
-std::string time_for_name();
 
 }  // namespace tacho::record

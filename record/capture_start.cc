@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "format/byte_writer.h"
+#include "format/output.h"
 #include "format/perf_abi.h"
 #include "format/sample.h"
 #include "record/host/cgroups.h"
@@ -38,6 +39,7 @@ std::vector<int> processes_to_describe(const Prepared& prepared, const RecordOpt
 Result<> take_sideband(KernelEvents& events, CaptureOutput& output) {
   std::vector<std::byte> records;
   for (PerfRing& ring : events.rings()) {
+    if (ring.kind() == RingKind::Backward) continue;
     ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
   }
   return records.empty() ? Result<>(Done{}) : output.write_records(records);
@@ -144,11 +146,17 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
   return output;
 }
 
+Result<> check_place(const RecordOptions& options) {
+  if (auto done = check_room(options); !done) return done;
+  return format::check_output(options.output);
+}
+
 Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& options,
                                  const std::vector<std::string>& command_line) {
   auto head =
       describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
   if (!head) return std::move(head.error());
+  if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
   add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
                *head);
   format::ByteWriter out;
@@ -160,7 +168,7 @@ Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& 
     running.describe(process, out);
   format::write_mark(out, abi::kRecordFinishedInit);
   const format::Bytes records = out.view();
-  return Beginning{std::move(head->features), {records.begin(), records.end()}};
+  return Beginning{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};
 }
 
 }  // namespace tacho::record

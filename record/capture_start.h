@@ -26,7 +26,10 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
 struct Beginning {
   format::Features features;
   std::vector<std::byte> records;
+  std::vector<std::string> notes;  // what could not be had
 };
+// Whether a capture may be made at the path, and --min-free leaves room for it.
+Result<> check_place(const RecordOptions& options);
 // As everything is now; the sideband tells of what comes meanwhile.
 Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& options,
                                  const std::vector<std::string>& command_line);

@@ -30,7 +30,8 @@ Result<int> record_events(const RecordOptions& options, const std::vector<std::s
   if (!prepared) return std::move(prepared.error());
   auto events = open_events(*prepared, messages);
   if (!events) return std::move(events.error());
-  auto output = begin_capture(*prepared, *events, options, command_line, messages);
+  auto output = options.files.overwrite ? begin_flight(*prepared, *events, options, command_line, messages)
+                                        : begin_capture(*prepared, *events, options, command_line, messages);
   if (!output) return std::move(output.error());
   const auto report = run(*prepared, *events, *output, options, command_line, signals, messages);
   if (!report) {

@@ -111,6 +111,15 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
          files.most_files = *most;
          return Done{};
        }},
+      {"--overwrite", Takes::Nothing, "",
+       "Flight recorder: keep the last samples in the rings (-m says how much) and write nothing, until "
+       "SIGUSR2 "
+       "comes or --control says snapshot (FILE.TIME), and at the end (FILE)",
+       [&files](std::string_view) -> Result<> {
+         files.overwrite = true;
+         files.switch_rule.is_on = true;
+         return Done{};
+       }},
       cli::flag("--timestamp-filename", "Name the file FILE.TIME when it is finished",
                 files.is_named_by_time),
       size_option("--max-size",
@@ -132,6 +141,8 @@ StandardOutput look_at_standard_output() {
 
 Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput standard_output) {
   files.to_pipe = files.is_named ? path == "-" : standard_output == StandardOutput::Pipe;
+  if (files.overwrite && (files.most_bytes != 0 || files.switch_rule.bytes != 0))
+    return use_error("--overwrite: -m says how much is kept; leave the size out");
   if (files.most_files != 0 && !files.switch_rule.is_on)
     return use_error("--switch-max-files: there is one file only; add --switch-output=SIZE or TIME");
   if (files.most_bytes != 0 && files.switch_rule.is_on) {
@@ -139,8 +150,10 @@ Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput s
         "--max-size: with --switch-output, its SIZE and --switch-max-files say how much is kept");
   }
   if (!files.to_pipe) return Done{};
-  if (files.is_named_by_time || files.least_free != 0) {
-    return use_error(std::string(files.is_named_by_time ? "files named by time" : "--min-free") +
+  if (files.is_named_by_time || files.overwrite || files.least_free != 0) {
+    return use_error(std::string(files.overwrite          ? "--overwrite"
+                                 : files.is_named_by_time ? "files named by time"
+                                                          : "--min-free") +
                      " and a pipe exclude each other; name a file with -o");
   }
   if (standard_output == StandardOutput::Terminal) {

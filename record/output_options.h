@@ -25,8 +25,9 @@ struct OutputOptions {
   bool is_compression_chosen = false;  // -z was given
   bool to_pipe = false;                // perf's pipe form to standard output
   SwitchRule switch_rule;
-  std::size_t most_files = 0;                    // 0: all are kept
-  bool is_named_by_time = false;                 // --timestamp-filename, which --switch-output includes
+  bool overwrite = false;         // the last samples are kept in memory, a capture is made on demand
+  std::size_t most_files = 0;     // 0: all are kept
+  bool is_named_by_time = false;  // --timestamp-filename, which --switch-output includes
   std::uint64_t most_bytes = 0, least_free = 0;  // end the recording; 0: do not
 };
 

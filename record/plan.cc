@@ -103,6 +103,7 @@ class Planner {
     auto attr = sampling_attr(request, options_.sampling, host_, following(), plan_.notes);
     if (!attr) return std::move(attr.error());
     attr->wakeup = watermark(plan_.ring_pages);
+    if (options_.files.overwrite) attr->flags |= abi::kWriteBackward;
     PlannedEvent planned{std::move(*attr),     request.name,        false, -1, request.filter, {}, {},
                          request.probe_target, request.most_precise};
     if (request.group != 0) join_group(request, planned);

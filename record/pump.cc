@@ -46,8 +46,10 @@ constexpr int kPatienceWithMemory = 20;
 // waited for is told after a second.
 constexpr milliseconds kTellOfWaiting{1000};
 constexpr milliseconds kWritingBound{30'000};
-// Given up, the write that is under way has this long to return, else the writing thread is left behind.
+// Given up, a write that is under way has this long to return, else its thread is left behind.
 constexpr milliseconds kStuckBound{2000};
+
+constexpr const char* kNoRecord = "the kernel's ring holds something that is no record; recording stops here";
 
 // One entry of epoll: whose descriptor became ready.
 enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer };
@@ -103,6 +105,7 @@ class Pump::Loop {
     }
     events_.disable();
     take_the_rest();
+    take_snapshot();
     hand_over(true);
     queue_.close();
     wait_for_writing();
@@ -121,9 +124,11 @@ class Pump::Loop {
       if (watch.event == event.event) watch.fds.push_back(event.fd.get());
     }
     for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
+      // One that is written over and over has no news.
+      if (events_.rings()[ring].kind() == RingKind::Backward) continue;
+      ++live_rings_;
       if (auto done = watch(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
     }
-    live_rings_ = ring_watches_.size();
     if (auto done = watch(signals_.fd(), tag(Source::Signals, 0)); !done) return done;
     if (auto done = watch(writing_.ended_fd(), tag(Source::Writer, 0)); !done) return done;
     if (control_ != nullptr) {
@@ -202,8 +207,7 @@ class Pump::Loop {
 
   void take_commands() {
     commander_->obey();
-    if (!control_->is_closed()) return;
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, control_->fd(), nullptr) != 0)
+    if (control_->is_closed() && epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, control_->fd(), nullptr) != 0)
       return fail(system_error("epoll", errno));
   }
 
@@ -219,7 +223,7 @@ class Pump::Loop {
            (switch_rule_.period.count() != 0 && Clock::now() - file_began_at_ >= switch_rule_.period);
   }
 
-  // From one file to the next (record/capture_series.h), while everything else goes on.
+  // From one file to the next, while everything else goes on.
   void keep_switching() {
     if (!switch_rule_.is_on || stopped_at_) return;
     if (switching_ == Switching::No) {
@@ -237,11 +241,31 @@ class Pump::Loop {
 
   // What the rings hold by now belongs to the old file.
   void begin_next_file() {
-    if (!pass()) return;
+    // First nothing comes any more, then mappings are taken: so none is missing that a sample needs.
+    events_.pause_backward_rings(true);
+    const bool is_passed = pass();
+    if (is_passed) take_snapshot();
+    events_.pause_backward_rings(false);
+    if (!is_passed) return;
     hand_over(true);
     push_step(FileStep::BeginNext);
     switching_ = Switching::Begins;
     file_began_at_ = Clock::now();
+  }
+
+  // What the rings hold that are written over and over; it stays there, for the next snapshot.
+  void take_snapshot() {
+    try {
+      std::vector<std::byte> records;
+      for (const PerfRing& ring : events_.rings()) {
+        if (ring.kind() == RingKind::Backward) ring.copy_records(records);
+      }
+      buffer_.insert(buffer_.end(), records.begin(), records.end());
+      has_open_round_ |= !records.empty();
+      if (!count_records(records, report_.counts)) fail(Error{kNoRecord});
+    } catch (const std::bad_alloc&) {
+      fail(Error{"out of memory for a snapshot"});
+    }
   }
 
   void push_step(FileStep step) {
@@ -336,6 +360,7 @@ class Pump::Loop {
   // One look at every ring; false when memory was refused.
   bool pass() {
     for (PerfRing& ring : events_.rings()) {
+      if (ring.kind() == RingKind::Backward) continue;
       const std::size_t begin = buffer_.size();
       if (!drain(ring)) {
         wait_for_memory();
@@ -348,7 +373,7 @@ class Pump::Loop {
       }
       if (!count_records(format::Bytes(buffer_).subspan(begin), report_.counts)) {
         buffer_.resize(begin);
-        fail(Error{"the kernel's ring holds something that is no record; recording stops here"});
+        fail(Error{kNoRecord});
       }
       if (buffer_.size() >= kBatchBytes) hand_over(false);
     }

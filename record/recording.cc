@@ -14,9 +14,11 @@
 #include "format/sample.h"
 #include "record/capture_end.h"
 #include "record/capture_series.h"
+#include "record/capture_start.h"
 #include "record/cgroup_plan.h"
 #include "record/events/cgroup.h"
 #include "record/events/tracepoint.h"
+#include "record/flight_recorder.h"
 #include "record/host/probes.h"
 #include "record/kernel/perf_event.h"
 
@@ -173,11 +175,15 @@ void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& pr
                    const KernelEvents& events, const Messages& messages) {
   if (lost != 0) {
     const std::uint64_t all = samples + lost;
-    messages.warn(
-        fmt::format("warning: {} of {} events were lost ({:.1f} %): the rings were full; give them more room "
-                    "with -m {} (pages of each CPU), or record less",
-                    lost, all, 100.0 * static_cast<double>(lost) / static_cast<double>(all),
-                    4 * prepared.plan.ring_pages));
+    const bool are_paused = prepared.plan.events.front().attr.has(abi::kWriteBackward);
+    messages.warn(fmt::format(
+        "warning: {} of {} events were lost ({:.1f} %): {}", lost, all,
+        100.0 * static_cast<double>(lost) / static_cast<double>(all),
+        are_paused
+            ? "they came while the rings were read for a capture"
+            : fmt::format("the rings were full; give them more room with -m {} (pages of each CPU), or "
+                          "record less",
+                          4 * prepared.plan.ring_pages)));
   }
   if (const std::uint64_t sideband = events.sideband_losses(); sideband != 0) {
     messages.warn(fmt::format(
@@ -222,11 +228,9 @@ Error finish_after_failure(CaptureOutput& output, Error failure, const PumpRepor
   return error;
 }
 
-// The recording may go on in another file, by itself or when somebody asks for it.
-std::unique_ptr<CaptureSeries> make_series(const Prepared& prepared, const KernelEvents& events,
-                                           std::shared_ptr<CaptureEnd> end,
-                                           std::unique_ptr<CaptureOutput> first, const RecordOptions& options,
-                                           const std::vector<std::string>& command_line) {
+// How further captures of this recording are made.
+CaptureSeries::Means means_of(const Prepared& prepared, const KernelEvents& events,
+                              const RecordOptions& options, const std::vector<std::string>& command_line) {
   CaptureSeries::Means means;
   means.describe = [&prepared, &options, &command_line] {
     return describe_again(prepared, options, command_line);
@@ -235,15 +239,13 @@ std::unique_ptr<CaptureSeries> make_series(const Prepared& prepared, const Kerne
     return open_file_output(options.output, events.event_set(), std::move(features),
                             {options.compression_level});
   };
-  means.end = [end = std::move(end)](const RecordCounts& counts, CaptureOutput& output) {
-    return end->write(counts, output);
-  };
-  return std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(first),
-                                         std::move(means));
+  means.end = [end = std::make_shared<CaptureEnd>(events, prepared)](
+                  const RecordCounts& counts, CaptureOutput& output) { return end->write(counts, output); };
+  return means;
 }
 
-void tell_of_files(CaptureSeries& series, const Messages& messages) {
-  for (const std::string& name : series.take_finished()) messages.bracketed("Finished " + name);
+void tell_of_files(CaptureOutput& output, const Messages& messages) {
+  for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
 }
 
 // A limit ended the recording.
@@ -261,6 +263,8 @@ std::string begin_line(const RecordOptions& options) {
   const std::string end = !options.command.empty() ? ""
                           : time.duration          ? "; it ends by itself"
                                                    : "; Ctrl-C ends it";
+  if (options.files.overwrite)
+    return "Recording into memory has begun: SIGUSR2 makes a capture of the last samples" + end;
   if (time.delay.starts_disabled) return "Ready: samples begin when --control says enable" + end;
   if (!time.begins_late()) return "Recording has begun" + end;
   return fmt::format("Recording has begun: samples after {} ms{}", time.delay.ranges.front().begin.count(),
@@ -319,17 +323,36 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   return events;
 }
 
+Result<std::unique_ptr<CaptureOutput>> begin_flight(const Prepared& prepared, KernelEvents& events,
+                                                    const RecordOptions& options,
+                                                    const std::vector<std::string>& command_line,
+                                                    const Messages& messages) {
+  if (auto done = check_place(options); !done) return std::move(done.error());
+  if (auto done = events.enable_sideband(); !done) return std::move(done.error());
+  auto now = describe_again(prepared, options, command_line);
+  if (!now) return std::move(now.error());
+  for (const std::string& note : now->notes) messages.note(note);
+  const auto last =
+      options.files.is_named_by_time ? FlightRecorder::LastName::PathAndTime : FlightRecorder::LastName::Path;
+  return std::unique_ptr<CaptureOutput>(
+      std::make_unique<FlightRecorder>(options.output, options.files.most_files, last, std::move(*now),
+                                       means_of(prepared, events, options, command_line)));
+}
+
 Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr<CaptureOutput>& output,
                        const RecordOptions& options, const std::vector<std::string>& command_line,
                        const StopSignals& signals, const Messages& messages) {
   const auto end = std::make_shared<CaptureEnd>(events, prepared);
   Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
   std::function<void()> on_switch;
-  if (options.files.is_named_by_time) {
-    auto series = make_series(prepared, events, end, std::move(output), options, command_line);
-    closing = [to = series.get()](const RecordCounts&) { return to->finish(); };
-    on_switch = [to = series.get(), &messages] { tell_of_files(*to, messages); };
-    output = std::move(series);
+  if (options.files.is_named_by_time && !options.files.overwrite) {
+    auto means = means_of(prepared, events, options, command_line);
+    output = std::make_unique<CaptureSeries>(options.output, options.files.most_files, std::move(output),
+                                             std::move(means));
+  }
+  if (options.files.is_named_by_time || options.files.overwrite) {
+    closing = [to = output.get()](const RecordCounts&) { return to->finish(); };
+    on_switch = [to = output.get(), &messages] { tell_of_files(*to, messages); };
   }
   std::optional<Control> control;
   if (options.time.control) {

@@ -22,6 +22,13 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
 // Loads and attaches the programs, opens the events and connects both; nothing is sampled yet.
 Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages);
 
+// With --overwrite, in place of begin_capture(): nothing is written yet. All that is passed must outlive what
+// comes back.
+Result<std::unique_ptr<CaptureOutput>> begin_flight(const Prepared& prepared, KernelEvents& events,
+                                                    const RecordOptions& options,
+                                                    const std::vector<std::string>& command_line,
+                                                    const Messages& messages);
+
 // Enables the events, lets the command go, records to the end, writes the losses and closes the file.
 Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr<CaptureOutput>& output,
                        const RecordOptions& options, const std::vector<std::string>& command_line,

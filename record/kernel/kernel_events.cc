@@ -151,7 +151,9 @@ Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
       event.ring = owner->second->ring;
       continue;
     }
-    auto ring = PerfRing::map(event.fd, is_sideband ? plan.sideband_pages : plan.ring_pages, host.page_size);
+    const bool is_backward = plan.events[event.event].attr.has(abi::kWriteBackward);
+    auto ring = PerfRing::map(event.fd, is_sideband ? plan.sideband_pages : plan.ring_pages, host.page_size,
+                              is_backward ? RingKind::Backward : RingKind::Forward);
     if (!ring) return std::move(ring.error());
     event.ring = rings_.size();
     rings_.push_back(std::move(*ring));
@@ -195,6 +197,13 @@ Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) c
     if (!planned.is_sideband) names += (names.empty() ? "" : ", ") + planned.name;
   }
   return Error{"there is no event '" + name + "' here; there are: " + names};
+}
+
+// What cannot be paused belongs to a task that ended, and writes no more.
+void KernelEvents::pause_backward_rings(bool pause) const {
+  for (const OpenEvent& event : events_) {
+    if (planned_[event.event].attr.has(abi::kWriteBackward)) (void)pause_event(event.fd, pause);
+  }
 }
 
 std::vector<Losses> KernelEvents::losses() const {

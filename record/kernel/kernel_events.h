@@ -55,6 +55,10 @@ class KernelEvents {
   // that ended. The error names the events there are.
   Result<> set_samples(Sampling sampling, const std::string& name) const;
 
+  // While a backward ring is read the kernel must not write to it; what happens meanwhile is lost, and
+  // counted.
+  void pause_backward_rings(bool pause) const;
+
   // What each event of samples lost so far; events without loss are left out.
   std::vector<Losses> losses() const;
   // Records of processes and mappings that found no room.

@@ -154,6 +154,10 @@ Result<> enable_event(const format::Fd& event) {
 Result<> disable_event(const format::Fd& event) {
   return control(event, PERF_EVENT_IOC_DISABLE, 0, "a perf event cannot be disabled");
 }
+Result<> pause_event(const format::Fd& event, bool pause) {
+  return control(event, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0,
+                 "the ring of a perf event cannot be paused");
+}
 Result<> share_ring(const format::Fd& event, const format::Fd& ring_owner) {
   return control(event, PERF_EVENT_IOC_SET_OUTPUT, ring_owner.get(),
                  "a perf event cannot share the ring of its CPU");

@@ -30,6 +30,8 @@ std::uint64_t lost_by_event(const format::Fd& event, const format::EventAttr& at
 Result<> set_filter(const format::Fd& event, const std::string& filter);
 Result<> enable_event(const format::Fd& event);
 Result<> disable_event(const format::Fd& event);
+// Whether the kernel writes to the event's ring.
+Result<> pause_event(const format::Fd& event, bool pause);
 // Samples of `event` go to the ring of `ring_owner`.
 Result<> share_ring(const format::Fd& event, const format::Fd& ring_owner);
 

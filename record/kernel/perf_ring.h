@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "format/cursor.h"
 #include "format/file.h"
@@ -16,15 +17,26 @@
 
 namespace tacho::record {
 
+// What the kernel does when a ring is full: drop what comes, or write over what is oldest (from the end of
+// the ring to its start, so that the newest record is found first).
+enum class RingKind : std::uint8_t { Forward, Backward };
+
 class PerfRing {
  public:
   // `pages`: a power of two. The error carries the errno (EPERM: more than this user may lock).
-  static Result<PerfRing> map(const format::Fd& event, std::size_t pages, std::size_t page_size);
+  static Result<PerfRing> map(const format::Fd& event, std::size_t pages, std::size_t page_size,
+                              RingKind kind = RingKind::Forward);
   // For tests: memory laid out like the kernel's, control page first.
-  explicit PerfRing(format::Mapping memory) : memory_(std::move(memory)) {}
+  explicit PerfRing(format::Mapping memory, RingKind kind = RingKind::Forward)
+      : memory_(std::move(memory)), kind_(kind) {}
 
-  // Hands each run of new bytes to `sink` (a run that wraps comes as two), then returns the space. The kernel
-  // moves data_head in whole records, so what one call hands out is whole records. Gives the number of bytes.
+  RingKind kind() const { return kind_; }
+  // Of a backward ring that is paused: appends the whole records it holds, oldest first; they stay in it.
+  void copy_records(std::vector<std::byte>& out) const;
+
+  // Of a forward ring: hands each run of new bytes to `sink` (a run that wraps comes as two), then returns
+  // the space. The kernel moves data_head in whole records, so what one call hands out is whole records.
+  // Gives the number of bytes.
   template <std::invocable<format::Bytes> Sink>
   std::uint64_t drain(Sink&& sink) {
     auto* page = reinterpret_cast<perf_event_mmap_page*>(memory_.bytes().data());
@@ -45,6 +57,7 @@ class PerfRing {
 
  private:
   format::Mapping memory_;
+  RingKind kind_;
 };
 
 }  // namespace tacho::record

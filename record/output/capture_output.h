@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "format/capture_writer.h"
 #include "format/event_set.h"
@@ -40,6 +41,10 @@ class CaptureOutput {
   // Of a series of files (record/capture_series.h): describes what runs, and then begins the next file.
   virtual Result<> prepare_next() { return Done{}; }
   virtual Result<> begin_next() { return Done{}; }
+  // Ends what is left when the last record was written.
+  virtual Result<> finish() { return Done{}; }
+  // Names of files that were finished since the last call; from any thread.
+  virtual std::vector<std::string> take_finished() { return {}; }
 };
 
 // A file, readable at every moment (format/capture_writer.h).

@@ -74,7 +74,7 @@ class Series : public testing::Test {
   std::unique_ptr<CaptureOutput> open() { return std::make_unique<FakeOutput>(files.emplace_back(), path); }
   CaptureSeries make(std::size_t most_files = 0) {
     CaptureSeries::Means means;
-    means.describe = [] { return Result<Beginning>(Beginning{{}, record_of(abi::kRecordComm, 1000)}); };
+    means.describe = [] { return Result<Beginning>(Beginning{{}, record_of(abi::kRecordComm, 1000), {}}); };
     means.open = [this](format::Features) -> Result<std::unique_ptr<CaptureOutput>> {
       if (is_refused) return output_error("no room");
       return open();

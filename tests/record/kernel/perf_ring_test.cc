@@ -65,5 +65,52 @@ TEST(PerfRing, AFullRingIsGivenWhole) {
   EXPECT_EQ(runs[0].size() + runs[1].size(), kPage);
 }
 
+// Writes records of `size` bytes from the end of the ring to its start, as the kernel does when it may write
+// over what is there: type `first`, first + 1, ...
+void write_backward(const FakeRing& fake, std::uint32_t first, std::uint32_t count, std::uint16_t size) {
+  auto* const data = static_cast<unsigned char*>(fake.memory) + kPage;
+  for (std::uint32_t type = first; type < first + count; ++type) {
+    fake.page()->data_head = fake.page()->data_head - size;
+    const perf_event_header header{type, 0, size};
+    std::vector<unsigned char> record(size, 0xff);
+    std::memcpy(record.data(), &header, sizeof header);
+    for (std::size_t i = 0; i < size; ++i) data[(fake.page()->data_head + i) % kPage] = record[i];
+  }
+}
+
+std::vector<std::uint32_t> types_in(const PerfRing& ring) {
+  std::vector<std::byte> records;
+  ring.copy_records(records);
+  std::vector<std::uint32_t> types;
+  for (format::Cursor in(records); in.left() > 0;) {
+    types.push_back(in.u32());
+    in.u16();
+    in.skip(in.u16() - sizeof(perf_event_header));
+    EXPECT_FALSE(in.failed());
+  }
+  return types;
+}
+
+TEST(PerfRing, ABackwardRingGivesTheOldestFirst) {
+  FakeRing fake;
+  const PerfRing ring(format::Mapping(fake.memory, 2 * kPage), RingKind::Backward);
+  EXPECT_TRUE(types_in(ring).empty());
+  write_backward(fake, 1, 3, 104);
+  EXPECT_EQ(types_in(ring), (std::vector<std::uint32_t>{1, 2, 3}));
+  EXPECT_EQ(types_in(ring).size(), 3u) << "they stay for the next time";
+}
+
+TEST(PerfRing, WhatIsHalfWrittenOverIsLeftOut) {
+  FakeRing fake;
+  const PerfRing ring(format::Mapping(fake.memory, 2 * kPage), RingKind::Backward);
+  write_backward(fake, 1, 100, 104);  // 39 of them fit, and 40 bytes of another
+  const auto types = types_in(ring);
+  ASSERT_EQ(types.size(), 39u);
+  EXPECT_EQ(types.front(), 62u);
+  EXPECT_EQ(types.back(), 100u);
+  write_backward(fake, 101, 100, 4096);
+  EXPECT_EQ(types_in(ring), std::vector<std::uint32_t>{200}) << "a record may fill the ring";
+}
+
 }  // namespace
 }  // namespace tacho::record

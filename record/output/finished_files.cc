@@ -1,0 +1,83 @@
+#include "record/output/finished_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+// So many files may have been finished within a hundredth of a second.
+constexpr int kMostOfOneTime = 1000;
+
+// Never over a file that is there; file systems that cannot promise that are asked first.
+int rename_new(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  if (access(to.c_str(), F_OK) == 0) return EEXIST;
+  return rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+std::string time_for_name() {
+  timespec now{};
+  tm parts{};
+  std::array<char, 32> text{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  localtime_r(&now.tv_sec, &parts);
+  const std::size_t size = strftime(text.data(), text.size(), "%Y%m%d%H%M%S", &parts);
+  return fmt::format("{}{:02}", std::string_view(text.data(), size), now.tv_nsec / 10'000'000);
+}
+
+Result<> FinishedFiles::add() {
+  struct stat info {};
+  if (lstat(path_.c_str(), &info) != 0) return output_error(system_error(path_, errno).what, errno);
+  const std::string wanted = path_ + "." + time_for_name();
+  for (int number = 1; number <= kMostOfOneTime; ++number) {
+    const std::string name = number == 1 ? wanted : fmt::format("{}-{}", wanted, number);
+    const int code = rename_new(path_, name);
+    if (code == EEXIST) continue;
+    if (code != 0) return output_error(system_error(name, code).what, code);
+    ++count_;
+    files_.push_back({name, info.st_dev, info.st_ino});
+    const std::lock_guard lock(mutex_);
+    news_.push_back(name);
+    return Done{};
+  }
+  return output_error(wanted + ": there are too many files of that time already");
+}
+
+// Only what we made: whoever put another file in its place keeps it.
+void FinishedFiles::make_room() {
+  while (most_ != 0 && files_.size() > most_ - 1) {
+    const File oldest = std::move(files_.front());
+    files_.pop_front();
+    struct stat info {};
+    const bool is_ours =
+        lstat(oldest.name.c_str(), &info) == 0 && info.st_dev == oldest.device && info.st_ino == oldest.inode;
+    if (is_ours) unlink(oldest.name.c_str());
+  }
+}
+
+std::string FinishedFiles::place() const {
+  if (count_ == 1 && !files_.empty()) return files_.back().name;
+  const std::size_t removed = count_ - files_.size();
+  return fmt::format("{} files {}.*{}", count_, path_,
+                     removed == 0 ? "" : fmt::format(", the first {} removed again", removed));
+}
+
+std::vector<std::string> FinishedFiles::take_news() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(news_, {});
+}
+
+}  // namespace tacho::record
