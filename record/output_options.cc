@@ -135,7 +135,12 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
 
 StandardOutput look_at_standard_output() {
   struct stat info {};
-  if (fstat(STDOUT_FILENO, &info) == 0 && S_ISFIFO(info.st_mode)) return StandardOutput::Pipe;
+  if (fstat(STDOUT_FILENO, &info) == 0 && S_ISFIFO(info.st_mode)) {
+    struct stat errors {};
+    const bool is_shared =
+        fstat(STDERR_FILENO, &errors) == 0 && errors.st_dev == info.st_dev && errors.st_ino == info.st_ino;
+    return is_shared ? StandardOutput::Other : StandardOutput::Pipe;
+  }
   return isatty(STDOUT_FILENO) != 0 ? StandardOutput::Terminal : StandardOutput::Other;
 }
 

@@ -37,7 +37,8 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
 // "512K", "10M", "1.5G", "4096B" or "4096": bytes, one at least.
 Result<std::uint64_t> parse_size(std::string_view option, std::string_view text);
 
-// Standard output as it is when the program starts.
+// Standard output as it is when the program starts. A pipe that gets the messages as well (2>&1 | tee log) is
+// no place for a capture.
 enum class StandardOutput { Pipe, Terminal, Other };
 StandardOutput look_at_standard_output();
 

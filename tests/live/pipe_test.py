@@ -51,6 +51,14 @@ class Pipe(programs.Scratch):
         self.assertIn("\nword\n", said, "the command's output is not in the capture")
         self.assertFalse((self.folder / "perf.data").exists())
 
+    def test_a_pipe_for_the_messages_is_not_taken(self):
+        recorder = programs.BIN / "tacho"
+        done = subprocess.run([recorder, "record", "-e", "dummy", "--", "true"], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(b"Captured and wrote", done.stdout)
+        self.assertTrue((self.folder / "perf.data").exists())
+
     def test_a_reader_that_leaves_ends_the_recording(self):
         done, status, said = self.record_into(["head", "-c", "100"], "-a", "-e", "cpu-clock", "-o", "-")
         self.assertEqual(done.stdout[:8], b"PERFILE2")
