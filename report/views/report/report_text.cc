@@ -33,15 +33,19 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
     graphs.emplace(*options_, entries, *tree_, GraphTotals{total_of(entries, 0, false), totals[0]},
                    graph_rows);
   }
-  const auto drawn = std::span(rows).first(graphs ? graphs->end() : 0);
-  TextPieces plain = plain_rows(entries, std::span(rows).subspan(drawn.size()), cells, totals);
+  // Places that are facts of a sample (ends of branches, data addresses) are named when they are shown, which
+  // is for one thread.
+  const bool names_more = facts_->options().mode != ReportMode::Samples;
+  const std::size_t drawn = graphs ? graphs->end() : 0;
+  const std::size_t alone = names_more ? rows.size() : drawn;
+  TextPieces others = pieces_of(entries, std::span(rows).subspan(alone), cells, totals);
   Last last;
-  for (const std::uint32_t row : drawn) {
-    write_row(out, entries, row, cells, totals, last);
-    graphs->write_next(out);
+  for (std::size_t i = 0; i < alone; ++i) {
+    write_row(out, entries, rows[i], cells, totals, last);
+    if (i < drawn) graphs->write_next(out);
     out.line_end();
   }
-  plain.write(out);
+  others.write(out);
 }
 
 std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leader) const {
@@ -107,13 +111,14 @@ void ReportText::write_head(TextOutput& out, const std::vector<Cell>& cells) con
   out.text("\n#\n");
 }
 
-TextPieces ReportText::plain_rows(const Entries& entries, std::span<const std::uint32_t> rows,
-                                  const std::vector<Cell>& cells,
-                                  std::span<const std::uint64_t> totals) const {
-  // Places that are facts of a sample (ends of branches, data addresses) are named when they are shown, which
-  // is for one thread.
-  const bool is_named = facts_->options().mode == ReportMode::Samples;
-  const std::size_t size = is_named ? 4096 : std::max<std::size_t>(rows.size(), 1);
+TextPieces ReportText::pieces_of(const Entries& entries, std::span<const std::uint32_t> rows,
+                                 const std::vector<Cell>& cells,
+                                 std::span<const std::uint64_t> totals) const {
+  // Names can be as long as a capture makes them, and several pieces are in memory.
+  constexpr std::size_t kPiece = std::size_t{1} << 19, kMostRows = 4096;  // bytes
+  std::size_t width = 1;
+  for (const Cell& cell : cells) width += cell.width + 2;
+  const std::size_t size = std::clamp<std::size_t>(kPiece / width, 1, kMostRows);
   return TextPieces((rows.size() + size - 1) / size,
                     [this, &entries, rows, &cells, totals, size](std::size_t piece, TextBuffer& text) {
                       Last last;

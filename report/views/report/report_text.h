@@ -34,9 +34,10 @@ class ReportText {
   std::vector<Cell> cells_of(const Entries& entries, std::size_t leader) const;
   bool is_hidden(const Entries& entries, std::uint32_t entry) const;
   void write_head(TextOutput& out, const std::vector<Cell>& cells) const;
-  // The text of rows without graphs. What is passed must outlive it.
-  TextPieces plain_rows(const Entries& entries, std::span<const std::uint32_t> rows,
-                        const std::vector<Cell>& cells, std::span<const std::uint64_t> totals) const;
+  // The text of rows without graphs, in pieces of half a megabyte and of one row at least. What is passed
+  // must outlive it.
+  TextPieces pieces_of(const Entries& entries, std::span<const std::uint32_t> rows,
+                       const std::vector<Cell>& cells, std::span<const std::uint64_t> totals) const;
   // What rows were written with: rows of equal weight, as neighbours are, have the same numbers.
   struct Last {
     struct Numbers {
