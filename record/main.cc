@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,8 +43,8 @@ Result<int> record_events(const RecordOptions& options, const std::vector<std::s
   return finish(*prepared, *events, **output, *report, options, messages);
 }
 
-int fail(const Error& error) {
-  tell_failure(error);
+int fail(const Error& error, std::string_view command = "record") {
+  tell_failure(error, command);
   return cli::status_of(error);
 }
 
@@ -62,10 +63,10 @@ int say(const std::string& line) {
 // `tacho list`, as the dispatcher asks for it.
 int run_list(const std::vector<std::string>& arguments) {
   const auto options = parse_list_options(arguments);
-  if (!options) return fail(options.error());
+  if (!options) return fail(options.error(), "list");
   if (options->outcome == cli::Parsed::HelpShown) return cli::kWhole;
   auto lines = list_events(*options);
-  if (!lines) return fail(lines.error());
+  if (!lines) return fail(lines.error(), "list");
   lines->pop_back();  // puts() ends the last line
   return say(shown_safely(*lines));
 }

@@ -78,9 +78,9 @@ void Messages::bracketed(std::string_view line) const {
     write_patiently(STDERR_FILENO, fmt::format("[ tacho record: {} ]\n", shown_safely(line)), *patience_);
 }
 
-void tell_failure(const Error& error) {
+void tell_failure(const Error& error, std::string_view command) {
   milliseconds patience = kPatienceWithReaders;
-  write_patiently(STDERR_FILENO, fmt::format("tacho record: {}\n", shown_safely(error.what)), patience);
+  write_patiently(STDERR_FILENO, fmt::format("tacho {}: {}\n", command, shown_safely(error.what)), patience);
 }
 
 }  // namespace tacho::record
