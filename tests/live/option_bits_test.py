@@ -36,9 +36,8 @@ def settings(evlist):
 @programs.needs_root
 @programs.needs_perf
 class OptionBits(programs.Scratch):
-    def capture(self, program, options, name):
-        self.run_program(*program, "-q", *options, "-e", "cpu-clock", "-o", self.folder / name, "--", "dd", "if=/dev/zero",
-                         "of=/dev/null", "bs=1M", "count=60")
+    def capture(self, program, options, name, command=("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=60")):
+        self.run_program(*program, "-q", *options, "-e", "cpu-clock", "-o", self.folder / name, "--", *command)
 
     def text_of(self, *words):
         return self.perf(*words).stdout.decode(errors="replace")
@@ -80,7 +79,9 @@ class OptionBits(programs.Scratch):
         for options, show in ((["--namespaces"], "--show-namespace-events"), (["--switch-events"], "--show-switch-events"),
                               (["--all-cgroups"], "--show-cgroup-events"), (["-d"], "--show-mmap-events")):
             with self.subTest(options=" ".join(options)):
-                self.capture([programs.BIN / "tacho-record"], options, "ours.data")
+                # A program that only counts may end without a switch.
+                sleeper = ["sh", "-c", "sleep 0.01; dd if=/dev/zero of=/dev/null bs=1M count=60 2>/dev/null; sleep 0.01"]
+                self.capture([programs.BIN / "tacho-record"], options, "ours.data", sleeper)
                 self.assert_same_scripts(show)
                 record = {"--namespaces": "PERF_RECORD_NAMESPACES", "--switch-events": "PERF_RECORD_SWITCH",
                           "--all-cgroups": "PERF_RECORD_CGROUP", "-d": " r--p "}[options[0]]
