@@ -118,11 +118,19 @@ Finding lockdown(const HostFacts& facts) {
 }
 
 Finding probes(const HostFacts& facts) {
-  const std::string both = std::string(facts.has_kprobes ? "kprobes" : "no kprobes") + ", " +
-                           (facts.has_uprobes ? "uprobes" : "no uprobes");
+  const auto yes_or_no = [](bool has) { return std::string(has ? "yes" : "no"); };
+  const std::string both =
+      "kprobes: " + yes_or_no(facts.has_kprobes) + ", uprobes: " + yes_or_no(facts.has_uprobes);
   if (facts.has_kprobes && facts.has_uprobes) return good("probes", both);
-  return {"probes", State::Limited, both, "BPF programs cannot be put on such places",
-          "boot a kernel with CONFIG_KPROBE_EVENTS=y and CONFIG_UPROBE_EVENTS=y"};
+  std::string places, settings;
+  const auto lacks = [&](std::string_view place, std::string_view setting) {
+    places.append(places.empty() ? "" : " and ").append(place);
+    settings.append(settings.empty() ? "" : " and ").append(setting);
+  };
+  if (!facts.has_kprobes) lacks("functions of the kernel", "CONFIG_KPROBE_EVENTS=y");
+  if (!facts.has_uprobes) lacks("functions of programs", "CONFIG_UPROBE_EVENTS=y");
+  return {"probes", State::Limited, both, "neither events nor BPF programs can be put on " + places,
+          "boot a kernel with " + settings};
 }
 
 void programs(const HostFacts& facts, std::vector<Finding>& findings) {
