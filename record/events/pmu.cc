@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "format/file.h"
+#include "record/events/leading_number.h"
 
 namespace tacho::record {
 namespace {
@@ -30,14 +31,6 @@ std::optional<std::string> line_of(const std::string& path) {
   if (!bytes) return std::nullopt;
   const std::string_view text = format::as_text(*bytes);
   return std::string(text.substr(0, text.find('\n')));
-}
-
-std::optional<int> take_number(std::string_view& text) {
-  int value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || value < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
 }
 
 // "uncore_imc" stands for uncore_imc_0, uncore_imc_1 and so on.

@@ -14,20 +14,12 @@
 #include <system_error>
 
 #include "format/file.h"
+#include "record/events/leading_number.h"
 
 namespace tacho::record {
 namespace {
 
 constexpr int kMostCpus = 1 << 16;
-
-// A decimal number at the start of `text`, which is shortened by it.
-std::optional<int> take_number(std::string_view& text) {
-  int value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || value < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
 
 // What stands behind `field` in /proc/ID/status, which is there for every thread; nothing when there is no
 // such thread.
