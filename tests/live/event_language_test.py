@@ -32,11 +32,7 @@ class EventLanguage(programs.Scratch):
                                 status=status)
 
     def scripts(self, *options):
-        """What both print of the capture, which must be the same."""
-        theirs = self.perf("script", *options, "-i", "ours.data").stdout
-        ours = self.run_program(programs.BIN / "tacho-report", "script", "--raw-names", *options, "-i", "ours.data").stdout
-        self.assert_same_text(ours, theirs)
-        return ours.decode(errors="replace")
+        return self.same_scripts("ours.data", *options)
 
     def attrs(self):
         return self.perf("evlist", "-v", "-i", "ours.data").stdout.decode()

@@ -55,13 +55,7 @@ class OptionBits(programs.Scratch):
                 # Not what perf 6.1 unwinds: with mappings in another ring than the samples it takes some stacks of the
                 # dynamic loader apart wrongly, in captures of its own -a too.
                 unwound = "dwarf" in " ".join(options)
-                self.assert_same_scripts(*(["-F", "comm,pid,tid,cpu,time,event,period"] if unwound else []))
-
-    def assert_same_scripts(self, *options):
-        theirs = self.perf("script", *options, "-i", "ours.data").stdout
-        ours = self.run_program(programs.BIN / "tacho-report", "script", "--raw-names", *options, "-i",
-                                self.folder / "ours.data").stdout
-        self.assert_same_text(ours, theirs)
+                self.same_scripts("ours.data", *(["-F", "comm,pid,tid,cpu,time,event,period"] if unwound else []))
 
     def test_stacks(self):
         self.compare(STACKS)
@@ -82,7 +76,7 @@ class OptionBits(programs.Scratch):
                 # A program that only counts may end without a switch.
                 sleeper = ["sh", "-c", "sleep 0.01; dd if=/dev/zero of=/dev/null bs=1M count=60 2>/dev/null; sleep 0.01"]
                 self.capture([programs.BIN / "tacho-record"], options, "ours.data", sleeper)
-                self.assert_same_scripts(show)
+                self.same_scripts("ours.data", show)
                 record = {"--namespaces": "PERF_RECORD_NAMESPACES", "--switch-events": "PERF_RECORD_SWITCH",
                           "--all-cgroups": "PERF_RECORD_CGROUP", "-d": " r--p "}[options[0]]
                 self.assertIn(record, self.text_of("script", show, "-i", "ours.data"))

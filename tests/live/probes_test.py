@@ -47,10 +47,7 @@ class Probes(programs.Scratch):
                                 status=status)
 
     def scripts(self, *options):
-        theirs = self.perf("script", *options, "-i", "ours.data").stdout
-        ours = self.run_program(programs.BIN / "tacho-report", "script", "--raw-names", *options, "-i", "ours.data").stdout
-        self.assert_same_text(ours, theirs)
-        return ours.decode(errors="replace")
+        return self.same_scripts("ours.data", *options)
 
     def test_every_call_of_a_function_is_a_sample(self):
         self.record("-g", "-e", "uprobe:./program:probed")

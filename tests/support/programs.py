@@ -59,6 +59,13 @@ class Scratch(unittest.TestCase):
     def perf(self, *words, **more):
         return self.run_program("perf", *words, **more)
 
+    def same_scripts(self, capture, *options):
+        """What `perf script` and `tacho script` print of a capture, which must be the same."""
+        theirs = self.perf("script", *options, "-i", capture).stdout
+        ours = self.run_program(BIN / "tacho-report", "script", "--raw-names", *options, "-i", capture).stdout
+        self.assert_same_text(ours, theirs)
+        return ours.decode(errors="replace")
+
     def assert_same_text(self, ours, theirs):
         """Equal bytes, or the first line that differs."""
         if ours == theirs:
