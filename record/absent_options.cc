@@ -17,8 +17,6 @@ struct Row {
 };
 
 constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
-constexpr std::string_view kOneFile =
-    "one file is written from beginning to end yet; perf record does this, and tacho reads its captures";
 constexpr std::string_view kThreads =
     "one thread drains all rings and another writes; there is nothing to set";
 constexpr std::string_view kSoon =
@@ -43,7 +41,7 @@ constexpr Row kRows[] = {
     {"--debuginfod", Takes::Optional,
      "nothing is looked up while recording; tacho script and tacho report take it when they read"},
     {"--dry-run", Takes::Nothing, "a recording of nothing tries the rest: -o /tmp/try.data -- true"},
-    {"--group", Takes::Nothing, "events are recorded each on its own; perf record groups them"},
+    {"--group", Takes::Nothing, "braces make a group: -e '{cpu-clock,page-faults}'"},
     {"--kcore", Takes::Nothing,
      "the kernel's code is not copied; its names are, with every capture. perf record copies it"},
     {"--mmap-flush", Takes::Value, kSoon},
@@ -55,7 +53,8 @@ constexpr Row kRows[] = {
     {"--synth", Takes::Value, kDescribed},
     {"--tail-synthesize", Takes::Nothing, kDescribed},
     {"--off-cpu", Takes::Nothing, "where threads wait is seen by -a -g -e sched:sched_switch"},
-    {"--switch-output-event", Takes::Value, kOneFile},
+    {"--switch-output-event", Takes::Value,
+     "events do not begin files; --switch-output does by size and time, on SIGUSR2 and by a command"},
     {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
     {"--vmlinux", Takes::Value,
      "nothing is looked up while recording; tacho script and tacho report take -k FILE"},

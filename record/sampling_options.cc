@@ -17,6 +17,8 @@
 namespace tacho::record {
 namespace {
 
+constexpr std::uint64_t kAnyBranch = 1U << 3;  // PERF_SAMPLE_BRANCH_ANY
+
 namespace abi = format::abi;
 
 using cli::flag;
@@ -144,7 +146,7 @@ void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back(flag("--kernel-callchains", "Of stacks only the kernel's part", options.kernel_callchains));
   rows.push_back({"-b,--branch-any", Takes::Nothing, "", "Record the branches before each sample (-j any)",
                   [&options](std::string_view) -> Result<> {
-                    options.branches = 1 << 3;
+                    options.branches |= kAnyBranch;
                     return Done{};
                   }});
   rows.push_back(
