@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ namespace tacho::record {
 class FlightRecorder final : public CaptureOutput {
  public:
   enum class LastName : std::uint8_t { Path, PathAndTime };
-  // The names of snapshots are PATH.TIME; that of the one at the end is `last`. `most_log`: bytes of a
-  // stretch.
+  // Snapshots are named PATH.TIME. `last` says whether the capture that the end makes is PATH or has its time,
+  // too. `most_log`: bytes of what the kernel told of mappings and names, before what runs is read anew.
   FlightRecorder(std::string path, std::size_t most_files, LastName last, Beginning now,
                  CaptureSeries::Means means, std::size_t most_log = kMostLog);
   ~FlightRecorder() override;

@@ -24,8 +24,8 @@ class NamedRows {
   NamedRows(const Profile& profile, Session& session, FunctionTable& functions, FunctionStacks* stacks)
       : profile_(&profile), resolver_(&session.resolver()), functions_(&functions), stacks_(stacks) {}
 
-  // Names the rows that the profile has got since the last call. Where the capture is read on a thread of its
-  // own, that one goes on meanwhile.
+  // Names the rows that the profile has got since the last call. Called while samples come, so that the
+  // thread that reads the capture goes on meanwhile.
   void name_new() {
     if (rows_.size() != profile_->rows().size()) name_rows();
   }
