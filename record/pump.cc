@@ -2,24 +2,23 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "record/commander.h"
+#include "record/news.h"
 #include "record/output/record_queue.h"
 #include "record/output/writing_thread.h"
+#include "record/round.h"
 
 namespace tacho::record {
 namespace {
@@ -28,11 +27,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kQueueLimit = std::size_t{64} << 20;
-constexpr std::size_t kBatchBytes = std::size_t{1} << 20;    // handed over even in the middle of a pass
-constexpr std::size_t kRoundBytes = std::size_t{256} << 10;  // worth a round of its own: what one frame holds
-// Half a second is promised from the kernel's ring to the disk: waiting, merging, and room for the writing.
-constexpr milliseconds kLongestWait{100};
-constexpr milliseconds kLongestMerge{200};
+constexpr milliseconds kLongestWait{100};  // see Round for what is promised from the ring to the disk
 // A command that was told to end by a signal has this long before we leave it alone.
 constexpr milliseconds kGrace{1500};
 constexpr int kReaderNice = -10;
@@ -50,19 +45,6 @@ constexpr milliseconds kWritingBound{30'000};
 constexpr milliseconds kStuckBound{2000};
 
 constexpr const char* kNoRecord = "the kernel's ring holds something that is no record; recording stops here";
-
-// One entry of epoll: whose descriptor became ready.
-enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer };
-std::uint64_t tag(Source source, std::size_t index) {
-  return static_cast<std::uint64_t>(source) << 32 | index;
-}
-
-// Where a ring's news come from: one event of it, of each task in turn. Any of them hears of the whole ring.
-struct RingWatch {
-  std::size_t event = 0;    // index in the plan
-  std::vector<int> fds;     // of the tasks
-  std::size_t watched = 0;  // index of the one in epoll
-};
 
 }  // namespace
 
@@ -115,73 +97,20 @@ class Pump::Loop {
 
  private:
   Result<> watch_everything() {
-    epoll_ = format::Fd(epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll_) return system_error("epoll", errno);
-    ring_watches_.resize(events_.rings().size());
-    for (const OpenEvent& event : events_.open_events()) {
-      RingWatch& watch = ring_watches_[event.ring];
-      if (watch.fds.empty()) watch.event = event.event;
-      if (watch.event == event.event) watch.fds.push_back(event.fd.get());
-    }
-    for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
-      // One that is written over and over has no news.
-      if (events_.rings()[ring].kind() == RingKind::Backward) continue;
-      ++live_rings_;
-      if (auto done = watch(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
-    }
-    if (auto done = watch(signals_.fd(), tag(Source::Signals, 0)); !done) return done;
-    if (auto done = watch(writing_.ended_fd(), tag(Source::Writer, 0)); !done) return done;
-    if (control_ != nullptr) {
-      if (auto done = watch(control_->fd(), tag(Source::Control, 0)); !done)
-        return std::move(done.error()).in("--control");
-    }
-    // Without it the end of the command is seen when the longest wait is over.
-    if (workload_ == nullptr || workload_->end_fd() < 0) return Done{};
-    return watch(workload_->end_fd(), tag(Source::Command, 0));
-  }
-
-  Result<> watch(int fd, std::uint64_t data) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.u64 = data;
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return Done{};
-    return system_error("epoll", errno);
+    return news_.watch(events_, {.signals = signals_.fd(),
+                                 .writer = writing_.ended_fd(),
+                                 .control = control_ == nullptr ? -1 : control_->fd(),
+                                 .command = workload_ == nullptr ? -1 : workload_->end_fd()});
   }
 
   void wait(milliseconds patience) {
-    std::array<epoll_event, 16> ready{};
-    const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()),
-                                 static_cast<int>(patience.count()));
-    if (count < 0 && errno != EINTR) return fail(system_error("epoll", errno));
-    bool woken_by_ring = false;
-    for (int i = 0; i < count; ++i) {
-      const epoll_event& event = ready.at(static_cast<std::size_t>(i));
-      const auto source = static_cast<Source>(event.data.u64 >> 32);
-      if (source == Source::Ring) {
-        woken_by_ring |= (event.events & EPOLLIN) != 0;
-        if ((event.events & (EPOLLHUP | EPOLLERR)) != 0)
-          task_ended(static_cast<std::uint32_t>(event.data.u64));
-      }
-      if (source == Source::Signals) take_signals();
-      if (source == Source::Control) take_commands();
-      if (source == Source::Writer) stop_for_failure();  // it ends by itself only when it failed
-    }
-    report_.wakeups += woken_by_ring ? 1 : 0;
-  }
-
-  // The task whose descriptor told us of this ring is gone; another task of the ring tells us from now on.
-  void task_ended(std::size_t ring) {
-    RingWatch& ended = ring_watches_[ring];
-    if (ended.watched >= ended.fds.size()) return;
-    // A descriptor that stays watched tells of its end again and again, and the loop would never rest.
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ended.fds[ended.watched], nullptr) != 0)
-      return fail(system_error("epoll", errno));
-    if (++ended.watched < ended.fds.size()) {
-      auto done = watch(ended.fds[ended.watched], tag(Source::Ring, ring));
-      if (!done) fail(std::move(done.error()));
-    } else if (--live_rings_ == 0 && workload_ == nullptr) {
-      stop();
-    }
+    const auto heard = news_.wait(patience);
+    if (!heard) return fail(heard.error());
+    if (heard->signals) take_signals();
+    if (heard->control) take_commands();
+    if (heard->writer) stop_for_failure();  // it ends by itself only when it failed
+    if (heard->last_task_ended && workload_ == nullptr) stop();
+    report_.wakeups += heard->rings ? 1 : 0;
   }
 
   void stop() {
@@ -207,8 +136,8 @@ class Pump::Loop {
 
   void take_commands() {
     commander_->obey();
-    if (control_->is_closed() && epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, control_->fd(), nullptr) != 0)
-      return fail(system_error("epoll", errno));
+    if (!control_->is_closed()) return;
+    if (auto done = news_.forget_control(); !done) fail(std::move(done.error()));
   }
 
   Result<> begin_snapshot() {
@@ -253,19 +182,10 @@ class Pump::Loop {
     file_began_at_ = Clock::now();
   }
 
-  // What the rings hold that are written over and over; it stays there, for the next snapshot.
   void take_snapshot() {
-    try {
-      std::vector<std::byte> records;
-      for (const PerfRing& ring : events_.rings()) {
-        if (ring.kind() == RingKind::Backward) ring.copy_records(records);
-      }
-      buffer_.insert(buffer_.end(), records.begin(), records.end());
-      has_open_round_ |= !records.empty();
-      if (!count_records(records, report_.counts)) fail(Error{kNoRecord});
-    } catch (const std::bad_alloc&) {
-      fail(Error{"out of memory for a snapshot"});
-    }
+    const auto taken = round_.take_snapshot(events_.rings(), report_.counts);
+    if (taken == Round::Taken::Damage) fail(Error{kNoRecord});
+    if (taken == Round::Taken::NoMemory) fail(Error{"out of memory for a snapshot"});
   }
 
   void push_step(FileStep step) {
@@ -327,26 +247,14 @@ class Pump::Loop {
     if (!stopped_at_ && give_up_at_ && Clock::now() >= *give_up_at_) give_up_command();
   }
 
-  // Memory may be refused for what a ring holds: it stays there, and there is memory again when the disk took
-  // what is queued.
-  bool drain(PerfRing& ring) {
-    const std::size_t begin = buffer_.size();
-    try {
-      ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
-      return true;
-    } catch (const std::bad_alloc&) {
-      buffer_.resize(begin);
-      return false;
-    }
-  }
-
-  // No memory for one more ring: the rings fill, and the kernel counts what finds no room.
+  // No memory for what one more ring holds. It stays there, the kernel counts what finds no room, and there
+  // is memory again when the disk took what is queued.
   void wait_for_memory() {
-    const bool is_all_written = queue_.bytes() == 0 && buffer_.empty();
+    const bool is_all_written = queue_.bytes() == 0 && round_.is_empty();
     if (is_all_written && ++refused_in_vain_ > kPatienceWithMemory) return fail(Error{"out of memory"});
     if (!is_all_written) refused_in_vain_ = 0;
-    if (!buffer_.empty()) hand_over(false);
-    if (buffer_.empty()) buffer_ = {};  // its room may be too small, and in the way of a larger one
+    if (!round_.is_empty()) hand_over(false);
+    if (round_.is_empty()) round_.free_room();
     queue_.free_spares();
     std::this_thread::sleep_for(kMemoryWait);
   }
@@ -361,36 +269,25 @@ class Pump::Loop {
   bool pass() {
     for (PerfRing& ring : events_.rings()) {
       if (ring.kind() == RingKind::Backward) continue;
-      const std::size_t begin = buffer_.size();
-      if (!drain(ring)) {
+      const auto taken = round_.take(ring, report_.counts);
+      if (taken == Round::Taken::NoMemory) {
         wait_for_memory();
         return false;
       }
-      if (buffer_.size() == begin) continue;
-      if (!has_open_round_) {
-        has_open_round_ = true;
-        round_began_ = Clock::now();
-      }
-      if (!count_records(format::Bytes(buffer_).subspan(begin), report_.counts)) {
-        buffer_.resize(begin);
-        fail(Error{kNoRecord});
-      }
-      if (buffer_.size() >= kBatchBytes) hand_over(false);
+      if (taken == Round::Taken::Damage) fail(Error{kNoRecord});
+      if (round_.is_large()) hand_over(false);
     }
     refused_in_vain_ = 0;
     return true;
   }
 
   void hand_over_if_due() {
-    if (!has_open_round_) return;
-    if (buffer_.size() >= kRoundBytes || Clock::now() - round_began_ >= kLongestMerge) hand_over(true);
+    if (round_.is_due()) hand_over(true);
   }
 
   void hand_over(bool ends_round) {
-    if (ends_round && !has_open_round_) return;
-    push(Batch{std::move(buffer_), ends_round, report_.counts});
-    buffer_ = queue_.spare_buffer();
-    if (ends_round) has_open_round_ = false;
+    if (ends_round && !round_.is_open()) return;
+    push(round_.hand_over(ends_round, report_.counts, queue_.spare_buffer()));
   }
 
   void push(Batch batch) {
@@ -462,13 +359,10 @@ class Pump::Loop {
   std::optional<Commander> commander_;
   RecordQueue queue_;
   PumpReport report_;
-  format::Fd epoll_;
-  std::vector<RingWatch> ring_watches_;
-  std::size_t live_rings_ = 0;
-  std::vector<std::byte> buffer_;
+  News news_;
+  Round round_;
   int refused_in_vain_ = 0;  // times in a row that memory was refused with nothing left to write
-  bool has_open_round_ = false;
-  Clock::time_point round_began_, began_at_, file_began_at_;
+  Clock::time_point began_at_, file_began_at_;
   std::optional<Clock::time_point> stopped_at_;  // the recording is over; only writing is left
   int stop_signals_ = 0, last_signal_ = 0;
   std::optional<Clock::time_point> give_up_at_;  // the command

@@ -1,0 +1,108 @@
+#include "record/news.h"
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+// One entry of epoll: whose descriptor became ready.
+enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer };
+std::uint64_t tag(Source source, std::size_t index = 0) {
+  return static_cast<std::uint64_t>(source) << 32 | index;
+}
+
+}  // namespace
+
+Result<> News::watch(KernelEvents& events, const Descriptors& descriptors) {
+  epoll_ = format::Fd(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return system_error("epoll", errno);
+  if (auto done = watch_rings(events); !done) return done;
+  if (auto done = add(descriptors.signals, tag(Source::Signals)); !done) return done;
+  if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
+  control_ = descriptors.control;
+  if (auto done = add(descriptors.control, tag(Source::Control)); !done)
+    return std::move(done.error()).in("--control");
+  // Without it the end of the command is seen when the longest wait is over.
+  return add(descriptors.command, tag(Source::Command));
+}
+
+Result<> News::watch_rings(KernelEvents& events) {
+  ring_watches_.resize(events.rings().size());
+  for (const OpenEvent& event : events.open_events()) {
+    RingWatch& watch = ring_watches_[event.ring];
+    if (watch.fds.empty()) watch.event = event.event;
+    if (watch.event == event.event) watch.fds.push_back(event.fd.get());
+  }
+  for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
+    // One that is written over and over has no news.
+    if (events.rings()[ring].kind() == RingKind::Backward) continue;
+    ++live_rings_;
+    if (auto done = add(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
+  }
+  return Done{};
+}
+
+Result<> News::add(int fd, std::uint64_t data) {
+  if (fd < 0) return Done{};
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = data;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return Done{};
+  return system_error("epoll", errno);
+}
+
+Result<> News::remove(int fd) {
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0) return Done{};
+  return system_error("epoll", errno);
+}
+
+Result<> News::forget_control() { return remove(std::exchange(control_, -1)); }
+
+Result<News::Heard> News::wait(std::chrono::milliseconds patience) {
+  std::array<epoll_event, 16> ready{};
+  const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()),
+                               static_cast<int>(patience.count()));
+  if (count < 0 && errno != EINTR) return system_error("epoll", errno);
+  Heard heard;
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = ready.at(static_cast<std::size_t>(i));
+    switch (static_cast<Source>(event.data.u64 >> 32)) {
+      case Source::Ring:
+        heard.rings |= (event.events & EPOLLIN) != 0;
+        if ((event.events & (EPOLLHUP | EPOLLERR)) != 0) {
+          if (auto done = task_ended(static_cast<std::uint32_t>(event.data.u64), heard); !done)
+            return std::move(done.error());
+        }
+        break;
+      case Source::Signals:
+        heard.signals = true;
+        break;
+      case Source::Control:
+        heard.control = true;
+        break;
+      case Source::Writer:
+        heard.writer = true;
+        break;
+      case Source::Command:
+        break;
+    }
+  }
+  return heard;
+}
+
+// The task whose descriptor told us of this ring is gone; another task of the ring tells us from now on.
+Result<> News::task_ended(std::size_t ring, Heard& heard) {
+  RingWatch& ended = ring_watches_[ring];
+  if (ended.watched >= ended.fds.size()) return Done{};
+  // A descriptor that stays watched tells of its end again and again, and the loop would never rest.
+  if (auto done = remove(ended.fds[ended.watched]); !done) return done;
+  if (++ended.watched < ended.fds.size()) return add(ended.fds[ended.watched], tag(Source::Ring, ring));
+  heard.last_task_ended |= --live_rings_ == 0;
+  return Done{};
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,60 @@
+// What the loop of a recording waits for, as one thing to wait for.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "format/file.h"
+#include "format/result.h"
+#include "record/kernel/kernel_events.h"
+
+namespace tacho::record {
+
+class News {
+ public:
+  // Descriptors that must stay open while this lives; -1: there is none.
+  struct Descriptors {
+    int signals = -1;
+    int writer = -1;   // readable when the writing thread has ended
+    int control = -1;  // commands
+    int command = -1;  // readable when the recorded command has ended
+  };
+
+  // What there is to look at. The end of the command only ends the waiting.
+  struct Heard {
+    bool rings = false;
+    bool signals = false;
+    bool writer = false;
+    bool control = false;
+    bool last_task_ended = false;  // nothing can come any more
+  };
+
+  News() = default;
+  Result<> watch(KernelEvents& events, const Descriptors& descriptors);
+  Result<Heard> wait(std::chrono::milliseconds patience);
+  // The commands ended; a descriptor that stays watched would tell of that again and again.
+  Result<> forget_control();
+
+ private:
+  // Where a ring's news come from: one event of it, of each task in turn. Any of them hears of the whole
+  // ring.
+  struct RingWatch {
+    std::size_t event = 0;    // index in the plan
+    std::vector<int> fds;     // of the tasks
+    std::size_t watched = 0;  // index of the one in epoll
+  };
+
+  Result<> watch_rings(KernelEvents& events);
+  Result<> add(int fd, std::uint64_t data);
+  Result<> remove(int fd);
+  Result<> task_ended(std::size_t ring, Heard& heard);
+
+  format::Fd epoll_;
+  int control_ = -1;
+  std::vector<RingWatch> ring_watches_;
+  std::size_t live_rings_ = 0;
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,63 @@
+#include "record/round.h"
+
+#include <new>
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
+constexpr std::size_t kRoundBytes = std::size_t{256} << 10;  // what one frame holds
+// Half a second is promised from the kernel's ring to the disk: waiting, merging, and room for the writing.
+constexpr std::chrono::milliseconds kLongestMerge{200};
+
+}  // namespace
+
+void Round::open() {
+  if (is_open_) return;
+  is_open_ = true;
+  began_ = Clock::now();
+}
+
+Round::Taken Round::take(PerfRing& ring, RecordCounts& counts) {
+  const std::size_t begin = buffer_.size();
+  try {
+    ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
+  } catch (const std::bad_alloc&) {
+    buffer_.resize(begin);
+    return Taken::NoMemory;
+  }
+  if (buffer_.size() == begin) return Taken::Nothing;
+  open();
+  if (count_records(format::Bytes(buffer_).subspan(begin), counts)) return Taken::Records;
+  buffer_.resize(begin);
+  return Taken::Damage;
+}
+
+Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts) {
+  try {
+    std::vector<std::byte> records;
+    for (const PerfRing& ring : rings) {
+      if (ring.kind() == RingKind::Backward) ring.copy_records(records);
+    }
+    if (records.empty()) return Taken::Nothing;
+    buffer_.insert(buffer_.end(), records.begin(), records.end());
+    open();
+    return count_records(records, counts) ? Taken::Records : Taken::Damage;
+  } catch (const std::bad_alloc&) {
+    return Taken::NoMemory;
+  }
+}
+
+bool Round::is_large() const { return buffer_.size() >= kBatchBytes; }
+
+bool Round::is_due() const {
+  return is_open_ && (buffer_.size() >= kRoundBytes || Clock::now() - began_ >= kLongestMerge);
+}
+
+Batch Round::hand_over(bool ends_round, const RecordCounts& counts, std::vector<std::byte> next) {
+  if (ends_round) is_open_ = false;
+  return Batch{std::exchange(buffer_, std::move(next)), ends_round, counts};
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,48 @@
+// What the rings gave, on its way to the writing thread: pieces of whole records, and rounds of pieces.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "record/kernel/perf_ring.h"
+#include "record/output/record_queue.h"
+#include "record/output/record_walk.h"
+
+namespace tacho::record {
+
+// A round is one look at every ring, or a few when they held little: what it holds is in the file as a whole.
+class Round {
+ public:
+  enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
+
+  // Everything that a ring holds now, counted in `counts`. Of a ring with something that is no record nothing
+  // is kept; what memory was refused for stays in the ring.
+  Taken take(PerfRing& ring, RecordCounts& counts);
+  // A copy of what the rings hold that are written over and over; it stays there, for the next one.
+  Taken take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts);
+
+  bool is_open() const { return is_open_; }
+  bool is_empty() const { return buffer_.empty(); }
+  // Worth to be handed over in the middle of a look at the rings.
+  bool is_large() const;
+  // Large or old enough to end.
+  bool is_due() const;
+
+  // The bytes so far; the next ones go to `next`.
+  Batch hand_over(bool ends_round, const RecordCounts& counts, std::vector<std::byte> next);
+  // Nothing is held, and what room there is may be too small, and in the way of a larger one.
+  void free_room() { buffer_ = {}; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void open();
+
+  std::vector<std::byte> buffer_;
+  bool is_open_ = false;
+  Clock::time_point began_;
+};
+
+}  // namespace tacho::record
