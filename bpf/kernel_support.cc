@@ -1,5 +1,6 @@
 #include "bpf/kernel_support.h"
 
+#include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -23,7 +24,11 @@ constexpr unsigned kCapPerfmon = 38;
 constexpr unsigned kCapBpf = 39;
 constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP, which leaks out of the kernel and has no text
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+// With the rights that are in effect: access(2) does not count the capabilities of who is not root.
+bool can_access(const std::string& path, int how) {
+  return ::faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0;
+}
+bool exists(const std::string& path) { return can_access(path, F_OK); }
 
 std::uint64_t effective_capabilities() {
   const auto status = format::read_file("/proc/self/status");
@@ -144,7 +149,7 @@ Result<std::string> find_tracefs(const Log& log) {
     return std::string(kPlaces[0]);
   }
   const int code = errno;
-  if (exists(kPlaces[0]) && ::access(kPlaces[0], X_OK) != 0)
+  if (exists(kPlaces[0]) && !can_access(kPlaces[0], X_OK))
     return Error{"tracepoints need tracefs, and /sys/kernel/tracing may not be read; run as root", EACCES};
   return Error{
       "tracepoints need tracefs, which is not mounted; run: mount -t tracefs tracefs /sys/kernel/tracing",

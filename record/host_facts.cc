@@ -1,5 +1,6 @@
 #include "record/host_facts.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -23,7 +24,11 @@ namespace {
 
 namespace abi = format::abi;
 
-bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+// With the rights that are in effect: access(2) does not count the capabilities of who is not root.
+bool can_access(const std::string& path, int how) {
+  return faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0;
+}
+bool exists(const std::string& path) { return can_access(path, F_OK); }
 
 std::string text_of(const std::string& path) {
   const auto bytes = format::read_file(path);
@@ -97,14 +102,14 @@ void look_at_names(HostFacts& facts) {
   for (const char* folder : {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}) {
     if (!facts.tracefs.empty() || !exists(std::string(folder) + "/events")) continue;
     facts.tracefs = folder;
-    facts.can_read_tracefs = access((facts.tracefs + "/events/sched/sched_switch/format").c_str(), R_OK) == 0;
+    facts.can_read_tracefs = can_access(facts.tracefs + "/events/sched/sched_switch/format", R_OK);
   }
   // Users who may not even look into the folder see nothing in it, mounted or not.
   if (facts.tracefs.empty() && text_of("/proc/self/mountinfo").find(" - tracefs ") != std::string::npos)
     facts.tracefs = "/sys/kernel/tracing";
   facts.shows_kernel_symbols = find_kernel_text(text_of("/proc/kallsyms")).has_value();
   facts.kptr_restrict = static_cast<int>(number_of(text_of("/proc/sys/kernel/kptr_restrict")));
-  facts.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+  facts.has_btf = can_access("/sys/kernel/btf/vmlinux", R_OK);
 }
 
 std::uint64_t hard_limit(decltype(RLIMIT_NOFILE) which) {

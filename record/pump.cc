@@ -58,6 +58,7 @@ class Pump::Loop {
         schedule_(std::move(parts.schedule)),
         switch_rule_(parts.switch_rule),
         on_switch_(std::move(parts.on_switch)),
+        drop_rights_(std::move(parts.drop_rights)),
         say_(std::move(parts.say)),
         queue_(kQueueLimit),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
@@ -68,13 +69,15 @@ class Pump::Loop {
   }
 
   Result<> start() {
-    if (auto done = writing_.start(); !done) return done;
+    // Being off the CPU for some ms is what loses events; more than our share is not needed otherwise.
+    const int usual = getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()));
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kReaderNice);
+    if (drop_rights_) drop_rights_();
+    if (auto done = writing_.start(usual); !done) return done;
     return watch_everything();
   }
 
   PumpReport run() {
-    // Being off the CPU for some ms is what loses events; more than our share is not needed otherwise.
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kReaderNice);
     began_at_ = file_began_at_ = Clock::now();
     while (!stopped_at_) {
       wait(until_next_step());
@@ -350,7 +353,7 @@ class Pump::Loop {
   Control* control_;
   Schedule schedule_;
   SwitchRule switch_rule_;
-  std::function<void()> on_switch_;
+  std::function<void()> on_switch_, drop_rights_;
   enum class Switching : std::uint8_t { No, Prepares, Begins };
   Switching switching_ = Switching::No;
   bool is_switch_wanted_ = false;

@@ -49,7 +49,8 @@ class Pump {
     SwitchRule switch_rule = {};
     OutputLimits limits = {};
     Closing closing;
-    std::function<void()> on_switch = {};  // another file was begun
+    std::function<void()> on_switch = {};    // another file was begun
+    std::function<void()> drop_rights = {};  // nothing will be opened any more; before a thread is started
     Say say;
   };
 

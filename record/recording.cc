@@ -20,6 +20,7 @@
 #include "record/events/tracepoint.h"
 #include "record/flight_recorder.h"
 #include "record/host/probes.h"
+#include "record/host/rights.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
@@ -257,6 +258,23 @@ void report_limit(const PumpReport& report, const RecordOptions& options, const 
                   ": less is free on its file system than --min-free wants; the recording ends");
 }
 
+// Everything is open: what is left to be done needs few rights.
+void drop_needless_rights(const Prepared& prepared, const RecordOptions& options, const Messages& messages) {
+  const OutputOptions& files = options.files;
+  const bool makes_files = files.is_named_by_time || files.overwrite;
+  const LaterWork work{.tells_again = makes_files,
+                       .asks_programs = std::ranges::any_of(
+                           prepared.plan.events,
+                           [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
+                       .has_objects = !prepared.objects.empty(),
+                       .signals_command = prepared.workload.has_value()};
+  const auto slash = options.output.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
+  const auto kept = drop_rights(work, makes_files ? folder : "");
+  if (kept) return messages.detail("capabilities kept while recording: " + names_of(*kept));
+  messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
+}
+
 // Whoever waits for it may begin what is to be recorded.
 std::string begin_line(const RecordOptions& options) {
   const TimeOptions& time = options.time;
@@ -373,6 +391,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .limits = {options.files.most_bytes, options.files.least_free, options.output},
                             .closing = closing,
                             .on_switch = on_switch,
+                            .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
   if (starts_enabled) {

@@ -1,5 +1,6 @@
 #include "record/events/tracepoint.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -16,6 +17,9 @@
 
 namespace tacho::record {
 namespace {
+
+// With the rights that are in effect: access(2) does not count the capabilities of who is not root.
+bool exists(const std::string& path) { return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_EACCESS) == 0; }
 
 namespace fs = std::filesystem;
 
@@ -55,9 +59,7 @@ std::string optional_text(const std::string& path) {
 }  // namespace
 
 Result<Tracefs> Tracefs::find() {
-  const auto has_events = [](const char* place) {
-    return access((std::string(place) + "/events").c_str(), F_OK) == 0;
-  };
+  const auto has_events = [](const char* place) { return exists(std::string(place) + "/events"); };
   for (const char* place : kPlaces) {
     if (has_events(place)) return Tracefs(place);
   }
@@ -83,7 +85,7 @@ Result<std::vector<Tracepoint>> Tracefs::matching(const std::string& system, con
       near_names.push_back(event);
       if (fnmatch(name.c_str(), event.c_str(), 0) != 0) continue;
       const std::string path = directory_ + "/events/" + candidate + "/" + event + "/id";
-      if (access(path.c_str(), F_OK) != 0) continue;  // ftrace's own entries have none
+      if (!exists(path)) continue;  // ftrace's own entries have none
       const auto text = text_file(path);
       if (!text) return text.error();
       Tracepoint tracepoint{candidate, event, 0};

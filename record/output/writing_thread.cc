@@ -1,7 +1,9 @@
 #include "record/output/writing_thread.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <new>
@@ -23,11 +25,14 @@ WritingThread::~WritingThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<> WritingThread::start() {
+Result<> WritingThread::start(int nice) {
   ended_fd_ = format::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!ended_fd_) return system_error("eventfd", errno);
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this, nice] {
+      (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);
+      run();
+    });
   } catch (const std::system_error& refused) {
     return system_error("a thread that writes the capture", refused.code().value());
   }

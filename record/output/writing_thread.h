@@ -41,7 +41,8 @@ class WritingThread {
   WritingThread& operator=(const WritingThread&) = delete;
   ~WritingThread();
 
-  Result<> start();
+  // `nice`: of the thread (setpriority(2)), which inherits all else from the caller.
+  Result<> start(int nice = 0);
   int ended_fd() const { return ended_fd_.get(); }
   // Waits for the end of the thread; the failure, if there was one.
   std::optional<Error> join();

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""What the recorder may do: no more than it needs while it records, and no root where capabilities or own processes do."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+import programs
+
+NOBODY = 65534
+KILL, DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYSLOG, PERFMON, BPF = 5, 2, 19, 21, 34, 38, 39
+TELLS_AGAIN = {DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYSLOG, PERFMON, BPF}
+LEAST = "perfmon,bpf,syslog,sys_ptrace,dac_read_search"
+BEGUN = b"Recording"
+
+
+def rights(status):
+    """The sets of capabilities and no_new_privs in a text like /proc/PID/status."""
+    found = {}
+    for name, value in re.findall(r"^(Cap\w+|NoNewPrivs):\s+(\w+)$", status, re.M):
+        bits = int(value, 16)
+        found[name] = bits if name == "NoNewPrivs" else {bit for bit in range(64) if bits >> bit & 1}
+    return found
+
+
+@programs.needs_root
+class Rights(programs.Scratch):
+    def start(self, *words):
+        """A recorder that has begun, in the background."""
+        log = self.folder / "log"
+        with open(log, "wb") as to:
+            process = subprocess.Popen([str(programs.BIN / "tacho-record"), *map(str, words)], cwd=self.folder, stderr=to,
+                                       stdout=to, stdin=subprocess.DEVNULL, env=dict(os.environ, HOME=str(self.folder)))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 60
+        while b"has begun" not in log.read_bytes():
+            self.assertIsNone(process.poll(), log.read_text())
+            self.assertLess(time.monotonic(), end, "did not begin")
+            time.sleep(0.02)
+        return process
+
+    def each_thread(self, process):
+        for task in Path(f"/proc/{process.pid}/task").iterdir():
+            yield rights((task / "status").read_text())
+
+    def check(self, process, expected):
+        threads = list(self.each_thread(process))
+        self.assertGreaterEqual(len(threads), 2, "the thread that drains and the one that writes")
+        for held in threads:
+            for name in ("CapEff", "CapPrm", "CapBnd"):
+                self.assertEqual(held[name], expected, name)
+            self.assertEqual((held["CapInh"], held["NoNewPrivs"]), (set(), 1))
+
+    def end(self, process):
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 0, (self.folder / "log").read_text())
+
+    def test_while_it_records_root_holds_nothing(self):
+        process = self.start("-a", "-g", "-F", "99", "-o", "a.data")
+        self.check(process, set())
+        self.run_program("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=2000")
+        self.end(process)
+        text = self.run_program(programs.BIN / "tacho-report", "script", "-i", "a.data").stdout
+        self.assertIn(b"dd ", text)
+
+    def test_other_files_keep_what_describing_them_needs(self):
+        process = self.start("-a", "-F", "99", "--switch-output", "-o", "s.data")
+        self.check(process, TELLS_AGAIN)
+        process.send_signal(signal.SIGUSR2)
+        end = time.monotonic() + 60
+        while b"Finished" not in (self.folder / "log").read_bytes():
+            self.assertLess(time.monotonic(), end, "no other file")
+            time.sleep(0.05)
+        self.end(process)
+        for capture in self.folder.glob("s.data*"):
+            header = self.run_program(programs.BIN / "tacho-report", "dump", "-i", capture).stdout
+            self.assertIn(b"kallsyms", header)
+            self.assertIn(b"[kernel.kallsyms]", header)
+
+    def test_the_command_has_the_rights_of_whoever_called(self):
+        self.run_program(programs.BIN / "tacho-record", "-q", "-o", "c.data", "--", "sh", "-c",
+                         "cat /proc/self/status > command; cat /proc/$PPID/status > recorder")
+        command = rights((self.folder / "command").read_text())
+        self.assertEqual(command, rights(Path("/proc/self/status").read_text()))
+        self.assertEqual(rights((self.folder / "recorder").read_text())["CapEff"], {KILL})
+
+    def test_a_signal_reaches_a_command_of_another_user(self):
+        process = self.start("-o", "k.data", "--", "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                             "sleep", "60")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=30), 128 + signal.SIGTERM)
+
+
+@programs.needs_root
+@unittest.skipUnless(shutil.which("setpriv"), "needs setpriv (util-linux)")
+class WithoutRoot(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        # Where we were built may be closed to others.
+        for name in ("tacho-record", "getppid_load"):
+            shutil.copy(programs.BIN / name, self.folder / name)
+        os.chown(self.folder, NOBODY, NOBODY)
+        self.folder.chmod(0o755)
+
+    def as_user(self, *words, capabilities="", status=0):
+        kept = "".join(f",+{name}" for name in capabilities.split(",") if name)
+        return self.run_program("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                                f"--inh-caps=-all{kept}", f"--ambient-caps=-all{kept}", *words, status=status)
+
+    def script(self, capture, *words):
+        return self.run_program(programs.BIN / "tacho-report", "script", *words, "-i", capture).stdout.decode()
+
+    def test_own_processes_outside_of_the_kernel(self):
+        self.as_user("./tacho-record", "-e", "cpu-clock:u", "-g", "-o", "own.data", "--", "./getppid_load", "200000")
+        text = self.script("own.data")
+        self.assertIn("getppid_load", text)
+        self.assertEqual(os.stat(self.folder / "own.data").st_mode & 0o777, 0o600)
+
+    def test_the_whole_system_is_refused_with_the_remedy(self):
+        if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) < 1:
+            self.skipTest("this host lets everybody record everything")
+        done = self.as_user("./tacho-record", "-a", "-o", "all.data", "--", "true", status=2)
+        self.assertIn(b"CAP_PERFMON", done.stderr)
+        self.assertFalse((self.folder / "all.data").exists())
+
+    def test_with_capabilities_the_whole_system(self):
+        for bit in (PERFMON, BPF, SYSLOG, SYS_PTRACE, DAC_READ_SEARCH):
+            if bit not in rights(Path("/proc/self/status").read_text())["CapBnd"]:
+                self.skipTest(f"capability {bit} is not to be had here")
+        self.as_user("./tacho-record", "-a", "-g", "-e", "cpu-clock,sched:sched_process_exec", "-o", "all.data", "--",
+                     "sh", "-c", "grep Cap /proc/self/status > command; ./getppid_load 200000", capabilities=LEAST)
+        text = self.script("all.data")
+        self.assertIn("sched:sched_process_exec:", text)
+        kernel = [line for line in text.splitlines() if "[kernel.kallsyms]" in line]
+        named = [line for line in kernel if "[unknown]" not in line]
+        self.assertTrue(named, "the kernel's functions have names")
+        # This process is another user's, whose mappings take CAP_SYS_PTRACE.
+        mappings = self.script("all.data", "--show-mmap-events")
+        self.assertTrue(f"PERF_RECORD_MMAP2 {os.getpid()}/{os.getpid()}: " in mappings, "mappings of other users")
+
+    @programs.needs_btf
+    @programs.needs_clang
+    def test_with_capabilities_a_bpf_program(self):
+        if BPF not in rights(Path("/proc/self/status").read_text())["CapBnd"]:
+            self.skipTest("CAP_BPF is not to be had here")
+        shutil.copy(programs.ROOT / "tests" / "live" / "two_ticks.bpf.c", self.folder / "two_ticks.bpf.c")
+        os.chown(self.folder / "two_ticks.bpf.c", NOBODY, NOBODY)
+        self.as_user("./tacho-record", "-a", "-e", "./two_ticks.bpf.c", "-o", "bpf.data", "--", "./getppid_load", "200000",
+                     capabilities=LEAST)
+        self.assertTrue(self.script("bpf.data"))
+
+
+if __name__ == "__main__":
+    programs.main()
