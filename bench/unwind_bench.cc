@@ -8,7 +8,7 @@
 #include "format/perf_abi.h"
 #include "symbolize/unwind/cfi_table.h"
 #include "symbolize/unwind/unwind.h"
-#include "tests/symbolize/cfi_image.h"
+#include "tests/unwind/cfi_image.h"
 
 namespace {
 
@@ -18,8 +18,8 @@ constexpr std::uint64_t kLoad = 0x7f0000000000, kStack = 0x7ffc00000000;
 constexpr std::uint64_t kFunctionSize = 16;
 
 // Functions that each keep 16 bytes of stack and one saved register; the last one is nobody's callee.
-std::vector<symbolize::test::Function> functions(std::uint64_t count) {
-  std::vector<symbolize::test::Function> made;
+std::vector<unwind::test::Function> functions(std::uint64_t count) {
+  std::vector<unwind::test::Function> made;
   for (std::uint64_t i = 0; i + 1 < count; ++i) {
     made.push_back({.start = 0x1000 + i * kFunctionSize,
                     .size = kFunctionSize,
@@ -33,7 +33,7 @@ std::vector<symbolize::test::Function> functions(std::uint64_t count) {
 // A chain as deep as those of busy C++ programs.
 void unwind_chain(benchmark::State& state) {
   const auto depth = static_cast<std::uint64_t>(state.range(0));
-  const std::string image = symbolize::test::elf_image(functions(depth));
+  const std::string image = unwind::test::elf_image(functions(depth));
   format::Features features;
   features.environment.arch = "x86_64";
   auto packed = format::pack_attachment("vdso", "[vdso]", std::as_bytes(std::span(image)));
@@ -72,11 +72,11 @@ BENCHMARK(unwind_chain)->Arg(5)->Arg(20)->Arg(60);
 
 // Every address asked for the first time.
 void evaluate_rules(benchmark::State& state) {
-  const std::string file = symbolize::test::elf_image(functions(64));
+  const std::string file = unwind::test::elf_image(functions(64));
   const auto bytes = std::as_bytes(std::span(file));
-  const auto image = symbolize::ElfImage::in_memory({bytes.begin(), bytes.end()});
+  const auto image = unwind::ElfImage::in_memory({bytes.begin(), bytes.end()});
   if (!image) return state.SkipWithError("the image cannot be read");
-  constexpr std::uint64_t kFirst = symbolize::test::kBase + 0x1000, kCount = 63 * kFunctionSize;
+  constexpr std::uint64_t kFirst = unwind::test::kBase + 0x1000, kCount = 63 * kFunctionSize;
   for (auto _ : state) {
     auto table = symbolize::CfiTable::from_eh_frame(*image);
     for (std::uint64_t i = 0; i < kCount; ++i) benchmark::DoNotOptimize(table->find(kFirst + i).row);

@@ -7,6 +7,7 @@
 #include "symbolize/unwind/dwarf_expression.h"
 
 using namespace tacho::symbolize;
+using namespace tacho::unwind;
 
 namespace {
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "architecture.md"
-FOLDERS = ["format", "cli", "symbolize", "bpf", "record", "report"]
+FOLDERS = ["format", "cli", "unwind", "symbolize", "bpf", "record", "report"]
 LONGEST_FILE = 500  # lines
 
 # Libraries of others, by what an include begins with, and the only folders that may know them.

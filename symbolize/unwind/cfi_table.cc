@@ -3,11 +3,26 @@
 #include <algorithm>
 #include <utility>
 
+#include "symbolize/files/packed_section.h"
+
 namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint8_t kPairs = 0x3b;  // data-relative, 32 bits signed: the only table that can be searched
 constexpr std::uint64_t kPairSize = 8;
+
+// .debug_frame under either of its names, unpacked.
+std::optional<ElfImage::Section> debug_frame_of(const ElfImage& image) {
+  const std::uint64_t limit = most_unpacked(image.file_size());
+  auto frames = image.section(".debug_frame");
+  if (frames && !frames->is_packed) return frames;
+  const auto packed = frames ? std::move(frames) : image.section(".zdebug_frame");
+  if (!packed) return std::nullopt;
+  auto unpacked = packed->is_packed ? unpack_marked_section(packed->bytes, image.order(), limit)
+                                    : unpack_named_section(packed->bytes, limit);
+  if (!unpacked) return std::nullopt;
+  return ElfImage::Section{packed->address, std::move(*unpacked), false};
+}
 
 }  // namespace
 
@@ -23,17 +38,17 @@ std::optional<CfiTable> CfiTable::from_eh_frame(const ElfImage& image) {
     in.u8();  // version
     const std::uint8_t encoding = in.u8();
     in.u16();  // encodings of count and table
-    const auto place = read_encoded(in, encoding, header->address + header->bytes.size(), header->address);
+    const auto place = unwind::read_encoded(in, encoding, header->address + header->bytes.size(), header->address);
     if (place) frames = image.loaded_from(*place);
   }
-  if (!frames) return std::nullopt;
+  if (!frames || frames->is_packed) return std::nullopt;
   CfiTable table(std::move(*frames), CfiForm::EhFrame, image.order());
   if (header) table.search_ = read_search_table(std::move(*header), image.order());
   return table;
 }
 
 std::optional<CfiTable> CfiTable::from_debug_frame(const ElfImage& image) {
-  auto frames = image.debug_frame();
+  auto frames = debug_frame_of(image);
   if (!frames) return std::nullopt;
   return CfiTable(std::move(*frames), CfiForm::DebugFrame, image.order());
 }
@@ -43,8 +58,8 @@ std::optional<CfiTable::SearchTable> CfiTable::read_search_table(ElfImage::Secti
   format::Cursor in(header.bytes, order);
   const std::uint64_t end = header.address + header.bytes.size();
   const std::uint8_t version = in.u8(), frame_encoding = in.u8(), count_encoding = in.u8(), pairs = in.u8();
-  read_encoded(in, frame_encoding, end, header.address);
-  const auto count = read_encoded(in, count_encoding, end, header.address);
+  unwind::read_encoded(in, frame_encoding, end, header.address);
+  const auto count = unwind::read_encoded(in, count_encoding, end, header.address);
   if (version != 1 || pairs != kPairs || !count || *count == 0 || in.failed()) return std::nullopt;
   SearchTable table;
   table.first = header.bytes.size() - in.left();
@@ -78,7 +93,7 @@ std::optional<std::uint64_t> CfiTable::fde_offset_by_search_table(std::uint64_t 
 
 std::optional<std::uint64_t> CfiTable::fde_offset(std::uint64_t pc) {
   if (search_) return fde_offset_by_search_table(pc);
-  if (!index_) index_ = list_fdes(view());
+  if (!index_) index_ = unwind::list_fdes(view());
   const auto after = std::ranges::upper_bound(*index_, pc, {}, &FdeRange::start);
   if (after == index_->begin()) return std::nullopt;
   return std::prev(after)->offset;
@@ -88,10 +103,10 @@ CfiTable::Found CfiTable::evaluate(std::uint64_t pc) {
   const auto offset = fde_offset(pc);
   if (!offset) return {};
   const CfiSection section = view();
-  const auto fde = parse_fde(section, *offset);
+  const auto fde = unwind::parse_fde(section, *offset);
   if (!fde) return {nullptr, true};
   if (pc < fde->start || pc >= fde->end) return {};
-  auto row = evaluate_cfi(section, *fde, pc);
+  auto row = unwind::evaluate_cfi(section, *fde, pc);
   if (!row) return {nullptr, true};
   rows_.push_back(std::make_unique<UnwindRow>(std::move(*row)));
   return {rows_.back().get(), false};

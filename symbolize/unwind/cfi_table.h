@@ -6,11 +6,20 @@
 #include <optional>
 #include <vector>
 
-#include "symbolize/elf/elf_image.h"
-#include "symbolize/unwind/cfi.h"
 #include "tsl/robin_map.h"
+#include "unwind/cfi.h"
+#include "unwind/elf_image.h"
 
 namespace tacho::symbolize {
+
+using unwind::CfaRule;
+using unwind::CfiForm;
+using unwind::CfiSection;
+using unwind::ElfImage;
+using unwind::FdeRange;
+using unwind::Rule;
+using unwind::RuleKind;
+using unwind::UnwindRow;
 
 class CfiTable {
  public:

@@ -5,9 +5,12 @@
 #include <iterator>
 #include <limits>
 
-#include "symbolize/unwind/leb128.h"
+#include "unwind/leb128.h"
 
 namespace tacho::symbolize {
+
+using unwind::read_sleb128;
+using unwind::read_uleb128;
 namespace {
 
 constexpr int kMostSteps = 1000;      // compilers write fewer than ten; a loop is somebody's trap

@@ -120,7 +120,7 @@ struct Place {
   enum class Kind : std::uint8_t { Lost, NotSampled, Memory, Value } kind = Kind::Lost;
   std::uint64_t value = 0;  // an address when in memory
 };
-using Places = std::array<Place, kRegisterCount>;
+using Places = std::array<Place, unwind::kRegisterCount>;
 
 // One sample's way from its leaf to its outermost caller.
 class Walk final : public ExpressionContext {
@@ -195,7 +195,7 @@ class Walk final : public ExpressionContext {
     const auto cfa = cfa_of(row.cfa);
     if (!cfa) return false;
     Places caller = places_;
-    for (const SavedRegister& saved : row.saved) {
+    for (const unwind::SavedRegister& saved : row.saved) {
       const auto place = place_of(saved.rule, *cfa);
       if (!place) return false;
       caller[saved.number] = *place;

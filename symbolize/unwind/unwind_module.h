@@ -9,7 +9,7 @@
 #include "format/features.h"
 #include "format/result.h"
 #include "symbolize/address_space.h"
-#include "symbolize/elf/elf_image.h"
+#include "unwind/elf_image.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
 #include "symbolize/unwind/cfi_table.h"

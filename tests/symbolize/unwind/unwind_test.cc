@@ -6,14 +6,14 @@
 
 #include "format/attachment.h"
 #include "format/perf_abi.h"
-#include "tests/symbolize/cfi_image.h"
+#include "tests/unwind/cfi_image.h"
 #include "tests/symbolize/folder.h"
 
 namespace tacho::symbolize {
 namespace {
 
 namespace abi = format::abi;
-using test::Function;
+using unwind::test::Function;
 using Chain = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t kLoad = 0x7f0000000000, kStack = 0x7ffc00000000;
@@ -46,9 +46,9 @@ class UnwindTest : public testing::Test {
     if (!build_id.empty()) record.build_id = *format::BuildId::from_hex(build_id);
     spaces.apply(record, abi::kCpumodeUser);
   }
-  void run(const std::vector<Function>& functions, test::Search search = test::Search::Table,
-           const test::Code& text = {}) {
-    root.write("/bin/app", test::elf_image(functions, search, test::Headers::Sections, text));
+  void run(const std::vector<Function>& functions, unwind::test::Search search = unwind::test::Search::Table,
+           const unwind::test::Code& text = {}) {
+    root.write("/bin/app", unwind::test::elf_image(functions, search, unwind::test::Headers::Sections, text));
     map("/bin/app");
   }
   Unwinder& unwinder() {
@@ -89,7 +89,7 @@ TEST_F(UnwindTest, CallersAreReturnAddressesMinusOne) {
 }
 
 TEST_F(UnwindTest, WithoutASearchTableTheSectionIsListed) {
-  run(kProgram, test::Search::Index);
+  run(kProgram, unwind::test::Search::Index);
   EXPECT_EQ(unwind({{kIp, kLeaf + 3}, {kSp, kStack}}, kTwoCallers),
             (Chain{kLeaf + 3, kCaller + 4, kMain + 8}));
 }
@@ -191,7 +191,7 @@ TEST_F(UnwindTest, AFunctionWithoutRulesMayHaveAFramePointer) {
 
 TEST_F(UnwindTest, AProcedureLinkageEntryIsKnownByItsCode) {
   // jmp *...(%rip); push 0; jmp ...
-  run({kProgram[1], kProgram[2]}, test::Search::Table,
+  run({kProgram[1], kProgram[2]}, unwind::test::Search::Table,
       {0xff, 0x25, 1, 2, 3, 4, 0x68, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0});
   EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers), (Chain{kLeaf, kCaller + 4, kMain + 8}));
   EXPECT_EQ(unwind({{kIp, kLeaf + 1}, {kSp, kStack}}, kTwoCallers), (Chain{kLeaf + 1})) << "not an entry";
@@ -199,7 +199,7 @@ TEST_F(UnwindTest, AProcedureLinkageEntryIsKnownByItsCode) {
 
 TEST_F(UnwindTest, TheVdsoAttachedToTheCaptureIsUnwoundThrough) {
   run({kProgram[1], kProgram[2]});
-  const std::string image = test::elf_image({kProgram[0]});
+  const std::string image = unwind::test::elf_image({kProgram[0]});
   auto packed = format::pack_attachment("vdso", "[vdso]", std::as_bytes(std::span(image)));
   ASSERT_TRUE(packed);
   features.attachments.push_back(std::move(*packed));
@@ -209,7 +209,7 @@ TEST_F(UnwindTest, TheVdsoAttachedToTheCaptureIsUnwoundThrough) {
 }
 
 TEST_F(UnwindTest, AFileWithAnotherBuildIdIsNotUsedAndSaid) {
-  root.write("/bin/app", test::elf_image(kProgram));
+  root.write("/bin/app", unwind::test::elf_image(kProgram));
   map("/bin/app", kLoad, 0x5000, "0123456789abcdef0123456789abcdef01234567");
   EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers), (Chain{kLeaf}));
   const auto ended = unwinder().ended_chains();
@@ -231,15 +231,15 @@ class ArmUnwindTest : public UnwindTest {
     UnwindTest::SetUp();
     features.environment.arch = "aarch64";
   }
-  static Function arm(std::uint64_t start, test::Code program) {
+  static Function arm(std::uint64_t start, unwind::test::Code program) {
     return {.start = start,
             .size = 0x100,
             .program = std::move(program),
-            .entry = test::kArmEntry,
+            .entry = unwind::test::kArmEntry,
             .return_register = 30};
   }
   // stp x29, x30, [sp, -16]!
-  const test::Code kFrameRecord{0x0e, 16, 0x9d, 2, 0x9e, 1};
+  const unwind::test::Code kFrameRecord{0x0e, 16, 0x9d, 2, 0x9e, 1};
 };
 
 TEST_F(ArmUnwindTest, ALeafReturnsToItsLinkRegister) {
@@ -249,7 +249,7 @@ TEST_F(ArmUnwindTest, ALeafReturnsToItsLinkRegister) {
 }
 
 TEST_F(ArmUnwindTest, SignedReturnAddressesAreStripped) {
-  test::Code program{0x2d};
+  unwind::test::Code program{0x2d};
   program.insert(program.end(), kFrameRecord.begin(), kFrameRecord.end());
   run({arm(0x1000, program), arm(0x1200, {0x07, 30})});
   EXPECT_EQ(unwind({{kPc, kLeaf + 4}, {kArmSp, kStack}}, {0, (kMain + 16) | 0x2a5f000000000000, 0}, kArmMask),
@@ -264,7 +264,7 @@ TEST_F(ArmUnwindTest, WithoutRulesTheLinkRegisterIsTaken) {
 
 TEST_F(ArmUnwindTest, TheSignalTrampolineIsKnownByItsCode) {
   // mov x8, #139; svc #0
-  run({arm(0x1100, kFrameRecord), arm(0x1200, {0x07, 30})}, test::Search::Table,
+  run({arm(0x1100, kFrameRecord), arm(0x1200, {0x07, 30})}, unwind::test::Search::Table,
       {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4});
   std::vector<std::uint64_t> stack(100);
   constexpr std::size_t kContext = (128 + 176 + 8) / 8;  // siginfo, ucontext up to its registers

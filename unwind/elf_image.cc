@@ -1,4 +1,4 @@
-#include "symbolize/elf/elf_image.h"
+#include "unwind/elf_image.h"
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "symbolize/files/packed_section.h"
-
-namespace tacho::symbolize {
+namespace tacho::unwind {
 namespace {
 
 constexpr std::uint64_t kLargestSection = std::uint64_t{1} << 29;  // bytes; browsers have 20 MB of .eh_frame
@@ -116,19 +114,9 @@ std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const 
     if (header.type == SHT_NOBITS) return std::nullopt;
     auto bytes = read(header.offset, header.size);
     if (!bytes) return std::nullopt;
-    if ((header.flags & SHF_COMPRESSED) == 0) return Section{header.address, std::move(*bytes)};
-    auto unpacked = unpack_marked_section(*bytes, order_, most_unpacked(size_));
-    return unpacked ? std::optional(Section{header.address, std::move(*unpacked)}) : std::nullopt;
+    return Section{header.address, std::move(*bytes), (header.flags & SHF_COMPRESSED) != 0};
   }
   return std::nullopt;
-}
-
-std::optional<ElfImage::Section> ElfImage::debug_frame() const {
-  if (auto frames = section(".debug_frame")) return frames;
-  const auto packed = section(".zdebug_frame");
-  auto unpacked = packed ? unpack_named_section(packed->bytes, most_unpacked(size_))
-                         : Result<std::vector<std::byte>>(Error{});
-  return unpacked ? std::optional(Section{packed->address, std::move(*unpacked)}) : std::nullopt;
 }
 
 std::optional<ElfImage::Section> ElfImage::eh_frame_header_segment() const {
@@ -136,7 +124,7 @@ std::optional<ElfImage::Section> ElfImage::eh_frame_header_segment() const {
   if (found == segments_.end()) return std::nullopt;
   auto bytes = read(found->offset, found->file_size);
   if (!bytes) return std::nullopt;
-  return Section{found->address, std::move(*bytes)};
+  return Section{found->address, std::move(*bytes), false};
 }
 
 std::optional<ElfImage::Section> ElfImage::loaded_from(std::uint64_t address) const {
@@ -146,7 +134,7 @@ std::optional<ElfImage::Section> ElfImage::loaded_from(std::uint64_t address) co
     if (inside >= segment.file_size) continue;
     auto bytes = read(segment.offset + inside, segment.file_size - inside);
     if (!bytes) return std::nullopt;
-    return Section{address, std::move(*bytes)};
+    return Section{address, std::move(*bytes), false};
   }
   return std::nullopt;
 }
@@ -169,4 +157,4 @@ std::optional<std::uint64_t> ElfImage::word(std::uint64_t offset) const {
   return format::Cursor(*bytes, order_).u64();
 }
 
-}  // namespace tacho::symbolize
+}  // namespace tacho::unwind

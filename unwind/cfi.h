@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "format/cursor.h"
 
-namespace tacho::symbolize {
+namespace tacho::unwind {
 
 enum class CfiForm : std::uint8_t { EhFrame, DebugFrame };
 
@@ -93,9 +95,23 @@ std::optional<std::uint64_t> read_encoded(format::Cursor& in, std::uint8_t encod
 
 // The FDE at `offset` of the section; nothing when there is none, or a damaged one.
 std::optional<Fde> parse_fde(const CfiSection& section, std::uint64_t offset);
-// Every FDE that can be read, ascending by start.
-std::vector<FdeRange> list_fdes(const CfiSection& section);
+// Every FDE that can be read, ascending by start. `stop` is asked between them: true ends the list early.
+std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<bool()>& stop = {});
 // The rules at `pc`, which lies in the function. Nothing when its program is damaged.
 std::optional<UnwindRow> evaluate_cfi(const CfiSection& section, const Fde& fde, std::uint64_t pc);
 
-}  // namespace tacho::symbolize
+// The rules of all addresses in [start, end), as they are while a function's program is walked.
+struct CfiRow {
+  std::uint64_t start = 0, end = 0;
+  const CfaRule& cfa;
+  std::span<const Rule, kRegisterCount> rules;  // by DWARF's number
+  bool is_signal_frame = false;
+};
+struct CfiWalk {
+  bool is_whole = false;  // else the program is damaged, and from `end` on nothing is known
+  std::uint64_t end = 0;
+};
+// Every row of the function, ascending and without gaps.
+CfiWalk walk_cfi(const CfiSection& section, const Fde& fde, const std::function<void(const CfiRow&)>& row);
+
+}  // namespace tacho::unwind

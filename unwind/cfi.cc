@@ -1,17 +1,18 @@
-#include "symbolize/unwind/cfi.h"
+#include "unwind/cfi.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
-#include "symbolize/unwind/leb128.h"
+#include "unwind/leb128.h"
 
-namespace tacho::symbolize {
+namespace tacho::unwind {
 namespace {
 
 constexpr std::uint64_t kMostFdes = 1U << 24;
 constexpr std::size_t kDeepestRemember = 64;  // states; compilers nest one or two
+constexpr std::size_t kLongestCie = 4096;     // bytes; compilers write some 20, and each function reads its own
 
 // DW_EH_PE
 constexpr std::uint8_t kOmit = 0xff, kIndirect = 0x80, kAbsolute = 0x00;
@@ -107,7 +108,7 @@ bool read_augmentation(const CfiSection& section, std::string_view letters, form
 
 std::optional<Cie> parse_cie(const CfiSection& section, std::uint64_t offset) {
   auto head = read_head(section, offset);
-  if (!head || !is_cie(section, *head)) return std::nullopt;
+  if (!head || !is_cie(section, *head) || head->body.left() > kLongestCie) return std::nullopt;
   format::Cursor& in = head->body;
   Cie cie;
   const std::uint8_t version = in.u8();
@@ -154,6 +155,28 @@ class Program {
     location_ = fde_.start;
     if (!run(fde_.program, pc) || state_.cfa.kind == CfaRule::Kind::None) return std::nullopt;
     return row();
+  }
+
+  // Every row, from the function's start on.
+  CfiWalk walk(const std::function<void(const CfiRow&)>& tell) {
+    if (!run(fde_.cie.program, ~std::uint64_t{0})) return {false, fde_.start};
+    initial_ = state_;
+    location_ = fde_.start;
+    std::uint64_t begin = fde_.start;
+    const auto tell_row = [&] {
+      if (location_ == begin) return;
+      tell({begin, std::min(location_, fde_.end), state_.cfa, state_.rules, fde_.cie.is_signal_frame});
+      begin = location_;
+    };
+    format::Cursor in(fde_.program, section_.order);
+    while (in.left() > 0 && location_ < fde_.end) {
+      step(in);
+      if (failed_ || in.failed()) return {false, begin};
+      tell_row();  // what moves the location changes no rule
+    }
+    location_ = fde_.end;
+    if (begin < fde_.end) tell_row();
+    return {true, fde_.end};
   }
 
  private:
@@ -357,11 +380,11 @@ std::optional<Fde> parse_fde(const CfiSection& section, std::uint64_t offset) {
   return cie ? parse_fde_body(section, *head, *cie) : std::nullopt;
 }
 
-std::vector<FdeRange> list_fdes(const CfiSection& section) {
+std::vector<FdeRange> list_fdes(const CfiSection& section, const std::function<bool()>& stop) {
   std::vector<FdeRange> found;
   std::pair<std::uint64_t, std::optional<Cie>> last{~std::uint64_t{0}, {}};  // FDEs of one CIE stand together
   std::uint64_t offset = 0;
-  while (found.size() < kMostFdes) {
+  while (found.size() < kMostFdes && !(stop && stop())) {
     const auto head = read_head(section, offset);
     if (!head) break;
     const auto place = is_cie(section, *head) ? std::nullopt : cie_offset(section, *head);
@@ -376,8 +399,12 @@ std::vector<FdeRange> list_fdes(const CfiSection& section) {
   return found;
 }
 
+CfiWalk walk_cfi(const CfiSection& section, const Fde& fde, const std::function<void(const CfiRow&)>& row) {
+  return Program(section, fde).walk(row);
+}
+
 std::optional<UnwindRow> evaluate_cfi(const CfiSection& section, const Fde& fde, std::uint64_t pc) {
   return Program(section, fde).row_at(pc);
 }
 
-}  // namespace tacho::symbolize
+}  // namespace tacho::unwind

@@ -11,7 +11,7 @@
 #include "format/file.h"
 #include "format/result.h"
 
-namespace tacho::symbolize {
+namespace tacho::unwind {
 
 class ElfImage {
  public:
@@ -22,11 +22,10 @@ class ElfImage {
   struct Section {
     std::uint64_t address = 0;
     std::vector<std::byte> bytes;
+    bool is_packed = false;  // marked so: the bytes begin with an Elf64_Chdr
   };
-  // Nothing when there is none of that name, or it cannot be read. Unpacked if it was packed.
+  // Nothing when there is none of that name, or it cannot be read.
   std::optional<Section> section(std::string_view name) const;
-  // .debug_frame under either of its names.
-  std::optional<Section> debug_frame() const;
   // The segment with the table of .eh_frame, for files without section headers.
   std::optional<Section> eh_frame_header_segment() const;
   // The loaded bytes from an address to the end of its segment.
@@ -37,6 +36,7 @@ class ElfImage {
   // The eight bytes at an offset; nothing past the end of the file.
   std::optional<std::uint64_t> word(std::uint64_t offset) const;
   std::endian order() const { return order_; }
+  std::uint64_t file_size() const { return size_; }
 
  private:
   struct Segment {
@@ -63,4 +63,4 @@ class ElfImage {
   std::vector<std::byte> section_names_;
 };
 
-}  // namespace tacho::symbolize
+}  // namespace tacho::unwind

@@ -5,7 +5,7 @@
 
 #include "format/cursor.h"
 
-namespace tacho::symbolize {
+namespace tacho::unwind {
 
 struct Leb128 {
   std::uint64_t bits = 0;
@@ -34,4 +34,4 @@ inline std::int64_t read_sleb128(format::Cursor& in) {
   return static_cast<std::int64_t>(extends ? number.bits | (~std::uint64_t{0} << number.width) : number.bits);
 }
 
-}  // namespace tacho::symbolize
+}  // namespace tacho::unwind

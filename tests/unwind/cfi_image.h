@@ -12,7 +12,7 @@
 
 #include "format/byte_writer.h"
 
-namespace tacho::symbolize::test {
+namespace tacho::unwind::test {
 
 using Code = std::vector<std::uint8_t>;  // DW_CFA or DW_OP bytes
 
@@ -124,4 +124,4 @@ inline std::string elf_image(const std::vector<Function>& functions, Search sear
   return std::string(reinterpret_cast<const char*>(view.data()), view.size());
 }
 
-}  // namespace tacho::symbolize::test
+}  // namespace tacho::unwind::test

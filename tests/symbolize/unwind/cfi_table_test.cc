@@ -1,0 +1,65 @@
+#include "symbolize/unwind/cfi_table.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unwind/cfi_image.h"
+
+namespace tacho::symbolize {
+namespace {
+
+namespace test = unwind::test;
+using test::Function;
+using test::kBase;
+
+class CfiTableTest : public testing::Test {
+ protected:
+  static CfiTable table(test::Search search, test::Headers headers = test::Headers::Sections) {
+    const std::string file = test::elf_image(kFunctions, search, headers);
+    const auto bytes = std::as_bytes(std::span(file));
+    auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
+    EXPECT_TRUE(image);
+    auto made = CfiTable::from_eh_frame(*image);
+    EXPECT_TRUE(made);
+    return std::move(*made);
+  }
+  static inline const std::vector<Function> kFunctions{
+      {.start = 0x1080, .size = 0x20, .program = {0x41, 0x0e, 24}},
+      {.start = 0x1000, .size = 0x40, .program = {0x41, 0x0e, 16}},
+      {.start = 0x1100, .size = 0x10, .program = {0x3f}},
+  };
+};
+
+TEST_F(CfiTableTest, TheSearchTableAndTheIndexFindTheSame) {
+  CfiTable by_table = table(test::Search::Table), by_index = table(test::Search::Index),
+           by_segment = table(test::Search::Table, test::Headers::SegmentsOnly);
+  for (std::uint64_t pc = kBase + 0xff0; pc < kBase + 0x1120; ++pc) {
+    for (CfiTable* const other : {&by_index, &by_segment}) {
+      const auto a = by_table.find(pc), b = other->find(pc);
+      ASSERT_EQ(a.row == nullptr, b.row == nullptr) << std::hex << pc;
+      EXPECT_EQ(a.is_damaged, b.is_damaged) << std::hex << pc;
+      if (a.row) {
+        EXPECT_EQ(a.row->cfa.offset, b.row->cfa.offset);
+      }
+    }
+  }
+}
+
+TEST_F(CfiTableTest, BetweenFunctionsThereIsNothing) {
+  CfiTable found = table(test::Search::Table);
+  EXPECT_EQ(found.find(kBase + 0x1001).row->cfa.offset, 16);
+  EXPECT_EQ(found.find(kBase + 0x109f).row->cfa.offset, 24);
+  EXPECT_FALSE(found.find(kBase + 0xfff).row);
+  EXPECT_FALSE(found.find(kBase + 0x1040).row);
+  EXPECT_FALSE(found.find(kBase + 0x10a0).is_damaged);
+  EXPECT_TRUE(found.find(kBase + 0x1100).is_damaged) << "a function with an unknown instruction";
+}
+
+TEST_F(CfiTableTest, ARowIsEvaluatedOnce) {
+  CfiTable found = table(test::Search::Table);
+  const UnwindRow* const first = found.find(kBase + 0x1001).row;
+  for (std::uint64_t pc = kBase + 0x1000; pc < kBase + 0x1040; ++pc) found.find(pc);
+  EXPECT_EQ(found.find(kBase + 0x1001).row, first);
+}
+
+}  // namespace
+}  // namespace tacho::symbolize

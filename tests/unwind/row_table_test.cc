@@ -1,0 +1,149 @@
+#include "unwind/row_table.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/unwind/cfi_image.h"
+
+namespace tacho::unwind {
+namespace {
+
+using test::Code;
+using test::Function;
+using test::kBase;
+using test::kText;
+
+constexpr std::uint64_t kSection = 0x402000;
+
+RowTable table_of(const std::vector<Function>& functions, const RowLimits& limits = {}) {
+  const auto frames = test::eh_frame(functions, kSection);
+  auto table = build_row_table({frames.bytes, kSection, CfiForm::EhFrame, std::endian::little}, limits);
+  EXPECT_TRUE(table);
+  return table ? std::move(*table) : RowTable{};
+}
+
+// "kind cfa rbp" of the row at an offset into the only function.
+std::string row_at(const Code& program, std::uint64_t offset = 0, const Code& entry = test::kX86Entry,
+                   const std::string& augmentation = "zR") {
+  const RowTable table = table_of({{.start = kText,
+                                    .size = 0x100,
+                                    .program = program,
+                                    .entry = entry,
+                                    .augmentation = augmentation}});
+  const Row* const row = table.find(kBase + kText + offset);
+  return row == nullptr ? "none"
+                        : std::to_string(row->kind) + " " + std::to_string(row->cfa) + " " +
+                              std::to_string(row->rbp);
+}
+
+TEST(RowTable, AFunctionWithAFramePointerHasThreeRows) {
+  const Code program{0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6};  // push rbp; mov rsp, rbp
+  EXPECT_EQ(row_at(program, 0), "7 1 0");
+  EXPECT_EQ(row_at(program, 1), "7 2 -2");
+  EXPECT_EQ(row_at(program, 3), "7 2 -2");
+  EXPECT_EQ(row_at(program, 4), "6 2 -2");
+  EXPECT_EQ(row_at(program, 0xff), "6 2 -2");
+  EXPECT_EQ(row_at(program, 0x100), "21 0 0") << "behind the function nothing is known";
+}
+
+TEST(RowTable, NeighboursThatSayTheSameAreOneRow) {
+  const RowTable table = table_of({{.start = 0x1000, .size = 0x40, .program = {}},
+                                   {.start = 0x1040, .size = 0x40, .program = {}},
+                                   {.start = 0x1100, .size = 0x40, .program = {0x42, 0x83, 2}}});
+  ASSERT_EQ(table.rows.size(), 4u);
+  EXPECT_EQ(table.base, kBase + 0x1000);
+  EXPECT_EQ(table.rows[1].kind, TACHO_UNWIND_NOTHING);
+  EXPECT_EQ(table.rows[1].pc, 0x80u);
+  EXPECT_EQ(table.rows[2].pc, 0x100u);
+  EXPECT_EQ(table.rows[3].pc, 0x140u) << "where rbx is does not matter";
+  EXPECT_EQ(table.functions, 3u);
+  EXPECT_EQ(table.find(kBase + 0xfff), nullptr);
+}
+
+TEST(RowTable, WhoeverHasNoCallerEndsAStack) {
+  EXPECT_EQ(row_at({0x07, 16}), "20 0 0");
+}
+
+TEST(RowTable, EntriesOfTheLinkageTableAreTold) {
+  const Code expression{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
+  EXPECT_EQ(row_at(expression), "18 1 11");
+  Code other = expression;
+  other[8] = 0x3a;
+  EXPECT_EQ(row_at(other), "18 1 10") << "with endbr64 in front";
+  other[9] = 0x2b;
+  EXPECT_EQ(row_at(other), "22 0 0") << "another comparison";
+}
+
+TEST(RowTable, AlignedStacksAreFollowed) {
+  EXPECT_EQ(row_at({0x0c, 10, 0}), "10 0 0") << "lea 8(%rsp), %r10";
+  EXPECT_EQ(row_at({0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0}), "16 -1 1");
+  EXPECT_EQ(row_at({0x0f, 5, 0x77, 0x18, 0x06, 0x23, 8}), "17 3 0") << "rsp kept on the new stack";
+  EXPECT_EQ(row_at({0x0f, 5, 0x77, 0x18, 0x06, 0x23, 16}), "22 0 0");
+}
+
+TEST(RowTable, TheKernelsSignalFrameIsKnownByItsRules) {
+  const Code frame{0x0f, 4, 0x77, 0xa0, 0x01, 0x06, 0x10, 6, 3, 0x77, 0xf8, 0x00, 0x10, 16, 3, 0x77, 0xa8, 0x01};
+  EXPECT_EQ(row_at(frame, 0, {}, "zRS"), "19 0 0");
+  Code other = frame;
+  other[17] = 0x02;
+  EXPECT_EQ(row_at(other, 0, {}, "zRS"), "22 0 0");
+  EXPECT_EQ(row_at({}, 0, test::kX86Entry, "zRS"), "22 0 0") << "a return address that is none";
+}
+
+TEST(RowTable, WhatARowCannotHoldIsSaid) {
+  EXPECT_EQ(row_at({0x0e, 12}), "22 0 0") << "half a word";
+  EXPECT_EQ(row_at({0x0e, 0x88, 0x80, 0x10}), "22 0 0") << "262152 bytes";
+  EXPECT_EQ(row_at({0x0e, 0xf8, 0xff, 0x0f}), "7 32767 0");
+  EXPECT_EQ(row_at({0x90, 2}), "22 0 0") << "the return address elsewhere";
+  EXPECT_EQ(row_at({0x09, 6, 3}), "7 1 2") << "rbp in another register";
+  EXPECT_EQ(row_at({0x86, 0x81, 0x01}), "7 1 2") << "rbp far away";
+}
+
+TEST(RowTable, ADamagedProgramIsKnownUpToTheDamage) {
+  const Code program{0x44, 0x0e, 16, 0x44, 0x3f};
+  EXPECT_EQ(row_at(program, 0), "7 1 0");
+  EXPECT_EQ(row_at(program, 5), "7 2 0");
+  EXPECT_EQ(row_at(program, 8), "22 0 0");
+}
+
+TEST(RowTable, FunctionsThatOverlapAreClipped) {
+  const RowTable table = table_of({{.start = 0x1000, .size = 0x80, .program = {}},
+                                   {.start = 0x1040, .size = 0x80, .program = {0x0e, 32}}});
+  EXPECT_EQ(table.find(kBase + 0x107f)->cfa, 1);
+  EXPECT_EQ(table.find(kBase + 0x1080)->cfa, 4);
+  EXPECT_EQ(table.find(kBase + 0x10c0)->kind, TACHO_UNWIND_NOTHING);
+}
+
+TEST(RowTable, RowsAscendWhateverAFunctionSays) {
+  Code program;
+  for (int i = 0; i < 40; ++i) program.insert(program.end(), {0x48, 0x0e, static_cast<std::uint8_t>(8 + 8 * i)});
+  const RowTable table = table_of({{.start = 0x1000, .size = 0x20, .program = program}});
+  for (std::size_t i = 1; i < table.rows.size(); ++i) EXPECT_LT(table.rows[i - 1].pc, table.rows[i].pc);
+  EXPECT_EQ(table.rows.back().pc, 0x20u) << "nothing behind the end";
+}
+
+TEST(RowTable, LimitsHold) {
+  const auto frames = test::eh_frame({{.start = 0x1000, .size = 0x80, .program = {0x41, 0x0e, 16, 0x41, 0x0e, 24}}},
+                                     kSection);
+  const CfiSection section{frames.bytes, kSection, CfiForm::EhFrame, std::endian::little};
+  EXPECT_FALSE(build_row_table(section, {.most_rows = 1}));
+  EXPECT_FALSE(build_row_table(section, {.stop = [] { return true; }}));
+  EXPECT_TRUE(build_row_table(section, {.most_rows = 4}));
+}
+
+TEST(RowTable, ComesOutOfAFileByEitherWay) {
+  for (const test::Headers headers : {test::Headers::Sections, test::Headers::SegmentsOnly}) {
+    const std::string file = test::elf_image({{.start = 0x1000, .size = 0x40, .program = {0x41, 0x0e, 16}}},
+                                             test::Search::Table, headers);
+    const auto bytes = std::as_bytes(std::span(file));
+    const auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
+    ASSERT_TRUE(image);
+    const auto table = row_table_of(*image);
+    ASSERT_TRUE(table);
+    EXPECT_EQ(table->rows.size(), 3u);
+  }
+}
+
+}  // namespace
+}  // namespace tacho::unwind

@@ -1,0 +1,234 @@
+#include "unwind/row_table.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "format/cursor.h"
+#include "unwind/leb128.h"
+
+namespace tacho::unwind {
+namespace {
+
+constexpr std::int64_t kWord = 8;
+constexpr std::uint64_t kRbp = 6, kRsp = 7, kReturn = 16;  // DWARF's numbers
+
+// DW_OP
+enum Op : std::uint8_t {
+  kDeref = 0x06,
+  kAnd = 0x1a,
+  kPlus = 0x22,
+  kPlusConstant = 0x23,
+  kShiftLeft = 0x24,
+  kGreaterEqual = 0x2a,
+  kLiteral0 = 0x30,
+  kBaseRegister0 = 0x70,
+};
+
+// The offset of an expression that is no more than "register + offset".
+std::optional<std::int64_t> offset_from(format::Bytes expression, std::uint64_t number) {
+  format::Cursor in(expression, std::endian::little);
+  if (in.u8() != kBaseRegister0 + number) return std::nullopt;
+  const std::int64_t offset = read_sleb128(in);
+  if (in.failed() || in.left() != 0) return std::nullopt;
+  return offset;
+}
+
+// "[register + offset] + more".
+struct Loaded {
+  std::uint64_t base = 0;
+  std::int64_t offset = 0;
+  std::uint64_t more = 0;
+};
+std::optional<Loaded> loaded_by(format::Bytes expression) {
+  format::Cursor in(expression, std::endian::little);
+  Loaded found;
+  const std::uint8_t base = in.u8();
+  if (base != kBaseRegister0 + kRbp && base != kBaseRegister0 + kRsp) return std::nullopt;
+  found.base = base - kBaseRegister0;
+  found.offset = read_sleb128(in);
+  if (in.u8() != kDeref) return std::nullopt;
+  if (in.left() > 0) {
+    if (in.u8() != kPlusConstant) return std::nullopt;
+    found.more = read_uleb128(in);
+  }
+  if (in.failed() || in.left() != 0) return std::nullopt;
+  return found;
+}
+
+// rsp + offset + ((rip & 15) >= N) * 8, which linkers write for the procedure linkage table: offset and N.
+std::optional<std::pair<std::int64_t, std::int8_t>> plt_rule(format::Bytes expression) {
+  format::Cursor in(expression, std::endian::little);
+  if (in.u8() != kBaseRegister0 + kRsp) return std::nullopt;
+  const std::int64_t offset = read_sleb128(in);
+  if (in.u8() != kBaseRegister0 + kReturn || read_sleb128(in) != 0) return std::nullopt;
+  if (in.u8() != kLiteral0 + 15 || in.u8() != kAnd) return std::nullopt;
+  const std::uint8_t literal = in.u8();
+  if (literal < kLiteral0 || literal > kLiteral0 + 15) return std::nullopt;
+  if (in.u8() != kGreaterEqual || in.u8() != kLiteral0 + 3 || in.u8() != kShiftLeft || in.u8() != kPlus)
+    return std::nullopt;
+  if (in.failed() || in.left() != 0) return std::nullopt;
+  return std::pair{offset, static_cast<std::int8_t>(literal - kLiteral0)};
+}
+
+bool set_cfa(Row& row, int kind, std::int64_t offset) {
+  const std::int64_t words = offset / kWord;
+  if (offset % kWord != 0 || words < std::numeric_limits<std::int16_t>::min() ||
+      words > std::numeric_limits<std::int16_t>::max())
+    return false;
+  row.kind = static_cast<std::uint8_t>(kind);
+  row.cfa = static_cast<std::int16_t>(words);
+  return true;
+}
+
+bool set_cfa_by_expression(Row& row, format::Bytes expression) {
+  if (const auto plt = plt_rule(expression)) {
+    if (row.rbp != TACHO_UNWIND_RBP_SAME) return false;
+    row.rbp = plt->second;
+    return set_cfa(row, TACHO_UNWIND_PLT, plt->first);
+  }
+  const auto loaded = loaded_by(expression);
+  if (!loaded) return false;
+  if (loaded->base == kRbp && loaded->more == 0) return set_cfa(row, TACHO_UNWIND_AT_RBP, loaded->offset);
+  if (loaded->base == kRsp && loaded->more == kWord)
+    return set_cfa(row, TACHO_UNWIND_AT_RSP, loaded->offset);
+  return false;
+}
+
+std::int8_t place_of_rbp(const Rule& rule) {
+  switch (rule.kind) {
+    case RuleKind::Same:
+      return TACHO_UNWIND_RBP_SAME;
+    case RuleKind::AtCfa: {
+      const std::int64_t words = rule.value / kWord;
+      if (rule.value % kWord != 0 || words >= 0 || words < std::numeric_limits<std::int8_t>::min())
+        return TACHO_UNWIND_RBP_LOST;
+      return static_cast<std::int8_t>(words);
+    }
+    case RuleKind::Expression:
+      return offset_from(rule.expression, kRbp) == 0 ? TACHO_UNWIND_RBP_AT_RBP : TACHO_UNWIND_RBP_LOST;
+    default:
+      return TACHO_UNWIND_RBP_LOST;
+  }
+}
+
+// The kernel's frame as libraries describe it: every register at its place above rsp.
+bool is_signal_frame(const CfiRow& rules) {
+  const auto is_at = [&](std::uint64_t number, int words) {
+    const Rule& rule = rules.rules[static_cast<std::size_t>(number)];
+    return rule.kind == RuleKind::Expression && offset_from(rule.expression, kRsp) == words * kWord;
+  };
+  const auto cfa =
+      rules.cfa.kind == CfaRule::Kind::Expression ? loaded_by(rules.cfa.expression) : std::nullopt;
+  return cfa && cfa->base == kRsp && cfa->more == 0 && cfa->offset == TACHO_UNWIND_SIGNAL_RSP * kWord &&
+         is_at(kRbp, TACHO_UNWIND_SIGNAL_RBP) && is_at(kReturn, TACHO_UNWIND_SIGNAL_RIP);
+}
+
+Row of_kind(int kind) { return {0, 0, 0, static_cast<std::uint8_t>(kind)}; }
+
+bool says_the_same(const Row& a, const Row& b) { return a.kind == b.kind && a.cfa == b.cfa && a.rbp == b.rbp; }
+
+class Builder {
+ public:
+  Builder(const CfiSection& section, const RowLimits& limits) : section_(section), limits_(limits) {}
+
+  Result<RowTable> build() {
+    bool is_stopped = false;
+    const auto stop = [&] { return is_stopped = is_stopped || (limits_.stop && limits_.stop()); };
+    for (const FdeRange& range : list_fdes(section_, stop)) {
+      if (stop()) break;
+      if (table_.rows.empty()) table_.base = begun_ = range.start;
+      if (range.end - table_.base > std::numeric_limits<std::uint32_t>::max()) break;  // foreign, and far away
+      if (range.end <= begun_) continue;  // described already
+      if (range.start > begun_) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
+      add_function(range);
+      if (table_.rows.size() > limits_.most_rows) return Error{"its unwind table is too large"};
+    }
+    if (is_stopped) return Error{"its unwind table took too long"};
+    if (!table_.rows.empty()) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
+    return std::move(table_);
+  }
+
+ private:
+  void add_function(const FdeRange& range) {
+    const std::uint64_t first = std::max(range.start, begun_);  // of two that overlap the lower one is taken
+    ++table_.functions;
+    begun_ = range.end;
+    const auto fde = parse_fde(section_, range.offset);
+    if (!fde) return add(first, of_kind(TACHO_UNWIND_OTHER));
+    const CfiWalk walked = walk_cfi(section_, *fde, [&](const CfiRow& rules) {
+      if (rules.end > first) add(std::max(rules.start, first), compact_row(rules));
+    });
+    if (!walked.is_whole) add(std::max(walked.end, first), of_kind(TACHO_UNWIND_OTHER));
+  }
+
+  void add(std::uint64_t pc, Row row) {
+    auto& rows = table_.rows;
+    row.pc = static_cast<std::uint32_t>(pc - table_.base);
+    if (!rows.empty() && rows.back().pc == row.pc) rows.pop_back();
+    if (!rows.empty() && says_the_same(rows.back(), row)) return;
+    if (rows.size() > limits_.most_rows) return;
+    table_.others += row.kind == TACHO_UNWIND_OTHER ? 1 : 0;
+    rows.push_back(row);
+  }
+
+  const CfiSection& section_;
+  const RowLimits& limits_;
+  RowTable table_;
+  std::uint64_t begun_ = 0;  // up to here addresses have rows
+};
+
+// .eh_frame by its name or, in a file without section headers, by the pointer in the segment of its table.
+std::optional<ElfImage::Section> eh_frame_of(const ElfImage& image) {
+  if (auto named = image.section(".eh_frame"); named && !named->is_packed) return named;
+  const auto header = image.eh_frame_header_segment();
+  if (!header) return std::nullopt;
+  format::Cursor in(header->bytes, image.order());
+  in.u8();  // version
+  const std::uint8_t encoding = in.u8();
+  in.u16();  // encodings of count and table
+  const auto place = read_encoded(in, encoding, header->address + header->bytes.size(), header->address);
+  return place ? image.loaded_from(*place) : std::nullopt;
+}
+
+}  // namespace
+
+const Row* RowTable::find(std::uint64_t pc) const {
+  if (pc < base) return nullptr;
+  const auto after = std::ranges::upper_bound(rows, pc - base, {}, &Row::pc);
+  return after == rows.begin() ? nullptr : &*std::prev(after);
+}
+
+Row compact_row(const CfiRow& rules) {
+  const Rule& back = rules.rules[static_cast<std::size_t>(kReturn)];
+  if (back.kind == RuleKind::Undefined) return of_kind(TACHO_UNWIND_END);
+  if (is_signal_frame(rules)) return of_kind(TACHO_UNWIND_SIGNAL);
+  if (back.kind != RuleKind::AtCfa || back.value != -kWord || rules.is_signal_frame)
+    return of_kind(TACHO_UNWIND_OTHER);
+  Row row = of_kind(TACHO_UNWIND_OTHER);
+  row.rbp = place_of_rbp(rules.rules[static_cast<std::size_t>(kRbp)]);
+  bool fits = false;
+  if (rules.cfa.kind == CfaRule::Kind::Expression) {
+    fits = set_cfa_by_expression(row, rules.cfa.expression);
+  } else if (rules.cfa.kind == CfaRule::Kind::Register && rules.cfa.base <= TACHO_UNWIND_LAST_REGISTER) {
+    fits = set_cfa(row, static_cast<int>(rules.cfa.base), rules.cfa.offset);
+  }
+  return fits ? row : of_kind(TACHO_UNWIND_OTHER);
+}
+
+Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits) {
+  return Builder(section, limits).build();
+}
+
+Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits) {
+  if (image.order() != std::endian::little) return Error{"is for another machine"};
+  if (const auto frames = eh_frame_of(image))
+    return build_row_table({frames->bytes, frames->address, CfiForm::EhFrame, image.order()}, limits);
+  const auto frames = image.section(".debug_frame");
+  if (!frames || frames->is_packed) return RowTable{};
+  return build_row_table({frames->bytes, frames->address, CfiForm::DebugFrame, image.order()}, limits);
+}
+
+}  // namespace tacho::unwind

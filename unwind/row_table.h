@@ -1,0 +1,44 @@
+// A module's call frame information as a compact table, which a BPF program can search: a row of 8 bytes for
+// each change of rules, ascending by address, with neighbours that say the same made one. x86-64 only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "format/result.h"
+#include "unwind/cfi.h"
+#include "unwind/elf_image.h"
+#include "unwind/unwind_row.h"
+
+namespace tacho::unwind {
+
+using Row = tacho_unwind_row;
+
+// What hostile call frame information may cost.
+struct RowLimits {
+  std::size_t most_rows = std::size_t{1} << 22;  // libclang-cpp, 59 MB, has 1.0 million
+  std::function<bool()> stop = {};               // asked between functions: true gives up
+};
+
+struct RowTable {
+  std::uint64_t base = 0;  // ELF address from which rows count
+  std::vector<Row> rows;   // the last one is of kind NOTHING; empty: no function is described
+  std::size_t functions = 0;
+  std::size_t others = 0;  // rows of kind OTHER
+
+  // The row of an ELF address; null before the first one.
+  const Row* find(std::uint64_t pc) const;
+};
+
+// The error says what does not fit: too many rows, or stopped.
+Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits = {});
+// From .eh_frame, or .debug_frame where the file has only that, unpacked. An empty table when it has none.
+Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits = {});
+
+// What a row can say of one row of rules: kind, cfa and rbp of `pc` 0.
+Row compact_row(const CfiRow& rules);
+
+}  // namespace tacho::unwind

@@ -1,0 +1,47 @@
+/* One row of a compact unwind table: how a frame's caller is found, for all code from `pc` up to the next
+ * row. C, because the BPF program that walks stacks reads the same rows that row_table.h builds. x86-64. */
+#ifndef TACHO_UNWIND_ROW_H
+#define TACHO_UNWIND_ROW_H
+
+#include <linux/types.h>
+
+struct tacho_unwind_row {
+  __u32 pc;  /* bytes behind the table's first address */
+  __s16 cfa; /* a word count: 8 bytes each */
+  __s8 rbp;  /* see below */
+  __u8 kind; /* see below */
+};
+
+/* What `kind` says of the CFA, the stack pointer once the function has returned. The return address lies in
+ * the word below it, except for TACHO_UNWIND_SIGNAL. */
+enum tacho_unwind_kind {
+  /* 0 to 15: 8 * cfa above the register with this DWARF number. */
+  TACHO_UNWIND_RBP = 6,
+  TACHO_UNWIND_RSP = 7,
+  TACHO_UNWIND_LAST_REGISTER = 15,
+  TACHO_UNWIND_AT_RBP = 16, /* what the word 8 * cfa above rbp holds: main() that aligned its stack */
+  TACHO_UNWIND_AT_RSP = 17, /* what the word 8 * cfa above rsp holds, and 8: stacks changed by assembly */
+  /* 8 * cfa above rsp, and 8 more when the last four bits of the instruction pointer are at least `rbp`: an
+   * entry of the procedure linkage table, which pushes a word on its way. */
+  TACHO_UNWIND_PLT = 18,
+  TACHO_UNWIND_SIGNAL = 19, /* the kernel's signal frame lies at rsp, with all registers */
+  TACHO_UNWIND_END = 20,    /* nobody called: _start, or a thread's first function */
+  TACHO_UNWIND_NOTHING = 21, /* no function is described here */
+  TACHO_UNWIND_OTHER = 22,   /* rules that a row cannot hold */
+};
+
+/* `rbp`, where the caller's rbp is: 0: still in rbp; below 0: in the word 8 * rbp below the CFA. */
+enum tacho_unwind_rbp {
+  TACHO_UNWIND_RBP_SAME = 0,
+  TACHO_UNWIND_RBP_AT_RBP = 1, /* in the word that rbp points to */
+  TACHO_UNWIND_RBP_LOST = 2,
+};
+
+/* A signal frame on x86-64: words above rsp at the trampoline, where struct ucontext begins. */
+enum tacho_unwind_signal_frame {
+  TACHO_UNWIND_SIGNAL_RBP = 15,
+  TACHO_UNWIND_SIGNAL_RSP = 20,
+  TACHO_UNWIND_SIGNAL_RIP = 21,
+};
+
+#endif
