@@ -22,7 +22,8 @@ using format::PayloadSchema;
 constexpr std::uint32_t kMaxPayload = 65535;  // a sample's raw size is a u16
 constexpr std::size_t kMaxFields = 4096;      // of one payload: what a capture's schema may hold
 constexpr std::size_t kMaxSteps = 16 * kMaxFields;
-constexpr int kMaxDepth = 32;  // of types inside types
+constexpr std::size_t kMaxGlobals = 1024;  // of one section
+constexpr int kMaxDepth = 32;              // of types inside types
 constexpr std::string_view kEventVariable = "__event_";
 
 struct FreeBtf {
@@ -74,6 +75,7 @@ class Reader {
       const btf_type* type = btf__type_by_id(types_, id);
       if (btf_is_var(type)) read_variable(id, type, found);
       if (btf_is_func(type)) read_function(id, type, found);
+      if (btf_is_datasec(type)) read_globals(type, found);
     }
     return found;
   }
@@ -134,6 +136,41 @@ class Reader {
     const std::string program = name(function->name_off);
     found.alternatives.push_back(
         {program, text->substr(0, slash), slash == std::string::npos ? program : text->substr(slash + 1)});
+  }
+
+  void read_globals(const btf_type* section, Declarations& found) const {
+    const std::string section_name = name(section->name_off);
+    if (section_name != ".rodata" && section_name != ".data" && section_name != ".bss") return;
+    const btf_var_secinfo* variables = btf_var_secinfos(section);
+    for (std::uint32_t i = 0; i < btf_vlen(section) && found.globals.size() < kMaxGlobals; ++i) {
+      const btf_type* variable = btf__type_by_id(types_, variables[i].type);
+      if (variable == nullptr || !btf_is_var(variable)) continue;
+      Global global;
+      global.name = name(variable->name_off);
+      if (global.name.find('.') != std::string::npos) continue;  // a function's own, such as a format
+      read_qualifiers(variable->type, global);
+      const auto size = btf__resolve_size(types_, variable->type);
+      global.layout.type_name = type_name(variable->type);
+      global.layout.size = size > 0 && size <= kMaxPayload ? static_cast<std::uint32_t>(size) : 0;
+      Work work{global.layout, 0};
+      if (auto done = describe(variable->type, Place{global.name, 0, 0, 0, -1, 0}, work); !done) {
+        global.layout.fields.clear();
+        global.problem = std::move(done.error().what);
+      }
+      found.globals.push_back(std::move(global));
+    }
+  }
+
+  // Those of an array are its elements'.
+  void read_qualifiers(std::uint32_t id, Global& global) const {
+    for (int depth = 0; depth < kMaxDepth; ++depth) {
+      const btf_type* type = btf__type_by_id(types_, id);
+      if (type == nullptr) return;
+      global.is_const |= btf_kind(type) == BTF_KIND_CONST;
+      global.is_volatile |= btf_is_volatile(type);
+      if (!btf_is_mod(type) && !btf_is_typedef(type) && !btf_is_array(type)) return;
+      id = btf_is_array(type) ? btf_array(type)->type : type->type;
+    }
   }
 
   Result<PayloadSchema> describe_event(std::string event, std::uint32_t pointer_id) const {

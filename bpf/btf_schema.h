@@ -18,10 +18,24 @@ struct Alternative {
   std::string set;  // the program's own name when it declares none
 };
 
+// A global variable of the object.
+struct Global {
+  std::string name;
+  bool is_const = false, is_volatile = false;
+  format::PayloadSchema
+      layout;           // its members by their whole names ("limits.low"), or itself when it has none
+  std::string problem;  // why its type cannot be described; then there are no members
+
+  // Whether a recorder may set it before the program is loaded: what is const and not volatile the compiler
+  // has put into the code already.
+  bool is_constant() const { return is_const && is_volatile; }
+};
+
 struct Declarations {
   std::vector<format::PayloadSchema> events;                  // EVENT(name, type)
   std::vector<std::pair<std::string, std::string>> channels;  // map, event: EVENT_CHANNEL(event)
   std::vector<Alternative> alternatives;                      // in order of appearance
+  std::vector<Global> globals;                                // in sections .rodata, .data and .bss
   std::vector<std::string> problems;  // events whose type cannot be described, and why
 
   const format::PayloadSchema* event(const std::string& name) const;

@@ -160,7 +160,7 @@ void Object::want(std::size_t program, bool wanted) {
   bpf_program__set_autoload(state_->handles[program], wanted);
 }
 
-void Object::set_constant(std::string_view name, std::uint32_t value) {
+std::span<std::byte> Object::constant(std::string_view name) {
   const btf* types = bpf_object__btf(state_->object.get());
   const int section_id = types == nullptr ? -1 : btf__find_by_name_kind(types, ".rodata", BTF_KIND_DATASEC);
   // The map is called "OBJECT.rodata", as far as the kernel has room for it.
@@ -170,21 +170,21 @@ void Object::set_constant(std::string_view name, std::uint32_t value) {
     if (bpf_map__is_internal(map) && std::string_view(bpf_map__name(map)).ends_with(".rodata"))
       constants = map;
   }
-  if (section_id < 0 || constants == nullptr) return;
+  if (section_id < 0 || constants == nullptr) return {};
   std::size_t size = 0;
   // libbpf 1.1 hands out the writable initial content under a const pointer; programs are not loaded yet.
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(constants, &size)));
-  if (bytes == nullptr) return;
+  if (bytes == nullptr) return {};
   const btf_type* section = btf__type_by_id(types, static_cast<std::uint32_t>(section_id));
   const btf_var_secinfo* variables = btf_var_secinfos(section);
   for (int i = 0; i < btf_vlen(section); ++i) {
     const btf_type* variable = btf__type_by_id(types, variables[i].type);
     const char* found = variable == nullptr ? nullptr : btf__name_by_offset(types, variable->name_off);
-    const bool fits =
-        variables[i].size == sizeof value && variables[i].offset + std::uint64_t{sizeof value} <= size;
-    if (found != nullptr && name == found && fits)
-      std::memcpy(bytes + variables[i].offset, &value, sizeof value);
+    const bool is_inside = variables[i].offset + std::uint64_t{variables[i].size} <= size;
+    if (found != nullptr && name == found && is_inside)
+      return {bytes + variables[i].offset, variables[i].size};
   }
+  return {};
 }
 
 std::optional<Refusal> Object::load(const Log& log) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,8 +55,9 @@ class Object {
 
   // Before load().
   void want(std::size_t program, bool wanted);
-  // Sets an unsigned 32-bit constant of the object; does nothing when it has none of that name.
-  void set_constant(std::string_view name, std::uint32_t value);
+  // The initial bytes of a variable in section .rodata, to be changed before load(); empty when there is none
+  // of that name.
+  std::span<std::byte> constant(std::string_view name);
 
   std::optional<Refusal> load(const Log& log);
   // Attaches where its section says.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "bpf/btf_schema.h"
@@ -96,6 +97,7 @@ struct UserObject::State {
   std::optional<Object> object;
   std::vector<std::size_t> perf_event_programs;  // of `object`, loaded
   std::vector<std::size_t> loaded;
+  std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // that were set, whole
   std::string tracefs;
 
   Result<Object> opened(const Log& log) const { return Object::open(elf, object_name(path), log); }
@@ -171,6 +173,36 @@ Result<UserObject> UserObject::open(const std::string& path, const ObjectOptions
   return UserObject(std::move(state));
 }
 
+std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
+                                                      std::optional<std::string_view> value) {
+  const auto fault = [](std::string what) {
+    return ConstantFault{ConstantFault::Part::Name, 0, std::move(what)};
+  };
+  const auto& globals = state_->declared.globals;
+  const std::string variable(variable_of(name));
+  const auto global = std::ranges::find(globals, variable, &Global::name);
+  if (global == globals.end()) {
+    const std::string known = constants_in_words(globals);
+    return fault(known.empty()
+                     ? "the object has no `const volatile` global"
+                     : "there is no `const volatile` global '" + variable + "'; there are: " + known);
+  }
+  if (!global->is_constant())
+    return fault(variable + " is not declared `const volatile`, so its value cannot be chosen from outside");
+  const auto initial = state_->object->constant(variable);
+  if (initial.size() != global->layout.size || initial.empty())
+    return fault(global->problem.empty() ? variable + " is not in section .rodata" : global->problem);
+  auto set =
+      std::ranges::find(state_->constants, variable, &std::pair<std::string, std::vector<std::byte>>::first);
+  if (set == state_->constants.end())
+    set = state_->constants.insert(set, {variable, {initial.begin(), initial.end()}});
+  auto refused = put_constant(*global, name, value, set->second);
+  if (!refused)
+    say(state_->options.log,
+        state_->path + ": " + std::string(name) + " = " + std::string(value.value_or("true")));
+  return refused;
+}
+
 // Takes out what need not be tried.
 Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
   for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
@@ -192,7 +224,10 @@ Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
 std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice) {
   for (std::size_t i = 0; i < choice.candidates().size(); ++i)
     object->want(index_of(choice.candidates()[i].name), choice.wanted(i));
-  object->set_constant(kRecorderConstant, static_cast<std::uint32_t>(::getpid()));
+  const auto recorder = static_cast<std::uint32_t>(::getpid());
+  const auto place = object->constant(kRecorderConstant);
+  if (place.size() == sizeof recorder) std::memcpy(place.data(), &recorder, sizeof recorder);
+  for (const auto& [name, bytes] : constants) std::ranges::copy(bytes, object->constant(name).begin());
   if (auto refused = object->load(options.log)) return refused;
 
   loaded.clear();

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bpf/constant_value.h"
 #include "format/environment.h"
 #include "format/payload_schema.h"
 #include "format/result.h"
@@ -53,6 +54,9 @@ class UserObject {
 
   const std::string& path() const;  // as the user gave it
   const std::vector<Channel>& channels() const;
+
+  // Sets a `const volatile` global before load_and_attach() (constant_value.h). The fault says what there is.
+  std::optional<ConstantFault> set_constant(std::string_view name, std::optional<std::string_view> value);
 
   // Loads the object and attaches every program that can be. Perf event arrays are sized to the possible CPUs
   // before. Fails when a program that is neither optional nor an alternative cannot be loaded or attached, or

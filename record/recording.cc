@@ -69,6 +69,19 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
   return out;
 }
 
+// Values for the globals of an object, as its -e says them. An error points at the letter.
+Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
+  for (const ConstantSetting& setting : request.constants) {
+    const auto fault = object.set_constant(setting.name, setting.value);
+    if (!fault) continue;
+    const bool is_in_name = fault->part == bpf::ConstantFault::Part::Name;
+    const std::size_t at = (is_in_name ? setting.name_at : setting.value_at) + fault->at;
+    return use_error(
+        fmt::format("-e {}: letter {}: {}: {}", request.text, at + 1, setting.name, fault->what));
+  }
+  return Done{};
+}
+
 Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest>& requests,
                                                   const Messages& messages,
                                                   const std::function<bool()>& stop) {
@@ -80,6 +93,7 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
     if (request.kind != EventKind::BpfObject) continue;
     auto object = bpf::UserObject::open(request.path, options);
     if (!object) return std::move(object.error());
+    if (auto done = set_constants(*object, request); !done) return std::move(done.error());
     objects.push_back(std::move(*object));
   }
   return objects;

@@ -31,6 +31,14 @@ struct MapBinding {
   bool operator==(const MapBinding&) const = default;
 };
 
+// "NAME=VALUE" for a `const volatile` global of an object.
+struct ConstantSetting {
+  std::string name;
+  std::optional<std::string> value;       // nothing: the name alone
+  std::size_t name_at = 0, value_at = 0;  // letters into EventRequest::text
+  bool operator==(const ConstantSetting&) const = default;
+};
+
 struct EventRequest {
   EventKind kind = EventKind::Counter;
   std::string text;  // as written, for messages
@@ -42,9 +50,10 @@ struct EventRequest {
   std::uint64_t flags =
       format::abi::kExcludeGuest;  // abi::AttrFlag: where it counts, how exactly, how exclusively
 
-  std::string system, tracepoint;    // Tracepoint; both may be globs
-  std::string path;                  // BpfObject; of a Probe outside of the kernel the file
-  std::vector<MapBinding> bindings;  // BpfObject; empty: an event for each of its channels
+  std::string system, tracepoint;          // Tracepoint; both may be globs
+  std::string path;                        // BpfObject; of a Probe outside of the kernel the file
+  std::vector<MapBinding> bindings;        // BpfObject; empty: an event for each of its channels
+  std::vector<ConstantSetting> constants;  // BpfObject
 
   ProbeKind probe = ProbeKind::User;  // Probe, as are the next five
   std::string provider, function;     // function: also a marker's name; empty: `offset` is one in the file

@@ -18,6 +18,9 @@ namespace abi = format::abi;
 
 // perf stat's own: they count and never take a sample.
 constexpr std::string_view kToolEvents[] = {"duration_time", "user_time", "system_time"};
+// Of a global variable, its members and elements.
+constexpr std::string_view kNameLetters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]";
 constexpr std::size_t kMostRawDigits = 16;
 constexpr std::uint64_t kDefaultBreakpointBytes = 4;  // perf's, and the kernel's for data
 
@@ -86,7 +89,7 @@ class Parser {
       request.kind = EventKind::BpfObject;
       request.path = text_.substr(at_, size);
       at_ += size;
-      if (accept('/')) done = bindings(request);
+      if (accept('/')) done = object_terms(request, begin);
     } else {
       done = named_event(out);
     }
@@ -347,23 +350,54 @@ class Parser {
     return Done{};
   }
 
-  // "map:NAME.event=EVENT[,...]/": the opening slash is behind us.
-  Result<> bindings(EventRequest& request) {
+  // "map:NAME.event=EVENT,GLOBAL=VALUE[,...]/" of an object that begins at `begin`: the opening slash is
+  // behind us.
+  Result<> object_terms(EventRequest& request, std::size_t begin) {
     while (!accept('/')) {
-      const std::size_t begin = at_;
-      const std::string_view key = until(",/=");
-      constexpr std::string_view kMap = "map:", kEvent = ".event";
-      if (!key.starts_with(kMap) || !key.ends_with(kEvent) || key.size() <= kMap.size() + kEvent.size()) {
-        return wrong(begin, fmt::format("'{}' is not understood; an object takes map:MAP.event=EVENT", key));
-      }
-      if (!accept('=')) return wrong(at_, fmt::format("the name of an event is missing: {}=EVENT", key));
-      const std::string_view event = until(",/");
-      if (event.empty()) return wrong(at_, "the name of the event is missing after '='");
-      const std::size_t name_size = key.size() - kMap.size() - kEvent.size();
-      request.bindings.push_back({std::string(key.substr(kMap.size(), name_size)), std::string(event)});
+      const bool is_binding = text_.substr(at_).starts_with("map:");
+      auto done = is_binding ? binding(request) : constant(request, begin);
+      if (!done) return done;
       if (peek() == '\0') return wrong(at_, "the closing '/' is missing");
+      if (peek() != ',' && peek() != '/') return wrong(at_, "a comma or the closing '/' is missing");
       accept(',');
     }
+    return Done{};
+  }
+
+  Result<> binding(EventRequest& request) {
+    const std::size_t begin = at_;
+    const std::string_view key = until(",/=");
+    constexpr std::string_view kMap = "map:", kEvent = ".event";
+    if (!key.ends_with(kEvent) || key.size() <= kMap.size() + kEvent.size())
+      return wrong(begin, fmt::format("'{}' is not understood; an object takes map:MAP.event=EVENT", key));
+    if (!accept('=')) return wrong(at_, fmt::format("the name of an event is missing: {}=EVENT", key));
+    const std::string_view event = until(",/");
+    if (event.empty()) return wrong(at_, "the name of the event is missing after '='");
+    const std::size_t name_size = key.size() - kMap.size() - kEvent.size();
+    request.bindings.push_back({std::string(key.substr(kMap.size(), name_size)), std::string(event)});
+    return Done{};
+  }
+
+  // "min_bytes=4096", "path='/usr/lib'": what it means the object's types say.
+  Result<> constant(EventRequest& request, std::size_t object_begin) {
+    const std::size_t begin = at_;
+    const std::string_view name = until(",/=");
+    const bool is_name = !name.empty() && name.find_first_not_of(kNameLetters) == std::string_view::npos &&
+                         std::string_view("0123456789.[]").find(name.front()) == std::string_view::npos;
+    if (!is_name)
+      return wrong(begin, fmt::format("'{}' is not understood; an object takes map:MAP.event=EVENT and "
+                                      "GLOBAL=VALUE, for its `const volatile` globals",
+                                      name));
+    ConstantSetting setting{std::string(name), std::nullopt, begin - object_begin, begin - object_begin};
+    if (accept('=')) {
+      const char quote = peek() == '"' || peek() == '\'' ? peek() : '\0';
+      const std::size_t value_begin = quote == '\0' ? at_ : ++at_;
+      setting.value_at = value_begin - object_begin;
+      setting.value = until(quote == '\0' ? ",/" : std::string_view(&quote, 1));
+      if (quote != '\0' && !accept(quote))
+        return wrong(value_begin - 1, fmt::format("the closing {} is missing", quote));
+    }
+    request.constants.push_back(std::move(setting));
     return Done{};
   }
 

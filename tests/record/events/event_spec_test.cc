@@ -65,6 +65,30 @@ TEST(EventSpec, ObjectsBindTheirMapsToEvents) {
   EXPECT_TRUE(events[1].bindings.empty());
 }
 
+TEST(EventSpec, ObjectsTakeValuesForTheirGlobals) {
+  const auto events = parsed("./a.c/min=4096,on,path='/usr/a,b',limits.low[2]=-1,map:m.event=e/,./b.o/x=/");
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].constants, (std::vector<ConstantSetting>{{"min", "4096", 6, 10},
+                                                               {"on", std::nullopt, 15, 15},
+                                                               {"path", "/usr/a,b", 18, 24},
+                                                               {"limits.low[2]", "-1", 34, 48}}));
+  EXPECT_EQ(events[0].bindings, (std::vector<MapBinding>{{"m", "e"}}));
+  EXPECT_EQ(events[1].constants, (std::vector<ConstantSetting>{{"x", "", 6, 8}}))
+      << "letters of its own text";
+}
+
+TEST(EventSpec, WhatIsNoGlobalOfAnObjectIsToldByItsLetter) {
+  const auto what = [](const char* text) {
+    const auto events = parse_events(text);
+    return events ? "" : events.error().what;
+  };
+  EXPECT_NE(what("./a.c/1x=2/").find("letter 7: '1x' is not understood; an object takes map:"),
+            std::string::npos);
+  EXPECT_NE(what("./a.c/x='2/").find("letter 9: the closing ' is missing"), std::string::npos);
+  EXPECT_NE(what("./a.c/x='2'3/").find("letter 12: a comma or the closing '/'"), std::string::npos);
+  EXPECT_NE(what("./a.c/x=2").find("letter 10: the closing '/' is missing"), std::string::npos);
+}
+
 TEST(EventSpec, ASwitchMayHaveAValue) {
   const auto inherit = [](const char* text) {
     const auto events = parse_events(text);
