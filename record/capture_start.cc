@@ -26,7 +26,6 @@ namespace abi = format::abi;
 // Start-up records are written in pieces of about this size.
 constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
 
-// The command is not among them: until its exec it is a copy of this program.
 std::vector<int> processes_to_describe(const Prepared& prepared, const RecordOptions& options,
                                        const RunningProcesses& running) {
   const Target& target = options.target;
@@ -58,6 +57,15 @@ void describe_kernel(const CaptureHead& head, const RecordOptions& options, std:
   if (options.sampling.cgroups) write_cgroup_records(out, trailer);
 }
 
+// Until its exec the command is a copy of this program, whose mappings are not the command's. perf keeps them
+// with those that come by the exec, takes the lowest of the dynamic loader for the only one, and then cannot
+// unwind the loader's stacks in every second capture.
+RunningProcesses::Tell told_of(int process, const Prepared& prepared) {
+  const auto& command = prepared.workload;
+  const bool is_our_copy = command && command->pid() == process && !command->is_started();
+  return is_our_copy ? RunningProcesses::Tell::AllButMappings : RunningProcesses::Tell::All;
+}
+
 RunningProcesses processes_of(const Prepared& prepared, const RecordOptions& options) {
   const bool data = prepared.plan.events.back().attr.has(abi::kMmapData);
   return {"/proc", trailer_of(prepared), {data, options.sampling.namespaces, options.sampling.build_ids}};
@@ -70,7 +78,7 @@ Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head
   RunningProcesses running = processes_of(prepared, options);
   for (const int process : processes_to_describe(prepared, options, running)) {
     if (prepared.stop()) return Error{"stopped by a signal", EINTR};
-    running.describe(process, out);
+    running.describe(process, out, told_of(process, prepared));
     if (out.size() < kPieceBytes) continue;
     if (auto done = output.write_plain(out.view()); !done) return done;
     if (auto done = take_sideband(events, output); !done) return done;
@@ -165,7 +173,7 @@ Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& 
   // By now the watched ones may have children, which may have any parent.
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
   for (const int process : have_children ? running.all() : processes_to_describe(prepared, options, running))
-    running.describe(process, out);
+    running.describe(process, out, told_of(process, prepared));
   format::write_mark(out, abi::kRecordFinishedInit);
   const format::Bytes records = out.view();
   return Beginning{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};

@@ -27,6 +27,8 @@ class Workload {
   ~Workload();
 
   pid_t pid() const { return pid_; }
+  // Whether it may be more than a copy of this program by now.
+  bool is_started() const { return started_; }
   // Readable when the command has ended; -1 on kernels without pidfd (before 5.3).
   int end_fd() const { return pidfd_.get(); }
 

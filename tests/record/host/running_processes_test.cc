@@ -105,6 +105,15 @@ TEST_F(FakeProc, BecomesForkCommAndMapRecords) {
   EXPECT_EQ(mapping->filename, "/bin/odd\nname") << "as the kernel's own records have it";
 }
 
+TEST_F(FakeProc, MappingsCanBeLeftOut) {
+  RunningProcesses running(root.string(), 0);
+  format::ByteWriter out;
+  running.describe(42, out, RunningProcesses::Tell::AllButMappings);
+  const auto records = records_in(out.view());
+  ASSERT_EQ(records.size(), 4u) << "fork and name of two threads";
+  EXPECT_EQ(std::get_if<format::MmapRecord>(&records.back()), nullptr);
+}
+
 TEST_F(FakeProc, AProcessThatEndedLeavesNothing) {
   RunningProcesses running(root.string(), 0);
   format::ByteWriter out;
