@@ -106,8 +106,8 @@ cli::CommandLine command_line(Gathered& to) {
       "one it "
       "records until it is interrupted. Channel events of BPF objects follow only the first thread of a "
       "COMMAND "
-      "(or of -p); "
-      "-a takes those of everybody.";
+      "(or of -p), and probes (uprobe:, usdt:, kprobe:) the threads that are there at the start: the kernel "
+      "hands neither on to what they start. -a takes those of everybody.";
   line.options = rows(to);
   line.stop_at_first_word = true;
   line.words = [&to](std::vector<std::string> words) -> Result<> {

@@ -50,6 +50,7 @@ class Planner {
     }
     if (auto done = check_channels(); !done) return std::move(done.error());
     warn_of_unfed_events();
+    warn_of_probes(requests);
     add_sideband();
     if (options_.sampling.switches) add_switches();
     return std::move(plan_);
@@ -284,6 +285,19 @@ class Planner {
       plan_.warnings.push_back("no BPF map feeds the event " + name +
                                ", which stays empty; add -e PROGRAM.bpf.o/map:MAP.event=" + name + "/");
     }
+  }
+
+  // The kernel cannot hand a probe on to what a thread starts (sampling_attr()).
+  void warn_of_probes(std::span<const EventRequest> requests) {
+    const auto would_inherit = [this](const EventRequest& request) {
+      return request.kind == EventKind::Probe && request.inherit.value_or(following().inherits);
+    };
+    if (!following().children || options_.target.watch == Watch::System) return;
+    if (std::ranges::none_of(requests, would_inherit)) return;
+    plan_.warnings.push_back(
+        options_.target.watch == Watch::Command
+            ? "probes take the command's first thread only, not what it starts; -a takes everybody's calls"
+            : "probes take the threads that run now, not what they start; -a takes everybody's calls");
   }
 
   void add_sideband() {

@@ -2,9 +2,9 @@
 """Probes by name: every call is one sample, perf and tacho print the same of them, and nothing is left behind."""
 import os
 import re
+import shutil
 import signal
 import subprocess
-import time
 import unittest
 from pathlib import Path
 
@@ -28,6 +28,22 @@ int main(int argc, char** argv) {
   return sum == 0;
 }
 """
+FORKER = r"""
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void probed(int value) { __asm__ volatile("" ::"r"(value)); }
+void* thread(void* unused) { probed(2); return unused; }
+int main() {
+  probed(1);
+  pthread_t id;
+  if (pthread_create(&id, 0, thread, 0) != 0 || pthread_join(id, 0) != 0) return 1;
+  const pid_t child = fork();
+  if (child < 0) return 2;
+  if (child == 0) { probed(3); _exit(0); }
+  return waitpid(child, 0, 0) == child ? 0 : 3;
+}
+"""
 UPROBES = Path("/sys/bus/event_source/devices/uprobe/type")
 LEFT_BEHIND = [Path("/sys/kernel/tracing/uprobe_events"), Path("/sys/kernel/tracing/kprobe_events")]
 
@@ -36,11 +52,14 @@ LEFT_BEHIND = [Path("/sys/kernel/tracing/uprobe_events"), Path("/sys/kernel/trac
 @programs.needs_perf
 @unittest.skipUnless(UPROBES.exists(), "needs a kernel with uprobes")
 class Probes(programs.Scratch):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = programs.built_once(cls, {"program": PROGRAM, "forker": FORKER})
+
     def setUp(self):
         super().setUp()
-        source = self.folder / "program.c"
-        source.write_text(PROGRAM)
-        subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-o", self.folder / "program", source], check=True)
+        for name in ("program", "forker"):
+            shutil.copy(self.built / name, self.folder)
 
     def record(self, *options, status=0):
         return self.run_program(programs.BIN / "tacho-record", "-q", "-o", "ours.data", *options, "--", "./program",
@@ -64,6 +83,14 @@ class Probes(programs.Scratch):
         for name in ("back:", "usdt:./program:mine:passed:", "raw:"):
             self.assertEqual(text.count(f" {name}"), 5, text)
 
+    def test_what_the_program_starts_is_left_alone(self):
+        # Inherited, the probe would make fork() and pthread_create() fail.
+        for options, calls in ((["-e", "uprobe:./forker:probed"], 1), (["-a", "-e", "uprobe:./forker:probed"], 3),
+                               (["-e", "uprobe:./forker:probed/inherit/"], 1)):
+            done = self.run_program(programs.BIN / "tacho-record", "-o", "ours.data", *options, "--", "./forker")
+            self.assertEqual(b"warning: probes take the command's first thread only" in done.stderr, calls == 1, done.stderr)
+            self.assertEqual(self.scripts().count(" uprobe:./forker:probed"), calls)
+
     def test_a_library_is_probed_for_one_process(self):
         libc = re.search(r"=> (\S*libc\.so\S*)", self.run_program("ldd", "program").stdout.decode()).group(1)
         self.record("-e", f"uprobe:{libc}:exit")
@@ -72,10 +99,9 @@ class Probes(programs.Scratch):
     def test_nothing_is_left_behind_even_when_killed(self):
         before = [place.read_text() if place.exists() else "" for place in LEFT_BEHIND]
         recorder = subprocess.Popen([programs.BIN / "tacho-record", "-q", "-o", "k.data", "-e", "uprobe:./program:probed", "--",
-                                     "./program", "stay"], cwd=self.folder, stderr=subprocess.DEVNULL,
-                                    start_new_session=True)
-        self.addCleanup(os.killpg, recorder.pid, signal.SIGKILL)  # the program too
-        time.sleep(1)
+                                     "./program", "stay"], cwd=self.folder, stderr=subprocess.DEVNULL)
+        child = programs.wait_for_child(recorder.pid, "program")
+        self.addCleanup(os.kill, child, signal.SIGKILL)
         os.kill(recorder.pid, signal.SIGKILL)
         recorder.wait()
         self.assertEqual(before, [place.read_text() if place.exists() else "" for place in LEFT_BEHIND])
@@ -86,7 +112,7 @@ class Probes(programs.Scratch):
         refusals = {
             "uprobe:./program:porbed": b"did you mean 'probed'?",
             "uprobe:./nosuch:f": b"there is no file ./nosuch",
-            "uprobe:./program.c:main": b"it is no ELF file",
+            "uprobe:/etc/passwd:main": b"it is no ELF file",
             "usdt:./program:mine:pased": b"did you mean 'mine:passed'?",
         }
         for spec, words in refusals.items():

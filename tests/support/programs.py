@@ -4,17 +4,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build" / "bin"))
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+PATIENCE = 120  # seconds, for one program
 
 needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root")
 needs_perf = unittest.skipUnless(shutil.which("perf"), "needs perf (Debian: linux-perf)")
 needs_btf = unittest.skipUnless(Path("/sys/kernel/btf/vmlinux").exists(), "needs a kernel with BTF")
-needs_clang = unittest.skipUnless(shutil.which("clang"), "needs clang")
+has_clang = bool(shutil.which("clang"))
+needs_clang = unittest.skipUnless(has_clang, "needs clang")
 
 
 def is_recording(words):
@@ -35,6 +38,30 @@ if os.environ.get("TACHO_RECORDS") == "0":
     sys.addaudithook(refuse_to_record)
 
 
+def built_once(test_class, sources):
+    """A folder with C programs (name: source), compiled once for all tests of the class."""
+    folder = Path(tempfile.mkdtemp(prefix="tacho-built-"))
+    test_class.addClassCleanup(shutil.rmtree, folder)
+    for name, source in sources.items():
+        (folder / f"{name}.c").write_text(source)
+        subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", folder / name, folder / f"{name}.c"], check=True)
+    return folder
+
+
+def wait_for_child(parent, name, seconds=60):
+    """The process id of the child of that name, as soon as it runs."""
+    children = Path(f"/proc/{parent}/task/{parent}/children")
+    for _ in range(seconds * 20):
+        for child in children.read_text().split():
+            try:
+                if Path(f"/proc/{child}/comm").read_text().strip() == name:
+                    return int(child)
+            except OSError:
+                pass  # it ended meanwhile
+        time.sleep(0.05)
+    raise AssertionError(f"process {parent} never started {name}")
+
+
 class Scratch(unittest.TestCase):
     """A test with a folder of its own, which is also HOME: nobody's perf configuration or cache has a say."""
 
@@ -48,7 +75,7 @@ class Scratch(unittest.TestCase):
         environment = dict(os.environ, HOME=str(self.folder), PAGER="cat", LC_ALL="C.UTF-8", TZ="UTC")
         done = subprocess.run(
             [str(word) for word in words],
-            cwd=self.folder, env=environment, capture_output=True, timeout=120, stdin=subprocess.DEVNULL, **more)
+            cwd=self.folder, env=environment, capture_output=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, **more)
         if status is not None:
             self.assertEqual(done.returncode, status, f"{' '.join(map(str, words))}\n{done.stderr.decode(errors='replace')}")
         return done
@@ -61,7 +88,11 @@ class Scratch(unittest.TestCase):
 
     def same_scripts(self, capture, *options):
         """What `perf script` and `tacho script` print of a capture, which must be the same."""
-        theirs = self.perf("script", *options, "-i", capture).stdout
+        # A copy: beside the kernel's own list perf would find /proc/kcore, and take modules for the kernel itself.
+        kallsyms = self.folder / "kallsyms"
+        if not kallsyms.exists():
+            kallsyms.write_bytes(Path("/proc/kallsyms").read_bytes())
+        theirs = self.perf("script", "--kallsyms", kallsyms, *options, "-i", capture).stdout
         ours = self.run_program(BIN / "tacho-report", "script", "--raw-names", *options, "-i", capture).stdout
         self.assert_same_text(ours, theirs)
         return ours.decode(errors="replace")
