@@ -10,6 +10,7 @@
 #include "cli/nearest.h"
 #include "format/file.h"
 #include "record/host/elf_places.h"
+#include "record/host/kernel_functions.h"
 
 namespace tacho::record {
 namespace {
@@ -86,6 +87,19 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   return Done{};
 }
 
+// Without a list of functions the kernel alone knows.
+Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) {
+  if (const auto kallsyms = format::read_file("/proc/kallsyms"); kallsyms && !kallsyms->empty()) {
+    const auto found =
+        check_kernel_function(format::as_text(*kallsyms), request.function, request.offset);
+    if (!found) return wrong(request, found.error().what);
+  }
+  request.probe_target = request.function;
+  request.config2 = request.offset;
+  out.push_back(std::move(request));
+  return Done{};
+}
+
 }  // namespace
 
 Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests, const Pmus& pmus) {
@@ -100,13 +114,9 @@ Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests
     request.type = pmu->type;
     if (auto done = set_field(request, *pmu, "retprobe", request.at_return ? 1 : 0); !done)
       return std::move(done.error());
-    if (request.probe == ProbeKind::Kernel) {
-      request.probe_target = request.function;
-      request.config2 = request.offset;
-      out.push_back(std::move(request));
-      continue;
-    }
-    if (auto done = add_user_probe(std::move(request), *pmu, out); !done) return std::move(done.error());
+    auto done = request.probe == ProbeKind::Kernel ? add_kernel_probe(std::move(request), out)
+                                                   : add_user_probe(std::move(request), *pmu, out);
+    if (!done) return std::move(done.error());
   }
   return out;
 }

@@ -57,6 +57,13 @@ constexpr Refusal kRefusals[] = {
     {ENOSYS, "this kernel has no perf events, or a container forbids them"},
     {EBUSY, "another user holds the event for himself"},
 };
+// That the place exists was seen before the kernel was asked.
+constexpr Refusal kProbeRefusals[] = {
+    {EINVAL, "the kernel lets nobody put a probe there (probes themselves run through it, or it is no code)"},
+    {EILSEQ, "no instruction begins there"},
+    {ENOENT, "the kernel finds no place for a probe there"},
+    {EADDRNOTAVAIL, "several functions have this name, and the kernel does not choose one"},
+};
 
 }  // namespace
 
@@ -95,11 +102,9 @@ Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& 
                      "--call-graph lbr, or take stacks with --call-graph fp or dwarf",
                  code};
   }
-  if (!event.probe_target.empty() &&
-      (code == EINVAL || code == ENOENT || code == EILSEQ || code == EADDRNOTAVAIL)) {
-    return Error{place + "the kernel finds no place for a probe there: " + event.probe_target +
-                     (code == EILSEQ ? " (not at the begin of an instruction)" : ""),
-                 code};
+  if (!event.probe_target.empty()) {
+    const auto row = std::ranges::find(kProbeRefusals, code, &Refusal::code);
+    if (row != std::end(kProbeRefusals)) return Error{place + event.probe_target + ": " + row->reason, code};
   }
   if (event.attr.type > abi::kBreakpoint && (code == EINVAL || code == EOPNOTSUPP)) {
     return Error{place +

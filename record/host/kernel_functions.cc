@@ -1,0 +1,98 @@
+#include "record/host/kernel_functions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/nearest.h"
+
+namespace tacho::record {
+namespace {
+
+struct Symbol {
+  std::uint64_t address = 0;  // 0: hidden
+  char type = '?';
+  std::string_view name, module;  // module: empty for the kernel itself
+};
+
+// "ffffffffc0a01230 t ext4_read\t[ext4]"; nothing for a line of another form.
+std::optional<Symbol> parse_symbol(std::string_view line) {
+  Symbol symbol;
+  const auto end = std::from_chars(line.data(), line.data() + line.size(), symbol.address, 16);
+  line.remove_prefix(static_cast<std::size_t>(end.ptr - line.data()));
+  if (end.ec != std::errc() || line.size() < 4 || line[0] != ' ' || line[2] != ' ') return std::nullopt;
+  symbol.type = line[1];
+  line.remove_prefix(3);
+  symbol.name = line.substr(0, line.find('\t'));
+  if (const auto open = line.find("\t["); open != std::string_view::npos)
+    symbol.module = line.substr(open + 2, line.find(']') - open - 2);
+  return symbol;
+}
+
+bool is_code(const Symbol& symbol) {
+  return std::string_view("tTwW").find(symbol.type) != std::string_view::npos;
+}
+
+template <class Use>
+void for_each_symbol(std::string_view kallsyms, Use use) {
+  while (!kallsyms.empty()) {
+    const std::string_view line = kallsyms.substr(0, kallsyms.find('\n'));
+    kallsyms.remove_prefix(std::min(line.size() + 1, kallsyms.size()));
+    if (const auto symbol = parse_symbol(line)) use(*symbol);
+  }
+}
+
+// Bytes up to the next symbol that lies higher; 0: not known.
+std::uint64_t length_of(std::string_view kallsyms, std::uint64_t address) {
+  std::uint64_t next = ~std::uint64_t{0};
+  for_each_symbol(kallsyms, [&](const Symbol& symbol) {
+    if (symbol.address > address) next = std::min(next, symbol.address);
+  });
+  return next == ~std::uint64_t{0} ? 0 : next - address;
+}
+
+// Only names of about the same length: the list has a hundred thousand.
+std::string suggestion_for(std::string_view kallsyms, std::string_view function) {
+  std::vector<std::string> names;
+  const std::size_t most_away = function.size() / 3;
+  for_each_symbol(kallsyms, [&](const Symbol& symbol) {
+    const std::size_t longer = std::max(symbol.name.size(), function.size());
+    const std::size_t shorter = std::min(symbol.name.size(), function.size());
+    if (is_code(symbol) && longer - shorter <= most_away) names.emplace_back(symbol.name);
+  });
+  return cli::suggestion(function, names);
+}
+
+}  // namespace
+
+Result<> check_kernel_function(std::string_view kallsyms, std::string_view name, std::uint64_t offset) {
+  const auto colon = name.find(':');
+  const std::string_view module = colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
+  const std::string_view function = colon == std::string_view::npos ? name : name.substr(colon + 1);
+  std::optional<Symbol> found, elsewhere;
+  bool is_data = false;
+  for_each_symbol(kallsyms, [&](const Symbol& symbol) {
+    if (symbol.name != function) return;
+    const bool is_meant = module.empty() || symbol.module == module;
+    if (is_code(symbol) && !(is_meant ? found : elsewhere)) (is_meant ? found : elsewhere) = symbol;
+    is_data = is_data || (is_meant && !is_code(symbol));
+  });
+  if (!found) {
+    const std::string who = module.empty() ? "this kernel" : fmt::format("the module '{}'", module);
+    if (is_data) return Error{fmt::format("'{}' is no function", function)};
+    const std::string tail =
+        !elsewhere ? suggestion_for(kallsyms, function)
+                   : fmt::format("; {} has", elsewhere->module.empty() ? "the kernel itself" : elsewhere->module);
+    return Error{fmt::format("{} has no function '{}'{}", who, function, tail)};
+  }
+  if (offset == 0 || found->address == 0) return Done{};
+  const std::uint64_t length = length_of(kallsyms, found->address);
+  if (length == 0 || offset < length) return Done{};
+  return Error{fmt::format("'{}' is {} bytes long, and {} lies behind it", function, length, offset)};
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,16 @@
+// Functions of the running kernel by name, as /proc/kallsyms lists them: what a probe may be put on.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "format/result.h"
+
+namespace tacho::record {
+
+// Whether the kernel has the function and `offset` (bytes from its begin) lies inside. `name` may be
+// "MODULE:FUNCTION". The error names the nearest function there is, or the function's length. Where the
+// addresses are hidden (kernel.kptr_restrict) offsets are left for the kernel to judge.
+Result<> check_kernel_function(std::string_view kallsyms, std::string_view name, std::uint64_t offset);
+
+}  // namespace tacho::record

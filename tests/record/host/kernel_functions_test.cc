@@ -1,0 +1,52 @@
+#include "record/host/kernel_functions.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tacho::record {
+namespace {
+
+constexpr std::string_view kKallsyms =
+    "ffffffff81000000 T _text\n"
+    "ffffffff81366a80 T vfs_write\n"
+    "ffffffff813669e0 T vfs_read\n"
+    "ffffffff82000010 D jiffies\n"
+    "ffffffffc0a01230 t ext4_file_open\t[ext4]\n"
+    "garbage\n"
+    "ffffffff8136\n"
+    "ffffffffc0a01290 t ext4_file_close\t[ext4\n";
+
+std::string why_not(std::string_view name, std::uint64_t offset = 0) {
+  auto done = check_kernel_function(kKallsyms, name, offset);
+  return done ? "" : done.error().what;
+}
+
+TEST(KernelFunctions, AreFoundByName) {
+  EXPECT_EQ(why_not("vfs_read"), "");
+  EXPECT_EQ(why_not("ext4_file_open"), "");
+  EXPECT_EQ(why_not("ext4:ext4_file_open"), "");
+}
+
+TEST(KernelFunctions, TheNearestIsOffered) {
+  EXPECT_EQ(why_not("vfs_raed"), "this kernel has no function 'vfs_raed'; did you mean 'vfs_read'?");
+  EXPECT_EQ(why_not("xfs:ext4_file_open"), "the module 'xfs' has no function 'ext4_file_open'; ext4 has");
+  EXPECT_EQ(why_not("xfs:vfs_read"), "the module 'xfs' has no function 'vfs_read'; the kernel itself has");
+  EXPECT_EQ(why_not("something_else_altogether"), "this kernel has no function 'something_else_altogether'");
+  EXPECT_EQ(why_not(""), "this kernel has no function ''");
+}
+
+TEST(KernelFunctions, DataIsNoFunction) { EXPECT_EQ(why_not("jiffies"), "'jiffies' is no function"); }
+
+TEST(KernelFunctions, OffsetsEndWithTheFunction) {
+  EXPECT_EQ(why_not("vfs_read", 0x9f), "");
+  EXPECT_EQ(why_not("vfs_read", 0xa0), "'vfs_read' is 160 bytes long, and 160 lies behind it");
+}
+
+TEST(KernelFunctions, HiddenAddressesLeaveOffsetsToTheKernel) {
+  constexpr std::string_view kHidden = "0000000000000000 T vfs_read\n0000000000000000 T vfs_write\n";
+  EXPECT_TRUE(check_kernel_function(kHidden, "vfs_read", 1 << 20));
+}
+
+}  // namespace
+}  // namespace tacho::record
