@@ -33,7 +33,8 @@ std::uint64_t largest(const PayloadField& field) {
 std::uint64_t most_negative(const PayloadField& field) { return is_signed(field) ? largest(field) + 1 : 0; }
 std::string range_in_words(const PayloadField& field) {
   const std::uint64_t least = most_negative(field);
-  return (least == 0 ? "0" : "-" + std::to_string(least)) + " to " + std::to_string(largest(field));
+  std::string words = least == 0 ? "" : "-";
+  return words.append(std::to_string(least)).append(" to ").append(std::to_string(largest(field)));
 }
 
 // A number with its sign taken off; nothing when the text is none.

@@ -108,7 +108,7 @@ class Globals(programs.Scratch):
         self.assertIn("letter 25: larg: there is no `const volatile` global 'larg'; there are: ", unknown)
         for part in ALL:
             self.assertIn(part, unknown)
-        for hidden in ("fixed", "counted", "tacho", "LICENSE"):
+        for hidden in ("fixed", "counted", "LICENSE"):
             self.assertNotIn(hidden, unknown)
         self.assertIn("letter 22: tiny: 256 is out of range: u8 takes 0 to 255", self.refusal("tiny=256"))
         self.assertIn("letter 22: mode: there is no 'SILENT' in its enum, which has QUIET LOUD", self.refusal("mode=SILENT"))
