@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "report/output/beside.h"
+
 namespace tacho::report {
 
 // The level of the rows that a chain makes: that of the function, and where nothing was mapped, that of the
@@ -37,13 +39,23 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
       member_totals_(members_),
       filtered_(members_),
       is_counted_(members_) {
+  // With children all functions of chains make rows; without, few of them do.
+  const bool learns_all =
+      options_.has_children && index_->facts().options().mode == ReportMode::Samples;
+  Beside learning(functions_->size(), [this, learns_all] {
+    if (learns_all) index_->learn_functions();
+  });
   for (const std::uint32_t number : profile_->rows_of(block)) add_row(number);
+  learning.wait();
+  by_chain_.forget();
+  by_alone_.forget();
+  by_part_.forget();
   for (std::size_t member = 0; member < members_; ++member)
     is_counted_[member] = member_totals_[member].period == 0;
   group_parts();
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     index_->begin_group();
-    for (const std::uint32_t number : parts_of(group)) add_part(number);
+    add_parts(parts_of(group));
   }
 }
 
@@ -93,24 +105,31 @@ void Entries::add_row(std::uint32_t number) {
   if (part.parent != kNone) facts.parent = &(*functions_)[part.parent];
   part.group = group_of(facts);
   part.is_kernel = options_.level_of ? options_.level_of(facts.facts) == 'k' : named.is_kernel;
-  const std::uint64_t hash = by_part_.hash(part.group, part.function, part.chain, part.is_kernel ? 1 : 0);
-  const std::uint32_t found = by_part_.find_or_make(
-      hash,
-      [&](std::uint32_t known) {
-        return parts_[known].group == part.group && parts_[known].function == part.function &&
-               parts_[known].chain == part.chain && parts_[known].is_kernel == part.is_kernel;
-      },
-      [&] {
-        part.weights = static_cast<std::uint32_t>(weights_.size());
-        weights_.resize(weights_.size() + members_);
-        parts_.push_back(part);
-        return static_cast<std::uint32_t>(parts_.size() - 1);
-      });
+  const std::uint32_t found = part_of(part);
   for (std::size_t member = 0; member < members_; ++member) {
     Weight& weight = weights_[parts_[found].weights + member];
     weight.period += weights[member].period;
     weight.samples += weights[member].samples;
   }
+}
+
+// The number of the part that is the same as `part`, made where there is none.
+std::uint32_t Entries::part_of(const Part& part) {
+  const auto is_same = [&](std::uint32_t known) {
+    return parts_[known].group == part.group && parts_[known].function == part.function &&
+           parts_[known].chain == part.chain && parts_[known].is_kernel == part.is_kernel;
+  };
+  const auto make = [&] {
+    parts_.push_back(part);
+    parts_.back().weights = static_cast<std::uint32_t>(weights_.size());
+    weights_.resize(weights_.size() + members_);
+    return static_cast<std::uint32_t>(parts_.size() - 1);
+  };
+  std::uint32_t& first = part.chain != kNone ? by_chain_[part.chain] : by_alone_[part.function];
+  if (first == kNone) return first = make();
+  if (is_same(first)) return first;
+  const std::uint64_t hash = by_part_.hash(part.group, part.function, part.chain, part.is_kernel ? 1 : 0);
+  return by_part_.find_or_make(hash, is_same, make);
 }
 
 // From the last function on that forgets what called it or what it called.
@@ -140,6 +159,31 @@ std::uint32_t Entries::make_entry(std::uint32_t part, std::uint32_t function, ch
   totals_.resize(totals_.size() + members_);
   modes_.resize(modes_.size() + members_);
   return static_cast<std::uint32_t>(entries_.size() - 1);
+}
+
+// Chains lead to rows all over memory, which are fetched a few parts ahead.
+void Entries::add_parts(std::span<const std::uint32_t> numbers) {
+  constexpr std::size_t kChains = 8, kRows = 3;  // parts ahead
+  const bool looks_ahead = options_.has_children && !options_.is_root;
+  for (std::size_t at = 0; at < numbers.size(); ++at) {
+    if (looks_ahead && at + kChains < numbers.size()) fetch_chain(numbers[at + kChains]);
+    if (looks_ahead && at + kRows < numbers.size()) fetch_rows(numbers[at + kRows]);
+    add_part(numbers[at]);
+  }
+}
+
+void Entries::fetch_chain(std::uint32_t number) const {
+  index_->prefetch(parts_[number].function);
+  for (const std::uint32_t function : chain_of(parts_[number])) index_->prefetch(function);
+}
+
+void Entries::fetch_rows(std::uint32_t number) const {
+  for (const std::uint32_t function : chain_of(parts_[number])) {
+    const std::uint32_t entry = index_->known(function);
+    if (entry == EntryIndex::kNone) continue;
+    __builtin_prefetch(&entries_[entry], 1);
+    __builtin_prefetch(&totals_[entry * members_], 1);
+  }
 }
 
 void Entries::add_part(std::uint32_t number) {
@@ -198,6 +242,23 @@ std::uint64_t Entries::address_of(const Entry& entry) const {
   return place.mapping->shown_address(place.ip);
 }
 
+void Entries::fetch_entry(std::uint32_t entry) const {
+  __builtin_prefetch(&entries_[entry]);
+  __builtin_prefetch(&totals_[entry * members_]);
+}
+
+void Entries::fetch_function(std::uint32_t entry) const {
+  const auto* const function = reinterpret_cast<const char*>(&(*functions_)[entries_[entry].function]);
+  constexpr std::size_t kLine = 64;  // bytes
+  for (std::size_t at = 0; at < sizeof(Function); at += kLine) __builtin_prefetch(function + at);
+  __builtin_prefetch(&parts_[entries_[entry].part]);
+}
+
+void Entries::fetch_names(std::uint32_t entry) const {
+  __builtin_prefetch((*functions_)[entries_[entry].function].name.data());
+  __builtin_prefetch(&row_of(entries_[entry]));
+}
+
 RowFacts Entries::facts(std::uint32_t entry) const {
   const Entry& made = entries_[entry];
   const ProfileRow& row = row_of(made);
@@ -249,10 +310,10 @@ std::vector<RowDepth> Entries::depths() const {
   return all;
 }
 
-std::vector<RowFacts> Entries::all_facts() const {
-  std::vector<RowFacts> rows;
+Entries::Table<RowFacts> Entries::all_facts() const {
+  Table<RowFacts> rows;
   rows.reserve(entries_.size());
-  for (std::uint32_t entry = 0; entry < entries_.size(); ++entry) rows.push_back(facts(entry));
+  walk([&](std::uint32_t entry) { rows.push_back(facts(entry)); });
   return rows;
 }
 
@@ -261,7 +322,7 @@ std::vector<std::uint32_t> Entries::found(std::span<const Column> columns) const
 }
 
 std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
-  const std::vector<RowFacts> rows = all_facts();
+  const Table<RowFacts> rows = all_facts();
   const std::vector<RowDepth> depths = this->depths();
   const std::vector<std::uint32_t> met = as_met();
   return RowOrder(index_->keys(), index_->facts())

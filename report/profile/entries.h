@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/large_pages.h"
 #include "report/profile/call_tree.h"
 #include "report/profile/entry_index.h"
 #include "report/profile/named_rows.h"
@@ -59,6 +60,16 @@ class Entries {
   std::size_t members() const { return members_; }
   std::size_t first_member() const { return options_.first_member < members_ ? options_.first_member : 0; }
   RowFacts facts(std::uint32_t entry) const;
+  // Calls visit(entry) for each of `entries`, or of all, in their order. What facts() reads lies all over
+  // memory: it is fetched a few rows ahead.
+  template <class Visit>
+  void walk(std::span<const std::uint32_t> entries, Visit&& visit) const {
+    walk_ahead(entries.size(), [entries](std::size_t at) { return entries[at]; }, visit);
+  }
+  template <class Visit>
+  void walk(Visit&& visit) const {
+    walk_ahead(size(), [](std::size_t at) { return static_cast<std::uint32_t>(at); }, visit);
+  }
   const Totals& totals(std::uint32_t entry, std::size_t member) const {
     return totals_[entry * members_ + member];
   }
@@ -102,8 +113,26 @@ class Entries {
   };
   class Levels;
 
+  template <class NumberAt, class Visit>
+  void walk_ahead(std::size_t count, NumberAt&& number_at, Visit&& visit) const {
+    constexpr std::size_t kEntries = 12, kFunctions = 8, kNames = 4;  // rows ahead: each needs those before
+    for (std::size_t at = 0; at < count; ++at) {
+      if (at + kEntries < count) fetch_entry(number_at(at + kEntries));
+      if (at + kFunctions < count) fetch_function(number_at(at + kFunctions));
+      if (at + kNames < count) fetch_names(number_at(at + kNames));
+      visit(number_at(at));
+    }
+  }
+  void fetch_entry(std::uint32_t entry) const;
+  void fetch_function(std::uint32_t entry) const;
+  void fetch_names(std::uint32_t entry) const;
+
   void add_row(std::uint32_t number);
+  std::uint32_t part_of(const Part& part);
   void group_parts();
+  void add_parts(std::span<const std::uint32_t> numbers);
+  void fetch_chain(std::uint32_t number) const;
+  void fetch_rows(std::uint32_t number) const;
   void add_part(std::uint32_t number);
   void add_own(const Part& part, std::uint32_t entry);
   void count(std::uint32_t number, std::uint32_t entry, std::size_t depth);
@@ -119,7 +148,10 @@ class Entries {
   std::uint64_t period(const Weight& weight, std::size_t member) const {
     return is_counted_[member] ? weight.samples : weight.period;
   }
-  std::vector<RowFacts> all_facts() const;
+  // The tables that are as long as a report.
+  template <class T>
+  using Table = std::vector<T, format::LargePages<T>>;
+  Table<RowFacts> all_facts() const;
   void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
                    std::vector<std::uint32_t>& last_part) const;
   std::vector<std::uint32_t> as_met() const;
@@ -135,19 +167,21 @@ class Entries {
   std::vector<Weight> member_totals_, filtered_;
   std::vector<bool> is_counted_;  // by member: weighed by samples
 
-  std::vector<Part> parts_;
-  std::vector<Weight> weights_;  // of parts
+  Table<Part> parts_;
+  Table<Weight> weights_;  // of parts
+  // The part that a chain (without one: a function) came with first, which mostly is the only one; the others.
+  ByNumber<std::uint32_t> by_chain_{kNone}, by_alone_{kNone};
   IndexTable by_part_;
   IdentityRows groups_;
   // Numbers of parts: those of one group together, in their order.
   std::vector<std::uint32_t> by_group_, group_starts_;
 
-  std::vector<Entry> entries_;
-  std::vector<Totals> totals_;
+  Table<Entry> entries_;
+  Table<Totals> totals_;
   struct Modes {
     std::uint64_t kernel = 0, user = 0;  // periods of samples of their own
   };
-  std::vector<Modes> modes_;  // as totals_
+  Table<Modes> modes_;  // as totals_
 };
 
 }  // namespace tacho::report

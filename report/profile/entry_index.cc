@@ -37,6 +37,11 @@ void EntryIndex::grow() {
   codes_.resize(functions_->size(), kNone);
 }
 
+void EntryIndex::learn_functions() {
+  grow();
+  for (; learned_ < codes_.size(); ++learned_) code_of(learned_);
+}
+
 std::uint32_t EntryIndex::code_of(std::uint32_t function) {
   if (codes_[function] != kNone) return codes_[function];
   RowFacts row;

@@ -45,6 +45,21 @@ class EntryIndex {
   const SampleFacts& facts() const { return *facts_; }
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
+  // Asks the keys about all functions that the table has by now. Otherwise that is done where a function is
+  // met first.
+  void learn_functions();
+  // Brings what find_or_make() will read for a function into the cache.
+  void prefetch(std::uint32_t function) const {
+    if (function >= by_function_.size()) return;
+    __builtin_prefetch(&by_function_[function]);
+    __builtin_prefetch(&codes_[function]);
+  }
+  // The row that a function has by itself in the group at hand; kNone: it was not asked for, or has not.
+  std::uint32_t known(std::uint32_t function) const {
+    if (function >= by_function_.size() || by_function_[function].group != group_) return kNone;
+    return by_function_[function].entry;
+  }
+
   // From now on another group is at hand: rows are forgotten.
   void begin_group();
   // The row of a function, in the group at hand; when it has none, the one that make() returns. Functions
@@ -74,7 +89,8 @@ class EntryIndex {
   std::vector<Slot, format::LargePages<Slot>> by_function_;
   std::vector<Slot> by_code_;
   // Functions that are the same to the keys have the same code.
-  std::vector<std::uint32_t> codes_;  // by function; kNone: not asked
+  std::vector<std::uint32_t, format::LargePages<std::uint32_t>> codes_;  // by function; kNone: not asked
+  std::uint32_t learned_ = 0;                                            // functions from 0 up
   IdentityRows identities_;
 };
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "report/output/beside.h"
 #include "report/profile/tree_order.h"
 #include "report/samples/address_table.h"
 
@@ -220,16 +221,24 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, std:
 
 std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, std::span<const Column> found_by,
                                             const WeighedRows& weighed) const {
-  std::vector<std::uint32_t> order = found(found_by, weighed.rows, weighed.met);
   const auto is_children = [](const Column& column) { return column.kind == Column::Kind::Children; };
   const auto children = std::ranges::find_if(columns, is_children);
-  if (weighed.depths.empty() || children == columns.end()) {
-    put_in_order(order, packed(columns, weighed));
-    return order;
+  const bool is_deep = !weighed.depths.empty() && children != columns.end();
+  const auto with_children = is_deep ? static_cast<std::size_t>(children - columns.begin()) + 1 : 0;
+  PackedValues before, behind;
+  // Keys of branches and of memory ask for names while they compare, which is for one thread.
+  const bool names_more = facts_->options().mode != ReportMode::Samples;
+  Beside packing(names_more ? 0 : weighed.rows.size(), [&] {
+    if (is_deep) before = packed(columns.first(with_children), weighed);
+    behind = packed(columns.subspan(with_children), weighed);
+  });
+  std::vector<std::uint32_t> order = found(found_by, weighed.rows, weighed.met);
+  packing.wait();
+  if (is_deep) {
+    put_in_order_of_depths(order, before, behind, weighed.depths);
+  } else {
+    put_in_order(order, behind);
   }
-  const auto with_children = static_cast<std::size_t>(children - columns.begin()) + 1;
-  put_in_order_of_depths(order, packed(columns.first(with_children), weighed),
-                         packed(columns.subspan(with_children), weighed), weighed.depths);
   return order;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "report/output/beside.h"
 #include "report/views/report/row_graphs.h"
 
 namespace tacho::report {
@@ -20,10 +21,16 @@ std::uint64_t total_of(const Entries& entries, std::size_t member, bool is_relat
 }  // namespace
 
 void ReportText::write(TextOutput& out, const Entries& entries, std::size_t leader) const {
-  const std::vector<Cell> cells = cells_of(entries, leader);
+  // Places that are facts of a sample (ends of branches, data addresses) are named when they are shown, which
+  // is for one thread.
+  const bool names_more = facts_->options().mode != ReportMode::Samples;
   const std::vector<std::uint64_t> totals = totals_of(entries);
-  if (!options_->is_quiet) write_head(out, cells);
+  std::vector<Cell> cells;
+  Beside measuring(names_more ? 0 : entries.size(), [&] { cells = cells_of(entries, leader); });
+  if (names_more) measuring.wait();
   const std::vector<std::uint32_t> rows = shown_rows(entries, totals[0]);
+  if (!names_more) measuring.wait();
+  if (!options_->is_quiet) write_head(out, cells);
   std::vector<GraphRow> graph_rows;
   std::optional<RowGraphs> graphs;
   if (options_->graph) {
@@ -33,9 +40,6 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
     graphs.emplace(*options_, entries, *tree_, GraphTotals{total_of(entries, 0, false), totals[0]},
                    graph_rows);
   }
-  // Places that are facts of a sample (ends of branches, data addresses) are named when they are shown, which
-  // is for one thread.
-  const bool names_more = facts_->options().mode != ReportMode::Samples;
   const std::size_t drawn = graphs ? graphs->end() : 0;
   const std::size_t alone = names_more ? rows.size() : drawn;
   TextPieces others = pieces_of(entries, std::span(rows).subspan(alone), cells, totals);
@@ -61,11 +65,11 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
     cells.push_back(cells_.cell_of(shown[i], entries.members(), asked));
   }
   // Rows that are hidden by --percent-limit count as well.
-  for (std::uint32_t entry = 0; entry < entries.size(); ++entry) {
-    if (is_hidden(entries, entry)) continue;
+  entries.walk([&](std::uint32_t entry) {
+    if (is_hidden(entries, entry)) return;
     const RowFacts facts = entries.facts(entry);
     for (auto& [cell, meter] : measured) meter.add(facts);
-  }
+  });
   for (const auto& [cell, meter] : measured) cells[cell].width = std::max(cells[cell].width, meter.width());
   return cells;
 }
@@ -123,8 +127,9 @@ TextPieces ReportText::pieces_of(const Entries& entries, std::span<const std::ui
                     [this, &entries, rows, &cells, totals, size](std::size_t piece, TextBuffer& text) {
                       Last last;
                       const auto from = rows.subspan(piece * size);
-                      for (const std::uint32_t row : from.first(std::min(size, from.size())))
+                      entries.walk(from.first(std::min(size, from.size())), [&](std::uint32_t row) {
                         write_row(text, entries, row, cells, totals, last);
+                      });
                     });
 }
 
