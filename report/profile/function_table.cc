@@ -66,37 +66,29 @@ const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::M
   return row->second;
 }
 
-FunctionTable::Place& FunctionTable::place_of(std::uint32_t location) {
-  if (location >= places_.size()) places_.resize(std::size_t{location} + 1);
-  return places_[location];
-}
-
 std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
-  Place& place = place_of(location);
-  if (place.frames == 0) {
-    const Location& where = resolver_->location(location);
-    const std::uint64_t ip = where.ip.value;
-    const auto frames = resolver_->frames(where);
-    place.frames = static_cast<std::uint32_t>(frames.size());
-    if (frames.size() == 1) {
-      place.only = intern(function_of(frames[0], ip), ip);
-      only_[location] = place.only;
-    } else {
-      auto& list = lists_.emplace_back();
-      for (const symbolize::Frame& frame : frames) list.push_back(intern(function_of(frame, ip), ip));
-      place.many = list.data();
-    }
+  if (const std::uint32_t only = only_.find(location); only != kNone) return {&ids_[only], 1};
+  if (const std::uint32_t many = many_.find(location); many != kNone) return lists_[many];
+  const Location& where = resolver_->location(location);
+  const std::uint64_t ip = where.ip.value;
+  const auto frames = resolver_->frames(where);
+  if (frames.size() == 1) {
+    const std::uint32_t only = intern(function_of(frames[0], ip), ip);
+    only_[location] = only;
+    return {&ids_[only], 1};
   }
-  return place.frames == 1 ? std::span(&place.only, 1) : std::span(place.many, place.frames);
+  many_[location] = static_cast<std::uint32_t>(lists_.size());
+  auto& list = lists_.emplace_back();
+  for (const symbolize::Frame& frame : frames) list.push_back(intern(function_of(frame, ip), ip));
+  return list;
 }
 
 std::uint32_t FunctionTable::of_place(std::uint32_t location) {
-  Place& place = place_of(location);
-  if (place.alone == Place::kUnasked) {
-    const symbolize::Frame& frame = resolver_->frame(resolver_->location(location));
-    place.alone = intern(function_of(frame, frame.shown_address), frame.ip.value);
-  }
-  return place.alone;
+  if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
+  const symbolize::Frame& frame = resolver_->frame(resolver_->location(location));
+  const std::uint32_t alone = intern(function_of(frame, frame.shown_address), frame.ip.value);
+  alone_[location] = alone;
+  return alone;
 }
 
 Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t unknown_at) {
@@ -154,8 +146,7 @@ std::uint32_t FunctionTable::intern_address(Function made) {
   std::uint32_t& first = by_symbol_[made.symbol];
   if (first == kNone) {
     made.chain_key = chain_keys_.new_number();
-    functions_.push_back(made);
-    return first = static_cast<std::uint32_t>(functions_.size() - 1);
+    return first = append(made);
   }
   const Function& known = functions_[first];
   if (known.module == made.module && known.level == made.level) return first;
@@ -164,16 +155,19 @@ std::uint32_t FunctionTable::intern_address(Function made) {
   return by_address_.find_or_make(space, made.start, [&] {
     made.chain_key =
         known.module == made.module ? known.chain_key : chain_keys_.number_of_address(module, made.start);
-    functions_.push_back(made);
-    return static_cast<std::uint32_t>(functions_.size() - 1);
+    return append(made);
   });
 }
 
 std::uint32_t FunctionTable::add(Function made) {
   made.symbol = symbol_of(made);
   made.chain_key = chain_key_of(made);
+  return append(made);
+}
+
+std::uint32_t FunctionTable::append(const Function& made) {
   functions_.push_back(made);
-  return static_cast<std::uint32_t>(functions_.size() - 1);
+  return ids_.push_back(static_cast<std::uint32_t>(ids_.size()));
 }
 
 void FunctionTable::end_lookups() {

@@ -73,6 +73,9 @@ class Identities {
   std::uint32_t number_of_address(std::uint32_t space, std::uint64_t address) {
     return by_address_.find_or_make(space, address, [this] { return count_++; });
   }
+  void prefetch_address(std::uint32_t space, std::uint64_t address) const {
+    by_address_.prefetch(space, address);
+  }
   std::uint32_t new_number() { return count_++; }
   // Gives its memory back. Numbers that were given out are not given again.
   void forget() {
@@ -106,6 +109,16 @@ class FunctionTable {
   // was not asked for yet, or there are several.
   static constexpr std::uint32_t kNone = ~0U;
   std::uint32_t only_of_frame(std::uint32_t location) const { return only_.find(location); }
+  // Brings what is asked for next into the cache: the answers themselves; where there is none yet, the place,
+  // which must be known to look up what an address without a name stands for.
+  void prefetch_frame(std::uint32_t location) const { only_.prefetch(location); }
+  void prefetch_place(std::uint32_t location) const { alone_.prefetch(location); }
+  void prefetch_location(std::uint32_t location) const {
+    if (only_.find(location) == kNone) __builtin_prefetch(&resolver_->location(location));
+  }
+  void prefetch_address(std::uint32_t location) const {
+    if (only_.find(location) == kNone) symbols_.prefetch_address(0, resolver_->location(location).ip.value);
+  }
   // Of a sample's own place, which stands alone: without the inlined calls in it.
   std::uint32_t of_place(std::uint32_t location);
 
@@ -117,18 +130,11 @@ class FunctionTable {
   void end_lookups();
 
  private:
-  struct Place {
-    static constexpr std::uint32_t kUnasked = ~0U;
-    std::uint32_t alone = kUnasked;
-    std::uint32_t frames = 0;  // how many; 0: unasked
-    std::uint32_t only = 0;    // when there is one
-    const std::uint32_t* many = nullptr;
-  };
-  Place& place_of(std::uint32_t location);
   Function function_of(const symbolize::Frame& frame, std::uint64_t unknown_at);
   std::uint32_t intern(Function made, std::uint64_t ip);
   std::uint32_t intern_address(Function made);  // without a name, with the grain Functions
   std::uint32_t add(Function made);
+  std::uint32_t append(const Function& made);
   struct ModuleNumbers {
     std::uint32_t id = 0;    // from 1 up: modules have different ones
     std::uint32_t name = 0;  // Function::module_number
@@ -147,10 +153,13 @@ class FunctionTable {
   ChainKey key_;
   Grain grain_;
   SourceNames sources_;
-  std::deque<Place> places_;             // by location number
-  ByNumber<std::uint32_t> only_{kNone};  // likewise; apart, so that it stays in the cache
+  // By location number, kNone where it was not asked for. Apart, so that they stay in the cache.
+  ByNumber<std::uint32_t> alone_{kNone};
+  ByNumber<std::uint32_t> only_{kNone};  // of frames that are one function
+  ByNumber<std::uint32_t> many_{kNone};  // of others: index of a list
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
+  StableArray<std::uint32_t> ids_;  // of functions, each its own: a list of one
   IndexTable by_identity_;
   // Functions without a name: the first at an address, by its symbol, and the others.
   ByNumber<std::uint32_t> by_symbol_{kNone};

@@ -24,9 +24,14 @@ class NamedRows {
   NamedRows(const Profile& profile, Session& session, FunctionTable& functions, FunctionStacks* stacks)
       : profile_(&profile), resolver_(&session.resolver()), functions_(&functions), stacks_(stacks) {}
 
-  // Names the rows that the profile has got since the last call. Called while samples come, so that the
+  // Names the rows that the profile has got since the last call, as soon as they are some dozens: what they
+  // need lies all over memory and is fetched for many side by side. Called while samples come, so that the
   // thread that reads the capture goes on meanwhile.
   void name_new() {
+    if (profile_->rows().size() - rows_.size() >= kTogether) name_rows();
+  }
+  // Names all rows.
+  void name_all() {
     if (rows_.size() != profile_->rows().size()) name_rows();
   }
 
@@ -44,13 +49,16 @@ class NamedRows {
   const Row& operator[](std::uint32_t row) const { return rows_[row]; }
 
  private:
+  static constexpr std::size_t kTogether = 64;  // rows
   void name_rows();
+  void name_rows(std::size_t begin, std::size_t end);
+  void fetch_ahead(std::size_t at, std::size_t end) const;
 
   const Profile* profile_;
   Resolver* resolver_;
   FunctionTable* functions_;
   FunctionStacks* stacks_;
-  std::vector<Row> rows_;
+  std::vector<Row, format::LargePages<Row>> rows_;
 };
 
 }  // namespace tacho::report

@@ -22,8 +22,9 @@ void Profile::add(const ResolvedSample& sample, std::uint64_t period) {
                   .facts = shape_.facts.empty() ? 0 : facts_of(sample),
                   .thread = shape_.by_thread ? sample.thread : nullptr,
                   .comm = shape_.by_comm ? sample.comm.data() : nullptr};
-  const ProfileRow& row = rows_[row_of(sample, rest, stack)];
-  Weight& weight = weights_[row.weights + sample.event_index - blocks_[row.block].leader];
+  ProfileRow& row = rows_[row_of(sample, rest, stack)];
+  const EventBlock& block = blocks_[row.block];
+  Weight& weight = block.members == 1 ? row.only : weights_[row.weights + sample.event_index - block.leader];
   weight.period += period;
   weight.samples += 1;
 }
@@ -74,8 +75,10 @@ std::uint32_t Profile::make_row(const ResolvedSample& sample, const Rest& rest, 
                    .thread = sample.thread,
                    .comm = sample.comm,
                    .facts = rest.facts,
-                   .weights = static_cast<std::uint32_t>(weights_.size())});
-  weights_.resize(weights_.size() + blocks_[rest.block].members);
+                   .weights = static_cast<std::uint32_t>(weights_.size()),
+                   .only = {}});
+  if (const std::size_t members = blocks_[rest.block].members; members > 1)
+    weights_.resize(weights_.size() + members);
   return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/large_pages.h"
 #include "report/samples/address_table.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
@@ -45,6 +46,7 @@ struct ProfileRow {
   std::string_view comm;           // as it was then, and at all with `by_comm`; equal names share their bytes
   std::uint32_t facts = 0;         // see Profile::facts()
   std::uint32_t weights = 0;       // see Profile::weights()
+  Weight only;                     // likewise, where the block has one member: a row then lies in one place
 };
 
 class Profile {
@@ -67,6 +69,7 @@ class Profile {
   }
   // One for each member of the row's block.
   std::span<const Weight> weights(const ProfileRow& row) const {
+    if (blocks_[row.block].members == 1) return {&row.only, 1};
     return std::span(weights_).subspan(row.weights, blocks_[row.block].members);
   }
 
@@ -90,9 +93,9 @@ class Profile {
   std::vector<EventBlock> blocks_;
   std::vector<std::uint32_t> block_of_;  // by event
   ProfileShape shape_;
-  std::vector<ProfileRow> rows_;
+  std::vector<ProfileRow, format::LargePages<ProfileRow>> rows_;
   std::vector<std::vector<std::uint32_t>> rows_of_;  // by block
-  std::vector<Weight> weights_;
+  std::vector<Weight> weights_;  // of blocks with several members
   std::vector<std::uint64_t> facts_;
   std::vector<std::uint64_t> asked_;  // scratch: the sample's own
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;

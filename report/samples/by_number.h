@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "format/large_pages.h"
+
 namespace tacho::report {
 
 // Grows to the highest number that was asked for: numbers are given one by one, so that holds no more than
@@ -26,11 +28,12 @@ class ByNumber {
     if (number < items_.size()) __builtin_prefetch(&items_[number]);
   }
   // Gives its memory back.
-  void forget() { std::vector<T>().swap(items_); }
+  void forget() { Items().swap(items_); }
 
  private:
+  using Items = std::vector<T, format::LargePages<T>>;
   T none_;
-  std::vector<T> items_;
+  Items items_;
 };
 
 }  // namespace tacho::report

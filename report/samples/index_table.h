@@ -45,6 +45,15 @@ class IndexTable {
     count_ = 0;
   }
 
+  // Brings the place of a hash into the cache, for who looks up many.
+  void prefetch(std::uint64_t hashed) const {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[(hashed >> 32) & (slots_.size() - 1)]);
+  }
+  // A number that may be the one with this hash, to be fetched as well; kNone: there is none.
+  std::uint32_t guess(std::uint64_t hashed) const {
+    return slots_.empty() ? kNone : slots_[(hashed >> 32) & (slots_.size() - 1)].number;
+  }
+
   // The number with this hash for which same(number) holds. When there is none, make() appends the new item
   // to the array and returns its number.
   template <class Same, class Make>

@@ -52,9 +52,11 @@ class PlaceFinder {
 
 // What the pointers point to is valid until on_sample() returns; what lives longer says so.
 struct ResolvedSample {
-  const format::Sample* raw = nullptr;         // the fields as recorded
-  const format::RecordView* record = nullptr;  // the record they stand in
-  const format::BlockRef* block = nullptr;     // the record's bytes live as long as this block is kept
+  // The fields as recorded, the record they stand in, and the block that keeps its bytes alive; null for a
+  // sink that looks at none of them (Sink::reads).
+  const format::Sample* raw = nullptr;
+  const format::RecordView* record = nullptr;
+  const format::BlockRef* block = nullptr;
   const format::EventSet* events = nullptr;    // lives as long as the session
   std::size_t event_index = 0;                 // of a group's member when the sample holds a group's values
   std::size_t record_event = 0;                // of the event whose fields the record has

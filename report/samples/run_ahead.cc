@@ -15,7 +15,8 @@ using Flow = Sink::Flow;
 // The reading thread's end of the queue.
 class Forward : public Outlet {
  public:
-  Forward(SampleQueue& queue, std::stop_token cancel) : queue_(&queue), cancel_(std::move(cancel)) {}
+  Forward(SampleQueue& queue, Reads reads, std::stop_token cancel)
+      : queue_(&queue), reads_(reads), cancel_(std::move(cancel)) {}
   ~Forward() override {
     queue_->put(batch_);
     queue_->end();
@@ -25,18 +26,22 @@ class Forward : public Outlet {
 
   Needs needs() const override { return Needs::Names; }
   Flow on_sample(const ResolvedSample& sample) override {
-    const format::Bytes record = sample.record->bytes;
-    batch_.add({.record = record.data(),
-                .size = static_cast<std::uint16_t>(record.size()),
-                .location = sample.location->number,
-                .period = sample.period,
-                .thread = sample.thread,
-                .comm = sample.comm,
-                .stack = sample.stack,
-                .event_index = static_cast<std::uint32_t>(sample.event_index),
-                .record_event = static_cast<std::uint32_t>(sample.record_event) & 0x7fffffff,
-                .has_payload_stack = sample.has_payload_stack},
-               *sample.block);
+    QueuedSample queued{.location = sample.location->number,
+                        .period = sample.period,
+                        .thread = sample.thread,
+                        .comm = sample.comm,
+                        .stack = sample.stack,
+                        .event_index = static_cast<std::uint32_t>(sample.event_index),
+                        .record_event = static_cast<std::uint32_t>(sample.record_event) & 0x7fffffff,
+                        .has_payload_stack = sample.has_payload_stack};
+    if (reads_ == Reads::Nothing) {
+      batch_.add(queued);
+    } else {
+      const format::Bytes record = sample.record->bytes;
+      queued.record = record.data();
+      queued.size = static_cast<std::uint16_t>(record.size());
+      batch_.add(queued, *sample.block);
+    }
     constexpr std::size_t kMostSamples = 1024, kMostBytes = std::size_t{1} << 20;
     if (batch_.samples.size() < kMostSamples && batch_.bytes < kMostBytes) return Flow::GoOn;
     return queue_->put(batch_) ? Flow::GoOn : Flow::Stop;
@@ -55,6 +60,7 @@ class Forward : public Outlet {
 
  private:
   SampleQueue* queue_;
+  Reads reads_;
   std::stop_token cancel_;
   SampleBatch batch_;
 };
@@ -70,7 +76,9 @@ class Shown {
     const std::span<const QueuedSample> samples = batch.samples;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       prefetch(samples, i);
-      if (show(samples[i], batch.blocks[samples[i].block]) == Flow::Stop) return Flow::Stop;
+      const Flow flow = samples[i].record != nullptr ? show(samples[i], batch.blocks[samples[i].block])
+                                                     : sink_->on_sample(without_record(samples[i]));
+      if (flow == Flow::Stop) return flow;
     }
     return Flow::GoOn;
   }
@@ -80,7 +88,7 @@ class Shown {
   static void prefetch(std::span<const QueuedSample> samples, std::size_t at) {
     constexpr std::size_t kRecords = 8, kFrames = 4;  // samples ahead
     if (at + kRecords < samples.size()) {
-      __builtin_prefetch(samples[at + kRecords].record);
+      if (samples[at + kRecords].record != nullptr) __builtin_prefetch(samples[at + kRecords].record);
       if (samples[at + kRecords].stack != nullptr) __builtin_prefetch(samples[at + kRecords].stack);
     }
     if (at + kFrames < samples.size() && samples[at + kFrames].stack != nullptr)
@@ -90,20 +98,27 @@ class Shown {
     const format::RecordView view = format::whole_record({queued.record, queued.size}, header_->layout.order);
     const format::Sample* const sample = parser_.parse(view, header_->events[queued.record_event].attr);
     if (sample == nullptr) return Flow::GoOn;  // cannot be: it was parsed before
-    const ResolvedSample resolved{.raw = sample,
-                                  .record = &view,
-                                  .block = &block,
-                                  .events = &header_->events,
-                                  .event_index = queued.event_index,
-                                  .record_event = queued.record_event,
-                                  .period = queued.period,
-                                  .thread = queued.thread,
-                                  .comm = queued.comm,
-                                  .location = &(*locations_)[queued.location],
-                                  .stack = queued.stack,
-                                  .order = view.order,
-                                  .has_payload_stack = queued.has_payload_stack != 0};
+    ResolvedSample resolved = without_record(queued);
+    resolved.raw = sample;
+    resolved.record = &view;
+    resolved.block = &block;
+    resolved.order = view.order;
     return sink_->on_sample(resolved);
+  }
+  ResolvedSample without_record(const QueuedSample& queued) const {
+    return {.raw = nullptr,
+            .record = nullptr,
+            .block = nullptr,
+            .events = &header_->events,
+            .event_index = queued.event_index,
+            .record_event = queued.record_event,
+            .period = queued.period,
+            .thread = queued.thread,
+            .comm = queued.comm,
+            .location = &(*locations_)[queued.location],
+            .stack = queued.stack,
+            .order = header_->layout.order,
+            .has_payload_stack = queued.has_payload_stack != 0};
   }
 
   std::shared_ptr<const format::CaptureHeader> header_;
@@ -128,7 +143,7 @@ bool run_ahead(SampleReader& reader, std::shared_ptr<const format::CaptureHeader
                const SampleOptions& options, Sink& sink, const RunControl& control) {
   SampleQueue queue;
   const std::optional<std::jthread> thread = start_thread([&] {
-    Forward forward(queue, control.cancel);
+    Forward forward(queue, sink.reads(), control.cancel);
     reader.read(options, forward);
   });
   if (!thread) return false;

@@ -12,12 +12,19 @@ void SampleBatch::add(QueuedSample sample, const format::BlockRef& block) {
     known = blocks.rbegin();
   }
   sample.block = static_cast<std::uint16_t>(blocks.rend() - known - 1);
+  const std::uint16_t size = sample.size;
+  add(sample);
+  bytes += size;
+  bytes -= sizeof sample;
+}
+
+void SampleBatch::add(const QueuedSample& sample) {
   samples.push_back(sample);
   // The other thread looked at this memory last: it is fetched back in time.
   constexpr std::size_t kAhead = 16;
   if (samples.size() + kAhead < samples.capacity())
     __builtin_prefetch(samples.data() + samples.size() + kAhead, 1);
-  bytes += sample.size;
+  bytes += sizeof sample;
 }
 
 void SampleBatch::clear() {

@@ -452,7 +452,7 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   // A pipe's header grows while it is read, so its records are read in step.
   auto header = capture().fixed_header();
   state_->is_pipe = header == nullptr;
-  const bool reads_start = outlet.reads() == Sink::Reads::Start && !options.wants_stacks;
+  const bool reads_start = outlet.reads() != Sink::Reads::All && !options.wants_stacks;
   std::unique_ptr<RecordsAhead> ahead;
   if (header != nullptr && std::thread::hardware_concurrency() > 1) {
     ahead = RecordsAhead::start(

@@ -32,8 +32,8 @@ class Sink {
   // as the first of them.
   enum class Places : std::uint8_t { Addresses, Functions };
   // What it reads of a sample's record. Start: of `raw`, no more than ip, pid, tid, time, cpu, period and
-  // misc.
-  enum class Reads : std::uint8_t { Start, All };
+  // misc. Nothing: `raw`, `record` and `block` are not looked at.
+  enum class Reads : std::uint8_t { Nothing, Start, All };
   virtual ~Sink() = default;
   virtual Reads reads() const { return Reads::All; }
   virtual Places places() const { return Places::Addresses; }

@@ -54,7 +54,8 @@ Sink::Reads ReportSink::reads() const {
   const bool reads_records =
       !plan_ || needs_records_ || weight_->reads_payloads() ||
       std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->read != nullptr; });
-  return reads_records ? Reads::All : Reads::Start;
+  if (reads_records) return Reads::All;
+  return options_->filter.cpus.empty() && !options_->socket ? Reads::Nothing : Reads::Start;
 }
 
 // Addresses, if rows or columns tell those of one function apart.
@@ -347,7 +348,7 @@ std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTa
 void ReportSink::write(TextOutput& out) {
   if (!profile_ && !arrange()) return;  // of a pipe without samples
   if (!plan_->names) make_names();
-  plan_->names->name_new();
+  plan_->names->name_all();
   plan_->names->end(mode_ != ReportMode::Samples);
   FunctionTable& functions = *plan_->functions;
   EntryIndex index(plan_->columns.keys, plan_->facts, functions);
