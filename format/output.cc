@@ -48,18 +48,26 @@ Result<Place> find_place(const std::string& path) {
   return place;
 }
 
-// Moves what stands there out of the way. Only a regular file (or a link, which is moved itself, never
-// followed) is; anything else was not meant.
-Result<> keep_old(const Place& place) {
+// Whether something stands there that can be moved out of the way: only a regular file (or a link, which is
+// moved itself, never followed) is; anything else was not meant, and an error.
+Result<bool> can_be_kept(const Place& place) {
   struct stat status {};
   if (::fstatat(place.folder.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
-    return errno == ENOENT ? Result<>(Done{}) : Result<>(place.error(errno));
+    return errno == ENOENT ? Result<bool>(false) : Result<bool>(place.error(errno));
   if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
     return output_error(place.path + ": exists and is not a regular file; name another file with -o", EEXIST);
   status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // who may write to it keeps it, under either name
   if (const auto other = who_else_may_change(status); ::geteuid() == 0 && other)
     return output_error(place.path + ": exists and " + *other + "; root does not move it: name another file",
                         EACCES);
+  return true;
+}
+
+// Moves what stands there out of the way.
+Result<> keep_old(const Place& place) {
+  const auto is_there = can_be_kept(place);
+  if (!is_there) return is_there.error();
+  if (!*is_there) return Done{};
   const std::string old = place.name + ".old";
   if (::renameat(place.folder.get(), place.name.c_str(), place.folder.get(), old.c_str()) == 0) return Done{};
   if (errno == ENAMETOOLONG)
@@ -100,6 +108,7 @@ Result<> check_output(const std::string& path) {
   const auto place = find_place(path);
   if (!place) return place.error();
   if (::faccessat(place->folder.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return place->error(errno);
+  if (const auto kept = can_be_kept(*place); !kept) return kept.error();
   return Done{};
 }
 

@@ -15,8 +15,8 @@ namespace tacho::format {
 // Root refuses folders in which others may replace files, and does not move files of others.
 Result<Fd> create_output(const std::string& path);
 
-// Whether create_output() would be allowed to make a file in that folder, which is told before the time when
-// it is wanted.
+// Whether create_output() would be allowed to make that file, which is told before the time when it is
+// wanted.
 Result<> check_output(const std::string& path);
 
 }  // namespace tacho::format
