@@ -16,7 +16,7 @@ namespace {
 struct Symbol {
   std::uint64_t address = 0;  // 0: hidden
   char type = '?';
-  std::string_view name, module;  // module: empty for the kernel itself
+  std::string_view name;
 };
 
 // "ffffffffc0a01230 t ext4_read\t[ext4]"; nothing for a line of another form.
@@ -28,8 +28,6 @@ std::optional<Symbol> parse_symbol(std::string_view line) {
   symbol.type = line[1];
   line.remove_prefix(3);
   symbol.name = line.substr(0, line.find('\t'));
-  if (const auto open = line.find("\t["); open != std::string_view::npos)
-    symbol.module = line.substr(open + 2, line.find(']') - open - 2);
   return symbol;
 }
 
@@ -69,25 +67,18 @@ std::string suggestion_for(std::string_view kallsyms, std::string_view function)
 
 }  // namespace
 
-Result<> check_kernel_function(std::string_view kallsyms, std::string_view name, std::uint64_t offset) {
-  const auto colon = name.find(':');
-  const std::string_view module = colon == std::string_view::npos ? std::string_view() : name.substr(0, colon);
-  const std::string_view function = colon == std::string_view::npos ? name : name.substr(colon + 1);
-  std::optional<Symbol> found, elsewhere;
+Result<> check_kernel_function(std::string_view kallsyms, std::string_view function, std::uint64_t offset) {
+  std::optional<Symbol> found;
   bool is_data = false;
   for_each_symbol(kallsyms, [&](const Symbol& symbol) {
     if (symbol.name != function) return;
-    const bool is_meant = module.empty() || symbol.module == module;
-    if (is_code(symbol) && !(is_meant ? found : elsewhere)) (is_meant ? found : elsewhere) = symbol;
-    is_data = is_data || (is_meant && !is_code(symbol));
+    if (is_code(symbol) && !found) found = symbol;
+    is_data = is_data || !is_code(symbol);
   });
   if (!found) {
-    const std::string who = module.empty() ? "this kernel" : fmt::format("the module '{}'", module);
     if (is_data) return Error{fmt::format("'{}' is no function", function)};
-    const std::string tail =
-        !elsewhere ? suggestion_for(kallsyms, function)
-                   : fmt::format("; {} has", elsewhere->module.empty() ? "the kernel itself" : elsewhere->module);
-    return Error{fmt::format("{} has no function '{}'{}", who, function, tail)};
+    return Error{
+        fmt::format("this kernel has no function '{}'{}", function, suggestion_for(kallsyms, function))};
   }
   if (offset == 0 || found->address == 0) return Done{};
   const std::uint64_t length = length_of(kallsyms, found->address);

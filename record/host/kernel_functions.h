@@ -8,9 +8,9 @@
 
 namespace tacho::record {
 
-// Whether the kernel has the function and `offset` (bytes from its begin) lies inside. `name` may be
-// "MODULE:FUNCTION". The error names the nearest function there is, or the function's length. Where the
-// addresses are hidden (kernel.kptr_restrict) offsets are left for the kernel to judge.
-Result<> check_kernel_function(std::string_view kallsyms, std::string_view name, std::uint64_t offset);
+// Whether the kernel or one of its modules has the function and `offset` (bytes from its begin) lies inside.
+// The error names the nearest function there is, or the function's length. Where the addresses are hidden
+// (kernel.kptr_restrict) offsets are left for the kernel to judge.
+Result<> check_kernel_function(std::string_view kallsyms, std::string_view function, std::uint64_t offset);
 
 }  // namespace tacho::record
