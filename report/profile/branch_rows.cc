@@ -57,9 +57,10 @@ void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
   for (std::size_t i = 0; i < count; ++i) {
     const format::BranchEntry branch = raw.branch(i);
     at_end.location = &end_of(sample, branch.to);
+    at_end.place = at_end.location->number;
     facts_->branch = {.from = end_of(sample, branch.from).number,
-                      .to = at_end.location->number,
-                      .own = sample.location->number,
+                      .to = at_end.place,
+                      .own = sample.place,
                       .flags = branch.flags,
                       .level = level_of(raw.misc)};
     profile.add(at_end, 1);

@@ -45,6 +45,9 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
   Beside learning(functions_->size(), [this, learns_all] {
     if (learns_all) index_->learn_functions();
   });
+  // Memory that is not written to costs nothing; what grows is copied.
+  parts_.reserve(profile_->rows_of(block).size());
+  weights_.reserve(profile_->rows_of(block).size() * members_);
   for (const std::uint32_t number : profile_->rows_of(block)) add_row(number);
   learning.wait();
   by_chain_.forget();
@@ -53,6 +56,10 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
   for (std::size_t member = 0; member < members_; ++member)
     is_counted_[member] = member_totals_[member].period == 0;
   group_parts();
+  const std::size_t expected = options_.has_children ? functions_->size() / 8 * 9 : parts_.size();
+  entries_.reserve(expected);
+  totals_.reserve(expected * members_);
+  modes_.reserve(expected * members_);
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     index_->begin_group();
     add_parts(parts_of(group));

@@ -10,6 +10,7 @@
 #include "report/profile/function_table.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
+#include "report/samples/stable_array.h"
 
 namespace tacho::report {
 
@@ -63,8 +64,7 @@ class FunctionStacks {
   ChainOptions options_;
   ByNumber<std::uint32_t> by_stack_{kUnasked};
   IndexTable by_frames_;
-  using Chain = std::span<const std::uint32_t>;
-  std::vector<Chain, format::LargePages<Chain>> chains_;
+  StableArray<std::span<const std::uint32_t>> chains_;
   std::vector<Asked> asked_;
   std::vector<std::uint32_t> frames_, answers_;  // of the stacks that were asked for
   std::vector<format::LargePiece<std::uint32_t>> memory_;

@@ -44,9 +44,12 @@ struct Function {
   // itself: as it was sampled where it stands in a call chain, else relative to the module.
   std::uint64_t start = 0, end = 0;
   std::uint64_t first_ip = 0;     // where it was met first; with the grain Addresses: where it is
-  std::uint32_t module_rank = 0;  // of two modules, perf shows the one with the higher rank first; 0: none
+  // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is
+  // of.
+  std::uint64_t runtime_start = 0;
   // "main.c:12", or where that is not known "+20", the place in the function; only with the grain Addresses.
   std::string_view line;
+  std::uint32_t module_rank = 0;    // of two modules, perf shows the one with the higher rank first; 0: none
   std::uint32_t name_number = 0;    // equal names have equal numbers; 0: unknown
   std::uint32_t module_number = 0;  // equal short names have equal numbers; 0: nothing was mapped there
   std::uint32_t symbol = 0;
@@ -54,10 +57,7 @@ struct Function {
   char level = '.';   // k kernel, . user, H hypervisor
   char source = '!';  // where the name came from, see symbolize::Frame
   bool is_inlined = false;
-  bool is_data = false;  // what is named is a variable
-  // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is
-  // of.
-  std::uint64_t runtime_start = 0;
+  bool is_data = false;   // what is named is a variable
   bool has_line = false;  // `line` is a source line
 };
 

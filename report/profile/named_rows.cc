@@ -13,13 +13,14 @@ void NamedRows::name_rows() {
 
 // Functions in the rows' order, as perf asks for them, and then the chains.
 void NamedRows::name_rows(std::size_t begin, std::size_t end) {
-  const auto rows = profile_->rows();
+  const auto& rows = profile_->rows();
   for (std::size_t number = begin; number < end; ++number) {
     fetch_ahead(number, end);
     const ProfileRow& row = rows[number];
-    Row& named = rows_.emplace_back();
+    Row named;
     named.function = functions_->of_place(row.location);
     named.is_kernel = resolver_->location(row.location).cpumode == format::abi::kCpumodeKernel;
+    rows_.push_back(named);
     if (stacks_ != nullptr && row.stack != nullptr) stacks_->ask(*row.stack);
   }
   if (stacks_ == nullptr) return;
@@ -31,7 +32,7 @@ void NamedRows::name_rows(std::size_t begin, std::size_t end) {
 
 // Each of these needs what the one before fetched, some rows earlier.
 void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
-  const auto rows = profile_->rows();
+  const auto& rows = profile_->rows();
   constexpr std::size_t kStacks = 12, kFrames = 9, kAnswers = 6, kLocations = 4, kAddresses = 2;  // rows ahead
   const auto frames_at = [&](std::size_t ahead) -> std::span<const std::uint32_t> {
     if (stacks_ == nullptr || at + ahead >= end || rows[at + ahead].stack == nullptr) return {};

@@ -58,7 +58,7 @@ class NamedRows {
   Resolver* resolver_;
   FunctionTable* functions_;
   FunctionStacks* stacks_;
-  std::vector<Row, format::LargePages<Row>> rows_;
+  StableArray<Row> rows_;
 };
 
 }  // namespace tacho::report

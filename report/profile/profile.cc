@@ -18,7 +18,7 @@ Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
 void Profile::add(const ResolvedSample& sample, std::uint64_t period) {
   const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
   const Rest rest{.block = block_of_[sample.event_index],
-                  .location = sample.location->number,
+                  .location = sample.place,
                   .facts = shape_.facts.empty() ? 0 : facts_of(sample),
                   .thread = shape_.by_thread ? sample.thread : nullptr,
                   .comm = shape_.by_comm ? sample.comm.data() : nullptr};

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "format/large_pages.h"
 #include "report/samples/address_table.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
 #include "report/samples/resolved_sample.h"
+#include "report/samples/stable_array.h"
 
 namespace tacho::report {
 
@@ -59,7 +59,7 @@ class Profile {
 
   std::span<const EventBlock> blocks() const { return blocks_; }
   // In the order of their first samples.
-  std::span<const ProfileRow> rows() const { return rows_; }
+  const StableArray<ProfileRow>& rows() const { return rows_; }
   // The numbers of a block's rows, in the same order.
   std::span<const std::uint32_t> rows_of(std::uint32_t block) const { return rows_of_[block]; }
   // One for each of the shape's readers, in their order.
@@ -93,7 +93,7 @@ class Profile {
   std::vector<EventBlock> blocks_;
   std::vector<std::uint32_t> block_of_;  // by event
   ProfileShape shape_;
-  std::vector<ProfileRow, format::LargePages<ProfileRow>> rows_;
+  StableArray<ProfileRow> rows_;
   std::vector<std::vector<std::uint32_t>> rows_of_;  // by block
   std::vector<Weight> weights_;  // of blocks with several members
   std::vector<std::uint64_t> facts_;

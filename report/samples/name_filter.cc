@@ -26,7 +26,7 @@ NameFilter::Answer NameFilter::ask(const Location& location) {
 }
 
 Sink::Flow NameFilter::on_sample(const ResolvedSample& sample) {
-  Answer& known = answers_[sample.location->number];
+  Answer& known = answers_[sample.place];
   if (known == Answer::NotAsked) known = ask(*sample.location);
   const Answer answer = known;
   const bool is_wanted =

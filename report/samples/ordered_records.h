@@ -1,7 +1,9 @@
 // The records of a capture in the order in which they take effect: reader -> time order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "format/capture_reader.h"
 #include "format/diagnostics.h"
@@ -37,6 +39,11 @@ class RecordFeed {
   virtual ~RecordFeed() = default;
   virtual Step next(OrderedRecord& record) = 0;
   virtual std::uint64_t bytes_read() const = 0;  // of the capture
+  // The record that next() will give after so many more calls, and the index of its event; valid as long as
+  // the record that it gave last. Nothing when it is not at hand yet, or was taken apart.
+  virtual std::optional<format::RecordView> upcoming(std::size_t /*ahead*/, std::uint32_t& /*event*/) const {
+    return std::nullopt;
+  }
 };
 
 // Gives every sample that the filter does not refuse by its first fields, all other kernel records, and

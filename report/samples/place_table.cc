@@ -23,12 +23,12 @@ bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
 
 void PlaceTable::mappings_changed(std::uint32_t pid) {
   Process& process = processes_[pid % processes_.size()];
-  if (process.pid == pid) process.few.fill({});
+  if (process.pid == pid) process.few = {};
 }
 
 void PlaceTable::kernel_changed() {
-  kernel_.fill({});
-  for (Process& process : processes_) process.few.fill({});  // addresses of unknown mode lie in either
+  kernel_ = {};
+  for (Process& process : processes_) process.few = {};  // addresses of unknown mode lie in either
 }
 
 PlaceTable::KnownFew& PlaceTable::known_few(std::uint32_t pid, std::uint8_t cpumode) {
@@ -36,26 +36,27 @@ PlaceTable::KnownFew& PlaceTable::known_few(std::uint32_t pid, std::uint8_t cpum
   Process& process = processes_[pid % processes_.size()];
   if (process.pid != pid) {
     process.pid = pid;
-    process.few.fill({});
+    process.few = {};
   }
   return process.few;
 }
 
 PlaceTable::Known& PlaceTable::known_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
                                         std::uint64_t ip, std::uint8_t cpumode) {
-  KnownFew& process = known_few(pid, cpumode);
+  KnownFew& few = known_few(pid, cpumode);
   const auto holds = [&](const Known& known) {
     return ip >= known.stretch.first && ip <= known.stretch.last && known.cpumode == cpumode;
   };
-  if (holds(process[0])) return process[0];
-  const auto known = std::find_if(process.begin() + 1, process.end(), holds);
-  if (known != process.end()) {
-    std::rotate(process.begin(), known, known + 1);
-  } else {
-    std::rotate(process.begin(), process.end() - 1, process.end());
-    look_up(process[0], spaces, pid, ip, cpumode);
+  if (holds(few.all[few.last])) return few.all[few.last];
+  const auto known = std::ranges::find_if(few.all, holds);
+  if (known != few.all.end()) {
+    few.last = static_cast<std::size_t>(known - few.all.begin());
+  } else {  // in place of the one that was looked up longest ago, as they take turns
+    few.last = few.next;
+    few.next = (few.next + 1) % few.all.size();
+    look_up(few.all[few.last], spaces, pid, ip, cpumode);
   }
-  return process[0];
+  return few.all[few.last];
 }
 
 void PlaceTable::look_up(Known& known, const symbolize::AddressSpaces& spaces, std::uint32_t pid,

@@ -74,8 +74,12 @@ class PlaceTable {
     bool has_functions = false;  // whether `functions` was asked for
     Functions* functions = nullptr;
   };
-  // The last ones, the latest first.
-  using KnownFew = std::array<Known, 4>;
+  // Some that were asked for lately.
+  struct KnownFew {
+    std::array<Known, 4> all{};
+    std::size_t last = 0;  // which was asked for last
+    std::size_t next = 0;  // which gives way to a new one
+  };
   struct Owner {
     const void* of = nullptr;
     std::uint64_t bias = 0;

@@ -79,8 +79,16 @@ void RecordsAhead::read(OrderedRecords& records) {
   queue_.end();
 }
 
+std::optional<format::RecordView> RecordsAhead::upcoming(std::size_t ahead, std::uint32_t& event) const {
+  const std::size_t at = next_ + ahead - 1;
+  if (at >= batch_.records.size() || batch_.records[at].has_start) return std::nullopt;
+  const QueuedRecord& queued = batch_.records[at];
+  event = queued.event;
+  return format::whole_record({queued.bytes, queued.size}, header_->layout.order);
+}
+
 RecordFeed::Step RecordsAhead::next(OrderedRecord& record) {
-  constexpr std::size_t kPrefetched = 6;  // records: the other thread touched them last
+  constexpr std::size_t kPrefetched = 10;  // records: the other thread touched them last
   while (next_ == batch_.records.size()) {
     if (batch_.bytes_read != 0) {
       bytes_read_ = std::exchange(batch_.bytes_read, 0);

@@ -52,6 +52,7 @@ class RecordsAhead : public RecordFeed {
 
   Step next(OrderedRecord& record) override;
   std::uint64_t bytes_read() const override { return bytes_read_; }
+  std::optional<format::RecordView> upcoming(std::size_t ahead, std::uint32_t& event) const override;
 
  private:
   RecordsAhead(std::shared_ptr<const format::CaptureHeader> header, Samples samples)

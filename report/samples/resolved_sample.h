@@ -65,6 +65,7 @@ struct ResolvedSample {
   std::string_view comm;                       // at the time of the sample; lives as long as the session
   // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
   const Location* location = nullptr;
+  std::uint32_t place = 0;                  // number of `location`, which itself may lie far away
   const Stack* stack = nullptr;             // null: the event has no call chain; lives as long as the session
   std::endian order = std::endian::native;  // of raw->raw
   bool has_payload_stack = false;           // `stack` comes from the payload, not from the kernel

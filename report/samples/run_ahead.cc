@@ -26,7 +26,7 @@ class Forward : public Outlet {
 
   Needs needs() const override { return Needs::Names; }
   Flow on_sample(const ResolvedSample& sample) override {
-    QueuedSample queued{.location = sample.location->number,
+    QueuedSample queued{.location = sample.place,
                         .period = sample.period,
                         .thread = sample.thread,
                         .comm = sample.comm,
@@ -116,6 +116,7 @@ class Shown {
             .thread = queued.thread,
             .comm = queued.comm,
             .location = &(*locations_)[queued.location],
+            .place = queued.location,
             .stack = queued.stack,
             .order = header_->layout.order,
             .has_payload_stack = queued.has_payload_stack != 0};

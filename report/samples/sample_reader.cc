@@ -14,6 +14,7 @@
 #include "report/samples/payload_stack.h"
 #include "report/samples/record_effects.h"
 #include "report/samples/records_ahead.h"
+#include "report/samples/samples_ahead.h"
 #include "report/samples/stack_table.h"
 #include "symbolize/unwind/unwind.h"
 #include "tsl/robin_map.h"
@@ -149,7 +150,7 @@ struct SampleReader::State : public PlaceFinder {
   format::Diagnostics* diagnostics;
   symbolize::Unwinder unwinder;
   PayloadStacks payload_stacks;
-  format::SampleParser parser;
+  SamplesAhead ahead;
   PlaceTable place_table;
   StackTable stacks{place_table};
   LbrStack lbr_stack;
@@ -171,7 +172,7 @@ struct SampleReader::State : public PlaceFinder {
   const Location& find(const ResolvedSample& sample, std::uint64_t address) override;
   const Location& find_in(const ResolvedSample& sample, std::uint64_t address, std::uint8_t cpumode) override;
   const Location& locate(std::uint32_t pid, std::uint64_t ip, std::uint8_t cpumode);
-  const Location& place_of(const format::Sample& sample, std::uint8_t cpumode);
+  std::uint32_t place_of(const format::Sample& sample, std::uint8_t cpumode);
 
   void take_build_ids();
   void apply(const format::Record& record, std::uint16_t misc);
@@ -195,10 +196,9 @@ const Location& SampleReader::State::locate(std::uint32_t pid, std::uint64_t ip,
 }
 
 // Of the sample itself.
-const Location& SampleReader::State::place_of(const format::Sample& sample, std::uint8_t cpumode) {
-  if (!names_of) return locate(sample.pid, sample.ip, cpumode);
-  return place_table
-      .locations()[place_table.find_function(spaces->spaces(), sample.pid, sample.ip, cpumode, names_of)];
+std::uint32_t SampleReader::State::place_of(const format::Sample& sample, std::uint8_t cpumode) {
+  if (!names_of) return place_table.find(spaces->spaces(), sample.pid, sample.ip, cpumode);
+  return place_table.find_function(spaces->spaces(), sample.pid, sample.ip, cpumode, names_of);
 }
 
 const Location& SampleReader::State::find(const ResolvedSample& sample, std::uint64_t address) {
@@ -286,7 +286,7 @@ const format::Sample* SampleReader::State::sample_of(const OrderedRecord& record
     plain.time = record.time;
     return &plain;
   }
-  const format::Sample* const sample = parser.parse(record.view, attr);
+  const format::Sample* const sample = ahead.parse(record.view, attr);
   if (sample == nullptr) {
     diagnostics->add(Damage::BadRecord, record.view.offset, "a sample that is shorter than its fields");
   } else if (sample->unread != 0) {
@@ -354,12 +354,12 @@ void SampleReader::State::add_places(ResolvedSample& resolved, const format::Eve
     std::span<const std::uint64_t> unwound;
     if (symbolize::Unwinder::can_unwind(attr))
       unwound = unwinder.unwind(sample, options->max_stack, resolved.order);
-    resolved.stack = &stacks.stack_of(spaces->spaces(), sample, unwound, options->max_stack);
+    resolved.stack = &stacks.stack_of(spaces->spaces(), sample, unwound, options->max_stack, ahead.given());
     const bool may_lack_first = options->keeps_callers && sample.callchain.size() > options->max_stack;
     is_first = !may_lack_first && begins_stack(sample, resolved.stack, cpumode);
   }
-  resolved.location =
-      is_first ? &place_table.locations()[resolved.stack->frames[0]] : &place_of(sample, cpumode);
+  resolved.place = is_first ? resolved.stack->frames[0] : place_of(sample, cpumode);
+  resolved.location = &place_table.locations()[resolved.place];
 }
 
 // What the sample's counters moved by, of the events that are wanted, into `moved`.
@@ -422,6 +422,7 @@ Flow SampleReader::State::read_from(RecordFeed& feed) {
   for (;;) {
     const RecordFeed::Step step = feed.next(record);
     if (step == RecordFeed::Step::End) return Flow::GoOn;
+    if (step == RecordFeed::Step::Record) ahead.record_given(feed, events(), stacks);
     const Flow flow =
         step == RecordFeed::Step::Progress ? outlet->on_progress(feed.bytes_read()) : take(record);
     if (flow == Flow::Stop) return flow;

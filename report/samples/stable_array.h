@@ -22,6 +22,10 @@ class StableArray {
     const Place place = place_of(index);
     return pieces_[place.piece][place.at];
   }
+  T& operator[](std::size_t index) {  // for whoever appends, where nobody else reads
+    const Place place = place_of(index);
+    return pieces_[place.piece][place.at];
+  }
   std::size_t size() const { return size_; }
   const T& push_back(const T& item) {
     const Place place = place_of(size_++);

@@ -87,12 +87,36 @@ Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, const forma
   return {static_cast<std::uint32_t>(entries_.size()), keep(std::span<const std::uint32_t>(frames_))};
 }
 
-StackTable::StackKey StackTable::key_of(const format::Sample& sample,
-                                        std::span<const std::uint64_t> unwound) {
-  // Kernel mappings change rarely, but then for all: their version is part of every chain's key.
-  const std::uint64_t space = std::uint64_t{space_of(sample.pid)} << 32 | kernel_space_;
+// Kernel mappings change rarely, but then for all: their version is part of every chain's key.
+std::uint64_t StackTable::space_key(std::uint32_t pid) {
+  return std::uint64_t{space_of(pid)} << 32 | kernel_space_;
+}
+
+// Where the chain belongs is fetched now; what stands there, when the next ones are expected.
+void StackTable::expect(std::uint32_t pid, format::Bytes chain, std::uint64_t due) {
+  constexpr std::uint64_t kBefore = 2;
+  Expected& expected = expected_[due % expected_.size()];
+  expected = {.due = due, .chain = chain, .words = chain_digest(chain, seed_)};
+  expected.hash = by_chain_.hash(expected.words.low, space_key(pid));
+  by_chain_.prefetch(expected.hash);
+  const Expected& earlier = expected_[(due - kBefore) % expected_.size()];
+  if (earlier.due != due - kBefore) return;
+  if (const std::uint32_t guess = by_chain_.guess(earlier.hash); guess != IndexTable::kNone)
+    __builtin_prefetch(&entries_[guess]);
+}
+
+ChainDigest StackTable::digest_of(format::Bytes chain, std::uint64_t due) const {
+  const Expected& expected = expected_[due % expected_.size()];
+  const bool is_it = due != 0 && expected.due == due && expected.chain.data() == chain.data() &&
+                     expected.chain.size() == chain.size();
+  return is_it ? expected.words : chain_digest(chain, seed_);
+}
+
+StackTable::StackKey StackTable::key_of(const format::Sample& sample, std::span<const std::uint64_t> unwound,
+                                        std::uint64_t due) {
+  const std::uint64_t space = space_key(sample.pid);
   const format::Bytes recorded = sample.callchain.bytes();
-  if (unwound.empty()) return {chain_digest(recorded, seed_), space};
+  if (unwound.empty()) return {digest_of(recorded, due), space};
   const format::Bytes more = std::as_bytes(unwound);
   words_.assign(recorded.begin(), recorded.end());
   words_.insert(words_.end(), more.begin(), more.end());
@@ -101,8 +125,9 @@ StackTable::StackKey StackTable::key_of(const format::Sample& sample,
 }
 
 const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
-                                  std::span<const std::uint64_t> unwound, std::size_t max_frames) {
-  const StackKey key = key_of(sample, unwound);
+                                  std::span<const std::uint64_t> unwound, std::size_t max_frames,
+                                  std::uint64_t due) {
+  const StackKey key = key_of(sample, unwound, due);
   const std::uint32_t number = by_chain_.find_or_make(
       by_chain_.hash(key.words.low, key.space), [&](std::uint32_t row) { return entries_[row].key == key; },
       [&] {

@@ -33,9 +33,14 @@ class StackTable {
   // The kernel's mappings changed: the same for the chains of every process.
   void kernel_changed();
 
+  // A chain of process `pid` that stack_of() will be asked for, as recorded: what it reads then is fetched.
+  // `due`, above 0, is what tells it from all others.
+  void expect(std::uint32_t pid, format::Bytes chain, std::uint64_t due);
   // The sample's call chain as recorded, at most `max_frames` addresses of it; then what was unwound of it.
+  // `due`: of expect(), if it was told; 0: it was not.
   const Stack& stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
-                        std::span<const std::uint64_t> unwound, std::size_t max_frames);
+                        std::span<const std::uint64_t> unwound, std::size_t max_frames,
+                        std::uint64_t due = 0);
   // Gives back the memory that telling chains apart takes: there are no more. Stacks stay.
   void end_lookups() { by_chain_.forget(); }
 
@@ -52,7 +57,15 @@ class StackTable {
     StackKey key;
     Stack stack;
   };
-  StackKey key_of(const format::Sample& sample, std::span<const std::uint64_t> unwound);
+  struct Expected {
+    std::uint64_t due = 0;  // 0: nothing
+    format::Bytes chain;
+    ChainDigest words;
+    std::uint64_t hash = 0;
+  };
+  StackKey key_of(const format::Sample& sample, std::span<const std::uint64_t> unwound, std::uint64_t due);
+  ChainDigest digest_of(format::Bytes chain, std::uint64_t due) const;
+  std::uint64_t space_key(std::uint32_t pid);
   std::uint32_t space_of(std::uint32_t pid);
   void split_chain(const format::U64Array& chain, std::size_t max_frames);
   Stack make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
@@ -73,6 +86,7 @@ class StackTable {
   IndexTable by_chain_;
   StableArray<Entry> entries_;
   std::uint64_t seed_ = format::random_word();
+  std::array<Expected, 8> expected_;  // the last, by what they are due at
   bool keeps_callers_ = false;
   std::vector<PlaceTable::Address> addresses_;  // scratch: the chain at hand
   std::vector<std::uint32_t> frames_;           // scratch

@@ -51,7 +51,7 @@ class ReportSink : public Sink {
   }
   // Lines for stderr.
   std::vector<std::string> notes() const;
-  bool empty() const { return !profile_ || profile_->rows().empty(); }
+  bool empty() const { return !profile_ || profile_->rows().size() == 0; }
   void report(format::Diagnostics& diagnostics) const {
     if (plan_) plan_->facts.report(diagnostics);
   }

@@ -30,6 +30,7 @@ struct Case {
     made.thread = &thread;
     made.comm = thread.comm;
     made.location = &location;
+    made.place = location.number;
     made.stack = with;
     return made;
   }

@@ -1,0 +1,63 @@
+#include "report/samples/stack_table.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using Words = std::vector<std::uint64_t>;
+
+class StackTableTest : public testing::Test {
+ protected:
+  static format::Bytes bytes_of(const Words& words) { return std::as_bytes(std::span(words)); }
+  const Stack& ask(const Words& words, std::uint64_t due = 0, std::uint32_t pid = 7) {
+    format::Sample sample;
+    sample.pid = pid;
+    sample.callchain = format::U64Array(bytes_of(words), std::endian::native);
+    return stacks_.stack_of(spaces_, sample, {}, 127, due);
+  }
+  std::vector<std::uint64_t> addresses(const Stack& stack) const {
+    std::vector<std::uint64_t> all;
+    for (const std::uint32_t number : stack.frames) all.push_back(places_.locations()[number].ip.value);
+    return all;
+  }
+  symbolize::AddressSpaces spaces_;
+  PlaceTable places_;
+  StackTable stacks_{places_};
+  const Words one_{abi::kContextUser, 0x1000, 0x2000}, two_{abi::kContextUser, 0x1000, 0x3000};
+};
+
+TEST_F(StackTableTest, EqualChainsOfOneProcessAreOneStack) {
+  const std::uint32_t first = ask(one_).number;
+  EXPECT_EQ(addresses(ask(one_)), (Words{0x1000, 0x2000}));
+  EXPECT_EQ(ask(one_).number, first);
+  EXPECT_NE(ask(two_).number, first);
+  EXPECT_NE(ask(one_, 0, 8).number, first) << "another process";
+}
+
+TEST_F(StackTableTest, AChainThatWasExpectedIsTheSameStack) {
+  const std::uint32_t first = ask(one_).number;
+  for (std::uint64_t due = 1; due <= 40; ++due) {
+    const Words& words = due % 3 == 0 ? two_ : one_;
+    stacks_.expect(7, bytes_of(words), due);
+    EXPECT_EQ(addresses(ask(words, due)), Words(words.begin() + 1, words.end()));
+  }
+  EXPECT_EQ(ask(one_).number, first);
+}
+
+// What was expected may never be asked for, and its memory may hold another chain by then.
+TEST_F(StackTableTest, WhatWasExpectedIsNotTakenForAnother) {
+  stacks_.expect(7, bytes_of(one_), 5);
+  EXPECT_EQ(addresses(ask(two_, 5)), (Words{0x1000, 0x3000})) << "other words are due";
+  Words memory = one_;
+  stacks_.expect(7, bytes_of(memory), 6);
+  memory = two_;
+  EXPECT_EQ(addresses(ask(memory, 6 + 8)), (Words{0x1000, 0x3000})) << "the same memory, later";
+  EXPECT_EQ(addresses(ask(memory)), (Words{0x1000, 0x3000}));
+}
+
+}  // namespace
+}  // namespace tacho::report
