@@ -187,6 +187,27 @@ std::span<std::byte> Object::constant(std::string_view name) {
   return {};
 }
 
+void Object::set_number(std::string_view name, std::uint32_t value) {
+  if (const auto place = constant(name); place.size() == sizeof value)
+    std::memcpy(place.data(), &value, sizeof value);
+}
+
+bool Object::has_map(std::string_view name) const {
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, state_->object.get()) {
+    if (bpf_map__name(map) == name) return true;
+  }
+  return false;
+}
+
+Result<> Object::replace_map(const std::string& name, int map_fd) {
+  bpf_map* const map = bpf_object__find_map_by_name(state_->object.get(), name.c_str());
+  if (map == nullptr) return Error{"there is no map '" + name + "'", ENOENT};
+  if (const int code = bpf_map__reuse_fd(map, map_fd); code != 0)
+    return system_error("map '" + name + "' cannot be replaced", -code);
+  return Done{};
+}
+
 std::optional<Refusal> Object::load(const Log& log) {
   const int cpus = libbpf_num_possible_cpus();
   if (cpus < 0) return Refusal{"", -cpus, "cannot tell how many CPUs are possible: " + code_in_words(-cpus)};

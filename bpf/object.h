@@ -59,6 +59,12 @@ class Object {
   // of that name.
   std::span<std::byte> constant(std::string_view name);
 
+  // Sets one of 32 bits; does nothing when there is none of that name and size.
+  void set_number(std::string_view name, std::uint32_t value);
+  bool has_map(std::string_view name) const;
+  // Puts a map of the caller's in the place of the object's own.
+  Result<> replace_map(const std::string& name, int map_fd);
+
   std::optional<Refusal> load(const Log& log);
   // Attaches where its section says.
   std::optional<Refusal> attach(std::size_t program, const Section& section);

@@ -6,7 +6,6 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "bpf/btf_schema.h"
@@ -25,6 +24,8 @@ namespace {
 
 constexpr std::uint64_t kMaxObject = std::uint64_t{256} << 20;
 constexpr const char* kRecorderConstant = "tacho_recorder";
+constexpr const char* kFollowsConstant = "tacho_follows";
+constexpr const char* kFollowedMap = "tacho_followed";
 constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 
 // What a kernel answers that cannot do something; then an alternative is tried. Everything else, as a
@@ -98,6 +99,7 @@ struct UserObject::State {
   std::vector<std::size_t> perf_event_programs;  // of `object`, loaded
   std::vector<std::size_t> loaded;
   std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // that were set, whole
+  std::optional<int> table_of_threads;                                    // when it asks one
   std::string tracefs;
 
   Result<Object> opened(const Log& log) const { return Object::open(elf, object_name(path), log); }
@@ -203,6 +205,14 @@ std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
   return refused;
 }
 
+bool UserObject::follow(int table_fd) {
+  Object& object = *state_->object;
+  const bool asks =
+      object.has_map(kFollowedMap) && object.constant(kFollowsConstant).size() == sizeof(std::uint32_t);
+  if (asks) state_->table_of_threads = table_fd;
+  return asks;
+}
+
 // Takes out what need not be tried.
 Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
   for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
@@ -224,9 +234,12 @@ Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
 std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice) {
   for (std::size_t i = 0; i < choice.candidates().size(); ++i)
     object->want(index_of(choice.candidates()[i].name), choice.wanted(i));
-  const auto recorder = static_cast<std::uint32_t>(::getpid());
-  const auto place = object->constant(kRecorderConstant);
-  if (place.size() == sizeof recorder) std::memcpy(place.data(), &recorder, sizeof recorder);
+  object->set_number(kRecorderConstant, static_cast<std::uint32_t>(::getpid()));
+  if (table_of_threads) {
+    object->set_number(kFollowsConstant, 1);
+    if (auto replaced = object->replace_map(kFollowedMap, *table_of_threads); !replaced)
+      return Refusal{"", replaced.error().code, replaced.error().what};
+  }
   for (const auto& [name, bytes] : constants) std::ranges::copy(bytes, object->constant(name).begin());
   if (auto refused = object->load(options.log)) return refused;
 

@@ -58,6 +58,10 @@ class UserObject {
   // Sets a `const volatile` global before load_and_attach() (constant_value.h). The fault says what there is.
   std::optional<ConstantFault> set_constant(std::string_view name, std::optional<std::string_view> value);
 
+  // Before load_and_attach(): only threads of this table are wanted (follower.h), which must outlive the
+  // object. False: the object does not ask tacho_wants() (tacho/emit.h), and lets everybody's events through.
+  bool follow(int table_fd);
+
   // Loads the object and attaches every program that can be. Perf event arrays are sized to the possible CPUs
   // before. Fails when a program that is neither optional nor an alternative cannot be loaded or attached, or
   // when no program of a group of alternatives can.

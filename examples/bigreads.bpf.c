@@ -13,7 +13,7 @@
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-#include <tacho/event.h>
+#include <tacho/emit.h>
 
 #define BIG (1024 * 1024)
 
@@ -33,6 +33,7 @@ struct {
 static __always_inline int report(void *context, long returned) {
   struct bigread event = {.bytes = returned};
   if (returned < BIG) return 1;  // also errors, which are negative
+  if (!tacho_wants()) return 1;  // of a process that is not recorded: before its stack is walked
   bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
   return 1;
 }

@@ -3,6 +3,7 @@
 // How long each system call took, from entry to exit, in nanoseconds; with -g the stack it returns to.
 //
 //   tacho record -e ./syscall_latency.bpf.c -a -o calls.data -- sleep 1
+//   tacho record -e ./syscall_latency.bpf.c -o calls.data -- make         make and all that it starts, nobody else
 //   tacho hist -i calls.data                latencies in powers of two, for each system call (ROLE("key"))
 //   tacho hist -i calls.data --top 5        the five system calls that were made most often
 //   tacho hist -i calls.data --by comm      the same for each command; --by none: for all together
@@ -16,7 +17,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-#include <tacho/event.h>
+#include <tacho/emit.h>
 
 struct syscall {
   __u64 latency_ns ROLE("value");
@@ -49,7 +50,7 @@ static __always_inline int enter(__s64 nr) {
   __u64 process_and_thread = bpf_get_current_pid_tgid();
   __u32 thread = process_and_thread;
   struct entry entry = {.nr = nr};
-  if (process_and_thread >> 32 == tacho_recorder) return 1;
+  if (process_and_thread >> 32 == tacho_recorder || !tacho_wants()) return 1;
   entry.time_ns = bpf_ktime_get_ns();
   bpf_map_update_elem(&entries, &thread, &entry, BPF_ANY);
   return 1;

@@ -34,13 +34,15 @@ Result<> News::watch_rings(KernelEvents& events) {
   ring_watches_.resize(events.rings().size());
   for (const OpenEvent& event : events.open_events()) {
     RingWatch& watch = ring_watches_[event.ring];
-    if (watch.fds.empty()) watch.event = event.event;
+    // Of the events that share a ring, one that hears when its tasks end.
+    if (watch.fds.empty() || (watch.is_everybodys && event.task >= 0))
+      watch = {event.event, {}, 0, event.task < 0};
     if (watch.event == event.event) watch.fds.push_back(event.fd.get());
   }
   for (std::size_t ring = 0; ring < ring_watches_.size(); ++ring) {
     // One that is written over and over has no news.
     if (events.rings()[ring].kind() == RingKind::Backward) continue;
-    ++live_rings_;
+    if (!ring_watches_[ring].is_everybodys) ++live_rings_;
     if (auto done = add(ring_watches_[ring].fds.front(), tag(Source::Ring, ring)); !done) return done;
   }
   return Done{};

@@ -41,9 +41,10 @@ class News {
   // Where a ring's news come from: one event of it, of each task in turn. Any of them hears of the whole
   // ring.
   struct RingWatch {
-    std::size_t event = 0;    // index in the plan
-    std::vector<int> fds;     // of the tasks
-    std::size_t watched = 0;  // index of the one in epoll
+    std::size_t event = 0;       // index in the plan
+    std::vector<int> fds;        // of the tasks
+    std::size_t watched = 0;     // index of the one in epoll
+    bool is_everybodys = false;  // of no task: its end is never heard of
   };
 
   Result<> watch_rings(KernelEvents& events);

@@ -104,10 +104,10 @@ cli::CommandLine command_line(Gathered& to) {
       "COMMAND it "
       "records while the command runs (and watches only it, unless -a, -C, -p or -t say otherwise); without "
       "one it "
-      "records until it is interrupted. Channel events of BPF objects follow only the first thread of a "
-      "COMMAND "
-      "(or of -p), and probes (uprobe:, usdt:, kprobe:) the threads that are there at the start: the kernel "
-      "hands neither on to what they start. -a takes those of everybody.";
+      "records until it is interrupted. BPF objects are followed in the same way: with a COMMAND, -p or -t "
+      "their channels bring what those threads did, and with the first two what their children did. Probes "
+      "(uprobe:, usdt:, kprobe:) bring the threads that are there at the start: the kernel does not hand them "
+      "on to what they start; -a takes those of everybody.";
   line.options = rows(to);
   line.stop_at_first_word = true;
   line.words = [&to](std::vector<std::string> words) -> Result<> {

@@ -105,8 +105,13 @@ class Planner {
     if (!attr) return std::move(attr.error());
     attr->wakeup = watermark(plan_.ring_pages);
     if (options_.files.overwrite) attr->flags |= abi::kWriteBackward;
-    PlannedEvent planned{std::move(*attr),     request.name,        false, -1, request.filter, {}, {},
-                         request.probe_target, request.most_precise};
+    PlannedEvent planned{.attr = std::move(*attr),
+                         .name = request.name,
+                         .filter = request.filter,
+                         .leader = {},
+                         .group_name = {},
+                         .probe_target = request.probe_target,
+                         .most_precise = request.most_precise};
     if (request.group != 0) join_group(request, planned);
     plan_.events.push_back(std::move(planned));
     return plan_.events.size() - 1;
@@ -256,23 +261,22 @@ class Planner {
         described(seated), described(left), plan_.events[events.back()].name, plan_.sample_programs.size()));
   }
 
-  // A map has one slot for each CPU, so one event at a time: of one thread, or of whoever runs there.
+  // A map has one slot for each CPU, so one event: of whoever runs there. Whose samples are wanted is known
+  // to a table of threads.
   Result<> check_channels() {
     if (plan_.connections.empty()) return Done{};
     if (options_.target.per_thread)
       return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
-    if (plan_.tasks.size() > 1) {
-      return use_error("a BPF channel can follow one thread or everything, and the target has " +
-                       std::to_string(plan_.tasks.size()) + " threads; use -a (and filter in the program)");
+    if (options_.target.watch == Watch::System) return Done{};
+    for (const Connection& connection : plan_.connections) {
+      PlannedEvent& event = plan_.events[connection.event];
+      if (event.leader)
+        return use_error("the event '" + event.name +
+                         "' of a BPF channel is in a group, which can be recorded with -a only");
+      event.is_everybodys = true;
+      event.attr.flags &= ~std::uint64_t{abi::kEnableOnExec};
     }
-    if (options_.target.watch == Watch::Command) {
-      plan_.warnings.push_back(
-          "events of BPF channels are those of the command's first thread only; -a takes everybody's");
-    }
-    if (options_.target.watch == Watch::Processes) {
-      plan_.warnings.push_back("events of BPF channels are those of thread " +
-                               std::to_string(plan_.tasks.front()) + " only; -a takes everybody's");
-    }
+    plan_.follows_threads = true;
     return Done{};
   }
 
@@ -312,8 +316,13 @@ class Planner {
     };
     if (std::ranges::any_of(plan_.events, keeps_stack)) attr.flags |= abi::kMmapData;
     if (user_only) attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
-    plan_.events.push_back(
-        {std::move(attr), user_only ? "dummy:uHG" : "dummy:HG", true, -1, {}, {}, {}, {}, false});
+    plan_.events.push_back({.attr = std::move(attr),
+                            .name = user_only ? "dummy:uHG" : "dummy:HG",
+                            .is_sideband = true,
+                            .filter = {},
+                            .leader = {},
+                            .group_name = {},
+                            .probe_target = {}});
   }
 
   // They can be many: they go with the samples, whose rings are large, and not to the sideband event, where

@@ -27,7 +27,10 @@ struct PlannedEvent {
   std::string filter;                 // of a tracepoint, as the kernel understands it; empty: none
   std::optional<std::size_t> leader;  // index of the event that leads its group; its own for the leader
   std::string group_name;
-  std::string probe_target;   // of a probe: what the kernel is to find, whose address goes into config1
+  std::string probe_target;  // of a probe: what the kernel is to find, whose address goes into config1
+  // Opened on every CPU for whoever runs there, whatever the target: its samples are chosen elsewhere
+  // (bpf/follower.h).
+  bool is_everybodys = false;
   bool most_precise = false;  // as exact as the machine can: less is taken when it refuses
 };
 
@@ -53,6 +56,7 @@ struct Plan {
   std::vector<int> cpus;  // {-1}: each thread wherever it runs
   // Threads to follow, each on every CPU; {-1}: whoever runs there. Empty: the command, once it exists.
   std::vector<int> tasks;
+  bool follows_threads = false;  // some event is everybody's, and only the target's threads are wanted
   std::size_t ring_pages = 0, sideband_pages = 0;  // of one CPU
   std::vector<std::string> notes;                  // for the user: what differs from what was asked for
   std::vector<std::string> warnings;               // the same, where events that were hoped for will not come

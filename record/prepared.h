@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "bpf/follower.h"
 #include "bpf/user_object.h"
 #include "format/file.h"
 #include "format/tracing_data.h"
@@ -19,6 +20,7 @@ namespace tacho::record {
 // Everything that was asked for, found to exist, and not yet started.
 struct Prepared {
   Host host;
+  std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
   std::vector<bpf::UserObject> objects;
   format::TracingData tracing;
   TargetTasks tasks;

@@ -61,6 +61,7 @@ class Pump::Loop {
         drop_rights_(std::move(parts.drop_rights)),
         say_(std::move(parts.say)),
         queue_(kQueueLimit),
+        round_(parts.sieve),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
     if (control_ == nullptr) return;
     commander_.emplace(*control_, events_,

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "format/result.h"
+#include "record/channel_sieve.h"
 #include "record/control.h"
 #include "record/kernel/kernel_events.h"
 #include "record/options.h"
@@ -24,6 +25,7 @@ struct PumpReport {
   RecordCounts counts;
   RecordCounts kept;                  // of it, what stands in whole rounds of the file
   std::uint64_t wakeups = 0;          // by a ring
+  std::uint64_t dropped = 0;          // samples of BPF channels that were of threads whom nobody follows
   std::optional<int> command_status;  // when it ended
   bool command_left_running = false;  // it did not end when told to
   std::optional<Error> failure;       // of writing, or of the rings
@@ -45,6 +47,7 @@ class Pump {
     const StopSignals& signals;
     Workload* workload = nullptr;
     Control* control = nullptr;
+    ChannelSieve* sieve = nullptr;  // what every piece of a ring goes through
     Schedule schedule;
     SwitchRule switch_rule = {};
     OutputLimits limits = {};

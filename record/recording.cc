@@ -186,6 +186,15 @@ std::uint64_t sum_of(const std::vector<Losses>& losses) {
   return lost;
 }
 
+// What programs let through that do not ask whom the recording follows.
+void report_dropped(std::uint64_t dropped, const Messages& messages) {
+  if (dropped == 0) return;
+  messages.note(
+      fmt::format("{} events of BPF programs were of other threads and left out here; with tacho_wants() "
+                  "(tacho/emit.h) a program leaves them out in the kernel, before their stacks are walked",
+                  dropped));
+}
+
 void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& prepared,
                    const KernelEvents& events, const Messages& messages) {
   if (lost != 0) {
@@ -310,7 +319,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out{std::move(*host), {}, {}, {}, {}, {}, std::nullopt, {}, std::move(stop)};
+  Prepared out{std::move(*host), {}, {}, {}, {}, {}, {}, std::nullopt, {}, std::move(stop)};
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
@@ -337,6 +346,12 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   if (!plan) return std::move(plan.error());
   out.plan = std::move(*plan);
   if (auto done = assign_cgroups(out.plan, out.cgroups); !done) return std::move(done.error());
+  if (out.plan.follows_threads) {
+    const auto command = out.workload ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt;
+    auto follower = follow_target(options.target, out.tasks, command);
+    if (!follower) return std::move(follower.error());
+    out.follower = std::move(*follower);
+  }
   if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
   return out;
 }
@@ -344,6 +359,10 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
 Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   raise_descriptor_limit();
   for (bpf::UserObject& object : prepared.objects) {
+    if (prepared.follower && !object.follow(prepared.follower->table_fd()))
+      messages.detail(
+          object.path() +
+          ": does not ask tacho_wants() (tacho/emit.h); events of other threads are dropped here");
     if (auto done = object.load_and_attach(); !done) return std::move(done.error());
   }
   if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
@@ -395,11 +414,18 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
   Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
   const bool starts_enabled = schedule.starts_enabled();
+  std::optional<ChannelSieve> sieve;
+  if (prepared.follower) {
+    sieve.emplace(events.ids_of_everybody(), [&follower = *prepared.follower](int thread) {
+      return follower.state(thread) == bpf::Followed::Yes;
+    });
+  }
   auto pump = Pump::create({.events = events,
                             .output = *output,
                             .signals = signals,
                             .workload = workload,
                             .control = control ? &*control : nullptr,
+                            .sieve = sieve ? &*sieve : nullptr,
                             .schedule = std::move(schedule),
                             .switch_rule = options.files.switch_rule,
                             .limits = {options.files.most_bytes, options.files.least_free, options.output},
@@ -415,7 +441,9 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
     if (auto done = workload->start(); !done) return std::move(done.error());
   }
   messages.bracketed(begin_line(options));
-  return pump->run();
+  PumpReport report = pump->run();
+  if (sieve) report.dropped = sieve->dropped();
+  return report;
 }
 
 void leave_stuck(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
@@ -439,6 +467,7 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
                                  static_cast<double>(output.total_bytes()) / (1 << 20),
                                  output.place(options.output), report.counts.samples, lost));
   report_losses(report.counts.samples, lost, prepared, events, messages);
+  report_dropped(report.dropped, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))
     messages.warn(warning_of(program) + " (it came while recording)");
   report_command(prepared, report, options, messages);

@@ -27,6 +27,7 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts) {
     buffer_.resize(begin);
     return Taken::NoMemory;
   }
+  if (sieve_ != nullptr) sieve_->sift(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
   open();
   if (count_records(format::Bytes(buffer_).subspan(begin), counts)) return Taken::Records;
@@ -40,6 +41,7 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
     for (const PerfRing& ring : rings) {
       if (ring.kind() == RingKind::Backward) ring.copy_records(records);
     }
+    if (sieve_ != nullptr) sieve_->sift(records, 0);
     if (records.empty()) return Taken::Nothing;
     buffer_.insert(buffer_.end(), records.begin(), records.end());
     open();

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "record/channel_sieve.h"
 #include "record/kernel/perf_ring.h"
 #include "record/output/record_queue.h"
 #include "record/output/record_walk.h"
@@ -16,6 +17,9 @@ namespace tacho::record {
 // A round is one look at every ring, or a few when they held little: what it holds is in the file as a whole.
 class Round {
  public:
+  // `sieve`: what every piece goes through, or none; it must outlive this.
+  explicit Round(ChannelSieve* sieve) : sieve_(sieve) {}
+
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
   // Everything that a ring holds now, counted in `counts`. Of a ring with something that is no record nothing
@@ -40,6 +44,7 @@ class Round {
   using Clock = std::chrono::steady_clock;
   void open();
 
+  ChannelSieve* sieve_;
   std::vector<std::byte> buffer_;
   bool is_open_ = false;
   Clock::time_point began_;

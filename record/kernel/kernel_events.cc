@@ -96,7 +96,8 @@ Result<> KernelEvents::open_everywhere(Plan& plan, const Host& host, const std::
   for (std::size_t event = 0; event < plan.events.size(); ++event) {
     bool any = false;
     Result<> done = Done{};
-    for (const int task : plan.tasks) {
+    const std::vector<int> everybody{-1};
+    for (const int task : plan.events[event].is_everybodys ? everybody : plan.tasks) {
       if (stop()) return Error{"stopped by a signal", EINTR};
       done = open_on_cpus(plan, event, task, host);
       if (done) any = true;
@@ -159,6 +160,14 @@ Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
     rings_.push_back(std::move(*ring));
   }
   return Done{};
+}
+
+std::vector<std::uint64_t> KernelEvents::ids_of_everybody() const {
+  std::vector<std::uint64_t> ids;
+  for (const OpenEvent& event : events_) {
+    if (planned_[event.event].is_everybodys) ids.push_back(event.id);
+  }
+  return ids;
 }
 
 Result<> KernelEvents::enable_sideband() const {

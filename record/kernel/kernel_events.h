@@ -47,6 +47,9 @@ class KernelEvents {
   const std::vector<OpenEvent>& open_events() const { return events_; }
   std::vector<PerfRing>& rings() { return rings_; }
 
+  // Of the events that take whoever runs where the others follow a target, the kernel's numbers.
+  std::vector<std::uint64_t> ids_of_everybody() const;
+
   Result<> enable_sideband() const;
   // Everything else. Events of a command that we start are enabled by its exec instead.
   Result<> enable_samples() const;

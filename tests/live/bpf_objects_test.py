@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""BPF objects of users: values for their globals."""
+"""BPF objects of users: values for their globals, and whose events they bring."""
+import re
 import subprocess
 import unittest
 
@@ -118,6 +119,156 @@ class Globals(programs.Scratch):
         self.assertIn("counted is not declared `const volatile`", self.refusal("counted=1"))
         self.assertIn("a value is missing", self.refusal("large"))
         self.assertIn("ports has the elements 0 to 2", self.refusal("ports[3]=1"))
+
+# Calls of getppid(2): 7 in the first thread; 10 in each of three threads of the program, of its child, of an orphaned
+# grandchild, and of what that one executes from another thread than its first.
+FAMILY = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void calls(int count) { while (count-- > 0) syscall(SYS_getppid); }
+static void *work(void *none) { calls(10); return none; }
+static void *execute(void *self) { execl(self, self, "executed", NULL); exit(1); }
+static void threads(void) {
+  pthread_t all[3];
+  for (int i = 0; i < 3; ++i) if (pthread_create(&all[i], NULL, work, NULL) != 0) exit(1);
+  for (int i = 0; i < 3; ++i) pthread_join(all[i], NULL);
+}
+static void grandchild(char *self) {
+  pthread_t thread;
+  usleep(20000);
+  threads();
+  pthread_create(&thread, NULL, execute, self);
+  pause();
+}
+int main(int argc, char **argv) {
+  const char *mode = argc > 1 ? argv[1] : "";
+  int ends[2];
+  char byte;
+  if (strcmp(mode, "executed") == 0) { threads(); return 0; }
+  while (strcmp(mode, "forever") == 0) { calls(1); usleep(200); }
+  if (strcmp(mode, "wait") == 0 && read(0, &byte, 1) != 1) return 1;
+  calls(7);
+  threads();
+  if (pipe(ends) != 0) return 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    threads();
+    if (fork() == 0) grandchild(argv[0]);
+    return 0;
+  }
+  close(ends[1]);
+  waitpid(child, NULL, 0);
+  while (read(ends[0], &byte, 1) > 0) {}  // until the last of them has ended
+  return 0;
+}
+"""
+OWN, ALL_CALLS = 7, 7 + 4 * 30
+CALLS = r"""
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <tacho/emit.h>
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+} calls SEC(".maps");
+SEC("tracepoint/syscalls/sys_enter_getppid")
+int on_getppid(void *context) {
+  __u64 payload = 1;
+  if (ASK && !tacho_wants()) return 1;
+  bpf_perf_event_output(context, &calls, BPF_F_CURRENT_CPU, &payload, sizeof payload);
+  return 1;
+}
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+"""
+
+
+@programs.needs_root
+@programs.needs_btf
+@programs.needs_clang
+class Family(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "family.c").write_text(FAMILY)
+        subprocess.run(["cc", "-O1", "-pthread", "-o", "family", "family.c"], cwd=self.folder, check=True)
+        (self.folder / "asks.bpf.c").write_text(CALLS.replace("ASK", "1"))
+        (self.folder / "tells.bpf.c").write_text(CALLS.replace("ASK", "0"))
+        self.start("forever")  # somebody else
+
+    def start(self, mode):
+        process = subprocess.Popen([self.folder / "family", mode], stdin=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdin.close)
+        return process
+
+    def samples(self):
+        text = self.tacho("script", "-i", "out.data", "-F", "event").stdout.decode()
+        return text.split().count("calls:")
+
+    def dropped(self, errors):
+        found = re.search(r"(\d+) events of BPF programs were of other threads", errors)
+        return int(found[1]) if found else 0
+
+    def record(self, *words):
+        return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", *words).stderr.decode()
+
+    def record_waiting(self, event, target, *options):
+        """Of a family that begins when the recording has."""
+        family = self.start("wait")
+        environment = {"HOME": str(self.folder), "PATH": "/usr/bin:/bin"}
+        recorder = subprocess.Popen(
+            [programs.BIN / "tacho-record", "-o", "out.data", "-e", event, *options, target, str(family.pid)],
+            cwd=self.folder, env=environment, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.stderr.close)
+        self.addCleanup(recorder.wait)
+        self.addCleanup(recorder.kill)
+        errors = ""
+        for line in recorder.stderr:
+            errors += line
+            if "Recording has begun" in line:
+                family.stdin.write(b"x")
+                family.stdin.flush()
+        self.assertEqual(recorder.wait(timeout=60), 0, errors)
+        return errors
+
+    def test_a_command_is_followed_with_all_its_threads_and_descendants(self):
+        errors = self.record("-e", "./asks.bpf.c", "--", "./family")
+        self.assertEqual(self.samples(), ALL_CALLS, errors)
+        self.assertEqual(self.dropped(errors), 0, errors)
+        errors = self.record("-e", "./tells.bpf.c", "--", "./family")
+        self.assertEqual(self.samples(), ALL_CALLS, errors)
+        self.assertGreater(self.dropped(errors), 0, errors)
+
+    def test_without_its_children(self):
+        errors = self.record("-i", "-e", "./asks.bpf.c", "--", "./family")
+        self.assertEqual(self.samples(), OWN, errors)
+
+    def test_a_process_is_followed_until_it_ends(self):
+        for program, are_dropped in (("asks", False), ("tells", True)):
+            errors = self.record_waiting(f"./{program}.bpf.c", "-p")
+            self.assertEqual(self.samples(), ALL_CALLS, errors)
+            self.assertEqual(self.dropped(errors) > 0, are_dropped, errors)
+
+    def test_a_thread_alone(self):
+        errors = self.record_waiting("./asks.bpf.c", "-t")
+        self.assertEqual(self.samples(), OWN, errors)
+
+    def test_beside_other_events_and_in_memory(self):
+        errors = self.record("-e", "./tells.bpf.c,cs", "-g", "--", "./family")
+        self.assertEqual(self.samples(), ALL_CALLS, errors)
+        errors = self.record("--overwrite", "-e", "./tells.bpf.c", "--", "./family")
+        self.assertEqual(self.samples(), ALL_CALLS, errors)
+
+    def test_everybody(self):
+        self.record("-a", "-e", "./asks.bpf.c", "--", "./family")
+        self.assertGreater(self.samples(), ALL_CALLS)
 
 
 if __name__ == "__main__":

@@ -151,15 +151,23 @@ TEST(Plan, UnknownMapsAndEventsAreNamedWithTheNearest) {
   EXPECT_NE(event.error().what.find("-e bpf-output/no-inherit,name=evt/"), std::string::npos);
 }
 
-TEST(Plan, AChannelFollowsOneThreadOrEverything) {
-  const auto many = plan_of(options_of({"-p", "10", "-e", "./x.bpf.o"}), {kObject}, {10, 11});
-  ASSERT_FALSE(many);
-  EXPECT_NE(many.error().what.find("-a"), std::string::npos);
-  const auto command = plan_of(options_of({"-e", "./x.bpf.o", "ls"}), {kObject});
+TEST(Plan, AChannelIsOfWhoeverRunsAndATableChooses) {
+  const auto many = plan_of(options_of({"-p", "10", "-e", "./x.bpf.o,cs"}), {kObject}, {10, 11});
+  ASSERT_TRUE(many) << many.error().what;
+  EXPECT_TRUE(many->follows_threads);
+  EXPECT_EQ(many->tasks, (std::vector<int>{10, 11}));
+  for (const PlannedEvent& event : many->events)
+    EXPECT_EQ(event.is_everybodys, event.attr.is_bpf_output()) << event.name;
+  const auto command = plan_of(options_of({"-e", "./x.bpf.o,cs", "ls"}), {kObject});
   ASSERT_TRUE(command);
-  EXPECT_EQ(command->warnings.size(), 1u) << "that only the first thread is followed is said";
-  EXPECT_TRUE(command->events[0].attr.has(abi::kEnableOnExec));
+  EXPECT_TRUE(command->follows_threads && command->warnings.empty());
+  for (const PlannedEvent& event : command->events) {
+    if (event.is_sideband) continue;
+    EXPECT_EQ(event.attr.has(abi::kEnableOnExec), !event.is_everybodys) << event.name;
+  }
   EXPECT_TRUE(command->tasks.empty()) << "the command does not exist yet";
+  const auto everybody = plan_of(options_of({"-a", "-e", "./x.bpf.o"}), {kObject});
+  EXPECT_FALSE(everybody->follows_threads || everybody->events[0].is_everybodys);
 }
 
 TEST(Plan, TooHighAFrequencyIsLoweredWithAWord) {

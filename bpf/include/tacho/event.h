@@ -40,6 +40,8 @@
  * for every perf event on the same tracepoint, of every recorder on the machine, and counts no loss. tacho warns of such
  * programs, and tries them last among alternatives; on raw_tp/, tp_btf/ and kprobe/ the result does not matter.
  *
+ * A program that asks tacho_wants() (tacho/emit.h) leaves out in the kernel what the recording is not about.
+ *
  * A global `const volatile __u32 tacho_recorder;` is set to the recorder's own process id before the program is
  * loaded, so that a program can leave out what the recorder itself does.
  */

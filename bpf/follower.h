@@ -1,0 +1,47 @@
+// The threads that a recording follows, known in the kernel: a table with a byte for each thread number,
+// which two small programs of ours keep true while threads start others and programs are executed. Objects
+// ask it before they do anything dear (tacho/emit.h), and the recorder where they did not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+// What the table says of a thread.
+enum class Followed : std::uint8_t {
+  No = 0,
+  Yes = 1,
+  FromExec = 2,  // once it executes a program
+};
+// Of what a followed thread starts.
+enum class Children : std::uint8_t { Ignored, Followed };
+
+class Follower {
+ public:
+  // Programs loaded and attached, nobody followed yet. Fails where the kernel has no BTF, no mapped arrays
+  // (before 5.5) or no right for us, and in a PID namespace, where thread numbers are not the kernel's own.
+  static Result<Follower> create(Children children);
+
+  // The table as a map for objects.
+  int table_fd() const { return table_.get(); }
+  void set(int thread, Followed state);
+  // What is known of a thread that has ended stays until its number is given to another one.
+  Followed state(int thread) const;
+
+ private:
+  Follower() = default;
+  Result<> make_table();
+  Result<> load_programs(Children children);
+
+  format::Fd table_;
+  format::Mapping states_;
+  // Attached while these are open; closed before the table is.
+  format::Fd fork_program_, exec_program_, fork_link_, exec_link_;
+};
+
+}  // namespace tacho::bpf
