@@ -122,16 +122,33 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   ListOptions options;
   cli::CommandLine line;
   line.program = "tacho list";
-  line.synopsis = "[GLOB] [-v]";
+  line.synopsis = "[bpf] [GLOB] [-v]";
   line.description =
       "Lists the events that tacho record can record here: counters and caches of the processor where there "
       "are "
-      "some, software events, those of the kernel's PMUs, and tracepoints. A GLOB ('sched:*') or a part of a "
+      "some, software events, those of the kernel's PMUs, and tracepoints; with the word bpf the BPF "
+      "programs "
+      "that are loaded now, whoever loaded them: where they are attached, who holds them and what they cost. "
+      "A GLOB ('sched:*') or a part of a "
       "name "
       "chooses among them.";
   line.options.push_back(
       cli::flag("-v,--verbose", "Also the fields of tracepoints and PMUs", options.fields));
+  line.options.push_back(
+      {"--cost", cli::Takes::Optional, "SECONDS",
+       "With bpf: measure for so long (1 to 60; default: 1) what the programs cost. The kernel's statistics "
+       "are on for that time, which costs each run of a program some 20 ns",
+       [&options](std::string_view text) -> Result<> {
+         const auto seconds =
+             text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("--cost", text, 1, 60);
+         if (!seconds) return seconds.error();
+         options.cost_seconds = *seconds;
+         return Done{};
+       }});
   line.words = [&options](std::vector<std::string> words) -> Result<> {
+    options.programs = words.front() == "bpf";
+    if (options.programs) words.erase(words.begin());
+    if (words.empty()) return Done{};
     if (words.size() > 1) return use_error("one pattern at a time: " + words[1]);
     options.pattern = words.front();
     return Done{};
@@ -140,10 +157,13 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "Examples:\n"
       "  tacho list\n"
       "  tacho list 'syscalls:sys_enter_open*' -v\n"
+      "  tacho list bpf --cost=5                 runs a second, time of each, share of a CPU\n"
       "\n"
       "Exit status: 0, 1 for a wrong command line or when nothing matches, 2 when tracefs cannot be read.";
   const auto outcome = cli::parse(line, arguments);
   if (!outcome) return outcome.error();
+  if (*outcome == cli::Parsed::Run && options.cost_seconds && !options.programs)
+    return use_error("--cost is for BPF programs: tacho list bpf --cost");
   options.outcome = *outcome;
   return options;
 }

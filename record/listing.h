@@ -1,6 +1,8 @@
 // `tacho list`: the events that can be recorded here.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +12,10 @@
 namespace tacho::record {
 
 struct ListOptions {
-  std::string pattern;  // a glob, or a part of the names; empty: everything
-  bool fields = false;  // also what an event's record or configuration holds
+  std::string pattern;    // a glob, or a part of the names; empty: everything
+  bool fields = false;    // also what an event's record or configuration holds
+  bool programs = false;  // "bpf": BPF programs in place of events; the pattern is for their names
+  std::optional<std::uint64_t> cost_seconds;  // what they cost is measured for so long
   cli::Parsed outcome = cli::Parsed::Run;
 };
 Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments);

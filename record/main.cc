@@ -16,6 +16,7 @@
 #include "record/listing.h"
 #include "record/messages.h"
 #include "record/options.h"
+#include "record/program_listing.h"
 #include "record/recording.h"
 #include "record/stop_signals.h"
 
@@ -65,7 +66,7 @@ int run_list(const std::vector<std::string>& arguments) {
   const auto options = parse_list_options(arguments);
   if (!options) return fail(options.error(), "list");
   if (options->outcome == cli::Parsed::HelpShown) return cli::kWhole;
-  auto lines = list_events(*options);
+  auto lines = options->programs ? list_bpf_programs(*options) : list_events(*options);
   if (!lines) return fail(lines.error(), "list");
   lines->pop_back();  // puts() ends the last line
   return say(shown_safely(*lines));
