@@ -156,6 +156,17 @@ bool Object::may_drop_events(std::size_t program) const {
   return bpf::may_drop_events(std::as_bytes(std::span(instructions, bpf_program__insn_cnt(handle))));
 }
 
+bool Object::prints(std::size_t program) const {
+  constexpr std::int32_t kTraceVprintk = 177;  // since 5.16; older headers lack it
+  const bpf_program* const handle = state_->handles[program];
+  const bpf_insn* const instructions = bpf_program__insns(handle);
+  if (instructions == nullptr) return false;
+  return std::ranges::any_of(std::span(instructions, bpf_program__insn_cnt(handle)), [](const bpf_insn& one) {
+    return one.code == (BPF_JMP | BPF_CALL) && one.src_reg == 0 &&
+           (one.imm == BPF_FUNC_trace_printk || one.imm == kTraceVprintk);
+  });
+}
+
 void Object::want(std::size_t program, bool wanted) {
   bpf_program__set_autoload(state_->handles[program], wanted);
 }

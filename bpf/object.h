@@ -53,6 +53,9 @@ class Object {
   // Whether it can cost perf events samples when it runs on a tracepoint (return_value.h).
   bool may_drop_events(std::size_t program) const;
 
+  // Whether it writes to the kernel's trace pipe: bpf_printk(), bpf_trace_printk().
+  bool prints(std::size_t program) const;
+
   // Before load().
   void want(std::size_t program, bool wanted);
   // The initial bytes of a variable in section .rodata, to be changed before load(); empty when there is none

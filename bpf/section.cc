@@ -30,6 +30,8 @@ constexpr SectionRow kSections[] = {
     {"uretprobe", Hook::Uprobe, "uretprobe//bin/bash:readline"},
     {"uretprobe.s", Hook::Uprobe, "uretprobe.s//bin/bash:readline"},
     {"usdt", Hook::Usdt, "usdt/libc.so.6:libc:setjmp"},
+    {"iter", Hook::Iterator, "iter/task"},
+    {"iter.s", Hook::Iterator, "iter.s/task"},
     {"fentry", Hook::Function, "fentry/vfs_read"},
     {"fentry.s", Hook::Function, "fentry.s/vfs_read"},
     {"fexit", Hook::Function, "fexit/vfs_read"},

@@ -20,6 +20,7 @@ enum class Hook : std::uint8_t {
   Uprobe,  // target "/bin/bash:readline"
   Usdt,
   Function,   // fentry, fexit, fmod_ret: through a BPF trampoline
+  Iterator,   // iter/task: runs when somebody reads it
   PerfEvent,  // runs on samples of an event that the recorder opens
   Other,      // whatever else libbpf may know
 };

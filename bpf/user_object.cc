@@ -213,6 +213,28 @@ bool UserObject::follow(int table_fd) {
   return asks;
 }
 
+std::vector<std::string> UserObject::unheard() const {
+  std::vector<std::string> lines;
+  std::string printing, iterators;
+  const auto& programs = state_->object->programs();
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const auto section = parse_section(programs[i].section);
+    std::string& names = section && section->hook == Hook::Iterator ? iterators : printing;
+    if (&names == &iterators || state_->object->prints(i))
+      names += (names.empty() ? "" : ", ") + programs[i].name;
+  }
+  if (!printing.empty())
+    lines.push_back(
+        "what program " + printing +
+        " says with bpf_printk() goes to /sys/kernel/tracing/trace_pipe and into no capture; an event "
+        "is what bpf_perf_event_output() gives to a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY");
+  if (!iterators.empty())
+    lines.push_back(iterators +
+                    ": an iterator (SEC(\"iter/...\")) runs when somebody reads it and brings no events; "
+                    "bpftool iter pin FILE.o PATH, and then cat PATH, shows what it writes");
+  return lines;
+}
+
 // Takes out what need not be tried.
 Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
   for (std::size_t i = 0; i < choice.candidates().size(); ++i) {

@@ -61,6 +61,8 @@ class UserObject {
   // Before load_and_attach(): only threads of this table are wanted (follower.h), which must outlive the
   // object. False: the object does not ask tacho_wants() (tacho/emit.h), and lets everybody's events through.
   bool follow(int table_fd);
+  // A line for each way in which its programs tell something that no recorder hears: bpf_printk(), iterators.
+  std::vector<std::string> unheard() const;
 
   // Loads the object and attaches every program that can be. Perf event arrays are sized to the possible CPUs
   // before. Fails when a program that is neither optional nor an alternative cannot be loaded or attached, or

@@ -44,10 +44,8 @@ class Planner {
       if (auto done = bind(request, object++); !done) return std::move(done.error());
     }
     if (auto done = add_sample_programs(); !done) return std::move(done.error());
-    if (plan_.events.empty()) {
-      return use_error("nothing to record: " + objects_.front().path +
-                       " has no perf event array and no program of section perf_event");
-    }
+    if (plan_.events.empty()) return nothing_to_record();
+    warn_of_unheard_programs();
     if (auto done = check_channels(); !done) return std::move(done.error());
     warn_of_unfed_events();
     warn_of_probes(requests);
@@ -278,6 +276,19 @@ class Planner {
     }
     plan_.follows_threads = true;
     return Done{};
+  }
+
+  Error nothing_to_record() const {
+    const ObjectFacts& object = objects_.front();
+    std::string what =
+        "nothing to record: " + object.path + " has no perf event array and no program of section perf_event";
+    for (const std::string& line : object.unheard) what += "; " + line;
+    return use_error(what);
+  }
+
+  void warn_of_unheard_programs() {
+    for (const ObjectFacts& object : objects_)
+      for (const std::string& line : object.unheard) plan_.warnings.push_back(object.path + ": " + line);
   }
 
   void warn_of_unfed_events() {

@@ -67,6 +67,7 @@ struct ObjectFacts {
   std::string path;
   std::vector<MapBinding> channels;          // map, and what the object calls its event
   std::vector<std::string> sample_programs;  // of section "perf_event"
+  std::vector<std::string> unheard;          // what its programs tell that no recorder hears, in words
 };
 
 // `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the

@@ -271,5 +271,33 @@ class Family(programs.Scratch):
         self.assertGreater(self.samples(), ALL_CALLS)
 
 
+@programs.needs_root
+@programs.needs_btf
+@programs.needs_clang
+class Unheard(programs.Scratch):
+    def record(self, body, *options, status=0):
+        (self.folder / "program.bpf.c").write_text(
+            '#include "vmlinux.h"\n#include <bpf/bpf_helpers.h>\n' + body +
+            'char LICENSE[] SEC("license") = "GPL";\n')
+        return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", "./program.bpf.c", *options,
+                                "--", "true", status=status).stderr.decode()
+
+    PRINTS = """SEC("tp_btf/sched_process_exit") int says(void *ctx) { bpf_printk("gone"); return 0; }\n"""
+    ITERATES = """SEC("iter/task") int each(struct bpf_iter__task *ctx) { return 0; }\n"""
+
+    def test_what_is_printed_goes_elsewhere(self):
+        errors = self.record(self.PRINTS, status=1)
+        self.assertIn("nothing to record", errors)
+        self.assertIn("what program says says with bpf_printk() goes to /sys/kernel/tracing/trace_pipe", errors)
+        errors = self.record(self.PRINTS, "-e", "cpu-clock")
+        self.assertIn("warning: ./program.bpf.c: what program says says with bpf_printk()", errors)
+
+    def test_an_iterator_runs_when_it_is_read(self):
+        errors = self.record(self.ITERATES, status=1)
+        self.assertIn("each: an iterator", errors)
+        self.assertNotIn("bpf_printk", errors)
+        self.assertIn("each: an iterator", self.record(self.ITERATES, "-e", "cpu-clock"))
+
+
 if __name__ == "__main__":
     programs.main()
