@@ -112,6 +112,25 @@ class Layering(unittest.TestCase):
     def setUpClass(cls):
         cls.text = DOCUMENT.read_text()
 
+    def test_a_source_file_includes_its_own_header_first(self):
+        """So a header with a source file compiles alone: the others have a translation unit (CMakeLists.txt)."""
+        faults = []
+        for folder in FOLDERS:
+            for name in sources(folder):
+                header = name.removesuffix(".cc") + ".h"
+                if name.endswith(".cc") and (ROOT / folder / header).exists():
+                    first = next(iter(includes(folder, name)), None)
+                    if first != f"{folder}/{header}":
+                        faults.append(f"{folder}/{name} includes {first} before its own header")
+        self.assertEqual(faults, [])
+
+    def test_a_header_may_be_included_twice(self):
+        # A header that BPF programs include as well has a guard that any compiler of C takes.
+        guard = re.compile(r"^#pragma once$|^#ifndef (TACHO_\w+_H)\n#define \1$", re.MULTILINE)
+        faults = [f"{folder}/{name}" for folder in FOLDERS for name in sources(folder)
+                  if name.endswith(".h") and not guard.search((ROOT / folder / name).read_text())]
+        self.assertEqual(faults, [], "headers without #pragma once or a guard")
+
     def test_a_folder_includes_only_what_its_row_allows(self):
         allowed = allowed_folders(self.text)
         self.assertEqual(sorted(allowed), sorted(FOLDERS))
