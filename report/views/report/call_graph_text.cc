@@ -205,8 +205,8 @@ void CallGraphText::write_paths(TextBuffer& out, const CallTree& tree, const Gra
                 row.event_total);
     out.character(is_flat ? '\n' : ' ');
     bool is_first = true;
-    for (const CallNode* part : path | std::views::reverse) {
-      for (const std::uint32_t frame : part->frames) {
+    for (auto part = path.rbegin(); part != path.rend(); ++part) {
+      for (const std::uint32_t frame : (*part)->frames) {
         if (is_flat) {
           out.blanks(kMargin + 4);
         } else if (!is_first) {

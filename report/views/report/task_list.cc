@@ -194,7 +194,7 @@ void TaskList::write_task(TextOutput& out, const Task& task, std::size_t level, 
   const auto process = tasks_.find(task.pid);
   if (process == tasks_.end() || !process->second.maps) return;
   for (const auto& [start, map] : *process->second.maps) {
-    const auto letter = [&](std::uint32_t bit, char shown) {
+    const auto letter = [&map = map](std::uint32_t bit, char shown) {
       return (map.protection & bit) != 0 ? shown : '-';
     };
     out.blanks(kNumbers + level);
