@@ -170,6 +170,11 @@ Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vec
 Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show) {
   auto session = Session::open(options.session);
   if (!session) return std::move(session.error());
+  if (session->has_condition()) {
+    read_head(*session);
+    if (auto bound = session->bind_condition(); !bound)
+      return std::move(bound.error()).in(printable(options.session.input));
+  }
   auto out = open_output(options);
   if (!out) return std::move(out.error());
   const auto shown = show(*session, *out);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/option_rows.h"
+#include "report/query/where.h"
 
 namespace tacho::report {
 namespace {
@@ -44,6 +45,13 @@ Result<> set_range(Filter& filter, std::string_view name, std::string_view text)
   return Done{};
 }
 
+Result<> set_condition(Filter& filter, std::string_view name, std::string_view text) {
+  auto condition = parse_where(name, text);
+  if (!condition) return std::move(condition.error());
+  filter.condition = std::move(*condition);
+  return Done{};
+}
+
 constexpr FilterRow kRows[] = {
     {"-C,--cpu", "LIST", "only samples of these processors: 0,2-5", set_numbers<&Filter::cpus>},
     {"--pid", "LIST", "only samples of these processes", set_numbers<&Filter::pids>},
@@ -61,6 +69,14 @@ constexpr FilterRow kRows[] = {
     {"--addr-range", "BYTES", "with -S ADDRESS: and up to so many bytes behind it", set_range},
     {"--symbol-filter", "PART", "only samples that ran in functions whose names have this in them",
      set_text<&Filter::symbol_part>},
+    {"--where", "EXPR",
+     "only samples for which this holds: 'lat_ns > 1ms && comm == \"dd\"'; it may use fields of the event's "
+     "payload or tracepoint, comm, pid, tid, cpu, time, period, event (sample.comm where a field has that "
+     "name), "
+     "&& || ! == != < <= > >= + - * / % & |, ~ (looks like 'kworker/*'), numbers as 10us and 4k, and names "
+     "of "
+     "enums",
+     set_condition},
 };
 
 // Of "-d,--dsos" those that are not taken, joined again.

@@ -1,34 +1,10 @@
 #include "report/profile/field_key.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <iterator>
 
 namespace tacho::report {
-namespace {
-
-constexpr std::string_view kOwnPrefix = "sample.";
-
-struct OwnRow {
-  std::string_view name;
-  KeyValue (*value)(const ResolvedSample&);
-};
-
-KeyValue number(std::uint32_t value) { return std::int64_t{static_cast<std::int32_t>(value)}; }
-
-constexpr OwnRow kOwn[] = {
-    {"comm", [](const ResolvedSample& sample) -> KeyValue { return std::string(sample.comm); }},
-    {"pid", [](const ResolvedSample& sample) { return number(sample.pid()); }},
-    {"tid", [](const ResolvedSample& sample) { return number(sample.tid()); }},
-    {"cpu", [](const ResolvedSample& sample) { return number(sample.raw->cpu); }},
-};
-
-const OwnRow* find_own(std::string_view name) {
-  const auto row = std::ranges::find(kOwn, name, &OwnRow::name);
-  return row == std::end(kOwn) ? nullptr : row;
-}
-
-}  // namespace
-
 std::strong_ordering compare(const KeyValue& a, const KeyValue& b) {
   if (a.index() != b.index()) return a.index() <=> b.index();
   return std::visit(
@@ -66,7 +42,11 @@ KeyValue key_value(const FieldValue& value) {
 std::string show_key(const PayloadField* field, const KeyValue& value, Names names) {
   if (std::holds_alternative<std::monostate>(value)) return "?";
   if (const auto* text = std::get_if<std::string>(&value)) return printable(*text, names);
-  if (field == nullptr) return std::to_string(std::get<std::int64_t>(value));
+  if (field == nullptr) {
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
+    if (const auto* bits = std::get_if<std::uint64_t>(&value)) return std::to_string(*bits);
+    return fmt::format("{:.9f}", std::get<double>(value));  // seconds
+  }
   FieldValue number;
   if (const auto* bits = std::get_if<std::uint64_t>(&value)) number = *bits;
   if (const auto* whole = std::get_if<std::int64_t>(&value)) number = *whole;
@@ -83,25 +63,21 @@ Result<FieldKey> FieldKey::find(std::string_view option, std::string_view name, 
     key.field_ = &*field;
     return key;
   }
-  std::string_view own = name;
-  if (own.starts_with(kOwnPrefix)) own.remove_prefix(kOwnPrefix.size());
-  if (const OwnRow* row = find_own(own)) {
-    key.own_ = row->value;
-    return key;
-  }
+  key.own_ = find_own_value(name);
+  if (key.own_ != nullptr) return key;
   std::string known;
   for (const PayloadField& one : schema.fields) known.append(known.empty() ? " " : ", ").append(one.name);
-  return use_error(std::string(option) + ": there is no '" + std::string(name) +
-                   "'; take comm, pid, tid, cpu" +
+  return use_error(std::string(option) + ": there is no '" + std::string(name) + "'; take " +
+                   own_value_names() +
                    (known.empty() ? std::string() : ", or a field of '" + std::string(event) + "':" + known));
 }
 
 KeyValue FieldKey::value(const ResolvedSample& sample) const {
-  if (own_ != nullptr) return own_(sample);
+  if (own_ != nullptr) return key_value(own_->of(sample));
   const auto value = read_field(*field_, sample.raw->raw, sample.order);
   return value ? key_value(*value) : KeyValue();
 }
 
-bool FieldKey::hides_own() const { return field_ != nullptr && find_own(name_) != nullptr; }
+bool FieldKey::hides_own() const { return field_ != nullptr && find_own_value(name_) != nullptr; }
 
 }  // namespace tacho::report

@@ -11,6 +11,7 @@
 
 #include "format/result.h"
 #include "report/decode/payload.h"
+#include "report/query/own_values.h"
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {
@@ -30,9 +31,9 @@ std::string show_key(const PayloadField* field, const KeyValue& value, Names nam
 
 class FieldKey {
  public:
-  // A field of `schema` called `name`; else comm, pid, tid or cpu, which the sample itself has. With
-  // "sample." in front it is the sample's own, whatever fields there are. The error (of the use) lists what
-  // there is; `option` and `event` stand in it. `schema` must outlive the key.
+  // A field of `schema` called `name`; else what the sample itself has (own_values()). With "sample." in
+  // front it is the sample's own, whatever fields there are. The error (of the use) lists what there is;
+  // `option` and `event` stand in it. `schema` must outlive the key.
   static Result<FieldKey> find(std::string_view option, std::string_view name, const PayloadSchema& schema,
                                std::string_view event);
 
@@ -43,10 +44,9 @@ class FieldKey {
   const std::string& name() const { return name_; }
 
  private:
-  using OwnValue = KeyValue (*)(const ResolvedSample&);
   std::string name_;
   const PayloadField* field_ = nullptr;
-  OwnValue own_ = nullptr;  // set when field_ is not
+  const OwnValue* own_ = nullptr;  // set when field_ is not
 };
 
 }  // namespace tacho::report

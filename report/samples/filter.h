@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "format/environment.h"
 #include "format/result.h"
 #include "report/samples/resolved_sample.h"
+#include "report/samples/sample_condition.h"
 
 namespace tacho::report {
 
@@ -29,6 +31,8 @@ struct Filter {
   std::vector<std::string> symbols;           // names, or addresses in hexadecimal
   std::optional<std::uint64_t> symbol_range;  // bytes behind each of these addresses
   std::string symbol_part;                    // a part of the name
+  std::shared_ptr<SampleCondition>
+      condition;  // asked behind the thread's name, before the stack is looked at
 
   // Whether some samples are refused by accepts_start() or accepts_event().
   bool looks_at_start() const;

@@ -319,6 +319,7 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   resolved.comm = thread.comm;
   resolved.order = record.view.order;
   resolved.places = places;
+  if (options->filter.condition != nullptr && !options->filter.condition->holds(resolved)) return Flow::GoOn;
   add_places(resolved, attr);
   return has_values ? deliver_values(resolved) : outlet->on_sample(resolved);
 }
@@ -453,7 +454,8 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   // A pipe's header grows while it is read, so its records are read in step.
   auto header = capture().fixed_header();
   state_->is_pipe = header == nullptr;
-  const bool reads_start = outlet.reads() != Sink::Reads::All && !options.wants_stacks;
+  const bool reads_start = outlet.reads() != Sink::Reads::All && !options.wants_stacks &&
+                           options.filter.condition == nullptr;
   std::unique_ptr<RecordsAhead> ahead;
   if (header != nullptr && std::thread::hardware_concurrency() > 1) {
     ahead = RecordsAhead::start(

@@ -65,6 +65,7 @@ struct Session::State {
   std::optional<SampleReader> reader;
   alignas(format::kApart) std::optional<Resolver> resolver;
   std::uint64_t lost_samples = 0;
+  std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
 
   bool can_run_ahead(const Sink& sink) const;
 };
@@ -86,6 +87,8 @@ Result<Session> Session::open(SessionOptions options) {
   if (symbols.build_id_dir.empty() && symbols.symfs.empty() && home != nullptr) {
     symbols.build_id_dir = std::string(home) + "/.debug";  // where perf puts what it records
   }
+  state->condition = std::move(filter.condition);
+  filter.condition = nullptr;
   state->reader.emplace(std::move(*capture), symbols, state->spaces, state->found_by_reading,
                         state->found_by_replaying);
   state->resolver.emplace(symbols, state->reader->capture().features(), state->spaces.kernel(),
@@ -104,6 +107,16 @@ const format::Features& Session::features() const { return state_->reader->captu
 const format::CaptureLayout& Session::layout() const { return state_->reader->capture().layout(); }
 format::Diagnostics& Session::diagnostics() { return state_->diagnostics; }
 Filter& Session::filter() { return state_->options.filter; }
+bool Session::has_condition() const { return state_->condition != nullptr; }
+
+Result<> Session::bind_condition() {
+  if (!has_condition()) return Done{};
+  if (auto bound = state_->condition->bind(events(), features()); !bound) return bound;
+  state_->options.filter.condition = std::move(state_->condition);
+  state_->condition = nullptr;
+  return Done{};
+}
+
 Resolver& Session::resolver() { return *state_->resolver; }
 
 // A pipe has no fixed header, so it is read in step. So are samples without call chains: handing one over

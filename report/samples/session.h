@@ -42,6 +42,10 @@ class Session {
   // What opening and finished runs found, and what views add. What a run finds stands here when it is over.
   format::Diagnostics& diagnostics();
   Filter& filter();  // for what needs the header: set before run()
+  // The filter's condition asks for fields of events, so it counts only from here on: once the events are
+  // known, of a pipe when its head is read. An error of the use: what it names is not there.
+  bool has_condition() const;
+  Result<> bind_condition();
 
   // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread.
   void run(Sink& sink, const RunControl& control = {});

@@ -53,8 +53,9 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
     Shown shown(Symbols::NotUsed);
     if (!session.diagnostics().incomplete()) {
       shown.notes.push_back("tacho: " + printable(options.reading.session.input) +
-                            (session.filter().looks_at_start() || options.switches.is_asked_for()
-                                 ? ": no sample is one that --cpu, --time and --switch-on ask for"
+                            (session.filter().looks_at_start() || session.filter().condition != nullptr ||
+                                     options.switches.is_asked_for()
+                                 ? ": no sample is one that --cpu, --time, --where and --switch-on ask for"
                                  : ": it holds no samples"));
     }
     if (options.is_for_programs()) sink.write(out);
@@ -99,6 +100,7 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
     Filter& read = options.reading.session.filter;
     if (!options.switches.is_asked_for()) read.cpus = std::exchange(options.filter.cpus, {});
     read.time_text = options.filter.time_text;
+    read.condition = std::exchange(options.filter.condition, nullptr);
     auto& demangle = options.reading.session.symbols.demangle;
     if (options.is_verbose && demangle == symbolize::Demangle::Yes) demangle = symbolize::Demangle::Whole;
     // What has no name is shown by its address, which tells processes apart.

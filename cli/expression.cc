@@ -1,0 +1,298 @@
+#include "cli/expression.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace tacho::cli {
+namespace {
+
+constexpr int kDeepest = 200;        // parentheses and prefixes within each other
+constexpr std::size_t kMost = 4096;  // nodes
+
+struct Binary {
+  std::string_view spelling;
+  Operation operation;
+};
+
+// From the loosest to the tightest. Within a level the longer spellings come first.
+constexpr Binary kOr[] = {{"||", Operation::Or}};
+constexpr Binary kAnd[] = {{"&&", Operation::And}};
+constexpr Binary kCompare[] = {{"==", Operation::Equal},       {"!=", Operation::Unequal},
+                               {"!~", Operation::Unlike},      {"~", Operation::Like},
+                               {"<=", Operation::LessOrEqual}, {">=", Operation::GreaterOrEqual},
+                               {"<", Operation::Less},         {">", Operation::Greater}};
+constexpr Binary kBitOr[] = {{"|", Operation::BitOr}};
+constexpr Binary kBitAnd[] = {{"&", Operation::BitAnd}};
+constexpr Binary kSum[] = {{"+", Operation::Plus}, {"-", Operation::Difference}};
+constexpr Binary kProduct[] = {{"*", Operation::Times}, {"/", Operation::Quotient}, {"%", Operation::Rest}};
+
+struct Level {
+  const Binary* begin = nullptr;
+  std::size_t size = 0;
+};
+constexpr Level kLevels[] = {{kOr, 1},     {kAnd, 1}, {kCompare, 8}, {kBitOr, 1},
+                             {kBitAnd, 1}, {kSum, 2}, {kProduct, 3}};
+constexpr std::size_t kCompareLevel = 2;
+
+struct Suffix {
+  std::string_view letters;
+  NumberUnit unit;
+  std::uint64_t times;
+};
+constexpr std::uint64_t kKilo = 1024;
+constexpr Suffix kSuffixes[] = {
+    {"ns", NumberUnit::Time, 1},
+    {"us", NumberUnit::Time, 1'000},
+    {"ms", NumberUnit::Time, 1'000'000},
+    {"s", NumberUnit::Time, 1'000'000'000},
+    {"B", NumberUnit::Bytes, 1},
+    {"k", NumberUnit::Bytes, kKilo},
+    {"K", NumberUnit::Bytes, kKilo},
+    {"KB", NumberUnit::Bytes, kKilo},
+    {"kB", NumberUnit::Bytes, kKilo},
+    {"KiB", NumberUnit::Bytes, kKilo},
+    {"M", NumberUnit::Bytes, kKilo* kKilo},
+    {"MB", NumberUnit::Bytes, kKilo* kKilo},
+    {"MiB", NumberUnit::Bytes, kKilo* kKilo},
+    {"G", NumberUnit::Bytes, kKilo* kKilo* kKilo},
+    {"GB", NumberUnit::Bytes, kKilo* kKilo* kKilo},
+    {"GiB", NumberUnit::Bytes, kKilo* kKilo* kKilo},
+};
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+bool begins_name(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_';
+}
+bool is_in_name(char letter) { return begins_name(letter) || is_digit(letter); }
+
+class Parser {
+ public:
+  Parser(std::string_view option, std::string_view text) : option_(option), text_(text) {
+    result_.source = text;
+  }
+
+  Result<Expression> parse() {
+    if (auto whole = level(0, 0); !whole) return std::move(whole.error());
+    skip_blanks();
+    if (at_ < text_.size()) return wrong(at_, "an operator is missing here, or what follows has no meaning");
+    return std::move(result_);
+  }
+
+ private:
+  using Made = Result<std::uint32_t>;  // the number of a node
+
+  Error wrong(std::size_t at, std::string_view what) const {
+    return expression_error(option_, text_, at, what);
+  }
+
+  void skip_blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
+  }
+
+  bool take(std::string_view spelling) {
+    if (!text_.substr(at_).starts_with(spelling)) return false;
+    at_ += spelling.size();
+    return true;
+  }
+
+  std::uint32_t add(ExpressionNode node) {
+    result_.nodes.push_back(std::move(node));
+    return static_cast<std::uint32_t>(result_.nodes.size() - 1);
+  }
+
+  std::optional<Operation> operator_of(const Level& level) {
+    skip_blanks();
+    const std::string_view rest = text_.substr(at_);
+    for (std::size_t i = 0; i < level.size; ++i) {
+      const Binary& one = level.begin[i];
+      // "|" is not the first half of "||", nor "&" of "&&".
+      const bool is_doubled = one.spelling.size() == 1 && (one.spelling == "|" || one.spelling == "&") &&
+                              rest.size() > 1 && rest[1] == one.spelling[0];
+      if (!is_doubled && take(one.spelling)) return one.operation;
+    }
+    return std::nullopt;
+  }
+
+  Made level(std::size_t which, int depth) {
+    if (which == std::size(kLevels)) return prefixed(depth);
+    auto left = level(which + 1, depth);
+    if (!left) return left;
+    for (bool is_first = true;; is_first = false) {
+      skip_blanks();
+      const std::size_t at = at_;
+      const auto operation = operator_of(kLevels[which]);
+      if (!operation) return left;
+      if (result_.nodes.size() >= kMost) return wrong(at, "the condition is too long");
+      if (which == kCompareLevel && !is_first)
+        return wrong(at, "comparisons do not chain; join two of them by &&");
+      auto right = level(which + 1, depth);
+      if (!right) return right;
+      left = add({.operation = *operation, .left = *left, .right = *right, .at = at});
+    }
+  }
+
+  Made prefixed(int depth) {
+    skip_blanks();
+    if (depth > kDeepest) return wrong(at_, "too many parentheses within each other");
+    const std::size_t at = at_;
+    const bool is_not = text_.substr(at_).starts_with('!') && !text_.substr(at_).starts_with("!~");
+    if (is_not || text_.substr(at_).starts_with('-')) {
+      ++at_;
+      auto of = prefixed(depth + 1);
+      if (!of) return of;
+      return add({.operation = is_not ? Operation::Not : Operation::Minus, .left = *of, .at = at});
+    }
+    if (take("(")) {
+      auto inside = level(0, depth + 1);
+      if (!inside) return inside;
+      skip_blanks();
+      if (!take(")")) return wrong(at, "this parenthesis is not closed");
+      return inside;
+    }
+    return leaf();
+  }
+
+  Made leaf() {
+    if (at_ >= text_.size()) return wrong(at_, "a value is missing at the end");
+    const char first = text_[at_];
+    if (is_digit(first)) return number();
+    if (begins_name(first)) return name();
+    if (first == '"' || first == '\'') return quoted(first);
+    return wrong(at_, "a value is expected: a number, a field, or a text in quotes");
+  }
+
+  Made quoted(char quote) {
+    const std::size_t at = at_++;
+    std::string text;
+    for (; at_ < text_.size(); ++at_) {
+      if (text_[at_] == quote) {
+        ++at_;
+        return add({.operation = Operation::Text, .text = std::move(text), .at = at});
+      }
+      if (text_[at_] == '\\' && at_ + 1 < text_.size()) ++at_;
+      text += text_[at_];
+    }
+    return wrong(at, "this text is not closed");
+  }
+
+  // "lat_ns", "sample.comm", "args[2]"
+  Made name() {
+    const std::size_t at = at_;
+    while (at_ < text_.size() && (is_in_name(text_[at_]) || (text_[at_] == '.' && at_ + 1 < text_.size() &&
+                                                             begins_name(text_[at_ + 1])))) {
+      ++at_;
+    }
+    ExpressionNode node{
+        .operation = Operation::Name, .text = std::string(text_.substr(at, at_ - at)), .at = at};
+    if (take("[")) {
+      const char* const begin = text_.data() + at_;
+      const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), node.index);
+      if (error != std::errc{}) return wrong(at_, "the number of an element is expected");
+      at_ += static_cast<std::size_t>(end - begin);
+      if (!take("]")) return wrong(at_, "']' is missing");
+    }
+    return add(std::move(node));
+  }
+
+  Made number() {
+    const std::size_t at = at_;
+    ExpressionNode node{.operation = Operation::Whole, .at = at};
+    const char* const begin = text_.data() + at_;
+    const char* const end_of_text = text_.data() + text_.size();
+    const bool is_hex = text_.substr(at_).starts_with("0x") || text_.substr(at_).starts_with("0X");
+    const char* end = begin;
+    std::errc error{};
+    if (is_hex) {
+      std::tie(end, error) = as_pair(std::from_chars(begin + 2, end_of_text, node.whole, 16));
+    } else {
+      std::tie(end, error) = as_pair(std::from_chars(begin, end_of_text, node.whole));
+      const bool has_more = end < end_of_text && (*end == '.' || *end == 'e' || *end == 'E');
+      if (has_more || error == std::errc::result_out_of_range) {
+        std::tie(end, error) = as_pair(std::from_chars(begin, end_of_text, node.real));
+        node.operation = Operation::Real;
+      }
+    }
+    if (error != std::errc{}) return wrong(at, "this number is none, or too large");
+    at_ += static_cast<std::size_t>(end - begin);
+    if (auto done = add_suffix(node); !done) return std::move(done.error());
+    become_whole(node);
+    return add(std::move(node));
+  }
+
+  static std::pair<const char*, std::errc> as_pair(std::from_chars_result result) {
+    return {result.ptr, result.ec};
+  }
+
+  Result<> add_suffix(ExpressionNode& node) {
+    const std::size_t at = at_;
+    while (at_ < text_.size() && is_in_name(text_[at_])) ++at_;
+    const std::string_view letters = text_.substr(at, at_ - at);
+    if (letters.empty()) return Done{};
+    const auto suffix = std::ranges::find(kSuffixes, letters, &Suffix::letters);
+    if (suffix == std::end(kSuffixes)) return wrong(at, "a unit is ns, us, ms or s, or k, M or G (of 1024)");
+    node.unit = suffix->unit;
+    if (node.operation == Operation::Whole &&
+        node.whole <= std::numeric_limits<std::uint64_t>::max() / suffix->times) {
+      node.whole *= suffix->times;
+    } else {
+      if (node.operation == Operation::Whole) node.real = static_cast<double>(node.whole);
+      node.operation = Operation::Real;
+      node.real *= static_cast<double>(suffix->times);
+    }
+    return Done{};
+  }
+
+  // 1.5ms is 1500000 ns, and 1e6 a million: whole numbers, which compare exactly.
+  static void become_whole(ExpressionNode& node) {
+    constexpr double kExact = 9007199254740992.0;  // 2^53
+    if (node.operation != Operation::Real || node.real > kExact || std::trunc(node.real) != node.real) return;
+    node.operation = Operation::Whole;
+    node.whole = static_cast<std::uint64_t>(node.real);
+  }
+
+  std::string_view option_, text_;
+  std::size_t at_ = 0;
+  Expression result_;
+};
+
+}  // namespace
+
+Error expression_error(std::string_view option, std::string_view source, std::size_t at,
+                       std::string_view what) {
+  return use_error(std::string(option) + ": at letter " + std::to_string(at + 1) + ", '" +
+                   std::string(source.substr(std::min(at, source.size()))) + "': " + std::string(what));
+}
+
+Result<Expression> parse_expression(std::string_view option, std::string_view text) {
+  return Parser(option, text).parse();
+}
+
+bool looks_like(std::string_view text, std::string_view pattern) {
+  std::size_t at = 0, in_pattern = 0;
+  std::optional<std::size_t> star;  // in the pattern, with what it stands for up to `tried`
+  std::size_t tried = 0;
+  while (at < text.size()) {
+    if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {
+      star = in_pattern++;
+      tried = at;
+    } else if (in_pattern < pattern.size() &&
+               (pattern[in_pattern] == '?' || pattern[in_pattern] == text[at])) {
+      ++in_pattern;
+      ++at;
+    } else if (star) {
+      in_pattern = *star + 1;
+      at = ++tried;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', in_pattern) == std::string_view::npos;
+}
+
+}  // namespace tacho::cli

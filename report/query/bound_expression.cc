@@ -1,0 +1,244 @@
+#include "report/query/bound_expression.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace tacho::report {
+namespace {
+
+using cli::NumberUnit;
+using cli::Operation;
+
+// What one of a field's unit is in nanoseconds or bytes.
+struct UnitRow {
+  std::string_view name;
+  NumberUnit unit;
+  std::uint64_t size;
+};
+constexpr UnitRow kUnits[] = {
+    {"ns", NumberUnit::Time, 1},         {"us", NumberUnit::Time, 1'000},
+    {"ms", NumberUnit::Time, 1'000'000}, {"s", NumberUnit::Time, 1'000'000'000},
+    {"bytes", NumberUnit::Bytes, 1},     {"B", NumberUnit::Bytes, 1},
+    {"KiB", NumberUnit::Bytes, 1024},    {"sectors", NumberUnit::Bytes, 512},
+};
+
+bool is_leaf(const cli::ExpressionNode& node) { return node.operation <= Operation::Name; }
+bool is_comparison(Operation operation) {
+  return operation >= Operation::Equal && operation <= Operation::GreaterOrEqual;
+}
+bool is_likeness(Operation operation) {
+  return operation == Operation::Like || operation == Operation::Unlike;
+}
+
+std::optional<std::int64_t> enumerator(const PayloadField& field, std::string_view name) {
+  const auto row = std::ranges::find(field.enumerators, name,
+                                     [](const auto& one) { return std::string_view(one.second); });
+  return row == field.enumerators.end() ? std::nullopt : std::optional(row->first);
+}
+
+ExpressionValue as_value(const FieldValue& value) {
+  if (const auto* bits = std::get_if<std::uint64_t>(&value)) return ExpressionValue::of(*bits);
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return ExpressionValue::of(*number);
+  if (const auto* real = std::get_if<double>(&value)) return ExpressionValue::of_real(*real);
+  return ExpressionValue::of_text(std::get<std::string_view>(value));
+}
+
+}  // namespace
+
+class BoundExpression::Binder {
+ public:
+  Binder(std::string_view option, const cli::Expression& expression, const PayloadSchema* schema)
+      : option_(option), expression_(&expression), schema_(schema), types_(expression.nodes.size()) {
+    bound_.expression_ = &expression;
+    bound_.leaves_.resize(expression.nodes.size());
+    bound_.values_.resize(expression.nodes.size());
+  }
+
+  Result<BoundExpression> bind() {
+    const auto& nodes = expression_->nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      auto done = is_leaf(nodes[i]) ? bind_leaf(i) : bind_operation(i);
+      if (!done) return std::move(done.error());
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const Leaf& leaf = bound_.leaves_[i];
+      const bool has_meaning = leaf.field != nullptr || leaf.own != nullptr || !leaf.constant.is_nothing();
+      if (nodes[i].operation == Operation::Name && !has_meaning) bound_.missing_.push_back(i);
+    }
+    return std::move(bound_);
+  }
+
+ private:
+  Error wrong(std::size_t node, std::string_view what) const {
+    return cli::expression_error(option_, expression_->source, expression_->nodes[node].at, what);
+  }
+
+  Result<> bind_leaf(std::size_t i) {
+    const cli::ExpressionNode& node = expression_->nodes[i];
+    Leaf& leaf = bound_.leaves_[i];
+    switch (node.operation) {
+      case Operation::Whole:
+        leaf.constant = ExpressionValue::of(node.whole);
+        types_[i] = Type::Number;
+        return Done{};
+      case Operation::Real:
+        leaf.constant = ExpressionValue::of_real(node.real);
+        types_[i] = Type::Number;
+        return Done{};
+      case Operation::Text:
+        leaf.constant = ExpressionValue::of_text(node.text);
+        types_[i] = Type::Text;
+        return Done{};
+      default:
+        return bind_name(i);
+    }
+  }
+
+  Result<> bind_name(std::size_t i) {
+    const cli::ExpressionNode& node = expression_->nodes[i];
+    Leaf& leaf = bound_.leaves_[i];
+    leaf.index = node.index;
+    const PayloadField* const field = find_field(node.text);
+    if (field != nullptr) {
+      if (is_list(*field) ? !has_index(node) : has_index(node)) {
+        return wrong(i, is_list(*field) ? "this field is a list; write which element: " + node.text + "[0]"
+                                        : "this field is no list");
+      }
+      leaf.field = field;
+      types_[i] = field->kind == format::FieldKind::Text ? Type::Text : Type::Number;
+      return Done{};
+    }
+    leaf.own = find_own_value(node.text);
+    if (leaf.own != nullptr) {
+      if (has_index(node)) return wrong(i, "this is no list");
+      types_[i] = leaf.own->is_text ? Type::Text : Type::Number;
+    } else if (node.text == "true" || node.text == "false") {
+      leaf.constant = ExpressionValue::of(node.text == "true" ? 1 : 0);
+      types_[i] = Type::Number;
+    }
+    return Done{};
+  }
+
+  // The parser keeps no flag for "[0]": the source tells.
+  bool has_index(const cli::ExpressionNode& node) const {
+    const std::size_t behind = node.at + node.text.size();
+    return behind < expression_->source.size() && expression_->source[behind] == '[';
+  }
+
+  const PayloadField* find_field(std::string_view name) const {
+    if (schema_ == nullptr || is_own_name(name)) return nullptr;
+    const auto field = std::ranges::find(schema_->fields, name, &PayloadField::name);
+    return field == schema_->fields.end() ? nullptr : &*field;
+  }
+
+  Result<> bind_operation(std::size_t i) {
+    const cli::ExpressionNode& node = expression_->nodes[i];
+    types_[i] = Type::Number;
+    if (node.operation == Operation::Not || node.operation == Operation::Minus)
+      return types_[node.left] == Type::Text ? Result<>(wrong(i, "this needs a number, not a text")) : Done{};
+    if (is_comparison(node.operation)) {
+      for (const auto& [one, other] : {std::pair(node.left, node.right), std::pair(node.right, node.left)}) {
+        if (auto done = bind_enum(one, other, node.operation); !done) return done;
+        if (auto done = bind_unit(one, other); !done) return done;
+      }
+      return check_comparison(i);
+    }
+    if (types_[node.left] == Type::Text || types_[node.right] == Type::Text)
+      return wrong(i, "this needs numbers, not texts");
+    return Done{};
+  }
+
+  Result<> check_comparison(std::size_t i) const {
+    const cli::ExpressionNode& node = expression_->nodes[i];
+    const Type left = types_[node.left], right = types_[node.right];
+    if (is_likeness(node.operation)) {
+      if (left == Type::Number || right == Type::Number)
+        return wrong(i, "only texts can look like a pattern; put the pattern in quotes");
+      return Done{};
+    }
+    if (left != Type::Unknown && right != Type::Unknown && left != right)
+      return wrong(i, "a text and a number are never equal");
+    return Done{};
+  }
+
+  // `other` beside the field `one`: a name of its enum, in quotes or without.
+  Result<> bind_enum(std::size_t one, std::size_t other, Operation operation) {
+    const PayloadField* const field = bound_.leaves_[one].field;
+    if (field == nullptr || field->kind != format::FieldKind::Enum) return Done{};
+    const cli::ExpressionNode& name = expression_->nodes[other];
+    Leaf& leaf = bound_.leaves_[other];
+    const bool is_text = name.operation == Operation::Text;
+    const bool is_free_name =
+        name.operation == Operation::Name && leaf.field == nullptr && leaf.own == nullptr;
+    if (!is_text && !is_free_name) return Done{};
+    if (is_likeness(operation)) {
+      bound_.leaves_[one].is_named = true;
+      types_[one] = Type::Text;
+      return Done{};
+    }
+    const auto value = enumerator(*field, name.text);
+    if (!value) {
+      std::string known;
+      for (const auto& row : field->enumerators) known.append(known.empty() ? "" : ", ").append(row.second);
+      return wrong(other, "'" + field->name + "' has no such name; it has " + known);
+    }
+    leaf.constant = ExpressionValue::of(*value);
+    types_[other] = Type::Number;
+    return Done{};
+  }
+
+  // `other` beside the value `one`: 10us beside a field in ms is 0.01.
+  Result<> bind_unit(std::size_t one, std::size_t other) {
+    const cli::ExpressionNode& number = expression_->nodes[other];
+    if (number.operation > Operation::Real || number.unit == NumberUnit::None) return Done{};
+    const Leaf& beside = bound_.leaves_[one];
+    const std::string_view unit = beside.field != nullptr ? std::string_view(beside.field->unit)
+                                  : beside.own != nullptr ? beside.own->unit
+                                                          : std::string_view();
+    if (unit.empty()) return Done{};
+    const auto row = std::ranges::find(kUnits, unit, &UnitRow::name);
+    if (row == std::end(kUnits) || row->unit != number.unit)
+      return wrong(other, "the field is in " + std::string(unit) +
+                              "; a number of this unit cannot be compared with it");
+    Leaf& leaf = bound_.leaves_[other];
+    leaf.constant = apply(Operation::Quotient, leaf.constant, ExpressionValue::of(row->size));
+    return Done{};
+  }
+
+  std::string_view option_;
+  const cli::Expression* expression_;
+  const PayloadSchema* schema_;
+  std::vector<Type> types_;  // by node
+  BoundExpression bound_;
+};
+
+Result<BoundExpression> BoundExpression::bind(std::string_view option, const cli::Expression& expression,
+                                              const PayloadSchema* schema) {
+  return Binder(option, expression, schema).bind();
+}
+
+ExpressionValue BoundExpression::leaf_value(const Leaf& leaf, const ResolvedSample& sample) const {
+  if (leaf.own != nullptr) return as_value(leaf.own->of(sample));
+  if (leaf.field == nullptr) return leaf.constant;
+  const auto& payload = sample.raw->raw;
+  if (is_list(*leaf.field) && leaf.index >= elements_of(*leaf.field, payload)) return {};
+  const auto value = read_field(*leaf.field, payload, sample.order, leaf.index);
+  if (!value) return {};
+  return leaf.is_named ? ExpressionValue::of_text(name_of(*leaf.field, *value)) : as_value(*value);
+}
+
+// Nodes stand behind their parts, so one pass does.
+ExpressionValue BoundExpression::value(const ResolvedSample& sample) {
+  const auto& nodes = expression_->nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    values_[i] = is_leaf(nodes[i])
+                     ? leaf_value(leaves_[i], sample)
+                     : apply(nodes[i].operation, values_[nodes[i].left], values_[nodes[i].right]);
+  }
+  return values_.back();
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,50 @@
+// An expression whose names are fields of one event, ready to be asked of its samples.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/expression.h"
+#include "format/result.h"
+#include "report/decode/payload.h"
+#include "report/query/expression_value.h"
+#include "report/query/own_values.h"
+#include "report/samples/resolved_sample.h"
+
+namespace tacho::report {
+
+class BoundExpression {
+ public:
+  // `schema` null: the event has no payload that is described. A name that the event does not have is nothing
+  // in every sample, and stands in missing(). An error of the use: texts and numbers that do not go together,
+  // a number with a unit that the field beside it cannot have, a name that its enum does not have, an element
+  // of what is no list. Both must outlive this.
+  static Result<BoundExpression> bind(std::string_view option, const cli::Expression& expression,
+                                      const PayloadSchema* schema);
+
+  ExpressionValue value(const ResolvedSample& sample);
+  // Nodes of names that mean nothing in this event.
+  const std::vector<std::size_t>& missing() const { return missing_; }
+
+ private:
+  struct Leaf {
+    const PayloadField* field = nullptr;
+    const OwnValue* own = nullptr;
+    std::uint32_t index = 0;
+    bool is_named = false;     // an enum's names are asked for
+    ExpressionValue constant;  // where both are null
+  };
+  enum class Type : std::uint8_t { Unknown, Number, Text };
+  class Binder;
+
+  ExpressionValue leaf_value(const Leaf& leaf, const ResolvedSample& sample) const;
+
+  const cli::Expression* expression_ = nullptr;
+  std::vector<Leaf> leaves_;             // by node; of operations nothing is set
+  std::vector<ExpressionValue> values_;  // by node: scratch of value()
+  std::vector<std::size_t> missing_;
+};
+
+}  // namespace tacho::report

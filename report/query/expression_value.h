@@ -1,0 +1,32 @@
+// What an expression's operations make of values: whole numbers of any 64 bits, fractions, texts, or nothing.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "cli/expression.h"
+
+namespace tacho::report {
+
+__extension__ using Int128 = __int128;  // both kinds of 64-bit numbers, and the sum or product of two
+
+struct ExpressionValue {
+  enum class Kind : std::uint8_t { Nothing, Whole, Real, Text };
+  Kind kind = Kind::Nothing;
+  Int128 whole = 0;
+  double real = 0;
+  std::string_view text;
+
+  static ExpressionValue of(Int128 whole) { return {.kind = Kind::Whole, .whole = whole}; }
+  static ExpressionValue of_real(double real) { return {.kind = Kind::Real, .real = real}; }
+  static ExpressionValue of_text(std::string_view text) { return {.kind = Kind::Text, .text = text}; }
+  bool is_nothing() const { return kind == Kind::Nothing; }
+  // A number that is not 0.
+  bool is_true() const { return (kind == Kind::Whole && whole != 0) || (kind == Kind::Real && real != 0); }
+};
+
+// Whole numbers stay whole, but for a quotient that is not. Nothing in, nothing out; but `true || nothing` is
+// true and `false && nothing` is false. What has no result (a division by 0, a text and a number) is nothing.
+ExpressionValue apply(cli::Operation operation, const ExpressionValue& left, const ExpressionValue& right);
+
+}  // namespace tacho::report

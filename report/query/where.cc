@@ -1,0 +1,79 @@
+#include "report/query/where.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/expression.h"
+#include "cli/nearest.h"
+#include "report/decode/event_name.h"
+#include "report/query/bound_expression.h"
+
+namespace tacho::report {
+namespace {
+
+class Where : public SampleCondition {
+ public:
+  Where(std::string_view option, cli::Expression expression)
+      : option_(option), expression_(std::move(expression)) {}
+
+  Result<> bind(const format::EventSet& events, const format::Features& features) override {
+    schemas_.emplace(events, features);
+    std::vector<std::size_t> missing_in(expression_.nodes.size());
+    for (std::size_t event = 0; event < events.size(); ++event) {
+      auto bound = BoundExpression::bind(option_, expression_, schemas_->of(event));
+      if (!bound) return std::move(bound.error()).in(event_name(events[event], features));
+      for (const std::size_t node : bound->missing()) ++missing_in[node];
+      by_event_.emplace_back(std::move(*bound));
+    }
+    for (std::size_t node = 0; node < missing_in.size(); ++node) {
+      if (missing_in[node] != 0 && missing_in[node] == events.size()) return unknown(node, events, features);
+    }
+    return Done{};
+  }
+
+  bool holds(const ResolvedSample& sample) override {
+    const std::size_t event = sample.record_event;
+    // An event that a pipe told of later.
+    while (by_event_.size() <= event) {
+      auto bound = BoundExpression::bind(option_, expression_, schemas_->of(by_event_.size()));
+      by_event_.push_back(bound ? std::optional(std::move(*bound)) : std::nullopt);
+    }
+    return by_event_[event] && by_event_[event]->value(sample).is_true();
+  }
+
+ private:
+  Error unknown(std::size_t node, const format::EventSet& events, const format::Features& features) {
+    std::vector<std::string> names;
+    for (const OwnValue& own : own_values()) names.emplace_back(own.name);
+    std::string what = "no event here has this; every sample has " + own_value_names();
+    for (std::size_t event = 0; event < events.size(); ++event) {
+      const PayloadSchema* const schema = schemas_->of(event);
+      if (schema == nullptr || schema->fields.empty()) continue;
+      what += "; '" + event_name(events[event], features) + "' has";
+      for (const PayloadField& field : schema->fields) {
+        what += (&field == schema->fields.data() ? " " : ", ") + field.name;
+        names.push_back(field.name);
+      }
+    }
+    return cli::expression_error(option_, expression_.source, expression_.nodes[node].at,
+                                 what + cli::suggestion(expression_.nodes[node].text, names));
+  }
+
+  std::string option_;
+  cli::Expression expression_;
+  std::optional<EventSchemas> schemas_;
+  std::vector<std::optional<BoundExpression>> by_event_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SampleCondition>> parse_where(std::string_view option, std::string_view text) {
+  auto expression = cli::parse_expression(option, text);
+  if (!expression) return std::move(expression.error());
+  return std::unique_ptr<SampleCondition>(std::make_unique<Where>(option, std::move(*expression)));
+}
+
+}  // namespace tacho::report

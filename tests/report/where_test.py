@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""--where chooses the same samples in every view, of a file and of a pipe."""
+import json
+import struct
+
+import made_capture as made
+import made_payload
+import programs
+from made_payload import TEXT, Field
+
+CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]  # a mark: user addresses follow
+CONDITION = 'delay > 5us && comm != "other"'
+
+
+class Where(programs.Scratch):
+    def write(self):
+        capture = made_payload.capture(True, wake=[Field("delay", unit="ns"), Field("comm", TEXT, 1, 16)])
+        for delay, comm in [(5000, b"woken"), (6000, b"woken"), (70000, b"other"), (8000, b"woken")]:
+            capture.sample(raw=struct.pack("<Q16s", delay, comm), chain=CHAIN)
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def output(self, *words, status=0):
+        done = self.tacho(*words, status=status)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def test_every_view_shows_the_same_samples(self):
+        self.write()
+        out, _ = self.output("script", "--json", "--where", CONDITION)
+        shown = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([one["fields"]["delay"] for one in shown], [6000, 8000])
+        self.assertIn("2 values", self.output("hist", "--field", "delay", "--where", CONDITION)[0])
+        out, _ = self.output("folded", "--weight", "samples", "--where", CONDITION)
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in out.splitlines()), 2)
+        for graph in (["--no-children", "-g", "none"], []):
+            out, _ = self.output("report", "--stdio", *graph, "--where", CONDITION)
+            self.assertIn("# Samples: 2  of event 'wake'", out)
+
+    def test_what_is_wrong_is_said_before_anything_is_written(self):
+        self.write()
+        out, said = self.output("script", "--where", "dely > 5", status=1)
+        self.assertEqual(out, "")
+        self.assertIn("--where: at letter 1, 'dely > 5': no event here has this", said)
+        self.assertIn("did you mean 'delay'?", said)
+        out, said = self.output("script", "--where", "delay >", status=1)
+        self.assertIn("--where: at letter 8, '': a value is missing at the end", said)
+
+    def test_nothing_left_is_said(self):
+        self.write()
+        _, said = self.output("report", "--stdio", "--where", "delay > 1s")
+        self.assertIn("--where", said)
+
+
+if __name__ == "__main__":
+    programs.main()
