@@ -7,6 +7,7 @@
 #include "report/views/hist/command_hist.h"
 #include "report/views/report/command_report.h"
 #include "report/views/script/command_script.h"
+#include "report/views/table/command_table.h"
 
 namespace tacho::report {
 namespace {
@@ -15,6 +16,7 @@ constexpr Command kCommands[] = {
     {"script", "every sample as text, as perf script prints it", run_script},
     {"report", "samples counted by thread, module and function", run_report},
     {"hist", "the distribution of a field's values", run_hist},
+    {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},

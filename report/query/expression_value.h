@@ -17,9 +17,24 @@ struct ExpressionValue {
   double real = 0;
   std::string_view text;
 
-  static ExpressionValue of(Int128 whole) { return {.kind = Kind::Whole, .whole = whole}; }
-  static ExpressionValue of_real(double real) { return {.kind = Kind::Real, .real = real}; }
-  static ExpressionValue of_text(std::string_view text) { return {.kind = Kind::Text, .text = text}; }
+  static ExpressionValue of(Int128 whole) {
+    ExpressionValue value;
+    value.kind = Kind::Whole;
+    value.whole = whole;
+    return value;
+  }
+  static ExpressionValue of_real(double real) {
+    ExpressionValue value;
+    value.kind = Kind::Real;
+    value.real = real;
+    return value;
+  }
+  static ExpressionValue of_text(std::string_view text) {
+    ExpressionValue value;
+    value.kind = Kind::Text;
+    value.text = text;
+    return value;
+  }
   bool is_nothing() const { return kind == Kind::Nothing; }
   // A number that is not 0.
   bool is_true() const { return (kind == Kind::Whole && whole != 0) || (kind == Kind::Real && real != 0); }

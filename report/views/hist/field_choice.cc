@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "cli/nearest.h"
+#include "report/query/value_field.h"
 
 namespace tacho::report {
 namespace {
 
 using format::FieldKind;
-
-bool is_number(const PayloadField& field) { return field.kind != FieldKind::Text; }
 
 // The field of one event that is meant; null when it has none.
 const PayloadField* find_field(const PayloadSchema& schema, std::string_view name) {
@@ -18,11 +17,7 @@ const PayloadField* find_field(const PayloadSchema& schema, std::string_view nam
     const auto field = std::ranges::find(fields, name, &PayloadField::name);
     return field != fields.end() ? &*field : nullptr;
   }
-  const auto value = std::ranges::find(fields, "value", &PayloadField::role);
-  if (value != fields.end()) return &*value;
-  const auto has_unit = [](const PayloadField& field) { return !field.unit.empty() && is_number(field); };
-  if (std::ranges::count_if(fields, has_unit) != 1) return nullptr;
-  return &*std::ranges::find_if(fields, has_unit);
+  return value_field(schema);
 }
 
 std::string list_fields(const PayloadSchema& schema) {

@@ -1,0 +1,87 @@
+#include "report/query/summary.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tacho::report {
+namespace {
+
+using Kind = ExpressionValue::Kind;
+
+constexpr int kBits = 7;  // of a value's mantissa that a bucket keeps
+constexpr std::int32_t kPerPower = 1 << kBits;
+constexpr std::int32_t kLowestPower = -64;  // what is smaller counts as 0
+
+double as_double(const ExpressionValue& value) {
+  return value.kind == Kind::Whole ? static_cast<double>(value.whole) : value.real;
+}
+
+bool is_less(const ExpressionValue& a, const ExpressionValue& b) {
+  return apply(cli::Operation::Less, a, b).is_true();
+}
+
+}  // namespace
+
+// 0 for 0; from 1 up for what is larger, in the order of the values; the same below 0 for negative values.
+std::int32_t Summary::bucket_of(double value) {
+  int power = 0;
+  const double mantissa = std::frexp(std::fabs(value), &power);  // from 0.5 to below 1
+  if (mantissa == 0 || power <= kLowestPower) return 0;
+  const auto part = static_cast<std::int32_t>((mantissa - 0.5) * 2 * kPerPower);
+  const std::int32_t bucket = (power - kLowestPower) * kPerPower + std::min(part, kPerPower - 1);
+  return value < 0 ? -bucket : bucket;
+}
+
+double Summary::highest_in(std::int32_t bucket) {
+  if (bucket == 0) return 0;
+  const std::int32_t magnitude = std::abs(bucket);
+  const int power = magnitude / kPerPower + kLowestPower;
+  // Of negative values the highest is the one that is nearest to 0: the bucket's begin.
+  const std::int32_t part = magnitude % kPerPower;
+  if (bucket < 0) return -std::ldexp(0.5 + 0.5 * part / kPerPower, power);
+  return std::ldexp(0.5 + 0.5 * (part + 1) / kPerPower, power);
+}
+
+void Summary::add(const ExpressionValue& value) {
+  const bool is_real = value.kind == Kind::Real;
+  if (value.kind != Kind::Whole && !is_real) return;
+  if (is_real && !std::isfinite(value.real)) return;
+  ++count_;
+  is_real_ = is_real_ || is_real;
+  if (is_real || __builtin_add_overflow(whole_sum_, value.whole, &whole_sum_)) real_sum_ += as_double(value);
+  if (count_ == 1 || is_less(value, least_)) least_ = value;
+  if (count_ == 1 || is_less(largest_, value)) largest_ = value;
+  ++buckets_[bucket_of(as_double(value))];
+}
+
+ExpressionValue Summary::sum() const {
+  if (count_ == 0) return {};
+  if (!is_real_ && real_sum_ == 0) return ExpressionValue::of(whole_sum_);
+  return ExpressionValue::of_real(static_cast<double>(whole_sum_) + real_sum_);
+}
+
+ExpressionValue Summary::mean() const {
+  if (count_ == 0) return {};
+  return ExpressionValue::of_real(as_double(sum()) / static_cast<double>(count_));
+}
+
+ExpressionValue Summary::percentile(double percent) const {
+  if (count_ == 0) return {};
+  const double wanted = std::ceil(static_cast<double>(count_) * percent / 100);
+  const auto rank = std::clamp<std::uint64_t>(wanted > 0 ? static_cast<std::uint64_t>(wanted) : 1, 1, count_);
+  std::uint64_t seen = 0;
+  for (const auto& [bucket, count] : buckets_) {
+    seen += count;
+    if (seen < rank) continue;
+    const double highest = highest_in(bucket);
+    ExpressionValue value = ExpressionValue::of_real(highest);
+    // A bucket of whole numbers ends before the next one begins.
+    if (!is_real_)
+      value = ExpressionValue::of(static_cast<Int128>(bucket > 0 ? std::ceil(highest) - 1 : highest));
+    if (is_less(value, least_)) return least_;
+    return is_less(largest_, value) ? largest_ : value;
+  }
+  return largest_;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,40 @@
+// What a table tells of many values: how many, their sum, the least, the largest, and how they are spread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "report/query/expression_value.h"
+
+namespace tacho::report {
+
+// Memory follows how many different sizes of value there are, not how many values: a value is kept to 1 part
+// in 128.
+class Summary {
+ public:
+  // A number; texts and nothing are not added.
+  void add(const ExpressionValue& value);
+
+  std::uint64_t count() const { return count_; }
+  // Of no values: nothing.
+  ExpressionValue sum() const;
+  ExpressionValue mean() const;
+  ExpressionValue least() const { return least_; }
+  ExpressionValue largest() const { return largest_; }
+  // The smallest value that at least `percent` of 100 of all values do not exceed, to 1 part in 128; of whole
+  // numbers below 256 exactly. Never below least() or above largest().
+  ExpressionValue percentile(double percent) const;
+
+ private:
+  static std::int32_t bucket_of(double value);
+  static double highest_in(std::int32_t bucket);
+
+  std::uint64_t count_ = 0;
+  Int128 whole_sum_ = 0;
+  double real_sum_ = 0;
+  bool is_real_ = false;  // some value was no whole number
+  ExpressionValue least_, largest_;
+  std::map<std::int32_t, std::uint64_t> buckets_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,11 @@
+// Which field of a payload its values are, where nobody names one.
+#pragma once
+
+#include "report/decode/payload.h"
+
+namespace tacho::report {
+
+// The field tagged role:value, else the only number with a unit; null: there is none.
+const PayloadField* value_field(const PayloadSchema& schema);
+
+}  // namespace tacho::report

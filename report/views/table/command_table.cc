@@ -1,0 +1,261 @@
+#include "report/views/table/command_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "report/filter_options.h"
+#include "report/views/table/table_columns.h"
+#include "report/views/table/table_source.h"
+#include "report/views/table/table_text.h"
+
+namespace tacho::report {
+namespace {
+
+struct Options {
+  ReadingOptions reading;
+  TableQuestion question;
+  std::string columns, sort;
+  std::uint64_t top = 0;       // 0: all
+  std::uint64_t interval = 0;  // ns; 0: one table
+  bool is_reversed = false;
+  TableForm form = TableForm::Text;
+};
+
+cli::Option form_option(Options& options, std::string_view name, std::string_view help, TableForm form) {
+  return {std::string(name), cli::Takes::Nothing, "", std::string(help),
+          [&options, form](std::string_view) -> Result<> {
+            options.form = form;
+            return Done{};
+          }};
+}
+
+Result<> set_interval(Options& options, std::string_view text) {
+  constexpr double kLongest = 1e9;  // s
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool is_whole = error == std::errc{} && end == text.data() + text.size();
+  if (!is_whole || !(seconds >= 1e-6 && seconds <= kLongest)) {
+    return use_error("--interval: '" + std::string(text) + "' is no time in seconds, from 0.000001 up");
+  }
+  options.interval = static_cast<std::uint64_t>(std::llround(seconds * 1e9));
+  return Done{};
+}
+
+Result<> set_value(Options& options, std::string_view text) {
+  auto value = cli::parse_expression("--value", text);
+  if (!value) return std::move(value.error());
+  options.question.value = std::move(*value);
+  return Done{};
+}
+
+cli::CommandLine describe(Options& options) {
+  auto line = command_line("table",
+                           "Counts samples in groups, and says what their values come to: sums, means and "
+                           "percentiles of a field of a BPF "
+                           "event's payload or of a tracepoint, or of an expression over such fields.");
+  auto& rows = line.options;
+  add_input_options(rows, options.reading);
+  rows.push_back(
+      cli::text("--event", "NAME",
+                "which event (default: every event that has the keys and the value; with several the "
+                "event is the first key)",
+                options.question.event));
+  rows.push_back(
+      cli::text("--by", "KEY[,KEY]",
+                "a row for each value of these: fields of the event, or what every sample has: comm, pid, "
+                "tid, cpu, time, period, event (sample.comm where a field has that name) (default: the "
+                "fields tagged role:key, else comm)",
+                options.question.by));
+  rows.push_back(
+      {"--value", cli::Takes::Value, "EXPR",
+       "what is summed up: a field, or an expression as --where takes it, 'bytes / 1024' (default: the "
+       "field tagged role:value, else the only one with a unit)",
+       [&options](std::string_view text) { return set_value(options, text); }});
+  rows.push_back(
+      cli::text("--columns", "LIST",
+                "what is told of a row: count, sum, mean, min, max, median, and percentiles as p99 or "
+                "p99.9, which are right to 1 part in 128 (default: count,sum,mean,min,p50,p99,max; "
+                "without a value count)",
+                options.columns));
+  rows.push_back(
+      cli::text("--sort", "NAME",
+                "the order of rows: a column, largest first, or a key in its own order (default: sum, "
+                "without a value count)",
+                options.sort));
+  rows.push_back(cli::flag("--reverse", "the other way round", options.is_reversed));
+  rows.push_back(cli::number("--top", "N", "only the first N rows", 1, std::uint64_t{1} << 32, options.top));
+  rows.push_back({"--interval", cli::Takes::Value, "SECONDS",
+                  "a table for each stretch of time of this length",
+                  [&options](std::string_view text) { return set_interval(options, text); }});
+  rows.push_back(
+      form_option(options, "--csv", "comma-separated values, a first line of names", TableForm::Csv));
+  rows.push_back(form_option(options, "--json", "one JSON object a row", TableForm::Json));
+  add_filter_options(rows, options.reading.session.filter);
+  return line;
+}
+
+class TableSink : public Sink {
+ public:
+  TableSink(Session& session, TextOutput& out, const Options& options)
+      : session_(&session), out_(&out), options_(&options) {}
+
+  // Once the events are known.
+  Result<> prepare() {
+    if (auto found = source_.find(options_->question, *session_); !found) return found;
+    const bool has_values = source_.has_values();
+    const std::string_view usual = has_values ? "count,sum,mean,min,p50,p99,max" : "count";
+    auto columns = parse_columns("--columns", options_->columns.empty() ? usual : options_->columns);
+    if (!columns) return std::move(columns.error());
+    columns_ = std::move(*columns);
+    const Names names = options_->reading.names;
+    for (const std::string& name : source_.key_names()) head_.keys.push_back(printable(name, names));
+    for (const TableColumn& column : columns_) head_.numbers.push_back(column.name);
+    head_.title = source_.title(names);
+    return find_order(has_values);
+  }
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    TableEvent* const event = source_.event(sample.event_index);
+    if (event == nullptr) return Flow::GoOn;
+    if (options_->interval != 0) move_on(sample.raw->time);
+    Keys keys;
+    keys.reserve(event->keys.size());
+    for (const FieldKey& key : event->keys) keys.push_back(key.value(sample));
+    auto& [shown_by, row] = rows_[std::move(keys)];
+    shown_by = event;
+    ++row.samples;
+    if (event->value) row.values.add(event->value->value(sample));
+    return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+  // What has come since the last table.
+  void write() {
+    if (rows_.empty()) return;
+    std::vector<const Rows::value_type*> order;
+    for (const auto& row : rows_) order.push_back(&row);
+    sort(order);
+    if (options_->top != 0) order.resize(std::min<std::size_t>(order.size(), options_->top));
+    std::vector<TableLine> lines;
+    for (const auto* const row : order) lines.push_back(line_of(*row));
+    const auto begin =
+        options_->interval != 0 ? std::optional(static_cast<double>(begin_) / 1e9) : std::nullopt;
+    write_table(*out_, options_->form, head_, begin, lines, is_first_);
+    is_first_ = false;
+    rows_.clear();
+  }
+  bool is_empty() const { return is_first_; }
+
+ private:
+  using Keys = std::vector<KeyValue>;
+  struct Row {
+    const TableEvent* event = nullptr;  // whose keys they are
+    TableRow row;
+  };
+  using Rows = std::map<Keys, Row, KeyValuesLess>;
+
+  Result<> find_order(bool has_values) {
+    const std::string name = !options_->sort.empty() ? options_->sort : has_values ? "sum" : "count";
+    const auto& keys = source_.key_names();
+    if (const auto key = std::ranges::find(keys, name); key != keys.end()) {
+      sort_key_ = static_cast<std::size_t>(key - keys.begin());
+      return Done{};
+    }
+    auto column = parse_columns("--sort", name);
+    if (!column || column->size() != 1) {
+      std::string known;
+      for (const std::string& one : keys) known.append(known.empty() ? "" : ", ").append(one);
+      return use_error("--sort: '" + name +
+                       "' is neither a column (count, sum, mean, min, max, p99) nor a key here (" + known +
+                       ")");
+    }
+    sort_column_ = std::move(column->front());
+    return Done{};
+  }
+
+  // Equal rows stay in the order of their keys.
+  void sort(std::vector<const Rows::value_type*>& order) const {
+    if (sort_key_) {
+      std::ranges::stable_sort(order, [this](const auto* a, const auto* b) {
+        return compare(a->first[*sort_key_], b->first[*sort_key_]) < 0;
+      });
+    } else {
+      std::vector<std::pair<ExpressionValue, const Rows::value_type*>> valued;
+      for (const auto* const row : order) valued.emplace_back(sort_column_.value(row->second.row), row);
+      std::ranges::stable_sort(valued, [](const auto& a, const auto& b) {
+        if (b.first.is_nothing()) return !a.first.is_nothing();
+        return apply(cli::Operation::Greater, a.first, b.first).is_true();
+      });
+      std::ranges::transform(valued, order.begin(), [](const auto& one) { return one.second; });
+    }
+    if (options_->is_reversed) std::ranges::reverse(order);
+  }
+
+  TableLine line_of(const Rows::value_type& row) const {
+    TableLine line;
+    const auto& keys = row.second.event->keys;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const KeyValue& value = row.first[i];
+      TableKey key{keys[i].show(value, options_->reading.names)};
+      const bool is_text =
+          std::holds_alternative<std::string>(value) || std::holds_alternative<std::monostate>(value);
+      key.is_number = !is_text && key.text.find_first_not_of("-.0123456789") == std::string::npos;
+      line.keys.push_back(std::move(key));
+    }
+    for (const TableColumn& column : columns_) line.numbers.push_back(column.value(row.second.row));
+    return line;
+  }
+
+  // Writes the table of a stretch of time that is over.
+  void move_on(std::uint64_t time) {
+    const std::uint64_t interval = options_->interval;
+    if (!begin_is_known_) {
+      begin_ = time;
+      begin_is_known_ = true;
+    }
+    if (time < begin_ || time - begin_ < interval) return;
+    write();
+    begin_ += (time - begin_) / interval * interval;
+  }
+
+  Session* session_;
+  TextOutput* out_;
+  const Options* options_;
+  TableSource source_;
+  std::vector<TableColumn> columns_;
+  TableHead head_;
+  std::optional<std::size_t> sort_key_;
+  TableColumn sort_column_;
+  Rows rows_;
+  std::uint64_t begin_ = 0;  // ns, of the present stretch
+  bool begin_is_known_ = false;
+  bool is_first_ = true;
+};
+
+Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
+  read_head(session);
+  TableSink sink(session, out, options);
+  const std::string input = printable(options.reading.session.input);
+  if (auto prepared = sink.prepare(); !prepared) return std::move(prepared.error()).in(input);
+  run_with_progress(session, sink, out);
+  sink.write();
+  Shown shown(Symbols::NotUsed);
+  if (sink.is_empty()) shown.notes.push_back("tacho: " + input + ": no sample of these events");
+  return shown;
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_table(const std::vector<std::string>& arguments) {
+  Options options;
+  options.reading.session.wants_stacks = false;
+  return run_command(describe(options), arguments, [&options] {
+    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+      return show(session, out, options);
+    });
+  });
+}
+
+}  // namespace tacho::report

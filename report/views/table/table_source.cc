@@ -1,0 +1,128 @@
+#include "report/views/table/table_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/nearest.h"
+#include "report/decode/event_name.h"
+#include "report/query/value_field.h"
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+
+// What --by says, or what the payloads' roles say.
+std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Session& session) {
+  if (!question.by.empty()) return parse_name_list(question.by);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < session.events().size(); ++i) {
+    const bool is_asked_for =
+        question.event.empty() || event_name(session.events()[i], session.features()) == question.event;
+    const PayloadSchema* const schema = is_asked_for ? schemas_->of(i) : nullptr;
+    if (schema == nullptr) continue;
+    for (const PayloadField& field : schema->fields) {
+      if (field.role == "key" && std::ranges::find(names, field.name) == names.end())
+        names.push_back(field.name);
+    }
+  }
+  if (names.empty()) names.emplace_back("comm");
+  return names;
+}
+
+Result<TableEvent> TableSource::bind(const TableQuestion& question, const format::Event& event,
+                                     const PayloadSchema* schema) {
+  TableEvent bound;
+  for (const std::string& name : key_names_) {
+    auto key = FieldKey::find("--by", name, schema != nullptr ? *schema : empty_, event.name);
+    if (!key) return std::move(key.error());
+    bound.keys.push_back(std::move(*key));
+  }
+  value_ = question.value ? &*question.value : default_value_ ? &*default_value_ : nullptr;
+  if (value_ == nullptr) return bound;
+  auto value = BoundExpression::bind("--value", *value_, schema);
+  if (!value) return std::move(value.error());
+  if (!value->missing().empty()) {
+    const auto& node = value_->nodes[value->missing().front()];
+    std::string what = "'" + event.name + "' has no such field; every sample has " + own_value_names();
+    if (schema != nullptr) {
+      what += ", and it has";
+      for (const PayloadField& field : schema->fields) what += " " + field.name;
+    }
+    return cli::expression_error("--value", value_->source, node.at, what);
+  }
+  bound.value = std::move(*value);
+  return bound;
+}
+
+Result<> TableSource::find(const TableQuestion& question, Session& session) {
+  const format::EventSet& events = session.events();
+  schemas_.emplace(events, session.features());
+  key_names_ = keys_of(question, session);
+  std::vector<std::string> names;
+  for (const format::Event& event : events) names.push_back(event_name(event, session.features()));
+  if (!question.event.empty() && std::ranges::find(names, question.event) == names.end()) {
+    return use_error("--event: there is no event '" + question.event + "'" +
+                     cli::suggestion(question.event, names));
+  }
+  // The event that brings the mappings has no samples.
+  const auto is_dummy = [&](std::size_t i) {
+    return events[i].attr.type == format::abi::kSoftware && events[i].attr.config == format::abi::kDummy;
+  };
+  const auto is_asked_for = [&](std::size_t i) {
+    return question.event.empty() ? !is_dummy(i) : names[i] == question.event;
+  };
+  for (std::size_t i = 0; i < events.size() && !question.value && !default_value_; ++i) {
+    const PayloadSchema* const schema = is_asked_for(i) ? schemas_->of(i) : nullptr;
+    const PayloadField* const field = schema != nullptr ? value_field(*schema) : nullptr;
+    if (field == nullptr || field->kind == format::FieldKind::Text || is_list(*field)) continue;
+    auto parsed = cli::parse_expression("--value", field->name);
+    if (!parsed) continue;  // a name that is none in an expression
+    default_value_ = std::move(*parsed);
+    unit_ = field->unit;
+  }
+  std::optional<Error> failed;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    events_.emplace_back();
+    if (!is_asked_for(i)) continue;
+    auto bound = bind(question, events[i], schemas_->of(i));
+    if (!bound) {
+      // The event that describes a payload is the one that was meant.
+      if (!failed || schemas_->of(i) != nullptr) failed = std::move(bound.error());
+      continue;
+    }
+    bound->name = names[i];
+    events_.back() = std::move(*bound);
+  }
+  const auto count = std::ranges::count_if(events_, [](const auto& event) { return event.has_value(); });
+  if (count == 0) return failed ? std::move(*failed) : use_error("the capture has no events");
+  if (count > 1 && std::ranges::find(key_names_, "event") == key_names_.end()) {
+    key_names_.insert(key_names_.begin(), "event");
+    for (auto& event : events_) {
+      if (!event) continue;
+      auto key = FieldKey::find("--by", "sample.event", empty_, event->name);
+      if (!key) return std::move(key.error());
+      event->keys.insert(event->keys.begin(), std::move(*key));
+    }
+  }
+  return Done{};
+}
+
+TableEvent* TableSource::event(std::size_t index) {
+  return index < events_.size() && events_[index] ? &*events_[index] : nullptr;
+}
+
+bool TableSource::has_values() const {
+  return std::ranges::any_of(events_, [](const auto& event) { return event && event->value; });
+}
+
+std::string TableSource::title(Names names) const {
+  std::string title;
+  for (const auto& event : events_) {
+    if (event) title.append(title.empty() ? "" : ", ").append(printable(event->name, names));
+  }
+  if (!has_values()) return title;
+  title += ": " + printable(value_->source, names);
+  if (!unit_.empty()) title += " in " + printable(unit_, names);
+  return title;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,58 @@
+// Where the rows of a table come from: the keys and the value of each event that has them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/expression.h"
+#include "format/result.h"
+#include "report/profile/field_key.h"
+#include "report/query/bound_expression.h"
+#include "report/samples/session.h"
+
+namespace tacho::report {
+
+struct TableQuestion {
+  std::string event;  // empty: every event that has the keys and the value
+  std::string by;     // names of keys; empty: the fields tagged role:key, else comm
+  std::optional<cli::Expression> value;
+};
+
+// One event of the table.
+struct TableEvent {
+  std::string name;
+  std::vector<FieldKey> keys;
+  std::optional<BoundExpression> value;  // nothing: only counted
+};
+
+class TableSource {
+ public:
+  // Once the session's events are known. An error of the use: no event has what is asked for. Both must
+  // outlive this, and this stays where it is.
+  Result<> find(const TableQuestion& question, Session& session);
+
+  // By the number of the event; null: it is not in the table.
+  TableEvent* event(std::size_t index);
+  // Names of the keys; the first is "event" where several events are in the table.
+  const std::vector<std::string>& key_names() const { return key_names_; }
+  bool has_values() const;
+  // "bigread: bytes in bytes"
+  std::string title(Names names) const;
+
+ private:
+  Result<TableEvent> bind(const TableQuestion& question, const format::Event& event,
+                          const PayloadSchema* schema);
+  std::vector<std::string> keys_of(const TableQuestion& question, Session& session);
+
+  std::optional<EventSchemas> schemas_;
+  PayloadSchema empty_;
+  std::vector<std::optional<TableEvent>> events_;
+  std::vector<std::string> key_names_;
+  std::optional<cli::Expression> default_value_;
+  const cli::Expression* value_ = nullptr;
+  std::string unit_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,131 @@
+#include "report/views/table/table_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/output/field_sinks.h"
+#include "report/views/table/table_columns.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kGap = 2;  // blanks between columns
+
+std::string seconds(double time) { return fmt::format("{:.6f}", time); }
+
+// RFC 4180: quotes around what could be mistaken.
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string cell = "\"";
+  for (const char letter : text) cell.append(letter == '"' ? 2 : 1, letter);
+  return cell + '"';
+}
+
+void write_csv(TextOutput& out, const TableHead& head, std::optional<double> begin,
+               const std::vector<TableLine>& lines, bool is_first) {
+  const auto line = [&out](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i != 0) out.character(',');
+      out.text(csv_cell(cells[i]));
+    }
+    out.text("\r\n");
+    out.line_end();
+  };
+  if (is_first) {
+    std::vector<std::string> cells;
+    if (begin) cells.emplace_back("begin");
+    cells.insert(cells.end(), head.keys.begin(), head.keys.end());
+    cells.insert(cells.end(), head.numbers.begin(), head.numbers.end());
+    line(cells);
+  }
+  for (const TableLine& one : lines) {
+    std::vector<std::string> cells;
+    if (begin) cells.push_back(seconds(*begin));
+    for (const TableKey& key : one.keys) cells.push_back(key.text);
+    for (const ExpressionValue& number : one.numbers)
+      cells.push_back(number.is_nothing() ? "" : show_number(number));
+    line(cells);
+  }
+}
+
+void json_number(JsonFields& fields, const std::string& name, const ExpressionValue& number) {
+  if (number.kind == ExpressionValue::Kind::Real) return fields.real(name, number.real);
+  if (number.is_nothing()) return fields.json(name, "null");
+  fields.json(name, fmt::format("{}", number.whole));
+}
+
+void write_json(TextOutput& out, const TableHead& head, std::optional<double> begin,
+                const std::vector<TableLine>& lines) {
+  for (const TableLine& one : lines) {
+    JsonFields fields(out);
+    if (begin) fields.real("begin", *begin);
+    for (std::size_t i = 0; i < one.keys.size(); ++i) {
+      if (one.keys[i].is_number) {
+        fields.json(head.keys[i], one.keys[i].text);
+      } else {
+        fields.text(head.keys[i], one.keys[i].text);
+      }
+    }
+    for (std::size_t i = 0; i < one.numbers.size(); ++i) json_number(fields, head.numbers[i], one.numbers[i]);
+    fields.finish();
+    out.character('\n');
+    out.line_end();
+  }
+}
+
+// Keys stand at the left of their columns, but for numbers; all others at the right.
+void write_text(TextOutput& out, const TableHead& head, std::optional<double> begin,
+                const std::vector<TableLine>& lines, bool is_first) {
+  std::vector<std::vector<std::string>> cells;
+  std::vector<std::string> names = head.keys;
+  names.insert(names.end(), head.numbers.begin(), head.numbers.end());
+  std::vector<std::size_t> widths;
+  for (const std::string& name : names) widths.push_back(name.size());
+  for (const TableLine& one : lines) {
+    auto& row = cells.emplace_back();
+    for (const TableKey& key : one.keys) row.push_back(key.text);
+    for (const ExpressionValue& number : one.numbers) row.push_back(show_number(number));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  const auto is_right = [&](std::size_t i) {
+    return i >= head.keys.size() ||
+           std::ranges::all_of(lines, [i](const TableLine& one) { return one.keys[i].is_number; });
+  };
+  const auto line = [&](const std::vector<std::string>& row) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i != 0) out.blanks(kGap);
+      if (is_right(i)) {
+        out.padded(row[i], widths[i]);
+      } else if (i + 1 == row.size()) {
+        out.text(row[i]);  // nothing behind it
+      } else {
+        out.left(row[i], widths[i]);
+      }
+    }
+    out.character('\n');
+    out.line_end();
+  };
+  if (!is_first) out.character('\n');
+  out.text(head.title);
+  if (begin) out.text(", from " + seconds(*begin) + " s");
+  out.character('\n');
+  line(names);
+  for (const auto& row : cells) line(row);
+}
+
+}  // namespace
+
+void write_table(TextOutput& out, TableForm form, const TableHead& head, std::optional<double> begin,
+                 const std::vector<TableLine>& lines, bool is_first) {
+  switch (form) {
+    case TableForm::Csv:
+      return write_csv(out, head, begin, lines, is_first);
+    case TableForm::Json:
+      return write_json(out, head, begin, lines);
+    case TableForm::Text:
+      return write_text(out, head, begin, lines, is_first);
+  }
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,35 @@
+// A table on its way out: aligned text, CSV, or JSON lines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/output/text_output.h"
+#include "report/query/expression_value.h"
+
+namespace tacho::report {
+
+enum class TableForm : std::uint8_t { Text, Csv, Json };
+
+struct TableKey {
+  std::string text;        // as it is shown
+  bool is_number = false;  // and JSON may have it as one
+};
+
+struct TableLine {
+  std::vector<TableKey> keys;
+  std::vector<ExpressionValue> numbers;
+};
+
+struct TableHead {
+  std::vector<std::string> keys, numbers;  // names of columns
+  std::string title;                       // "bigread: bytes in bytes"; of text only
+};
+
+// Lines of one stretch of time; `begin` in seconds where the table is cut into such. Names are safe already.
+void write_table(TextOutput& out, TableForm form, const TableHead& head, std::optional<double> begin,
+                 const std::vector<TableLine>& lines, bool is_first);
+
+}  // namespace tacho::report

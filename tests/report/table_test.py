@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""tacho table: groups, numbers and orders against the same numbers counted here."""
+import csv
+import io
+import json
+import random
+import statistics
+import struct
+
+import made_capture as made
+import made_payload
+import programs
+from made_payload import ENUM, TEXT, Field
+
+KINDS = ((0, "READ"), (1, "WRITE"))
+
+
+class Table(programs.Scratch):
+    def write(self):
+        """Operations of random kinds, files and times, one each millisecond."""
+        chance = random.Random(5)
+        self.made = []
+        capture = made_payload.capture(op=[Field("lat", unit="ns", role="value"), Field("kind", ENUM, 4, enumerators=KINDS),
+                                           Field("file", TEXT, 1, 12, role="key")])
+        for number in range(200):
+            one = (chance.randrange(1, 120), chance.randrange(2), chance.choice(["a", "b,c", 'd"']))
+            self.made.append(one)
+            capture.sample(time=1_000_000_000 + number * 1_000_000, raw=struct.pack("<QI12s", *one[:2], one[2].encode()))
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def output(self, *words, status=0):
+        done = self.tacho("table", *words, status=status)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def rows(self, *words):
+        return [json.loads(line) for line in self.output("--json", *words)[0].splitlines()]
+
+    def test_numbers_are_those_of_the_samples(self):
+        self.write()
+        rows = self.rows("--columns", "count,sum,mean,min,max,p50,p90")
+        self.assertEqual({row["file"] for row in rows}, {"a", "b,c", 'd"'})
+        for row in rows:
+            values = sorted(lat for lat, _, file in self.made if file == row["file"])
+            self.assertEqual((row["count"], row["sum"], row["min"], row["max"]),
+                             (len(values), sum(values), values[0], values[-1]))
+            self.assertAlmostEqual(row["mean"], statistics.mean(values))
+            self.assertEqual(row["p50"], values[-(-len(values) * 50 // 100) - 1])
+            self.assertEqual(row["p90"], values[-(-len(values) * 90 // 100) - 1])
+        self.assertEqual([row["sum"] for row in rows], sorted((row["sum"] for row in rows), reverse=True))
+
+    def test_keys_values_and_conditions_go_together(self):
+        self.write()
+        rows = self.rows("--by", "kind,comm", "--value", "lat * 2", "--where", "lat >= 60", "--columns", "count,sum",
+                         "--sort", "kind")
+        self.assertEqual([(row["kind"], row["comm"]) for row in rows], [("READ", "spin"), ("WRITE", "spin")])
+        for kind, row in enumerate(rows):
+            values = [lat * 2 for lat, of, _ in self.made if of == kind and lat >= 60]
+            self.assertEqual((row["count"], row["sum"]), (len(values), sum(values)))
+
+    def test_orders_and_the_first_rows(self):
+        self.write()
+        by_lat = self.rows("--by", "lat", "--columns", "count", "--sort", "lat", "--top", "3")
+        self.assertEqual([row["lat"] for row in by_lat], sorted({lat for lat, _, _ in self.made})[:3])
+        by_lat = self.rows("--by", "lat", "--columns", "count", "--sort", "lat", "--top", "3", "--reverse")
+        self.assertEqual([row["lat"] for row in by_lat], sorted({lat for lat, _, _ in self.made})[:-4:-1])
+        counts = [row["count"] for row in self.rows("--by", "lat", "--columns", "sum,count", "--sort", "count")]
+        self.assertEqual(counts, sorted(counts, reverse=True))
+
+    def test_stretches_of_time(self):
+        self.write()
+        rows = self.rows("--by", "comm", "--interval", "0.05", "--columns", "count,sum")
+        self.assertEqual([(row["begin"], row["count"]) for row in rows], [(1.0, 50), (1.05, 50), (1.1, 50), (1.15, 50)])
+        self.assertEqual([row["sum"] for row in rows],
+                         [sum(lat for lat, _, _ in self.made[at:at + 50]) for at in range(0, 200, 50)])
+
+    def test_csv_is_what_readers_of_csv_read(self):
+        self.write()
+        out, _ = self.output("--csv", "--columns", "count")
+        rows = list(csv.reader(io.StringIO(out, newline="")))
+        self.assertEqual(rows[0], ["file", "count"])
+        self.assertEqual({row[0] for row in rows[1:]}, {"a", "b,c", 'd"'})
+        self.assertEqual(sum(int(row[1]) for row in rows[1:]), 200)
+
+    def test_text_is_aligned_below_a_title(self):
+        self.write()
+        out, _ = self.output("--by", "kind", "--columns", "count,max")
+        title, head, *rows = out.splitlines()
+        self.assertEqual(title, "op: lat in ns")
+        self.assertEqual(head.split(), ["kind", "count", "max"])
+        self.assertEqual(len({len(row) for row in [head, *rows]}), 1)
+
+    def test_wrong_words_are_answered(self):
+        self.write()
+        for words, said in [(["--by", "fil"], "--by: there is no 'fil'"), (["--columns", "p101"], "there is no column 'p101'"),
+                            (["--sort", "x"], "--sort: 'x' is neither a column"), (["--interval", "0"], "--interval: '0' is no time"),
+                            (["--value", "lat +"], "--value: at letter 6, '': a value is missing"),
+                            (["--value", "latt"], "'op' has no such field"), (["--event", "po"], "--event: there is no event 'po'")]:
+            out, error = self.output(*words, status=1)
+            self.assertEqual(out, "")
+            self.assertIn(said, error)
+
+
+if __name__ == "__main__":
+    programs.main()
