@@ -147,6 +147,13 @@ void programs(const HostFacts& facts, std::vector<Finding>& findings) {
   }
 }
 
+Finding unwinding(const HostFacts& facts) {
+  if (facts.unwinding_refusal.empty()) return good("unwinding", "in the kernel (--call-graph eh)");
+  return {"unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
+          "--call-graph eh cannot be used; stacks of code without frame pointers need --call-graph dwarf",
+          holds_or_admin(facts, 39) ? "" : "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program};
+}
+
 Finding clang(const HostFacts& facts) {
   if (!facts.clang.empty()) return good("clang", facts.clang);
   return {"clang", State::Limited, "not found", "-e PROG.bpf.c cannot be compiled here; -e PROG.bpf.o works",
@@ -264,7 +271,7 @@ std::vector<Finding> judge(const HostFacts& facts) {
       probes(facts)};
   programs(facts, findings);
   for (Finding& each :
-       std::vector{clang(facts), cgroups(facts), ring_memory(facts), descriptors(facts), rate(facts)})
+       std::vector{unwinding(facts), clang(facts), cgroups(facts), ring_memory(facts), descriptors(facts), rate(facts)})
     findings.push_back(std::move(each));
   return findings;
 }

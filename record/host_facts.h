@@ -34,7 +34,8 @@ struct HostFacts {
   int kptr_restrict = 0;
   bool has_btf = false;
   std::vector<bpf::ProgramTrial> programs;
-  std::string clang;  // empty: there is none
+  std::string unwinding_refusal;  // why stacks cannot be unwound in the kernel; empty: they can
+  std::string clang;              // empty: there is none
 
   std::string cgroup_mount;
   bool has_cgroups_v1 = false;     // the mount is of version 1

@@ -133,7 +133,7 @@ cli::CommandLine command_line(Gathered& to) {
       "  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first "
       "has the\n"
       "                                          counts of all\n"
-      "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, call-graph=fp|dwarf|lbr|no,\n"
+      "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, call-graph=fp|dwarf|eh|lbr|no,\n"
       "                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, "
       "inherit,\n"
       "                                          no-inherit, config=N, config1=N, config2=N\n"

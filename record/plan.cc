@@ -110,9 +110,28 @@ class Planner {
                          .group_name = {},
                          .probe_target = request.probe_target,
                          .most_precise = request.most_precise};
+    if (auto done = choose_unwinding(request, planned); !done) return std::move(done.error());
     if (request.group != 0) join_group(request, planned);
     plan_.events.push_back(std::move(planned));
     return plan_.events.size() - 1;
+  }
+
+  // --call-graph eh. What a BPF program writes has no place where another one could look at the stack first.
+  Result<> choose_unwinding(const EventRequest& request, PlannedEvent& planned) {
+    const StackOptions stacks = stacks_of(request, options_.sampling);
+    if (stacks.method != CallGraph::Unwound || planned.attr.has(abi::kExcludeCallchainUser)) return Done{};
+    if (options_.target.per_thread)
+      return use_error("--call-graph eh: its stacks need a ring for each CPU; leave --per-thread out");
+    if (planned.attr.is_bpf_output()) {
+      note("--call-graph eh: stacks of BPF events (" + planned.name + ") are walked by frame pointers");
+      return Done{};
+    }
+    const std::uint16_t frames = stacks.max_frames == 0 ? kDefaultUnwoundFrames : stacks.max_frames;
+    planned.unwound_frames = std::min(frames, kMostUnwoundFrames);
+    return Done{};
+  }
+  void note(std::string line) {
+    if (std::ranges::find(plan_.notes, line) == plan_.notes.end()) plan_.notes.push_back(std::move(line));
   }
 
   // The first event of a group leads it: the others are counted while it is. With S only the leader takes
@@ -243,7 +262,12 @@ class Planner {
         events.push_back(*added);
       }
     }
-    for (std::size_t i = 0; i < programs.size(); ++i) programs[i].event = events[i];
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      programs[i].event = events[i];
+      PlannedEvent& event = plan_.events[events[i]];
+      if (std::exchange(event.unwound_frames, 0) != 0)
+        note("--call-graph eh: '" + event.name + "' runs your BPF program, so its stacks are walked by frame pointers");
+    }
     return Done{};
   }
 
@@ -318,6 +342,9 @@ class Planner {
   void add_sideband() {
     format::EventAttr attr = sideband_attr(options_.sampling, following());
     attr.wakeup = watermark(plan_.sideband_pages);
+    // Stacks of a new process can be unwound once we know its mappings, so we want to hear of them at once.
+    const auto is_unwound = [](const PlannedEvent& event) { return event.unwound_frames != 0; };
+    if (std::ranges::any_of(plan_.events, is_unwound)) attr.wakeup = 1;
     // It samples nothing, but without this the kernel wants the right to sample itself.
     const auto spares_kernel = [](const PlannedEvent& event) { return event.attr.has(abi::kExcludeKernel); };
     const bool user_only = std::ranges::all_of(plan_.events, spares_kernel);

@@ -32,6 +32,9 @@ struct PlannedEvent {
   // (bpf/follower.h).
   bool is_everybodys = false;
   bool most_precise = false;  // as exact as the machine can: less is taken when it refuses
+  // The user's side of its stacks, of so many frames at most, is walked by us and not by the kernel
+  // (record/stacks); 0: it is not.
+  std::uint16_t unwound_frames = 0;
 };
 
 // A map of an object whose slots get the descriptors of an event.

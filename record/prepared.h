@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "record/host/host.h"
 #include "record/kernel/dropping_programs.h"
 #include "record/plan.h"
+#include "record/stacks/stack_unwinding.h"
 #include "record/workload.h"
 
 namespace tacho::record {
@@ -28,6 +30,7 @@ struct Prepared {
   Plan plan;
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open
+  std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
   std::function<bool()> stop;             // whether a signal came; asked wherever the start may take long
 };
 

@@ -55,13 +55,14 @@ class Pump::Loop {
         workload_(parts.workload),
         signals_(parts.signals),
         control_(parts.control),
+        stacks_(parts.stacks),
         schedule_(std::move(parts.schedule)),
         switch_rule_(parts.switch_rule),
         on_switch_(std::move(parts.on_switch)),
         drop_rights_(std::move(parts.drop_rights)),
         say_(std::move(parts.say)),
         queue_(kQueueLimit),
-        round_(parts.sieve),
+        round_(parts.sieve, parts.stacks),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
     if (control_ == nullptr) return;
     commander_.emplace(*control_, events_,
@@ -281,6 +282,7 @@ class Pump::Loop {
       if (taken == Round::Taken::Damage) fail(Error{kNoRecord});
       if (round_.is_large()) hand_over(false);
     }
+    if (stacks_ != nullptr) stacks_->end_pass();
     refused_in_vain_ = 0;
     return true;
   }
@@ -352,6 +354,7 @@ class Pump::Loop {
   Workload* workload_;
   const StopSignals& signals_;
   Control* control_;
+  StackUnwinding* stacks_;
   Schedule schedule_;
   SwitchRule switch_rule_;
   std::function<void()> on_switch_, drop_rights_;

@@ -16,6 +16,7 @@
 #include "record/output/record_walk.h"
 #include "record/output/writing_thread.h"
 #include "record/schedule.h"
+#include "record/stacks/stack_unwinding.h"
 #include "record/stop_signals.h"
 #include "record/workload.h"
 
@@ -48,6 +49,7 @@ class Pump {
     Workload* workload = nullptr;
     Control* control = nullptr;
     ChannelSieve* sieve = nullptr;  // what every piece of a ring goes through
+    StackUnwinding* stacks = nullptr;
     Schedule schedule;
     SwitchRule switch_rule = {};
     OutputLimits limits = {};

@@ -20,6 +20,7 @@
 #include "record/events/tracepoint.h"
 #include "record/flight_recorder.h"
 #include "record/host/probes.h"
+#include "record/host/running_processes.h"
 #include "record/host/rights.h"
 #include "record/kernel/perf_event.h"
 
@@ -290,7 +291,7 @@ void drop_needless_rights(const Prepared& prepared, const RecordOptions& options
                        .asks_programs = std::ranges::any_of(
                            prepared.plan.events,
                            [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
-                       .has_objects = !prepared.objects.empty(),
+                       .has_objects = !prepared.objects.empty() || prepared.stacks,
                        .signals_command = prepared.workload.has_value()};
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
@@ -320,7 +321,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out{std::move(*host), {}, {}, {}, {}, {}, {}, std::nullopt, {}, std::move(stop)};
+  Prepared out{std::move(*host), {}, {}, {}, {}, {}, {}, std::nullopt, {}, nullptr, std::move(stop)};
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
@@ -370,6 +371,12 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   auto events = KernelEvents::open(prepared.plan, prepared.host, prepared.stop);
   if (!events) return events;
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
+  if (StackUnwinding::is_wanted(prepared.plan)) {
+    auto stacks = StackUnwinding::create(prepared.plan, *events, prepared.host,
+                                         [messages](std::string_view line) { messages.detail(line); });
+    if (!stacks) return std::move(stacks.error());
+    prepared.stacks = std::move(*stacks);
+  }
   prepared.dropping = dropping_programs(prepared.plan, *events, prepared.objects);
   tell_of_plan(prepared, messages);
   return events;
@@ -421,12 +428,23 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
       return follower.state(thread) == bpf::Followed::Yes;
     });
   }
+  // While we still may read what is mapped in processes of others.
+  if (prepared.stacks) {
+    // A command will map much of what we have mapped.
+    if (const auto path = workload != nullptr ? path_of_program(options.command.front()) : std::nullopt)
+      prepared.stacks->expect(*path);
+    std::vector<int> processes = options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all()
+                                                                       : prepared.tasks.processes;
+    if (processes.empty()) processes = {static_cast<int>(getpid())};
+    prepared.stacks->begin(processes);
+  }
   auto pump = Pump::create({.events = events,
                             .output = *output,
                             .signals = signals,
                             .workload = workload,
                             .control = control ? &*control : nullptr,
                             .sieve = sieve ? &*sieve : nullptr,
+                            .stacks = prepared.stacks.get(),
                             .schedule = std::move(schedule),
                             .switch_rule = options.files.switch_rule,
                             .limits = {options.files.most_bytes, options.files.least_free, options.output},
@@ -467,6 +485,10 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
   messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
                                  static_cast<double>(output.total_bytes()) / (1 << 20),
                                  output.place(options.output), report.counts.samples, lost));
+  if (prepared.stacks) {
+    if (const std::string line = described(prepared.stacks->counts()); !line.empty()) messages.bracketed(line);
+    messages.detail(described(prepared.stacks->tables()));
+  }
   report_losses(report.counts.samples, lost, prepared, events, messages);
   report_dropped(report.dropped, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))

@@ -27,6 +27,7 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts) {
     buffer_.resize(begin);
     return Taken::NoMemory;
   }
+  if (stacks_ != nullptr) stacks_->take(ring, buffer_, begin);
   if (sieve_ != nullptr) sieve_->sift(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
   open();
@@ -39,7 +40,10 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
   try {
     std::vector<std::byte> records;
     for (const PerfRing& ring : rings) {
-      if (ring.kind() == RingKind::Backward) ring.copy_records(records);
+      if (ring.kind() != RingKind::Backward) continue;
+      const std::size_t begin = records.size();
+      ring.copy_records(records);
+      if (stacks_ != nullptr) stacks_->take_copy(records, begin);
     }
     if (sieve_ != nullptr) sieve_->sift(records, 0);
     if (records.empty()) return Taken::Nothing;

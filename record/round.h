@@ -11,14 +11,16 @@
 #include "record/kernel/perf_ring.h"
 #include "record/output/record_queue.h"
 #include "record/output/record_walk.h"
+#include "record/stacks/stack_unwinding.h"
 
 namespace tacho::record {
 
 // A round is one look at every ring, or a few when they held little: what it holds is in the file as a whole.
 class Round {
  public:
-  // `sieve`: what every piece goes through, or none; it must outlive this.
-  explicit Round(ChannelSieve* sieve) : sieve_(sieve) {}
+  // `sieve`: what every piece goes through, or none. With `stacks` samples get their stacks on the way. Both must
+  // outlive this.
+  explicit Round(ChannelSieve* sieve, StackUnwinding* stacks = nullptr) : sieve_(sieve), stacks_(stacks) {}
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
@@ -45,6 +47,7 @@ class Round {
   void open();
 
   ChannelSieve* sieve_;
+  StackUnwinding* stacks_;
   std::vector<std::byte> buffer_;
   bool is_open_ = false;
   Clock::time_point began_;

@@ -78,7 +78,8 @@ void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const Sampl
   if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
 }
 
-// What the terms of the event say, or else the options.
+}  // namespace
+
 StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options) {
   StackOptions stacks = options.stacks;
   if (request.max_frames) {
@@ -89,6 +90,8 @@ StackOptions stacks_of(const EventRequest& request, const SamplingOptions& optio
   if (request.stack_bytes) stacks.bytes = *request.stack_bytes;
   return stacks;
 }
+
+namespace {
 
 // The kernel and the rest: where samples are taken.
 void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {

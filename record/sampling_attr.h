@@ -12,6 +12,9 @@
 
 namespace tacho::record {
 
+// What the terms of the event say of its stacks, or else the options.
+StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options);
+
 // What every event of a capture has, so that the pump and every reader find id and time at one place.
 format::EventAttr common_attr(const SamplingOptions& options);
 

@@ -131,7 +131,8 @@ void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
       {"--call-graph", Takes::Value, "METHOD",
        "Record the stack of every sample: fp[,FRAMES] is -g; dwarf[,BYTES] keeps registers and BYTES "
        "of the stack (default: 8192) and unwinds them when the capture is read; lbr takes the calls "
-       "that the processor kept",
+       "that the processor kept; eh[,FRAMES] has the kernel unwind by the binaries' own unwind information: "
+       "whole stacks without frame pointers (x86-64)",
        [&options](std::string_view text) { return set_call_graph(options, text); }});
   rows.push_back({"--max-stack", Takes::Value, "FRAMES",
                   "At most so many frames of a stack. Default: kernel.perf_event_max_stack",

@@ -31,18 +31,23 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-// As execvp() will look for it.
-bool can_be_found(const std::string& command) {
-  if (command.find('/') != std::string::npos) return is_program(command);
+}  // namespace
+
+std::optional<std::string> path_of_program(const std::string& command) {
+  if (command.find('/') != std::string::npos)
+    return is_program(command) ? std::optional(command) : std::nullopt;
   const char* const variable = std::getenv("PATH");
   std::string_view rest = variable != nullptr ? variable : "/bin:/usr/bin";
   for (;;) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
-    if (is_program((folder.empty() ? "." : std::string(folder)) + "/" + command)) return true;
-    if (folder.size() == rest.size()) return false;
+    std::string path = (folder.empty() ? "." : std::string(folder)) + "/" + command;
+    if (is_program(path)) return path;
+    if (folder.size() == rest.size()) return std::nullopt;
     rest.remove_prefix(folder.size() + 1);
   }
 }
+
+namespace {
 
 // In the child: only calls that are safe after a fork.
 [[noreturn]] void wait_and_exec(int go, int failed, char* const* argv) {
@@ -66,7 +71,7 @@ bool can_be_found(const std::string& command) {
 }  // namespace
 
 Result<Workload> Workload::create(const std::vector<std::string>& command, Output output) {
-  if (!can_be_found(command.front()))
+  if (!path_of_program(command.front()))
     return use_error(command.front() + ": no such command, or not executable");
   auto go = make_pipe();
   if (!go) return std::move(go.error());

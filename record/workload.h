@@ -13,6 +13,9 @@
 
 namespace tacho::record {
 
+// Where execvp() will find a command; nothing when it will not.
+std::optional<std::string> path_of_program(const std::string& command);
+
 class Workload {
  public:
   // What the command has as its standard output: ours, or standard error when the capture goes to ours.

@@ -151,6 +151,15 @@ std::optional<std::uint64_t> ElfImage::address_shift(std::uint64_t page_offset) 
   return found ? std::optional(found->address - found->offset) : std::nullopt;
 }
 
+std::vector<ElfImage::Code> ElfImage::code_segments() const {
+  std::vector<Code> found;
+  for (const Segment& segment : segments_) {
+    if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0)
+      found.push_back({segment.address, segment.offset, segment.file_size});
+  }
+  return found;
+}
+
 std::optional<std::uint64_t> ElfImage::word(std::uint64_t offset) const {
   const auto bytes = read(offset, sizeof(std::uint64_t));
   if (!bytes) return std::nullopt;

@@ -33,6 +33,11 @@ class ElfImage {
 
   // ELF address minus file offset, for a mapping that begins at `page_offset` of the file.
   std::optional<std::uint64_t> address_shift(std::uint64_t page_offset) const;
+  // Where the file's code lies: ELF address, offset in the file, bytes.
+  struct Code {
+    std::uint64_t address = 0, offset = 0, size = 0;
+  };
+  std::vector<Code> code_segments() const;
   // The eight bytes at an offset; nothing past the end of the file.
   std::optional<std::uint64_t> word(std::uint64_t offset) const;
   std::endian order() const { return order_; }

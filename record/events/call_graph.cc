@@ -32,12 +32,13 @@ Result<StackOptions> parse_call_graph(std::string_view text) {
   const bool has_more = method.size() != text.size();
   const std::string_view more = has_more ? text.substr(method.size() + 1) : std::string_view{};
   StackOptions out;
-  if (method == "fp") {
-    out.method = CallGraph::FramePointers;
+  if (method == "fp" || method == "eh") {
+    out.method = method == "fp" ? CallGraph::FramePointers : CallGraph::Unwound;
     if (!has_more) return out;
     const auto frames = number_in(more);
-    if (!frames || *frames == 0 || *frames > kMostStackFrames)
-      return use_error(fmt::format("'{}' is no number of frames: 1 to {}", more, kMostStackFrames));
+    const std::uint64_t most = method == "fp" ? kMostStackFrames : kMostUnwoundFrames;
+    if (!frames || *frames == 0 || *frames > most)
+      return use_error(fmt::format("'{}' is no number of frames: 1 to {}", more, most));
     out.max_frames = static_cast<std::uint16_t>(*frames);
     return out;
   }
@@ -56,7 +57,8 @@ Result<StackOptions> parse_call_graph(std::string_view text) {
   return use_error(
       fmt::format("'{}' is not understood; known: fp[,FRAMES] (frame pointers), dwarf[,BYTES] (a piece of "
                   "the stack, unwound "
-                  "when the capture is read), lbr (the processor's branch records)",
+                  "when the capture is read), lbr (the processor's branch records), eh[,FRAMES] (unwound in the kernel, "
+                  "from the binaries' own unwind information)",
                   text));
 }
 

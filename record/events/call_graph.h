@@ -13,11 +13,13 @@ enum class CallGraph : std::uint8_t {
   FramePointers,  // the kernel walks them
   Dwarf,          // registers and a piece of the user's stack, unwound when the capture is read
   LastBranches,   // the processor keeps the calls (LBR)
+  Unwound,        // the user's side walked in the kernel, by the binaries' own unwind information
 };
 
 inline constexpr std::uint32_t kDefaultStackBytes = 8192;
 // What a sample has room for: records have sizes of 16 bits.
 inline constexpr std::uint64_t kMostStackBytes = 65528;
+inline constexpr std::uint16_t kMostUnwoundFrames = 1024, kDefaultUnwoundFrames = 127;
 inline constexpr std::uint64_t kMostStackFrames =
     65535;  // the field has 16 bits; the kernel has a limit of its own
 
@@ -27,7 +29,7 @@ struct StackOptions {
   std::uint16_t max_frames = 0;              // 0: kernel.perf_event_max_stack
 };
 
-// "fp", "fp,FRAMES", "dwarf", "dwarf,BYTES", "lbr".
+// "fp", "fp,FRAMES", "dwarf", "dwarf,BYTES", "lbr", "eh", "eh,FRAMES".
 Result<StackOptions> parse_call_graph(std::string_view text);
 // A size of the piece of stack, made a multiple of 8.
 Result<std::uint32_t> parse_stack_bytes(std::string_view text);

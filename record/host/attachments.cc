@@ -10,9 +10,7 @@
 #include "record/host/running_processes.h"
 
 namespace tacho::record {
-namespace {
 
-// The vdso has no file; our own mapping of it is the same as everybody's.
 std::vector<std::byte> own_vdso() {
   const auto maps = format::read_file("/proc/self/maps");
   const std::uint64_t address = getauxval(AT_SYSINFO_EHDR);
@@ -28,8 +26,6 @@ std::vector<std::byte> own_vdso() {
   }
   return {};
 }
-
-}  // namespace
 
 Result<std::vector<format::Attachment>> gather_attachments(format::Bytes kallsyms) {
   std::vector<format::Attachment> out;

@@ -1,6 +1,7 @@
 // Files of this host that travel inside the capture, so that it can be read elsewhere.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "format/attachment.h"
@@ -12,5 +13,7 @@ namespace tacho::record {
 // kallsyms as it was read (with the BPF programs that are loaded), and the vdso of this kernel. `kallsyms`
 // empty: left out.
 Result<std::vector<format::Attachment>> gather_attachments(format::Bytes kallsyms);
+// The vdso, an ELF file that is no file: our own mapping of it is the same as everybody's. Empty: there is none.
+std::vector<std::byte> own_vdso();
 
 }  // namespace tacho::record

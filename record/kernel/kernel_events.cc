@@ -63,7 +63,7 @@ void halve_rings(Plan& plan, std::size_t page_size) {
   larger /= 2;
   for (PlannedEvent& event : plan.events) {
     const std::size_t pages = event.is_sideband ? plan.sideband_pages : plan.ring_pages;
-    event.attr.wakeup = static_cast<std::uint32_t>(pages * page_size / 4);
+    if (event.attr.wakeup != 1) event.attr.wakeup = static_cast<std::uint32_t>(pages * page_size / 4);
   }
 }
 

@@ -72,6 +72,8 @@ Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int 
   // The one pointer of an attr: the capture, which outlives it, has 0 there.
   if (!event.probe_target.empty())
     attr.config1 = reinterpret_cast<std::uintptr_t>(event.probe_target.c_str());
+  // In the capture the stack is whole: what the kernel leaves out comes in by ourselves.
+  if (event.unwound_frames != 0) attr.flags |= format::abi::kExcludeCallchainUser;
   format::ByteWriter bytes;
   format::write_event_attr(bytes, attr, format::size_to_write(attr));
   const bool is_of_cgroup = event.cgroup >= 0;

@@ -53,6 +53,7 @@ TEST(Doctor, EveryLackSaysWhatFollows) {
   facts.programs = {{"fentry", "SEC(\"fentry/...\")", "Operation not permitted"}};
   facts.own_refusal = facts.kernel_refusal = facts.system_refusal = facts.hardware_refusal =
       facts.cgroup_refusal = "Permission denied";
+  facts.unwinding_refusal = "the kernel does not take it";
   facts.lockdown = "confidentiality";
   facts.host.online_cpus = {0, 1};
   facts.host.perf_event_paranoid = 3;

@@ -1,0 +1,71 @@
+/* What the BPF program that walks stacks shares with the recorder: the contents of its maps, and the records
+ * that it writes. C, and compiled on both sides. */
+#ifndef TACHO_STACK_MAPS_H
+#define TACHO_STACK_MAPS_H
+
+#include <linux/types.h>
+
+#include "unwind/unwind_row.h"
+
+/* Rows of unwind tables stand in blocks, and blocks in segments, which are added while memory lasts. The
+ * blocks of one table have numbers in a row. */
+enum tacho_stack_sizes {
+  TACHO_BLOCK_ROWS = 64,
+  TACHO_SEGMENT_BLOCKS = 2048, /* 1 MiB */
+  TACHO_MOST_SEGMENTS = 1024,
+  TACHO_MOST_MODULES = 16384,
+  TACHO_MOST_RANGES_OF_PROCESS = 16384,
+  TACHO_MOST_FRAMES = 1024,
+};
+
+struct tacho_unwind_block {
+  struct tacho_unwind_row rows[TACHO_BLOCK_ROWS]; /* behind the table's end: pc of all ones */
+};
+
+/* Code that is mapped in a process: ELF address = address - bias. */
+struct tacho_code_range {
+  __u64 start, end, bias;
+  __u32 module, unused;
+};
+
+/* Where the ranges of a process stand, ascending and not overlapping. */
+struct tacho_process_ranges {
+  __u32 first, count;
+};
+
+enum tacho_module_state {
+  TACHO_MODULE_PENDING = 0, /* its table is not there yet, or not any more */
+  TACHO_MODULE_READY = 1,
+  TACHO_MODULE_BARE = 2, /* it has no table: code made at run time, Go */
+};
+struct tacho_unwind_module {
+  __u64 base; /* ELF address from which the rows count */
+  __u32 first_block, blocks;
+  __u32 state;
+  __u32 last_used; /* what tacho_now was when a stack led through it */
+};
+
+/* How a walk ended. */
+enum tacho_stack_end {
+  TACHO_END_WHOLE,      /* at the first function of a thread */
+  TACHO_END_FRAME_ZERO, /* where a chain of frame pointers ends */
+  TACHO_END_CUT,        /* more frames than asked for */
+  TACHO_END_NO_PROCESS, /* its mappings are not known yet */
+  TACHO_END_NO_MAPPING, /* an address outside of all mapped code */
+  TACHO_END_NO_TABLE,   /* the module's table is not there yet, or not any more */
+  TACHO_END_NO_RULE,    /* code that nothing describes, without a frame pointer */
+  TACHO_END_ODD_RULE,   /* a rule that tables cannot hold */
+  TACHO_END_UNREADABLE, /* a part of the stack is not in memory */
+  TACHO_END_LOOP,       /* the caller's frame would not lie above */
+  TACHO_END_32_BIT,     /* a program of another width */
+  TACHO_END_COUNT,
+};
+
+/* A record: header, then `frames` addresses, leaf first. */
+struct tacho_stack_record {
+  __u32 tid;
+  __u16 end; /* enum tacho_stack_end */
+  __u16 frames;
+};
+
+#endif

@@ -1,0 +1,192 @@
+#include "bpf/stack_walker.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bpf/kernel_support.h"
+#include "bpf/libbpf_log.h"
+#include "bpf/stack_walk_object.h"
+#include "format/file.h"
+
+namespace tacho::bpf {
+namespace {
+
+constexpr std::size_t kVerifierLines = 20;
+constexpr std::array<const char*, 3> kPrograms{"walk_on_sample", "walk_on_tracepoint", "walk_on_probe"};
+
+struct CloseObject {
+  void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
+};
+
+Result<format::Mapping> map_memory(int fd, std::size_t size) {
+  void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return system_error("memory of a BPF map", errno);
+  return format::Mapping(at, size);
+}
+
+template <class Item>
+std::span<Item> items_of(const format::Mapping& memory) {
+  return {reinterpret_cast<Item*>(memory.bytes().data()), memory.bytes().size() / sizeof(Item)};
+}
+
+std::size_t in_pages(std::size_t size) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return (size + page - 1) / page * page;
+}
+
+}  // namespace
+
+struct StackWalker::State {
+  std::unique_ptr<bpf_object, CloseObject> object;
+  std::array<int, kPrograms.size()> programs{-1, -1, -1};
+  int segments = -1, processes = -1, stacks = -1;
+  format::Mapping ranges, modules;
+  std::size_t range_count = 0;
+  std::atomic_ref<std::uint32_t> now() const {
+    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(state_memory));
+  }
+  void* state_memory = nullptr;  // of .bss, which holds one number
+  std::vector<format::Mapping> rows;
+  std::vector<format::Fd> links;  // destroyed first
+};
+
+namespace {
+
+void set_constant(bpf_object* object, std::uint32_t most_frames, std::uint32_t skips_strangers) {
+  bpf_map* const map = bpf_object__find_map_by_name(object, ".rodata");
+  std::size_t size = 0;
+  // In the order of the source; libbpf 1.1 hands out the writable initial content under a const pointer.
+  auto* const words =
+      map == nullptr ? nullptr
+                     : static_cast<std::uint32_t*>(const_cast<void*>(bpf_map__initial_value(map, &size)));
+  if (words == nullptr || size < 2 * sizeof *words) return;
+  words[0] = most_frames;
+  words[1] = skips_strangers;
+}
+
+Error explain(const LibbpfLog& said, int code) {
+  std::string why = verifier_tail(said.text(), kVerifierLines);
+  if (why.empty()) {
+    const auto lines = libbpf_lines(said.text());
+    if (!lines.empty()) why = lines.back();
+  }
+  return system_error("the kernel does not take the program that walks stacks (it needs Linux 5.17)" +
+                          (why.empty() ? "" : ": " + why),
+                      code);
+}
+
+}  // namespace
+
+StackWalker::StackWalker(std::unique_ptr<State> state) : state_(std::move(state)) {}
+StackWalker::StackWalker(StackWalker&&) noexcept = default;
+StackWalker& StackWalker::operator=(StackWalker&&) noexcept = default;
+StackWalker::~StackWalker() = default;
+
+Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const Log& log) {
+  const format::Bytes elf = stack_walk_object();
+  if (elf.empty()) return Error{"this tacho was built without clang, and has no program that walks stacks"};
+  if (auto may = check_may_load(); !may) return std::move(may.error());
+  LibbpfLog said;
+  bpf_object_open_opts how{};
+  how.sz = sizeof how;
+  how.object_name = "tacho_stacks";
+  auto state = std::make_unique<State>();
+  state->object.reset(bpf_object__open_mem(elf.data(), elf.size(), &how));
+  if (state->object == nullptr) return explain(said, errno);
+  bpf_object* const object = state->object.get();
+  const int cpus = libbpf_num_possible_cpus();
+  if (cpus < 0) return system_error("cannot tell how many CPUs are possible", -cpus);
+  const auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
+  bpf_map__set_max_entries(map("stacks"), static_cast<std::uint32_t>(cpus));
+  bpf_map__set_max_entries(map("ranges"), options.most_ranges);
+  bpf_map__set_max_entries(map("processes"), options.most_processes);
+  set_constant(object, options.most_frames, options.skips_strangers ? 1 : 0);
+  if (const int code = bpf_object__load(object); code != 0) return explain(said, -code);
+  for (const std::string& line : libbpf_lines(said.text())) say(log, "libbpf: " + line);
+
+  for (std::size_t i = 0; i < kPrograms.size(); ++i)
+    state->programs[i] = bpf_program__fd(bpf_object__find_program_by_name(object, kPrograms[i]));
+  state->segments = bpf_map__fd(map("segments"));
+  state->processes = bpf_map__fd(map("processes"));
+  state->stacks = bpf_map__fd(map("stacks"));
+  state->range_count = options.most_ranges;
+  auto ranges = map_memory(bpf_map__fd(map("ranges")), in_pages(options.most_ranges * sizeof(tacho_code_range)));
+  if (!ranges) return std::move(ranges.error());
+  state->ranges = std::move(*ranges);
+  auto modules =
+      map_memory(bpf_map__fd(map("modules")), in_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
+  if (!modules) return std::move(modules.error());
+  state->modules = std::move(*modules);
+  std::size_t size = 0;
+  bpf_map* const variables = map(".bss");
+  state->state_memory = variables == nullptr ? nullptr : const_cast<void*>(bpf_map__initial_value(variables, &size));
+  if (state->state_memory == nullptr || size < sizeof(std::uint32_t))
+    return Error{"the program that walks stacks has no place for its time"};
+  return StackWalker(std::move(state));
+}
+
+// Not through libbpf's own links, which would enable the event at once and close it in the end.
+Result<> StackWalker::attach(Hook hook, int event_fd) {
+  const int program = state_->programs[static_cast<std::size_t>(hook)];
+  const int link = bpf_link_create(program, event_fd, BPF_PERF_EVENT, nullptr);
+  if (link >= 0) {
+    state_->links.emplace_back(link);
+    return Done{};
+  }
+  if (errno == EEXIST || errno == EBUSY) return Error{"the event runs another BPF program already", errno};
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program) == 0) return Done{};
+  return system_error("the program that walks stacks cannot be attached to the event", errno);
+}
+
+Result<> StackWalker::put_output(int cpu, int event_fd) {
+  if (bpf_map_update_elem(state_->stacks, &cpu, &event_fd, BPF_ANY) == 0) return Done{};
+  return system_error("stacks of CPU " + std::to_string(cpu) + " cannot be written", errno);
+}
+
+std::span<tacho_code_range> StackWalker::ranges() const {
+  return items_of<tacho_code_range>(state_->ranges).first(state_->range_count);
+}
+std::span<tacho_unwind_module> StackWalker::modules() const {
+  return items_of<tacho_unwind_module>(state_->modules).first(TACHO_MOST_MODULES);
+}
+void StackWalker::set_now(std::uint32_t now) { state_->now().store(now, std::memory_order_relaxed); }
+
+Result<std::span<tacho_unwind_block>> StackWalker::add_segment() {
+  constexpr std::size_t kSize = TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwind_block);
+  const auto number = static_cast<std::uint32_t>(state_->rows.size());
+  if (number == TACHO_MOST_SEGMENTS) return Error{"there is no room for more unwind tables"};
+  bpf_map_create_opts options{};
+  options.sz = sizeof options;
+  options.map_flags = BPF_F_MMAPABLE;
+  const format::Fd segment(bpf_map_create(BPF_MAP_TYPE_ARRAY, "tacho_rows", sizeof(std::uint32_t),
+                                          sizeof(tacho_unwind_block), TACHO_SEGMENT_BLOCKS, &options));
+  if (!segment) return system_error("memory for unwind tables", errno);
+  auto memory = map_memory(segment.get(), kSize);
+  if (!memory) return std::move(memory.error());
+  const int fd = segment.get();
+  if (bpf_map_update_elem(state_->segments, &number, &fd, BPF_ANY) != 0)
+    return system_error("memory for unwind tables", errno);
+  state_->rows.push_back(std::move(*memory));
+  return items_of<tacho_unwind_block>(state_->rows.back());
+}
+
+Result<> StackWalker::set_process(std::uint32_t process, tacho_process_ranges ranges) {
+  if (bpf_map_update_elem(state_->processes, &process, &ranges, BPF_ANY) == 0) return Done{};
+  return system_error("the mappings of process " + std::to_string(process), errno);
+}
+void StackWalker::remove_process(std::uint32_t process) {
+  bpf_map_delete_elem(state_->processes, &process);
+}
+
+}  // namespace tacho::bpf

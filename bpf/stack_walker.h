@@ -1,0 +1,58 @@
+// The BPF program that walks users' stacks, loaded, with its maps as memory (bpf/programs/stack_maps.h says
+// what is in them). x86-64, Linux 5.17.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "bpf/log.h"
+#include "bpf/programs/stack_maps.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+struct StackWalkerOptions {
+  std::uint32_t most_frames = 127;     // of a walk; at most TACHO_MOST_FRAMES
+  std::uint32_t most_ranges = 65536;   // of mapped code, of all processes
+  std::uint32_t most_processes = 4096;
+  bool skips_strangers = false;        // programs on tracepoints and probes: only processes that are known
+};
+
+class StackWalker {
+ public:
+  static Result<StackWalker> load(const StackWalkerOptions& options, const Log& log);
+  StackWalker(StackWalker&&) noexcept;
+  StackWalker& operator=(StackWalker&&) noexcept;
+  StackWalker(const StackWalker&) = delete;
+  StackWalker& operator=(const StackWalker&) = delete;
+  ~StackWalker();  // detaches
+
+  // From now on a record (tacho_stack_record) comes before each sample of the event. By what writes the
+  // samples: the overflow of a counter or clock, a tracepoint, or a probe of the kernel's PMUs.
+  enum class Hook : std::uint8_t { Overflow, Tracepoint, Probe };
+  Result<> attach(Hook hook, int event_fd);
+  // The bpf-output event of a CPU that the records are written by.
+  Result<> put_output(int cpu, int event_fd);
+
+  // Maps as memory, which the program reads at the same time.
+  std::span<tacho_code_range> ranges() const;
+  std::span<tacho_unwind_module> modules() const;
+  // The program notes it in modules that it uses.
+  void set_now(std::uint32_t now);
+  // Memory for more blocks: TACHO_SEGMENT_BLOCKS of them, whose numbers follow those before. The kernel takes
+  // some milliseconds, or tens.
+  Result<std::span<tacho_unwind_block>> add_segment();
+
+  // Which of the ranges are a process's. From any thread.
+  Result<> set_process(std::uint32_t process, tacho_process_ranges ranges);
+  void remove_process(std::uint32_t process);
+
+ private:
+  struct State;
+  explicit StackWalker(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::bpf

@@ -1,0 +1,44 @@
+// Where code is mapped in each process, as the kernel's records tell it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "bpf/programs/stack_maps.h"
+
+namespace tacho::record {
+
+class CodeMaps {
+ public:
+  // Ascending, and none over another.
+  using Ranges = std::vector<tacho_code_range>;
+
+  // Times are those of the records; what is older than the last fork or exec of its process is no news, since
+  // the records of several CPUs come in no strict order.
+  void map(std::uint32_t process, const tacho_code_range& range, std::uint64_t time);
+  // The child has the mappings of its parent.
+  void fork(std::uint32_t child, std::uint32_t parent, std::uint64_t time);
+  void exec(std::uint32_t process, std::uint64_t time);
+  void remove(std::uint32_t process);
+
+  // Processes that changed since the last call, the removed ones included.
+  std::vector<std::uint32_t> take_changed();
+  // Null when nothing is known of the process. Shared by a parent and its children until one changes.
+  std::shared_ptr<const Ranges> ranges(std::uint32_t process) const;
+  std::size_t size() const { return processes_.size(); }
+
+ private:
+  struct Process {
+    std::shared_ptr<Ranges> ranges;
+    std::uint64_t since = 0;
+  };
+  Process& process_of(std::uint32_t process);
+
+  std::unordered_map<std::uint32_t, Process> processes_;
+  std::unordered_set<std::uint32_t> changed_;
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,54 @@
+#include "record/stacks/number_runs.h"
+
+#include <iterator>
+
+namespace tacho::record {
+
+std::optional<std::uint32_t> NumberRuns::take(std::uint32_t count, Clock::time_point now) {
+  wake(now);
+  for (auto run = free_.begin(); run != free_.end(); ++run) {
+    const auto [first, room] = *run;
+    if (room < count) continue;
+    free_.erase(run);
+    if (room > count) free_.emplace(first + count, room - count);
+    taken_ += count;
+    return first;
+  }
+  return std::nullopt;
+}
+
+void NumberRuns::give_back(std::uint32_t first, std::uint32_t count, Clock::time_point now) {
+  if (count != 0) resting_.push_back({now, first, count});
+}
+
+void NumberRuns::grow(std::uint32_t more) {
+  add_free(size_, more);
+  size_ += more;
+}
+
+void NumberRuns::wake(Clock::time_point now) {
+  while (!resting_.empty() && now - resting_.front().since >= kRest) {
+    add_free(resting_.front().first, resting_.front().count);
+    taken_ -= resting_.front().count;
+    resting_.pop_front();
+  }
+}
+
+void NumberRuns::add_free(std::uint32_t first, std::uint32_t count) {
+  const auto after = free_.lower_bound(first);
+  if (after != free_.begin()) {
+    const auto before = std::prev(after);
+    if (before->first + before->second == first) {
+      first = before->first;
+      count += before->second;
+      free_.erase(before);
+    }
+  }
+  if (after != free_.end() && first + count == after->first) {
+    count += after->second;
+    free_.erase(after);
+  }
+  if (count != 0) free_[first] = count;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,171 @@
+#include "record/stacks/stack_splice.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "format/perf_abi.h"
+#include "format/record_view.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+constexpr std::size_t kLargestRecord = 0xfff8;  // bytes; sizes have 16 bits
+constexpr std::size_t kMostWaiting = 16;        // walks; interrupts nest three deep at most
+constexpr std::uint16_t kModeMask = 7, kModeUser = 2;
+
+std::size_t read_size(format::Cursor in, std::uint64_t read_format) {
+  const auto times =
+      static_cast<std::size_t>(std::popcount(read_format & (abi::kReadTimeEnabled | abi::kReadTimeRunning)));
+  const auto more = static_cast<std::size_t>(std::popcount(read_format & (abi::kReadId | abi::kReadLost)));
+  if ((read_format & abi::kReadGroup) == 0) return kWord * (1 + times + more);
+  const std::uint64_t members = std::min<std::uint64_t>(in.u64(), kLargestRecord);
+  return kWord * (1 + times + static_cast<std::size_t>(members) * (1 + more));
+}
+
+}  // namespace
+
+std::optional<std::size_t> callchain_offset(format::Bytes body, const format::EventAttr& attr) {
+  constexpr std::uint64_t kWords = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid | abi::kSampleTime |
+                                   abi::kSampleAddr | abi::kSampleId | abi::kSampleStreamId | abi::kSampleCpu |
+                                   abi::kSamplePeriod;
+  std::size_t offset = kWord * static_cast<std::size_t>(std::popcount(attr.sample_type & kWords));
+  if (attr.samples(abi::kSampleRead) && offset <= body.size())
+    offset += read_size(format::Cursor(body.subspan(offset)), attr.read_format);
+  if (!attr.samples(abi::kSampleCallchain) || offset + kWord > body.size()) return std::nullopt;
+  return offset;
+}
+
+void StackSplice::add_event(std::uint64_t id, const format::EventAttr& attr) { events_[id] = {attr, false}; }
+void StackSplice::add_walks(std::uint64_t id) { events_[id] = {{}, true}; }
+
+void StackSplice::put_word(std::uint64_t word) {
+  put(std::as_bytes(std::span(&word, 1)));
+}
+
+bool StackSplice::splice(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
+                         const std::function<std::uint64_t(std::uint64_t)>& lost_walks) {
+  out_.clear();
+  format::Bytes rest = format::Bytes(records).subspan(begin);
+  while (!rest.empty()) {
+    format::Cursor in(rest);
+    const std::uint32_t type = in.u32();
+    in.u16();  // misc
+    const std::uint16_t size = in.u16();
+    if (in.failed() || size < format::kRecordHeaderSize || size > rest.size()) return false;
+    const format::Bytes record = rest.first(size), body = record.subspan(format::kRecordHeaderSize);
+    rest = rest.subspan(size);
+    if (type == abi::kRecordLost) {
+      counts_.unused += waiting.size();
+      waiting.clear();
+      put_lost(record, lost_walks);
+      continue;
+    }
+    const auto event = type == abi::kRecordSample ? events_.find(format::Cursor(body).u64()) : events_.end();
+    if (event == events_.end()) {
+      put(record);
+    } else if (event->second.is_walk) {
+      take_walk(body, waiting);
+    } else {
+      put_sample(record, event->second, waiting);
+    }
+  }
+  records.reserve(begin + out_.size());  // before anything is gone
+  records.resize(begin);
+  records.insert(records.end(), out_.begin(), out_.end());
+  return true;
+}
+
+// IDENTIFIER, then RAW: its size, and what the program wrote.
+void StackSplice::take_walk(format::Bytes body, Waiting& waiting) {
+  format::Cursor in(body);
+  in.u64();
+  in.u32();
+  Walk walk;
+  walk.tid = in.u32();
+  walk.end = in.u16();
+  const std::uint16_t count = in.u16();
+  const format::U64Array frames = in.words(count);
+  if (in.failed() || walk.end >= TACHO_END_COUNT) return;
+  if (waiting.size() == kMostWaiting) {
+    waiting.erase(waiting.begin());
+    ++counts_.unused;
+  }
+  walk.frames.reserve(frames.size());
+  for (std::size_t i = 0; i < frames.size(); ++i) walk.frames.push_back(frames[i]);
+  waiting.push_back(std::move(walk));
+}
+
+void StackSplice::put_sample(format::Bytes record, const Event& event, Waiting& waiting) {
+  const format::Bytes body = record.subspan(format::kRecordHeaderSize);
+  const auto offset = callchain_offset(body, event.attr);
+  if (!offset) return put(record);
+  format::Cursor fields(body);
+  fields.u64();
+  const std::uint64_t ip = fields.u64();
+  fields.u32();
+  const std::uint32_t tid = fields.u32();
+  std::uint16_t misc = 0;
+  std::memcpy(&misc, record.data() + sizeof(std::uint32_t), sizeof misc);
+  const bool is_user = (misc & kModeMask) == kModeUser;
+
+  // The last walk of the thread: an interrupt's own sample stands before that of what it interrupted. What else
+  // waits of that thread never got a sample.
+  Walk walk{tid, TACHO_END_COUNT, {}};
+  const auto last = std::ranges::find(waiting.rbegin(), waiting.rend(), tid, &Walk::tid);
+  if (last != waiting.rend()) {
+    walk = std::move(*last);
+    waiting.erase(std::prev(last.base()));
+  }
+  if (is_user && !walk.frames.empty() && walk.frames.front() != ip) walk.end = TACHO_END_COUNT;
+  if (walk.end == TACHO_END_COUNT) {
+    walk.frames.clear();
+    if (is_user) walk.frames.push_back(ip);
+    counts_.without += is_user ? 1 : 0;  // in the kernel it may be a thread that has no other side
+  } else {
+    ++counts_.ends[walk.end];
+  }
+  const std::size_t room = (kLargestRecord - std::min(kLargestRecord, record.size())) / kWord;
+  if (walk.frames.empty() || room < 2) return put(record);
+  if (walk.frames.size() > room - 1) walk.frames.resize(room - 1);
+  counts_.frames += walk.frames.size();
+
+  std::uint64_t known = 0;
+  std::memcpy(&known, body.data() + *offset, sizeof known);
+  const std::size_t behind = *offset + kWord;
+  if (known > (body.size() - behind) / kWord) return put(record);
+  const std::size_t more = 1 + walk.frames.size();
+  const std::size_t start = out_.size();
+  const std::size_t end_of_chain = behind + static_cast<std::size_t>(known) * kWord;
+  put(record.first(format::kRecordHeaderSize + *offset));
+  put_word(known + more);
+  put(body.subspan(behind, end_of_chain - behind));
+  put_word(abi::kContextUser);
+  put(std::as_bytes(std::span(walk.frames)));
+  put(body.subspan(end_of_chain));
+  const auto size = static_cast<std::uint16_t>(record.size() + more * kWord);
+  std::memcpy(out_.data() + start + sizeof(std::uint32_t) + sizeof misc, &size, sizeof size);
+}
+
+// {id, lost}: a reader counts them as events.
+void StackSplice::put_lost(format::Bytes record,
+                           const std::function<std::uint64_t(std::uint64_t)>& lost_walks) {
+  constexpr std::size_t kCount = format::kRecordHeaderSize + kWord;
+  if (record.size() < kCount + kWord) return put(record);
+  std::uint64_t lost = 0;
+  std::memcpy(&lost, record.data() + kCount, sizeof lost);
+  const std::uint64_t walks = std::min(lost, lost_walks(lost));
+  if (walks == lost) return;
+  lost -= walks;
+  put(record.first(kCount));
+  put_word(lost);
+  put(record.subspan(kCount + kWord));
+}
+
+}  // namespace tacho::record

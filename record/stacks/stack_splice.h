@@ -1,0 +1,68 @@
+// The kernel writes a sample with its own side of the stack; the user's side comes in a record of ours just
+// before it (bpf/programs/stack_walk.bpf.c). Here the two become one sample, with a whole call chain.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "bpf/programs/stack_maps.h"
+#include "format/cursor.h"
+#include "format/event_attr.h"
+
+namespace tacho::record {
+
+struct StackCounts {
+  std::array<std::uint64_t, TACHO_END_COUNT> ends{};  // walks, by how they ended (enum tacho_stack_end)
+  std::uint64_t frames = 0;                           // of the user's side, all together
+  std::uint64_t without = 0;  // samples outside of the kernel whose walk is missing
+  std::uint64_t unused = 0;   // walks whose sample was not written
+};
+
+class StackSplice {
+ public:
+  // Samples with this id get the user's side.
+  void add_event(std::uint64_t id, const format::EventAttr& attr);
+  // Samples with this id are walks.
+  void add_walks(std::uint64_t id);
+
+  // Walks of one ring that wait for their samples.
+  struct Walk {
+    std::uint32_t tid = 0;
+    std::uint16_t end = 0;
+    std::vector<std::uint64_t> frames;
+  };
+  using Waiting = std::vector<Walk>;
+
+  // What `records` hold from `begin` on is made anew: samples get their stacks, walks go. False, and nothing is
+  // changed, when these are not whole records. `lost_walks`: how many of the records that LOST records tell of
+  // were walks, of at most so many.
+  bool splice(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
+              const std::function<std::uint64_t(std::uint64_t)>& lost_walks);
+
+  const StackCounts& counts() const { return counts_; }
+
+ private:
+  struct Event {
+    format::EventAttr attr;
+    bool is_walk = false;
+  };
+  void take_walk(format::Bytes body, Waiting& waiting);
+  void put_sample(format::Bytes record, const Event& event, Waiting& waiting);
+  void put_lost(format::Bytes record, const std::function<std::uint64_t(std::uint64_t)>& lost_walks);
+  void put(format::Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+  void put_word(std::uint64_t word);
+
+  std::unordered_map<std::uint64_t, Event> events_;
+  StackCounts counts_;
+  std::vector<std::byte> out_;  // kept, so that steady splicing allocates nothing
+};
+
+// Bytes before the call chain in the body of a sample; nothing when it is too short for them.
+std::optional<std::size_t> callchain_offset(format::Bytes body, const format::EventAttr& attr);
+
+}  // namespace tacho::record

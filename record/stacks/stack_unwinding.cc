@@ -1,0 +1,388 @@
+#include "record/stacks/stack_unwinding.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <new>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "bpf/stack_walker.h"
+#include "format/file.h"
+#include "format/perf_abi.h"
+#include "format/record.h"
+#include "format/record_view.h"
+#include "record/host/running_processes.h"
+#include "record/kernel/perf_event.h"
+#include "record/stacks/code_maps.h"
+#include "record/stacks/number_runs.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
+constexpr std::chrono::milliseconds kPatienceAtStart{300};
+constexpr std::chrono::seconds kLingering{2};  // a process may have threads when its first one has ended
+constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
+constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
+constexpr std::uint32_t kLeastProcesses = 4096;
+
+// Events of the recorder's own, which write the walks into the rings of the samples.
+PlannedEvent walk_event(const PlannedEvent& sample) {
+  PlannedEvent event;
+  event.name = "stacks";
+  event.attr.size = sample.attr.size;
+  event.attr.type = abi::kSoftware;
+  event.attr.config = abi::kBpfOutput;
+  event.attr.sample_period = 1;
+  event.attr.sample_type = abi::kSampleIdentifier | abi::kSampleRaw;
+  event.attr.read_format = abi::kReadId | abi::kReadLost;
+  event.attr.flags = sample.attr.flags & (abi::kUseClockid | abi::kWriteBackward | abi::kWatermark);
+  event.attr.clockid = sample.attr.clockid;
+  event.attr.wakeup = sample.attr.wakeup;
+  return event;
+}
+
+bpf::StackWalker::Hook hook_of(const PlannedEvent& event) {
+  if (event.attr.type == abi::kTracepoint) return bpf::StackWalker::Hook::Tracepoint;
+  return event.probe_target.empty() ? bpf::StackWalker::Hook::Overflow : bpf::StackWalker::Hook::Probe;
+}
+
+// What a record says of a process.
+struct News {
+  std::uint64_t time = 0;
+  enum class Kind : std::uint8_t { Map, Fork, Exec, Exit } kind = Kind::Map;
+  std::uint32_t process = 0, parent = 0;
+  std::uint64_t start = 0, end = 0, offset = 0;
+  MappedFile file;
+};
+
+MappedFile file_of(const format::MmapRecord& mapping) {
+  return {mapping.build_id,      mapping.major, mapping.minor,   mapping.inode,
+          std::string(mapping.filename), mapping.pid,   mapping.start, mapping.start + mapping.length};
+}
+
+std::optional<News> news_in(const format::Record& record) {
+  News news;
+  if (const auto* const mapping = std::get_if<format::MmapRecord>(&record)) {
+    if (mapping->is_data || mapping->pid == ~0U || mapping->length == 0) return std::nullopt;
+    news.process = mapping->pid;
+    news.start = mapping->start;
+    news.end = mapping->start + mapping->length;
+    news.offset = mapping->page_offset;
+    news.file = file_of(*mapping);
+    return news;
+  }
+  if (const auto* const comm = std::get_if<format::CommRecord>(&record)) {
+    if (!comm->is_exec) return std::nullopt;
+    news.kind = News::Kind::Exec;
+    news.process = comm->pid;
+    return news;
+  }
+  if (const auto* const task = std::get_if<format::TaskRecord>(&record)) {
+    news.kind = task->is_exit ? News::Kind::Exit : News::Kind::Fork;
+    news.process = task->pid;
+    news.parent = task->parent_pid;
+    if (task->is_exit ? task->pid != task->tid : task->pid == task->parent_pid) return std::nullopt;
+    return news;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct StackUnwinding::State {
+  State(bpf::StackWalker loaded, const format::EventAttr& sideband_attr, std::uint32_t ranges)
+      : walker(std::move(loaded)), sideband(sideband_attr), rooms(ranges), tables(walker, kTableBudget) {}
+
+  bpf::StackWalker walker;
+  format::EventAttr sideband;
+  struct Ring {
+    bool is_sideband = false;
+    format::Fd walks;  // the event that writes them
+    format::EventAttr walks_attr;
+    std::uint64_t walks_id = 0;
+    std::uint64_t told_lost = 0;  // walks, of those that LOST records told of
+    StackSplice::Waiting waiting;
+  };
+  std::unordered_map<const PerfRing*, Ring> rings;
+  StackSplice splice;
+  std::vector<News> news;
+  CodeMaps maps;
+  // Where the kernel's copies stand: a process and its children share one.
+  struct Copy {
+    std::shared_ptr<const CodeMaps::Ranges> ranges;
+    std::uint32_t first = 0, users = 0;
+  };
+  NumberRuns rooms;
+  std::map<const CodeMaps::Ranges*, Copy> copies;
+  std::unordered_map<std::uint32_t, const CodeMaps::Ranges*> published;  // by process
+  std::deque<std::pair<Clock::time_point, std::uint32_t>> ended;         // processes whose first thread ended
+  UnwindTables tables;  // last: its thread uses what stands above
+
+  void apply(const News& what);
+  void note(format::Bytes records);
+  void publish(std::uint32_t process);
+  void release(const CodeMaps::Ranges* ranges);
+  void forget_ended();
+};
+
+void StackUnwinding::State::apply(const News& what) {
+  switch (what.kind) {
+    case News::Kind::Map:
+      return maps.map(what.process,
+                      {what.start, what.end, what.start - what.offset, tables.module_of(what.file), 0}, what.time);
+    case News::Kind::Fork:
+      return maps.fork(what.process, what.parent, what.time);
+    case News::Kind::Exec:
+      return maps.exec(what.process, what.time);
+    case News::Kind::Exit:
+      ended.emplace_back(Clock::now(), what.process);
+      return;
+  }
+}
+
+void StackUnwinding::State::note(format::Bytes records) {
+  while (records.size() >= format::kRecordHeaderSize) {
+    std::uint16_t size = 0;
+    std::memcpy(&size, records.data() + sizeof(std::uint32_t) + sizeof size, sizeof size);
+    if (size < format::kRecordHeaderSize || size > records.size()) return;
+    const auto record = format::whole_record(records.first(size), std::endian::native);
+    records = records.subspan(size);
+    const bool matters = record.type == abi::kRecordMmap2 || record.type == abi::kRecordMmap ||
+                         record.type == abi::kRecordComm || record.type == abi::kRecordFork ||
+                         record.type == abi::kRecordExit;
+    if (!matters) continue;
+    const auto parsed = format::parse_record(record, sideband);
+    auto found = parsed ? news_in(*parsed) : std::nullopt;
+    if (!found) continue;
+    found->time = format::record_time(record, sideband).value_or(0);
+    news.push_back(std::move(*found));
+  }
+}
+
+// New ranges stand elsewhere than the old ones, which a walk may be reading now.
+void StackUnwinding::State::publish(std::uint32_t process) {
+  const auto ranges = maps.ranges(process);
+  const auto before = published.find(process);
+  const CodeMaps::Ranges* const old = before == published.end() ? nullptr : before->second;
+  if (ranges.get() == old && old != nullptr) return;
+  Copy* copy = nullptr;
+  if (ranges) {
+    copy = &copies[ranges.get()];
+    if (copy->users == 0 && !ranges->empty()) {
+      const auto first = rooms.take(static_cast<std::uint32_t>(ranges->size()), Clock::now());
+      if (!first) {
+        copies.erase(ranges.get());
+        copy = nullptr;  // no room: its stacks end at once, and say so
+      } else {
+        copy->first = *first;
+        std::ranges::copy(*ranges, walker.ranges().subspan(*first).begin());
+      }
+    }
+  }
+  if (copy != nullptr) {
+    copy->ranges = ranges;
+    ++copy->users;
+    published[process] = ranges.get();
+    (void)walker.set_process(process, {copy->first, static_cast<std::uint32_t>(ranges->size())});
+  } else {
+    published.erase(process);
+    walker.remove_process(process);
+  }
+  if (old != nullptr) release(old);
+}
+
+void StackUnwinding::State::release(const CodeMaps::Ranges* ranges) {
+  const auto copy = copies.find(ranges);
+  if (copy == copies.end() || --copy->second.users != 0) return;
+  rooms.give_back(copy->second.first, static_cast<std::uint32_t>(ranges->size()), Clock::now());
+  copies.erase(copy);
+}
+
+void StackUnwinding::State::forget_ended() {
+  const auto now = Clock::now();
+  while (!ended.empty() && now - ended.front().first >= kLingering) {
+    const std::uint32_t process = ended.front().second;
+    ended.pop_front();
+    const auto maps_now = format::read_file(fmt::format("/proc/{}/maps", process));
+    if (maps_now && !maps_now->empty()) {
+      ended.emplace_back(now, process);  // other threads of it run on, or the number was given to another one
+      if (ended.size() > kLeastProcesses) ended.pop_back();
+      break;
+    }
+    maps.remove(process);
+  }
+}
+
+StackUnwinding::StackUnwinding(std::unique_ptr<State> state) : state_(std::move(state)) {}
+StackUnwinding::~StackUnwinding() = default;
+
+bool StackUnwinding::is_wanted(const Plan& plan) {
+  return std::ranges::any_of(plan.events, [](const auto& event) { return event.unwound_frames != 0; });
+}
+
+Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan, KernelEvents& events,
+                                                               const Host& host, const Log& log) {
+  const auto first = std::ranges::max_element(plan.events, {}, &PlannedEvent::unwound_frames);
+  if (!is_wanted(plan)) return Error{"no event wants its stacks unwound"};
+  const auto running = static_cast<std::uint32_t>(RunningProcesses("/proc", 0).all().size());
+  bpf::StackWalkerOptions options;
+  options.most_frames = first->unwound_frames;
+  options.most_ranges = std::clamp(std::bit_ceil(2 * running * kRangesOfProcess), kLeastRanges, kMostRanges);
+  options.most_processes = std::bit_ceil(std::max(4 * running, kLeastProcesses));
+  options.skips_strangers = plan.tasks != std::vector<int>{-1};
+  auto walker = bpf::StackWalker::load(options, log);
+  if (!walker) return std::move(walker.error()).in("--call-graph eh");
+  auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, options.most_ranges);
+
+  std::set<std::pair<std::uint32_t, std::uint64_t>> hooked;  // tracepoints and probes: one program on each
+  for (const OpenEvent& open : events.open_events()) {
+    const PlannedEvent& planned = plan.events[open.event];
+    const PerfRing& ring = events.rings()[open.ring];
+    State::Ring& known = state->rings[&ring];
+    known.is_sideband = planned.is_sideband;
+    if (planned.unwound_frames == 0) continue;
+    state->splice.add_event(open.id, planned.attr);
+    if (known.walks.get() < 0) {
+      const PlannedEvent writer = walk_event(planned);
+      auto walks = open_event(writer, -1, open.cpu);
+      if (!walks) return explain_refusal(writer, open.cpu, walks.error().code, host).in("--call-graph eh");
+      if (auto done = share_ring(*walks, open.fd); !done) return std::move(done.error()).in("--call-graph eh");
+      const auto id = id_of_event(*walks);
+      if (!id) return id.error();
+      if (auto done = state->walker.put_output(open.cpu, walks->get()); !done) return std::move(done.error());
+      known.walks = std::move(*walks);
+      known.walks_attr = writer.attr;
+      known.walks_id = *id;
+      state->splice.add_walks(*id);
+    }
+    const auto hook = hook_of(planned);
+    if (hook == bpf::StackWalker::Hook::Tracepoint &&
+        !hooked.emplace(planned.attr.type, planned.attr.config).second)
+      continue;
+    if (auto done = state->walker.attach(hook, open.fd.get()); !done)
+      return std::move(done.error()).in("--call-graph eh: event '" + planned.name + "'");
+  }
+  if (auto done = state->tables.start(); !done) return std::move(done.error()).in("--call-graph eh");
+  return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
+}
+
+void StackUnwinding::begin(std::span<const int> processes) {
+  format::ByteWriter out;
+  RunningProcesses running("/proc", format::sample_id_size(state_->sideband),
+                           {.build_ids = state_->sideband.has(abi::kBuildId)});
+  for (const int process : processes) {
+    running.describe(process, out);
+    state_->note(out.view());
+    // Threads stand there as forks of a parent, whose mappings are not theirs.
+    std::erase_if(state_->news, [](const News& news) { return news.kind == News::Kind::Fork; });
+    out.clear();
+  }
+  end_pass();
+  (void)state_->tables.wait(kPatienceAtStart);
+}
+
+void StackUnwinding::expect(const std::string& path) {
+  const auto file = format::open_input(path);
+  struct stat info {};
+  if (!file || fstat(file->get(), &info) != 0) return;
+  const auto head = format::read_at(file->get(), 0, kHeadOfBinary);
+  const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
+  if (!id || !state_->sideband.has(abi::kBuildId)) return;
+  (void)state_->tables.module_of({*id, major(info.st_dev), minor(info.st_dev), info.st_ino, path,
+                                  static_cast<std::uint32_t>(getpid()), 0, 0});
+}
+
+void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin) {
+  const auto found = state_->rings.find(&ring);
+  if (found == state_->rings.end() || begin == records.size()) return;
+  State::Ring& known = found->second;
+  if (!known.is_sideband && known.walks.get() < 0) return;
+  const auto lost_walks = [&known](std::uint64_t most) {
+    const std::uint64_t lost = lost_by_event(known.walks, known.walks_attr, known.walks_id) - known.told_lost;
+    known.told_lost += std::min(lost, most);
+    return std::min(lost, most);
+  };
+  try {
+    if (known.is_sideband) return state_->note(format::Bytes(records).subspan(begin));
+    (void)state_->splice.splice(records, begin, known.waiting, lost_walks);
+  } catch (const std::bad_alloc&) {
+    known.waiting.clear();  // these samples keep what the kernel wrote
+  }
+}
+
+void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begin) {
+  StackSplice::Waiting waiting;
+  (void)state_->splice.splice(records, begin, waiting, [](std::uint64_t) { return std::uint64_t{0}; });
+}
+
+void StackUnwinding::end_pass() {
+  std::ranges::stable_sort(state_->news, {}, &News::time);
+  for (const News& news : state_->news) state_->apply(news);
+  state_->news.clear();
+  state_->forget_ended();
+  for (const std::uint32_t process : state_->maps.take_changed()) state_->publish(process);
+}
+
+const StackCounts& StackUnwinding::counts() const { return state_->splice.counts(); }
+TableFacts StackUnwinding::tables() const { return state_->tables.facts(); }
+
+std::string described(const StackCounts& counts) {
+  constexpr std::array<std::string_view, TACHO_END_COUNT> kReasons{
+      "",
+      "",
+      "cut at the most frames",
+      "of processes just begun",
+      "at an address outside of mapped code",
+      "at code whose table was not there yet",
+      "in code that nothing describes",
+      "at a rule that tables cannot hold",
+      "where the stack was not in memory",
+      "at a frame that does not lie above the last",
+      "of 32-bit programs"};
+  std::uint64_t all = counts.without;
+  for (const std::uint64_t count : counts.ends) all += count;
+  if (all == 0) return "";
+  const auto percent = [all](std::uint64_t count) {
+    return 100.0 * static_cast<double>(count) / static_cast<double>(all);
+  };
+  const std::uint64_t whole = counts.ends[TACHO_END_WHOLE] + counts.ends[TACHO_END_FRAME_ZERO];
+  std::string text = fmt::format("User stacks: {:.2f} % of {} are whole", percent(whole), all);
+  if (whole == all) return text;
+  std::vector<std::pair<std::uint64_t, std::string_view>> others;
+  for (std::size_t how = TACHO_END_CUT; how < TACHO_END_COUNT; ++how)
+    if (counts.ends[how] != 0) others.emplace_back(counts.ends[how], kReasons[how]);
+  if (counts.without != 0) others.emplace_back(counts.without, "for which the rings had no room");
+  std::ranges::stable_sort(others, std::greater<>{}, &std::pair<std::uint64_t, std::string_view>::first);
+  text += "; others end";
+  for (std::size_t i = 0; i < others.size(); ++i)
+    text += fmt::format("{} {} ({:.2f} %)", i == 0 ? "" : ",", others[i].second, percent(others[i].first));
+  return text;
+}
+
+std::string described(const TableFacts& facts) {
+  return fmt::format(
+      "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; {} "
+      "had to make room",
+      facts.files, facts.bare, static_cast<double>(facts.bytes) / (1 << 20),
+      static_cast<double>(facts.budget) / (1 << 20), static_cast<double>(facts.building.count()) / 1000.0,
+      facts.evicted);
+}
+
+}  // namespace tacho::record

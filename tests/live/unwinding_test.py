@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""--call-graph eh: stacks of code without frame pointers are whole in the capture, and perf shows them as we do."""
+import re
+import unittest
+from collections import Counter
+
+import programs
+
+NEEDED = 0.9  # of the stacks; the first moments of a program may come before its tables on a busy machine
+
+
+def stacks_in(text):
+    """[functions, leaf first] of each sample that `script -F ip,sym` printed."""
+    stacks = []
+    for block in text.split("\n\n"):
+        lines = [line.split(None, 1) for line in block.splitlines() if line.strip()]
+        names = [words[1] if len(words) > 1 else "" for words in lines]
+        if names:
+            stacks.append(names)
+    return stacks
+
+
+@programs.needs_root
+class Unwinding(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        findings = self.tacho("doctor", "--json").stdout.decode()
+        if not re.search(r'"name":"unwinding","state":"ok"', findings):
+            self.skipTest("the kernel does not take the program that walks stacks")
+
+    def record(self, *words, name="x.data", status=0):
+        done = self.tacho("record", "-o", name, *words, status=status)
+        return done.stderr.decode()
+
+    def stacks(self, name="x.data"):
+        return stacks_in(self.tacho("script", "-i", name, "-F", "ip,sym").stdout.decode())
+
+    def share(self, said):
+        found = re.search(r"User stacks: ([0-9.]+) % of (\d+) are whole", said)
+        self.assertIsNotNone(found, said)
+        return float(found.group(1)) / 100, int(found.group(2))
+
+    def deep(self, seconds="1.5"):
+        return [programs.BIN / "deep_load", seconds, programs.BIN / "deep_library.so"]
+
+    def test_deep_stacks_are_whole(self):
+        said = self.record("-e", "cpu-clock", "-F", "499", "--call-graph", "eh", "--", *self.deep())
+        share, count = self.share(said)
+        self.assertGreater(share, NEEDED, said)
+        self.assertGreater(count, 20)
+        whole = [stack for stack in self.stacks() if stack[-1] in ("_start", "clone3", "__clone", "clone")]
+        self.assertGreater(len(whole), NEEDED * 0.9 * count)
+        seen = Counter()
+        for stack in whole:
+            depth = stack.count("deep_recurse")
+            if stack[0] == "deep_leaf" and "deep_thread" in stack and "deep_compare" not in stack:
+                self.assertEqual(depth, 101, stack)  # and the calls of main() below have the same depth
+                seen["thread"] += 1
+            if "deep_compare" in stack and stack[0] == "deep_leaf":
+                self.assertEqual(depth, 11, stack)
+                self.assertLess(stack.index("deep_compare"), stack.index("deep_sort"), stack)
+                seen["callback"] += 1
+            if "deep_handler" in stack and stack[0] == "deep_leaf":
+                self.assertEqual(depth, 21, stack)
+                self.assertLess(stack.index("deep_handler"), stack.index("deep_signal"), stack)
+                seen["signal"] += 1
+            if stack.count("deep_library") and stack[0] == "deep_leaf":
+                self.assertEqual(stack.count("deep_library"), 31, stack)
+                self.assertEqual(stack[-4:-1], ["main", "__libc_start_call_main", "__libc_start_main@@GLIBC_2.34"])
+                seen["library"] += 1
+        for kind in ("thread", "callback", "signal", "library"):
+            self.assertGreater(seen[kind], 0, seen)
+
+    @programs.needs_perf
+    def test_perf_reads_the_same_chains(self):
+        self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh", "--", *self.deep("0.7"))
+        theirs = self.perf("script", "-i", "x.data", "-F", "comm,tid,time,ip,sym").stdout
+        ours = self.tacho("script", "-i", "x.data", "-F", "comm,tid,time,ip,sym").stdout
+        self.assertEqual(theirs, ours)
+        bits = self.perf("evlist", "-v", "-i", "x.data").stdout.decode().splitlines()[0]
+        self.assertNotIn("exclude_callchain_user", bits, "the chains are whole")
+
+    def test_frames_are_cut_where_asked(self):
+        said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,40", "--", *self.deep("0.7"))
+        self.assertIn("cut at the most frames", said)
+        self.assertLessEqual(max(len([name for name in stack if name.startswith("deep_")])
+                                 for stack in self.stacks()), 40)
+
+    def test_what_cannot_be_is_said(self):
+        said = self.record("--per-thread", "--call-graph", "eh", "--", "true", status=1)
+        self.assertIn("leave --per-thread out", said)
+        self.assertIn("1 to 1024", self.record("--call-graph", "eh,5000", "-a", status=1))
+
+
+if __name__ == "__main__":
+    programs.main()

@@ -1,0 +1,49 @@
+#include "record/stacks/number_runs.h"
+
+#include <gtest/gtest.h>
+
+namespace tacho::record {
+namespace {
+
+using std::chrono::milliseconds;
+
+const NumberRuns::Clock::time_point kStart{};
+const auto kLater = kStart + NumberRuns::kRest;
+
+TEST(NumberRuns, RunsAreGivenOutOnce) {
+  NumberRuns runs(10);
+  EXPECT_EQ(runs.take(4, kStart), 0u);
+  EXPECT_EQ(runs.take(6, kStart), 4u);
+  EXPECT_EQ(runs.take(1, kStart), std::nullopt);
+  EXPECT_EQ(runs.taken(), 10u);
+}
+
+TEST(NumberRuns, WhatIsGivenBackRestsFirst) {
+  NumberRuns runs(10);
+  runs.take(10, kStart);
+  runs.give_back(2, 3, kStart);
+  EXPECT_EQ(runs.take(1, kLater - milliseconds(1)), std::nullopt);
+  EXPECT_EQ(runs.take(3, kLater), 2u);
+  EXPECT_EQ(runs.taken(), 10u);
+}
+
+TEST(NumberRuns, NeighboursGrowTogetherAgain) {
+  NumberRuns runs(9);
+  for (int i = 0; i < 3; ++i) runs.take(3, kStart);
+  runs.give_back(0, 3, kStart);
+  runs.give_back(6, 3, kStart);
+  EXPECT_EQ(runs.take(4, kLater), std::nullopt);
+  runs.give_back(3, 3, kStart);
+  EXPECT_EQ(runs.take(9, kLater), 0u);
+}
+
+TEST(NumberRuns, MoreNumbersFollowTheLast) {
+  NumberRuns runs(2);
+  EXPECT_EQ(runs.take(1, kStart), 0u);
+  runs.grow(3);
+  EXPECT_EQ(runs.take(4, kStart), 1u);
+  EXPECT_EQ(runs.size(), 5u);
+}
+
+}  // namespace
+}  // namespace tacho::record

@@ -1,0 +1,194 @@
+#include "record/stacks/stack_splice.h"
+
+#include <gtest/gtest.h>
+
+#include "format/byte_writer.h"
+#include "format/perf_abi.h"
+#include "format/record_view.h"
+#include "format/sample.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+using Words = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t kEvent = 5, kWalks = 6, kStranger = 7;
+constexpr std::uint16_t kKernel = 1, kUser = 2;  // cpumode
+
+format::EventAttr sample_attr() {
+  format::EventAttr attr;
+  attr.sample_type = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid | abi::kSampleTime |
+                     abi::kSamplePeriod | abi::kSampleCallchain | abi::kSampleRaw;
+  return attr;
+}
+
+class StackSpliceTest : public testing::Test {
+ protected:
+  StackSpliceTest() {
+    splice_.add_event(kEvent, attr_);
+    splice_.add_walks(kWalks);
+  }
+
+  void record(std::uint32_t type, std::uint16_t misc, format::Bytes body) {
+    in_.u32(type).u16(misc).u16(static_cast<std::uint16_t>(format::kRecordHeaderSize + body.size())).bytes(body);
+  }
+  void sample(std::uint32_t tid, std::uint16_t mode, std::uint64_t ip, const Words& chain,
+              std::uint64_t id = kEvent) {
+    format::ByteWriter body;
+    body.u64(id).u64(ip).u32(1).u32(tid).u64(1000).u64(3).u64(chain.size());
+    for (const std::uint64_t word : chain) body.u64(word);
+    body.u32(12).u32(1).u32(2).u32(3);
+    record(abi::kRecordSample, mode, body.view());
+  }
+  void walk(std::uint32_t tid, const Words& frames, std::uint16_t end = TACHO_END_WHOLE) {
+    format::ByteWriter body;
+    body.u64(kWalks).u32(static_cast<std::uint32_t>(12 + 8 * frames.size())).u32(tid).u16(end);
+    body.u16(static_cast<std::uint16_t>(frames.size()));
+    for (const std::uint64_t word : frames) body.u64(word);
+    body.u32(0);
+    record(abi::kRecordSample, kKernel, body.view());
+  }
+  void lost(std::uint64_t count) {
+    format::ByteWriter body;
+    body.u64(kEvent).u64(count);
+    record(abi::kRecordLost, 0, body.view());
+  }
+
+  // The chains of the samples that come out; other records by what they say.
+  std::vector<Words> spliced(std::uint64_t lost_walks = 0) {
+    std::vector<std::byte> records(8, std::byte{0xee});  // stands before, and stays
+    const format::Bytes in = in_.view();
+    records.insert(records.end(), in.begin(), in.end());
+    EXPECT_TRUE(splice_.splice(records, 8, waiting_, [&](std::uint64_t) { return lost_walks; }));
+    EXPECT_EQ(records[7], std::byte{0xee});
+    in_.clear();
+    std::vector<Words> chains;
+    format::Bytes rest = format::Bytes(records).subspan(8);
+    while (!rest.empty()) {
+      format::Cursor head(rest);
+      head.u32();
+      head.u16();
+      const std::uint16_t size = head.u16();
+      const auto view = format::whole_record(rest.first(size), std::endian::native);
+      rest = rest.subspan(size);
+      if (view.type == abi::kRecordLost) {
+        format::Cursor body = view.body();
+        body.u64();
+        chains.push_back({0xdead, body.u64()});
+        continue;
+      }
+      format::SampleParser parser;
+      const format::Sample* const sample = parser.parse(view, attr_);
+      EXPECT_NE(sample, nullptr);
+      if (sample == nullptr) continue;
+      EXPECT_EQ(sample->period, 3u) << "what stands before and behind the chain is as it was";
+      EXPECT_EQ(sample->raw.size(), 12u);
+      Words chain;
+      for (std::size_t i = 0; i < sample->callchain.size(); ++i) chain.push_back(sample->callchain[i]);
+      chains.push_back(chain);
+    }
+    return chains;
+  }
+
+  format::EventAttr attr_ = sample_attr();
+  StackSplice splice_;
+  StackSplice::Waiting waiting_;
+  format::ByteWriter in_;
+};
+
+constexpr std::uint64_t kK = abi::kContextKernel, kU = abi::kContextUser;
+
+TEST_F(StackSpliceTest, ASampleGetsTheStackBeforeIt) {
+  walk(9, {0x11, 0x12, 0x13});
+  sample(9, kKernel, 0xf1, {kK, 0xf1, 0xf2});
+  walk(9, {0x21});
+  sample(9, kUser, 0x21, {});
+  EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf1, 0xf2, kU, 0x11, 0x12, 0x13}, {kU, 0x21}}));
+  EXPECT_EQ(splice_.counts().ends[TACHO_END_WHOLE], 2u);
+  EXPECT_EQ(splice_.counts().frames, 4u);
+}
+
+TEST_F(StackSpliceTest, AnInterruptsSampleStandsInside) {
+  walk(9, {0x11});
+  walk(9, {0x22});
+  sample(9, kKernel, 0xf2, {kK, 0xf2});
+  sample(9, kKernel, 0xf1, {kK, 0xf1});
+  EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf2, kU, 0x22}, {kK, 0xf1, kU, 0x11}}));
+}
+
+TEST_F(StackSpliceTest, AStackWaitsForASampleThatComesLater) {
+  walk(9, {0x11});
+  EXPECT_TRUE(spliced().empty());
+  sample(8, kKernel, 0xf8, {kK, 0xf8});
+  sample(9, kKernel, 0xf1, {kK, 0xf1});
+  EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf8}, {kK, 0xf1, kU, 0x11}})) << "and for its own thread's";
+}
+
+TEST_F(StackSpliceTest, WithoutAStackAProgramsSampleHasItsAddress) {
+  sample(9, kUser, 0x77, {});
+  sample(9, kKernel, 0xf1, {kK, 0xf1});
+  EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x77}, {kK, 0xf1}}));
+  EXPECT_EQ(splice_.counts().without, 1u);
+}
+
+TEST_F(StackSpliceTest, AStackOfAnotherPlaceIsNotTaken) {
+  walk(9, {0x11, 0x12});
+  sample(9, kUser, 0x77, {});
+  EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x77}}));
+  EXPECT_EQ(splice_.counts().without, 1u);
+}
+
+TEST_F(StackSpliceTest, BehindALossNothingOlderIsTaken) {
+  walk(9, {0x11});
+  lost(5);
+  sample(9, kKernel, 0xf1, {kK, 0xf1});
+  EXPECT_EQ(spliced(2), (std::vector<Words>{{0xdead, 3}, {kK, 0xf1}})) << "two of the five were stacks";
+  lost(2);
+  EXPECT_TRUE(spliced(2).empty()) << "only stacks were lost";
+  EXPECT_EQ(splice_.counts().unused, 1u);
+}
+
+TEST_F(StackSpliceTest, OtherEventsAndRecordsStay) {
+  walk(9, {0x11});
+  sample(9, kKernel, 0xf1, {kK, 0xf1}, kStranger);
+  sample(9, kKernel, 0xf2, {kK, 0xf2});
+  EXPECT_EQ(spliced(), (std::vector<Words>{{kK, 0xf1}, {kK, 0xf2, kU, 0x11}}));
+}
+
+TEST_F(StackSpliceTest, ARecordDoesNotOutgrowItsSize) {
+  walk(9, Words(2000, 0x11));
+  sample(9, kUser, 0x11, Words(7000, 0x22));
+  const auto chains = spliced();
+  ASSERT_EQ(chains.size(), 1u);
+  EXPECT_LT(chains[0].size() * 8, 65536u);
+  EXPECT_GT(chains[0].size(), 8100u);
+}
+
+TEST_F(StackSpliceTest, DamageIsLeftToOthers) {
+  walk(9, {0x11});
+  std::vector<std::byte> records(in_.view().begin(), in_.view().end());
+  records.resize(records.size() - 4);
+  const auto before = records;
+  EXPECT_FALSE(splice_.splice(records, 0, waiting_, [](std::uint64_t) { return 0U; }));
+  EXPECT_EQ(records, before);
+}
+
+TEST(CallchainOffset, CountsWhatStandsBefore) {
+  format::EventAttr attr = sample_attr();
+  const std::vector<std::byte> body(200);
+  EXPECT_EQ(callchain_offset(body, attr), 40u);
+  attr.sample_type |= abi::kSampleRead;
+  attr.read_format = abi::kReadId | abi::kReadLost | abi::kReadTimeEnabled;
+  EXPECT_EQ(callchain_offset(body, attr), 40u + 32);
+  attr.read_format |= abi::kReadGroup;
+  format::ByteWriter group;
+  group.zeros(40).u64(2).zeros(150);
+  EXPECT_EQ(callchain_offset(group.view(), attr), 40u + 8 + 8 + 2 * 24);
+  EXPECT_EQ(callchain_offset(format::Bytes(body).first(30), attr), std::nullopt);
+  attr.sample_type &= ~std::uint64_t{abi::kSampleCallchain};
+  EXPECT_EQ(callchain_offset(body, attr), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tacho::record
