@@ -18,6 +18,7 @@ constexpr std::uint64_t kIdsSection = 16;  // {offset, size} of an event's ids, 
 }  // namespace
 
 Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features) {
+  if (options.copies_data) return std::optional<RecordCompressor>();
   drop_section(features, abi::kFeatureCompressed);
   features.environment.compression.reset();
   if (!options.compression_level) return std::optional<RecordCompressor>();
@@ -40,13 +41,20 @@ std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& optio
 
 Result<CaptureWriter> CaptureWriter::create(const std::string& path, const EventSet& events,
                                             Features features, WriteOptions options) {
-  auto compressor = prepare_compression(options, features);
-  if (!compressor) return std::move(compressor.error());
   auto file = create_output(path);
   if (!file) return std::move(file.error());
-  CaptureWriter writer(std::move(*file), std::move(*compressor));
+  auto writer = create(std::move(*file), events, std::move(features), options);
+  if (!writer) return std::move(writer.error()).in(path);
+  return writer;
+}
+
+Result<CaptureWriter> CaptureWriter::create(Fd file, const EventSet& events, Features features,
+                                            WriteOptions options) {
+  auto compressor = prepare_compression(options, features);
+  if (!compressor) return std::move(compressor.error());
+  CaptureWriter writer(std::move(file), std::move(*compressor));
   if (auto written = writer.write_head(events, std::move(features), options); !written)
-    return std::move(written.error()).in(path);
+    return std::move(written.error());
   return writer;
 }
 
@@ -99,6 +107,27 @@ std::uint64_t CaptureWriter::table_size() const {
 Result<> CaptureWriter::append(Bytes bytes) {
   if (auto written = write_at(file_.get(), end_, bytes); !written) return written;
   end_ += bytes.size();
+  return Done{};
+}
+
+// The kernel copies where it can, and where the file system can, nothing is copied at all.
+Result<> CaptureWriter::copy_data(int from, std::uint64_t offset, std::uint64_t size) {
+  constexpr std::uint64_t kPiece = std::uint64_t{4} << 20;
+  while (size > 0) {
+    auto in = static_cast<off_t>(offset), out = static_cast<off_t>(end_);
+    ssize_t copied = ::copy_file_range(from, &in, file_.get(), &out, static_cast<std::size_t>(size), 0);
+    if (copied <= 0) {
+      const auto piece = read_at(from, offset, static_cast<std::size_t>(std::min(size, kPiece)));
+      if (!piece) return piece.error();
+      if (piece->empty()) return Error{"the data ends before its size"};
+      if (auto written = write_at(file_.get(), end_, *piece); !written) return written;
+      copied = static_cast<ssize_t>(piece->size());
+    }
+    const auto done = static_cast<std::uint64_t>(copied);
+    offset += done;
+    end_ += done;
+    size -= done;
+  }
   return Done{};
 }
 

@@ -25,6 +25,9 @@ struct WriteOptions {
   // A capture that is passed on: attrs keep a size above perf's, and EVENT_DESC is written only when
   // `features` has it.
   bool as_given = false;
+  // Its data comes through copy_data(), as another capture has it: COMPRESSED stays what `features` says, and
+  // write_records() is not called.
+  bool copies_data = false;
 };
 
 // What both writers begin with: a compressor when the options want one, and COMPRESSED set or taken out
@@ -40,6 +43,12 @@ class CaptureWriter {
   static Result<CaptureWriter> create(const std::string& path, const EventSet& events, Features features,
                                       WriteOptions options = {});
 
+  // The same into a file that is open for reading and writing, and empty.
+  static Result<CaptureWriter> create(Fd file, const EventSet& events, Features features,
+                                      WriteOptions options = {});
+
+  // The data section of another capture, or a part of it, as it stands in `from`.
+  Result<> copy_data(int from, std::uint64_t offset, std::uint64_t size);
   // Whole records that stay plain (synthesized ones, marks).
   Result<> write_plain(Bytes records);
   // Whole records from a ring: compressed when the options say so.

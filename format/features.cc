@@ -5,6 +5,7 @@
 #include "format/header_strings.h"
 #include "format/host_sections.h"
 #include "format/record_view.h"
+#include "format/symbol_pack.h"
 
 namespace tacho::format {
 
@@ -309,6 +310,17 @@ bool write_attached_programs(const Features& from, ByteWriter& out) {
   return true;
 }
 
+Result<> read_symbol_pack(Cursor& in, Features& out) {
+  if (auto known = check_symbol_pack(in.rest()); !known) return known;
+  out.symbol_pack = bytes_of(in.rest());
+  return Done{};
+}
+
+bool write_symbol_pack(const Features& from, ByteWriter& out) {
+  out.bytes(from.symbol_pack);
+  return !from.symbol_pack.empty();
+}
+
 // Kept as bytes, read and written as they are.
 constexpr Result<> (*kRawRead)(Cursor&, Features&) = nullptr;
 constexpr bool (*kRawWrite)(const Features&, ByteWriter&) = nullptr;
@@ -359,6 +371,7 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeaturePayloadSchemas, "PAYLOAD_SCHEMAS", read_schemas, write_schemas},
     {abi::kFeatureAttachments, "ATTACHMENTS", read_attachments, write_attachment_list},
     {abi::kFeatureAttachedPrograms, "ATTACHED_PROGRAMS", read_attached_programs, write_attached_programs},
+    {abi::kFeatureSymbolPack, "SYMBOL_PACK", read_symbol_pack, write_symbol_pack},
 };
 static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
 

@@ -79,25 +79,76 @@ Result<> keep_old(const Place& place) {
   return output_error(system_error(place.path + ".old", errno).what, errno);
 }
 
+// A new file under a name that it is not meant to keep.
+Result<Fd> create_temporary(const Place& place, std::string& temporary) {
+  for (unsigned attempt = 0; attempt < 100; ++attempt) {
+    temporary = temporary_name(place.name, attempt);
+    Fd file(::openat(place.folder.get(), temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file && errno == EEXIST) continue;
+    if (!file) return place.error(errno);
+    ::fchmod(file.get(), 0600);  // whatever the umask took away or left
+    return file;
+  }
+  return output_error(place.path + ": no free name for a temporary file beside it", EEXIST);
+}
+
 }  // namespace
+
+struct WholeOutput::State {
+  Place place;
+  std::string temporary;
+  Fd file;
+  Old old;
+  bool is_finished = false;
+};
+
+WholeOutput::WholeOutput(std::unique_ptr<State> state) : state_(std::move(state)) {}
+WholeOutput::WholeOutput(WholeOutput&&) noexcept = default;
+WholeOutput::~WholeOutput() {
+  if (state_ && !state_->is_finished) ::unlinkat(state_->place.folder.get(), state_->temporary.c_str(), 0);
+}
+
+Result<WholeOutput> WholeOutput::create(const std::string& path, Old old) {
+  auto place = find_place(path);
+  if (!place) return std::move(place.error());
+  std::string temporary;
+  auto file = create_temporary(*place, temporary);
+  if (!file) return std::move(file.error());
+  struct stat status {};
+  if (old == Old::Replaced && ::fstatat(place->folder.get(), place->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    // A mode for a group that is not the same one would let others read it.
+    if (::fchown(file->get(), status.st_uid, status.st_gid) == 0) (void)::fchmod(file->get(), status.st_mode & 0777);
+  }
+  return WholeOutput(std::make_unique<State>(State{std::move(*place), std::move(temporary), std::move(*file), old}));
+}
+
+Result<Fd> WholeOutput::duplicate() const {
+  Fd again(::fcntl(state_->file.get(), F_DUPFD_CLOEXEC, 0));
+  return again ? Result<Fd>(std::move(again)) : Result<Fd>(state_->place.error(errno));
+}
+
+Result<> WholeOutput::finish() {
+  const Place& place = state_->place;
+  if (::fsync(state_->file.get()) != 0 && errno != EINVAL && errno != ENOSYS) return place.error(errno);
+  if (state_->old == Old::Kept)
+    if (auto kept = keep_old(place); !kept) return kept;
+  if (::renameat(place.folder.get(), state_->temporary.c_str(), place.folder.get(), place.name.c_str()) != 0)
+    return place.error(errno);
+  state_->is_finished = true;
+  return Done{};
+}
 
 Result<Fd> create_output(const std::string& path) {
   auto place = find_place(path);
   if (!place) return std::move(place.error());
   const int folder = place->folder.get();
-  Fd file;
   std::string temporary;
-  for (unsigned attempt = 0; !file && attempt < 100; ++attempt) {
-    temporary = temporary_name(place->name, attempt);
-    file = Fd(::openat(folder, temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file && errno != EEXIST) return place->error(errno);
-  }
-  if (!file) return output_error(path + ": no free name for a temporary file beside it", EEXIST);
+  auto file = create_temporary(*place, temporary);
+  if (!file) return std::move(file.error());
   const auto give_up = [&](Error error) {
     ::unlinkat(folder, temporary.c_str(), 0);
     return error;
   };
-  ::fchmod(file.get(), 0600);  // whatever the umask took away or left
   if (auto kept = keep_old(*place); !kept) return give_up(std::move(kept.error()));
   if (::renameat(folder, temporary.c_str(), folder, place->name.c_str()) != 0)
     return give_up(place->error(errno));

@@ -1,6 +1,8 @@
 // A new file for what we write, that nobody can mistake or misuse.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 #include "format/file.h"
@@ -14,6 +16,28 @@ namespace tacho::format {
 //
 // Root refuses folders in which others may replace files, and does not move files of others.
 Result<Fd> create_output(const std::string& path);
+
+// A file that takes its name, and the place of what has it, at once when it is whole. Until then it stands beside
+// it under a temporary name, so whatever ends the writer, what had the name is as it was.
+class WholeOutput {
+ public:
+  enum class Old : std::uint8_t { Replaced, Kept };  // Kept: as NAME.old
+  // Under the same rules as create_output(). With Replaced it gets the old file's owner and mode where it may.
+  static Result<WholeOutput> create(const std::string& path, Old old);
+  WholeOutput(WholeOutput&&) noexcept;
+  WholeOutput& operator=(WholeOutput&&) = delete;
+  ~WholeOutput();  // removes what was not finished
+
+  // The file once more, for a writer; finish() may be called when that has closed it.
+  Result<Fd> duplicate() const;
+  // Makes it durable and gives it its name.
+  Result<> finish();
+
+ private:
+  struct State;
+  explicit WholeOutput(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
 
 // Whether create_output() would be allowed to make that file, which is told before the time when it is
 // wanted.

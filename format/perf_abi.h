@@ -244,9 +244,10 @@ enum Feature : std::uint32_t {
   kFeaturePayloadSchemas = 224,
   kFeatureAttachments = 225,
   kFeatureAttachedPrograms = 226,
+  kFeatureSymbolPack = 227,
 };
 inline constexpr std::uint32_t kFirstOwnFeature = kFeaturePayloadSchemas;
-inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureAttachedPrograms + 1;
+inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureSymbolPack + 1;
 inline constexpr std::uint32_t kFeatureCount = 256;
 
 }  // namespace tacho::format::abi

@@ -5,6 +5,7 @@
 #include "report/views/folded/command_folded.h"
 #include "report/views/header/command_header.h"
 #include "report/views/hist/command_hist.h"
+#include "report/views/pack/command_pack.h"
 #include "report/views/report/command_report.h"
 #include "report/views/script/command_script.h"
 #include "report/views/table/command_table.h"
@@ -22,6 +23,7 @@ constexpr Command kCommands[] = {
     {"evlist", "the events of the capture", run_evlist},
     {"dump", "every record with all of its fields, as text or JSON", run_dump},
     {"convert", "a capture in another form: file, pipe, compressed, plain, a part of it", run_convert},
+    {"pack", "puts the names of its addresses into a capture, to be read elsewhere", run_pack},
 };
 
 }  // namespace

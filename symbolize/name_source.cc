@@ -7,12 +7,13 @@
 namespace tacho::symbolize {
 
 std::uint64_t Source::offset_of(const Frame& frame) const {
-  if (!is_vmlinux) return frame.shown_address;
+  if (!is_vmlinux || packed != nullptr) return frame.shown_address;
   const auto offset = loads.offset_of({frame.ip.value - moved});
   return offset ? offset->value : ~std::uint64_t{0};
 }
 
 std::uint64_t Source::elf_address_of(const Frame& frame, std::uint64_t offset) const {
+  if (packed != nullptr) return packed->elf_address_of(offset);
   if (is_vmlinux) return frame.ip.value - moved;
   const auto address = loads.address_of({offset});
   return address ? address->value : frame.shown_address;
@@ -50,7 +51,8 @@ bool is_left_out(const Error& reason) { return reason.code == EFBIG; }
 
 Source from_table(SymbolTable table, char letter, bool is_mangled) {
   Source source;
-  if (!table.empty()) source.own = std::make_unique<SymbolTable>(std::move(table));
+  source.has_own_table = !table.empty();
+  if (source.has_own_table) source.own = std::make_unique<SymbolTable>(std::move(table));
   source.letter = letter;
   source.is_mangled = is_mangled;
   return source;
@@ -76,6 +78,20 @@ Source from_jit(const JitCode::Function& function) {
   Source source = from_table(std::move(table), 'd', true);
   source.has_full_symbols = true;
   source.jit = &function;
+  return source;
+}
+
+Source from_pack(PackedSource& packed) {
+  using Flag = format::PackedModule;
+  Source source;
+  source.packed = &packed;
+  source.table = &packed.table();
+  source.letter = static_cast<char>(packed.letter());
+  source.is_mangled = packed.is(Flag::kIsMangled);
+  source.has_full_symbols = packed.is(Flag::kHasFullSymbols);
+  source.has_own_table = packed.is(Flag::kHasOwnTable);
+  source.is_vmlinux = packed.is(Flag::kIsVmlinux);
+  source.is_kernel_module = packed.is(Flag::kIsKernelModuleFile);
   return source;
 }
 

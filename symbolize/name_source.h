@@ -16,6 +16,7 @@
 #include "symbolize/frame.h"
 #include "symbolize/jit/jit_code.h"
 #include "symbolize/names/symbol_table.h"
+#include "symbolize/packed_names.h"
 
 namespace tacho::symbolize {
 
@@ -31,11 +32,13 @@ struct Source {
   char letter = '!';
   bool is_mangled = false;
   bool has_full_symbols = false;
+  bool has_own_table = false;  // its names are no part of kallsyms
   std::string lack;             // why names or lines are missing: the end of the message
   bool lacks_its_file = false;  // the reason is about the module's own file, whose name would stand before it
   bool is_left_out = false;     // they would take more memory or time than the file is worth
   std::string_view lacking;     // which of them are missing: the beginning of the message
   const JitCode::Function* jit = nullptr;
+  PackedSource* packed = nullptr;  // all of it comes from the capture's symbol pack
 
   std::optional<DwarfLines> lines;  // read when the first address needs them
 
@@ -73,6 +76,8 @@ Source from_table(SymbolTable table, char letter, bool is_mangled);
 Source from_file(ModuleSymbols symbols);
 // `function` must outlive the source.
 Source from_jit(const JitCode::Function& function);
+// `packed` must outlive the source.
+Source from_pack(PackedSource& packed);
 Source without_names(Error reason);
 
 // True of reasons with the code EFBIG: what there is would take more memory or time than its file is worth.

@@ -1,7 +1,5 @@
 #include "symbolize/symbolizer.h"
 
-#include <sys/utsname.h>
-
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
@@ -14,17 +12,18 @@
 #include "symbolize/elf/running_vdso.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/files/debug_files.h"
-#include "symbolize/files/file_ahead.h"
+#include "symbolize/kernel_names.h"
 #include "symbolize/name_source.h"
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/kallsyms.h"
 #include "symbolize/names/perf_map.h"
+#include "symbolize/packed_names.h"
 
 namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kMostTold = 1000;  // modules without symbols; of more, how many they are
-constexpr std::string_view kRunningKallsyms = "/proc/kallsyms";
+constexpr std::string_view kBpfText = "[bpf]";  // of kallsyms: what the kernel made for BPF programs
 
 bool is_perf_map(const Module& module) {
   return module.kind == ModuleKind::Anonymous && module.path.starts_with("/tmp/perf-");
@@ -42,11 +41,12 @@ struct Symbolizer::State {
   std::vector<std::string> refusals;  // files that the user named and that cannot be used: told at the end
   std::optional<Debuginfod> servers;
   ModuleFiles module_files;
-  std::optional<FileAhead> running_kallsyms;  // of this machine, when it is expected to be asked for
-  std::optional<Result<Kallsyms>> kallsyms;
+  KernelNames kernel_names;
+  PackedNames pack;
   Sources sources;
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
   std::deque<const Module*> asked;  // the keys of sources, in the order they were needed
+  const Symbol* last_symbol = nullptr;  // what the last lookup found in a table
   Frame frame;                      // what the last lookup returned, when that was one frame
   std::vector<Frame> inlined;       // what it returned, when inlined calls made it several
   std::vector<Call> calls;          // scratch
@@ -60,11 +60,14 @@ struct Symbolizer::State {
         files(options.symfs, options.build_id_dir),
         demangler(options.demangle == Demangle::Whole ? NameForm::Whole : NameForm::Short),
         servers(connect()),
-        module_files(files, servers ? &*servers : nullptr, demangling()) {}
+        module_files(files, servers ? &*servers : nullptr, demangling()),
+        kernel_names(options, features, kernel),
+        pack(features.symbol_pack) {}
 
   Sources::Known& known(const Module& module);
   Source& source_of(const Module& module) { return *known(module).source; }
   Source open_source(const Module& module);
+  Source open_pack_or_files(const Module& module);
   Source open_kallsyms(const Module& module);
   Source open_kernel(const Module& module);
   Source open_kernel_module(const Module& module);
@@ -75,9 +78,7 @@ struct Symbolizer::State {
   Source open_perf_map(const Module& module);
   Source no_source(const Module& module);
 
-  bool runs_recorded_kernel() const;
-  bool is_on_recording_host() const;
-  Result<Kallsyms> read_kallsyms();
+  SymbolTable* bpf_text();
   std::optional<Debuginfod> connect();
   Demangler* demangling() { return options.demangle == Demangle::No ? nullptr : &demangler; }
   std::string_view shown(const Source& source, std::string_view name) {
@@ -114,7 +115,7 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
   Sources::Known& known = sources.of(module);
   if (known.source != nullptr) return known;
   asked.push_back(&module);
-  Source source = open_source(module);
+  Source source = open_pack_or_files(module);
   if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
   const std::string here = files.place(std::string(module.path)) + ": ";
   if (source.lack.starts_with(here)) {
@@ -125,59 +126,22 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
   return known;
 }
 
+// What the user names comes first, then the symbols packed into the capture, then what lies where the capture says.
+Source Symbolizer::State::open_pack_or_files(const Module& module) {
+  PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
+  if (!packed || !packed->is(format::PackedModule::kHasNames)) return open_source(module);
+  if (!names_are_given(options, module.kind)) return from_pack(*packed);
+  Source source = open_source(module);
+  return source.table || source.own || source.embedded ? std::move(source) : from_pack(*packed);
+}
+
 Source Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
 
-// By its build id, or where the capture has none (no sample lay in the kernel) by the names of host and
-// kernel. Never with
-// --symfs, which names another machine.
-bool Symbolizer::State::runs_recorded_kernel() const {
-  if (!options.symfs.empty()) return false;
-  const Mapping* const recorded = kernel.text_mapping();
-  if (recorded && !recorded->module->build_id.empty()) {
-    const auto notes = format::read_file("/sys/kernel/notes", kLargestText);
-    return notes && format::build_id_in_notes(*notes) == recorded->module->build_id;
-  }
-  return is_on_recording_host();
-}
-
-bool Symbolizer::State::is_on_recording_host() const {
-  utsname running{};
-  return ::uname(&running) == 0 && features.environment.hostname == running.nodename &&
-         features.environment.os_release == running.release;
-}
-
-// Where kallsyms comes from, in this order: the file that the user names, the capture, and this machine if it
-// runs the recorded kernel.
-Result<Kallsyms> Symbolizer::State::read_kallsyms() {
-  std::optional<ReferenceSymbol> reference;
-  const auto& text = kernel.text();
-  if (text && !text->reference_symbol.empty()) {
-    reference = ReferenceSymbol{text->reference_symbol, text->reference_address};
-  }
-  const auto parse = [&](Result<std::vector<std::byte>> content,
-                         const std::string& place) -> Result<Kallsyms> {
-    if (!content) return std::move(content.error());
-    auto parsed = Kallsyms::parse(std::move(*content), reference);
-    return parsed ? std::move(parsed) : Result<Kallsyms>(std::move(parsed.error()).in(place));
-  };
-  if (!options.kallsyms.empty())
-    return parse(format::read_file(options.kallsyms, kLargestText), options.kallsyms);
-  if (const auto* attached = features.attachment(format::kKallsymsAttachment)) {
-    return parse(unpack_attached_text(*attached), "the attached kallsyms");
-  }
-  if (runs_recorded_kernel()) {
-    if (!running_kallsyms) running_kallsyms.emplace(std::string(kRunningKallsyms), kLargestText);
-    return parse(running_kallsyms->take(), std::string(kRunningKallsyms));
-  }
-  return Error{"no kallsyms in the capture; give the recorded kernel's with --kallsyms FILE"};
-}
-
 Source Symbolizer::State::open_kallsyms(const Module& module) {
-  if (!kallsyms) kallsyms = read_kallsyms();
-  if (!*kallsyms) return without_names(kallsyms->error());
+  Result<Kallsyms>& kallsyms = kernel_names.kallsyms();
+  if (!kallsyms) return without_names(kallsyms.error());
   Source source;
-  source.table =
-      module.kind == ModuleKind::Kernel ? &(*kallsyms)->kernel() : (*kallsyms)->module(module.short_name);
+  source.table = module.kind == ModuleKind::Kernel ? &kallsyms->kernel() : kallsyms->module(module.short_name);
   if (!source.table) return without_names(Error{"kallsyms has no symbols of it"});
   source.letter = 'k';
   return source;
@@ -239,7 +203,7 @@ Source Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
   if (!attached && !files.root().empty()) return without_names(Error{"it is not attached to the capture"});
   auto image = attached                                            ? unpack_attached_text(*attached)
-               : module.build_id.empty() && runs_recorded_kernel() ? running_vdso()
+               : module.build_id.empty() && kernel_names.runs_recorded_kernel() ? running_vdso()
                                                                    : running_vdso(module.build_id);
   if (!image)
     return without_names(Error{(attached ? "" : "it is not attached to the capture; ") + image.error().what,
@@ -283,12 +247,19 @@ const Mapping* Symbolizer::State::kernel_beyond_its_text(format::RuntimeAddress 
   return source.table && !source.is_vmlinux && source.table->find(ip.value) ? text : nullptr;
 }
 
+SymbolTable* Symbolizer::State::bpf_text() {
+  if (!options.kallsyms.empty()) return nullptr;
+  PackedSource* const packed = pack.find(ModuleKind::KernelModule, kBpfText, {});
+  if (packed) return &packed->table();
+  if (!features.attachment(format::kKallsymsAttachment)) return nullptr;
+  Result<Kallsyms>& kallsyms = kernel_names.kallsyms();
+  return kallsyms ? kallsyms->module(kBpfText) : nullptr;
+}
+
 // The kernel's own pieces around BPF programs (trampolines, dispatchers) have no mapping where the recorder
 // did not tell of them; the kallsyms in the capture lists them.
 void Symbolizer::State::name_bpf_text() {
-  if (!options.kallsyms.empty() || !features.attachment(format::kKallsymsAttachment)) return;
-  if (!kallsyms) kallsyms = read_kallsyms();
-  SymbolTable* const table = *kallsyms ? (*kallsyms)->module("[bpf]") : nullptr;
+  SymbolTable* const table = bpf_text();
   const Symbol* const symbol = table ? table->find(frame.ip.value) : nullptr;
   if (!symbol) return;
   const auto [known, is_new] = bpf_modules.try_emplace(symbol->name);
@@ -314,7 +285,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   if (!source.table) return nullptr;
   frame.source = source.letter;
   std::uint64_t offset = source.offset_of(frame);
-  if (source.is_kernel_module) {
+  if (source.is_kernel_module && !source.packed) {
     const auto place = source.loads.offset_of({frame.ip.value - mapping.start + mapping.page_offset});
     if (!place) return nullptr;
     offset = place->value;
@@ -358,7 +329,7 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
   frame.elf_address = source.elf_address_of(frame, offset);
   // Entries of the PLT stand in no symbol table: their names are made up. For a file with dynamic symbols
   // alone perf forgets --symfs, and so finds nothing.
-  const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && source.own);
+  const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && source.has_own_table);
   const bool is_listed = has_symbols && !(symbol && symbol->name.ends_with("@plt"));
   frame.line_state = is_listed ? LineState::Unknown : LineState::NoSource;
   calls.clear();
@@ -366,10 +337,13 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
       source.jit && symbol ? line_at(source.jit->lines, offset - symbol->start) : nullptr;
   if (jit_line) {
     calls.push_back({symbol->name, jit_line->file, jit_line->line});
-  } else if (DwarfLines* const lines = lines_of(*frame.module)) {
+  } else {
     LinkerSymbol linkers{};
     if (symbol) linkers = {symbol->name, {frame.elf_address - (offset - symbol->start)}};
-    lines->find({frame.elf_address}, linkers, options.stand_in, calls);
+    if (source.packed && source.packed->is(format::PackedModule::kHasLines))
+      source.packed->list_calls_at(offset, linkers, options.stand_in, calls);
+    else if (DwarfLines* const lines = lines_of(*frame.module))
+      lines->find({frame.elf_address}, linkers, options.stand_in, calls);
   }
   if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
   if (has_inlines && symbol && !calls.empty()) return add_calls(source);
@@ -420,18 +394,39 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   if (!mapping) return {&frame, 1};
   frame.module = mapping->module;
   frame.shown_address = mapping->shown_address(ip);
-  const Symbol* const symbol = state.name(*mapping);
+  state.last_symbol = state.name(*mapping);
   const bool asks_dwarf = has_inlines || state.options.source_lines == SourceLines::Yes;
-  return asks_dwarf ? state.add_lines(symbol, has_inlines) : std::span<const Frame>(&frame, 1);
+  return asks_dwarf ? state.add_lines(state.last_symbol, has_inlines) : std::span<const Frame>(&frame, 1);
+}
+
+PlaceFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode) {
+  State& state = *state_;
+  state.last_symbol = nullptr;
+  const Frame& frame = resolve(mapping, ip, cpumode).front();
+  PlaceFacts facts;
+  facts.module = frame.module;
+  facts.shown_address = frame.shown_address;
+  if (!frame.module) return facts;
+  const bool is_bpf = frame.module->kind == ModuleKind::Bpf;
+  facts.is_bpf_text = is_bpf && !mapping;
+  if (is_bpf && mapping) return facts;
+  if (facts.is_bpf_text || state.last_symbol) {
+    const std::string_view name = facts.is_bpf_text ? frame.function : state.last_symbol->name;
+    facts.symbol = Symbol{.start = frame.function_start, .end = frame.function_end, .name = name, .is_data = frame.is_data};
+  }
+  if (facts.is_bpf_text) return facts;
+  facts.source = &state.source_of(*frame.module);
+  const bool is_unlinked = facts.source->is_kernel_module && !facts.source->packed;
+  const std::uint64_t offset = facts.source->offset_of(frame);
+  facts.elf_address = is_unlinked ? frame.shown_address : facts.source->elf_address_of(frame, offset);
+  const bool has_packed_lines = facts.source->packed && facts.source->packed->is(format::PackedModule::kHasLines);
+  if (!is_unlinked && !has_packed_lines) facts.lines = state.lines_of(*frame.module);
+  facts.source = &state.source_of(*frame.module);
+  return facts;
 }
 
 void Symbolizer::expect_kernel_code() {
-  State& state = *state_;
-  const bool is_elsewhere = !state.options.kallsyms.empty() || !state.options.vmlinux.empty() ||
-                            !state.options.symfs.empty() ||
-                            state.features.attachment(format::kKallsymsAttachment) != nullptr;
-  if (is_elsewhere || state.kallsyms || state.running_kallsyms || !state.is_on_recording_host()) return;
-  state.running_kallsyms.emplace(std::string(kRunningKallsyms), kLargestText);
+  if (state_->options.vmlinux.empty() && !state_->pack.has_kernel()) state_->kernel_names.expect();
 }
 
 SymbolTable* Symbolizer::names_of(const Mapping& mapping) {
@@ -470,6 +465,8 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   for (const std::string& refusal : state_->refusals) {
     diagnostics.add_line(format::Damage::NoSymbols, refusal);
   }
+  if (!state_->pack.lack().empty())
+    diagnostics.add_line(format::Damage::BadSymbolSource, "the symbols packed into it: " + state_->pack.lack());
   std::unordered_map<const Module*, std::string_view> ended;
   std::vector<const Module*> modules(state_->asked.begin(), state_->asked.end());
   for (const ModuleLack& lack : ended_chains) {

@@ -15,15 +15,11 @@
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jit_code.h"
+#include "symbolize/name_source.h"
 #include "symbolize/names/symbol_table.h"
+#include "symbolize/symbol_options.h"
 
 namespace tacho::symbolize {
-
-enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameters
-// Which stacks get frames for inlined calls: perf gives them to those it unwound.
-enum class Inlines : std::uint8_t { No, Unwound, All };
-enum class SourceLines : std::uint8_t { No, Yes };
-enum class Servers : std::uint8_t { NotAsked, Asked };
 
 // Where an address was found.
 enum class Origin : std::uint8_t {
@@ -32,20 +28,14 @@ enum class Origin : std::uint8_t {
   Unwound,  // on a stack that was unwound from its copy
 };
 
-struct SymbolOptions {
-  std::string
-      symfs;  // --symfs: a folder that stands for the recording host's root; empty: this machine's files
-  std::string kallsyms;      // --kallsyms: a file; empty: the one attached to the capture
-  std::string perf_map_dir;  // --perf-map-dir: where perf-PID.map lie; empty: /tmp
-  std::string jitdump_dir;   // --jitdump-dir: where jit-PID.dump lie; empty: where the capture says
-  std::string vmlinux;       // -k: the kernel's own file, for names and lines instead of kallsyms
-  std::string build_id_dir;  // --buildid-dir: perf's cache of files by build id; empty: none
-  Demangle demangle = Demangle::Yes;
-  Inlines inlines = Inlines::No;
-  SourceLines source_lines = SourceLines::No;
-  // AtFirst: perf's bytes, at the price that names depend on the samples before.
-  StandIn stand_in = StandIn::Always;
-  Servers debuginfod = Servers::NotAsked;  // --debuginfod
+// What is known of a place in code before options choose from it: for packing.
+struct PlaceFacts {
+  const Module* module = nullptr;  // null: nothing was mapped there
+  Source* source = nullptr;        // null: the module's own name is all there is
+  std::optional<Symbol> symbol;    // in shown addresses; its name as the linker knows it
+  std::uint64_t shown_address = 0, elf_address = 0;
+  DwarfLines* lines = nullptr;  // null: there are none, or the source is packed and has them
+  bool is_bpf_text = false;     // from kallsyms alone: the kernel's own code around BPF programs
 };
 
 class Symbolizer {
@@ -66,6 +56,9 @@ class Symbolizer {
   // Inlined calls are told as `origin` and the options ask for.
   std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode,
                                  Origin origin = Origin::Alone);
+
+  // What resolve() would make the frames of. Valid until the next call; texts and `source` as long as this.
+  PlaceFacts facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode);
 
   // Begins to read the kernel's list of symbols, where names will come from this machine's.
   void expect_kernel_code();

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "format/symbol_pack.h"
 #include "report/decode/event_name.h"
 #include "report/decode/record_fields.h"
 
@@ -243,6 +244,20 @@ void attachments(FieldSink& to, const Features& from) {
   });
 }
 
+// Which modules have names; the names themselves are what every view shows.
+void symbol_pack(FieldSink& to, const Features& from) {
+  const auto pack = format::parse_symbol_pack(from.symbol_pack);
+  if (!pack) return;
+  to.number("level", static_cast<std::uint64_t>(pack->level));
+  objects(to, "modules", pack->modules, [&](const format::PackedModule& module) {
+    to.number("kind", module.kind);
+    to.text("path", pack->texts[module.path]);
+    if (!module.build_id.empty()) to.text("build_id", module.build_id.hex());
+    to.number("addresses", module.addresses.size());
+    to.number("symbols", module.symbols.size());
+  });
+}
+
 void programs(FieldSink& to, const Features& from) {
   objects(to, "programs", from.environment.attached_programs, [&](const AttachedProgram& program) {
     to.number("id", program.id);
@@ -295,6 +310,7 @@ constexpr FeatureFieldsRow kFeatureFields[] = {
     {abi::kFeaturePayloadSchemas, schemas},
     {abi::kFeatureAttachments, attachments},
     {abi::kFeatureAttachedPrograms, programs},
+    {abi::kFeatureSymbolPack, symbol_pack},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "format/cursor.h"
+#include "format/symbol_pack.h"
 #include "report/decode/attr_text.h"
 #include "report/decode/bpf_functions.h"
 #include "report/decode/event_name.h"
@@ -289,6 +290,21 @@ void write_header(TextBuffer& out, const format::CaptureLayout& layout, const fo
   out.text("# ========\n#\n");
 }
 
+void write_symbol_pack(TextBuffer& out, format::Bytes section) {
+  const auto pack = format::parse_symbol_pack(section);
+  if (!pack) return out.text(fmt::format("# packed symbols : {}\n", pack.error().what));
+  std::size_t addresses = 0, named = 0;
+  for (const format::PackedModule& module : pack->modules) {
+    addresses += module.addresses.size();
+    named += static_cast<std::size_t>(std::ranges::count_if(module.addresses, [](const auto& address) {
+      return address.symbol != format::PackedFunction::kNone;
+    }));
+  }
+  out.text(fmt::format("# packed symbols : {} of {} addresses, in {} modules, {}, {} bytes\n", named, addresses,
+                       pack->modules.size(), pack->level == format::PackLevel::Names ? "names" : "names, inlines, lines",
+                       section.size()));
+}
+
 void write_own_features(TextBuffer& out, const format::Features& features, Names names) {
   const auto safe = [&](std::string_view name) { return printable(name, names); };
   for (const auto& program : features.environment.attached_programs) {
@@ -308,6 +324,7 @@ void write_own_features(TextBuffer& out, const format::Features& features, Names
     out.text(fmt::format("# attached : {} from {}, {} bytes, {} packed\n", safe(attachment.name),
                          safe(attachment.origin), attachment.raw_size, attachment.packed.size()));
   }
+  if (!features.symbol_pack.empty()) write_symbol_pack(out, features.symbol_pack);
 }
 
 }  // namespace tacho::report

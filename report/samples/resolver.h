@@ -30,6 +30,12 @@ class Resolver {
 
   // The place with this number, of a stack's frames.
   const Location& location(std::uint32_t number) const { return (*locations_)[number]; }
+  // How many places there are; only when nothing is read any more.
+  std::size_t locations() const { return locations_->size(); }
+  // What is known of a place, before options choose from it.
+  symbolize::PlaceFacts facts(const Location& location) {
+    return symbolizer_.facts(location.mapping, location.ip, location.cpumode);
+  }
   // Names of a place of a stack, innermost inlined call first; at least one frame. Looked up anew each time,
   // and valid until the next lookup: views keep what they make of it by the place's number.
   std::span<const symbolize::Frame> frames(const Location& location);

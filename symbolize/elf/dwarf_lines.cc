@@ -18,9 +18,8 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr int kLongestReference = 100;        // DIEs from a concrete function to its name
-constexpr std::size_t kDeepestInline = 1024;  // perf's own limit
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr int kLongestReference = 100;  // DIEs from a concrete function to its name
+constexpr std::uint32_t kNone = InlineFunction::kNone;
 
 struct ElfEnd {
   void operator()(Elf* elf) const noexcept { elf_end(elf); }
@@ -38,16 +37,10 @@ Error libdw_error() {
 
 std::string_view view_of(const char* text) { return text ? std::string_view(text) : std::string_view{}; }
 
-struct Function {
+struct Function : InlineFunction {
   Dwarf_Die die{};
-  std::uint32_t caller = kNone;  // only of inlined ones: the function around it
-  std::uint64_t start = 0;       // of its first range
   bool is_inlined = false;
-  bool is_named = false;    // name, call_file and call_line were read
-  bool is_linkers = false;  // `name` is, or will for perf's purposes be taken as, the linker's
-  std::string_view name;
-  std::string_view call_file;
-  std::uint32_t call_line = 0;
+  bool is_named = false;  // name, call_file and call_line were read
 };
 
 struct Unit {
@@ -450,48 +443,39 @@ Result<> DwarfLines::use_shared_part(format::Fd file) {
 const std::string& DwarfLines::lack() const { return state_->lack; }
 bool DwarfLines::left_out() const { return state_->left_out; }
 
-void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
-                      std::vector<Call>& calls) {
-  calls.clear();
+std::optional<DwarfLines::Spot> DwarfLines::spot_of(format::ElfAddress address) {
   if (!state_->is_indexed) {
     if (const auto part = shared_part(); part && !state_->shared)
       state_->lacks("the part that it shares with others, " + part->path + ", is not there");
     state_->index();
   }
   const auto found = state_->by_address.find(address.value);
-  if (!found) return;
+  if (!found) return std::nullopt;
   Unit& unit = state_->units[*found];
   if (!unit.is_read) state_->read(unit);
-
-  Call call;
+  Spot spot;
   if (Dwarf_Line* const row = state_->line_at(unit, address.value)) {
     int line = 0;
-    if (dwarf_lineno(row, &line) == 0) call.line = static_cast<std::uint32_t>(line);
-    call.file = view_of(dwarf_linesrc(row, nullptr, nullptr));
+    if (dwarf_lineno(row, &line) == 0) spot.line = static_cast<std::uint32_t>(line);
+    spot.file = view_of(dwarf_linesrc(row, nullptr, nullptr));
   }
-  const auto number = unit.by_address.find(address.value);
-  if (!number) {
-    if (call.file.empty()) return;
-    call.function = symbol.name;
-    calls.push_back(call);
-    return;
-  }
-  const Function* function = &state_->named(unit, *number);
-  call.function = function->name;
-  if (!function->is_linkers && !symbol.name.empty()) {
-    call.function = symbol.name;
-    // binutils asks the symbol table once for each such function, and keeps the answer only if both start at
-    // the same place.
-    Function& asked = unit.functions[*number];
-    if (stand_in == StandIn::AtFirst && symbol.start.value == asked.start) asked.name = symbol.name;
-    if (stand_in == StandIn::AtFirst) asked.is_linkers = true;
-  }
-  calls.push_back(call);
-  for (; function->caller != kNone && calls.size() <= kDeepestInline;) {
-    const Function& caller = state_->named(unit, function->caller);
-    calls.push_back({caller.name, function->call_file, function->call_line});
-    function = &caller;
-  }
+  spot.unit = *found;
+  if (const auto number = unit.by_address.find(address.value)) spot.function = *number;
+  if (spot.function == kNone && spot.file.empty()) return std::nullopt;
+  return spot;
+}
+
+InlineFunction& DwarfLines::function(std::uint32_t unit, std::uint32_t number) {
+  return state_->named(state_->units[unit], number);
+}
+
+void DwarfLines::find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
+                      std::vector<Call>& calls) {
+  calls.clear();
+  const auto spot = spot_of(address);
+  if (!spot) return;
+  list_calls({{}, spot->file, spot->line}, spot->function, symbol, stand_in, calls,
+             [&](std::uint32_t number) -> InlineFunction& { return function(spot->unit, number); });
 }
 
 }  // namespace tacho::symbolize

@@ -16,30 +16,9 @@
 #include "format/build_id.h"
 #include "format/file.h"
 #include "format/result.h"
+#include "symbolize/elf/inline_calls.h"
 
 namespace tacho::symbolize {
-
-// One function that an address lies in: the innermost inlined one, its caller, and so on to the one that has
-// code of its own. Views stay valid as long as the DwarfLines.
-struct Call {
-  std::string_view function;  // as the linker knows it where the language mangles names; empty: not told
-  std::string_view file;      // with its folder; empty: not told
-  std::uint32_t line = 0;  // of the address in the innermost function, of the call in the others; 0: not told
-};
-
-// The function that the symbol table has at an address. Its name stands in for that of the innermost function
-// where DWARF has a name that is no linker's, as of `extern "C"` functions in C++.
-struct LinkerSymbol {
-  std::string_view name;
-  format::ElfAddress start;
-};
-
-// How long it stands in for such a function.
-enum class StandIn : std::uint8_t {
-  Always,   // what addr2line answers when it is asked for this address alone
-  AtFirst,  // as perf, which asks for many: the first time a function is met, and later only if both start at
-            // the same place; so an answer depends on the questions before
-};
 
 // Another file that holds what several files had in common (dwz, .gnu_debugaltlink).
 struct SharedPart {
@@ -65,6 +44,17 @@ class DwarfLines {
   // `symbol` must live as long as this.
   void find(format::ElfAddress address, const LinkerSymbol& symbol, StandIn stand_in,
             std::vector<Call>& calls);
+
+  // What find() makes its answer of, for whoever keeps it: the line, and the innermost function that the
+  // address lies in, as a number in its unit. Nothing when this file knows nothing of the address.
+  struct Spot {
+    std::string_view file;
+    std::uint32_t line = 0;
+    std::uint32_t unit = 0, function = InlineFunction::kNone;
+  };
+  std::optional<Spot> spot_of(format::ElfAddress address);
+  // Of spot_of(), or a caller of such a one. As long as this.
+  InlineFunction& function(std::uint32_t unit, std::uint32_t number);
 
   // The first thing that the lookups so far needed and that is damaged or not there; empty when there was
   // none.

@@ -1,6 +1,7 @@
 #include "symbolize/names/symbol_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <tuple>
 
@@ -235,7 +236,28 @@ const Symbol* SymbolTable::find(std::uint64_t address) {
   return &found_;
 }
 
+void SymbolTable::finish_with(std::vector<Answer> answers) {
+  answers_ = std::move(answers);
+  has_answers_ = true;
+  answer_slots_.assign(std::bit_ceil(2 * answers_.size() + 1), 0);
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    std::size_t at = answer_hash_(answers_[i].address) & (answer_slots_.size() - 1);
+    while (answer_slots_[at] != 0) at = (at + 1) & (answer_slots_.size() - 1);
+    answer_slots_[at] = static_cast<std::uint32_t>(i + 1);
+  }
+}
+
+std::optional<std::uint32_t> SymbolTable::answer_to(std::uint64_t address) const {
+  std::size_t at = answer_hash_(address) & (answer_slots_.size() - 1);
+  for (; answer_slots_[at] != 0; at = (at + 1) & (answer_slots_.size() - 1)) {
+    const Answer& answer = answers_[answer_slots_[at] - 1];
+    if (answer.address == address) return answer.row;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::uint32_t> SymbolTable::row_at(std::uint64_t address) {
+  if (has_answers_) return answer_to(address);
   const auto last = last_start(address);
   if (!last) return std::nullopt;
   const std::uint64_t start = rows_[*last].start;

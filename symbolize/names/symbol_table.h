@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "format/large_pages.h"
+#include "format/seeded_hash.h"
 #include "symbolize/names/overlap_tree.h"
 
 namespace tacho::symbolize {
@@ -54,6 +55,14 @@ class SymbolTable {
   void settle(ShownName shown);
   // Nothing is added any more.
   void finish();
+
+  // In place of finish(): the table knows these addresses alone, each once, with the number of the row
+  // that was added so: the first is 0.
+  struct Answer {
+    std::uint64_t address = 0;
+    std::uint32_t row = 0;
+  };
+  void finish_with(std::vector<Answer> answers);
 
   // The symbol that covers `address`, as perf would find it. Valid until the next question; its name as long
   // as the table.
@@ -102,6 +111,7 @@ class SymbolTable {
   void end_open_rows();
   void find_covered();
   std::uint64_t reach_of(const Group& group) const;
+  std::optional<std::uint32_t> answer_to(std::uint64_t address) const;
   std::optional<std::size_t> last_start(std::uint64_t address) const;
   std::size_t best_of(std::span<const std::size_t> rows) const;
   const Choice& choice_of(const Group& group);
@@ -110,6 +120,10 @@ class SymbolTable {
   std::deque<std::string> texts_;
   ShownName shown_;
   std::vector<std::uint32_t> rounds_;  // how many symbols there were at each settle()
+  std::vector<Answer> answers_;
+  bool has_answers_ = false;
+  std::vector<std::uint32_t> answer_slots_;  // a power of two: numbers of answers and one more, by address; 0: none
+  format::SeededHash answer_hash_;
   Table<Row> rows_;                    // as they were added; once finished: by start, then number
   // Where to begin looking: rows first_ to last_ are all but the outermost few, so that single symbols far
   // away do not spoil it. Of their addresses, stretches of 2^shift_ bytes: the first row that starts there or

@@ -1,0 +1,112 @@
+#include "report/views/pack/gather.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "format/perf_abi.h"
+#include "report/decode/payload.h"
+#include "report/samples/address_name.h"
+#include "symbolize/pack_maker.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::size_t kDeepestStack = std::size_t{1} << 16;  // frames: no record has room for as many
+
+// Looks every address of a sample up once. That makes it a place of the session, and all places are named in
+// the end.
+class Gatherer : public Sink {
+ public:
+  explicit Gatherer(const Session& session) {
+    for (const format::Event& event : session.events()) {
+      const auto& attr = event.attr;
+      const auto schema =
+          std::ranges::find(session.features().schemas, event.name, &format::PayloadSchema::event);
+      EventFacts facts;
+      facts.has_address = attr.samples(abi::kSampleAddr);
+      facts.has_branches = attr.samples(abi::kSampleBranchStack);
+      if (schema != session.features().schemas.end() && has_named_addresses(*schema)) facts.schema = &*schema;
+      facts_.push_back(facts);
+      needs_all_ = needs_all_ || facts.has_address || facts.has_branches || facts.schema != nullptr;
+    }
+  }
+
+  Needs needs() const override { return needs_all_ ? Needs::Everything : Needs::Names; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!needs_all_) return Flow::GoOn;
+    const EventFacts& facts = facts_[sample.record_event];
+    const format::Sample& raw = *sample.raw;
+    if (facts.has_address) look_up(sample, raw.addr);
+    if (facts.has_branches) {
+      constexpr std::size_t kWords = 3;  // from, to, flags
+      for (std::size_t i = 0; i + kWords <= raw.branches.size(); i += kWords) {
+        look_up(sample, raw.branches[i]);
+        look_up(sample, raw.branches[i + 1]);
+      }
+    }
+    if (facts.schema != nullptr) look_up_payload(sample, *facts.schema);
+    if (sample.has_payload_stack) look_up_chain(sample);
+    return Flow::GoOn;
+  }
+
+ private:
+  struct EventFacts {
+    bool has_address = false, has_branches = false;
+    const format::PayloadSchema* schema = nullptr;  // of payloads with addresses; null: there are none
+  };
+  // In each mode that some view asks in.
+  static void look_up(const ResolvedSample& sample, std::uint64_t address) {
+    sample.locate(address);
+    if (sample.locate_in(address, abi::kCpumodeUser).mapping == nullptr)
+      sample.locate_in(address, abi::kCpumodeKernel);
+  }
+  static void look_up_payload(const ResolvedSample& sample, const format::PayloadSchema& schema) {
+    for (const format::PayloadField& field : schema.fields) {
+      if (!is_named_address(field)) continue;
+      const std::uint32_t count = is_list(field) ? shown_elements(field, sample.raw->raw, sample.order) : 1;
+      for (std::uint32_t i = 0; i < count; ++i)
+        if (const auto value = read_field(field, sample.raw->raw, sample.order, i))
+          look_up(sample, bits_of(*value));
+    }
+  }
+  // What the kernel recorded, where the payload's stack stands in its place.
+  static void look_up_chain(const ResolvedSample& sample) {
+    const format::U64Array& chain = sample.raw->callchain;
+    for (std::size_t i = 0; i < chain.size(); ++i)
+      if (chain[i] < abi::kContextMax) look_up(sample, chain[i]);
+  }
+
+  std::vector<EventFacts> facts_;
+  bool needs_all_ = false;
+};
+
+}  // namespace
+
+void set_for_gathering(SessionOptions& options) {
+  options.max_stack = kDeepestStack;
+  options.symbols.inlines = symbolize::Inlines::No;
+  options.symbols.source_lines = symbolize::SourceLines::No;
+  options.symbols.stand_in = symbolize::StandIn::Always;
+  options.symbols.demangle = symbolize::Demangle::Yes;
+}
+
+GatheredSymbols gather_symbols(Session& session, format::PackLevel level) {
+  Gatherer gatherer(session);
+  session.run(gatherer);
+  symbolize::PackMaker maker(level);
+  GatheredSymbols gathered;
+  Resolver& resolver = session.resolver();
+  gathered.addresses = resolver.locations();
+  for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
+    const auto facts = resolver.facts(resolver.location(number));
+    const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
+    if (facts.symbol || is_bpf) ++gathered.named;
+    maker.add(facts);
+  }
+  gathered.pack = maker.finish();
+  return gathered;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,77 @@
+// Calls that a compiler inlined: what is known of the functions, and how their names are listed. DWARF and
+// packed symbols share the rules.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "format/address.h"
+
+namespace tacho::symbolize {
+
+// One function that an address lies in: the innermost inlined one, its caller, and so on to the one that has
+// code of its own. Views stay valid as long as what gave it.
+struct Call {
+  std::string_view function;  // as the linker knows it where the language mangles names; empty: not told
+  std::string_view file;      // with its folder; empty: not told
+  std::uint32_t line = 0;  // of the address in the innermost function, of the call in the others; 0: not told
+};
+
+// The function that the symbol table has at an address. Its name stands in for that of the innermost function
+// where DWARF has a name that is no linker's, as of `extern "C"` functions in C++.
+struct LinkerSymbol {
+  std::string_view name;
+  format::ElfAddress start;
+};
+
+// How long it stands in for such a function.
+enum class StandIn : std::uint8_t {
+  Always,   // what addr2line answers when it is asked for this address alone
+  AtFirst,  // as perf, which asks for many: the first time a function is met, and later only if both start at
+            // the same place; so an answer depends on the questions before
+};
+
+// A function at one of the places where it has code: its own, or that of a call that was inlined.
+struct InlineFunction {
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  std::string_view name;
+  bool is_linkers = false;       // `name` is, or will for perf's purposes be taken as, the linker's
+  std::uint64_t start = 0;       // of its first range, an ELF address
+  std::uint32_t caller = kNone;  // only of inlined ones: the function around it
+  std::string_view call_file;    // where that calls it
+  std::uint32_t call_line = 0;
+};
+
+inline constexpr std::size_t kDeepestInline = 1024;  // perf's own limit
+
+// Adds the calls at a place, the innermost first. `place` has its line; `innermost` is the number of the
+// function there, or kNone. `function_at` gives the InlineFunction that has a number, to be changed.
+template <class FunctionAt>
+void list_calls(Call place, std::uint32_t innermost, const LinkerSymbol& symbol, StandIn stand_in,
+                std::vector<Call>& calls, FunctionAt&& function_at) {
+  if (innermost == InlineFunction::kNone) {
+    place.function = symbol.name;
+    calls.push_back(place);
+    return;
+  }
+  InlineFunction* function = &function_at(innermost);
+  place.function = function->name;
+  if (!function->is_linkers && !symbol.name.empty()) {
+    place.function = symbol.name;
+    // binutils asks the symbol table once for each such function, and keeps the answer only if both start at
+    // the same place.
+    if (stand_in == StandIn::AtFirst && symbol.start.value == function->start) function->name = symbol.name;
+    if (stand_in == StandIn::AtFirst) function->is_linkers = true;
+  }
+  calls.push_back(place);
+  while (function->caller != InlineFunction::kNone && calls.size() <= kDeepestInline) {
+    InlineFunction& caller = function_at(function->caller);
+    calls.push_back({caller.name, function->call_file, function->call_line});
+    function = &caller;
+  }
+}
+
+}  // namespace tacho::symbolize

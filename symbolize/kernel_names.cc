@@ -1,0 +1,69 @@
+#include "symbolize/kernel_names.h"
+
+#include <sys/utsname.h>
+
+#include <utility>
+
+#include "format/attachment.h"
+#include "format/build_id.h"
+#include "format/file.h"
+#include "symbolize/files/attached_text.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::string_view kRunningKallsyms = "/proc/kallsyms";
+
+}  // namespace
+
+bool KernelNames::runs_recorded_kernel() const {
+  if (!options_->symfs.empty()) return false;
+  const Mapping* const recorded = kernel_->text_mapping();
+  if (recorded && !recorded->module->build_id.empty()) {
+    const auto notes = format::read_file("/sys/kernel/notes", kLargestText);
+    return notes && format::build_id_in_notes(*notes) == recorded->module->build_id;
+  }
+  return is_on_recording_host();
+}
+
+bool KernelNames::is_on_recording_host() const {
+  utsname running{};
+  return ::uname(&running) == 0 && features_->environment.hostname == running.nodename &&
+         features_->environment.os_release == running.release;
+}
+
+void KernelNames::expect() {
+  const bool is_elsewhere = !options_->kallsyms.empty() || !options_->symfs.empty() ||
+                            features_->attachment(format::kKallsymsAttachment) != nullptr;
+  if (is_elsewhere || kallsyms_ || running_ || !is_on_recording_host()) return;
+  running_.emplace(std::string(kRunningKallsyms), kLargestText);
+}
+
+Result<Kallsyms>& KernelNames::kallsyms() {
+  if (!kallsyms_) kallsyms_ = read();
+  return *kallsyms_;
+}
+
+Result<Kallsyms> KernelNames::read() {
+  std::optional<ReferenceSymbol> reference;
+  const auto& text = kernel_->text();
+  if (text && !text->reference_symbol.empty())
+    reference = ReferenceSymbol{text->reference_symbol, text->reference_address};
+  const auto parse = [&](Result<std::vector<std::byte>> content,
+                         const std::string& place) -> Result<Kallsyms> {
+    if (!content) return std::move(content.error());
+    auto parsed = Kallsyms::parse(std::move(*content), reference);
+    return parsed ? std::move(parsed) : Result<Kallsyms>(std::move(parsed.error()).in(place));
+  };
+  if (!options_->kallsyms.empty())
+    return parse(format::read_file(options_->kallsyms, kLargestText), options_->kallsyms);
+  if (const auto* attached = features_->attachment(format::kKallsymsAttachment))
+    return parse(unpack_attached_text(*attached), "the attached kallsyms");
+  if (runs_recorded_kernel()) {
+    if (!running_) running_.emplace(std::string(kRunningKallsyms), kLargestText);
+    return parse(running_->take(), std::string(kRunningKallsyms));
+  }
+  return Error{"no kallsyms in the capture; give the recorded kernel's with --kallsyms FILE"};
+}
+
+}  // namespace tacho::symbolize

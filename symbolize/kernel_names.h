@@ -1,0 +1,41 @@
+// Where a recorded kernel's list of symbols comes from.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "format/features.h"
+#include "symbolize/address_space.h"
+#include "symbolize/files/file_ahead.h"
+#include "symbolize/names/kallsyms.h"
+#include "symbolize/symbol_options.h"
+
+namespace tacho::symbolize {
+
+class KernelNames {
+ public:
+  // All must outlive it.
+  KernelNames(const SymbolOptions& options, const format::Features& features, const KernelSpace& kernel)
+      : options_(&options), features_(&features), kernel_(&kernel) {}
+
+  // Read when it is first asked for: the file that the user names, the one in the capture, or this machine's
+  // if it runs the recorded kernel.
+  Result<Kallsyms>& kallsyms();
+  // It is going to be asked for: what takes long is begun.
+  void expect();
+  // By its build id, or where the capture has none (no sample lay in the kernel) by the names of host and
+  // kernel. Never with --symfs, which names another machine.
+  bool runs_recorded_kernel() const;
+
+ private:
+  bool is_on_recording_host() const;
+  Result<Kallsyms> read();
+
+  const SymbolOptions* options_;
+  const format::Features* features_;
+  const KernelSpace* kernel_;
+  std::optional<FileAhead> running_;  // this machine's, when it is expected to be asked for
+  std::optional<Result<Kallsyms>> kallsyms_;
+};
+
+}  // namespace tacho::symbolize

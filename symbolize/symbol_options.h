@@ -1,0 +1,37 @@
+// What the user says about where names come from and how they are shown.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "symbolize/elf/inline_calls.h"
+#include "symbolize/frame.h"
+
+namespace tacho::symbolize {
+
+enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameters
+// Which stacks get frames for inlined calls: perf gives them to those it unwound.
+enum class Inlines : std::uint8_t { No, Unwound, All };
+enum class SourceLines : std::uint8_t { No, Yes };
+enum class Servers : std::uint8_t { NotAsked, Asked };
+
+struct SymbolOptions {
+  std::string
+      symfs;  // --symfs: a folder that stands for the recording host's root; empty: this machine's files
+  std::string kallsyms;      // --kallsyms: a file; empty: the one attached to the capture
+  std::string perf_map_dir;  // --perf-map-dir: where perf-PID.map lie; empty: /tmp
+  std::string jitdump_dir;   // --jitdump-dir: where jit-PID.dump lie; empty: where the capture says
+  std::string vmlinux;       // -k: the kernel's own file, for names and lines instead of kallsyms
+  std::string build_id_dir;  // --buildid-dir: perf's cache of files by build id; empty: none
+  Demangle demangle = Demangle::Yes;
+  Inlines inlines = Inlines::No;
+  SourceLines source_lines = SourceLines::No;
+  // AtFirst: perf's bytes, at the price that names depend on the samples before.
+  StandIn stand_in = StandIn::Always;
+  Servers debuginfod = Servers::NotAsked;  // --debuginfod
+};
+
+// Whether the user says where the names of such modules come from.
+bool names_are_given(const SymbolOptions& options, ModuleKind kind);
+
+}  // namespace tacho::symbolize

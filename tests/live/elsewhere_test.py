@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Captures that were packed on one machine and are read on another: in a root folder that has nothing but the program
+and its libraries, by another user, without a network, /proc and /sys. What is printed there is what the host printed."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+import programs
+
+EVENT = "syscalls:sys_enter_getppid"
+NOBODY = 65534
+
+# Commands whose text must be the same; the second half is what packing is for.
+VIEWS = [
+    ["script"],
+    ["script", "--inline=all"],
+    ["script", "-F", "+srcline"],
+    ["script", "--no-demangle"],
+    ["report", "--stdio", "--no-children"],
+    ["report", "--stdio", "--children", "-g", "caller"],
+    ["report", "--stdio", "--no-children", "--sort", "sym,srcline", "-g", "none"],
+    ["folded"],
+    ["folded", "--inline"],
+    ["folded", "--inline", "--context"],
+]
+
+
+class OtherMachine:
+    """A root folder with tacho-report and the libraries it needs, outside of /usr."""
+
+    def __init__(self, folder):
+        self.root = folder
+        for name in ["usr", "tmp", "opt/lib", "captures"]:
+            (folder / name).mkdir(parents=True)
+        shutil.copy(programs.BIN / "tacho-report", folder / "opt/tacho-report")
+        listed = subprocess.run(["ldd", programs.BIN / "tacho-report"], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"(/\S+) \(0x", listed):
+            shutil.copy(library, folder / "opt/lib" / Path(library).name)
+        self.loader = next(path.name for path in (folder / "opt/lib").iterdir() if path.name.startswith("ld-linux"))
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o755)
+
+    def command(self, *words):
+        return ["unshare", "--net", "--ipc", "--uts", "chroot", f"--userspec={NOBODY}:{NOBODY}", self.root,
+                f"/opt/lib/{self.loader}", "--library-path", "/opt/lib", "/opt/tacho-report", *words]
+
+    def bring(self, capture):
+        shutil.copy(capture, self.root / "captures")
+        (self.root / "captures" / capture.name).chmod(0o644)
+        return f"/captures/{capture.name}"
+
+
+@programs.needs_root
+@unittest.skipUnless(shutil.which("c++") and shutil.which("unshare"), "needs a C++ compiler and unshare")
+class Elsewhere(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        self.folder.chmod(0o755)  # another user reads in it
+        source = Path(__file__).with_name("elsewhere.cc")
+        self.run_program("c++", "-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "traveller", source)
+        shutil.copy(self.folder / "traveller", self.folder / "vanishing")
+        self.load = ["sh", "-c", f"./traveller 20; {programs.BIN / 'getppid_load'} 20 3; ./vanishing 20 unlink; "
+                     "python3 -c 'import os; [os.getppid() for i in range(20)]'"]
+
+    def machine(self):
+        there = OtherMachine(self.folder / "there")
+        probe = self.run_program(*there.command("--list-commands"), status=None)
+        if probe.returncode != 0:
+            self.skipTest(f"no root folder of its own here: {probe.stderr.decode(errors='replace')}")
+        return there
+
+    def compare(self, there, original, packed, views=VIEWS):
+        place = there.bring(packed)
+        for view in views:
+            with self.subTest(view=" ".join(view)):
+                here = self.tacho(view[0], "-i", original, *view[1:], status=None)
+                far = self.run_program(*there.command(view[0], "-i", place, *view[1:]), status=None)
+                # The head of a report names the capture; nothing else may differ.
+                self.assert_same_text(far.stdout, here.stdout)
+                here = self.tacho(view[0], "-i", packed, *view[1:], status=None)
+                self.assert_same_text(here.stdout, far.stdout)
+
+    def record_ours(self, name, *words):
+        self.tacho("record", "-o", name, "-e", EVENT, "-g", *words, "--", *self.load)
+        return self.folder / name
+
+    def pack(self, capture):
+        packed = capture.with_suffix(".packed")
+        self.tacho("pack", capture, "-o", packed, status=None)
+        self.assertTrue(packed.exists())
+        return packed
+
+    def test_our_capture(self):
+        there = self.machine()
+        original = self.record_ours("ours.data")
+        packed = self.pack(original)
+        self.compare(there, original, packed)
+        text = self.run_program(*there.command("script", "-i", "/captures/ours.packed", "--inline=all"),
+                                status=None).stdout.decode()
+        for name in ["far_away::Traveller::go", "far_away::innermost<short>", "linkers_name", "call_at_depth", "main"]:
+            self.assertTrue(name in text, f"{name} is in no stack")
+
+    @programs.needs_perf
+    def test_perfs_capture_and_perf_reads_both(self):
+        there = self.machine()
+        self.run_program("perf", "record", "-q", "-o", "perfs.data", "-e", EVENT, "-g", *self.load)
+        original = self.folder / "perfs.data"
+        packed = self.pack(original)
+        self.compare(there, original, packed)
+        ours = self.record_ours("ours.data")
+        for before, after in [(original, packed), (ours, self.pack(ours))]:
+            for words in [["script"], ["report", "--stdio"], ["evlist", "-v"]]:
+                with self.subTest(capture=before.name, words=words):
+                    self.assert_same_text(self.perf(*words, "-i", after).stdout, self.perf(*words, "-i", before).stdout)
+
+    def test_in_place_it_keeps_owner_mode_and_samples(self):
+        capture = self.record_ours("ours.data")
+        os.chown(capture, NOBODY, NOBODY)
+        capture.chmod(0o640)
+        before = self.tacho("dump", "-i", capture).stdout
+        self.tacho("pack", capture, status=None)
+        status = capture.stat()
+        self.assertEqual((status.st_uid, status.st_gid, status.st_mode & 0o777), (NOBODY, NOBODY, 0o640))
+        self.assertEqual([path.name for path in self.folder.iterdir() if "ours" in path.name], ["ours.data"])
+
+        def samples(text):
+            return [re.sub(rb"offset=\S+ ?", b"", line) for line in text.splitlines() if line.startswith(b"SAMPLE")]
+
+        after = self.tacho("dump", "-i", capture).stdout
+        self.assertEqual(samples(after), samples(before))
+        self.assertGreater(len(samples(after)), 0)
+        # Packed again, it says the same.
+        again = self.folder / "again.data"
+        self.tacho("pack", capture, "-o", again, status=None)
+        self.assert_same_text(self.tacho("script", "-i", again, "--inline=all", status=None).stdout,
+                              self.tacho("script", "-i", capture, "--inline=all", status=None).stdout)
+
+    def test_a_small_capture_stays_small(self):
+        self.tacho("record", "-o", "small.data", "-e", EVENT, "-g", "--", programs.BIN / "getppid_load", "3")
+        capture = self.folder / "small.data"
+        whole = self.folder / "whole.data"
+        self.tacho("pack", capture, "--kallsyms", "all", "-o", whole, status=None)
+        self.assertIn(b"# attached : kallsyms", self.tacho("header", "-i", whole).stdout)
+        before = self.tacho("script", "-i", capture).stdout
+        self.tacho("pack", capture, status=None)
+        self.assertLess(capture.stat().st_size, 60 * 1000)
+        self.assert_same_text(self.tacho("script", "-i", capture).stdout, before)
+
+    def test_what_cannot_be_rewritten_stays_as_it_is(self):
+        capture = self.record_ours("ours.data")
+        self.tacho("convert", "-i", capture, "-o", "pipe.data", "--to", "pipe")
+        running = bytearray(capture.read_bytes())
+        at = running.rindex(b"TACHOHD1") - 12
+        running[at:at + 4] = bytes(4)  # as a recorder leaves it that was killed
+        (self.folder / "running.data").write_bytes(running)
+        (self.folder / "short.data").write_bytes(capture.read_bytes()[:-3000])
+        for name, reason in [("pipe.data", "form of a pipe"), ("running.data", "still runs or was killed"),
+                             ("short.data", "damaged")]:
+            with self.subTest(name=name):
+                before = (self.folder / name).read_bytes()
+                said = self.tacho("pack", name, status=2).stderr.decode()
+                self.assertIn(reason, said)
+                self.assertIn("tacho convert -i", said)
+                self.assertEqual((self.folder / name).read_bytes(), before)
+        self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith(".")], [])
+
+
+if __name__ == "__main__":
+    programs.main()
