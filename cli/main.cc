@@ -1,5 +1,6 @@
-// tacho: one name for both programs. `tacho record ...` and `tacho doctor` run tacho-record; every other word
-// is a command of tacho-report. They are looked for beside this program, then in PATH.
+// tacho: one name for both programs. `tacho record ...` and `tacho doctor` run tacho-record, `tacho doctor
+// FILE` and every other word is a command of tacho-report. They are looked for beside this program, then in
+// PATH.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -27,7 +28,8 @@ using namespace tacho;
 
 constexpr std::string_view kRecordHelp = "record events with stacks into a capture";
 constexpr std::string_view kListHelp = "list the events that can be recorded here";
-constexpr std::string_view kDoctorHelp = "what can be recorded on this host, and how to mend what cannot";
+constexpr std::string_view kDoctorHelp =
+    "what can be recorded on this host; doctor FILE: what a capture can tell elsewhere";
 
 int say(const std::string& message, cli::ExitStatus status) {
   std::fprintf(stderr, "tacho: %s\n", message.c_str());
@@ -105,7 +107,9 @@ std::vector<Command> commands() {
     const std::string line = lines.substr(at, end - at);
     const std::size_t name_end = std::min(line.find_first_of(" \t"), line.size());
     const std::size_t help_start = std::min(line.find_first_not_of(" \t", name_end), line.size());
-    if (name_end > 0) out.push_back({line.substr(0, name_end), line.substr(help_start)});
+    const std::string name = line.substr(0, name_end);
+    const bool is_known = std::ranges::find(out, name, &Command::name) != out.end();
+    if (name_end > 0 && !is_known) out.push_back({line.substr(0, name_end), line.substr(help_start)});
     at = end + 1;
   }
   return out;
@@ -145,6 +149,14 @@ bool means_record(const std::string& word) {
          cli::nearest(word, names) == "record";
 }
 
+// `tacho doctor FILE` asks about a capture, `tacho doctor` about this host.
+bool names_a_capture(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin() + 1, arguments.end(), [](const std::string& argument) {
+    return !argument.starts_with('-') || argument == "-" || argument.starts_with("-i") ||
+           argument.starts_with("--input");
+  });
+}
+
 }  // namespace
 
 int main(int count, char** texts) {
@@ -170,6 +182,7 @@ int main(int count, char** texts) {
     arguments.erase(arguments.begin());
     return become("tacho-record", std::move(arguments));
   }
+  if (word == "doctor" && names_a_capture(arguments)) return become("tacho-report", std::move(arguments));
   if (word == "list" || word == "doctor") {
     arguments.front() = word == "list" ? "--list-events" : "--doctor";
     return become("tacho-record", std::move(arguments));

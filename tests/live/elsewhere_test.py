@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Captures that were packed on one machine and are read on another: in a root folder that has nothing but the program
 and its libraries, by another user, without a network, /proc and /sys. What is printed there is what the host printed."""
+import json
 import os
 import re
 import shutil
@@ -115,6 +116,27 @@ class Elsewhere(programs.Scratch):
             for words in [["script"], ["report", "--stdio"], ["evlist", "-v"]]:
                 with self.subTest(capture=before.name, words=words):
                     self.assert_same_text(self.perf(*words, "-i", after).stdout, self.perf(*words, "-i", before).stdout)
+
+    def test_doctor_counts_what_the_text_shows(self):
+        there = self.machine()
+        original = self.record_ours("ours.data")
+        packed = self.pack(original)
+        shares = []
+        for capture, enough in [(original, False), (packed, True)]:
+            place = there.bring(capture)
+            lines = self.run_program(*there.command("script", "-i", place, "-F", "ip,sym"), status=None).stdout.splitlines()
+            frames = [line for line in lines if line.strip()]
+            named = [line for line in frames if b"[unknown]" not in line]
+            told = self.tacho("doctor", capture, "--json", "--at-least", "30", status=0 if enough else 3)
+            facts = json.loads(told.stdout)
+            self.assertEqual((facts["frames"], facts["named_frames"]), (len(frames), len(named)))
+            self.assertEqual(sum(module["frames"] for module in facts["lacking"]), len(frames) - len(named))
+            shares.append(facts["named_share"])
+            self.assertIn("cmdline", [one["class"] for one in facts["sensitive"]])
+        self.assertLess(shares[0], 0.3)
+        self.assertGreater(shares[1], 0.3)
+        text = self.tacho("doctor", original, status=3).stdout.decode()
+        self.assertRegex(text, r"\d+ frames, \d+ addresses: \S*/traveller \(build id [0-9a-f]+\): its names are not in the capture")
 
     def test_in_place_it_keeps_owner_mode_and_samples(self):
         capture = self.record_ours("ours.data")

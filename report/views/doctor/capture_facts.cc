@@ -1,0 +1,206 @@
+#include "report/views/doctor/capture_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <map>
+#include <tuple>
+#include <unordered_set>
+#include <variant>
+
+#include "format/perf_abi.h"
+#include "format/record.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint32_t kUsualDepth = 127;  // frames of a call chain where the event does not say
+
+std::string_view clock_name(std::int32_t clock) {
+  constexpr std::pair<std::int32_t, std::string_view> kNames[] = {{CLOCK_REALTIME, "realtime"},
+                                                                  {CLOCK_MONOTONIC, "monotonic"},
+                                                                  {CLOCK_MONOTONIC_RAW, "monotonic_raw"},
+                                                                  {CLOCK_BOOTTIME, "boottime"},
+                                                                  {CLOCK_TAI, "tai"}};
+  const auto row = std::ranges::find(kNames, clock, &std::pair<std::int32_t, std::string_view>::first);
+  return row == std::end(kNames) ? "another" : row->second;
+}
+
+class Examiner : public Sink {
+ public:
+  explicit Examiner(Session& session) : session_(session) {}
+
+  Flow on_sample(const ResolvedSample& sample) override;
+  Flow on_other(const OtherEvent& event) override;
+  CaptureFacts finish();
+
+ private:
+  void count_stack(const ResolvedSample& sample);
+  void name_places();
+  void add_sensitive();
+  void add(std::string_view name, std::uint64_t count, std::string what);
+
+  Session& session_;
+  CaptureFacts facts_;
+  std::vector<std::uint64_t> hits_;  // of each place
+  std::unordered_set<std::string> comms_, paths_;
+  std::uint64_t payloads_ = 0, stack_bytes_ = 0, registers_ = 0, data_addresses_ = 0, kernel_symbols_ = 0;
+};
+
+Sink::Flow Examiner::on_sample(const ResolvedSample& sample) {
+  const format::Sample& raw = *sample.raw;
+  const format::EventAttr& attr = (*sample.events)[sample.record_event].attr;
+  ++facts_.samples;
+  count_stack(sample);
+  const std::size_t deepest = attr.sample_max_stack != 0 ? attr.sample_max_stack : kUsualDepth;
+  if (attr.samples(abi::kSampleCallchain)) {
+    std::size_t frames = 0;
+    for (std::size_t i = 0; i < raw.callchain.size(); ++i)
+      frames += raw.callchain[i] < abi::kContextMax ? 1 : 0;
+    if (frames >= deepest) ++facts_.cut_chains;
+  }
+  if (!raw.user_stack.empty()) {
+    ++facts_.copied_stacks;
+    stack_bytes_ += raw.user_stack.size();
+    constexpr std::size_t kRoundedBy = 8;
+    if (raw.user_stack.size() + kRoundedBy >= attr.sample_stack_user) ++facts_.cut_copies;
+  }
+  if (!raw.raw.empty()) ++payloads_;
+  if (attr.samples(abi::kSampleRegsUser) || attr.samples(abi::kSampleRegsIntr)) ++registers_;
+  if (attr.samples(abi::kSampleAddr) && raw.addr != 0) ++data_addresses_;
+  comms_.emplace(sample.comm);
+  return Flow::GoOn;
+}
+
+void Examiner::count_stack(const ResolvedSample& sample) {
+  const auto hit = [this](std::uint32_t place) {
+    if (place >= hits_.size()) hits_.resize(std::max<std::size_t>(place + 1, 2 * hits_.size()));
+    ++hits_[place];
+  };
+  if (sample.stack == nullptr) return hit(sample.location->number);
+  for (const std::uint32_t place : sample.stack->frames) hit(place);
+}
+
+Sink::Flow Examiner::on_other(const OtherEvent& event) {
+  const format::Record& record = *event.record;
+  if (const auto* comm = std::get_if<format::CommRecord>(&record)) comms_.emplace(comm->name);
+  if (const auto* throttle = std::get_if<format::ThrottleRecord>(&record))
+    facts_.throttled += !throttle->is_unthrottle;
+  if (std::holds_alternative<format::NamespacesRecord>(record)) ++facts_.namespaces;
+  if (std::holds_alternative<format::CgroupRecord>(record)) ++facts_.cgroups;
+  if (std::holds_alternative<format::KsymbolRecord>(record)) ++kernel_symbols_;
+  if (const auto* mapping = std::get_if<format::MmapRecord>(&record);
+      mapping != nullptr && mapping->filename.starts_with('/') && paths_.emplace(mapping->filename).second)
+    facts_.deleted_modules += mapping->filename.ends_with(" (deleted)") ? 1 : 0;
+  return Flow::GoOn;
+}
+
+std::string reason_of(const symbolize::PlaceFacts& place) {
+  using symbolize::ModuleKind;
+  if (place.module == nullptr) return "nothing was mapped there";
+  const symbolize::Source* const source = place.source;
+  if (source != nullptr && source->packed != nullptr) return "no symbol covers the address";
+  switch (place.module->kind) {
+    case ModuleKind::Anonymous:
+      return source != nullptr && source->table != nullptr
+                 ? "no symbol covers the address"
+                 : "code made at run time that no perf map in the capture names";
+    case ModuleKind::User:
+    case ModuleKind::Vdso:
+      return "its names are not in the capture; run tacho pack on the host";
+    default:
+      break;
+  }
+  if (source != nullptr && source->table == nullptr)
+    return source->lack.empty() ? "it has no symbols" : source->lack;
+  return "no symbol covers the address";
+}
+
+void Examiner::name_places() {
+  std::map<std::tuple<const symbolize::Module*, std::string>, LackingModule> lacking;
+  Resolver& resolver = session_.resolver();
+  for (std::uint32_t number = 0; number < hits_.size(); ++number) {
+    const std::uint64_t hits = hits_[number];
+    if (hits == 0) continue;
+    ++facts_.addresses;
+    facts_.frames += hits;
+    const Location& location = resolver.location(number);
+    const bool is_named = !resolver.frame(location).function.empty();
+    const auto place = resolver.facts(location);
+    const bool is_of_file = place.module != nullptr && place.module->kind == symbolize::ModuleKind::User;
+    if (is_of_file && place.module->path.starts_with('/') && place.module->build_id.empty())
+      facts_.unsure_frames += hits;
+    if (is_named) {
+      ++facts_.named_addresses;
+      facts_.named_frames += hits;
+      continue;
+    }
+    std::string reason = reason_of(place);
+    LackingModule& module = lacking[{place.module, reason}];
+    if (place.module != nullptr) {
+      module.path = place.module->path;
+      if (!place.module->build_id.empty()) module.build_id = place.module->build_id.hex();
+    }
+    module.reason = std::move(reason);
+    module.frames += hits;
+    ++module.addresses;
+  }
+  for (auto& [key, module] : lacking) facts_.lacking.push_back(std::move(module));
+  std::ranges::sort(facts_.lacking, [](const LackingModule& a, const LackingModule& b) {
+    return std::tie(b.frames, a.path, a.reason) < std::tie(a.frames, b.path, b.reason);
+  });
+}
+
+void Examiner::add(std::string_view name, std::uint64_t count, std::string what) {
+  if (count > 0) facts_.sensitive.push_back({name, count, std::move(what)});
+}
+
+void Examiner::add_sensitive() {
+  const format::Features& features = session_.features();
+  const format::Environment& environment = features.environment;
+  const auto homes = std::ranges::count_if(paths_, [](const std::string& path) {
+    return path.starts_with("/home/") || path.starts_with("/root/");
+  });
+  const bool has_names = environment.hostname.has_value() || homes > 0;
+  add("cmdline", environment.command_line.size(), "words of the command line");
+  add("host", has_names ? static_cast<std::uint64_t>(homes) + 1 : 0,
+      "the host's name, and paths with a user's name");
+  add("paths", paths_.size(), "files that were mapped");
+  add("comm", comms_.size(), "names of threads");
+  add("containers", facts_.cgroups + facts_.namespaces, "cgroups and namespaces");
+  add("payload", payloads_, "samples with fields of tracepoints or BPF programs");
+  add("stacks", stack_bytes_, "bytes of copied stacks");
+  add("registers", registers_, "samples with registers");
+  add("addresses", data_addresses_, "samples with a data address");
+  const bool has_list = features.attachment(format::kKallsymsAttachment) != nullptr;
+  add("kernel", kernel_symbols_ + (has_list ? 1 : 0),
+      "lists of kernel symbols, and symbols that came while recording");
+  add("time", environment.clock_data ? 1 : 0, "the time of day of the recording");
+}
+
+CaptureFacts Examiner::finish() {
+  name_places();
+  add_sensitive();
+  facts_.lost = session_.lost_samples();
+  for (const format::Finding& finding : session_.diagnostics().findings())
+    if (finding.kind == format::Damage::Lost) facts_.lost = std::max(facts_.lost, finding.count);
+  facts_.has_wall_clock = session_.features().environment.clock_data.has_value();
+  const format::EventSet& events = session_.events();
+  const bool has_clock = !events.empty() && events[0].attr.has(abi::kUseClockid);
+  facts_.clock =
+      has_clock ? clock_name(events[0].attr.clockid) : "perf's own, the time since the host started";
+  if (has_clock && events[0].attr.clockid == CLOCK_REALTIME) facts_.has_wall_clock = true;
+  return std::move(facts_);
+}
+
+}  // namespace
+
+CaptureFacts examine(Session& session) {
+  Examiner examiner(session);
+  session.run(examiner);
+  return examiner.finish();
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,52 @@
+// What a capture can tell on a machine that has nothing of the host where it was recorded, and what it would
+// give away there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/samples/session.h"
+
+namespace tacho::report {
+
+// Frames without a name, of one module for one reason.
+struct LackingModule {
+  std::string path;      // empty: nothing was mapped there
+  std::string build_id;  // hexadecimal; empty: none is known
+  std::string reason;
+  std::uint64_t frames = 0;     // of all samples
+  std::uint64_t addresses = 0;  // distinct
+};
+
+struct SensitiveClass {
+  std::string_view name;  // as tacho redact calls it
+  std::uint64_t count = 0;
+  std::string what;  // counted in
+};
+
+struct CaptureFacts {
+  std::uint64_t samples = 0;
+  std::uint64_t frames = 0, named_frames = 0;  // as tacho script prints them: lines of call chains, or places
+  std::uint64_t addresses = 0, named_addresses = 0;  // distinct ones of them
+  std::vector<LackingModule> lacking;                // most frames first
+  std::uint64_t unsure_frames = 0;                   // of modules whose build id is not known
+  std::uint64_t lost = 0, throttled = 0;
+  std::uint64_t cut_chains = 0;     // call chains with as many frames as the kernel takes down
+  std::uint64_t copied_stacks = 0;  // that have to be unwound, which takes the files of the host
+  std::uint64_t cut_copies = 0;     // of these, as large as the room for them
+  std::string clock;                // what times count
+  bool has_wall_clock = false;      // times can be told as times of day
+  std::uint64_t cgroups = 0, namespaces = 0, deleted_modules = 0;
+  std::vector<SensitiveClass> sensitive;  // without those that the capture has nothing of
+
+  double named_share() const {  // 0 to 1
+    return frames == 0 ? 1 : static_cast<double>(named_frames) / static_cast<double>(frames);
+  }
+};
+
+// Reads the whole capture. The session's --symfs is an empty folder: names come from the capture alone.
+CaptureFacts examine(Session& session);
+
+}  // namespace tacho::report

@@ -1,0 +1,216 @@
+#include "report/views/doctor/command_doctor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "report/command.h"
+#include "report/output/field_sinks.h"
+#include "report/views/doctor/capture_facts.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::string_view kDescription =
+    "Says what the capture FILE can tell on a machine that has nothing of the host where it was recorded: "
+    "the share "
+    "of the frames of its samples that have a name from this file alone, the rest by module and reason, what "
+    "was lost "
+    "or cut short, which clock its times are of, and which classes of sensitive content it has. (tacho "
+    "doctor without "
+    "a file says what can be recorded here.)";
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  tacho doctor perf.data\n"
+    "  tacho doctor perf.data --json --at-least 99.5\n\n";
+
+constexpr double kUsualShare = 95;      // per cent
+constexpr std::size_t kMostShown = 20;  // modules in the text
+
+struct Options {
+  ReadingOptions reading;
+  bool as_json = false;
+  double at_least = kUsualShare;
+};
+
+// Stands for the root of a machine that has no file of the recording host.
+class EmptyFolder {
+ public:
+  static Result<EmptyFolder> create() {
+    const char* const place = std::getenv("TMPDIR");
+    std::string path =
+        std::string(place != nullptr && *place != '\0' ? place : "/tmp") + "/tacho-nothing-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) return system_error(path, errno);
+    return EmptyFolder(std::move(path));
+  }
+  EmptyFolder(EmptyFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  EmptyFolder& operator=(EmptyFolder&&) = delete;
+  ~EmptyFolder() {
+    if (!path_.empty()) ::rmdir(path_.c_str());
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit EmptyFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+Result<> set_share(std::string_view text, double& share) {
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), share);
+  if (failed != std::errc{} || end != text.data() + text.size() || !(share >= 0 && share <= 100))
+    return use_error("--at-least: '" + std::string(text) + "' is no number of per cent, 0 to 100");
+  return Done{};
+}
+
+cli::CommandLine describe(Options& options) {
+  auto line = command_line("doctor", std::string(kDescription));
+  line.synopsis = "FILE [options]";
+  add_input_options(line.options, options.reading);
+  line.options.push_back(flag("--json", "one JSON object with the same facts", options.as_json));
+  line.options.push_back({"--at-least", cli::Takes::Value, "PERCENT",
+                          "of the frames must have names, else the exit status is 3 (default: 95)",
+                          [&options](std::string_view text) { return set_share(text, options.at_least); }});
+  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
+    if (words.size() > 1)
+      return use_error("doctor takes one capture, and '" + words[1] + "' is a second one");
+    if (!words.empty()) options.reading.session.input = words.front();
+    return Done{};
+  };
+  line.epilog =
+      std::string(kExamples) +
+      "Exit status: 0 enough frames have names and nothing was lost or damaged; 3 not so; 1 wrong use;\n"
+      "2 the capture cannot be read; 4 the output could not be written.";
+  return line;
+}
+
+// 99.99 is not 100: what is missing is never rounded away.
+std::string percent(const CaptureFacts& facts) {
+  const double share = 100 * facts.named_share();
+  const bool is_all = facts.named_frames == facts.frames;
+  return fmt::format("{:.1f}", is_all ? 100.0 : std::min(share, 99.9));
+}
+
+void write_names(TextOutput& out, const CaptureFacts& facts, Names names) {
+  out.text(fmt::format(
+      "{} % of {} frames have a name from this file alone ({} of {} distinct addresses), in {} samples\n",
+      percent(facts), facts.frames, facts.named_addresses, facts.addresses, facts.samples));
+  std::size_t shown = 0;
+  std::uint64_t rest = 0;
+  for (const LackingModule& module : facts.lacking) {
+    if (++shown > kMostShown) {
+      rest += module.frames;
+      continue;
+    }
+    const std::string path = module.path.empty() ? "[unknown]" : printable(module.path, names);
+    const std::string id = module.build_id.empty() ? "" : " (build id " + module.build_id + ")";
+    out.text(fmt::format("  {} frames, {} addresses: {}{}: {}\n", module.frames, module.addresses, path, id,
+                         printable(module.reason, names)));
+  }
+  if (shown > kMostShown) out.text(fmt::format("  {} frames in {} more modules\n", rest, shown - kMostShown));
+  if (facts.unsure_frames > 0)
+    out.text(fmt::format(
+        "{} frames lie in files whose build id is not known: whether another file of that name is the same "
+        "one cannot be told\n",
+        facts.unsure_frames));
+}
+
+void write_rest(TextOutput& out, const CaptureFacts& facts) {
+  out.text(fmt::format("lost: {} samples; throttled {} times\n", facts.lost, facts.throttled));
+  out.text(fmt::format("call chains: {} as deep as the kernel takes them down, the rest is cut off\n",
+                       facts.cut_chains));
+  if (facts.copied_stacks > 0)
+    out.text(fmt::format(
+        "copied stacks: {}, {} of them cut off; they are unwound with the files of the host, which are not "
+        "here\n",
+        facts.copied_stacks, facts.cut_copies));
+  out.text("clock: " + facts.clock +
+           (facts.has_wall_clock ? "; times of day can be told\n" : "; times of day cannot be told\n"));
+  out.text(fmt::format(
+      "containers: {} cgroups, {} namespaces of threads; {} files were deleted while they were mapped\n",
+      facts.cgroups, facts.namespaces, facts.deleted_modules));
+  out.text(facts.sensitive.empty() ? "sensitive content: none\n" : "sensitive content:\n");
+  for (const SensitiveClass& one : facts.sensitive)
+    out.text(fmt::format("  {:<10} {} {}\n", one.name, one.count, one.what));
+}
+
+void write_json(TextOutput& out, const CaptureFacts& facts) {
+  TextBuffer line;
+  JsonFields to(line);
+  const std::pair<std::string_view, std::uint64_t> numbers[] = {{"samples", facts.samples},
+                                                                {"frames", facts.frames},
+                                                                {"named_frames", facts.named_frames},
+                                                                {"addresses", facts.addresses},
+                                                                {"named_addresses", facts.named_addresses},
+                                                                {"unsure_frames", facts.unsure_frames},
+                                                                {"lost", facts.lost},
+                                                                {"throttled", facts.throttled},
+                                                                {"cut_chains", facts.cut_chains},
+                                                                {"copied_stacks", facts.copied_stacks},
+                                                                {"cut_copies", facts.cut_copies},
+                                                                {"cgroups", facts.cgroups},
+                                                                {"namespaces", facts.namespaces},
+                                                                {"deleted_modules", facts.deleted_modules}};
+  to.real("named_share", facts.named_share());
+  for (const auto& [name, value] : numbers) to.number(name, value);
+  to.text("clock", facts.clock);
+  to.flag("has_wall_clock", facts.has_wall_clock);
+  to.begin_list("lacking");
+  for (const LackingModule& module : facts.lacking) {
+    to.begin_object({});
+    to.text("module", module.path);
+    if (!module.build_id.empty()) to.text("build_id", module.build_id);
+    to.text("reason", module.reason);
+    to.number("frames", module.frames);
+    to.number("addresses", module.addresses);
+    to.end_object();
+  }
+  to.end_list();
+  to.begin_list("sensitive");
+  for (const SensitiveClass& one : facts.sensitive) {
+    to.begin_object({});
+    to.text("class", one.name);
+    to.number("count", one.count);
+    to.text("what", one.what);
+    to.end_object();
+  }
+  to.end_list();
+  to.finish();
+  out.text(line.view());
+  out.text("\n");
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_doctor(const std::vector<std::string>& arguments) {
+  Options options;
+  return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    auto folder = EmptyFolder::create();
+    if (!folder) return std::move(folder.error());
+    options.reading.session.symbols.symfs = folder->path();
+    options.reading.session.max_stack = std::size_t{1} << 16;
+    bool is_enough = false;
+    const auto status =
+        show_session(options.reading, [&](Session& session, TextOutput& out) -> Result<Shown> {
+          const CaptureFacts facts = examine(session);
+          is_enough = 100 * facts.named_share() >= options.at_least && facts.lost == 0;
+          if (options.as_json) {
+            write_json(out, facts);
+          } else {
+            write_names(out, facts, options.reading.names);
+            write_rest(out, facts);
+          }
+          return Shown(Symbols::NotUsed);
+        });
+    if (!status || *status != cli::kWhole) return status;
+    return is_enough ? cli::kWhole : cli::kIncomplete;
+  });
+}
+
+}  // namespace tacho::report
