@@ -21,6 +21,7 @@ namespace tacho::bpf {
 namespace {
 
 constexpr std::size_t kVerifierLines = 20;
+constexpr std::uint32_t kUsualRingBytes = 4U << 20;  // of a ring buffer that says nothing of its size
 
 struct CloseObject {
   void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
@@ -140,13 +141,24 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
 
 const std::vector<Program>& Object::programs() const { return state_->programs; }
 
-std::vector<std::string> Object::perf_event_arrays() const {
+namespace {
+
+std::vector<std::string> maps_of_type(const bpf_object* object, bpf_map_type type) {
   std::vector<std::string> names;
   bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, state_->object.get()) {
-    if (bpf_map__type(map) == BPF_MAP_TYPE_PERF_EVENT_ARRAY) names.emplace_back(bpf_map__name(map));
+  bpf_object__for_each_map(map, object) {
+    if (bpf_map__type(map) == type) names.emplace_back(bpf_map__name(map));
   }
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> Object::perf_event_arrays() const {
+  return maps_of_type(state_->object.get(), BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+}
+std::vector<std::string> Object::ring_buffers() const {
+  return maps_of_type(state_->object.get(), BPF_MAP_TYPE_RINGBUF);
 }
 
 bool Object::may_drop_events(std::size_t program) const {
@@ -171,36 +183,72 @@ void Object::want(std::size_t program, bool wanted) {
   bpf_program__set_autoload(state_->handles[program], wanted);
 }
 
-std::span<std::byte> Object::constant(std::string_view name) {
-  const btf* types = bpf_object__btf(state_->object.get());
-  const int section_id = types == nullptr ? -1 : btf__find_by_name_kind(types, ".rodata", BTF_KIND_DATASEC);
-  // The map is called "OBJECT.rodata", as far as the kernel has room for it.
+namespace {
+
+// Where a variable stands: the map of its section of data, and bytes from its begin.
+struct Variable {
+  bpf_map* data = nullptr;
+  std::size_t offset = 0, size = 0;
+};
+
+// The map is called "OBJECT.rodata", as far as the kernel has room for it.
+std::optional<Variable> find_variable(bpf_object* object, const char* section_name, std::string_view name) {
+  const btf* types = bpf_object__btf(object);
+  const int section_id =
+      types == nullptr ? -1 : btf__find_by_name_kind(types, section_name, BTF_KIND_DATASEC);
   bpf_map* map = nullptr;
-  bpf_map* constants = nullptr;
-  bpf_object__for_each_map(map, state_->object.get()) {
-    if (bpf_map__is_internal(map) && std::string_view(bpf_map__name(map)).ends_with(".rodata"))
-      constants = map;
+  bpf_map* data = nullptr;
+  bpf_object__for_each_map(map, object) {
+    if (bpf_map__is_internal(map) && std::string_view(bpf_map__name(map)).ends_with(section_name)) data = map;
   }
-  if (section_id < 0 || constants == nullptr) return {};
-  std::size_t size = 0;
-  // libbpf 1.1 hands out the writable initial content under a const pointer; programs are not loaded yet.
-  auto* bytes = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(constants, &size)));
-  if (bytes == nullptr) return {};
+  if (section_id < 0 || data == nullptr) return std::nullopt;
   const btf_type* section = btf__type_by_id(types, static_cast<std::uint32_t>(section_id));
   const btf_var_secinfo* variables = btf_var_secinfos(section);
   for (int i = 0; i < btf_vlen(section); ++i) {
     const btf_type* variable = btf__type_by_id(types, variables[i].type);
     const char* found = variable == nullptr ? nullptr : btf__name_by_offset(types, variable->name_off);
-    const bool is_inside = variables[i].offset + std::uint64_t{variables[i].size} <= size;
-    if (found != nullptr && name == found && is_inside)
-      return {bytes + variables[i].offset, variables[i].size};
+    const std::uint64_t end = variables[i].offset + std::uint64_t{variables[i].size};
+    if (found != nullptr && name == found && end <= bpf_map__value_size(data))
+      return Variable{data, variables[i].offset, variables[i].size};
   }
-  return {};
+  return std::nullopt;
 }
 
-void Object::set_number(std::string_view name, std::uint32_t value) {
-  if (const auto place = constant(name); place.size() == sizeof value)
-    std::memcpy(place.data(), &value, sizeof value);
+}  // namespace
+
+std::span<std::byte> Object::constant(std::string_view name) {
+  const auto variable = find_variable(state_->object.get(), ".rodata", name);
+  if (!variable) return {};
+  std::size_t size = 0;
+  // libbpf 1.1 hands out the writable initial content under a const pointer; programs are not loaded yet.
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(bpf_map__initial_value(variable->data, &size)));
+  if (bytes == nullptr || variable->offset + variable->size > size) return {};
+  return {bytes + variable->offset, variable->size};
+}
+
+std::optional<std::uint64_t> Object::counter(std::string_view name) const {
+  const auto variable = find_variable(state_->object.get(), ".bss", name);
+  std::uint64_t value = 0;
+  if (!variable || variable->size != sizeof value) return std::nullopt;
+  std::vector<std::byte> section(bpf_map__value_size(variable->data));
+  const int only = 0;
+  if (bpf_map_lookup_elem(bpf_map__fd(variable->data), &only, section.data()) != 0) return std::nullopt;
+  std::memcpy(&value, section.data() + variable->offset, sizeof value);
+  return value;
+}
+
+Result<Ring> Object::open_ring(const std::string& map) const {
+  const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
+  if (found == nullptr) return Error{"there is no map '" + map + "'", ENOENT};
+  auto ring = Ring::open(bpf_map__fd(found), bpf_map__max_entries(found));
+  return ring ? std::move(ring) : Result<Ring>(std::move(ring.error()).in("map '" + map + "'"));
+}
+
+void Object::set_number(std::string_view name, std::uint64_t value) {
+  const auto place = constant(name);
+  const auto small = static_cast<std::uint32_t>(value);
+  if (place.size() == sizeof value) std::memcpy(place.data(), &value, sizeof value);
+  if (place.size() == sizeof small && small == value) std::memcpy(place.data(), &small, sizeof small);
 }
 
 bool Object::has_map(std::string_view name) const {
@@ -224,6 +272,8 @@ std::optional<Refusal> Object::load(const Log& log) {
   if (cpus < 0) return Refusal{"", -cpus, "cannot tell how many CPUs are possible: " + code_in_words(-cpus)};
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, state_->object.get()) {
+    if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF && bpf_map__max_entries(map) == 0)
+      bpf_map__set_max_entries(map, kUsualRingBytes);
     if (bpf_map__type(map) != BPF_MAP_TYPE_PERF_EVENT_ARRAY) continue;
     bpf_map__set_max_entries(map, static_cast<std::uint32_t>(cpus));
     if (bpf_map__key_size(map) == 0) bpf_map__set_key_size(map, sizeof(int));

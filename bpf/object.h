@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bpf/log.h"
+#include "bpf/ring.h"
 #include "bpf/section.h"
 #include "format/cursor.h"
 #include "format/result.h"
@@ -49,6 +50,7 @@ class Object {
 
   const std::vector<Program>& programs() const;  // in the object's order
   std::vector<std::string> perf_event_arrays() const;
+  std::vector<std::string> ring_buffers() const;
 
   // Whether it can cost perf events samples when it runs on a tracepoint (return_value.h).
   bool may_drop_events(std::size_t program) const;
@@ -62,8 +64,8 @@ class Object {
   // of that name.
   std::span<std::byte> constant(std::string_view name);
 
-  // Sets one of 32 bits; does nothing when there is none of that name and size.
-  void set_number(std::string_view name, std::uint32_t value);
+  // Sets one of 32 or 64 bits; does nothing when there is none of that name and size.
+  void set_number(std::string_view name, std::uint64_t value);
   bool has_map(std::string_view name) const;
   // Puts a map of the caller's in the place of the object's own.
   Result<> replace_map(const std::string& name, int map_fd);
@@ -75,6 +77,10 @@ class Object {
   Result<> attach_to_event(std::size_t program, int event_fd);
   // Puts an event's descriptor into a slot of a perf event array.
   Result<> put_event(const std::string& map, int cpu, int event_fd);
+  // After load().
+  Result<Ring> open_ring(const std::string& map) const;
+  // What a variable of 64 bits in section .bss holds now; nothing when there is none of that name.
+  std::optional<std::uint64_t> counter(std::string_view name) const;
   std::optional<RunningProgram> running(std::size_t program) const;
 
  private:

@@ -26,7 +26,8 @@ constexpr std::uint64_t kMaxObject = std::uint64_t{256} << 20;
 constexpr const char* kRecorderConstant = "tacho_recorder";
 constexpr const char* kFollowsConstant = "tacho_follows";
 constexpr const char* kFollowedMap = "tacho_followed";
-constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
+const std::string kLostCounter = "tacho_lost_";  // and the name of the map
+constexpr int kNotSupportedInKernel = 524;       // ENOTSUPP
 
 // What a kernel answers that cannot do something; then an alternative is tried. Everything else, as a
 // verifier's EACCES, is a fault of the program, which another program must not hide.
@@ -50,11 +51,18 @@ Error not_trusted(const std::string& path, const Error& why) {
 
 std::vector<Channel> channels_of(const Object& object, const Declarations& declared) {
   std::vector<Channel> channels;
-  for (const std::string& map : object.perf_event_arrays()) {
-    const auto tag = std::ranges::find(declared.channels, map, &std::pair<std::string, std::string>::first);
-    channels.push_back({map, tag == declared.channels.end() ? map : tag->second, {}});
+  for (const std::string& map : object.perf_event_arrays()) channels.push_back({map, map, {}});
+  for (const std::string& map : object.ring_buffers()) {
+    const bool has_heads =
+        std::ranges::find(declared.globals, kLostCounter + map, &Global::name) != declared.globals.end();
+    channels.push_back({map, map, {}, has_heads ? ChannelKind::RingWithHeads : ChannelKind::PlainRing});
   }
-  // One array without a tag and one EVENT belong together.
+  for (Channel& channel : channels) {
+    const auto tag =
+        std::ranges::find(declared.channels, channel.map, &std::pair<std::string, std::string>::first);
+    if (tag != declared.channels.end()) channel.event = tag->second;
+  }
+  // One channel without a tag and one EVENT belong together.
   if (channels.size() == 1 && declared.events.size() == 1 && declared.channels.empty())
     channels.front().event = declared.events.front().event;
   for (Channel& channel : channels)
@@ -334,6 +342,15 @@ Result<> UserObject::connect(std::string_view map, int cpu, int event_fd) {
   }
   auto put = state_->object->put_event(channel->map, cpu, event_fd);
   return put ? Result<>(Done{}) : Result<>(std::move(put.error()).in(state_->path));
+}
+
+Result<Ring> UserObject::open_ring(const std::string& map) const {
+  auto ring = state_->object->open_ring(map);
+  return ring ? std::move(ring) : Result<Ring>(std::move(ring.error()).in(state_->path));
+}
+
+std::uint64_t UserObject::lost_by_ring(const std::string& map) const {
+  return state_->object->counter(kLostCounter + map).value_or(0);
 }
 
 Result<> UserObject::attach_to_perf_event(std::string_view program, int event_fd) {

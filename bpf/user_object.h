@@ -17,13 +17,18 @@
 #include <vector>
 
 #include "bpf/constant_value.h"
+#include "bpf/ring.h"
 #include "format/environment.h"
 #include "format/payload_schema.h"
 #include "format/result.h"
 
 namespace tacho::bpf {
 
-// One perf event array of the object: a stream of events.
+// How a channel reaches us: the kernel writes samples into our rings, or the program into a ring buffer of
+// its own, each event with a head that tells when and where (RING_CHANNEL() in tacho/emit.h), or without.
+enum class ChannelKind : std::uint8_t { PerfEventArray, RingWithHeads, PlainRing };
+
+// One perf event array or ring buffer of the object: a stream of events.
 struct Channel {
   std::string map;  // name of the map
   // What the object calls its event: its EVENT_CHANNEL(name), else the only EVENT() when this is the only
@@ -32,6 +37,7 @@ struct Channel {
   // What the payload looks like, when the object says so with EVENT(event, type). Its `event` is as above; a
   // recorder that names the event otherwise renames the copy it stores.
   std::optional<format::PayloadSchema> schema;
+  ChannelKind kind = ChannelKind::PerfEventArray;
 };
 
 struct ObjectOptions {
@@ -70,6 +76,10 @@ class UserObject {
   Result<> load_and_attach();
   // Puts a bpf-output event's descriptor, opened on exactly that CPU, into the map's slot.
   Result<> connect(std::string_view map, int cpu, int event_fd);
+  // A ring buffer among the channels, which stays the object's. After load_and_attach().
+  Result<Ring> open_ring(const std::string& map) const;
+  // Events that found no room in a ring buffer with heads, so far.
+  std::uint64_t lost_by_ring(const std::string& map) const;
   // Names of the programs of section "perf_event": each runs on samples of an event that the recorder opens
   // on each CPU. The kernel takes one program for each event.
   std::vector<std::string> perf_event_programs() const;

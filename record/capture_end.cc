@@ -17,9 +17,23 @@ std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, con
   return now;
 }
 
+std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepared) {
+  std::vector<Losses> all = events.losses();
+  if (!prepared.ring_losses) return all;
+  for (const Losses& loss : prepared.ring_losses()) {
+    const auto same = std::ranges::find(all, loss.id, &Losses::id);
+    if (same == all.end()) {
+      all.push_back(loss);
+    } else {
+      same->lost += loss.lost;
+    }
+  }
+  return all;
+}
+
 Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   format::ByteWriter records;
-  for (const Losses& loss : events_.losses()) {
+  for (const Losses& loss : all_losses(events_, prepared_)) {
     std::uint64_t& told = told_[loss.id];
     if (loss.lost == told) continue;
     format::write_lost_samples(records, loss.lost - told, prepared_.plan.events[loss.event].attr, loss.id);

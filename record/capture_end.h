@@ -16,6 +16,9 @@ namespace tacho::record {
 // Of the programs that drop events, those that were not there at the start.
 std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, const KernelEvents& events);
 
+// What each event lost so far, in the kernel's rings and in those of BPF objects.
+std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepared);
+
 // Ends one file, or several one after another.
 class CaptureEnd {
  public:

@@ -10,7 +10,7 @@ namespace tacho::record {
 namespace {
 
 // One entry of epoll: whose descriptor became ready.
-enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer };
+enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer, Channel };
 std::uint64_t tag(Source source, std::size_t index = 0) {
   return static_cast<std::uint64_t>(source) << 32 | index;
 }
@@ -21,6 +21,9 @@ Result<> News::watch(KernelEvents& events, const Descriptors& descriptors) {
   epoll_ = format::Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return system_error("epoll", errno);
   if (auto done = watch_rings(events); !done) return done;
+  // Told of once, when their programs say so: whether something is in them is seen at every look.
+  for (const int channel : descriptors.channels)
+    if (auto done = add(channel, tag(Source::Channel), EPOLLIN | EPOLLET); !done) return done;
   if (auto done = add(descriptors.signals, tag(Source::Signals)); !done) return done;
   if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
   control_ = descriptors.control;
@@ -48,10 +51,10 @@ Result<> News::watch_rings(KernelEvents& events) {
   return Done{};
 }
 
-Result<> News::add(int fd, std::uint64_t data) {
+Result<> News::add(int fd, std::uint64_t data, std::uint32_t what) {
   if (fd < 0) return Done{};
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = what;
   event.data.u64 = data;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return Done{};
   return system_error("epoll", errno);
@@ -88,6 +91,9 @@ Result<News::Heard> News::wait(std::chrono::milliseconds patience) {
         break;
       case Source::Writer:
         heard.writer = true;
+        break;
+      case Source::Channel:
+        heard.rings = true;
         break;
       case Source::Command:
         break;

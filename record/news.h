@@ -17,9 +17,10 @@ class News {
   // Descriptors that must stay open while this lives; -1: there is none.
   struct Descriptors {
     int signals = -1;
-    int writer = -1;   // readable when the writing thread has ended
-    int control = -1;  // commands
-    int command = -1;  // readable when the recorded command has ended
+    int writer = -1;                 // readable when the writing thread has ended
+    int control = -1;                // commands
+    int command = -1;                // readable when the recorded command has ended
+    std::vector<int> channels = {};  // ring buffers of BPF objects
   };
 
   // What there is to look at. The end of the command only ends the waiting.
@@ -38,6 +39,7 @@ class News {
   Result<> forget_control();
 
  private:
+  static constexpr std::uint32_t kReadable = 1;  // EPOLLIN
   // Where a ring's news come from: one event of it, of each task in turn. Any of them hears of the whole
   // ring.
   struct RingWatch {
@@ -48,7 +50,7 @@ class News {
   };
 
   Result<> watch_rings(KernelEvents& events);
-  Result<> add(int fd, std::uint64_t data);
+  Result<> add(int fd, std::uint64_t data, std::uint32_t what = kReadable);
   Result<> remove(int fd);
   Result<> task_ended(std::size_t ring, Heard& heard);
 

@@ -19,6 +19,12 @@ namespace abi = format::abi;
 constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: of each thread
 constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10;
+// What a sample of a ring buffer has.
+constexpr std::uint64_t kRingFields = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
+                                      abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod |
+                                      abi::kSampleRaw;
+constexpr int kMonotonic = 1;  // CLOCK_MONOTONIC
+
 class Planner {
  public:
   Planner(const RecordOptions& options, std::span<const ObjectFacts> objects, std::span<const int> threads,
@@ -178,9 +184,34 @@ class Planner {
       output.name = channel.event;
       const auto added = add(output);
       if (!added) return added.error();
-      plan_.connections.push_back({object, channel.map, *added});
+      connect({object, channel.map, *added});
     }
     return Done{};
+  }
+
+  // Of a ring buffer the recorder makes the samples, with what the heads of its events tell and no more.
+  void connect(Connection connection) {
+    const auto& rings = objects_[connection.object].rings;
+    const auto ring = std::ranges::find(rings, connection.map, [](const auto& each) { return each.first; });
+    if (ring != rings.end()) {
+      connection.kind = ring->second;
+      format::EventAttr& attr = plan_.events[connection.event].attr;
+      const bool has_stack = attr.samples(abi::kSampleCallchain);
+      attr.sample_type &= kRingFields;
+      attr.flags &= ~std::uint64_t{abi::kExcludeCallchainKernel | abi::kExcludeCallchainUser};
+      attr.branch_sample_type = attr.sample_regs_user = attr.sample_regs_intr = 0;
+      attr.sample_stack_user = attr.sample_max_stack = 0;
+      if (has_stack)
+        plan_.notes.push_back("the ring buffer '" + connection.map +
+                              "' brings no stacks but those that its program puts into the payload "
+                              "(ROLE(\"stack\") in tacho/event.h); a perf event array brings them");
+      if (connection.kind == bpf::ChannelKind::PlainRing)
+        plan_.warnings.push_back(
+            "events of the ring buffer '" + connection.map +
+            "' have the time at which they were read, and no thread or CPU, as nothing in it "
+            "tells those; RING_CHANNEL() and tacho_reserve() (tacho/emit.h) do");
+    }
+    plan_.connections.push_back(std::move(connection));
   }
 
   // The long form: "map:channel.event=evt", where evt stands among the other -e.
@@ -195,8 +226,7 @@ class Planner {
       };
       const auto event = std::ranges::find_if(plan_.events, is_meant);
       if (event == plan_.events.end()) return unknown_event(binding);
-      plan_.connections.push_back(
-          {object, binding.map, static_cast<std::size_t>(event - plan_.events.begin())});
+      connect({object, binding.map, static_cast<std::size_t>(event - plan_.events.begin())});
     }
     return Done{};
   }
@@ -289,6 +319,7 @@ class Planner {
     if (plan_.connections.empty()) return Done{};
     if (options_.target.per_thread)
       return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
+    if (auto done = check_rings(); !done) return done;
     if (options_.target.watch == Watch::System) return Done{};
     for (const Connection& connection : plan_.connections) {
       PlannedEvent& event = plan_.events[connection.event];
@@ -302,10 +333,28 @@ class Planner {
     return Done{};
   }
 
+  // A ring buffer is filled whatever the kernel knows of the target; only the heads can be asked.
+  Result<> check_rings() const {
+    for (const Connection& connection : plan_.connections) {
+      if (connection.kind == bpf::ChannelKind::PerfEventArray) continue;
+      const std::string ring = "the ring buffer '" + connection.map + "'";
+      if (options_.files.overwrite)
+        return use_error("--overwrite: " + ring + " cannot be written over; a perf event array can");
+      if (!options_.target.cgroups.empty())
+        return use_error("-G: " + ring + " does not tell the cgroup of its events; use a perf event array");
+      if (connection.kind == bpf::ChannelKind::RingWithHeads) continue;
+      if (options_.target.watch != Watch::System || !options_.target.cpus.empty())
+        return use_error(ring +
+                         " does not tell whose events it carries: record everybody's with -a, or send them "
+                         "with tacho_reserve() (tacho/emit.h)");
+    }
+    return Done{};
+  }
+
   Error nothing_to_record() const {
     const ObjectFacts& object = objects_.front();
-    std::string what =
-        "nothing to record: " + object.path + " has no perf event array and no program of section perf_event";
+    std::string what = "nothing to record: " + object.path +
+                       " has no perf event array, no ring buffer and no program of section perf_event";
     for (const std::string& line : object.unheard) what += "; " + line;
     return use_error(what);
   }
@@ -384,7 +433,16 @@ class Planner {
 
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
                        std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host) {
-  return Planner(options, objects, threads, host).make(requests);
+  const bool has_ring =
+      std::ranges::any_of(objects, [](const ObjectFacts& each) { return !each.rings.empty(); });
+  if (!has_ring) return Planner(options, objects, threads, host).make(requests);
+  // Programs know the time of this clock alone, and all records must have the same.
+  if (options.sampling.clock.value_or(kMonotonic) != kMonotonic)
+    return use_error(
+        "-k: events of ring buffers have times of CLOCK_MONOTONIC; -k mono is the default with them");
+  RecordOptions with_clock = options;
+  with_clock.sampling.clock = kMonotonic;
+  return Planner(with_clock, objects, threads, host).make(requests);
 }
 
 }  // namespace tacho::record

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bpf/user_object.h"
 #include "format/event_attr.h"
 #include "format/result.h"
 #include "record/events/event_spec.h"
@@ -37,11 +38,13 @@ struct PlannedEvent {
   std::uint16_t unwound_frames = 0;
 };
 
-// A map of an object whose slots get the descriptors of an event.
+// A map of an object whose slots get the descriptors of an event; or a ring buffer, of which the recorder
+// makes samples of the event.
 struct Connection {
   std::size_t object = 0;  // index of the object
   std::string map;
   std::size_t event = 0;  // index of the event
+  bpf::ChannelKind kind = bpf::ChannelKind::PerfEventArray;
 };
 
 // A program of section "perf_event", which runs on the samples of an event; the kernel takes one program for
@@ -70,7 +73,9 @@ struct ObjectFacts {
   std::string path;
   std::vector<MapBinding> channels;          // map, and what the object calls its event
   std::vector<std::string> sample_programs;  // of section "perf_event"
-  std::vector<std::string> unheard;          // what its programs tell that no recorder hears, in words
+  std::vector<std::pair<std::string, bpf::ChannelKind>> rings =
+      {};                                 // those of the channels that are ring buffers
+  std::vector<std::string> unheard = {};  // what its programs tell that no recorder hears, in words
 };
 
 // `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the

@@ -31,7 +31,9 @@ struct Prepared {
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open
   std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
-  std::function<bool()> stop;             // whether a signal came; asked wherever the start may take long
+  // Of ring buffers of the objects, so far; set once there are some.
+  std::function<std::vector<Losses>()> ring_losses;
+  std::function<bool()> stop;  // whether a signal came; asked wherever the start may take long
 };
 
 }  // namespace tacho::record

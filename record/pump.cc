@@ -56,6 +56,7 @@ class Pump::Loop {
         signals_(parts.signals),
         control_(parts.control),
         stacks_(parts.stacks),
+        channels_(parts.channels),
         schedule_(std::move(parts.schedule)),
         switch_rule_(parts.switch_rule),
         on_switch_(std::move(parts.on_switch)),
@@ -105,7 +106,8 @@ class Pump::Loop {
     return news_.watch(events_, {.signals = signals_.fd(),
                                  .writer = writing_.ended_fd(),
                                  .control = control_ == nullptr ? -1 : control_->fd(),
-                                 .command = workload_ == nullptr ? -1 : workload_->end_fd()});
+                                 .command = workload_ == nullptr ? -1 : workload_->end_fd(),
+                                 .channels = channels_ == nullptr ? std::vector<int>() : channels_->fds()});
   }
 
   void wait(milliseconds patience) {
@@ -274,16 +276,21 @@ class Pump::Loop {
   bool pass() {
     for (PerfRing& ring : events_.rings()) {
       if (ring.kind() == RingKind::Backward) continue;
-      const auto taken = round_.take(ring, report_.counts);
-      if (taken == Round::Taken::NoMemory) {
-        wait_for_memory();
-        return false;
-      }
-      if (taken == Round::Taken::Damage) fail(Error{kNoRecord});
-      if (round_.is_large()) hand_over(false);
+      if (!is_taken(round_.take(ring, report_.counts))) return false;
     }
     if (stacks_ != nullptr) stacks_->end_pass();
+    if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;
     refused_in_vain_ = 0;
+    return true;
+  }
+
+  bool is_taken(Round::Taken taken) {
+    if (taken == Round::Taken::NoMemory) {
+      wait_for_memory();
+      return false;
+    }
+    if (taken == Round::Taken::Damage) fail(Error{kNoRecord});
+    if (round_.is_large()) hand_over(false);
     return true;
   }
 
@@ -355,6 +362,7 @@ class Pump::Loop {
   const StopSignals& signals_;
   Control* control_;
   StackUnwinding* stacks_;
+  ChannelRings* channels_;
   Schedule schedule_;
   SwitchRule switch_rule_;
   std::function<void()> on_switch_, drop_rights_;

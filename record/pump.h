@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "format/result.h"
+#include "record/channel_rings.h"
 #include "record/channel_sieve.h"
 #include "record/control.h"
 #include "record/kernel/kernel_events.h"
@@ -48,6 +49,7 @@ class Pump {
     const StopSignals& signals;
     Workload* workload = nullptr;
     Control* control = nullptr;
+    ChannelRings* channels = nullptr;
     ChannelSieve* sieve = nullptr;  // what every piece of a ring goes through
     StackUnwinding* stacks = nullptr;
     Schedule schedule;

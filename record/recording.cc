@@ -103,10 +103,13 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
 std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   std::vector<ObjectFacts> facts;
   for (const bpf::UserObject& object : objects) {
-    ObjectFacts& fact =
-        facts.emplace_back(ObjectFacts{object.path(), {}, object.perf_event_programs(), object.unheard()});
-    for (const bpf::Channel& channel : object.channels())
+    ObjectFacts& fact = facts.emplace_back(
+        ObjectFacts{object.path(), {}, object.perf_event_programs(), {}, object.unheard()});
+    for (const bpf::Channel& channel : object.channels()) {
       fact.channels.push_back({channel.map, channel.event});
+      if (channel.kind != bpf::ChannelKind::PerfEventArray)
+        fact.rings.emplace_back(channel.map, channel.kind);
+    }
   }
   return facts;
 }
@@ -114,7 +117,7 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
 Result<> connect_objects(Prepared& prepared, const KernelEvents& events) {
   for (const OpenEvent& event : events.open_events()) {
     for (const Connection& connection : prepared.plan.connections) {
-      if (connection.event != event.event) continue;
+      if (connection.event != event.event || connection.kind != bpf::ChannelKind::PerfEventArray) continue;
       auto& object = prepared.objects[connection.object];
       if (auto done = object.connect(connection.map, event.cpu, event.fd.get()); !done) return done;
     }
@@ -321,7 +324,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out{std::move(*host), {}, {}, {}, {}, {}, {}, std::nullopt, {}, nullptr, std::move(stop)};
+  Prepared out{std::move(*host), {}, {}, {}, {}, {}, {}, std::nullopt, {}, nullptr, {}, std::move(stop)};
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
@@ -422,6 +425,11 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
   Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
   const bool starts_enabled = schedule.starts_enabled();
+  auto channels = ChannelRings::open(prepared, events);
+  if (!channels) return std::move(channels.error());
+  // What they lost is asked for at the end, too.
+  const auto rings = std::make_shared<ChannelRings>(std::move(*channels));
+  if (!rings->empty()) prepared.ring_losses = [rings] { return rings->losses(); };
   std::optional<ChannelSieve> sieve;
   if (prepared.follower) {
     sieve.emplace(events.ids_of_everybody(), [&follower = *prepared.follower](int thread) {
@@ -443,6 +451,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .signals = signals,
                             .workload = workload,
                             .control = control ? &*control : nullptr,
+                            .channels = rings->empty() ? nullptr : rings.get(),
                             .sieve = sieve ? &*sieve : nullptr,
                             .stacks = prepared.stacks.get(),
                             .schedule = std::move(schedule),
@@ -461,7 +470,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   }
   messages.bracketed(begin_line(options));
   PumpReport report = pump->run();
-  if (sieve) report.dropped = sieve->dropped();
+  report.dropped = (sieve ? sieve->dropped() : 0) + rings->dropped();
   return report;
 }
 
@@ -481,7 +490,11 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
     return finish_after_failure(output, *report.failure, report, options);
   }
   std::uint64_t lost = report.counts.lost;
-  if (events.counts_losses()) lost = sum_of(events.losses());
+  if (events.counts_losses()) {
+    lost = sum_of(all_losses(events, prepared));
+  } else if (prepared.ring_losses) {
+    lost += sum_of(prepared.ring_losses());
+  }
   messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
                                  static_cast<double>(output.total_bytes()) / (1 << 20),
                                  output.place(options.output), report.counts.samples, lost));

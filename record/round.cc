@@ -36,6 +36,20 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts) {
   return Taken::Damage;
 }
 
+Round::Taken Round::take(ChannelRings& rings, RecordCounts& counts) {
+  const std::size_t begin = buffer_.size();
+  const bool is_fine = rings.take(buffer_);
+  if (buffer_.size() != begin) {
+    open();
+    if (!count_records(format::Bytes(buffer_).subspan(begin), counts)) {
+      buffer_.resize(begin);
+      return Taken::Damage;
+    }
+  }
+  if (!is_fine) return Taken::NoMemory;
+  return buffer_.size() == begin ? Taken::Nothing : Taken::Records;
+}
+
 Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts) {
   try {
     std::vector<std::byte> records;

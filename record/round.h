@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "record/channel_rings.h"
 #include "record/channel_sieve.h"
 #include "record/kernel/perf_ring.h"
 #include "record/output/record_queue.h"
@@ -27,6 +28,8 @@ class Round {
   // Everything that a ring holds now, counted in `counts`. Of a ring with something that is no record nothing
   // is kept; what memory was refused for stays in the ring.
   Taken take(PerfRing& ring, RecordCounts& counts);
+  // The same of the ring buffers of BPF objects.
+  Taken take(ChannelRings& rings, RecordCounts& counts);
   // A copy of what the rings hold that are written over and over; it stays there, for the next one.
   Taken take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts);
 

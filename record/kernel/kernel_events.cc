@@ -1,7 +1,10 @@
 #include "record/kernel/kernel_events.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
@@ -82,6 +85,7 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
                              " (raise `ulimit -l` or kernel.perf_event_mlock_kb)");
       }
       events.planned_ = plan.events;
+      events.switched_ = std::make_shared<std::vector<std::vector<Switched>>>(plan.events.size());
       return events;
     }
     const bool can_shrink = plan.ring_pages > 1 || plan.sideband_pages > 1;
@@ -183,13 +187,33 @@ Result<> KernelEvents::enable_samples() const {
     const PlannedEvent& planned = planned_[event.event];
     if (planned.is_sideband || planned.attr.has(abi::kEnableOnExec)) continue;
     if (auto done = enable_event(event.fd); !done) return done;
+    note_switch(event.event, true);
   }
   return Done{};
 }
 
+// Of an event on many CPUs the first one counts.
+void KernelEvents::note_switch(std::size_t event, bool on) const {
+  std::vector<Switched>& all = (*switched_)[event];
+  if (!all.empty() && all.back().on == on) return;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  all.push_back(
+      {static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec), on});
+}
+
+bool KernelEvents::was_on(std::size_t event, std::uint64_t time) const {
+  const std::vector<Switched>& all = (*switched_)[event];
+  const auto next = std::ranges::upper_bound(all, time, {}, &Switched::time);
+  return next != all.begin() && std::prev(next)->on;
+}
+
 // What cannot be disabled belongs to a task that ended.
 void KernelEvents::disable() const {
-  for (const OpenEvent& event : events_) (void)disable_event(event.fd);
+  for (const OpenEvent& event : events_) {
+    (void)disable_event(event.fd);
+    note_switch(event.event, false);
+  }
 }
 
 Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) const {
@@ -199,6 +223,7 @@ Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) c
     if (planned.is_sideband || (!name.empty() && planned.name != name)) continue;
     any = true;
     (void)(sampling == Sampling::On ? enable_event(event.fd) : disable_event(event.fd));
+    note_switch(event.event, sampling == Sampling::On);
   }
   if (any) return Done{};
   std::string names;

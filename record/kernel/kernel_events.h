@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -58,6 +59,10 @@ class KernelEvents {
   // that ended. The error names the events there are.
   Result<> set_samples(Sampling sampling, const std::string& name) const;
 
+  // Whether samples of an event were switched on at that time (CLOCK_MONOTONIC, ns): what programs put into
+  // ring buffers the kernel does not switch off.
+  bool was_on(std::size_t event, std::uint64_t time) const;
+
   // While a backward ring is read the kernel must not write to it; what happens meanwhile is lost, and
   // counted.
   void pause_backward_rings(bool pause) const;
@@ -78,7 +83,15 @@ class KernelEvents {
   Result<int> leader_of(const Plan& plan, std::size_t event, int task, int cpu) const;
   Result<> map_rings(const Plan& plan, const Host& host);
 
+  // When each event was switched on or off, in this order.
+  struct Switched {
+    std::uint64_t time = 0;  // CLOCK_MONOTONIC, ns
+    bool on = false;
+  };
+  void note_switch(std::size_t event, bool on) const;
+
   std::vector<PlannedEvent> planned_;
+  std::shared_ptr<std::vector<std::vector<Switched>>> switched_;  // by event; written to by whoever switches
   std::vector<OpenEvent> events_;
   std::vector<PerfRing> rings_;
   // Descriptors of events that lead a group, by event, task and CPU; owned by events_.

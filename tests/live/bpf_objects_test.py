@@ -270,6 +270,88 @@ class Family(programs.Scratch):
         self.record("-a", "-e", "./asks.bpf.c", "--", "./family")
         self.assertGreater(self.samples(), ALL_CALLS)
 
+RING = r"""
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <tacho/emit.h>
+struct call { __u64 time_ns; __u32 thread, cpu; };
+EVENT(calls, struct call);
+RING_CHANNEL(ring, calls, BYTES);
+SEC("tracepoint/syscalls/sys_enter_getppid")
+int on_getppid(void *context) {
+  struct call *call = tacho_reserve(ring, struct call);
+  if (!call) return 1;
+  call->time_ns = bpf_ktime_get_ns();
+  call->thread = (__u32)bpf_get_current_pid_tgid();
+  call->cpu = bpf_get_smp_processor_id();
+  tacho_submit(ring, call);
+  return 1;
+}
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+"""
+PLAIN_RING = r"""
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+} plain SEC(".maps");
+SEC("tracepoint/syscalls/sys_enter_getppid")
+int on_getppid(void *context) {
+  __u64 *number = bpf_ringbuf_reserve(&plain, sizeof *number, 0);
+  if (!number) return 1;
+  *number = 7;
+  bpf_ringbuf_submit(number, 0);
+  return 1;
+}
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+"""
+
+
+@programs.needs_perf
+class Rings(Family):
+    """The tests of Family through ring buffers, and their own."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "asks.bpf.c").write_text(RING.replace("BYTES", "1 << 20"))
+
+    test_a_process_is_followed_until_it_ends = None
+    test_beside_other_events_and_in_memory = None
+
+    def test_a_command_is_followed_with_all_its_threads_and_descendants(self):
+        errors = self.record("-e", "./asks.bpf.c", "--", "./family")
+        self.assertEqual(self.samples(), ALL_CALLS, errors)
+        errors = self.record_waiting("./asks.bpf.c", "-p")
+        self.assertEqual(self.samples(), ALL_CALLS, errors)
+
+    def test_time_thread_and_cpu_are_those_of_the_program(self):
+        self.record("-e", "./asks.bpf.c,syscalls:sys_enter_getppid", "--", "./family")
+        text = self.same_scripts("out.data", "-F", "comm,tid,cpu,time,event")
+        text = self.tacho("script", "-i", "out.data", "--ns", "-F", "tid,cpu,time,event,payload").stdout.decode()
+        found = re.findall(r"^ *(\d+) \[(\d+)\] +(\d+)\.(\d+): +calls: .*time_ns=(\d+) thread=(\d+) cpu=(\d+)", text, re.M)
+        self.assertEqual(len(found), ALL_CALLS, text[:2000])
+        for tid, cpu, seconds, fraction, time_ns, thread, own_cpu in found:
+            self.assertEqual((int(tid), int(cpu)), (int(thread), int(own_cpu)))
+            self.assertLess(abs(int(seconds) * 10**9 + int(fraction) - int(time_ns)), 10**8)
+
+    def test_what_finds_no_room_is_counted(self):
+        (self.folder / "small.bpf.c").write_text(RING.replace("BYTES", "4096"))
+        errors = self.record("-e", "./small.bpf.c", "--", programs.BIN / "getppid_load", "200000")
+        lost = int(re.search(r"\((\d+) samples, (\d+) lost\)", errors)[2])
+        self.assertEqual(self.samples() + lost, 200000, errors)
+        stats = self.tacho("report", "-i", "out.data", "--stats").stdout.decode()
+        if lost:
+            self.assertIn("LOST_SAMPLES", stats)
+
+    def test_a_ring_buffer_without_heads_is_told_of(self):
+        (self.folder / "plain.bpf.c").write_text(PLAIN_RING)
+        errors = self.record("-a", "-e", "./plain.bpf.c/map:plain.event=calls/", "-e", "bpf-output/name=calls/", "--",
+                             "./family")
+        self.assertGreaterEqual(self.samples(), ALL_CALLS, errors)
+        self.assertIn("have the time at which they were read, and no thread or CPU", errors)
+        refused = self.run_program(programs.BIN / "tacho-record", "-e", "./plain.bpf.c", "--", "true", status=1)
+        self.assertIn("does not tell whose events it carries", refused.stderr.decode())
+
 
 @programs.needs_root
 @programs.needs_btf

@@ -170,6 +170,37 @@ TEST(Plan, AChannelIsOfWhoeverRunsAndATableChooses) {
   EXPECT_FALSE(everybody->follows_threads || everybody->events[0].is_everybodys);
 }
 
+TEST(Plan, ARingBufferHasSamplesOfItsOwn) {
+  const ObjectFacts heads{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::RingWithHeads}}};
+  const ObjectFacts plain{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::PlainRing}}};
+  const auto plan = plan_of(options_of({"-g", "-e", "./x.bpf.o,cs", "ls"}), {heads});
+  ASSERT_TRUE(plan) << plan.error().what;
+  EXPECT_EQ(plan->connections[0].kind, bpf::ChannelKind::RingWithHeads);
+  EXPECT_FALSE(plan->events[0].attr.samples(abi::kSampleCallchain));
+  EXPECT_TRUE(plan->events[0].attr.samples(abi::kSampleRaw) && plan->events[0].is_everybodys);
+  EXPECT_TRUE(plan->events[1].attr.samples(abi::kSampleCallchain));
+  EXPECT_EQ(plan->notes.size(), 1u) << "that there are no stacks";
+  for (const PlannedEvent& event : plan->events) EXPECT_EQ(event.attr.clockid, 1) << event.name;
+  const auto everybody = plan_of(options_of({"-a", "-e", "./x.bpf.o"}), {plain});
+  ASSERT_TRUE(everybody);
+  EXPECT_EQ(everybody->warnings.size(), 1u) << "that thread and CPU are not known";
+}
+
+TEST(Plan, WhatARingBufferCannotTellIsRefused) {
+  const ObjectFacts heads{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::RingWithHeads}}};
+  const ObjectFacts plain{"./x.bpf.o", {{"ring", "slow"}}, {}, {{"ring", bpf::ChannelKind::PlainRing}}};
+  const auto what = [](const std::vector<std::string>& words, const ObjectFacts& object) {
+    const auto plan = plan_of(options_of(words), {object});
+    return plan ? "" : plan.error().what;
+  };
+  EXPECT_NE(what({"-e", "./x.bpf.o", "ls"}, plain).find("does not tell whose events"), std::string::npos);
+  EXPECT_NE(what({"-C", "0", "-e", "./x.bpf.o"}, plain).find("does not tell whose events"),
+            std::string::npos);
+  EXPECT_NE(what({"-a", "--overwrite", "-e", "./x.bpf.o"}, heads).find("--overwrite: "), std::string::npos);
+  EXPECT_NE(what({"-a", "-k", "boottime", "-e", "./x.bpf.o"}, heads).find("-k: "), std::string::npos);
+  EXPECT_EQ(what({"-a", "-k", "mono", "-e", "./x.bpf.o"}, heads), "");
+}
+
 TEST(Plan, TooHighAFrequencyIsLoweredWithAWord) {
   const auto plan = plan_of(options_of({"-a", "-F", "200000", "-e", "cpu-clock,task-clock"}));
   ASSERT_TRUE(plan);

@@ -13,6 +13,19 @@
  * whatever they start, from their first moment on. tacho_wants() looks the current thread up in it: one load from an
  * array, and nothing at all with -a, where the kernel removes the code. A program that does not ask is
  * recorded all the same; then the recorder drops what other threads did, which costs a stack and a record each time.
+ *
+ * And how it sends events through a ring buffer, which all CPUs share:
+ *
+ *   RING_CHANNEL(slow, slow_read, 4 << 20);              // a map of 4 MiB for EVENT(slow_read, struct slow_read)
+ *
+ *   struct slow_read *event = tacho_reserve(slow, struct slow_read);
+ *   if (!event) return 1;                                // nobody wants it, or there is no room: that is counted
+ *   event->bytes = ...;                                  // all of it: the memory is not cleared
+ *   tacho_submit(slow, event);                           // or tacho_discard(slow, event)
+ *
+ * A head in front of each event says when (CLOCK_MONOTONIC), on which CPU and in which thread it was reserved; the recorder
+ * makes a sample of it. What finds no room is reported as lost events of that name. A ring buffer brings
+ * no stack of its own: see ROLE("stack") in event.h. Where stacks are wanted a perf event array is the better channel.
  */
 #ifndef TACHO_EMIT_H
 #define TACHO_EMIT_H
@@ -40,6 +53,53 @@ static __always_inline int tacho_wants(void) {
   page = thread >> 12;
   states = bpf_map_lookup_elem(&tacho_followed, &page);
   return states && states[thread & 4095] == 1;
+}
+
+/* What stands in front of every event in a ring buffer of RING_CHANNEL(). */
+struct tacho_head {
+  __u32 magic; /* TACHO_HEAD */
+  __u32 cpu;
+  __u64 time_ns; /* CLOCK_MONOTONIC */
+  __u32 process, thread;
+};
+#define TACHO_HEAD 0x31434154
+
+/* The map `map`, a ring buffer of `bytes` (a power of two), for the event `name`, with a counter of what found no room. */
+#define RING_CHANNEL(map, name, bytes)          \
+  struct {                                      \
+    __uint(type, BPF_MAP_TYPE_RINGBUF);         \
+    __uint(max_entries, bytes);                 \
+  } map SEC(".maps") EVENT_CHANNEL(name);       \
+  __u64 tacho_lost_##map = 0
+
+#define tacho_reserve(map, type) \
+  ((type *)tacho_reserve_in(&(map), &tacho_lost_##map, sizeof(struct tacho_head) + sizeof(type)))
+#define tacho_submit(map, event) bpf_ringbuf_submit((struct tacho_head *)(event)-1, tacho_wakeup(&(map)))
+#define tacho_discard(map, event) bpf_ringbuf_discard((struct tacho_head *)(event)-1, BPF_RB_NO_WAKEUP)
+
+static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, __u64 bytes) {
+  struct tacho_head *head;
+  __u64 who;
+  if (!tacho_wants()) return 0;
+  head = bpf_ringbuf_reserve(ring, bytes, 0);
+  if (!head) {
+    __sync_fetch_and_add(lost, 1);
+    return 0;
+  }
+  who = bpf_get_current_pid_tgid();
+  head->magic = TACHO_HEAD;
+  head->cpu = bpf_get_smp_processor_id();
+  head->time_ns = bpf_ktime_get_ns();
+  head->process = who >> 32;
+  head->thread = (__u32)who;
+  return head + 1;
+}
+
+/* The recorder looks by itself ten times a second; waking it for every event would cost more than the event. */
+static __always_inline __u64 tacho_wakeup(void *ring) {
+  return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 4
+             ? BPF_RB_FORCE_WAKEUP
+             : BPF_RB_NO_WAKEUP;
 }
 
 #endif

@@ -75,7 +75,8 @@
 /* "hex", "oct", "kaddr" or "uaddr" (an address in the kernel or in the process; shown with its function's name). */
 #define FORMAT(format) TACHO_TAG("format:" format)
 
-/* On a perf event array: the event that it carries. Not needed when the object has one array and one EVENT. */
+/* On a perf event array (or a ring buffer, see tacho/emit.h): the event that it carries. Not needed when the object has
+ * one such map and one EVENT. */
 #define EVENT_CHANNEL(name) TACHO_TAG("event:" #name)
 
 /* On a program: one of several that do the same; order of appearance is the order in which they are tried. */

@@ -1,0 +1,132 @@
+#include "record/channel_rings.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "format/byte_writer.h"
+#include "format/perf_abi.h"
+#include "format/record_view.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::uint32_t kHead = 0x31434154;  // TACHO_HEAD of tacho/emit.h
+constexpr std::size_t kMostRecordBytes = 65528;
+
+std::uint64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
+  format::Cursor in(bytes);
+  const std::uint32_t magic = in.u32();
+  RingEvent event;
+  event.cpu = in.u32();
+  event.time = in.u64();
+  event.process = in.u32();
+  event.thread = in.u32();
+  if (in.failed() || magic != kHead) return std::nullopt;
+  event.payload = in.take(in.left());
+  return event;
+}
+
+bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
+                   const format::EventAttr& attr) {
+  // As in the kernel: the size of what is raw and the bytes together fill whole words.
+  const std::size_t padded = (sizeof(std::uint32_t) + event.payload.size() + 7) / 8 * 8;
+  format::ByteWriter out;
+  out.u32(abi::kRecordSample);
+  out.u16(0);  // misc
+  out.u16(0);  // size
+  out.u64(id);
+  out.u64(0);  // ip
+  out.u32(event.process);
+  out.u32(event.thread);
+  out.u64(event.time);
+  if (attr.samples(abi::kSampleCpu)) {
+    out.u32(event.cpu.value_or(0));
+    out.u32(0);
+  }
+  if (attr.samples(abi::kSamplePeriod)) out.u64(1);
+  const std::size_t size = out.view().size() + padded;
+  if (size > kMostRecordBytes) return false;
+  out.u32(static_cast<std::uint32_t>(padded - sizeof(std::uint32_t)));
+  const std::size_t begin = to.size();
+  to.insert(to.end(), out.view().begin(), out.view().end());
+  to.insert(to.end(), event.payload.begin(), event.payload.end());
+  to.resize(begin + size);
+  const auto length = static_cast<std::uint16_t>(size);
+  std::memcpy(to.data() + begin + 6, &length, sizeof length);
+  return true;
+}
+
+Result<ChannelRings> ChannelRings::open(const Prepared& prepared, const KernelEvents& events) {
+  ChannelRings all(prepared, events);
+  for (const Connection& connection : prepared.plan.connections) {
+    if (connection.kind == bpf::ChannelKind::PerfEventArray) continue;
+    auto ring = prepared.objects[connection.object].open_ring(connection.map);
+    if (!ring) return std::move(ring.error());
+    Source source{
+        connection.object, connection.event, connection.map, connection.kind, std::move(*ring), {}, 0};
+    for (const OpenEvent& event : events.open_events())
+      if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
+    if (!source.ids.empty()) all.rings_.push_back(std::move(source));
+  }
+  return all;
+}
+
+std::vector<int> ChannelRings::fds() const {
+  std::vector<int> all;
+  for (const Source& source : rings_) all.push_back(source.ring.fd());
+  return all;
+}
+
+void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byte>& to) {
+  auto event = source.kind == bpf::ChannelKind::RingWithHeads
+                   ? parse_ring_event(bytes)
+                   : RingEvent{.time = now(), .cpu = std::nullopt, .payload = bytes};
+  if (!event) {  // reserved by something else than tacho_reserve()
+    ++source.lost;
+    return;
+  }
+  if (!events_->was_on(source.event, event->time)) return;
+  // The kernel keeps events of a perf event array out of CPUs that are not recorded; so do we.
+  const auto id = event->cpu ? source.ids.find(static_cast<int>(*event->cpu)) : source.ids.begin();
+  if (id == source.ids.end()) return;
+  const auto& follower = prepared_->follower;
+  if (follower && follower->state(static_cast<int>(event->thread)) != bpf::Followed::Yes) {
+    ++dropped_;
+    return;
+  }
+  if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr)) ++source.lost;
+}
+
+bool ChannelRings::take(std::vector<std::byte>& to) {
+  bool is_fine = true;
+  for (Source& source : rings_) {
+    const bool is_taken = source.ring.drain([&](format::Bytes bytes) { add(source, bytes, to); });
+    if (!is_taken) ++source.lost;
+    is_fine &= is_taken;
+  }
+  return is_fine;
+}
+
+std::vector<Losses> ChannelRings::losses() const {
+  std::vector<Losses> all;
+  for (const Source& source : rings_) {
+    const std::uint64_t lost = source.lost + prepared_->objects[source.object].lost_by_ring(source.map);
+    if (lost != 0) all.push_back({source.event, source.ids.begin()->second, lost});
+  }
+  return all;
+}
+
+}  // namespace tacho::record

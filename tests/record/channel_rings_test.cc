@@ -1,0 +1,93 @@
+#include "record/channel_rings.h"
+
+#include <gtest/gtest.h>
+
+#include "format/byte_writer.h"
+#include "format/perf_abi.h"
+#include "format/record_view.h"
+#include "record/output/record_walk.h"
+
+namespace tacho::record {
+namespace {
+
+namespace abi = format::abi;
+
+format::EventAttr attr() {
+  format::EventAttr made;
+  made.sample_type = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid | abi::kSampleTime |
+                     abi::kSampleCpu | abi::kSamplePeriod | abi::kSampleRaw;
+  return made;
+}
+
+// As tacho_reserve() of tacho/emit.h leaves it.
+std::vector<std::byte> with_head(std::uint32_t magic, std::size_t payload_bytes) {
+  format::ByteWriter out;
+  out.u32(magic);
+  out.u32(3);     // CPU
+  out.u64(1000);  // time
+  out.u32(41);
+  out.u32(42);
+  std::vector<std::byte> bytes(out.view().begin(), out.view().end());
+  bytes.insert(bytes.end(), payload_bytes, std::byte{0x5a});
+  return bytes;
+}
+
+TEST(ChannelRings, TheHeadTellsWhenAndWhere) {
+  const auto bytes = with_head(0x31434154, 5);
+  const auto event = parse_ring_event(bytes);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->cpu, 3u);
+  EXPECT_EQ(event->time, 1000u);
+  EXPECT_EQ(event->process, 41u);
+  EXPECT_EQ(event->thread, 42u);
+  EXPECT_EQ(event->payload.size(), 5u);
+  EXPECT_TRUE(parse_ring_event(with_head(0x31434154, 0)));
+}
+
+TEST(ChannelRings, WithoutASoundHeadThereIsNoEvent) {
+  EXPECT_FALSE(parse_ring_event(with_head(1, 5)));
+  const auto bytes = with_head(0x31434154, 0);
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(parse_ring_event(format::Bytes(bytes).first(size))) << size;
+}
+
+TEST(ChannelRings, ASampleIsLaidOutAsTheKernelDoes) {
+  for (std::size_t size = 0; size < 20; ++size) {
+    const auto bytes = with_head(0x31434154, size);
+    std::vector<std::byte> records(16);
+    ASSERT_TRUE(append_sample(records, *parse_ring_event(bytes), 77, attr()));
+    const format::Bytes record = format::Bytes(records).subspan(16);
+    EXPECT_EQ(record.size() % 8, 0u);
+    RecordCounts counts;
+    EXPECT_TRUE(count_records(record, counts));
+    EXPECT_EQ(counts.samples, 1u);
+    EXPECT_EQ(counts.first_time, 1000u);
+    format::Cursor in(record);
+    in.skip(format::kRecordHeaderSize);
+    EXPECT_EQ(in.u64(), 77u);
+    EXPECT_EQ(in.u64(), 0u);
+    EXPECT_EQ(in.u32(), 41u);
+    EXPECT_EQ(in.u32(), 42u);
+    EXPECT_EQ(in.u64(), 1000u);
+    EXPECT_EQ(in.u32(), 3u);
+    in.u32();
+    EXPECT_EQ(in.u64(), 1u);
+    const std::uint32_t raw = in.u32();
+    EXPECT_EQ((raw + 4) % 8, 0u);
+    EXPECT_GE(raw, size);
+    EXPECT_LT(raw, size + 8);
+    EXPECT_EQ(in.left(), raw);
+  }
+}
+
+TEST(ChannelRings, WhatNoRecordCanHoldIsRefused) {
+  std::vector<std::byte> records;
+  const auto large = with_head(0x31434154, 65536);
+  EXPECT_FALSE(append_sample(records, *parse_ring_event(large), 1, attr()));
+  EXPECT_TRUE(records.empty());
+  const auto fits = with_head(0x31434154, 65400);
+  EXPECT_TRUE(append_sample(records, *parse_ring_event(fits), 1, attr()));
+}
+
+}  // namespace
+}  // namespace tacho::record
