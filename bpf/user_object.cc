@@ -107,6 +107,7 @@ struct UserObject::State {
   std::vector<std::size_t> perf_event_programs;  // of `object`, loaded
   std::vector<std::size_t> loaded;
   std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // that were set, whole
+  EventRate rate;                                                         // when it asks about that
   std::optional<int> table_of_threads;                                    // when it asks one
   std::string tracefs;
 
@@ -221,6 +222,15 @@ bool UserObject::follow(int table_fd) {
   return asks;
 }
 
+bool UserObject::limit(const EventRate& rate) {
+  const bool asks = !state_->object->constant("tacho_one_in").empty() &&
+                    !state_->object->constant("tacho_most_a_second").empty();
+  if (asks) state_->rate = rate;
+  return asks;
+}
+
+std::uint64_t UserObject::over_rate() const { return state_->object->counter("tacho_over_rate").value_or(0); }
+
 std::vector<std::string> UserObject::unheard() const {
   std::vector<std::string> lines;
   std::string printing, iterators;
@@ -265,6 +275,8 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
   for (std::size_t i = 0; i < choice.candidates().size(); ++i)
     object->want(index_of(choice.candidates()[i].name), choice.wanted(i));
   object->set_number(kRecorderConstant, static_cast<std::uint32_t>(::getpid()));
+  object->set_number("tacho_one_in", rate.one_in);
+  object->set_number("tacho_most_a_second", rate.most_a_second);
   if (table_of_threads) {
     object->set_number(kFollowsConstant, 1);
     if (auto replaced = object->replace_map(kFollowedMap, *table_of_threads); !replaced)

@@ -47,6 +47,15 @@ struct ObjectOptions {
   std::function<bool()> stop = {};
 };
 
+// How much of what happens is wanted; 0: all of it.
+struct EventRate {
+  std::uint32_t one_in = 0;  // every n-th event
+  std::uint64_t most_a_second = 0;
+
+  bool limits() const { return one_in > 1 || most_a_second != 0; }
+  bool operator==(const EventRate&) const = default;
+};
+
 class UserObject {
  public:
   // `path`: an ELF object, or C source when it ends in .c (compiled first, see compile.h). Refused when
@@ -67,6 +76,11 @@ class UserObject {
   // Before load_and_attach(): only threads of this table are wanted (follower.h), which must outlive the
   // object. False: the object does not ask tacho_wants() (tacho/emit.h), and lets everybody's events through.
   bool follow(int table_fd);
+  // Before load_and_attach(): how much is wanted. False as for follow().
+  bool limit(const EventRate& rate);
+  // What the program left out because of EventRate::most_a_second.
+  std::uint64_t over_rate() const;
+
   // A line for each way in which its programs tell something that no recorder hears: bpf_printk(), iterators.
   std::vector<std::string> unheard() const;
 

@@ -69,14 +69,20 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   return true;
 }
 
-Result<ChannelRings> ChannelRings::open(const Prepared& prepared, const KernelEvents& events) {
+Result<ChannelRings> ChannelRings::open(const Prepared& prepared, const KernelEvents& events,
+                                        const bpf::EventRate& rate) {
   ChannelRings all(prepared, events);
   for (const Connection& connection : prepared.plan.connections) {
     if (connection.kind == bpf::ChannelKind::PerfEventArray) continue;
     auto ring = prepared.objects[connection.object].open_ring(connection.map);
     if (!ring) return std::move(ring.error());
-    Source source{
-        connection.object, connection.event, connection.map, connection.kind, std::move(*ring), {}, 0};
+    Source source{.object = connection.object,
+                  .event = connection.event,
+                  .map = connection.map,
+                  .kind = connection.kind,
+                  .ring = std::move(*ring),
+                  .ids = {}};
+    if (connection.kind == bpf::ChannelKind::PlainRing) source.limit = RateLimit(rate);
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
     if (!source.ids.empty()) all.rings_.push_back(std::move(source));
@@ -107,6 +113,7 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
     ++dropped_;
     return;
   }
+  if (!source.limit.passes(event->time)) return;
   if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr)) ++source.lost;
 }
 
@@ -118,6 +125,12 @@ bool ChannelRings::take(std::vector<std::byte>& to) {
     is_fine &= is_taken;
   }
   return is_fine;
+}
+
+std::uint64_t ChannelRings::over_rate() const {
+  std::uint64_t over = 0;
+  for (const Source& source : rings_) over += source.limit.over();
+  return over;
 }
 
 std::vector<Losses> ChannelRings::losses() const {

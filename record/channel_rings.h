@@ -14,6 +14,7 @@
 #include "format/cursor.h"
 #include "format/event_attr.h"
 #include "format/result.h"
+#include "record/event_rate.h"
 #include "record/kernel/kernel_events.h"
 #include "record/prepared.h"
 
@@ -36,7 +37,8 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
 class ChannelRings {
  public:
   // Those of the prepared objects, which are loaded. What is passed must outlive it.
-  static Result<ChannelRings> open(const Prepared& prepared, const KernelEvents& events);
+  static Result<ChannelRings> open(const Prepared& prepared, const KernelEvents& events,
+                                   const bpf::EventRate& rate);
 
   bool empty() const { return rings_.empty(); }
   std::vector<int> fds() const;
@@ -45,6 +47,8 @@ class ChannelRings {
   // Events that found no room in their ring or in memory, so far; and of threads whom nobody follows.
   std::vector<Losses> losses() const;
   std::uint64_t dropped() const { return dropped_; }
+  // Of plain rings, what was above the ceiling of a second.
+  std::uint64_t over_rate() const;
 
  private:
   struct Source {
@@ -54,6 +58,7 @@ class ChannelRings {
     bpf::Ring ring;
     std::map<int, std::uint64_t> ids;  // by CPU
     std::uint64_t lost = 0;            // here
+    RateLimit limit{bpf::EventRate{}};
   };
   ChannelRings(const Prepared& prepared, const KernelEvents& events)
       : prepared_(&prepared), events_(&events) {}

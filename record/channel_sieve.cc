@@ -43,8 +43,14 @@ ChannelSieve::ChannelSieve(std::vector<std::uint64_t> ids, std::function<bool(in
   std::ranges::sort(ids_);
 }
 
-// Every planned event samples IDENTIFIER, IP and TID, in this order.
-bool ChannelSieve::keeps(const std::byte* record, std::size_t size) const {
+void ChannelSieve::limit(std::vector<std::uint64_t> ids, const bpf::EventRate& rate) {
+  limited_ = std::move(ids);
+  std::ranges::sort(limited_);
+  limit_ = RateLimit(rate);
+}
+
+// Every planned event samples IDENTIFIER, IP, TID and TIME, in this order.
+bool ChannelSieve::keeps(const std::byte* record, std::size_t size) {
   format::Cursor in(format::Bytes(record, size));
   const std::uint32_t type = in.u32();
   in.u32();  // misc, size
@@ -52,8 +58,13 @@ bool ChannelSieve::keeps(const std::byte* record, std::size_t size) const {
   in.u64();  // ip
   in.u32();  // process
   const std::uint32_t thread = in.u32();
-  if (in.failed() || type != format::abi::kRecordSample || !std::ranges::binary_search(ids_, id)) return true;
-  return is_followed_(static_cast<int>(thread));
+  const std::uint64_t time = in.u64();
+  if (in.failed() || type != format::abi::kRecordSample) return true;
+  if (std::ranges::binary_search(ids_, id) && !is_followed_(static_cast<int>(thread))) {
+    ++dropped_;
+    return false;
+  }
+  return !std::ranges::binary_search(limited_, id) || limit_.passes(time);
 }
 
 void ChannelSieve::sift(std::vector<std::byte>& records, std::size_t begin) {
@@ -72,8 +83,6 @@ void ChannelSieve::sift(std::vector<std::byte>& records, std::size_t begin) {
     if (keeps(records.data() + from, size)) {
       if (to != from) std::memmove(records.data() + to, records.data() + from, size);
       to += size;
-    } else {
-      ++dropped_;
     }
     from += size;
   }

@@ -24,6 +24,7 @@ struct Prepared {
   Host host;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
   std::vector<bpf::UserObject> objects;
+  std::vector<std::size_t> limited_here;  // objects whose programs do not ask how many events are wanted
   format::TracingData tracing;
   TargetTasks tasks;
   std::vector<format::Fd> cgroups;  // folders, which the plan's events name

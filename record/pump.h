@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include "format/result.h"
-#include "record/channel_rings.h"
-#include "record/channel_sieve.h"
+#include "record/channels.h"
 #include "record/control.h"
 #include "record/kernel/kernel_events.h"
 #include "record/options.h"
@@ -27,7 +26,7 @@ struct PumpReport {
   RecordCounts counts;
   RecordCounts kept;                  // of it, what stands in whole rounds of the file
   std::uint64_t wakeups = 0;          // by a ring
-  std::uint64_t dropped = 0;          // samples of BPF channels that were of threads whom nobody follows
+  Channels::LeftOut left_out;         // of BPF objects; for whoever ran the pump
   std::optional<int> command_status;  // when it ended
   bool command_left_running = false;  // it did not end when told to
   std::optional<Error> failure;       // of writing, or of the rings

@@ -16,6 +16,7 @@
 #include "record/capture_series.h"
 #include "record/capture_start.h"
 #include "record/cgroup_plan.h"
+#include "record/channels.h"
 #include "record/events/cgroup.h"
 #include "record/events/tracepoint.h"
 #include "record/flight_recorder.h"
@@ -191,15 +192,6 @@ std::uint64_t sum_of(const std::vector<Losses>& losses) {
   return lost;
 }
 
-// What programs let through that do not ask whom the recording follows.
-void report_dropped(std::uint64_t dropped, const Messages& messages) {
-  if (dropped == 0) return;
-  messages.note(
-      fmt::format("{} events of BPF programs were of other threads and left out here; with tacho_wants() "
-                  "(tacho/emit.h) a program leaves them out in the kernel, before their stacks are walked",
-                  dropped));
-}
-
 void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& prepared,
                    const KernelEvents& events, const Messages& messages) {
   if (lost != 0) {
@@ -324,7 +316,9 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     messages.bracketed("Standard output is a pipe, so the capture goes there; -o FILE writes a file");
   auto host = read_host();
   if (!host) return std::move(host.error());
-  Prepared out{std::move(*host), {}, {}, {}, {}, {}, {}, std::nullopt, {}, nullptr, {}, std::move(stop)};
+  Prepared out;
+  out.host = std::move(*host);
+  out.stop = std::move(stop);
   auto tasks = tasks_of(options.target);
   if (!tasks) return std::move(tasks.error());
   out.tasks = std::move(*tasks);
@@ -357,6 +351,8 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     if (!follower) return std::move(follower.error());
     out.follower = std::move(*follower);
   }
+  if (auto done = tell_objects(out, options.sampling.rate_of_objects, messages); !done)
+    return std::move(done.error());
   if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
   return out;
 }
@@ -364,10 +360,6 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
 Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   raise_descriptor_limit();
   for (bpf::UserObject& object : prepared.objects) {
-    if (prepared.follower && !object.follow(prepared.follower->table_fd()))
-      messages.detail(
-          object.path() +
-          ": does not ask tacho_wants() (tacho/emit.h); events of other threads are dropped here");
     if (auto done = object.load_and_attach(); !done) return std::move(done.error());
   }
   if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
@@ -425,17 +417,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
   Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
   const bool starts_enabled = schedule.starts_enabled();
-  auto channels = ChannelRings::open(prepared, events);
+  auto channels = Channels::open(prepared, events, options.sampling.rate_of_objects);
   if (!channels) return std::move(channels.error());
-  // What they lost is asked for at the end, too.
-  const auto rings = std::make_shared<ChannelRings>(std::move(*channels));
-  if (!rings->empty()) prepared.ring_losses = [rings] { return rings->losses(); };
-  std::optional<ChannelSieve> sieve;
-  if (prepared.follower) {
-    sieve.emplace(events.ids_of_everybody(), [&follower = *prepared.follower](int thread) {
-      return follower.state(thread) == bpf::Followed::Yes;
-    });
-  }
   // While we still may read what is mapped in processes of others.
   if (prepared.stacks) {
     // A command will map much of what we have mapped.
@@ -451,8 +434,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .signals = signals,
                             .workload = workload,
                             .control = control ? &*control : nullptr,
-                            .channels = rings->empty() ? nullptr : rings.get(),
-                            .sieve = sieve ? &*sieve : nullptr,
+                            .channels = channels->rings(),
+                            .sieve = channels->sieve(),
                             .stacks = prepared.stacks.get(),
                             .schedule = std::move(schedule),
                             .switch_rule = options.files.switch_rule,
@@ -470,7 +453,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   }
   messages.bracketed(begin_line(options));
   PumpReport report = pump->run();
-  report.dropped = (sieve ? sieve->dropped() : 0) + rings->dropped();
+  report.left_out = channels->left_out();
   return report;
 }
 
@@ -503,7 +486,7 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
     messages.detail(described(prepared.stacks->tables()));
   }
   report_losses(report.counts.samples, lost, prepared, events, messages);
-  report_dropped(report.dropped, messages);
+  tell_what_was_left_out(report.left_out, options.sampling.rate_of_objects, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))
     messages.warn(warning_of(program) + " (it came while recording)");
   report_command(prepared, report, options, messages);

@@ -112,6 +112,18 @@ std::string own_exclusion() {
   return filter + " && COMM != \"tacho-record\"";
 }
 
+// "1/100"
+Result<> set_sample_rate(SamplingOptions& options, std::string_view text) {
+  constexpr std::uint64_t kMost = 1'000'000'000;
+  if (!text.starts_with("1/"))
+    return use_error("--sample-rate: '" + std::string(text) +
+                     "' is not 1/N, as 1/100 for every hundredth event");
+  const auto one_in = cli::parse_number("--sample-rate 1/", text.substr(2), 1, kMost);
+  if (!one_in) return one_in.error();
+  options.rate_of_objects.one_in = static_cast<std::uint32_t>(*one_in);
+  return Done{};
+}
+
 void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back({"-F,--freq", Takes::Value, "HZ",
                   "Samples each second of counters, clocks and software events; max: what the kernel allows. "
@@ -119,6 +131,16 @@ void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                   [&options](std::string_view text) { return set_frequency(options, text); }});
   rows.push_back(flag("--strict-freq", "Refuse a frequency above the kernel's limit instead of lowering it",
                       options.strict_frequency));
+  rows.push_back(
+      {"--sample-rate", Takes::Value, "1/N",
+       "Of the events of BPF objects every Nth, on each CPU; programs that ask tacho_wants() leave out the "
+       "others in the kernel, before a stack is walked",
+       [&options](std::string_view text) { return set_sample_rate(options, text); }});
+  rows.push_back(
+      cli::number("--max-rate", "N",
+                  "Of the events of BPF objects (each object's) at most N a second; what is more is counted "
+                  "and told at the end",
+                  1, std::uint64_t{1} << 40, options.rate_of_objects.most_a_second));
   rows.push_back({"-c,--count", Takes::Value, "PERIOD",
                   "A sample each PERIOD events (ns of the clocks) instead",
                   [&options](std::string_view text) { return set_period(options, text); }});

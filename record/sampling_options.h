@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "bpf/user_object.h"
 #include "cli/options.h"
 #include "format/result.h"
 #include "record/events/call_graph.h"
@@ -29,6 +30,7 @@ struct SamplingOptions {
   std::optional<std::uint64_t> frequency, period;  // Hz; events
   bool most_frequent = false;                      // -F max
   bool strict_frequency = false;                   // more than the kernel allows is an error
+  bpf::EventRate rate_of_objects;                  // how much of what BPF objects tell
   bool show_registers = false;                     // and nothing else
 };
 

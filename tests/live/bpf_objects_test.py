@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""BPF objects of users: values for their globals, and whose events they bring."""
+"""BPF objects of users: values for their globals, and which events they bring."""
 import re
 import subprocess
 import unittest
@@ -270,6 +270,20 @@ class Family(programs.Scratch):
         self.record("-a", "-e", "./asks.bpf.c", "--", "./family")
         self.assertGreater(self.samples(), ALL_CALLS)
 
+    def test_every_nth_and_a_ceiling(self):
+        for program in ("asks", "tells"):
+            event = f"./{program}.bpf.c"
+            # On one CPU the counting is exact; a program that does not ask is thinned out in the order of reading.
+            self.record("-e", event, "--sample-rate", "1/10", "--", "taskset", "-c", "0", programs.BIN / "getppid_load", "1000")
+            self.assertEqual(self.samples(), 100, program)
+            errors = self.record("-e", event, "--max-rate", "50", "--", programs.BIN / "getppid_load", "10000")
+            over = int(re.search(r"(\d+) events of BPF programs were more than --max-rate 50", errors)[1])
+            self.assertEqual(self.samples() + over, 10000, errors)
+            self.assertGreaterEqual(self.samples(), 50)
+            self.assertLess(self.samples(), 2000, errors)
+        refused = self.run_program(programs.BIN / "tacho-record", "--max-rate", "5", "--", "true", status=1)
+        self.assertIn("are for events of BPF objects", refused.stderr.decode())
+
 RING = r"""
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -317,6 +331,7 @@ class Rings(Family):
 
     test_a_process_is_followed_until_it_ends = None
     test_beside_other_events_and_in_memory = None
+    test_every_nth_and_a_ceiling = None
 
     def test_a_command_is_followed_with_all_its_threads_and_descendants(self):
         errors = self.record("-e", "./asks.bpf.c", "--", "./family")

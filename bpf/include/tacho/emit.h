@@ -33,8 +33,9 @@
 #include <bpf/bpf_helpers.h>
 #include <tacho/event.h>
 
-/* 1: only the threads of the table are recorded. Set by the recorder. */
-const volatile __u32 tacho_follows = 0;
+/* 1: only the threads of the table are recorded. Set by the recorder. Static, as are those below: in a program that does
+ * not ask they are not there, by which the recorder knows. */
+static const volatile __u32 tacho_follows = 0;
 
 /* A byte for each thread number; 1: it is recorded. The recorder puts its own map in this one's place. */
 struct {
@@ -44,15 +45,50 @@ struct {
   __uint(max_entries, 1);
 } tacho_followed SEC(".maps");
 
-/* Whether the current thread is recorded. */
-static __always_inline int tacho_wants(void) {
-  __u32 thread, page;
-  const __u8 *states;
-  if (!tacho_follows) return 1;
-  thread = (__u32)bpf_get_current_pid_tgid();
-  page = thread >> 12;
-  states = bpf_map_lookup_elem(&tacho_followed, &page);
+/* What --sample-rate 1/N and --max-rate N say; 0: nothing. Set by the recorder. */
+static const volatile __u32 tacho_one_in = 0;
+static const volatile __u64 tacho_most_a_second = 0;
+
+/* Hits of the recorded threads, counted on each CPU. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(key_size, 4);
+  __uint(value_size, 8);
+  __uint(max_entries, 1);
+} tacho_hits SEC(".maps");
+__u64 tacho_second = 0, tacho_this_second = 0; /* the present second, and what it has seen */
+__u64 tacho_over_rate = 0;                     /* what was too much, so far */
+
+static __always_inline int tacho_is_followed(void) {
+  __u32 thread = (__u32)bpf_get_current_pid_tgid(), page = thread >> 12;
+  const __u8 *states = bpf_map_lookup_elem(&tacho_followed, &page);
   return states && states[thread & 4095] == 1;
+}
+
+static __always_inline int tacho_is_sampled(void) {
+  __u32 only = 0;
+  __u64 *hits = bpf_map_lookup_elem(&tacho_hits, &only);
+  return hits && (*hits)++ % tacho_one_in == 0;
+}
+
+static __always_inline int tacho_is_within_rate(void) {
+  __u64 second = bpf_ktime_get_ns() / 1000000000;
+  if (tacho_second != second) {
+    tacho_second = second;
+    tacho_this_second = 0;
+  }
+  __sync_fetch_and_add(&tacho_this_second, 1);
+  if (tacho_this_second <= tacho_most_a_second) return 1;
+  __sync_fetch_and_add(&tacho_over_rate, 1);
+  return 0;
+}
+
+/* Whether what happens now is to be recorded: the current thread is, and neither --sample-rate nor --max-rate leaves it out.
+ * Ask once for each event, when everything else speaks for it; tacho_reserve() asks by itself. */
+static __always_inline int tacho_wants(void) {
+  if (tacho_follows && !tacho_is_followed()) return 0;
+  if (tacho_one_in > 1 && !tacho_is_sampled()) return 0;
+  return !tacho_most_a_second || tacho_is_within_rate();
 }
 
 /* What stands in front of every event in a ring buffer of RING_CHANNEL(). */
