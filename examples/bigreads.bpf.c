@@ -3,6 +3,7 @@
 // Reads of 1 MiB and more, with the stack that asked for them.
 //
 //   tacho record -e ./bigreads.bpf.c -a -g -o b.data -- dd if=/dev/zero of=/dev/null bs=2M count=3
+//   tacho record -e './bigreads.bpf.c/min_bytes=65536/' ...         reads of 64 KiB and more
 //   tacho script -i b.data -F +payload      each read: who, when, bytes=2097152, kernel and user stack
 //   tacho hist -i b.data                    how many of which size
 //
@@ -15,7 +16,7 @@
 #include <bpf/bpf_tracing.h>
 #include <tacho/emit.h>
 
-#define BIG (1024 * 1024)
+const volatile __s64 min_bytes = 1024 * 1024;
 
 struct bigread {
   __u64 bytes;
@@ -32,7 +33,7 @@ struct {
 // same tracepoint, of every recorder.
 static __always_inline int report(void *context, long returned) {
   struct bigread event = {.bytes = returned};
-  if (returned < BIG) return 1;  // also errors, which are negative
+  if (returned < min_bytes) return 1;  // also errors, which are negative
   if (!tacho_wants()) return 1;  // of a process that is not recorded: before its stack is walked
   bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
   return 1;
