@@ -368,7 +368,9 @@ std::string described(const StackCounts& counts) {
   std::vector<std::pair<std::uint64_t, std::string_view>> others;
   for (std::size_t how = TACHO_END_CUT; how < TACHO_END_COUNT; ++how)
     if (counts.ends[how] != 0) others.emplace_back(counts.ends[how], kReasons[how]);
-  if (counts.without != 0) others.emplace_back(counts.without, "for which the rings had no room");
+  if (counts.without != 0)
+    others.emplace_back(counts.without,
+                        "before their first step, as the process was not known yet or the rings were full");
   std::ranges::stable_sort(others, std::greater<>{}, &std::pair<std::uint64_t, std::string_view>::first);
   text += "; others end";
   for (std::size_t i = 0; i < others.size(); ++i)

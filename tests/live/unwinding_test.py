@@ -80,6 +80,20 @@ class Unwinding(programs.Scratch):
         bits = self.perf("evlist", "-v", "-i", "x.data").stdout.decode().splitlines()[0]
         self.assertNotIn("exclude_callchain_user", bits, "the chains are whole")
 
+    def test_tracepoints_and_probes_have_whole_stacks(self):
+        for event, leaf in [("syscalls:sys_enter_tgkill", "raise"), (f"uprobe:{programs.BIN}/deep_load:deep_leaf", "deep_leaf")]:
+            with self.subTest(event=event):
+                self.record("-e", event, "--call-graph", "eh", "--", *self.deep("1"))
+                stacks = self.stacks()
+                wanted = [stack for stack in stacks if leaf in stack]
+                whole = [stack for stack in wanted if stack[-1] == "_start" and "main" in stack]
+                self.assertGreater(len(whole), 10)
+                self.assertGreater(len(whole), len(wanted) // 2)
+                if leaf == "raise":
+                    self.assertEqual(whole[-1][-5:-3], ["deep_signal", "main"])
+                else:
+                    self.assertIn(101, {stack.count("deep_recurse") for stack in whole})
+
     def test_frames_are_cut_where_asked(self):
         said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,40", "--", *self.deep("0.7"))
         self.assertIn("cut at the most frames", said)
