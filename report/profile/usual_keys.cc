@@ -33,12 +33,21 @@ std::size_t module_width(Show show, Row row) {
   return is_wide ? std::max(name, kAddressWidth) : name;
 }
 
+// "[.] 0x0000000000001262". In captures of stripped binaries that is most of a report, hence by hand.
+std::string show_unknown(char level, std::uint64_t address) {
+  constexpr std::string_view kDigits = "0123456789abcdef", kMark = "0x";
+  std::string text = {'[', level, ']', ' '};
+  text.reserve(kUnknownWidth);
+  if (address != 0) text += kMark;  // 0 has no mark, as with printf's %#x
+  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[address >> shift & 15];
+  return text;
+}
+
 std::string show_symbol_in(Show show, Row row, std::size_t width) {
   const Function& function = *row.function;
   std::string text;
   if (show.facts.options().is_verbose) text = verbose_start(row.address, row.function->source);
-  if (function.name.empty())  // 0 has no mark, as with printf's %#x
-    return text + fmt::format("[{}] {}{:016x}", row.level, function.start == 0 ? "" : "0x", function.start);
+  if (function.name.empty()) return text + show_unknown(row.level, function.start);
   text += fmt::format("[{}] ", row.level);
   add_name(text, shown(show, function.name), function.is_data ? kAnyWidth : width);
   // perf subtracts an address of the process from one that, in a sample's own row, is relative to the module.

@@ -76,7 +76,7 @@ void PlaceTable::look_up(Known& known, const symbolize::AddressSpaces& spaces, s
 std::uint32_t PlaceTable::make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {
   const auto number = static_cast<std::uint32_t>(locations_.size());
   const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
-  locations_.push_back({number, mapping, {ip}, mode, (cpumode & kUnwound) != 0});
+  locations_.push_back({mapping, {ip}, number, mode, (cpumode & kUnwound) != 0});
   return number;
 }
 

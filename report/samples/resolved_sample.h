@@ -25,9 +25,9 @@ struct Thread {
 // A distinct place in code: what an address of one address space stands for. Numbered from 0 in the order of
 // first use, so that views keep what they make of it (a frame's text) in an array.
 struct Location {
-  std::uint32_t number = 0;
   const symbolize::Mapping* mapping = nullptr;  // null: nothing was mapped there
   format::RuntimeAddress ip;
+  std::uint32_t number = 0;
   std::uint8_t cpumode = 0;
   bool is_unwound = false;  // a frame of an unwound stack: perf tells inlined calls of these
 };

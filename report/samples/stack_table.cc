@@ -87,9 +87,11 @@ Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, const forma
   return {static_cast<std::uint32_t>(entries_.size()), keep(std::span<const std::uint32_t>(frames_))};
 }
 
-// Kernel mappings change rarely, but then for all: their version is part of every chain's key.
-std::uint64_t StackTable::space_key(std::uint32_t pid) {
-  return std::uint64_t{space_of(pid)} << 32 | kernel_space_;
+// The key of a chain of the process as it is now. Kernel mappings change rarely, but then for all: their
+// version is part of every key.
+StackTable::StackKey StackTable::in_space(const ChainDigest& words, std::uint32_t pid) {
+  const std::uint64_t space = std::uint64_t{space_of(pid)} << 32 | kernel_space_;
+  return {words.low + space * low_factor_, words.high + space * high_factor_};
 }
 
 // Where the chain belongs is fetched now; what stands there, when the next ones are expected.
@@ -97,7 +99,7 @@ void StackTable::expect(std::uint32_t pid, format::Bytes chain, std::uint64_t du
   constexpr std::uint64_t kBefore = 2;
   Expected& expected = expected_[due % expected_.size()];
   expected = {.due = due, .chain = chain, .words = chain_digest(chain, seed_)};
-  expected.hash = by_chain_.hash(expected.words.low, space_key(pid));
+  expected.hash = by_chain_.hash(in_space(expected.words, pid).low);
   by_chain_.prefetch(expected.hash);
   const Expected& earlier = expected_[(due - kBefore) % expected_.size()];
   if (earlier.due != due - kBefore) return;
@@ -114,14 +116,13 @@ ChainDigest StackTable::digest_of(format::Bytes chain, std::uint64_t due) const 
 
 StackTable::StackKey StackTable::key_of(const format::Sample& sample, std::span<const std::uint64_t> unwound,
                                         std::uint64_t due) {
-  const std::uint64_t space = space_key(sample.pid);
   const format::Bytes recorded = sample.callchain.bytes();
-  if (unwound.empty()) return {digest_of(recorded, due), space};
+  if (unwound.empty()) return in_space(digest_of(recorded, due), sample.pid);
   const format::Bytes more = std::as_bytes(unwound);
   words_.assign(recorded.begin(), recorded.end());
   words_.insert(words_.end(), more.begin(), more.end());
   // Where the one ends and the other begins is part of it.
-  return {chain_digest(words_, seed_ + recorded.size() + 1), space};
+  return in_space(chain_digest(words_, seed_ + recorded.size() + 1), sample.pid);
 }
 
 const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
@@ -129,7 +130,7 @@ const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const 
                                   std::uint64_t due) {
   const StackKey key = key_of(sample, unwound, due);
   const std::uint32_t number = by_chain_.find_or_make(
-      by_chain_.hash(key.words.low, key.space), [&](std::uint32_t row) { return entries_[row].key == key; },
+      by_chain_.hash(key.low), [&](std::uint32_t row) { return entries_[row].key == key; },
       [&] {
         return entries_.push_back({key, make_stack(spaces, sample, unwound, max_frames)}).stack.number;
       });

@@ -45,14 +45,9 @@ class StackTable {
   void end_lookups() { by_chain_.forget(); }
 
  private:
-  // Chains with equal keys are taken for the same chain: their words are not kept to be compared, as that
-  // would take more memory than everything else here.
-  struct StackKey {
-    ChainDigest words;
-    std::uint64_t space =
-        0;  // version of the process's mappings in the upper half, the kernel's in the lower
-    bool operator==(const StackKey&) const = default;
-  };
+  // Chains with equal keys are taken for the same chain of the same address space: their words are not kept
+  // to be compared, as that would take more memory than everything else here.
+  using StackKey = ChainDigest;
   struct Entry {
     StackKey key;
     Stack stack;
@@ -65,7 +60,7 @@ class StackTable {
   };
   StackKey key_of(const format::Sample& sample, std::span<const std::uint64_t> unwound, std::uint64_t due);
   ChainDigest digest_of(format::Bytes chain, std::uint64_t due) const;
-  std::uint64_t space_key(std::uint32_t pid);
+  StackKey in_space(const ChainDigest& words, std::uint32_t pid);
   std::uint32_t space_of(std::uint32_t pid);
   void split_chain(const format::U64Array& chain, std::size_t max_frames);
   Stack make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
@@ -86,6 +81,8 @@ class StackTable {
   IndexTable by_chain_;
   StableArray<Entry> entries_;
   std::uint64_t seed_ = format::random_word();
+  // By the version of its address space a chain gets another key.
+  std::uint64_t low_factor_ = format::random_word() | 1, high_factor_ = format::random_word() | 1;
   std::array<Expected, 8> expected_;  // the last, by what they are due at
   bool keeps_callers_ = false;
   std::vector<PlaceTable::Address> addresses_;  // scratch: the chain at hand
