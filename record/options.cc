@@ -98,7 +98,8 @@ std::vector<cli::Option> rows(Gathered& to) {
 cli::CommandLine command_line(Gathered& to) {
   cli::CommandLine line;
   line.program = "tacho record";
-  line.synopsis = "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | -G CGROUP | COMMAND] [OPTION]...";
+  line.synopsis =
+      "[-e EVENT]... [-a | -p PID[,PID] | -C CPUS | -G CGROUP | --container ID | COMMAND] [OPTION]...";
   line.description =
       "Records events with their stacks into one compressed file that perf and tacho read anywhere. With a "
       "COMMAND it "

@@ -344,7 +344,10 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());
   out.plan = std::move(*plan);
-  if (auto done = assign_cgroups(out.plan, out.cgroups); !done) return std::move(done.error());
+  for (const std::string& name : options.target.cgroups) messages.detail("only what runs in cgroup " + name);
+  auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(out.plan, out.cgroups)
+                                                        : assign_cgroups(out.plan, out.cgroups);
+  if (!assigned) return std::move(assigned.error());
   if (out.plan.follows_threads) {
     const auto command = out.workload ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt;
     auto follower = follow_target(options.target, out.tasks, command);

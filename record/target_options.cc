@@ -8,6 +8,7 @@
 
 #include "cli/option_rows.h"
 #include "record/events/cgroup.h"
+#include "record/events/container.h"
 
 namespace tacho::record {
 namespace {
@@ -22,6 +23,17 @@ Result<> set_user(TargetOptions& target, std::string_view text) {
   const auto user = parse_user(std::string(text));
   if (!user) return user.error();
   target.user = *user;
+  return Done{};
+}
+
+using FindCgroup = Result<std::string> (*)(const std::string& mount, const std::string& name);
+
+Result<> add_found(TargetOptions& target, FindCgroup find, std::string_view name) {
+  const auto mount = mounted_cgroups();
+  if (!mount) return mount.error();
+  auto cgroup = find(*mount, std::string(name));
+  if (!cgroup) return std::move(cgroup.error());
+  target.each_cgroup.push_back(std::move(*cgroup));
   return Done{};
 }
 
@@ -47,6 +59,20 @@ void add_target_options(TargetOptions& target, std::vector<cli::Option>& rows) {
          std::ranges::move(parse_cgroup_list(text), std::back_inserter(target.cgroups));
          return Done{};
        }},
+      {"--for-each-cgroup", Takes::Value, "NAME[,NAME]",
+       "Watch what runs in these cgroups (names as for -G), with all events in each of them",
+       [&target](std::string_view text) -> Result<> {
+         std::ranges::move(parse_cgroup_list(text), std::back_inserter(target.each_cgroup));
+         return Done{};
+       }},
+      {"--container", Takes::Value, "ID",
+       "Watch what runs in this container, found by its cgroup: the begin of its id (docker, containerd, "
+       "CRI-O, podman), or what an LXC container or systemd machine is called. Again: that one too",
+       [&target](std::string_view text) { return add_found(target, cgroup_of_container, text); }},
+      {"--pod", Takes::Value, "UID",
+       "Watch what runs in all containers of this Kubernetes pod: the begin of its uid "
+       "(metadata.uid of kubectl get pod -o yaml)",
+       [&target](std::string_view text) { return add_found(target, cgroup_of_pod, text); }},
       cli::flag("--per-thread",
                 "A ring for each watched thread instead of one for each CPU; without children",
                 target.per_thread),

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the cgroups there are, so many are looked at for a message, and so many named in it.
-constexpr std::size_t kMostLookedAt = 20'000;
+// Of the cgroups there are, so many are looked at, and so many named in a message.
+constexpr std::size_t kMostLookedAt = 100'000;
 constexpr std::size_t kMostNamed = 4;
 
 std::string_view take_word(std::string_view& text, char end) {
@@ -71,20 +71,6 @@ std::string without_slashes(std::string_view name) {
   return std::string(name);
 }
 
-// All cgroups by their names below the mount.
-std::vector<std::string> all_cgroups(const std::string& mount) {
-  std::vector<std::string> names;
-  std::error_code code;
-  const auto skip = fs::directory_options::skip_permission_denied;
-  for (fs::recursive_directory_iterator entry(mount, skip, code), end;
-       !code && entry != end && names.size() < kMostLookedAt; entry.increment(code)) {
-    std::error_code unknown;
-    if (entry->is_directory(unknown)) names.push_back(entry->path().string().substr(mount.size()));
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 // Those that hold the name's last part come first; else the spelling that is nearest.
 std::string named_alike(const std::string& mount, const std::string& name) {
   const std::vector<std::string> all = all_cgroups(mount);
@@ -112,6 +98,19 @@ std::string cgroup_mount(std::string_view mountinfo) {
   return second;
 }
 
+std::vector<std::string> all_cgroups(const std::string& mount) {
+  std::vector<std::string> names;
+  std::error_code code;
+  const auto skip = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator entry(mount, skip, code), end;
+       !code && entry != end && names.size() < kMostLookedAt; entry.increment(code)) {
+    std::error_code unknown;
+    if (entry->is_directory(unknown)) names.push_back(entry->path().string().substr(mount.size()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
 Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name) {
   const bool is_whole_path = name.starts_with(mount + "/") || name == mount;
   const std::string below = without_slashes(is_whole_path ? name.substr(mount.size()) : name);
@@ -136,22 +135,25 @@ std::vector<std::string> parse_cgroup_list(std::string_view text) {
   }
 }
 
+Result<std::string> mounted_cgroups() {
+  const auto mounts = format::read_file("/proc/self/mountinfo");
+  if (!mounts) return mounts.error();
+  std::string mount = cgroup_mount(format::as_text(*mounts));
+  if (!mount.empty()) return mount;
+  return Error{"no cgroup file system is mounted here; mount it with: mount -t cgroup2 none /sys/fs/cgroup"};
+}
+
 Result<std::vector<format::Fd>> open_cgroups(const std::vector<std::string>& names) {
   std::vector<format::Fd> folders;
   if (names.empty()) return folders;
-  const auto mounts = format::read_file("/proc/self/mountinfo");
-  if (!mounts) return mounts.error();
-  const std::string mount = cgroup_mount(format::as_text(*mounts));
-  if (mount.empty()) {
-    return Error{
-        "-G: no cgroup file system is mounted here; mount it with: mount -t cgroup2 none /sys/fs/cgroup"};
-  }
+  const auto mount = mounted_cgroups();
+  if (!mount) return mount.error();
   for (const std::string& name : names) {
     if (name.empty()) {
       folders.emplace_back();
       continue;
     }
-    auto folder = open_cgroup(mount, name);
+    auto folder = open_cgroup(*mount, name);
     if (!folder) return std::move(folder.error());
     folders.push_back(std::move(*folder));
   }

@@ -14,6 +14,11 @@ namespace tacho::record {
 // there is one, else version 2. `mountinfo`: the text of /proc/self/mountinfo. Empty: neither is mounted.
 std::string cgroup_mount(std::string_view mountinfo);
 
+// The same of this machine, now; an error where there is none.
+Result<std::string> mounted_cgroups();
+// All cgroups below a mount by their names, as "/system.slice/nginx.service", sorted; of very many the first.
+std::vector<std::string> all_cgroups(const std::string& mount);
+
 // The folder of a cgroup, as perf_event_open takes it. `name`: below `mount`, as /proc/PID/cgroup has it
 // ("/system.slice/nginx.service", with or without the first slash), or the whole path. The error names those
 // that look like it.

@@ -90,9 +90,10 @@ Result<> refuse_two_targets(const TargetOptions& options) {
     std::string_view name;
     int row;
   };
-  const std::array<Given, 6> rows{{{options.all_cpus, "-a", 0},
+  const std::array<Given, 7> rows{{{options.all_cpus, "-a", 0},
                                    {!options.cpus.empty(), "-C", 0},
                                    {!options.cgroups.empty(), "-G", 0},
+                                   {!options.each_cgroup.empty(), "--container", 0},
                                    {!options.processes.empty(), "-p", 1},
                                    {!options.threads.empty(), "-t", 2},
                                    {options.user.has_value(), "-u", 3}}};
@@ -160,11 +161,17 @@ Result<Target> choose_target(const TargetOptions& options, bool has_command) {
   if (auto done = refuse_two_targets(options); !done) return std::move(done.error());
   Target target;
   target.cpus = options.cpus;
+  if (!options.cgroups.empty() && !options.each_cgroup.empty())
+    return use_error("-G and --for-each-cgroup (or --container, --pod) exclude each other");
+  target.has_all_events_in_each = !options.each_cgroup.empty();
   target.cgroups = options.cgroups;
+  for (const std::string& name : options.each_cgroup) {
+    if (std::ranges::find(target.cgroups, name) == target.cgroups.end()) target.cgroups.push_back(name);
+  }
   target.per_thread = options.per_thread;
   target.inherit = !options.no_inherit && !options.per_thread;
   target.user = options.user;
-  const bool by_cpu = options.all_cpus || !options.cpus.empty() || !options.cgroups.empty();
+  const bool by_cpu = options.all_cpus || !options.cpus.empty() || !target.cgroups.empty();
   if (!options.processes.empty() || options.user) {
     target.watch = Watch::Processes;
     target.ids = options.processes;

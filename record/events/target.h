@@ -25,6 +25,7 @@ struct Target {
   std::optional<std::uint32_t> user;
   // Of the whole system only what runs in these; parse_cgroup_list() says how they go with the events.
   std::vector<std::string> cgroups;
+  bool has_all_events_in_each = false;  // of the cgroups: else one is for all events, or each for one
   bool per_thread = false;  // a ring for each thread, wherever it runs, and not one for each CPU
   bool inherit = true;      // what the watched threads start is watched too
 };
@@ -43,7 +44,8 @@ struct TargetOptions {
   bool all_cpus = false;
   std::vector<int> cpus = {}, processes = {}, threads = {};
   std::optional<std::uint32_t> user = std::nullopt;
-  std::vector<std::string> cgroups = {};
+  std::vector<std::string> cgroups = {};      // -G
+  std::vector<std::string> each_cgroup = {};  // --for-each-cgroup, --container, --pod
   bool per_thread = false, no_inherit = false;
 };
 Result<Target> choose_target(const TargetOptions& options, bool has_command);

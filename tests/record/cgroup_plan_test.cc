@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace tacho::record {
@@ -41,6 +42,33 @@ TEST(CgroupPlan, SeveralAreOneForEachEvent) {
   const auto refused = assign_cgroups(plan, folders(2));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().what.find("2 cgroups for 3 events"), std::string::npos) << refused.error().what;
+}
+
+TEST(CgroupPlan, ForEachCgroupAllEventsAreThereAgain) {
+  Plan plan = plan_of_events(2);
+  plan.events[0].name = "a";
+  plan.events[1].name = "b";
+  plan.events[0].leader = plan.events[1].leader = 0;
+  const auto two = folders(2);
+  ASSERT_TRUE(repeat_in_cgroups(plan, two));
+  ASSERT_EQ(plan.events.size(), 5U);
+  std::string names;
+  for (const PlannedEvent& event : plan.events) names += event.name;
+  EXPECT_EQ(names, "abab");
+  EXPECT_EQ(plan.events[1].cgroup, two[0].get());
+  EXPECT_EQ(plan.events[2].cgroup, two[1].get());
+  EXPECT_EQ(plan.events[3].leader, std::size_t{2}) << "a group of its own";
+  EXPECT_TRUE(plan.events[4].is_sideband);
+  EXPECT_EQ(plan.events[4].cgroup, -1);
+}
+
+TEST(CgroupPlan, EventsOfBpfObjectsCannotBeRepeated) {
+  Plan plan = plan_of_events(1);
+  plan.connections.push_back({0, "map", 0});
+  EXPECT_TRUE(repeat_in_cgroups(plan, folders(1)));
+  const auto refused = repeat_in_cgroups(plan, folders(2));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("BPF objects are loaded once"), std::string::npos);
 }
 
 }  // namespace
