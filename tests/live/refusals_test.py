@@ -103,6 +103,33 @@ class Refusals(programs.Scratch):
         self.try_all([*record, "-g", "-e", "cpu-clock", "--", "true"], self.capture_is_readable)
         self.try_all([*record, "-a", "-e", "sched:sched_switch", "--", "true"], self.capture_is_readable)
 
+    def newest_is_readable(self, _whole, done):
+        """Of captures that are named by their time, or by nothing but their name."""
+        captures = sorted(self.folder.glob("out.data*"), key=lambda path: path.stat().st_mtime_ns)
+        fault = None
+        if done.returncode == 0 and not captures:
+            fault = "status 0, and no capture"
+        elif done.returncode == 0:
+            read = self.run_program(programs.BIN / "tacho-report", "evlist", "-i", captures[-1], status=None)
+            fault = None if read.returncode == 0 else f"status 0, but {captures[-1].name}: " + read.stderr.decode()
+        for capture in captures:
+            capture.unlink()
+        return fault
+
+    def pipe_is_readable(self, _whole, done):
+        if done.returncode != 0:
+            return None
+        (self.folder / "pipe.data").write_bytes(done.stdout)
+        read = self.run_program(programs.BIN / "tacho-report", "script", "-i", "pipe.data", status=None)
+        return None if read.returncode == 0 else "status 0, but: " + read.stderr.decode()
+
+    @programs.needs_root
+    def test_recording_to_other_places(self):
+        record = [programs.BIN / "tacho-record", "-q", "-e", "cpu-clock"]
+        self.try_all([*record, "--switch-output", "-o", "out.data", "--", "true"], self.newest_is_readable)
+        self.try_all([*record, "--overwrite", "-o", "out.data", "--", "true"], self.newest_is_readable)
+        self.try_all([*record, "-o", "-", "--", "true"], self.pipe_is_readable)
+
     @programs.needs_root
     @programs.needs_clang
     @programs.needs_btf

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""A signal that comes while very many events are being opened ends the recorder at once: nothing is recorded, no file is
+left behind, and who is watched does not notice."""
+import os
+import resource
+import signal
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+import programs
+
+# Opened by then, of some ten thousand.
+ENOUGH = 500
+THREADS = 200
+SLEEPER = f"""
+import threading, time
+for _ in range({THREADS}): threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@programs.needs_root
+class StartSignals(programs.Scratch):
+    def watched(self):
+        process = subprocess.Popen(["python3", "-c", SLEEPER], stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def interrupted(self, number, target):
+        """A recorder that got the signal with ENOUGH events open; None when it was too quick for that."""
+        log = open(self.folder / "log", "w+b")
+        self.addCleanup(log.close)
+        process = subprocess.Popen(
+            [str(programs.BIN / "tacho-record"), "-e", "syscalls:sys_enter_*", "-p", str(target.pid), "-o", "none.data"],
+            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 60
+        while len(os.listdir(f"/proc/{process.pid}/fd")) < ENOUGH:
+            self.assertIsNone(process.poll(), (self.folder / "log").read_text())
+            self.assertLess(time.monotonic(), end, "few events are opened")
+            time.sleep(0.005)
+        process.send_signal(number)
+        sent = time.monotonic()
+        status = process.wait(timeout=60)
+        took = time.monotonic() - sent
+        text = (self.folder / "log").read_text()
+        if "has begun" in text:
+            return None
+        return status, took, text
+
+    def test_it_ends_at_once(self):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if most != resource.RLIM_INFINITY and most < 20 * ENOUGH:
+            self.skipTest("needs room for many descriptors")
+        target = self.watched()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number.name):
+                seen = self.interrupted(number, target)
+                self.assertIsNotNone(seen, "all events were open before the signal came")
+                status, took, text = seen
+                self.assertEqual(status, 128 + number, text)
+                self.assertIn(f"ended by signal {int(number)} before recording began", text)
+                # What is open is closed again, which takes the kernel a while.
+                self.assertLess(took, 10)
+                self.assertEqual([path.name for path in self.folder.glob("none*")], [])
+        self.assertIsNone(target.poll(), "the watched process goes on")
+        self.assertEqual(len(list(Path(f"/proc/{target.pid}/task").iterdir())), THREADS + 1)
+
+
+if __name__ == "__main__":
+    programs.main()
