@@ -24,6 +24,7 @@
 #include "record/host/running_processes.h"
 #include "record/host/rights.h"
 #include "record/kernel/perf_event.h"
+#include "record/loss_report.h"
 
 namespace tacho::record {
 namespace {
@@ -180,45 +181,10 @@ void tell_of_plan(const Prepared& prepared, const Messages& messages) {
   }
 }
 
-std::uint64_t recursion_misses(const Prepared& prepared) {
-  std::uint64_t misses = 0;
-  for (const bpf::UserObject& object : prepared.objects) misses += object.recursion_misses();
-  return misses;
-}
-
 std::uint64_t sum_of(const std::vector<Losses>& losses) {
   std::uint64_t lost = 0;
   for (const Losses& loss : losses) lost += loss.lost;
   return lost;
-}
-
-void report_losses(std::uint64_t samples, std::uint64_t lost, const Prepared& prepared,
-                   const KernelEvents& events, const Messages& messages) {
-  if (lost != 0) {
-    const std::uint64_t all = samples + lost;
-    const bool are_paused = prepared.plan.events.front().attr.has(abi::kWriteBackward);
-    messages.warn(fmt::format(
-        "warning: {} of {} events were lost ({:.1f} %): {}", lost, all,
-        100.0 * static_cast<double>(lost) / static_cast<double>(all),
-        are_paused
-            ? "they came while the rings were read for a capture"
-            : fmt::format("the rings were full; give them more room with -m {} (pages of each CPU), or "
-                          "record less",
-                          4 * prepared.plan.ring_pages)));
-  }
-  if (const std::uint64_t sideband = events.sideband_losses(); sideband != 0) {
-    messages.warn(fmt::format(
-        "warning: {} records of new processes and mappings were lost: some frames will have no names",
-        sideband));
-  }
-  const std::uint64_t misses = recursion_misses(prepared);
-  if (misses != 0) {
-    messages.warn(fmt::format(
-        "warning: the kernel skipped {} runs of BPF programs, which were running already on that CPU",
-        misses));
-  } else if (!prepared.objects.empty()) {
-    messages.detail("no run of a BPF program was skipped");
-  }
 }
 
 void report_command(const Prepared& prepared, const PumpReport& report, const RecordOptions& options,
@@ -488,7 +454,7 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
     if (const std::string line = described(prepared.stacks->counts()); !line.empty()) messages.bracketed(line);
     messages.detail(described(prepared.stacks->tables()));
   }
-  report_losses(report.counts.samples, lost, prepared, events, messages);
+  report_losses(report.counts, lost, prepared, events, options, messages);
   tell_what_was_left_out(report.left_out, options.sampling.rate_of_objects, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))
     messages.warn(warning_of(program) + " (it came while recording)");

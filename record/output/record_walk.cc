@@ -22,6 +22,17 @@ void count_sample(format::Cursor body, RecordCounts& counts) {
   counts.last_time = std::max(counts.last_time, time);
 }
 
+// Behind the count stands what every record ends with: TID, TIME, ...
+void count_loss(format::Cursor body, RecordCounts& counts) {
+  body.u64();  // id
+  counts.lost += body.u64();
+  body.u64();  // thread
+  const std::uint64_t time = body.u64();
+  if (body.failed()) return;
+  counts.lost_first = std::min(counts.lost_first, time);
+  counts.lost_last = std::max(counts.lost_last, time);
+}
+
 }  // namespace
 
 bool count_records(format::Bytes records, RecordCounts& counts) {
@@ -34,10 +45,7 @@ bool count_records(format::Bytes records, RecordCounts& counts) {
     format::Cursor body(in.take(size - format::kRecordHeaderSize));
     if (in.failed()) return false;
     if (type == abi::kRecordSample) count_sample(body, counts);
-    if (type == abi::kRecordLost) {
-      body.u64();  // id
-      counts.lost += body.u64();
-    }
+    if (type == abi::kRecordLost) count_loss(body, counts);
   }
   return true;
 }

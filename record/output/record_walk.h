@@ -12,6 +12,8 @@ struct RecordCounts {
   std::uint64_t lost = 0;                                       // what LOST records say
   std::uint64_t first_time = ~std::uint64_t{0}, last_time = 0;  // of samples, ns
 
+  std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;  // when LOST records were written, ns
+
   bool operator==(const RecordCounts&) const = default;
 };
 

@@ -22,7 +22,12 @@ TEST(RecordWalk, CountsSamplesLossesAndTimes) {
   out.u32(abi::kRecordComm).u16(0).u16(8);
   RecordCounts counts;
   EXPECT_TRUE(count_records(out.view(), counts));
-  EXPECT_EQ(counts, (RecordCounts{2, 11, 400, 500}));
+  EXPECT_EQ(counts, (RecordCounts{2, 11, 400, 500})) << "a LOST record without a time";
+  format::ByteWriter later;
+  for (const std::uint64_t time : {480, 450})
+    later.u32(abi::kRecordLost).u16(0).u16(56).u64(7).u64(1).u64(9).u64(time).u64(0).u64(7);
+  EXPECT_TRUE(count_records(later.view(), counts));
+  EXPECT_EQ(counts, (RecordCounts{2, 13, 400, 500, 450, 480}));
 }
 
 TEST(RecordWalk, WhatIsNotWholeIsRefused) {
