@@ -1,5 +1,7 @@
 #include "record/options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -26,9 +28,35 @@ struct SizeUnit {
 constexpr SizeUnit kSizeUnits[] = {{'B', 0},  {'K', 10}, {'k', 10}, {'M', 20},
                                    {'m', 20}, {'G', 30}, {'g', 30}};
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 32;
+constexpr std::uint64_t kLeastBudget = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostUsualBudget = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMostBudget = std::uint64_t{64} << 30;
+
+// -m auto: of the machine's memory a hundredth, which no service will miss.
+std::uint64_t usual_budget() {
+  const auto pages = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
+  const auto page_size = static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
+  return std::clamp(pages * page_size / 100, kLeastBudget, kMostUsualBudget);
+}
+
+// "auto", "auto,64M": for all rings together.
+Result<> set_ring_budget(RecordOptions& options, std::string_view text) {
+  options.ring_pages.reset();
+  options.ring_bytes.reset();
+  options.ring_budget = usual_budget();
+  if (text.empty()) return Done{};
+  const auto bytes = parse_size("-m auto", text.substr(1));
+  if (!bytes) return bytes.error();
+  if (*bytes < kLeastBudget || *bytes > kMostBudget)
+    return use_error("-m auto: a budget for all rings is 1M to 64G");
+  options.ring_budget = *bytes;
+  return Done{};
+}
 
 // "512": pages; "2M", "64K": bytes.
 Result<> set_ring_size(RecordOptions& options, std::string_view text) {
+  if (text == "auto" || text.starts_with("auto,")) return set_ring_budget(options, text.substr(4));
+  options.ring_budget.reset();
   const auto wrong = [&] {
     return use_error("-m: '" + std::string(text) +
                      "' is neither a number of pages nor a size such as 512K or 2M, at most 4G");
@@ -78,7 +106,8 @@ std::vector<cli::Option> rows(Gathered& to) {
        "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options.events, text); }},
       {"-m,--mmap-pages", Takes::Value, "PAGES",
-       "Room of each CPU's ring, in pages or as a size (512K, 2M). Default: 2M",
+       "Room of each CPU's ring, in pages or as a size (512K, 2M); auto: as much as a hundredth of the "
+       "machine's memory gives to all of them, 256M at most, or auto,SIZE gives. Default: 2M",
        [&options](std::string_view text) { return set_ring_size(options, text); }},
       {"-z,--compression-level", Takes::Optional, "LEVEL",
        "zstd level, 1 to 22; -z0: not compressed. Default: 1",

@@ -25,6 +25,7 @@ struct RecordOptions {
   SamplingOptions sampling;
   std::optional<std::uint64_t> ring_bytes;   // of one CPU; from -m with a size
   std::optional<std::uint64_t> ring_pages;   // the same as a number of pages
+  std::optional<std::uint64_t> ring_budget;  // bytes for all rings together; from -m auto
   std::optional<int> compression_level = 1;  // zstd; nothing: plain
   std::string output = "perf.data";
   OutputOptions files;

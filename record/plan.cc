@@ -19,6 +19,7 @@ namespace abi = format::abi;
 constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: of each thread
 constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t kLeastPages = 16, kMostRingPages = std::uint64_t{1} << 18;  // -m auto
 // What a sample of a ring buffer has.
 constexpr std::uint64_t kRingFields = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
                                       abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod |
@@ -80,11 +81,29 @@ class Planner {
       plan_.tasks.insert(plan_.tasks.end(), threads_.begin(), threads_.end());
   }
 
+  // The largest rings that have room in the budget, side by side with those of the sideband.
+  std::uint64_t pages_within(std::uint64_t budget) {
+    const std::uint64_t threads =
+        options_.target.per_thread ? std::max<std::size_t>(plan_.tasks.size(), 1) : 1;
+    const std::uint64_t rings = plan_.cpus.size() * threads;
+    const std::uint64_t each = budget / rings;
+    const std::uint64_t pages = (each - std::min(each, kSidebandRingBytes)) / host_.page_size;
+    const std::uint64_t chosen = std::clamp(std::bit_floor(pages), kLeastPages, kMostRingPages);
+    plan_.notes.push_back(fmt::format(
+        "-m auto: {} rings of {} KiB and {} KiB, {:.1f} MiB in all", rings, chosen * host_.page_size >> 10,
+        kSidebandRingBytes >> 10,
+        static_cast<double>(rings * (chosen * host_.page_size + kSidebandRingBytes)) / (1 << 20)));
+    return chosen;
+  }
+
   void choose_rings() {
     const std::uint64_t bytes =
         options_.ring_bytes.value_or(options_.target.per_thread ? kThreadRingBytes : kDefaultRingBytes);
-    const std::uint64_t asked = std::max<std::uint64_t>(
-        options_.ring_pages.value_or((bytes + host_.page_size - 1) / host_.page_size), 1);
+    const std::uint64_t asked =
+        options_.ring_budget
+            ? pages_within(*options_.ring_budget)
+            : std::max<std::uint64_t>(
+                  options_.ring_pages.value_or((bytes + host_.page_size - 1) / host_.page_size), 1);
     plan_.ring_pages = static_cast<std::size_t>(std::bit_ceil(asked));
     if (plan_.ring_pages != asked) {
       plan_.notes.push_back("-m: rings have a power of two of pages: " + std::to_string(plan_.ring_pages) +

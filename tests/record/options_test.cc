@@ -67,6 +67,10 @@ TEST(Options, WhatDoesNotGoTogetherIsRefused) {
 TEST(Options, ATooLargeRingComesWithTheLimit) {
   EXPECT_EQ(refusal({"-m", "9999999"}), "-m: '9999999' is too large: at most 1048576 pages");
   EXPECT_EQ(refusal({"-m", "64G"}), "-m: '64G' is too large: at most 4G");
+  EXPECT_EQ(parsed({"-m", "auto,64M"}).ring_budget, std::uint64_t{64} << 20);
+  EXPECT_GE(parsed({"-m", "auto"}).ring_budget.value_or(0), std::uint64_t{1} << 20);
+  EXPECT_EQ(refusal({"-m", "auto,4K"}), "-m auto: a budget for all rings is 1M to 64G");
+  EXPECT_NE(refusal({"-m", "auto,much"}).find("-m auto"), std::string::npos);
 }
 
 TEST(Options, TheVersionCanBeAskedFor) { EXPECT_TRUE(parsed({"--version"}).show_version); }

@@ -109,6 +109,20 @@ TEST(Plan, SideRecordsAreCarriedByOneEvent) {
   }
 }
 
+TEST(Plan, RingsFitIntoABudget) {
+  const auto in_all = [](const Plan& plan) {
+    return (plan.ring_pages + plan.sideband_pages) * 4096 * plan.cpus.size();
+  };
+  const auto plan = plan_of(options_of({"-a", "-m", "auto,64M"}));
+  ASSERT_TRUE(plan);
+  EXPECT_LE(in_all(*plan), std::size_t{64} << 20);
+  EXPECT_GT(in_all(*plan), std::size_t{16} << 20) << "most of it is used";
+  ASSERT_EQ(plan->notes.size(), 1U);
+  EXPECT_NE(plan->notes[0].find("MiB in all"), std::string::npos) << plan->notes[0];
+  EXPECT_EQ(plan_of(options_of({"-a", "-m", "auto,1M", "-m", "64K"}))->ring_pages, 16U)
+      << "the last one counts";
+}
+
 TEST(Plan, AStrictFrequencyIsNotLowered) {
   EXPECT_FALSE(plan_of(options_of({"-a", "-F", "4000000000", "--strict-freq"})));
   EXPECT_TRUE(plan_of(options_of({"-a", "-F", "max", "--strict-freq"})));
