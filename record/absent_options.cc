@@ -64,6 +64,7 @@ constexpr Row kRows[] = {
 constexpr std::string_view kAlways[] = {
     "-T,--timestamp",        "-P,--period",   "--sample-cpu",   "--sample-identifier",
     "-N,--no-buildid-cache", "--buildid-all", "--buildid-mmap", "--timestamp-boundary",
+    "--namespaces",          "--all-cgroups",
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "format/byte_writer.h"
@@ -14,6 +15,7 @@
 #include "format/perf_abi.h"
 #include "format/sample.h"
 #include "record/host/cgroups.h"
+#include "record/host/process_table.h"
 #include "record/host/running_processes.h"
 #include "record/output/capture_head.h"
 #include "record/output/writing_thread.h"
@@ -49,12 +51,11 @@ std::size_t trailer_of(const Prepared& prepared) {
   return format::sample_id_size(prepared.plan.events.front().attr);
 }
 
-void describe_kernel(const CaptureHead& head, const RecordOptions& options, std::size_t trailer,
-                     format::ByteWriter& out) {
+void describe_kernel(const CaptureHead& head, std::size_t trailer, format::ByteWriter& out) {
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
   write_image_records(out, head.images, trailer);
   write_program_records(out, head.programs, trailer);
-  if (options.sampling.cgroups) write_cgroup_records(out, trailer);
+  write_cgroup_records(out, trailer);
 }
 
 // Until its exec the command is a copy of this program, whose mappings are not the command's. perf keeps them
@@ -68,13 +69,25 @@ RunningProcesses::Tell told_of(int process, const Prepared& prepared) {
 
 RunningProcesses processes_of(const Prepared& prepared, const RecordOptions& options) {
   const bool data = prepared.plan.events.back().attr.has(abi::kMmapData);
-  return {"/proc", trailer_of(prepared), {data, options.sampling.namespaces, options.sampling.build_ids}};
+  return {"/proc",
+          trailer_of(prepared),
+          {data, prepared.plan.events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
+}
+
+// Who they are beyond what records say.
+Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
+  ProcessTable table;
+  for (const int process : processes) table.add(process);
+  auto packed = format::pack_attachment("processes", "/proc", std::as_bytes(std::span(table.text())));
+  if (!packed) return std::move(packed.error());
+  head.features.attachments.push_back(std::move(*packed));
+  return Done{};
 }
 
 Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
                                const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
   format::ByteWriter out;
-  describe_kernel(head, options, trailer_of(prepared), out);
+  describe_kernel(head, trailer_of(prepared), out);
   RunningProcesses running = processes_of(prepared, options);
   for (const int process : processes_to_describe(prepared, options, running)) {
     if (prepared.stop()) return Error{"stopped by a signal", EINTR};
@@ -138,6 +151,9 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
       describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
   if (!head) return std::move(head.error());
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
+  const auto listed = processes_of(prepared, options);
+  if (auto done = add_processes(processes_to_describe(prepared, options, listed), *head); !done)
+    return std::move(done.error());
   // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
   // with it.
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());
@@ -167,13 +183,15 @@ Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& 
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
   add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
                *head);
-  format::ByteWriter out;
-  describe_kernel(*head, options, trailer_of(prepared), out);
   RunningProcesses running = processes_of(prepared, options);
   // By now the watched ones may have children, which may have any parent.
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
-  for (const int process : have_children ? running.all() : processes_to_describe(prepared, options, running))
-    running.describe(process, out, told_of(process, prepared));
+  const std::vector<int> processes =
+      have_children ? running.all() : processes_to_describe(prepared, options, running);
+  if (auto done = add_processes(processes, *head); !done) return std::move(done.error());
+  format::ByteWriter out;
+  describe_kernel(*head, trailer_of(prepared), out);
+  for (const int process : processes) running.describe(process, out, told_of(process, prepared));
   format::write_mark(out, abi::kRecordFinishedInit);
   const format::Bytes records = out.view();
   return Beginning{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};

@@ -16,9 +16,10 @@ namespace abi = format::abi;
 
 constexpr std::uint64_t kDefaultFrequency = 4000;  // Hz, perf's
 constexpr std::uint64_t kSampleType = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
-                                      abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod;
-constexpr std::uint64_t kSidebandFlags =
-    abi::kMmap | abi::kComm | abi::kTask | abi::kMmap2 | abi::kCommExec | abi::kKsymbol | abi::kBpfEvent;
+                                      abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod |
+                                      abi::kSampleCgroup;
+constexpr std::uint64_t kSidebandFlags = abi::kMmap | abi::kComm | abi::kTask | abi::kMmap2 | abi::kCommExec |
+                                         abi::kKsymbol | abi::kBpfEvent | abi::kNamespaces | abi::kCgroup;
 
 Result<std::uint64_t> allowed(std::uint64_t frequency, const SamplingOptions& options, const Host& host,
                               std::vector<std::string>& notes) {
@@ -102,7 +103,6 @@ void choose_sides(format::EventAttr& attr, const SamplingOptions& options) {
 void set_fields(format::EventAttr& attr, const EventRequest& request, const SamplingOptions& options) {
   attr.sample_type |= options.more_fields;
   if (options.data_addresses) attr.sample_type |= abi::kSampleAddr | abi::kSampleDataSrc;
-  if (options.cgroups) attr.sample_type |= abi::kSampleCgroup;
   if (attr.type == abi::kTracepoint || attr.is_bpf_output()) attr.sample_type |= abi::kSampleRaw;
   attr.sample_regs_user = options.registers_user;
   attr.sample_regs_intr = options.registers_intr;
@@ -164,8 +164,6 @@ format::EventAttr sideband_attr(const SamplingOptions& options, Following follow
   attr.flags |= kSidebandFlags;
   if (options.build_ids) attr.flags |= abi::kBuildId;
   if (options.data_addresses) attr.flags |= abi::kMmapData;
-  if (options.namespaces) attr.flags |= abi::kNamespaces;
-  if (options.cgroups) attr.flags |= abi::kCgroup;
   if (following.children && following.inherits) attr.flags |= abi::kInherit;
   return attr;
 }

@@ -219,9 +219,6 @@ void add_side_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back(flag("-s,--stat", "Record what each thread counted when it ends (report -T shows it)",
                       options.counts_of_threads));
   rows.push_back(flag("--switch-events", "Record each switch between threads", options.switches));
-  rows.push_back(flag("--namespaces", "Record the namespaces of each process", options.namespaces));
-  rows.push_back(
-      flag("--all-cgroups", "Record the cgroup of each sample, and the cgroups there are", options.cgroups));
   rows.push_back({"-B,--no-buildid", Takes::Nothing, "", "Leave out the build ids of what is mapped",
                   [&options](std::string_view) -> Result<> {
                     options.build_ids = false;

@@ -24,7 +24,6 @@ struct SamplingOptions {
   std::uint64_t branches = 0;                      // perf_event_attr.branch_sample_type
   bool counts_of_threads = false;                  // what each thread counted, when it ends
   bool switches = false;                           // a record of each switch between threads
-  bool namespaces = false, cgroups = false;        // records of those, for processes that ran before too
   bool build_ids = true;                           // of what is mapped
   std::optional<int> clock;                        // for clock_gettime(); nothing: the kernel's perf clock
   std::optional<std::uint64_t> frequency, period;  // Hz; events

@@ -29,6 +29,9 @@ constexpr Newer kNewer[] = {
     {&format::EventAttr::read_format, abi::kReadLost,
      "losses are counted for each CPU, not for each event (Linux 6.0)"},
     {&format::EventAttr::flags, abi::kBuildId, "mappings carry no build ids (Linux 5.12)"},
+    {&format::EventAttr::sample_type, abi::kSampleCgroup,
+     "samples do not say in which cgroup they are (Linux 5.7, CONFIG_CGROUP_PERF)"},
+    {&format::EventAttr::flags, abi::kCgroup, "cgroups made meanwhile get no names (Linux 5.7)"},
     {&format::EventAttr::flags, abi::kBpfEvent | abi::kKsymbol,
      "BPF programs loaded meanwhile get no names (Linux 5.1)"},
     {&format::EventAttr::flags, abi::kCommExec, "a new name by exec looks like any other (Linux 3.16)"},
@@ -42,6 +45,12 @@ Result<format::Fd> open_adapted(PlannedEvent& event, int task, int cpu, int lead
   constexpr std::uint64_t kPrecise = 3 * kOnePrecise;
   while (!fd && event.most_precise && (event.attr.flags & kPrecise) != 0) {
     event.attr.flags -= kOnePrecise;
+    fd = open_event(event, task, cpu, leader);
+  }
+  // Namespaces of processes are told to whoever may watch everybody; a user watching his own needs them
+  // least.
+  if (!fd && fd.error().code == EACCES && event.attr.has(abi::kNamespaces)) {
+    event.attr.flags &= ~std::uint64_t{abi::kNamespaces};
     fd = open_event(event, task, cpu, leader);
   }
   for (const Newer& newer : kNewer) {

@@ -13,9 +13,12 @@
 #include "report/decode/bpf_functions.h"
 #include "report/decode/event_name.h"
 #include "report/perf_text/host_text.h"
+#include "report/perf_text/processes_text.h"
 
 namespace tacho::report {
 namespace {
+
+constexpr std::uint64_t kLargestTable = std::uint64_t{64} << 20;
 
 namespace abi = format::abi;
 using format::Cursor;
@@ -325,6 +328,10 @@ void write_own_features(TextBuffer& out, const format::Features& features, Names
                          safe(attachment.origin), attachment.raw_size, attachment.packed.size()));
   }
   if (!features.symbol_pack.empty()) write_symbol_pack(out, features.symbol_pack);
+  const auto* const processes = features.attachment("processes");
+  if (processes == nullptr) return;
+  if (const auto table = format::unpack_attachment(*processes, kLargestTable))
+    write_processes(out, format::as_text(*table), names);
 }
 
 }  // namespace tacho::report

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Containers as the kernel makes them: cgroups and namespaces. What is recorded of one, and nothing else."""
 import os
+import re
+import shutil
 import subprocess
+import time
 import unittest
 from pathlib import Path
 
@@ -21,9 +24,7 @@ ID, OTHER = "5eed" + "0" * 60, "5eee" + "1" * 60
 POD = "12ab34cd-0000-4000-8000-000000005eed"
 
 
-@programs.needs_root
-@unittest.skipUnless(MOUNT, "needs cgroups of version 2 that can be made")
-class Cgroups(programs.Scratch):
+class CgroupCase(programs.Scratch):
     def cgroup(self, path):
         """A cgroup of the test; it and those above it that the test made are gone at the end."""
         folder = MOUNT / path
@@ -57,6 +58,10 @@ class Cgroups(programs.Scratch):
             self.assertIsNone(process.poll())
         return process
 
+
+@programs.needs_root
+@unittest.skipUnless(MOUNT, "needs cgroups of version 2 that can be made")
+class Cgroups(CgroupCase):
     def setUp(self):
         super().setUp()
         pod = f"tacho-{os.getpid()}.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice"
@@ -97,6 +102,101 @@ class Cgroups(programs.Scratch):
         self.assertRegex(none, "there is no container 'nosuch'")
         self.assertTrue(ID in none, none)
         self.assertRegex(self.comms("--container", "5eed", "-G", "/", status=1), "exclude each other")
+
+
+@programs.needs_root
+@unittest.skipUnless(MOUNT, "needs cgroups of version 2 that can be made")
+@unittest.skipUnless(shutil.which("unshare"), "needs unshare (util-linux)")
+class Namespaces(CgroupCase):
+    """A container with all namespaces, a root and a libc of its own, which differs from the host's by its build id."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.folder / "root"
+        load = programs.BIN / "getppid_load"
+        listed = subprocess.run(["ldd", load], capture_output=True, check=True).stdout.decode()
+        for path in [*re.findall(r"(/\S+) \(0x", listed), str(load)]:
+            to = self.root / ("bin/load" if path == str(load) else path.lstrip("/"))
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, to)
+        self.libc = next(path for path in self.root.rglob("libc.so.6"))
+        self.build_id = self.give_another_build_id(self.libc)
+        self.group = self.cgroup(f"tacho-{os.getpid()}.slice/docker-{ID}.scope")
+
+    def give_another_build_id(self, path):
+        note = subprocess.run(["readelf", "-n", path], capture_output=True, check=True).stdout.decode()
+        old = bytes.fromhex(re.search(r"Build ID: (\w+)", note).group(1))
+        content = path.read_bytes()
+        self.assertEqual(content.count(old), 1)
+        new = bytes(byte ^ 0x5A for byte in old)
+        path.write_bytes(content.replace(old, new))
+        return new.hex()
+
+    def container(self):
+        """The number, outside, of the process that is number 1 inside."""
+        process = subprocess.Popen(
+            ["sh", "-c", f"echo $$ > {self.group}/cgroup.procs && exec unshare --pid --fork --mount --cgroup --net --uts "
+             f"--ipc --root={self.root} /bin/load 60000 1 1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        end = time.monotonic() + 30
+        while True:
+            self.assertIsNone(process.poll(), "the container ended")
+            self.assertLess(time.monotonic(), end)
+            for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                if Path(f"/proc/{pid}/comm").read_text() == "load\n":
+                    self.addCleanup(lambda: os.kill(int(pid), 9))
+                    return int(pid)
+            time.sleep(0.01)
+
+    def text(self, *words):
+        return self.run_program(programs.BIN / "tacho-report", *words, "-i", "c.data").stdout.decode(errors="replace")
+
+    def check(self, pid):
+        mount = os.stat(f"/proc/{pid}/ns/mnt").st_ino
+        self.assertTrue(f"MMAP2 {pid}/{pid}: " in self.text("script", "--show-mmap-events"))
+        found = re.findall(rf"MMAP2 {pid}/{pid}: \[[^]]*<(\w+)>\]: r-xp (\S*libc.so.6)",
+                           self.text("script", "--show-mmap-events"))
+        self.assertEqual({build_id for build_id, _ in found}, {self.build_id}, "the container's libc, not the host's")
+        # The record has its namespaces on the lines that follow.
+        told = self.text("script", "--show-namespace-events").split(f"PERF_RECORD_NAMESPACES {pid}/{pid} ")[1:]
+        self.assertTrue(any(f"{mount:#x}" in text[:500] for text in told), (f"{mount:#x}", [text[:500] for text in told]))
+        cgroups = self.text("report", "--stdio", "--sort", "cgroup")
+        self.assertIn(f"/docker-{ID}.scope", cgroups)
+        self.assertIn("load", self.text("report", "--stdio", "--sort", "comm,cgroup"))
+        # A path as the container sees it leads to the host's libc here, which must name nothing.
+        names = ["script", "--comm", "load", "-F", "ip,sym,symoff"]
+        if found[0][1] == f"/{self.libc.relative_to(self.root)}":
+            self.assertNotIn("syscall+", self.text(*names))
+            names += ["--symfs", self.root]
+        self.assertRegex(self.text(*names), r"syscall\+.*\n.*\n.* main\+")
+        return mount
+
+    def record(self, *options):
+        self.run_program(programs.BIN / "tacho-record", "-q", "-g", "-e", "syscalls:sys_enter_getppid", "-o", "c.data", *options)
+
+    def test_who_ran_before_is_known_with_its_numbers_inside(self):
+        pid = self.container()
+        self.record("--container", ID[:8], "--", "sleep", "0.5")
+        mount = self.check(pid)
+        header = self.text("header")
+        self.assertRegex(header, rf"# process : {pid} \(1 inside\), \S*/bin/load, started \d+\.\d+ s after boot, cgroup "
+                                 rf"\S*/docker-{ID}.scope, mount namespace {mount}\n")
+        self.assertRegex(header, r"# processes : \d+ ran at the start, \d+ of them in a pid namespace")
+        self.same_scripts("c.data", "--show-namespace-events", "--show-cgroup-events")
+
+    def test_who_comes_while_it_records_is_known_by_the_kernels_records(self):
+        recorder = subprocess.Popen([str(programs.BIN / "tacho-record"), "-a", "-g", "-e", "syscalls:sys_enter_getppid", "-o",
+                                     "c.data"], cwd=self.folder, stderr=subprocess.PIPE)
+        self.addCleanup(recorder.stderr.close)
+        self.addCleanup(recorder.wait)
+        self.addCleanup(recorder.kill)
+        while b"has begun" not in recorder.stderr.readline():
+            self.assertIsNone(recorder.poll())
+        pid = self.container()
+        time.sleep(0.5)
+        recorder.send_signal(2)
+        self.assertEqual(recorder.wait(timeout=60), 0)
+        self.check(pid)
 
 
 if __name__ == "__main__":

@@ -94,8 +94,7 @@ TEST(Plan, StacksToUnwindLaterNeedRegistersAndAPieceOfStack) {
 }
 
 TEST(Plan, SideRecordsAreCarriedByOneEvent) {
-  const auto plan = plan_of(
-      options_of({"-a", "--namespaces", "--all-cgroups", "--switch-events", "-B", "-k", "monotonic", "-s"}));
+  const auto plan = plan_of(options_of({"-a", "--switch-events", "-B", "-k", "monotonic", "-s"}));
   ASSERT_TRUE(plan);
   const format::EventAttr& first = plan->events.front().attr;
   const format::EventAttr& sideband = plan->events.back().attr;

@@ -24,7 +24,7 @@ constexpr std::uint64_t kFlagsOfSpecs =
     std::uint64_t{3} << abi::kPreciseIpShift | abi::kExcludeHost | abi::kExcludeGuest |
     abi::kExcludeCallchainKernel | abi::kExcludeCallchainUser;
 constexpr std::uint64_t kFieldsOfAll =
-    abi::kSampleIdentifier | abi::kSampleId | abi::kSampleCpu | abi::kSamplePeriod;
+    abi::kSampleIdentifier | abi::kSampleId | abi::kSampleCpu | abi::kSamplePeriod | abi::kSampleCgroup;
 
 struct PmuFile {
   const char* path;
