@@ -14,6 +14,7 @@ import programs
 
 SECONDS = float(os.environ.get("TACHO_SOAK_SECONDS", 6))
 FORKS = int(os.environ.get("TACHO_SOAK_FORKS", 1000))
+PERIOD = max(1, round(SECONDS / 200))  # seconds: some hundred files at most, however long it takes
 FORKER = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ class Soak(programs.Scratch):
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def test_soak(self):
-        words = [programs.BIN / "tacho-record", "-a", "-e", "sched:sched_process_fork", "--switch-output=2M", "--switch-max-files=1000",
+        words = [programs.BIN / "tacho-record", "-a", "-e", "sched:sched_process_fork", f"--switch-output={PERIOD}s", "--switch-max-files=1000",
                  "-o", "soak.data"]
         with open(self.folder / "log", "wb") as log:
             recorder = subprocess.Popen(words, cwd=self.folder, stdout=log, stderr=log)
@@ -84,9 +85,11 @@ class Soak(programs.Scratch):
         print(f"{forks} processes in {took:.0f} s: {min(memory)} to {max(memory)} KiB of memory, {min(descriptors)} to "
               f"{max(descriptors)} descriptors, {100 * cpu / took:.2f} % of a processor, {len(self.files())} files")
         self.assertLessEqual(max(descriptors) - min(descriptors), 1, "the next file is open before the last one is closed")
-        # Of the second half against the first: what grows without end shows there, what varies with the queue does not.
+        # The second half against the first, what is always there and what comes with every new file: what grows without
+        # end shows in one of them. A few looks may miss the moment when there is most.
         half = len(memory) // 2
-        self.assertLessEqual(max(memory[half:]), 1.05 * max(memory[:half]) + 512)
+        for extreme in (min, max) if len(memory) >= 40 else (min,):
+            self.assertLessEqual(extreme(memory[half:]), 1.05 * extreme(memory[:half]) + 512)
 
     def files(self):
         return sorted(self.folder.glob("soak.data*"))
@@ -97,7 +100,7 @@ class Soak(programs.Scratch):
 
     def check_loss(self, forks, forker):
         """Every fork of the load is a sample of one of the files; or the loss is told, and is not smaller."""
-        self.assertGreater(len(self.files()), 1 if SECONDS > 60 else 0)
+        self.assertGreater(len(self.files()), SECONDS / PERIOD / 4)
         samples = sum(self.forks_in(file, forker) for file in self.files())
         lost = int(re.search(rb"\(\d+ samples, (\d+) lost\)", (self.folder / "log").read_bytes()).group(1))
         self.assertGreaterEqual(samples + lost, forks)
