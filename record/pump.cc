@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "record/commander.h"
+#include "record/cpu_watch.h"
 #include "record/news.h"
 #include "record/output/record_queue.h"
 #include "record/output/writing_thread.h"
@@ -31,6 +32,7 @@ constexpr milliseconds kLongestWait{100};  // see Round for what is promised fro
 // A command that was told to end by a signal has this long before we leave it alone.
 constexpr milliseconds kGrace{1500};
 constexpr int kReaderNice = -10;
+constexpr milliseconds kLookAtCpus{1000};
 
 // Memory that was refused is asked for again after a moment, and so often in vain while nothing of ours is on
 // its way to the disk.
@@ -62,6 +64,7 @@ class Pump::Loop {
         on_switch_(std::move(parts.on_switch)),
         drop_rights_(std::move(parts.drop_rights)),
         say_(std::move(parts.say)),
+        cpus_(recorded_cpus(events_)),
         queue_(kQueueLimit),
         round_(parts.sieve, parts.stacks),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
@@ -90,6 +93,7 @@ class Pump::Loop {
       keep_switching();
       check_limits();
       check_command();
+      look_at_cpus();
     }
     events_.disable();
     take_the_rest();
@@ -233,6 +237,28 @@ class Pump::Loop {
     }
   }
 
+  static std::vector<int> recorded_cpus(const KernelEvents& events) {
+    std::vector<int> cpus;
+    for (const OpenEvent& event : events.open_events()) cpus.push_back(event.cpu);
+    return cpus;
+  }
+
+  void look_at_cpus() {
+    if (Clock::now() < next_look_at_cpus_) return;
+    next_look_at_cpus_ = Clock::now() + kLookAtCpus;
+    for (const CpuWatch::Change& change : cpus_.look()) {
+      const double seconds = static_cast<double>(since_start().count()) / 1000;
+      say_(change.is_online ? fmt::format("CPU {} is on line again ({:.0f} s after the beginning), and is "
+                                          "not recorded: only another "
+                                          "recording takes it",
+                                          change.cpu, seconds)
+                            : fmt::format("CPU {} went off line ({:.0f} s after the beginning): nothing of "
+                                          "it is recorded any more, even "
+                                          "when it comes back",
+                                          change.cpu, seconds));
+    }
+  }
+
   void give_up_command() {
     stop();
     report_.command_status = workload_->status();
@@ -372,6 +398,8 @@ class Pump::Loop {
   std::uint64_t steps_asked_ = 0;
   Say say_;
   std::optional<Commander> commander_;
+  CpuWatch cpus_;
+  Clock::time_point next_look_at_cpus_{};
   RecordQueue queue_;
   PumpReport report_;
   News news_;

@@ -90,8 +90,7 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
 // Without a list of functions the kernel alone knows.
 Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) {
   if (const auto kallsyms = format::read_file("/proc/kallsyms"); kallsyms && !kallsyms->empty()) {
-    const auto found =
-        check_kernel_function(format::as_text(*kallsyms), request.function, request.offset);
+    const auto found = check_kernel_function(format::as_text(*kallsyms), request.function, request.offset);
     if (!found) return wrong(request, found.error().what);
   }
   request.probe_target = request.function;

@@ -1,0 +1,27 @@
+// Processors that leave and come back while they are recorded: the kernel takes their events away with them,
+// for good and without a word.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tacho::record {
+
+class CpuWatch {
+ public:
+  // `cpus`: those that are recorded, all on line now; -1 (wherever a thread runs) is none of them.
+  explicit CpuWatch(std::vector<int> cpus, std::string online_file = "/sys/devices/system/cpu/online");
+
+  struct Change {
+    int cpu = 0;
+    bool is_online = false;
+  };
+  // What happened to them since the last look. A machine that does not tell changes nothing.
+  std::vector<Change> look();
+
+ private:
+  std::vector<int> cpus_, gone_;
+  std::string online_file_;
+};
+
+}  // namespace tacho::record

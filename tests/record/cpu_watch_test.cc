@@ -1,0 +1,47 @@
+#include "record/cpu_watch.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace tacho::record {
+namespace {
+
+class CpuWatchTest : public testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(file); }
+  std::string seen(CpuWatch& watch, const char* online) const {
+    std::ofstream(file) << online;
+    std::string text;
+    for (const CpuWatch::Change& change : watch.look())
+      text += (change.is_online ? "+" : "-") + std::to_string(change.cpu);
+    return text;
+  }
+  std::string file =
+      (std::filesystem::temp_directory_path() / ("tacho-online-" + std::to_string(getpid()))).string();
+};
+
+TEST_F(CpuWatchTest, TellsEachChangeOnce) {
+  CpuWatch watch({3, 0, 1, 1, 2}, file);
+  EXPECT_EQ(seen(watch, "0-3\n"), "");
+  EXPECT_EQ(seen(watch, "0,2-3\n"), "-1");
+  EXPECT_EQ(seen(watch, "0,2-3\n"), "");
+  EXPECT_EQ(seen(watch, "0-1\n"), "+1-2-3");
+  EXPECT_EQ(seen(watch, "0-7\n"), "+2+3") << "those that are not recorded are nobody's business";
+}
+
+TEST_F(CpuWatchTest, AMachineThatTellsNothingChangesNothing) {
+  CpuWatch watch({0, 1}, file);
+  EXPECT_EQ(seen(watch, ""), "");
+  EXPECT_EQ(seen(watch, "all of them"), "");
+  CpuWatch threads({-1}, file);
+  EXPECT_EQ(seen(threads, "0"), "");
+  CpuWatch nowhere({0, 1}, file + "-not-there");
+  EXPECT_TRUE(nowhere.look().empty());
+}
+
+}  // namespace
+}  // namespace tacho::record
