@@ -25,7 +25,7 @@ TEST(Section, KnowsLibbpfsSpellings) {
       {"fexit.s/vfs_read", Hook::Function, "vfs_read"},
       {"perf_event", Hook::PerfEvent, ""},
       {"xdp", Hook::Other, ""},
-      {"iter/task", Hook::Other, "task"},
+      {"iter/task", Hook::Iterator, "task"},
   };
   for (const auto& each : cases) {
     const auto section = parse_section(each.name);

@@ -25,6 +25,7 @@ SAMPLE_ID_ALL = 1 << 18
 PROGRAM, START, PID = "/tmp/c/spin", 0x555555554000, 4242
 MAIN, LEAF_A, LEAF_B, RECURSE = (START + at for at in (0x10a0, 0x1280, 0x12a0, 0x12c0))
 KERNEL_TEXT = 0xffffffff81000000
+STEP = 1_234_567  # ns from one sample to the next
 
 
 class Event:
@@ -91,7 +92,7 @@ class Capture:
     def sample(self, event=0, ip=LEAF_A + 4, misc=USER, **fields):
         attr = self.events[event]
         has = lambda bit: attr.sample_type & bit
-        self.time += 1_234_567
+        self.time += STEP
         get = fields.get
         body = struct.pack("<QQ", event + 1, ip)
         if has(TID):
