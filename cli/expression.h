@@ -55,7 +55,7 @@ struct ExpressionNode {
   std::uint32_t index = 0;            // of a Name: which element of a list
   std::uint64_t whole = 0;
   double real = 0;
-  std::string text;    // of a Text or Name
+  std::string text = {};  // of a Text or Name
   std::size_t at = 0;  // its first letter in the source
 };
 

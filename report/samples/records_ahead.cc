@@ -4,6 +4,11 @@
 #include <system_error>
 
 namespace tacho::report {
+namespace {
+
+constexpr std::uint64_t kLargestOffset = ~std::uint64_t{0} >> 1;  // QueuedRecord has 63 bits for it
+
+}  // namespace
 
 void RecordBatch::add(const OrderedRecord& record) {
   // Records of a few processors take turns, so the block is one of the last.
@@ -15,7 +20,7 @@ void RecordBatch::add(const OrderedRecord& record) {
   const format::Bytes all = record.view.bytes;
   QueuedRecord& queued = records.emplace_back();
   queued.bytes = all.data();
-  queued.offset = record.view.offset;
+  queued.offset = record.view.offset & kLargestOffset;
   queued.time = record.time;
   queued.size = static_cast<std::uint16_t>(all.size());
   queued.block = static_cast<std::uint16_t>(blocks.rend() - known - 1);

@@ -42,7 +42,7 @@ class TaskList : public Sink {
     std::int64_t parent = -1;  // a tid
     std::string comm;
     bool is_named = false;
-    std::shared_ptr<MapsByStart> maps;  // shared by processes until one of them changes its own
+    std::shared_ptr<MapsByStart> maps = {};  // shared by processes until one of them changes its own
   };
   using Tree = std::unordered_map<std::uint32_t, std::vector<const Task*>>;  // by the parent's tid
 
