@@ -109,7 +109,11 @@ void PackMaker::add(const PlaceFacts& facts) {
   if (facts.is_bpf_text) address.elf_address = facts.shown_address;
   if (facts.symbol) address.symbol = symbol_of(to, *facts.symbol);
   if ((to.module.flags & Flag::kHasLines) != 0) add_lines(to, facts, address);
-  to.module.addresses.push_back(address);
+  // A reader takes one that is not there for just this. There may be millions, as of data.
+  const bool says_something = address.symbol != PackedFunction::kNone ||
+                              address.function != PackedFunction::kNone || address.file != 0 ||
+                              address.elf_address != address.address;
+  if (says_something) to.module.addresses.push_back(address);
 }
 
 format::SymbolPack PackMaker::finish() {

@@ -17,7 +17,8 @@ class PackMaker {
  public:
   explicit PackMaker(format::PackLevel level) { pack_.level = level; }
 
-  // What Symbolizer::facts() said of one address; the symbolizer must not take names as AtFirst.
+  // What Symbolizer::facts() said of one address; the symbolizer must not take names as AtFirst. Its module is
+  // in the pack in any case, the address when there is something to say of it.
   void add(const PlaceFacts& facts);
   // All that was added.
   format::SymbolPack finish();
