@@ -112,6 +112,15 @@ void drop_kallsyms(format::Features& features) {
   format::drop_section(features, format::abi::kFeatureAttachments);
 }
 
+// Readers refuse a section that would take far more memory than it is large, and addresses at equal distances
+// become almost nothing: what nobody could read must not take the place of names that were read before.
+Result<> check_readable(format::Bytes section, const std::string& input) {
+  const auto back = format::parse_symbol_pack(section);
+  if (back) return Done{};
+  return Error{printable(input) + ": is not packed and stays as it is: readers would refuse the pack, it " +
+               back.error().what};
+}
+
 Result<cli::ExitStatus> run(Options& options) {
   SessionOptions& session_options = options.reading.session;
   const std::string& input = session_options.input;
@@ -122,6 +131,7 @@ Result<cli::ExitStatus> run(Options& options) {
   GatheredSymbols gathered = gather_symbols(*session, options.level);
   const auto section = format::write_symbol_pack_section(gathered.pack);
   if (!section) return section.error();
+  if (auto checked = check_readable(*section, input); !checked) return std::move(checked.error());
   const bool keeps_kallsyms = options.keeps_kallsyms || prints_functions(session->features().tracing);
   RewriteOptions rewriting{input, options.output};
   auto written = rewrite(rewriting, [&](format::Features& features) -> Result<> {
