@@ -82,6 +82,14 @@ class Table(programs.Scratch):
         self.assertEqual({row[0] for row in rows[1:]}, {"a", "b,c", 'd"'})
         self.assertEqual(sum(int(row[1]) for row in rows[1:]), 200)
 
+    def test_a_key_in_octal_is_text_in_json(self):
+        capture = made_payload.capture(open=[Field("mode", size=4, role="key", format="oct"), Field("depth", size=4)])
+        for mode in (0o644, 0o644, 0):
+            capture.sample(raw=struct.pack("<II", mode, 7))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        rows = self.rows("--by", "mode,depth", "--columns", "count", "--sort", "mode")
+        self.assertEqual([(row["mode"], row["depth"], row["count"]) for row in rows], [("00", 7, 1), ("0644", 7, 2)])
+
     def test_text_is_aligned_below_a_title(self):
         self.write()
         out, _ = self.output("--by", "kind", "--columns", "count,max")

@@ -97,6 +97,22 @@ cli::CommandLine describe(Options& options) {
   return line;
 }
 
+// A number as JSON writes them: no octal one with its 0 in front, no version, no lone sign.
+bool is_json_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const auto digits = [&text] {
+    const std::size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(count);
+    return count;
+  };
+  const bool begins_with_0 = text.starts_with('0');
+  const std::size_t whole = digits();
+  if (whole == 0 || (begins_with_0 && whole > 1)) return false;
+  if (!text.starts_with('.')) return text.empty();
+  text.remove_prefix(1);
+  return digits() != 0 && text.empty();
+}
+
 class TableSink : public Sink {
  public:
   TableSink(Session& session, TextOutput& out, const Options& options)
@@ -201,7 +217,7 @@ class TableSink : public Sink {
       TableKey key{keys[i].show(value, options_->reading.names)};
       const bool is_text =
           std::holds_alternative<std::string>(value) || std::holds_alternative<std::monostate>(value);
-      key.is_number = !is_text && key.text.find_first_not_of("-.0123456789") == std::string::npos;
+      key.is_number = !is_text && is_json_number(key.text);
       line.keys.push_back(std::move(key));
     }
     for (const TableColumn& column : columns_) line.numbers.push_back(column.value(row.second.row));
