@@ -60,12 +60,15 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   const std::size_t size = out.view().size() + padded;
   if (size > kMostRecordBytes) return false;
   out.u32(static_cast<std::uint32_t>(padded - sizeof(std::uint32_t)));
+  // The only step that may throw, and then nothing was added: half a record would damage all that follow.
   const std::size_t begin = to.size();
-  to.insert(to.end(), out.view().begin(), out.view().end());
-  to.insert(to.end(), event.payload.begin(), event.payload.end());
   to.resize(begin + size);
+  std::byte* const record = to.data() + begin;
+  std::memcpy(record, out.view().data(), out.view().size());
+  if (!event.payload.empty())
+    std::memcpy(record + out.view().size(), event.payload.data(), event.payload.size());
   const auto length = static_cast<std::uint16_t>(size);
-  std::memcpy(to.data() + begin + 6, &length, sizeof length);
+  std::memcpy(record + 6, &length, sizeof length);
   return true;
 }
 

@@ -1,6 +1,10 @@
 #include "record/channel_rings.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <new>
 
 #include "format/byte_writer.h"
 #include "format/perf_abi.h"
@@ -87,6 +91,31 @@ TEST(ChannelRings, WhatNoRecordCanHoldIsRefused) {
   EXPECT_TRUE(records.empty());
   const auto fits = with_head(0x31434154, 65400);
   EXPECT_TRUE(append_sample(records, *parse_ring_event(fits), 1, attr()));
+}
+
+// A buffer that has room for the fixed part of a sample and not for its payload; the limit ends with the child.
+bool leaves_nothing_without_memory() {
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  const auto bytes = with_head(0x31434154, 60000);
+  std::vector<std::byte> records;
+  records.reserve(kBytes);
+  records.resize(records.capacity() - 1024);
+  const std::size_t before = records.size();
+  const rlimit limit{0, 0};  // what is mapped stays; nothing large can be added
+  if (setrlimit(RLIMIT_AS, &limit) != 0) return false;
+  try {
+    append_sample(records, *parse_ring_event(bytes), 77, attr());
+  } catch (const std::bad_alloc&) {
+    return records.size() == before;
+  }
+  return false;
+}
+
+TEST(ChannelRings, WithoutMemoryNothingOfASampleStays) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "its allocator ends the program instead";
+#endif
+  EXPECT_EXIT(_exit(leaves_nothing_without_memory() ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
