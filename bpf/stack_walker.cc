@@ -54,9 +54,9 @@ struct StackWalker::State {
   format::Mapping ranges, modules;
   std::size_t range_count = 0;
   std::atomic_ref<std::uint32_t> now() const {
-    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(state_memory));
+    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(variables.bytes().data()));
   }
-  void* state_memory = nullptr;  // of .bss, which holds one number
+  format::Mapping variables;  // .bss, which holds one number
   std::vector<format::Mapping> rows;
   std::vector<format::Fd> links;  // destroyed first
 };
@@ -121,18 +121,21 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   state->processes = bpf_map__fd(map("processes"));
   state->stacks = bpf_map__fd(map("stacks"));
   state->range_count = options.most_ranges;
-  auto ranges = map_memory(bpf_map__fd(map("ranges")), in_pages(options.most_ranges * sizeof(tacho_code_range)));
+  auto ranges =
+      map_memory(bpf_map__fd(map("ranges")), in_pages(options.most_ranges * sizeof(tacho_code_range)));
   if (!ranges) return std::move(ranges.error());
   state->ranges = std::move(*ranges);
   auto modules =
       map_memory(bpf_map__fd(map("modules")), in_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
   if (!modules) return std::move(modules.error());
   state->modules = std::move(*modules);
-  std::size_t size = 0;
+  // What libbpf holds of it is a copy that the kernel does not see.
   bpf_map* const variables = map(".bss");
-  state->state_memory = variables == nullptr ? nullptr : const_cast<void*>(bpf_map__initial_value(variables, &size));
-  if (state->state_memory == nullptr || size < sizeof(std::uint32_t))
+  if (variables == nullptr || bpf_map__value_size(variables) < sizeof(std::uint32_t))
     return Error{"the program that walks stacks has no place for its time"};
+  auto memory = map_memory(bpf_map__fd(variables), in_pages(bpf_map__value_size(variables)));
+  if (!memory) return std::move(memory.error());
+  state->variables = std::move(*memory);
   return StackWalker(std::move(state));
 }
 
@@ -185,8 +188,6 @@ Result<> StackWalker::set_process(std::uint32_t process, tacho_process_ranges ra
   if (bpf_map_update_elem(state_->processes, &process, &ranges, BPF_ANY) == 0) return Done{};
   return system_error("the mappings of process " + std::to_string(process), errno);
 }
-void StackWalker::remove_process(std::uint32_t process) {
-  bpf_map_delete_elem(state_->processes, &process);
-}
+void StackWalker::remove_process(std::uint32_t process) { bpf_map_delete_elem(state_->processes, &process); }
 
 }  // namespace tacho::bpf

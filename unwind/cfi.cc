@@ -10,9 +10,10 @@
 namespace tacho::unwind {
 namespace {
 
+constexpr std::size_t kLongestProgram = std::size_t{1} << 20;  // bytes, of one function
 constexpr std::uint64_t kMostFdes = 1U << 24;
 constexpr std::size_t kDeepestRemember = 64;  // states; compilers nest one or two
-constexpr std::size_t kLongestCie = 4096;     // bytes; compilers write some 20, and each function reads its own
+constexpr std::size_t kLongestCie = 4096;  // bytes; compilers write some 20, and each function reads its own
 
 // DW_EH_PE
 constexpr std::uint8_t kOmit = 0xff, kIndirect = 0x80, kAbsolute = 0x00;
@@ -159,7 +160,10 @@ class Program {
 
   // Every row, from the function's start on.
   CfiWalk walk(const std::function<void(const CfiRow&)>& tell) {
-    if (!run(fde_.cie.program, ~std::uint64_t{0})) return {false, fde_.start};
+    // Compilers write a few dozen bytes; the work of a longer one is not bounded by what it tells.
+    if (fde_.program.size() > kLongestProgram || fde_.cie.program.size() > kLongestProgram ||
+        !run(fde_.cie.program, ~std::uint64_t{0}))
+      return {false, fde_.start};
     initial_ = state_;
     location_ = fde_.start;
     std::uint64_t begin = fde_.start;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace tacho::unwind {
@@ -109,8 +110,10 @@ void ElfImage::parse_sections(std::uint64_t offset, std::uint16_t count, std::ui
 
 std::optional<ElfImage::Section> ElfImage::section(std::string_view name) const {
   for (const SectionHeader& header : sections_) {
-    if (header.name >= section_names_.size()) continue;
-    if (format::text_of(format::Bytes(section_names_).subspan(header.name)) != name) continue;
+    // No further than the name is long: a table without ends must not be walked through for each section.
+    if (header.name >= section_names_.size() || section_names_.size() - header.name <= name.size()) continue;
+    const std::byte* const at = section_names_.data() + header.name;
+    if (std::memcmp(at, name.data(), name.size()) != 0 || at[name.size()] != std::byte{0}) continue;
     if (header.type == SHT_NOBITS) return std::nullopt;
     auto bytes = read(header.offset, header.size);
     if (!bytes) return std::nullopt;

@@ -32,9 +32,9 @@ std::size_t read_size(format::Cursor in, std::uint64_t read_format) {
 }  // namespace
 
 std::optional<std::size_t> callchain_offset(format::Bytes body, const format::EventAttr& attr) {
-  constexpr std::uint64_t kWords = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid | abi::kSampleTime |
-                                   abi::kSampleAddr | abi::kSampleId | abi::kSampleStreamId | abi::kSampleCpu |
-                                   abi::kSamplePeriod;
+  constexpr std::uint64_t kWords = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
+                                   abi::kSampleTime | abi::kSampleAddr | abi::kSampleId |
+                                   abi::kSampleStreamId | abi::kSampleCpu | abi::kSamplePeriod;
   std::size_t offset = kWord * static_cast<std::size_t>(std::popcount(attr.sample_type & kWords));
   if (attr.samples(abi::kSampleRead) && offset <= body.size())
     offset += read_size(format::Cursor(body.subspan(offset)), attr.read_format);
@@ -45,9 +45,7 @@ std::optional<std::size_t> callchain_offset(format::Bytes body, const format::Ev
 void StackSplice::add_event(std::uint64_t id, const format::EventAttr& attr) { events_[id] = {attr, false}; }
 void StackSplice::add_walks(std::uint64_t id) { events_[id] = {{}, true}; }
 
-void StackSplice::put_word(std::uint64_t word) {
-  put(std::as_bytes(std::span(&word, 1)));
-}
+void StackSplice::put_word(std::uint64_t word) { put(std::as_bytes(std::span(&word, 1))); }
 
 bool StackSplice::splice(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
                          const std::function<std::uint64_t(std::uint64_t)>& lost_walks) {
@@ -80,6 +78,24 @@ bool StackSplice::splice(std::vector<std::byte>& records, std::size_t begin, Wai
   records.resize(begin);
   records.insert(records.end(), out_.begin(), out_.end());
   return true;
+}
+
+void StackSplice::drop_walks(std::vector<std::byte>& records, std::size_t begin) const {
+  std::size_t to = begin;
+  for (std::size_t at = begin; records.size() - at >= format::kRecordHeaderSize;) {
+    format::Cursor in(format::Bytes(records).subspan(at));
+    const std::uint32_t type = in.u32();
+    in.u16();  // misc
+    const std::uint16_t size = in.u16();
+    if (size < format::kRecordHeaderSize || size > records.size() - at) return;
+    const auto event = type == abi::kRecordSample ? events_.find(in.u64()) : events_.end();
+    if (event == events_.end() || !event->second.is_walk) {
+      std::memmove(records.data() + to, records.data() + at, size);
+      to += size;
+    }
+    at += size;
+  }
+  records.resize(to);
 }
 
 // IDENTIFIER, then RAW: its size, and what the program wrote.
@@ -115,8 +131,7 @@ void StackSplice::put_sample(format::Bytes record, const Event& event, Waiting& 
   std::memcpy(&misc, record.data() + sizeof(std::uint32_t), sizeof misc);
   const bool is_user = (misc & kModeMask) == kModeUser;
 
-  // The last walk of the thread: an interrupt's own sample stands before that of what it interrupted. What else
-  // waits of that thread never got a sample.
+  // The last walk of the thread: an interrupt's own sample stands before that of what it interrupted.
   Walk walk{tid, TACHO_END_COUNT, {}};
   const auto last = std::ranges::find(waiting.rbegin(), waiting.rend(), tid, &Walk::tid);
   if (last != waiting.rend()) {

@@ -19,8 +19,8 @@ namespace tacho::record {
 struct StackCounts {
   std::array<std::uint64_t, TACHO_END_COUNT> ends{};  // walks, by how they ended (enum tacho_stack_end)
   std::uint64_t frames = 0;                           // of the user's side, all together
-  std::uint64_t without = 0;  // samples outside of the kernel whose walk is missing
-  std::uint64_t unused = 0;   // walks whose sample was not written
+  std::uint64_t without = 0;                          // samples outside of the kernel whose walk is missing
+  std::uint64_t unused = 0;                           // walks whose sample was not written
 };
 
 class StackSplice {
@@ -38,11 +38,14 @@ class StackSplice {
   };
   using Waiting = std::vector<Walk>;
 
-  // What `records` hold from `begin` on is made anew: samples get their stacks, walks go. False, and nothing is
-  // changed, when these are not whole records. `lost_walks`: how many of the records that LOST records tell of
-  // were walks, of at most so many.
+  // What `records` hold from `begin` on is made anew: samples get their stacks, walks go. False, and nothing
+  // is changed, when these are not whole records. `lost_walks`: how many of the records that LOST records
+  // tell of were walks, of at most so many.
   bool splice(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
               const std::function<std::uint64_t(std::uint64_t)>& lost_walks);
+
+  // Only takes the walks out; allocates nothing.
+  void drop_walks(std::vector<std::byte>& records, std::size_t begin) const;
 
   const StackCounts& counts() const { return counts_; }
 

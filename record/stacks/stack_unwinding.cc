@@ -11,11 +11,14 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <new>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -37,7 +40,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
 constexpr std::chrono::milliseconds kPatienceAtStart{300};
-constexpr std::chrono::seconds kLingering{2};  // a process may have threads when its first one has ended
+constexpr std::chrono::seconds kLingering{2};   // a process may have threads when its first one has ended
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
 constexpr std::uint32_t kLeastProcesses = 4096;
@@ -51,7 +54,8 @@ PlannedEvent walk_event(const PlannedEvent& sample) {
   event.attr.config = abi::kBpfOutput;
   event.attr.sample_period = 1;
   event.attr.sample_type = abi::kSampleIdentifier | abi::kSampleRaw;
-  event.attr.read_format = abi::kReadId | abi::kReadLost;
+  event.attr.read_format =
+      abi::kReadId | (sample.attr.read_format & abi::kReadLost);  // where the kernel has it
   event.attr.flags = sample.attr.flags & (abi::kUseClockid | abi::kWriteBackward | abi::kWatermark);
   event.attr.clockid = sample.attr.clockid;
   event.attr.wakeup = sample.attr.wakeup;
@@ -73,8 +77,14 @@ struct News {
 };
 
 MappedFile file_of(const format::MmapRecord& mapping) {
-  return {mapping.build_id,      mapping.major, mapping.minor,   mapping.inode,
-          std::string(mapping.filename), mapping.pid,   mapping.start, mapping.start + mapping.length};
+  return {mapping.build_id,
+          mapping.major,
+          mapping.minor,
+          mapping.inode,
+          std::string(mapping.filename),
+          mapping.pid,
+          mapping.start,
+          mapping.start + mapping.length};
 }
 
 std::optional<News> news_in(const format::Record& record) {
@@ -102,6 +112,22 @@ std::optional<News> news_in(const format::Record& record) {
     return news;
   }
   return std::nullopt;
+}
+
+// Its first thread may have ended before the others; their states may be read by everybody.
+bool has_living_thread(std::uint32_t process) {
+  std::error_code failed;
+  std::filesystem::directory_iterator tasks(fmt::format("/proc/{}/task", process), failed);
+  for (; !failed && tasks != std::filesystem::directory_iterator(); tasks.increment(failed)) {
+    const auto stat = format::read_file(tasks->path() / "stat");
+    if (!stat) continue;
+    const std::string_view text(reinterpret_cast<const char*>(stat->data()), stat->size());
+    const auto name_end = text.rfind(") ");  // the name may hold anything
+    if (name_end == std::string_view::npos || name_end + 2 >= text.size()) continue;
+    const char state = text[name_end + 2];
+    if (state != 'Z' && state != 'X') return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -132,12 +158,13 @@ struct StackUnwinding::State {
   NumberRuns rooms;
   std::map<const CodeMaps::Ranges*, Copy> copies;
   std::unordered_map<std::uint32_t, const CodeMaps::Ranges*> published;  // by process
+  std::set<std::uint32_t> unpublished;                                   // processes whose ranges changed
   std::deque<std::pair<Clock::time_point, std::uint32_t>> ended;         // processes whose first thread ended
   UnwindTables tables;  // last: its thread uses what stands above
 
   void apply(const News& what);
   void note(format::Bytes records);
-  void publish(std::uint32_t process);
+  bool publish(std::uint32_t process);
   void release(const CodeMaps::Ranges* ranges);
   void forget_ended();
 };
@@ -146,7 +173,8 @@ void StackUnwinding::State::apply(const News& what) {
   switch (what.kind) {
     case News::Kind::Map:
       return maps.map(what.process,
-                      {what.start, what.end, what.start - what.offset, tables.module_of(what.file), 0}, what.time);
+                      {what.start, what.end, what.start - what.offset, tables.module_of(what.file), 0},
+                      what.time);
     case News::Kind::Fork:
       return maps.fork(what.process, what.parent, what.time);
     case News::Kind::Exec:
@@ -176,42 +204,45 @@ void StackUnwinding::State::note(format::Bytes records) {
   }
 }
 
-// New ranges stand elsewhere than the old ones, which a walk may be reading now.
-void StackUnwinding::State::publish(std::uint32_t process) {
+// New ranges stand elsewhere than the old ones, which a walk may be reading now. False: there is no room for
+// them, and the kernel goes on with the old ones, or with none.
+bool StackUnwinding::State::publish(std::uint32_t process) {
   const auto ranges = maps.ranges(process);
   const auto before = published.find(process);
   const CodeMaps::Ranges* const old = before == published.end() ? nullptr : before->second;
-  if (ranges.get() == old && old != nullptr) return;
-  Copy* copy = nullptr;
+  if (ranges.get() == old && old != nullptr) return true;
   if (ranges) {
-    copy = &copies[ranges.get()];
-    if (copy->users == 0 && !ranges->empty()) {
-      const auto first = rooms.take(static_cast<std::uint32_t>(ranges->size()), Clock::now());
+    const auto size = static_cast<std::uint32_t>(ranges->size());
+    Copy& copy = copies[ranges.get()];
+    if (copy.users == 0 && size != 0) {
+      const auto first = rooms.take(size, Clock::now());
       if (!first) {
         copies.erase(ranges.get());
-        copy = nullptr;  // no room: its stacks end at once, and say so
-      } else {
-        copy->first = *first;
-        std::ranges::copy(*ranges, walker.ranges().subspan(*first).begin());
+        return false;
       }
+      copy.first = *first;
+      std::ranges::copy(*ranges, walker.ranges().subspan(*first).begin());
     }
-  }
-  if (copy != nullptr) {
-    copy->ranges = ranges;
-    ++copy->users;
+    copy.ranges = ranges;
+    ++copy.users;
+    if (!walker.set_process(process, {copy.first, size})) {
+      release(ranges.get());
+      return false;
+    }
     published[process] = ranges.get();
-    (void)walker.set_process(process, {copy->first, static_cast<std::uint32_t>(ranges->size())});
   } else {
     published.erase(process);
     walker.remove_process(process);
   }
   if (old != nullptr) release(old);
+  return true;
 }
 
 void StackUnwinding::State::release(const CodeMaps::Ranges* ranges) {
   const auto copy = copies.find(ranges);
   if (copy == copies.end() || --copy->second.users != 0) return;
-  rooms.give_back(copy->second.first, static_cast<std::uint32_t>(ranges->size()), Clock::now());
+  if (!ranges->empty())
+    rooms.give_back(copy->second.first, static_cast<std::uint32_t>(ranges->size()), Clock::now());
   copies.erase(copy);
 }
 
@@ -220,8 +251,7 @@ void StackUnwinding::State::forget_ended() {
   while (!ended.empty() && now - ended.front().first >= kLingering) {
     const std::uint32_t process = ended.front().second;
     ended.pop_front();
-    const auto maps_now = format::read_file(fmt::format("/proc/{}/maps", process));
-    if (maps_now && !maps_now->empty()) {
+    if (has_living_thread(process)) {
       ended.emplace_back(now, process);  // other threads of it run on, or the number was given to another one
       if (ended.size() > kLeastProcesses) ended.pop_back();
       break;
@@ -263,7 +293,8 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan,
       const PlannedEvent writer = walk_event(planned);
       auto walks = open_event(writer, -1, open.cpu);
       if (!walks) return explain_refusal(writer, open.cpu, walks.error().code, host).in("--call-graph eh");
-      if (auto done = share_ring(*walks, open.fd); !done) return std::move(done.error()).in("--call-graph eh");
+      if (auto done = share_ring(*walks, open.fd); !done)
+        return std::move(done.error()).in("--call-graph eh");
       const auto id = id_of_event(*walks);
       if (!id) return id.error();
       if (auto done = state->walker.put_output(open.cpu, walks->get()); !done) return std::move(done.error());
@@ -324,6 +355,7 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
     (void)state_->splice.splice(records, begin, known.waiting, lost_walks);
   } catch (const std::bad_alloc&) {
     known.waiting.clear();  // these samples keep what the kernel wrote
+    state_->splice.drop_walks(records, begin);
   }
 }
 
@@ -333,11 +365,17 @@ void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begi
 }
 
 void StackUnwinding::end_pass() {
-  std::ranges::stable_sort(state_->news, {}, &News::time);
-  for (const News& news : state_->news) state_->apply(news);
-  state_->news.clear();
-  state_->forget_ended();
-  for (const std::uint32_t process : state_->maps.take_changed()) state_->publish(process);
+  State& state = *state_;
+  try {
+    std::ranges::stable_sort(state.news, {}, &News::time);
+    for (const News& news : state.news) state.apply(news);
+    state.forget_ended();
+    for (const std::uint32_t process : state.maps.take_changed()) state.unpublished.insert(process);
+    std::erase_if(state.unpublished, [&state](std::uint32_t process) { return state.publish(process); });
+  } catch (const std::bad_alloc&) {
+    // Stacks through what these records told of end there, and say so.
+  }
+  state.news.clear();
 }
 
 const StackCounts& StackUnwinding::counts() const { return state_->splice.counts(); }
@@ -380,7 +418,8 @@ std::string described(const StackCounts& counts) {
 
 std::string described(const TableFacts& facts) {
   return fmt::format(
-      "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; {} "
+      "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; "
+      "{} "
       "had to make room",
       facts.files, facts.bare, static_cast<double>(facts.bytes) / (1 << 20),
       static_cast<double>(facts.budget) / (1 << 20), static_cast<double>(facts.building.count()) / 1000.0,

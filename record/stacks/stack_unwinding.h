@@ -1,11 +1,10 @@
-// --call-graph eh: users' stacks walked in the kernel, by a BPF program and tables of the binaries' own unwind
-// information. This keeps the program's tables and mappings up to date while a recording runs, and puts the
-// stacks into their samples.
+// --call-graph eh: users' stacks walked in the kernel, by a BPF program and tables of the binaries' own
+// unwind information. This keeps the program's tables and mappings up to date while a recording runs, and
+// puts the stacks into their samples.
 //
-//   auto stacks = StackUnwinding::create(plan, events, host, {...}, log);   // attached; nothing is sampled yet
-//   stacks->begin(processes);            // what runs already
-//   stacks->take(ring, records, begin);  // for each ring, again and again
-//   stacks->end_pass();                  // after all rings
+//   auto stacks = StackUnwinding::create(plan, events, host, {...}, log);   // attached; nothing is sampled
+//   yet stacks->begin(processes);            // what runs already stacks->take(ring, records, begin);  // for
+//   each ring, again and again stacks->end_pass();                  // after all rings
 #pragma once
 
 #include <cstddef>
@@ -35,7 +34,8 @@ class StackUnwinding {
 
   // Whether an event of the plan wants it.
   static bool is_wanted(const Plan& plan);
-  // Loads the program and attaches it to the events. `plan`, `events` and their rings must stay where they are.
+  // Loads the program and attaches it to the events. `plan`, `events` and their rings must stay where they
+  // are.
   static Result<std::unique_ptr<StackUnwinding>> create(const Plan& plan, KernelEvents& events,
                                                         const Host& host, const Log& log);
   StackUnwinding(const StackUnwinding&) = delete;

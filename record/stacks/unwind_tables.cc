@@ -28,8 +28,10 @@ using std::chrono::milliseconds;
 constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
 constexpr std::uint64_t kSegmentBytes = TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwind_block);
 constexpr std::uint32_t kSegmentsAtOnce = 2;
-constexpr milliseconds kLook{50};                        // evicted tables that are wanted again
+constexpr milliseconds kLook{50};                            // evicted tables that are wanted again
 constexpr std::chrono::nanoseconds kMostCpu{5'000'000'000};  // for one file; libclang takes 0.4 s
+constexpr std::size_t kMostCodeSegments = 256;               // linkers make one or two
+constexpr int kNotOpened = ENOENT;
 constexpr int kNice = -5;  // the stacks of what just began wait for it
 
 std::chrono::nanoseconds cpu_time() {
@@ -64,13 +66,17 @@ Result<unwind::ElfImage> open_image(const MappedFile& file, const std::string& p
     auto opened = format::open_input(path);
     if (opened && is_the_same(*opened, file)) return unwind::ElfImage::open(std::move(*opened));
   }
-  return Error{file.name + ": cannot be opened"};
+  return Error{file.name + ": cannot be opened", kNotOpened};
 }
 
 // From ELF addresses to places in the file. Segments with code mostly lie in it as they do in memory.
 void count_from_file(unwind::RowTable& table, const unwind::ElfImage& image) {
   const auto segments = image.code_segments();
   if (segments.empty() || table.rows.empty()) return;
+  if (segments.size() > kMostCodeSegments) {
+    table.rows.clear();
+    return;
+  }
   const auto shift = [](const unwind::ElfImage::Code& code) { return code.address - code.offset; };
   const bool is_even = std::ranges::all_of(
       segments, [&](const auto& segment) { return shift(segment) == shift(segments.front()); });
@@ -145,7 +151,18 @@ std::uint32_t UnwindTables::module_of(const MappedFile& file) {
   const std::lock_guard lock(mutex_);
   const auto [known, is_new] =
       numbers_.try_emplace(identity(file), static_cast<std::uint32_t>(modules_.size()));
-  if (!is_new) return known->second;
+  if (!is_new) {
+    Module& module = modules_[known->second];
+    if (!module.is_unopened) return known->second;
+    // The process whose view of the file system it was seen in is gone; this one's may still have it.
+    module.is_unopened = false;
+    module.file = file;
+    --facts_.bare;
+    set_state(known->second, TACHO_MODULE_PENDING);
+    wanted_.push_back(known->second);
+    has_work_.notify_one();
+    return known->second;
+  }
   if (modules_.size() == published_.size()) {
     numbers_.erase(known);
     return kBare;
@@ -209,12 +226,12 @@ void UnwindTables::run() {
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
   const auto begin = cpu_time();
-  const auto table = table_of_file(
-      file, {.stop = [&] { return is_over_ || cpu_time() - begin > kMostCpu; }});
+  const auto table = table_of_file(file, {.stop = [&] { return is_over_ || cpu_time() - begin > kMostCpu; }});
   if (table && !table->rows.empty() && publish(number, *table)) return;
   set_state(number, TACHO_MODULE_BARE);
   const std::lock_guard lock(mutex_);
   ++facts_.bare;
+  modules_[number].is_unopened = !table && table.error().code == kNotOpened;
 }
 
 bool UnwindTables::publish(std::uint32_t number, const unwind::RowTable& table) {

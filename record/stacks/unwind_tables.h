@@ -1,6 +1,6 @@
-// Unwind tables of mapped files, where the BPF program that walks stacks finds them. They are built on a thread
-// of their own, once for each file whoever maps it, and kept within a budget of memory: what no stack led
-// through for longest goes first, and is built again when one does.
+// Unwind tables of mapped files, where the BPF program that walks stacks finds them. They are built on a
+// thread of their own, once for each file whoever maps it, and kept within a budget of memory: what no stack
+// led through for longest goes first, and is built again when one does.
 #pragma once
 
 #include <atomic>
@@ -36,10 +36,11 @@ struct MappedFile {
 };
 
 struct TableFacts {
-  std::size_t files = 0;    // of which tables were asked for
-  std::size_t bare = 0;     // of them, files without a table: not readable, not ELF, or not describing themselves
-  std::size_t evicted = 0;  // tables that made room for others
-  std::uint64_t bytes = 0, budget = 0;  // of tables: now, and at most
+  std::size_t files = 0;  // of which tables were asked for
+  std::size_t bare =
+      0;  // of them, files without a table: not readable, not ELF, or not describing themselves
+  std::size_t evicted = 0;                // tables that made room for others
+  std::uint64_t bytes = 0, budget = 0;    // of tables: now, and at most
   std::chrono::microseconds building{0};  // CPU time, all together
 };
 
@@ -65,6 +66,7 @@ class UnwindTables {
   struct Module {
     MappedFile file;
     std::uint32_t first_block = 0, blocks = 0;  // 0 blocks: it has no table now
+    bool is_unopened = false;                   // through no process that mapped it so far
   };
 
   void run();
@@ -95,8 +97,8 @@ class UnwindTables {
   std::thread thread_;
 };
 
-// The table of a file, with rows that count from places in the file and not from ELF addresses: these are what
-// a mapping is known by. Empty when the file has none.
+// The table of a file, with rows that count from places in the file and not from ELF addresses: these are
+// what a mapping is known by. Empty when the file has none.
 Result<unwind::RowTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
                                        const std::string& proc = "/proc");
 

@@ -71,6 +71,12 @@ class Unwinding(programs.Scratch):
         for kind in ("thread", "callback", "signal", "library"):
             self.assertGreater(seen[kind], 0, seen)
 
+    def test_threads_that_outlive_the_first_one_keep_their_stacks(self):
+        said = self.record("-e", "cpu-clock", "-F", "99", "--call-graph", "eh", "--", programs.BIN / "first_thread_ends")
+        share, count = self.share(said)
+        self.assertGreater(count, 20)
+        self.assertGreater(share, NEEDED, said)  # about a half when the process is given up after 2 seconds
+
     @programs.needs_perf
     def test_perf_reads_the_same_chains(self):
         self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh", "--", *self.deep("0.7"))

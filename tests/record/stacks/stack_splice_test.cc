@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "format/byte_writer.h"
 #include "format/perf_abi.h"
 #include "format/record_view.h"
@@ -31,7 +34,10 @@ class StackSpliceTest : public testing::Test {
   }
 
   void record(std::uint32_t type, std::uint16_t misc, format::Bytes body) {
-    in_.u32(type).u16(misc).u16(static_cast<std::uint16_t>(format::kRecordHeaderSize + body.size())).bytes(body);
+    in_.u32(type)
+        .u16(misc)
+        .u16(static_cast<std::uint16_t>(format::kRecordHeaderSize + body.size()))
+        .bytes(body);
   }
   void sample(std::uint32_t tid, std::uint16_t mode, std::uint64_t ip, const Words& chain,
               std::uint64_t id = kEvent) {
@@ -188,6 +194,23 @@ TEST(CallchainOffset, CountsWhatStandsBefore) {
   EXPECT_EQ(callchain_offset(format::Bytes(body).first(30), attr), std::nullopt);
   attr.sample_type &= ~std::uint64_t{abi::kSampleCallchain};
   EXPECT_EQ(callchain_offset(body, attr), std::nullopt);
+}
+
+TEST_F(StackSpliceTest, WalksAloneCanBeTakenOut) {
+  walk(7, {1, 2, 3});
+  sample(7, kUser, 1, {});
+  lost(4);
+  walk(8, {});
+  std::vector<std::byte> records(8, std::byte{0xee});
+  records.insert(records.end(), in_.view().begin(), in_.view().end());
+  splice_.drop_walks(records, 8);
+
+  format::ByteWriter kept;
+  std::swap(in_, kept);
+  sample(7, kUser, 1, {});
+  lost(4);
+  EXPECT_TRUE(std::ranges::equal(format::Bytes(records).subspan(8), in_.view()));
+  EXPECT_EQ(records.front(), std::byte{0xee});
 }
 
 }  // namespace
