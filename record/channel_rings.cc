@@ -104,7 +104,7 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
                    ? parse_ring_event(bytes)
                    : RingEvent{.time = now(), .cpu = std::nullopt, .payload = bytes};
   if (!event) {  // reserved by something else than tacho_reserve()
-    ++source.lost;
+    count_lost(source);
     return;
   }
   if (!events_->was_on(source.event, event->time)) return;
@@ -117,14 +117,14 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
     return;
   }
   if (!source.limit.passes(event->time)) return;
-  if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr)) ++source.lost;
+  if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr)) count_lost(source);
 }
 
 bool ChannelRings::take(std::vector<std::byte>& to) {
   bool is_fine = true;
   for (Source& source : rings_) {
     const bool is_taken = source.ring.drain([&](format::Bytes bytes) { add(source, bytes, to); });
-    if (!is_taken) ++source.lost;
+    if (!is_taken) count_lost(source);
     is_fine &= is_taken;
   }
   return is_fine;
@@ -139,7 +139,8 @@ std::uint64_t ChannelRings::over_rate() const {
 std::vector<Losses> ChannelRings::losses() const {
   std::vector<Losses> all;
   for (const Source& source : rings_) {
-    const std::uint64_t lost = source.lost + prepared_->objects[source.object].lost_by_ring(source.map);
+    const std::uint64_t lost = source.lost->load(std::memory_order_relaxed) +
+                               prepared_->objects[source.object].lost_by_ring(source.map);
     if (lost != 0) all.push_back({source.event, source.ids.begin()->second, lost});
   }
   return all;

@@ -2,10 +2,12 @@
 // arrays.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +46,8 @@ class ChannelRings {
   std::vector<int> fds() const;
   // Appends what came since the last call. False when memory was refused: an event of it is lost.
   bool take(std::vector<std::byte>& to);
-  // Events that found no room in their ring or in memory, so far; and of threads whom nobody follows.
+  // Events that found no room in their ring or in memory, so far: any thread may ask; and of threads whom
+  // nobody follows.
   std::vector<Losses> losses() const;
   std::uint64_t dropped() const { return dropped_; }
   // Of plain rings, what was above the ceiling of a second.
@@ -57,11 +60,13 @@ class ChannelRings {
     bpf::ChannelKind kind;
     bpf::Ring ring;
     std::map<int, std::uint64_t> ids;  // by CPU
-    std::uint64_t lost = 0;            // here
+    // Here. A thread that writes the capture asks losses() while take() goes on.
+    std::unique_ptr<std::atomic<std::uint64_t>> lost = std::make_unique<std::atomic<std::uint64_t>>(0);
     RateLimit limit{bpf::EventRate{}};
   };
   ChannelRings(const Prepared& prepared, const KernelEvents& events)
       : prepared_(&prepared), events_(&events) {}
+  static void count_lost(Source& source) { source.lost->fetch_add(1, std::memory_order_relaxed); }
   void add(Source& source, format::Bytes bytes, std::vector<std::byte>& to);
 
   const Prepared* prepared_;
