@@ -133,12 +133,15 @@ void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
                       options.strict_frequency));
   rows.push_back(
       {"--sample-rate", Takes::Value, "1/N",
-       "Of the events of BPF objects every Nth, on each CPU; programs that ask tacho_wants() leave out the "
-       "others in the kernel, before a stack is walked",
+       "Of the events of BPF objects every Nth. Objects that ask tacho_wants() count on each CPU, "
+       "and leave out the others in the kernel, before a stack is walked; the recorder counts what "
+       "it reads, over all CPUs: objects that do not ask together, each ring buffer without "
+       "RING_CHANNEL() by itself",
        [&options](std::string_view text) { return set_sample_rate(options, text); }});
   rows.push_back(
       cli::number("--max-rate", "N",
-                  "Of the events of BPF objects (each object's) at most N a second; what is more is counted "
+                  "Of the events of BPF objects at most N a second: of each that asks tacho_wants(), of all "
+                  "others together, and of each ring buffer without RING_CHANNEL(); what is more is counted "
                   "and told at the end",
                   1, std::uint64_t{1} << 40, options.rate_of_objects.most_a_second));
   rows.push_back({"-c,--count", Takes::Value, "PERIOD",
