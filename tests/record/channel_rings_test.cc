@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <new>
+#include <utility>
 
 #include "format/byte_writer.h"
 #include "format/perf_abi.h"
@@ -31,9 +32,8 @@ std::vector<std::byte> with_head(std::uint32_t magic, std::size_t payload_bytes)
   out.u64(1000);  // time
   out.u32(41);
   out.u32(42);
-  std::vector<std::byte> bytes(out.view().begin(), out.view().end());
-  bytes.insert(bytes.end(), payload_bytes, std::byte{0x5a});
-  return bytes;
+  for (std::size_t i = 0; i < payload_bytes; ++i) out.u8(0x5a);
+  return std::move(out).take();
 }
 
 TEST(ChannelRings, TheHeadTellsWhenAndWhere) {
