@@ -153,6 +153,8 @@ class Planner {
     }
     const std::uint16_t frames = stacks.max_frames == 0 ? kDefaultUnwoundFrames : stacks.max_frames;
     planned.unwound_frames = std::min(frames, kMostUnwoundFrames);
+    // The kernel's own part: more than its limit would be refused.
+    if (planned.attr.sample_max_stack > kKernelFrames) planned.attr.sample_max_stack = 0;
     return Done{};
   }
   void note(std::string line) {
@@ -315,7 +317,8 @@ class Planner {
       programs[i].event = events[i];
       PlannedEvent& event = plan_.events[events[i]];
       if (std::exchange(event.unwound_frames, 0) != 0)
-        note("--call-graph eh: '" + event.name + "' runs your BPF program, so its stacks are walked by frame pointers");
+        note("--call-graph eh: '" + event.name +
+             "' runs your BPF program, so its stacks are walked by frame pointers");
     }
     return Done{};
   }

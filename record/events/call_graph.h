@@ -20,6 +20,8 @@ inline constexpr std::uint32_t kDefaultStackBytes = 8192;
 // What a sample has room for: records have sizes of 16 bits.
 inline constexpr std::uint64_t kMostStackBytes = 65528;
 inline constexpr std::uint16_t kMostUnwoundFrames = 1024, kDefaultUnwoundFrames = 127;
+// kernel.perf_event_max_stack where nobody changed it.
+inline constexpr std::uint16_t kKernelFrames = 127;
 inline constexpr std::uint64_t kMostStackFrames =
     65535;  // the field has 16 bits; the kernel has a limit of its own
 

@@ -62,6 +62,19 @@ PlannedEvent walk_event(const PlannedEvent& sample) {
   return event;
 }
 
+// Holds the program on a tracepoint. It takes no samples and is not inherited: when a child's copy of an
+// event with a program goes, the kernel takes the program off the tracepoint for everybody.
+PlannedEvent holder_of(const PlannedEvent& sample) {
+  PlannedEvent event;
+  event.name = sample.name;
+  event.attr.size = sample.attr.size;
+  event.attr.type = sample.attr.type;
+  event.attr.config = sample.attr.config;
+  event.attr.sample_period = 1;
+  event.attr.flags = abi::kDisabled;
+  return event;
+}
+
 bpf::StackWalker::Hook hook_of(const PlannedEvent& event) {
   if (event.attr.type == abi::kTracepoint) return bpf::StackWalker::Hook::Tracepoint;
   return event.probe_target.empty() ? bpf::StackWalker::Hook::Overflow : bpf::StackWalker::Hook::Probe;
@@ -147,6 +160,7 @@ struct StackUnwinding::State {
     StackSplice::Waiting waiting;
   };
   std::unordered_map<const PerfRing*, Ring> rings;
+  std::vector<format::Fd> holders;  // events that hold the program on tracepoints
   StackSplice splice;
   std::vector<News> news;
   CodeMaps maps;
@@ -304,10 +318,16 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan,
       state->splice.add_walks(*id);
     }
     const auto hook = hook_of(planned);
-    if (hook == bpf::StackWalker::Hook::Tracepoint &&
-        !hooked.emplace(planned.attr.type, planned.attr.config).second)
-      continue;
-    if (auto done = state->walker.attach(hook, open.fd.get()); !done)
+    int held_by = open.fd.get();
+    if (hook == bpf::StackWalker::Hook::Tracepoint) {
+      if (!hooked.emplace(planned.attr.type, planned.attr.config).second) continue;
+      const PlannedEvent holder = holder_of(planned);
+      auto opened = open_event(holder, -1, std::max(open.cpu, 0));
+      if (!opened) return explain_refusal(holder, open.cpu, opened.error().code, host).in("--call-graph eh");
+      state->holders.push_back(std::move(*opened));
+      held_by = state->holders.back().get();
+    }
+    if (auto done = state->walker.attach(hook, held_by); !done)
       return std::move(done.error()).in("--call-graph eh: event '" + planned.name + "'");
   }
   if (auto done = state->tables.start(); !done) return std::move(done.error()).in("--call-graph eh");
@@ -386,8 +406,8 @@ std::string described(const StackCounts& counts) {
       "",
       "",
       "cut at the most frames",
-      "of processes just begun",
-      "at an address outside of mapped code",
+      "in processes that had just begun",
+      "at an address in no mapping that was known yet",
       "at code whose table was not there yet",
       "in code that nothing describes",
       "at a rule that tables cannot hold",

@@ -100,6 +100,17 @@ class Unwinding(programs.Scratch):
                 else:
                     self.assertIn(101, {stack.count("deep_recurse") for stack in whole})
 
+    def test_a_tracepoint_keeps_its_stacks_when_a_child_has_ended(self):
+        work = "for i in 1 2 3; do /bin/true; done; for ((i = 0; i < 500; ++i)); do echo $i; done > /dev/null"
+        said = self.record("-e", "syscalls:sys_enter_write", "--call-graph", "eh", "--", "bash", "-c", work)
+        share, count = self.share(said)
+        self.assertGreaterEqual(count, 500)
+        self.assertGreater(share, 0.5, said)  # none is, when the children took the program with them
+
+    def test_more_frames_than_the_kernel_walks(self):
+        said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,400", "--", *self.deep("0.5"))
+        self.share(said)
+
     def test_frames_are_cut_where_asked(self):
         said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,40", "--", *self.deep("0.7"))
         self.assertIn("cut at the most frames", said)
