@@ -68,6 +68,7 @@ class BoundExpression::Binder {
       const bool has_meaning = leaf.field != nullptr || leaf.own != nullptr || !leaf.constant.is_nothing();
       if (nodes[i].operation == Operation::Name && !has_meaning) bound_.missing_.push_back(i);
     }
+    bound_.is_text_ = types_.back() == Type::Text;
     return std::move(bound_);
   }
 
@@ -160,7 +161,7 @@ class BoundExpression::Binder {
       return Done{};
     }
     if (left != Type::Unknown && right != Type::Unknown && left != right)
-      return wrong(i, "a text and a number are never equal");
+      return wrong(i, "a text and a number cannot be compared");
     return Done{};
   }
 

@@ -27,6 +27,8 @@ class BoundExpression {
   ExpressionValue value(const ResolvedSample& sample);
   // Nodes of names that mean nothing in this event.
   const std::vector<std::size_t>& missing() const { return missing_; }
+  // Whether its values are texts.
+  bool is_text() const { return is_text_; }
 
  private:
   struct Leaf {
@@ -45,6 +47,7 @@ class BoundExpression {
   std::vector<Leaf> leaves_;             // by node; of operations nothing is set
   std::vector<ExpressionValue> values_;  // by node: scratch of value()
   std::vector<std::size_t> missing_;
+  bool is_text_ = false;
 };
 
 }  // namespace tacho::report

@@ -126,10 +126,11 @@ void write_rest(TextOutput& out, const CaptureFacts& facts) {
   out.text(fmt::format("call chains: {} as deep as the kernel takes them down, the rest is cut off\n",
                        facts.cut_chains));
   if (facts.copied_stacks > 0)
-    out.text(fmt::format(
-        "copied stacks: {}, {} of them cut off; they are unwound with the files of the host, which are not "
-        "here\n",
-        facts.copied_stacks, facts.cut_copies));
+    out.text(
+        fmt::format("copied stacks: {}, {} of them as large as copies get, and perhaps cut off; they are "
+                    "unwound with the files of the host, which are not "
+                    "here\n",
+                    facts.copied_stacks, facts.cut_copies));
   out.text("clock: " + facts.clock +
            (facts.has_wall_clock ? "; times of day can be told\n" : "; times of day cannot be told\n"));
   out.text(fmt::format(

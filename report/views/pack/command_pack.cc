@@ -124,6 +124,7 @@ Result<> check_readable(format::Bytes section, const std::string& input) {
 Result<cli::ExitStatus> run(Options& options) {
   SessionOptions& session_options = options.reading.session;
   const std::string& input = session_options.input;
+  if (options.output == "-") return use_error("-o -: a packed capture is a file; name it");
   if (auto checked = check_rewritable(input); !checked) return std::move(checked.error());
   set_for_gathering(session_options);
   auto session = Session::open(session_options);

@@ -49,6 +49,9 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
     }
     return cli::expression_error("--value", value_->source, node.at, what);
   }
+  if (value->is_text())
+    return use_error("--value: '" + value_->source + "' is a text, which has no sum; make it a key: --by " +
+                     value_->source);
   bound.value = std::move(*value);
   return bound;
 }

@@ -148,7 +148,7 @@ TEST(Where, ErrorsShowThePlaceAndWhatThereIs) {
       "period, event; 'op' has bytes, lat, kind, args, pid, name; did you mean 'bytes'?");
   EXPECT_EQ(where("kind == OP_RAED"),
             "op: --where: at letter 9, 'OP_RAED': 'kind' has no such name; it has OP_READ, OP_WRITE, SYNC");
-  EXPECT_EQ(where("name > 5"), "op: --where: at letter 6, '> 5': a text and a number are never equal");
+  EXPECT_EQ(where("name > 5"), "op: --where: at letter 6, '> 5': a text and a number cannot be compared");
   EXPECT_EQ(
       where("lat > 4k"),
       "op: --where: at letter 7, '4k': the field is in us; a number of this unit cannot be compared with it");
