@@ -170,7 +170,15 @@ Result<> CaptureWriter::make_true(std::uint64_t data_end) {
   return Done{};
 }
 
+// Sections that found no room are not there for close_after_failure().
 Result<> CaptureWriter::close(const Features& late) {
+  std::vector<FeatureSection> before = sections_;
+  auto added = add_late(late);
+  if (!added) sections_ = std::move(before);
+  return added;
+}
+
+Result<> CaptureWriter::add_late(const Features& late) {
   // New sections lie behind the table, whose length they decide.
   ByteWriter bodies;
   std::vector<FeatureSection> added;

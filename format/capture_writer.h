@@ -72,6 +72,7 @@ class CaptureWriter {
   // Whether a section is told in the early table only.
   bool stands_early(std::uint32_t feature) const;
   std::uint64_t table_size() const;  // bytes of the table behind the data
+  Result<> add_late(const Features& late);
   Result<> make_true(std::uint64_t data_end);
   Result<> tell_early();
   Result<> seal();

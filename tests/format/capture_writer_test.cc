@@ -1,7 +1,9 @@
 #include "format/capture_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -118,6 +120,31 @@ TEST_P(CaptureWriterTest, AfterAFailureTheFileIsWholeUpToTheLastRound) {
   ASSERT_TRUE(writer->finish_round());
   ASSERT_TRUE(writer->write_records(comms(10, 500).view()));
   ASSERT_TRUE(writer->close_after_failure());
+  Diagnostics diagnostics;
+  EXPECT_EQ(pids(diagnostics, path()).size(), 10u);
+  EXPECT_TRUE(diagnostics.findings().empty());
+}
+
+// The records find room, what is told of them at the end does not.
+TEST_P(CaptureWriterTest, LateSectionsWithoutRoomAreNotTold) {
+  auto writer = CaptureWriter::create(path(), events_, features_, options());
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->write_records(comms(0, 10).view()));
+  ASSERT_TRUE(writer->finish_round());
+  Features late;
+  late.environment.sample_time = {5, 6};
+  late.environment.attached_programs = {{"read", "kretprobe/vfs_read", "a.bpf.o", 5, "attached"}};
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{writer->file_bytes() + 16, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  const auto closed = writer->close(late);
+  const auto ended = writer->close_after_failure();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(closed);
+  ASSERT_TRUE(ended);
   Diagnostics diagnostics;
   EXPECT_EQ(pids(diagnostics, path()).size(), 10u);
   EXPECT_TRUE(diagnostics.findings().empty());
