@@ -232,7 +232,8 @@ cli::CommandLine command_line(bool& json) {
   line.description =
       "Says what this user can record on this host, what follows from each lack, and the command that mends "
       "it. "
-      "Events are opened and BPF programs that do nothing are loaded for a moment; nothing is changed.";
+      "Events are opened and BPF programs that do nothing are loaded for a moment; nothing is changed. "
+      "tacho doctor FILE says what a capture can tell on another machine (tacho doctor FILE --help).";
   line.options = {
       cli::flag("--json",
                 "One JSON object: recording (whether it is possible) and findings, each with name, "
@@ -270,8 +271,8 @@ std::vector<Finding> judge(const HostFacts& facts) {
       btf(facts),
       probes(facts)};
   programs(facts, findings);
-  for (Finding& each :
-       std::vector{unwinding(facts), clang(facts), cgroups(facts), ring_memory(facts), descriptors(facts), rate(facts)})
+  for (Finding& each : std::vector{unwinding(facts), clang(facts), cgroups(facts), ring_memory(facts),
+                                   descriptors(facts), rate(facts)})
     findings.push_back(std::move(each));
   return findings;
 }

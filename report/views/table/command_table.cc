@@ -27,6 +27,8 @@ struct Options {
 cli::Option form_option(Options& options, std::string_view name, std::string_view help, TableForm form) {
   return {std::string(name), cli::Takes::Nothing, "", std::string(help),
           [&options, form](std::string_view) -> Result<> {
+            if (options.form != TableForm::Text && options.form != form)
+              return use_error("--csv and --json: a table has one form; take one of them");
             options.form = form;
             return Done{};
           }};
