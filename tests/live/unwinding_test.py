@@ -101,7 +101,7 @@ class Unwinding(programs.Scratch):
                     self.assertIn(101, {stack.count("deep_recurse") for stack in whole})
 
     def test_a_tracepoint_keeps_its_stacks_when_a_child_has_ended(self):
-        work = "for i in 1 2 3; do /bin/true; done; for ((i = 0; i < 500; ++i)); do echo $i; done > /dev/null"
+        work = "for i in 1 2 3; do /bin/true; done; sleep 0.7; for ((i = 0; i < 500; ++i)); do echo $i; done > /dev/null"
         said = self.record("-e", "syscalls:sys_enter_write", "--call-graph", "eh", "--", "bash", "-c", work)
         share, count = self.share(said)
         self.assertGreaterEqual(count, 500)
