@@ -13,6 +13,7 @@ import programs
 GOLDEN = programs.ROOT / "tests" / "golden"
 CAPTURES = GOLDEN / "captures"
 INPUT = ["-i", CAPTURES / "comm.data", "--symfs", GOLDEN / "symfs", "--kallsyms", CAPTURES / "kallsyms"]
+END = b"\0the process has ended\0"
 REPORT = ["report", "-g", "none", *INPUT]
 
 
@@ -24,24 +25,33 @@ class Terminal(programs.Scratch):
                        "TERM": "xterm", **variables}
         process = subprocess.Popen([programs.BIN / "tacho", *words], cwd=self.folder, env=environment, stdin=stdin,
                                    stdout=stdout or slave, stderr=slave)
-        os.close(slave)
         feeder = threading.Thread(target=feed, args=[process.stdin]) if feed else None
         if feeder:
             feeder.start()
+        ended = threading.Thread(target=self.mark_the_end, args=[process, slave])
+        ended.start()
         shown = b""
-        while True:
-            try:
-                piece = os.read(master, 4096)
-            except OSError:  # the last one to hold the other end has closed it
-                break
-            if not piece:
-                break
-            shown += piece
+        while not shown.endswith(END):
+            shown += os.read(master, 4096)
+        ended.join()
+        os.close(slave)
         os.close(master)
         if feeder:
             feeder.join()
-        self.assertEqual(process.wait(timeout=60), status, shown)
+        shown = shown.removesuffix(END)
+        self.assertEqual(process.returncode, status, shown)
         return shown.replace(b"\r\n", b"\n")
+
+    @staticmethod
+    def mark_the_end(process, slave):
+        """Writes END to the terminal behind all that the process wrote. The slave stays open until END is read: the
+        master of a terminal that nobody holds any more gives an error, and may give it before the last words."""
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        os.write(slave, END)
 
     @staticmethod
     def text_of(shown):
