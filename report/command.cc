@@ -197,12 +197,15 @@ Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRe
   return end(*shown, diagnostics, options);
 }
 
+std::vector<std::string> findings_text(const format::Diagnostics& diagnostics, const std::string& input) {
+  std::vector<std::string> lines;
+  for (const auto& finding : diagnostics.findings())
+    lines.push_back("tacho: " + printable(input) + ": " + printable(format::Diagnostics::describe(finding)));
+  return lines;
+}
+
 cli::ExitStatus tell_findings(const format::Diagnostics& diagnostics, const std::string& input) {
-  for (const auto& finding : diagnostics.findings()) {
-    const std::string line =
-        "tacho: " + printable(input) + ": " + printable(format::Diagnostics::describe(finding)) + '\n';
-    std::fputs(line.c_str(), stderr);
-  }
+  for (const std::string& line : findings_text(diagnostics, input)) std::fputs((line + '\n').c_str(), stderr);
   return diagnostics.incomplete() ? cli::kIncomplete : cli::kWhole;
 }
 

@@ -81,6 +81,8 @@ void run_with_progress(Session& session, Sink& sink, TextOutput& out);
 // stand. Nothing to do for a file.
 void read_head(Session& session);
 
+// A line for each thing that was damaged, missing or lost in `input`, as stderr tells it.
+std::vector<std::string> findings_text(const format::Diagnostics& diagnostics, const std::string& input);
 // Says on stderr what was damaged, missing or lost in `input`: the end of a command that prints by itself.
 cli::ExitStatus tell_findings(const format::Diagnostics& diagnostics, const std::string& input);
 

@@ -3,13 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "format/attachment.h"
+#include "format/byte_writer.h"
+#include "format/cursor.h"
 #include "report/command.h"
 #include "report/views/pack/gather.h"
 #include "report/views/pack/rewrite.h"
+#include "report/worker.h"
 
 namespace tacho::report {
 namespace {
@@ -22,12 +29,18 @@ constexpr std::string_view kDescription =
     "the "
     "calls inlined there, and the file and line. Run it where the capture was recorded. Samples stay as they "
     "are, "
-    "and perf reads the file as before; captures of perf are packed as well.";
+    "and perf reads the file as before; captures of perf are packed as well. The files are read by a process "
+    "that can "
+    "change nothing and reach nobody (with --debuginfod: but servers); a damaged file that it dies of costs "
+    "that "
+    "file's names.";
 
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  tacho pack perf.data\n"
     "  tacho pack perf.data -o packed.data --level names\n\n";
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of names; more than any reader takes
 
 struct Options {
   ReadingOptions reading;
@@ -121,24 +134,106 @@ Result<> check_readable(format::Bytes section, const std::string& input) {
                back.error().what};
 }
 
+constexpr std::uint64_t kMostLines =
+    1 << 14;  // there is one for a module, and of the modules a thousand are told
+
+// What the worker found, and what it has to say.
+struct Report {
+  std::uint64_t addresses = 0, named = 0, modules = 0;
+  bool is_incomplete = false;
+  std::vector<std::string> lines;
+  format::Bytes section;
+};
+
+enum class Outcome : std::uint8_t { Packed, Failed };
+
+void put_text(format::ByteWriter& out, std::string_view text) {
+  out.u64(text.size()).bytes(std::as_bytes(std::span(text)));
+}
+
+std::string take_text(format::Cursor& in) {
+  const format::Bytes text = in.take(in.u64());
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
+
+std::vector<std::byte> told(const Error& error) {
+  format::ByteWriter out;
+  out.u8(static_cast<std::uint8_t>(Outcome::Failed)).u8(static_cast<std::uint8_t>(error.fault));
+  put_text(out, error.what);
+  return std::move(out).take();
+}
+
+// In the worker.
+std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
+                                 const std::vector<WorkDone::Death>& deaths) {
+  auto session = Session::open(options.reading.session);
+  if (!session) return told(session.error());
+  GatherRules rules;
+  rules.level = options.level;
+  rules.at_module = [&place](std::string_view path) { place.at(path); };
+  if (!deaths.empty())
+    rules.lack = [&deaths](std::string_view path) {
+      const auto death = std::ranges::find(deaths, path, &WorkDone::Death::path);
+      return death == deaths.end() ? std::string() : "the process that read it died: " + death->how;
+    };
+  GatheredSymbols gathered = gather_symbols(*session, rules);
+  const auto section = format::write_symbol_pack_section(gathered.pack);
+  if (!section) return told(section.error());
+  session->report_missing_symbols();
+  const std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
+  format::ByteWriter out;
+  out.u8(static_cast<std::uint8_t>(Outcome::Packed))
+      .u64(gathered.addresses)
+      .u64(gathered.named)
+      .u64(gathered.pack.modules.size())
+      .u8(session->diagnostics().incomplete() ? 1 : 0)
+      .u64(lines.size());
+  for (const std::string& line : lines) put_text(out, line);
+  out.u64(section->size()).bytes(*section);
+  return std::move(out).take();
+}
+
+Result<Report> parse_report(format::Bytes bytes) {
+  format::Cursor in(bytes);
+  if (in.u8() == static_cast<std::uint8_t>(Outcome::Failed)) {
+    Error error;
+    error.fault = in.u8() == static_cast<std::uint8_t>(Fault::Use) ? Fault::Use : Fault::Input;
+    error.what = take_text(in);
+    return error;
+  }
+  Report report;
+  report.addresses = in.u64();
+  report.named = in.u64();
+  report.modules = in.u64();
+  report.is_incomplete = in.u8() != 0;
+  const std::uint64_t lines = in.u64();
+  if (lines > kMostLines) in.fail();
+  for (std::uint64_t left = lines; left > 0 && !in.failed(); --left) report.lines.push_back(take_text(in));
+  report.section = in.take(in.u64());
+  if (in.failed()) return Error{"the process that reads the files gave something else"};
+  return report;
+}
+
 Result<cli::ExitStatus> run(Options& options) {
-  SessionOptions& session_options = options.reading.session;
-  const std::string& input = session_options.input;
+  const std::string& input = options.reading.session.input;
   if (options.output == "-") return use_error("-o -: a packed capture is a file; name it");
   if (auto checked = check_rewritable(input); !checked) return std::move(checked.error());
-  set_for_gathering(session_options);
-  auto session = Session::open(session_options);
-  if (!session) return std::move(session.error());
-  GatheredSymbols gathered = gather_symbols(*session, options.level);
-  const auto section = format::write_symbol_pack_section(gathered.pack);
-  if (!section) return section.error();
-  if (auto checked = check_readable(*section, input); !checked) return std::move(checked.error());
-  const bool keeps_kallsyms = options.keeps_kallsyms || prints_functions(session->features().tracing);
+  set_for_gathering(options.reading.session);
+  const Reach reach = options.reading.session.symbols.debuginfod == symbolize::Servers::Asked
+                          ? Reach::AndServers
+                          : Reach::Files;
+  const auto done = work_apart(
+      [&options](WorkPlace& place, const auto& deaths) { return pack_here(options, place, deaths); }, reach,
+      kMostBytes);
+  if (!done) return Error(done.error()).in(printable(input) + ": is not packed and stays as it is");
+  auto report = parse_report(done->bytes);
+  if (!report) return std::move(report.error());
+  if (auto checked = check_readable(report->section, input); !checked) return std::move(checked.error());
   RewriteOptions rewriting{input, options.output};
   auto written = rewrite(rewriting, [&](format::Features& features) -> Result<> {
-    features.symbol_pack = *section;
+    features.symbol_pack.assign(report->section.begin(), report->section.end());
     format::drop_section(features, format::abi::kFeatureSymbolPack);
-    if (!keeps_kallsyms) drop_kallsyms(features);
+    if (!options.keeps_kallsyms && !prints_functions(features.tracing)) drop_kallsyms(features);
     return Done{};
   });
   if (!written) return std::move(written.error());
@@ -146,11 +241,14 @@ Result<cli::ExitStatus> run(Options& options) {
     std::fprintf(
         stderr, "%s\n",
         fmt::format("tacho pack: {}: {} of {} addresses have names, in {} modules; {} bytes were added",
-                    printable(options.output.empty() ? input : options.output), gathered.named,
-                    gathered.addresses, gathered.pack.modules.size(), section->size())
+                    printable(options.output.empty() ? input : options.output), report->named,
+                    report->addresses, report->modules, report->section.size())
             .c_str());
-  session->report_missing_symbols();
-  return tell_findings(session->diagnostics(), input);
+  for (const WorkDone::Death& death : done->deaths)
+    std::fprintf(stderr, "tacho: %s: its names are missing: the process that read it died: %s\n",
+                 printable(death.path).c_str(), death.how.c_str());
+  for (const std::string& line : report->lines) std::fprintf(stderr, "%s\n", printable(line).c_str());
+  return report->is_incomplete || !done->deaths.empty() ? cli::kIncomplete : cli::kWhole;
 }
 
 }  // namespace

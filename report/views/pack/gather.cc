@@ -1,6 +1,9 @@
 #include "report/views/pack/gather.h"
 
 #include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "format/perf_abi.h"
@@ -82,6 +85,35 @@ class Gatherer : public Sink {
   bool needs_all_ = false;
 };
 
+// Tells which module is read, and keeps those away that are not to be.
+class ModuleGate {
+ public:
+  explicit ModuleGate(const GatherRules& rules) : rules_(rules) {}
+
+  // The source of a module that is not read, with the reason; else null.
+  symbolize::Source* enter(const Location& location) {
+    const symbolize::Module* const module = location.mapping != nullptr ? location.mapping->module : nullptr;
+    if (module != last_ && rules_.at_module)
+      rules_.at_module(module != nullptr ? module->path : std::string());
+    last_ = module;
+    if (module == nullptr || !rules_.lack) return nullptr;
+    const auto [entry, is_new] = unread_.try_emplace(module);
+    if (is_new)
+      if (std::string lack = rules_.lack(module->path); !lack.empty())
+        entry->second = std::make_unique<symbolize::Source>(symbolize::without_names(Error{std::move(lack)}));
+    return entry->second.get();
+  }
+  void leave() const {
+    if (rules_.at_module) rules_.at_module({});
+  }
+
+ private:
+  const GatherRules& rules_;
+  const symbolize::Module* last_ = nullptr;
+  std::unordered_map<const symbolize::Module*, std::unique_ptr<symbolize::Source>>
+      unread_;  // null: it is read
+};
+
 }  // namespace
 
 void set_for_gathering(SessionOptions& options) {
@@ -92,19 +124,29 @@ void set_for_gathering(SessionOptions& options) {
   options.symbols.demangle = symbolize::Demangle::Yes;
 }
 
-GatheredSymbols gather_symbols(Session& session, format::PackLevel level) {
+GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   Gatherer gatherer(session);
   session.run(gatherer);
-  symbolize::PackMaker maker(level);
+  symbolize::PackMaker maker(rules.level);
+  ModuleGate gate(rules);
   GatheredSymbols gathered;
   Resolver& resolver = session.resolver();
   gathered.addresses = resolver.locations();
   for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
-    const auto facts = resolver.facts(resolver.location(number));
+    const Location& location = resolver.location(number);
+    if (symbolize::Source* const unread = gate.enter(location); unread != nullptr) {
+      symbolize::PlaceFacts facts;
+      facts.module = location.mapping->module;
+      facts.source = unread;
+      maker.add(facts);
+      continue;
+    }
+    const auto facts = resolver.facts(location);
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
     if (facts.symbol || is_bpf) ++gathered.named;
     maker.add(facts);
   }
+  gate.leave();
   gathered.pack = maker.finish();
   return gathered;
 }

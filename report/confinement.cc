@@ -1,0 +1,165 @@
+#include "report/confinement.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "format/file.h"
+
+namespace tacho::report {
+namespace {
+
+// What reading files, memory, threads and time take. Any other call answers as on a kernel that does not have
+// it.
+constexpr std::array kReading = {
+    SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(readv), SCMP_SYS(preadv), SCMP_SYS(lseek), SCMP_SYS(close),
+    SCMP_SYS(close_range), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat), SCMP_SYS(newfstatat),
+    SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
+    SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
+    SCMP_SYS(fcntl), SCMP_SYS(dup), SCMP_SYS(fadvise64), SCMP_SYS(readahead), SCMP_SYS(write),
+    SCMP_SYS(writev),
+    // memory
+    SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),
+    SCMP_SYS(mincore), SCMP_SYS(msync), SCMP_SYS(membarrier),
+    // threads; processes are asked of clone(), by a rule of its own
+    SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(rseq),
+    SCMP_SYS(set_tid_address), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(exit), SCMP_SYS(exit_group),
+    SCMP_SYS(restart_syscall), SCMP_SYS(arch_prctl),
+    // its own signals; which it may send is asked by a rule of its own
+    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
+    // who and when
+    SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(uname),
+    SCMP_SYS(sysinfo), SCMP_SYS(getrandom), SCMP_SYS(getrusage), SCMP_SYS(times), SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday),
+    SCMP_SYS(time), SCMP_SYS(poll), SCMP_SYS(ppoll)};
+
+// What asking servers takes besides, and keeping files that came.
+constexpr std::array kServing = {
+    SCMP_SYS(socket),      SCMP_SYS(socketpair),    SCMP_SYS(connect),     SCMP_SYS(bind),
+    SCMP_SYS(shutdown),    SCMP_SYS(sendto),        SCMP_SYS(sendmsg),     SCMP_SYS(sendmmsg),
+    SCMP_SYS(recvfrom),    SCMP_SYS(recvmsg),       SCMP_SYS(recvmmsg),    SCMP_SYS(getsockopt),
+    SCMP_SYS(setsockopt),  SCMP_SYS(getsockname),   SCMP_SYS(getpeername), SCMP_SYS(select),
+    SCMP_SYS(pselect6),    SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),   SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2),      SCMP_SYS(pipe),        SCMP_SYS(pipe2),
+    SCMP_SYS(ioctl),       SCMP_SYS(open),          SCMP_SYS(openat),      SCMP_SYS(openat2),
+    SCMP_SYS(mkdir),       SCMP_SYS(mkdirat),       SCMP_SYS(rename),      SCMP_SYS(renameat),
+    SCMP_SYS(renameat2),   SCMP_SYS(link),          SCMP_SYS(unlink),      SCMP_SYS(unlinkat),
+    SCMP_SYS(rmdir),       SCMP_SYS(chmod),         SCMP_SYS(fchmod),      SCMP_SYS(fchmodat),
+    SCMP_SYS(utime),       SCMP_SYS(utimes),        SCMP_SYS(utimensat),   SCMP_SYS(ftruncate),
+    SCMP_SYS(fsync),       SCMP_SYS(fdatasync),     SCMP_SYS(umask),       SCMP_SYS(pwrite64),
+    SCMP_SYS(fallocate),   SCMP_SYS(getresuid),     SCMP_SYS(getresgid),   SCMP_SYS(getpgrp),
+    SCMP_SYS(prlimit64),   SCMP_SYS(getrlimit)};
+
+// Rights that landlock may hold here, by the kernel's numbers.
+constexpr std::uint64_t kMayTruncate = 1U << 14;  // since its third version (Linux 6.2)
+constexpr int kKnowsTruncate = 3;
+
+struct ReleaseFilter {
+  void operator()(scmp_filter_ctx filter) const { seccomp_release(filter); }
+};
+using Filter = std::unique_ptr<void, ReleaseFilter>;
+
+void allow(const Filter& filter, std::span<const int> calls) {
+  // A call that this processor does not have needs no rule.
+  for (const int call : calls) (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
+}
+
+// Threads, but no processes. What clone3() is asked for lies in memory, where a filter does not see it;
+// without that call the C library takes clone().
+void allow_threads(const Filter& filter) {
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+                         SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+}
+
+// The flags of openat2() lie in memory as well; whoever asks takes openat() then.
+void allow_opening(const Filter& filter, bool is_writing_forbidden) {
+  constexpr scmp_datum_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC;
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(open), 1,
+                         SCMP_A1(SCMP_CMP_MASKED_EQ, kWrites, 0));
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+                         SCMP_A2(SCMP_CMP_MASKED_EQ, kWrites, 0));
+  if (is_writing_forbidden) (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(openat2), 0);
+}
+
+// The harmless part of calls that can do a lot.
+void allow_questions(const Filter& filter) {
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, TCGETS));
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0));
+  // abort() does it.
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                         SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid())));
+}
+
+Result<> load_filter(Reach reach, bool is_writing_forbidden) {
+  const Filter filter(seccomp_init(SCMP_ACT_ERRNO(ENOSYS)));
+  if (!filter) return system_error("seccomp", ENOMEM);
+  allow(filter, kReading);
+  allow_threads(filter);
+  allow_questions(filter);
+  if (reach == Reach::AndServers)
+    allow(filter, kServing);
+  else
+    allow_opening(filter, is_writing_forbidden);
+  if (const int code = seccomp_load(filter.get()); code != 0) return system_error("seccomp", -code);
+  return Done{};
+}
+
+// Everything that would change a file or folder is what the ruleset handles and no rule allows. Reading is
+// not handled, and so it is as it was. True when nothing is left by which a file could change.
+bool forbid_changes() {
+  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  if (version < 1) return false;
+  const bool knows_truncate = version >= kKnowsTruncate;
+  const landlock_ruleset_attr rules{
+      .handled_access_fs =
+          LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+          LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |
+          LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+          LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM | (knows_truncate ? kMayTruncate : 0)};
+  const format::Fd set(
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &rules, sizeof rules.handled_access_fs, 0)));
+  return set && ::syscall(SYS_landlock_restrict_self, set.get(), 0) == 0 && knows_truncate;
+}
+
+// Root reads files of everybody, which is why packing is run as root; it needs nothing else of its rights.
+void keep_reading_rights() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return;
+  constexpr std::array<std::uint32_t, _LINUX_CAPABILITY_U32S_3> kKept = {1U << CAP_DAC_READ_SEARCH,
+                                                                         CAP_TO_MASK(CAP_SYSLOG)};
+  for (std::size_t word = 0; word < data.size(); ++word) {
+    data.at(word).effective &= kKept.at(word);
+    data.at(word).permitted &= kKept.at(word);
+    data.at(word).inheritable = 0;
+  }
+  (void)::syscall(SYS_capset, &header, data.data());
+}
+
+}  // namespace
+
+Result<> confine(Reach reach) {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return system_error("no_new_privs", errno);
+  const rlimit none{0, 0};
+  (void)::setrlimit(RLIMIT_CORE, &none);  // a core would hold what was read
+  keep_reading_rights();
+  return load_filter(reach, reach == Reach::Files && forbid_changes());
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,154 @@
+#include "report/worker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <span>
+
+#include "format/file.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kMostDeaths = 8;
+constexpr std::size_t kLongestPath = 4096;
+constexpr int kRefused = 125, kNoMemory = 124;  // exit statuses of the worker
+
+struct Ended {
+  std::vector<std::byte> bytes;
+  int status = 0;  // as waitpid() gives it
+  bool said_too_much = false;
+};
+
+bool send(int to, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::write(to, bytes.data(), bytes.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+[[noreturn]] void be_worker(const Work& work, WorkPlace& place, const std::vector<WorkDone::Death>& deaths,
+                            Reach reach, int to, pid_t parent) {
+  // It ends with whoever waits for it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kRefused);
+  if (const auto done = confine(reach); !done) {
+    const std::string& what = done.error().what;
+    (void)send(to, std::as_bytes(std::span(what)));
+    ::_exit(kRefused);
+  }
+  int status = kNoMemory;
+  try {
+    status = send(to, work(place, deaths)) ? 0 : kRefused;
+  } catch (const std::bad_alloc&) {
+    // The status tells.
+  }
+  std::fflush(stderr);
+  ::_exit(status);
+}
+
+// All that comes until the worker has closed its end.
+void receive(int from, std::size_t most, Ended& ended) {
+  std::array<std::byte, std::size_t{1} << 16> piece;
+  for (;;) {
+    const ssize_t got = ::read(from, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    const auto size = static_cast<std::size_t>(got);
+    ended.said_too_much = ended.said_too_much || size > most - ended.bytes.size();
+    if (ended.said_too_much) continue;  // read on, so that it can end
+    ended.bytes.insert(ended.bytes.end(), piece.begin(), piece.begin() + got);
+  }
+}
+
+Result<Ended> run_worker(const Work& work, WorkPlace& place, const std::vector<WorkDone::Death>& deaths,
+                         Reach reach, std::size_t most_bytes) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("a process that reads the files", errno);
+  const format::Fd from(ends[0]);
+  format::Fd to(ends[1]);
+  std::fflush(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return system_error("a process that reads the files", errno);
+  if (child == 0) be_worker(work, place, deaths, reach, to.get(), parent);
+  to = format::Fd();
+  Ended ended;
+  receive(from.get(), most_bytes, ended);
+  while (::waitpid(child, &ended.status, 0) < 0)
+    if (errno != EINTR) return system_error("the process that reads the files", errno);
+  return ended;
+}
+
+}  // namespace
+
+struct WorkPlace::Shared {
+  // Written by the worker, read when it is dead.
+  std::size_t size;
+  std::array<char, kLongestPath> path;
+};
+
+WorkPlace::WorkPlace() {
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) shared_ = ::new (memory) Shared{};
+}
+
+WorkPlace::~WorkPlace() {
+  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+}
+
+void WorkPlace::at(std::string_view path) {
+  if (shared_ == nullptr) return;
+  shared_->size = std::min(path.size(), kLongestPath);
+  path.copy(shared_->path.data(), shared_->size);
+}
+
+std::string WorkPlace::path() const {
+  if (shared_ == nullptr) return {};
+  return {shared_->path.data(), std::min(shared_->size, kLongestPath)};
+}
+
+Result<WorkDone> work_apart(const Work& work, Reach reach, std::size_t most_bytes) {
+  WorkDone done;
+  for (;;) {
+    WorkPlace place;
+    auto ended = run_worker(work, place, done.deaths, reach, most_bytes);
+    if (!ended) return std::move(ended.error());
+    if (ended->said_too_much) return Error{"the process that reads the files gives too much", EFBIG};
+    const int exit = WIFEXITED(ended->status) ? WEXITSTATUS(ended->status) : -1;
+    if (exit == 0) {
+      done.bytes = std::move(ended->bytes);
+      return done;
+    }
+    if (exit == kNoMemory) return Error{"there is not enough memory", ENOMEM};
+    if (exit == kRefused)
+      return Error{"the process that reads the files cannot give up its rights: " +
+                   std::string(reinterpret_cast<const char*>(ended->bytes.data()), ended->bytes.size())};
+    // The sanitizers' end is an exit status.
+    const std::string how =
+        exit < 0 ? ::strsignal(WTERMSIG(ended->status)) : "exit status " + std::to_string(exit);
+    const std::string path = place.path();
+    const bool is_known = std::ranges::find(done.deaths, path, &WorkDone::Death::path) != done.deaths.end();
+    if (path.empty()) return Error{"the process that reads the files died: " + how};
+    if (is_known || done.deaths.size() == kMostDeaths)
+      return Error{"the processes that read the files die, the last one at " + path + ": " + how};
+    done.deaths.push_back({path, how});
+  }
+}
+
+}  // namespace tacho::report

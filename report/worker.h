@@ -1,0 +1,53 @@
+// Work on files of others, done in a process of its own that may only read: what one of these files does to
+// it costs that file, and neither this process nor what the others tell.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/result.h"
+#include "report/confinement.h"
+
+namespace tacho::report {
+
+// What the worker works on, told to the process that waits for it, in memory that both have.
+class WorkPlace {
+ public:
+  WorkPlace();  // without memory: nothing is told, and no death is blamed on a file
+  WorkPlace(const WorkPlace&) = delete;
+  WorkPlace& operator=(const WorkPlace&) = delete;
+  ~WorkPlace();
+
+  // From here on it is this file; longer paths are cut. Empty: none.
+  void at(std::string_view path);
+  // What at() was told last. For the process that waits, once the worker is dead.
+  std::string path() const;
+
+ private:
+  struct Shared;
+  Shared* shared_ = nullptr;
+};
+
+struct WorkDone {
+  std::vector<std::byte> bytes;
+  // Files that a worker died of, and how: "/usr/lib/libfoo.so", "Segmentation fault".
+  struct Death {
+    std::string path, how;
+  };
+  std::vector<Death> deaths;
+};
+
+// Runs in the worker and gives bytes for the process that waits; whoever reads them must not trust them.
+// `deaths`: of earlier workers; their files are to be left out.
+using Work = std::function<std::vector<std::byte>(WorkPlace&, const std::vector<WorkDone::Death>& deaths)>;
+
+// Runs `work` in a child that is confined as `reach` says, again when that dies of a file. An error when it
+// dies while at no file, of too many (8) or of the same one again, or when no child can be made or confined.
+// At most `most_bytes` are taken from it. No other thread may run meanwhile that holds a lock (it is a fork).
+Result<WorkDone> work_apart(const Work& work, Reach reach, std::size_t most_bytes);
+
+}  // namespace tacho::report
