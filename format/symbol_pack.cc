@@ -141,8 +141,9 @@ void put_in_order(PackedModule& module) {
   for (PackedAddress& address : module.addresses)
     if (address.symbol != PackedFunction::kNone) address.symbol = place[address.symbol];
   std::ranges::stable_sort(module.addresses, {}, &PackedAddress::address);
-  const auto again = std::ranges::unique(module.addresses, {}, &PackedAddress::address);
-  module.addresses.erase(again.begin(), again.end());
+  const auto same = [](const PackedAddress& a, const PackedAddress& b) { return a.address == b.address; };
+  module.addresses.erase(std::unique(module.addresses.begin(), module.addresses.end(), same),
+                         module.addresses.end());
 }
 
 void write_module(PackWriter& out, const PackedModule& module) {

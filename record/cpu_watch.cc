@@ -11,8 +11,7 @@ namespace tacho::record {
 CpuWatch::CpuWatch(std::vector<int> cpus, std::string online_file)
     : cpus_(std::move(cpus)), online_file_(std::move(online_file)) {
   std::ranges::sort(cpus_);
-  const auto repeated = std::ranges::unique(cpus_);
-  cpus_.erase(repeated.begin(), repeated.end());
+  cpus_.erase(std::unique(cpus_.begin(), cpus_.end()), cpus_.end());
   std::erase(cpus_, -1);
 }
 
