@@ -148,6 +148,7 @@ class Reader {
       Global global;
       global.name = name(variable->name_off);
       if (global.name.find('.') != std::string::npos) continue;  // a function's own, such as a format
+      global.help = tag(variables[i].type, -1, "help:").value_or("");
       read_qualifiers(variable->type, global);
       const auto size = btf__resolve_size(types_, variable->type);
       global.layout.type_name = type_name(variable->type);

@@ -24,6 +24,7 @@ struct Global {
   bool is_const = false, is_volatile = false;
   format::PayloadSchema
       layout;           // its members by their whole names ("limits.low"), or itself when it has none
+  std::string help;     // HELP(text)
   std::string problem;  // why its type cannot be described; then there are no members
 
   // Whether a recorder may set it before the program is loaded: what is const and not volatile the compiler

@@ -98,6 +98,7 @@ std::vector<Candidate> candidates_of(const Object& object, const Declarations& d
 struct UserObject::State {
   std::string path;
   ObjectOptions options;
+  bool is_shipped = false;
   std::vector<std::byte> elf;
   std::vector<std::byte> btf;
   Declarations declared;
@@ -116,6 +117,7 @@ struct UserObject::State {
     return static_cast<std::size_t>(std::ranges::find(object->programs(), program, &Program::name) -
                                     object->programs().begin());
   }
+  Result<> read();
   Result<> reject_missing(ProgramChoice& choice);
   std::optional<Refusal> try_to_run(const ProgramChoice& choice);
   void report(const ProgramChoice& choice);
@@ -159,30 +161,83 @@ Result<UserObject> UserObject::open(const std::string& path, const ObjectOptions
   if (!bytes) return std::move(bytes.error());
   state->elf = std::move(*bytes);
 
-  const auto elf = parse_elf_object(state->elf);
-  if (!elf) return Error{elf.error()}.in(path);
   if (!path.ends_with(".c")) {
+    if (const auto elf = parse_elf_object(state->elf); !elf) return Error{elf.error()}.in(path);
     if (auto sound = try_object(state->elf, object_name(path), options.stop); !sound)
       return std::move(sound.error()).in(path);
   }
-  if (auto maps = refuse_legacy_maps(*elf); !maps) return std::move(maps.error()).in(path);
-  if (const ElfSection* types = elf->find(".BTF"); types != nullptr) {
-    state->btf.assign(types->content.begin(), types->content.end());
-    auto declared = read_declarations(types->content);
-    if (!declared) return std::move(declared.error()).in(path);
-    state->declared = std::move(*declared);
-  }
-  for (const std::string& problem : state->declared.problems)
-    say(options.log, path + ": " + problem + "; its payload will print as hex");
-
-  auto object = state->opened(options.log);
-  if (!object) return std::move(object.error()).in(path);
-  if (object->programs().empty())
-    return Error{path + ": holds no BPF program; put SEC(\"tracepoint/...\") or the like before a function"};
-  state->channels = channels_of(*object, state->declared);
-  state->object = std::move(*object);
+  if (auto done = state->read(); !done) return std::move(done.error()).in(path);
   return UserObject(std::move(state));
 }
+
+Result<UserObject> UserObject::open_shipped(const std::string& name, format::Bytes elf,
+                                            const ObjectOptions& options) {
+  auto state = std::make_unique<State>();
+  state->path = name;
+  state->is_shipped = true;
+  state->options = options;
+  state->elf.assign(elf.begin(), elf.end());
+  if (auto done = state->read(); !done) return std::move(done.error()).in(name);
+  return UserObject(std::move(state));
+}
+
+// What the bytes in `elf` say; nothing is loaded.
+Result<> UserObject::State::read() {
+  const auto parsed = parse_elf_object(elf);
+  if (!parsed) return parsed.error();
+  if (auto maps = refuse_legacy_maps(*parsed); !maps) return maps;
+  if (const ElfSection* types = parsed->find(".BTF"); types != nullptr) {
+    btf.assign(types->content.begin(), types->content.end());
+    auto found = read_declarations(types->content);
+    if (!found) return std::move(found.error());
+    declared = std::move(*found);
+  }
+  for (const std::string& problem : declared.problems)
+    say(options.log, path + ": " + problem + "; its payload will print as hex");
+
+  auto fresh = opened(options.log);
+  if (!fresh) return std::move(fresh.error());
+  if (fresh->programs().empty())
+    return Error{"holds no BPF program; put SEC(\"tracepoint/...\") or the like before a function"};
+  channels = channels_of(*fresh, declared);
+  object = std::move(*fresh);
+  return Done{};
+}
+
+std::vector<ObjectOption> UserObject::constants() const {
+  std::vector<ObjectOption> found;
+  for (const Global& global : state_->declared.globals) {
+    if (!global.is_constant() || global.help.empty() || global.layout.fields.empty()) continue;
+    found.push_back({global.name, type_in_words(global.layout.fields.front()), global.help});
+  }
+  return found;
+}
+
+std::vector<Hooks> UserObject::hooks() const {
+  std::vector<Hooks> found;
+  std::vector<std::string> sets;  // of found
+  for (const Candidate& each : candidates_of(*state_->object, state_->declared)) {
+    const std::string set = each.group.empty() ? "" : each.group + "/" + each.set;
+    const auto known = std::ranges::find(sets, set);
+    if (set.empty() || known == sets.end()) {
+      found.push_back({{each.section}, each.group, each.optional});
+      sets.push_back(set);
+    } else {
+      found[static_cast<std::size_t>(known - sets.begin())].sections.push_back(each.section);
+    }
+  }
+  return found;
+}
+
+namespace {
+
+// Those of a recorder that tacho carries, whose other globals are no business of the user's.
+std::string options_in_words(std::vector<Global> globals) {
+  std::erase_if(globals, [](const Global& each) { return each.help.empty(); });
+  return constants_in_words(globals);
+}
+
+}  // namespace
 
 std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
                                                       std::optional<std::string_view> value) {
@@ -193,6 +248,7 @@ std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
   const std::string variable(variable_of(name));
   const auto global = std::ranges::find(globals, variable, &Global::name);
   if (global == globals.end()) {
+    if (state_->is_shipped) return fault("there is no such option; there are: " + options_in_words(globals));
     const std::string known = constants_in_words(globals);
     return fault(known.empty()
                      ? "the object has no `const volatile` global"

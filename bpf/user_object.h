@@ -18,6 +18,7 @@
 
 #include "bpf/constant_value.h"
 #include "bpf/ring.h"
+#include "format/cursor.h"
 #include "format/environment.h"
 #include "format/payload_schema.h"
 #include "format/result.h"
@@ -56,11 +57,26 @@ struct EventRate {
   bool operator==(const EventRate&) const = default;
 };
 
+// A `const volatile` global that says what it is for.
+struct ObjectOption {
+  std::string name, type, help;
+};
+
+// Programs that stand or fall together, by what they hook: "tp_btf/sys_enter".
+struct Hooks {
+  std::vector<std::string> sections;
+  std::string group;  // of alternatives; empty: all of them are wanted
+  bool optional = false;
+};
+
 class UserObject {
  public:
   // `path`: an ELF object, or C source when it ends in .c (compiled first, see compile.h). Refused when
   // others than root and the user could change it: it goes into the kernel.
   static Result<UserObject> open(const std::string& path, const ObjectOptions& options);
+  // One of those that tacho carries (shipped_recorders.h); `name` stands for its path.
+  static Result<UserObject> open_shipped(const std::string& name, format::Bytes elf,
+                                         const ObjectOptions& options);
   UserObject(UserObject&&) noexcept;
   UserObject& operator=(UserObject&&) noexcept;
   UserObject(const UserObject&) = delete;
@@ -69,6 +85,10 @@ class UserObject {
 
   const std::string& path() const;  // as the user gave it
   const std::vector<Channel>& channels() const;
+  // What set_constant() can set, of those with HELP(text).
+  std::vector<ObjectOption> constants() const;
+  // Sections of its programs; of alternatives the preferred ones first.
+  std::vector<Hooks> hooks() const;
 
   // Sets a `const volatile` global before load_and_attach() (constant_value.h). The fault says what there is.
   std::optional<ConstantFault> set_constant(std::string_view name, std::optional<std::string_view> value);

@@ -122,13 +122,14 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   ListOptions options;
   cli::CommandLine line;
   line.program = "tacho list";
-  line.synopsis = "[bpf] [GLOB] [-v]";
+  line.synopsis = "[bpf | recorders] [GLOB] [-v]";
   line.description =
       "Lists the events that tacho record can record here: counters and caches of the processor where there "
       "are "
       "some, software events, those of the kernel's PMUs, and tracepoints; with the word bpf the BPF "
       "programs "
-      "that are loaded now, whoever loaded them: where they are attached, who holds them and what they cost. "
+      "that are loaded now, whoever loaded them: where they are attached, who holds them and what they cost; with the word recorders the tools that "
+      "tacho record -e NAME carries: what each tells, and the names that other tools have for it. "
       "A GLOB ('sched:*') or a part of a "
       "name "
       "chooses among them.";
@@ -147,7 +148,8 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
        }});
   line.words = [&options](std::vector<std::string> words) -> Result<> {
     options.programs = words.front() == "bpf";
-    if (options.programs) words.erase(words.begin());
+    options.recorders = words.front() == "recorders";
+    if (options.programs || options.recorders) words.erase(words.begin());
     if (words.empty()) return Done{};
     if (words.size() > 1) return use_error("one pattern at a time: " + words[1]);
     options.pattern = words.front();
@@ -157,6 +159,7 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "Examples:\n"
       "  tacho list\n"
       "  tacho list 'syscalls:sys_enter_open*' -v\n"
+      "  tacho list recorders\n"
       "  tacho list bpf --cost=5                 runs a second, time of each, share of a CPU\n"
       "\n"
       "Exit status: 0, 1 for a wrong command line or when nothing matches, 2 when tracefs cannot be read.";

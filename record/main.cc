@@ -17,6 +17,7 @@
 #include "record/messages.h"
 #include "record/options.h"
 #include "record/program_listing.h"
+#include "record/recorder_listing.h"
 #include "record/recording.h"
 #include "record/stop_signals.h"
 
@@ -66,7 +67,9 @@ int run_list(const std::vector<std::string>& arguments) {
   const auto options = parse_list_options(arguments);
   if (!options) return fail(options.error(), "list");
   if (options->outcome == cli::Parsed::HelpShown) return cli::kWhole;
-  auto lines = options->programs ? list_bpf_programs(*options) : list_events(*options);
+  auto lines = options->programs    ? list_bpf_programs(*options)
+               : options->recorders ? list_recorders(options->pattern)
+                                    : list_events(*options);
   if (!lines) return fail(lines.error(), "list");
   lines->pop_back();  // puts() ends the last line
   return say(shown_safely(*lines));
@@ -81,6 +84,13 @@ int run_program(const std::vector<std::string>& command_line) {
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
+  for (const EventRequest& request : parsed->options.events) {
+    if (!request.asks_for_help) continue;
+    auto text = recorder_help(request);
+    if (!text) return fail(text.error());
+    text->pop_back();
+    return say(shown_safely(*text));
+  }
   if (parsed->options.show_version) return say(fmt::format("tacho {}", version()));
   if (parsed->options.sampling.show_registers) return say("available registers: " + register_names());
   RecordOptions& options = parsed->options;

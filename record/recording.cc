@@ -18,6 +18,7 @@
 #include "record/cgroup_plan.h"
 #include "record/channels.h"
 #include "record/events/cgroup.h"
+#include "record/events/recorders.h"
 #include "record/events/tracepoint.h"
 #include "record/flight_recorder.h"
 #include "record/host/probes.h"
@@ -25,6 +26,7 @@
 #include "record/host/rights.h"
 #include "record/kernel/perf_event.h"
 #include "record/loss_report.h"
+#include "record/recorder_listing.h"
 
 namespace tacho::record {
 namespace {
@@ -85,6 +87,13 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
   return Done{};
 }
 
+Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::ObjectOptions& options) {
+  if (request.recorder.empty()) return bpf::UserObject::open(request.path, options);
+  const auto bytes = object_of(request);
+  if (!bytes) return bytes.error();
+  return bpf::UserObject::open_shipped(request.recorder, *bytes, options);
+}
+
 Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest>& requests,
                                                   const Messages& messages,
                                                   const std::function<bool()>& stop) {
@@ -94,7 +103,7 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
   options.log = [messages](std::string_view line) { messages.detail(line); };
   for (const EventRequest& request : requests) {
     if (request.kind != EventKind::BpfObject) continue;
-    auto object = bpf::UserObject::open(request.path, options);
+    auto object = open_object(request, options);
     if (!object) return std::move(object.error());
     if (auto done = set_constants(*object, request); !done) return std::move(done.error());
     objects.push_back(std::move(*object));
@@ -229,6 +238,18 @@ CaptureSeries::Means means_of(const Prepared& prepared, const KernelEvents& even
   means.end = [end = std::make_shared<CaptureEnd>(events, prepared)](
                   const RecordCounts& counts, CaptureOutput& output) { return end->write(counts, output); };
   return means;
+}
+
+// How to look at what recorders of the catalogue brought.
+void tell_of_views(const RecordOptions& options, const Messages& messages) {
+  if (options.files.to_pipe) return;
+  for (const EventRequest& request : options.events) {
+    const RecorderRow* const row = find_recorder(request.recorder);
+    if (row == nullptr) continue;
+    const bool is_alone = options.events.size() == 1 || row->view.starts_with("tacho script");
+    messages.bracketed(fmt::format("{}: {}{} -i {}", row->name, row->view,
+                                   is_alone ? "" : fmt::format(" --event {}", row->object), options.output));
+  }
 }
 
 void tell_of_files(CaptureOutput& output, const Messages& messages) {
@@ -454,6 +475,7 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
     if (const std::string line = described(prepared.stacks->counts()); !line.empty()) messages.bracketed(line);
     messages.detail(described(prepared.stacks->tables()));
   }
+  tell_of_views(options, messages);
   report_losses(report.counts, lost, prepared, events, options, messages);
   tell_what_was_left_out(report.left_out, options.sampling.rate_of_objects, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))

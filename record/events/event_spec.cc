@@ -10,6 +10,7 @@
 #include "cli/nearest.h"
 #include "record/events/event_names.h"
 #include "record/events/event_terms.h"
+#include "record/events/recorders.h"
 
 namespace tacho::record {
 namespace {
@@ -89,6 +90,13 @@ class Parser {
       request.kind = EventKind::BpfObject;
       request.path = text_.substr(at_, size);
       at_ += size;
+      if (accept('/')) done = object_terms(request, begin);
+    } else if (const RecorderRow* row = recorder_at(text_.substr(at_))) {
+      EventRequest& request = out.emplace_back();
+      request.kind = EventKind::BpfObject;
+      request.path = request.recorder = row->name;
+      request.constants = preset_of(*row);
+      at_ += row->name.size();
       if (accept('/')) done = object_terms(request, begin);
     } else {
       done = named_event(out);
@@ -388,6 +396,10 @@ class Parser {
       return wrong(begin, fmt::format("'{}' is not understood; an object takes map:MAP.event=EVENT and "
                                       "GLOBAL=VALUE, for its `const volatile` globals",
                                       name));
+    if (!request.recorder.empty() && name == "help" && peek() != '=') {
+      request.asks_for_help = true;
+      return Done{};
+    }
     ConstantSetting setting{std::string(name), std::nullopt, begin - object_begin, begin - object_begin};
     if (accept('=')) {
       const char quote = peek() == '"' || peek() == '\'' ? peek() : '\0';
@@ -411,6 +423,7 @@ class Parser {
       names.push_back(event.name);
       if (!event.alias.empty()) names.push_back(event.alias);
     }
+    for (const RecorderRow& row : recorders()) names.emplace_back(row.name);
     std::string tail = cli::suggestion(name, names);
     if (tail.empty()) {
       tail =

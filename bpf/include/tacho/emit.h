@@ -11,7 +11,7 @@
  *
  * With a COMMAND, -p or -t the recorder keeps a table of the threads that are recorded: those that were there, and
  * whatever they start, from their first moment on. tacho_wants() looks the current thread up in it: one load from an
- * array, and nothing at all with -a, where the kernel removes the code. A program that does not ask is
+ * array, and nothing at all with -a, where the kernel removes the code. tacho_wants_of(thread) asks of another one. A program that does not ask is
  * recorded all the same; then the recorder drops what other threads did, which costs a stack and a record each time.
  *
  * And how it sends events through a ring buffer, which all CPUs share:
@@ -59,37 +59,42 @@ struct {
 __u64 tacho_second = 0, tacho_this_second = 0; /* the present second, and what it has seen */
 __u64 tacho_over_rate = 0;                     /* what was too much, so far */
 
-static __always_inline int tacho_is_followed(void) {
-  __u32 thread = (__u32)bpf_get_current_pid_tgid(), page = thread >> 12;
-  const __u8 *states = bpf_map_lookup_elem(&tacho_followed, &page);
+/* Of a thread that need not be the current one: one that is woken, or whose I/O has ended. */
+static __always_inline int tacho_follows_thread(__u32 thread) {
+  __u32 page = thread >> 12;
+  const __u8 *states;
+  if (!tacho_follows) return 1;
+  states = bpf_map_lookup_elem(&tacho_followed, &page);
   return states && states[thread & 4095] == 1;
 }
 
-static __always_inline int tacho_is_sampled(void) {
+static __always_inline int tacho_is_sampled(__u32 one_in) {
   __u32 only = 0;
   __u64 *hits = bpf_map_lookup_elem(&tacho_hits, &only);
-  return hits && (*hits)++ % tacho_one_in == 0;
+  return hits && (*hits)++ % one_in == 0;
 }
 
-static __always_inline int tacho_is_within_rate(void) {
+static __always_inline int tacho_is_within_rate(__u64 most_a_second) {
   __u64 second = bpf_ktime_get_ns() / 1000000000;
   if (tacho_second != second) {
     tacho_second = second;
     tacho_this_second = 0;
   }
   __sync_fetch_and_add(&tacho_this_second, 1);
-  if (tacho_this_second <= tacho_most_a_second) return 1;
+  if (tacho_this_second <= most_a_second) return 1;
   __sync_fetch_and_add(&tacho_over_rate, 1);
   return 0;
 }
 
-/* Whether what happens now is to be recorded: the current thread is, and neither --sample-rate nor --max-rate leaves it out.
- * Ask once for each event, when everything else speaks for it; tacho_reserve() asks by itself. */
-static __always_inline int tacho_wants(void) {
-  if (tacho_follows && !tacho_is_followed()) return 0;
-  if (tacho_one_in > 1 && !tacho_is_sampled()) return 0;
-  return !tacho_most_a_second || tacho_is_within_rate();
+/* Whether what happens to `thread` now is to be recorded: it is followed, and neither --sample-rate nor --max-rate leaves it
+ * out. Ask once for each event, when everything else speaks for it. */
+static __always_inline int tacho_wants_of(__u32 thread) {
+  if (!tacho_follows_thread(thread)) return 0;
+  if (tacho_one_in > 1 && !tacho_is_sampled(tacho_one_in)) return 0;
+  return !tacho_most_a_second || tacho_is_within_rate(tacho_most_a_second);
 }
+/* The same for the current thread, which tacho_reserve() asks by itself. */
+static __always_inline int tacho_wants(void) { return tacho_wants_of((__u32)bpf_get_current_pid_tgid()); }
 
 /* What stands in front of every event in a ring buffer of RING_CHANNEL(). */
 struct tacho_head {
@@ -113,22 +118,28 @@ struct tacho_head {
 #define tacho_submit(map, event) bpf_ringbuf_submit((struct tacho_head *)(event)-1, tacho_wakeup(&(map)))
 #define tacho_discard(map, event) bpf_ringbuf_discard((struct tacho_head *)(event)-1, BPF_RB_NO_WAKEUP)
 
-static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, __u64 bytes) {
-  struct tacho_head *head;
-  __u64 who;
-  if (!tacho_wants()) return 0;
-  head = bpf_ringbuf_reserve(ring, bytes, 0);
+/* As tacho_reserve(), for an event of a thread that need not be the current one, and that was asked about before. */
+#define tacho_reserve_for(map, type, process, thread) \
+  ((type *)tacho_reserve_head(&(map), &tacho_lost_##map, sizeof(struct tacho_head) + sizeof(type), process, thread))
+
+static __always_inline void *tacho_reserve_head(void *ring, __u64 *lost, __u64 bytes, __u32 process, __u32 thread) {
+  struct tacho_head *head = bpf_ringbuf_reserve(ring, bytes, 0);
   if (!head) {
     __sync_fetch_and_add(lost, 1);
     return 0;
   }
-  who = bpf_get_current_pid_tgid();
   head->magic = TACHO_HEAD;
   head->cpu = bpf_get_smp_processor_id();
   head->time_ns = bpf_ktime_get_ns();
-  head->process = who >> 32;
-  head->thread = (__u32)who;
+  head->process = process;
+  head->thread = thread;
   return head + 1;
+}
+
+static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, __u64 bytes) {
+  __u64 who = bpf_get_current_pid_tgid();
+  if (!tacho_wants()) return 0;
+  return tacho_reserve_head(ring, lost, bytes, who >> 32, (__u32)who);
 }
 
 /* The recorder looks by itself ten times a second; waking it for every event would cost more than the event. */

@@ -84,4 +84,7 @@
 /* As above; all programs of the same set stand or fall together. */
 #define ALTERNATIVE_SET(group, set) TACHO_TAG("alternative:" #group "/" #set)
 
+/* On a `const volatile` global: what its value does, in a line. */
+#define HELP(text) TACHO_TAG("help:" text)
+
 #endif

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "format/perf_abi.h"
+#include "record/events/event_names.h"
+#include "record/events/recorders.h"
 
 namespace tacho::record {
 namespace {
@@ -53,6 +55,28 @@ TEST(EventSpec, BpfOutputAsPerfHadIt) {
   EXPECT_EQ(events[0].config, format::abi::kBpfOutput);
   EXPECT_EQ(events[0].name, "evt");
   EXPECT_EQ(events[0].inherit, false);
+}
+
+TEST(EventSpec, RecordersOfTheCatalogueAreObjectsThatTachoCarries) {
+  const auto events = parsed("cpu-clock,open/failed,min_us=10/,exec");
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[1].kind, EventKind::BpfObject);
+  EXPECT_EQ(events[1].recorder, "open");
+  ASSERT_EQ(events[1].constants.size(), 2u);
+  EXPECT_EQ(events[1].constants[1].name, "min_us");
+  EXPECT_EQ(events[1].constants[1].value, "10");
+  EXPECT_EQ(events[2].recorder, "exec");
+  EXPECT_TRUE(parsed("exec/help/").front().asks_for_help);
+  EXPECT_FALSE(parse_events("{exec,cpu-clock}"));
+  EXPECT_EQ(parsed("./exec.bpf.o").front().recorder, "") << "a file of that name is a file";
+}
+
+TEST(EventSpec, NamesOfRecordersAreNoOtherEvents) {
+  for (const RecorderRow& row : recorders()) {
+    EXPECT_FALSE(find_named_event(row.name)) << row.name;
+    EXPECT_EQ(find_recorder(row.name), &row) << "a name stands once";
+    EXPECT_TRUE(row.view.starts_with("tacho ")) << row.name;
+  }
 }
 
 TEST(EventSpec, ObjectsBindTheirMapsToEvents) {

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The members of kernel types that recorders read, by name: libbpf finds them in the running kernel's BTF. The host that
+ * builds tacho need not run a kernel like that of the host that records. */
+#ifndef TACHO_KERNEL_TYPES_H
+#define TACHO_KERNEL_TYPES_H
+
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <stdbool.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct {
+  unsigned long arg_start, arg_end;
+};
+
+struct task_struct {
+  int pid, tgid;
+  unsigned int flags;
+  struct mm_struct *mm;
+  struct task_struct *real_parent;
+  char comm[16];
+};
+
+/* What programs on classic tracepoints get. */
+struct trace_entry {
+  int pid;
+};
+struct trace_event_raw_sys_enter {
+  struct trace_entry ent;
+  long id;
+  unsigned long args[6];
+};
+struct trace_event_raw_sys_exit {
+  struct trace_entry ent;
+  long id;
+  long ret;
+};
+struct trace_event_raw_sched_process_exec {
+  struct trace_entry ent;
+  __u32 __data_loc_filename; /* offset in the record, and size << 16 */
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What all recorders of the catalogue share: the options that choose among threads and thin out events, all of them asked
+ * before a stack is walked. tacho/event.h and tacho/emit.h, which every BPF program may use, do the rest.
+ */
+#ifndef TACHO_RECORDER_H
+#define TACHO_RECORDER_H
+
+#include "bpf/programs/recorders/kernel_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include <tacho/emit.h>
+#include "bpf/programs/recorders/error_names.h"
+
+const volatile __u32 pid HELP("only this process");
+const volatile __u32 tid HELP("only this thread");
+const volatile char comm[16] HELP("only threads of this name");
+const volatile __u32 sample HELP("every Nth event of each CPU, as --sample-rate 1/N");
+const volatile __u64 rate HELP("at most so many events a second, as --max-rate");
+
+const volatile __u32 tacho_recorder; /* the process id of the recorder, whose own doings are left out */
+
+static __always_inline bool is_called(const char name[16], const volatile char wanted[16]) {
+  for (int i = 0; i < 16; ++i) {
+    if (name[i] != wanted[i]) return false;
+    if (!wanted[i]) return true;
+  }
+  return true;
+}
+
+/* Whether the current thread is one of those that are asked for. */
+static __always_inline bool is_chosen(void) {
+  __u64 who = bpf_get_current_pid_tgid();
+  if (who >> 32 == tacho_recorder) return false;
+  if (pid && who >> 32 != pid) return false;
+  if (tid && (__u32)who != tid) return false;
+  if (comm[0]) {
+    char name[16];
+    bpf_get_current_comm(name, sizeof name);
+    if (!is_called(name, comm)) return false;
+  }
+  return tacho_follows_thread((__u32)who);
+}
+
+/* The same of any thread. */
+static __always_inline bool is_task_chosen(struct task_struct *task) {
+  __u32 process = BPF_CORE_READ(task, tgid), thread = BPF_CORE_READ(task, pid);
+  if (process == tacho_recorder) return false;
+  if (pid && process != pid) return false;
+  if (tid && thread != tid) return false;
+  if (comm[0]) {
+    char name[16];
+    bpf_core_read(name, sizeof name, &task->comm);
+    if (!is_called(name, comm)) return false;
+  }
+  return tacho_follows_thread(thread);
+}
+
+/* Whether this event of a chosen thread is taken: asked once for each, when everything else speaks for it. */
+static __always_inline bool is_taken(void) {
+  __u32 one_in = sample ? sample : tacho_one_in;
+  __u64 most = rate ? rate : tacho_most_a_second;
+  if (one_in > 1 && !tacho_is_sampled(one_in)) return false;
+  return !most || tacho_is_within_rate(most);
+}
+
+/* What a system call returned, as an error. */
+static __always_inline enum error_name error_of(long returned) {
+  return returned < 0 && returned >= -4095 ? (enum error_name)-returned : OK;
+}
+
+/* Calls or waits that have begun: what their end needs. A thread that is killed inside one leaves its entry behind; the
+ * oldest go first. */
+#define BEGUN(map, entry)                \
+  struct {                               \
+    __uint(type, BPF_MAP_TYPE_LRU_HASH); \
+    __uint(max_entries, 65536);          \
+    __type(key, __u32);                  \
+    __type(value, entry);                \
+  } map SEC(".maps")
+
+/* The map of the samples of event `name`, with the kernel's own stacks where -g asks for them. */
+#define CHANNEL(map, name)                         \
+  struct {                                         \
+    __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);   \
+    __uint(key_size, sizeof(int));                 \
+    __uint(value_size, sizeof(int));               \
+  } map SEC(".maps") EVENT_CHANNEL(name)
+
+#define EMIT(context, map, event) bpf_perf_event_output(context, &(map), BPF_F_CURRENT_CPU, event, sizeof *(event))
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#endif

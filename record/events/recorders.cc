@@ -1,0 +1,47 @@
+#include "record/events/recorders.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+namespace tacho::record {
+namespace {
+
+// A recorder's own name first, then the names of other tools' for the same.
+constexpr RecorderRow kRecorders[] = {
+    {"exec", "exec", "", "programs that are started, with their arguments, and attempts that fail",
+     "tacho script -F comm,pid,time,payload"},
+    {"execsnoop", "exec", "", "as exec", "tacho script -F comm,pid,time,payload"},
+    {"open", "open", "", "files that are opened, and attempts that fail", "tacho table --by path,error"},
+    {"opensnoop", "open", "", "as open", "tacho script -F comm,pid,time,payload"},
+    {"syscall", "syscall", "", "system calls: which, how long, what they returned", "tacho table --by call"},
+    {"syscount", "syscall", "", "as syscall", "tacho table --by comm,call"},
+};
+
+}  // namespace
+
+std::span<const RecorderRow> recorders() { return kRecorders; }
+
+const RecorderRow* find_recorder(std::string_view name) {
+  const auto row = std::ranges::find(kRecorders, name, &RecorderRow::name);
+  return row == std::end(kRecorders) ? nullptr : row;
+}
+
+const RecorderRow* recorder_at(std::string_view text) {
+  const std::size_t end = std::min(text.find_first_of(",/:={}"), text.size());
+  const bool ends = end == text.size() || text[end] == ',' || text[end] == '/' || text[end] == '}';
+  return ends ? find_recorder(text.substr(0, end)) : nullptr;
+}
+
+std::vector<ConstantSetting> preset_of(const RecorderRow& row) {
+  std::vector<ConstantSetting> settings;
+  for (std::string_view rest = row.preset; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    const std::size_t equals = one.find('=');
+    settings.push_back({std::string(one.substr(0, equals)), std::string(one.substr(equals + 1)), 0, 0});
+  }
+  return settings;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,26 @@
+// The catalogue: recorders that tacho carries, by the names that people type. `tacho list recorders` shows it.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "record/events/event_request.h"
+
+namespace tacho::record {
+
+struct RecorderRow {
+  std::string_view name;
+  std::string_view object;   // of bpf/programs/recorders
+  std::string_view preset;   // options that the name stands for: "failed=true,min_us=10"
+  std::string_view summary;  // which question it answers
+  std::string_view view;     // the command that shows it best, without -i
+};
+
+std::span<const RecorderRow> recorders();
+const RecorderRow* find_recorder(std::string_view name);  // null when there is none
+// That `text` begins with: its name alone, or with options between slashes. Null when it begins with none.
+const RecorderRow* recorder_at(std::string_view text);
+std::vector<ConstantSetting> preset_of(const RecorderRow& row);
+
+}  // namespace tacho::record

@@ -1,0 +1,86 @@
+#include "record/recorder_listing.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "bpf/shipped_recorders.h"
+#include "bpf/user_object.h"
+#include "cli/nearest.h"
+#include "record/events/recorders.h"
+
+namespace tacho::record {
+namespace {
+
+bool matches(const std::string& pattern, const std::string& name) {
+  if (pattern.find_first_of("*?[") == std::string::npos) return name.find(pattern) != std::string::npos;
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+std::string hooks_in_words(const bpf::UserObject& object) {
+  std::string out;
+  std::string group;
+  for (const bpf::Hooks& each : object.hooks()) {
+    const bool is_second = !each.group.empty() && each.group == group;
+    group = each.group;
+    out += fmt::format("  {}{}{}\n", is_second ? "or " : "", fmt::join(each.sections, " and "),
+                       each.optional ? " (where there is one)" : "");
+  }
+  return out;
+}
+
+std::string fields_in_words(const format::PayloadSchema& schema) {
+  std::vector<std::string> names;
+  for (const format::PayloadField& field : schema.fields)
+    if (field.role != "stack") names.push_back(field.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Result<std::string> list_recorders(const std::string& pattern) {
+  std::string out;
+  std::vector<std::string> names;
+  for (const RecorderRow& row : recorders()) {
+    names.emplace_back(row.name);
+    if (matches(pattern, names.back()))
+      out += fmt::format("  {:<14} {}{}\n", row.name, row.summary,
+                         row.preset.empty() ? "" : fmt::format(" ({}/{}/)", row.object, row.preset));
+  }
+  if (out.empty())
+    return use_error(fmt::format("no recorder matches '{}'{}", pattern, cli::suggestion(pattern, names)));
+  return out;
+}
+
+Result<format::Bytes> object_of(const EventRequest& request) {
+  const RecorderRow* const row = find_recorder(request.recorder);
+  for (const bpf::ShippedRecorder& each : bpf::shipped_recorders())
+    if (row != nullptr && each.name == row->object) return each.object;
+  return Error{fmt::format(
+      "-e {}: this tacho was built without clang, or not for x86-64, and carries no recorders",
+      request.text)};
+}
+
+Result<std::string> recorder_help(const EventRequest& request) {
+  const auto bytes = object_of(request);
+  if (!bytes) return bytes.error();
+  auto object = bpf::UserObject::open_shipped(request.recorder, *bytes, {});
+  if (!object) return std::move(object.error());
+  const RecorderRow& row = *find_recorder(request.recorder);
+  std::string out = fmt::format("{}: {}\n", row.name, row.summary);
+  if (!row.preset.empty()) out += fmt::format("It is {}/{}/.\n", row.object, row.preset);
+  out += fmt::format("\nOptions, as {}/NAME=VALUE,.../:\n", row.name);
+  for (const bpf::ObjectOption& option : object->constants())
+    out += fmt::format("  {:<24} {}\n", fmt::format("{} ({})", option.name, option.type), option.help);
+  out += "\nEvents:\n";
+  for (const bpf::Channel& channel : object->channels())
+    out += fmt::format("  {:<10} {}\n", channel.event, channel.schema ? fields_in_words(*channel.schema) : "");
+  out += "\nHooks:\n" + hooks_in_words(*object);
+  out += fmt::format("\nThen: {}\n", row.view);
+  return out;
+}
+
+}  // namespace tacho::record
