@@ -5,17 +5,22 @@
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bpf/kernel_layout.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
+#include "bpf/ring.h"
 #include "bpf/stack_walk_object.h"
 #include "format/file.h"
 
@@ -50,7 +55,9 @@ std::size_t in_pages(std::size_t size) {
 struct StackWalker::State {
   std::unique_ptr<bpf_object, CloseObject> object;
   std::array<int, kPrograms.size()> programs{-1, -1, -1};
-  int segments = -1, processes = -1, stacks = -1;
+  int segments = -1, processes = -1, stacks = -1, files = -1;
+  bool reads_mappings = false;
+  std::optional<Ring> questions;
   format::Mapping ranges, modules;
   std::size_t range_count = 0;
   std::atomic_ref<std::uint32_t> now() const {
@@ -63,16 +70,29 @@ struct StackWalker::State {
 
 namespace {
 
-void set_constant(bpf_object* object, std::uint32_t most_frames, std::uint32_t skips_strangers) {
+void set_options(bpf_object* object, const tacho_walk_options& options) {
   bpf_map* const map = bpf_object__find_map_by_name(object, ".rodata");
   std::size_t size = 0;
-  // In the order of the source; libbpf 1.1 hands out the writable initial content under a const pointer.
-  auto* const words =
-      map == nullptr ? nullptr
-                     : static_cast<std::uint32_t*>(const_cast<void*>(bpf_map__initial_value(map, &size)));
-  if (words == nullptr || size < 2 * sizeof *words) return;
-  words[0] = most_frames;
-  words[1] = skips_strangers;
+  // libbpf 1.1 hands out the writable initial content under a const pointer.
+  void* const content = map == nullptr ? nullptr : const_cast<void*>(bpf_map__initial_value(map, &size));
+  if (content != nullptr && size >= sizeof options) std::memcpy(content, &options, sizeof options);
+}
+
+// Of process numbers; zeros: the first one, in which the kernel counts.
+struct stat own_namespace() {
+  constexpr ino_t kFirst = 0xeffffffc;  // PROC_PID_INIT_INO, which never changed
+  struct stat info {};
+  if (::stat("/proc/self/ns/pid", &info) != 0 || info.st_ino == kFirst) return {};
+  return info;
+}
+
+// Where the kernel keeps mappings, or all zeros: then the program is told of them.
+tacho_kernel_layout layout_for(const StackWalkerOptions& options, const Log& log) {
+  if (!options.reads_mappings) return {};
+  const auto layout = kernel_layout();
+  if (layout) return *layout;
+  say(log, "stacks: the program is told of every mapping, since " + layout.error().what);
+  return {};
 }
 
 Error explain(const LibbpfLog& said, int code) {
@@ -108,21 +128,33 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   const int cpus = libbpf_num_possible_cpus();
   if (cpus < 0) return system_error("cannot tell how many CPUs are possible", -cpus);
   const auto map = [&](const char* name) { return bpf_object__find_map_by_name(object, name); };
+  const tacho_kernel_layout layout = layout_for(options, log);
+  state->reads_mappings = layout.is_known != 0;
+  const std::uint32_t most_ranges = state->reads_mappings ? 1 : options.most_ranges;
   bpf_map__set_max_entries(map("stacks"), static_cast<std::uint32_t>(cpus));
-  bpf_map__set_max_entries(map("ranges"), options.most_ranges);
-  bpf_map__set_max_entries(map("processes"), options.most_processes);
-  set_constant(object, options.most_frames, options.skips_strangers ? 1 : 0);
+  bpf_map__set_max_entries(map("files"), state->reads_mappings ? TACHO_MOST_FILES : 1);
+  bpf_map__set_max_entries(map("ranges"), most_ranges);
+  bpf_map__set_max_entries(map("processes"), state->reads_mappings ? 1 : options.most_processes);
+  const struct stat own = own_namespace();
+  set_options(object,
+              {options.most_frames, options.skips_strangers ? 1U : 0U, own.st_dev, own.st_ino, layout});
+  for (std::size_t i = 0; i < kPrograms.size(); ++i)
+    bpf_program__set_autoload(bpf_object__find_program_by_name(object, kPrograms[i]), options.hooks[i]);
   if (const int code = bpf_object__load(object); code != 0) return explain(said, -code);
   for (const std::string& line : libbpf_lines(said.text())) say(log, "libbpf: " + line);
 
   for (std::size_t i = 0; i < kPrograms.size(); ++i)
-    state->programs[i] = bpf_program__fd(bpf_object__find_program_by_name(object, kPrograms[i]));
+    if (options.hooks[i])
+      state->programs[i] = bpf_program__fd(bpf_object__find_program_by_name(object, kPrograms[i]));
   state->segments = bpf_map__fd(map("segments"));
   state->processes = bpf_map__fd(map("processes"));
   state->stacks = bpf_map__fd(map("stacks"));
-  state->range_count = options.most_ranges;
-  auto ranges =
-      map_memory(bpf_map__fd(map("ranges")), in_pages(options.most_ranges * sizeof(tacho_code_range)));
+  state->files = bpf_map__fd(map("files"));
+  auto questions = Ring::open(bpf_map__fd(map("questions")), bpf_map__max_entries(map("questions")));
+  if (!questions) return std::move(questions.error());
+  state->questions.emplace(std::move(*questions));
+  state->range_count = most_ranges;
+  auto ranges = map_memory(bpf_map__fd(map("ranges")), in_pages(most_ranges * sizeof(tacho_code_range)));
   if (!ranges) return std::move(ranges.error());
   state->ranges = std::move(*ranges);
   auto modules =
@@ -140,7 +172,7 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
 }
 
 // Not through libbpf's own links, which would enable the event at once and close it in the end.
-Result<> StackWalker::attach(Hook hook, int event_fd) {
+Result<> StackWalker::attach(StackHook hook, int event_fd) {
   const int program = state_->programs[static_cast<std::size_t>(hook)];
   const int link = bpf_link_create(program, event_fd, BPF_PERF_EVENT, nullptr);
   if (link >= 0) {
@@ -183,6 +215,22 @@ Result<std::span<tacho_unwind_block>> StackWalker::add_segment() {
   state_->rows.push_back(std::move(*memory));
   return items_of<tacho_unwind_block>(state_->rows.back());
 }
+
+bool StackWalker::reads_mappings() const { return state_->reads_mappings; }
+int StackWalker::questions_fd() const { return state_->questions->fd(); }
+void StackWalker::take_questions(const std::function<void(const tacho_file_question&)>& sink) {
+  (void)state_->questions->drain([&sink](format::Bytes bytes) {
+    tacho_file_question question{};
+    if (bytes.size() < sizeof question) return;
+    std::memcpy(&question, bytes.data(), sizeof question);
+    sink(question);
+  });
+}
+Result<> StackWalker::set_file(const tacho_file_key& file, std::uint32_t module) {
+  if (bpf_map_update_elem(state_->files, &file, &module, BPF_ANY) == 0) return Done{};
+  return system_error("the files of stacks", errno);
+}
+void StackWalker::remove_file(const tacho_file_key& file) { bpf_map_delete_elem(state_->files, &file); }
 
 Result<> StackWalker::set_process(std::uint32_t process, tacho_process_ranges ranges) {
   if (bpf_map_update_elem(state_->processes, &process, &ranges, BPF_ANY) == 0) return Done{};

@@ -2,8 +2,10 @@
 // what is in them). x86-64, Linux 5.17.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -13,11 +15,17 @@
 
 namespace tacho::bpf {
 
+// What writes the samples of an event: the overflow of a counter or clock, a tracepoint, or a probe of the
+// kernel's PMUs.
+enum class StackHook : std::uint8_t { Overflow, Tracepoint, Probe };
+
 struct StackWalkerOptions {
+  std::array<bool, 3> hooks{true, false, false};  // by StackHook: those that will be attached
+  bool reads_mappings = true;  // from the kernel's own structures, where they are known
   std::uint32_t most_frames = 127;     // of a walk; at most TACHO_MOST_FRAMES
   std::uint32_t most_ranges = 65536;   // of mapped code, of all processes
   std::uint32_t most_processes = 4096;
-  bool skips_strangers = false;        // programs on tracepoints and probes: only processes that are known
+  bool skips_strangers = false;        // programs on tracepoints and probes: only tasks that are watched
 };
 
 class StackWalker {
@@ -29,12 +37,19 @@ class StackWalker {
   StackWalker& operator=(const StackWalker&) = delete;
   ~StackWalker();  // detaches
 
-  // From now on a record (tacho_stack_record) comes before each sample of the event. By what writes the
-  // samples: the overflow of a counter or clock, a tracepoint, or a probe of the kernel's PMUs.
-  enum class Hook : std::uint8_t { Overflow, Tracepoint, Probe };
-  Result<> attach(Hook hook, int event_fd);
+  // From now on a record (tacho_stack_record) comes before each sample of the event.
+  Result<> attach(StackHook hook, int event_fd);
   // The bpf-output event of a CPU that the records are written by.
   Result<> put_output(int cpu, int event_fd);
+
+  // Whether the program finds the mappings of processes by itself. Then it asks which modules files are, and
+  // no process needs to be told of; otherwise it goes by ranges and set_process().
+  bool reads_mappings() const;
+  // Readable when there are questions; every one is handed out once, until the file is removed.
+  int questions_fd() const;
+  void take_questions(const std::function<void(const tacho_file_question&)>& sink);
+  Result<> set_file(const tacho_file_key& file, std::uint32_t module);
+  void remove_file(const tacho_file_key& file);
 
   // Maps as memory, which the program reads at the same time.
   std::span<tacho_code_range> ranges() const;

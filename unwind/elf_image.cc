@@ -60,7 +60,7 @@ Result<> ElfImage::parse() {
   format::Cursor in(*head, order_);
   in.skip(EI_NIDENT);
   in.skip(sizeof(std::uint16_t) * 2 + sizeof(std::uint32_t));  // type, machine, version
-  in.u64();                                                    // entry
+  entry_ = in.u64();
   const std::uint64_t segments = in.u64(), sections = in.u64();
   in.u32();  // flags
   in.u16();  // size of this header

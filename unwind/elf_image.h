@@ -42,6 +42,8 @@ class ElfImage {
   std::optional<std::uint64_t> word(std::uint64_t offset) const;
   std::endian order() const { return order_; }
   std::uint64_t file_size() const { return size_; }
+  // The ELF address where the program begins; 0: nowhere.
+  std::uint64_t entry() const { return entry_; }
 
  private:
   struct Segment {
@@ -61,7 +63,7 @@ class ElfImage {
 
   format::Fd file_;
   std::vector<std::byte> memory_;  // when there is no file
-  std::uint64_t size_ = 0;
+  std::uint64_t size_ = 0, entry_ = 0;
   std::endian order_ = std::endian::little;
   std::vector<Segment> segments_;
   std::vector<SectionHeader> sections_;

@@ -92,8 +92,7 @@ bool set_cfa_by_expression(Row& row, format::Bytes expression) {
   const auto loaded = loaded_by(expression);
   if (!loaded) return false;
   if (loaded->base == kRbp && loaded->more == 0) return set_cfa(row, TACHO_UNWIND_AT_RBP, loaded->offset);
-  if (loaded->base == kRsp && loaded->more == kWord)
-    return set_cfa(row, TACHO_UNWIND_AT_RSP, loaded->offset);
+  if (loaded->base == kRsp && loaded->more == kWord) return set_cfa(row, TACHO_UNWIND_AT_RSP, loaded->offset);
   return false;
 }
 
@@ -128,7 +127,9 @@ bool is_signal_frame(const CfiRow& rules) {
 
 Row of_kind(int kind) { return {0, 0, 0, static_cast<std::uint8_t>(kind)}; }
 
-bool says_the_same(const Row& a, const Row& b) { return a.kind == b.kind && a.cfa == b.cfa && a.rbp == b.rbp; }
+bool says_the_same(const Row& a, const Row& b) {
+  return a.kind == b.kind && a.cfa == b.cfa && a.rbp == b.rbp;
+}
 
 class Builder {
  public:
@@ -140,7 +141,8 @@ class Builder {
     for (const FdeRange& range : list_fdes(section_, stop)) {
       if (stop()) break;
       if (table_.rows.empty()) table_.base = begun_ = range.start;
-      if (range.end - table_.base > std::numeric_limits<std::uint32_t>::max()) break;  // foreign, and far away
+      if (range.end - table_.base > std::numeric_limits<std::uint32_t>::max())
+        break;                            // foreign, and far away
       if (range.end <= begun_) continue;  // described already
       if (range.start > begun_) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
       add_function(range);
@@ -193,6 +195,35 @@ std::optional<ElfImage::Section> eh_frame_of(const ElfImage& image) {
   return place ? image.loaded_from(*place) : std::nullopt;
 }
 
+// Where a program or the dynamic linker begins, in assembly that some do not describe: nobody called it.
+void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
+  constexpr std::uint64_t kMostBytes = 64;  // of it; up to the first call that does not return
+  if (entry == 0 || table.rows.empty() || table.rows.size() + 2 > limits.most_rows) return;
+  const Row* const there = table.find(entry);
+  if (there != nullptr && there->kind != TACHO_UNWIND_NOTHING) return;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (entry < table.base) {
+    const std::uint64_t shift = table.base - entry;
+    if (shift + table.rows.back().pc >= kMost) return;
+    for (Row& row : table.rows) row.pc += static_cast<std::uint32_t>(shift);
+    table.base = entry;
+  }
+  const std::uint64_t place = entry - table.base;
+  if (place + kMostBytes >= kMost) return;
+  auto next = std::ranges::upper_bound(table.rows, place, {}, &Row::pc);
+  if (next == table.rows.end() || next->pc > place + kMostBytes) {
+    Row nothing = of_kind(TACHO_UNWIND_NOTHING);
+    nothing.pc = static_cast<std::uint32_t>(place + kMostBytes);
+    next = table.rows.insert(next, nothing);
+  }
+  Row end = of_kind(TACHO_UNWIND_END);
+  end.pc = static_cast<std::uint32_t>(place);
+  if (next != table.rows.begin() && std::prev(next)->pc == place)
+    *std::prev(next) = end;
+  else
+    table.rows.insert(next, end);
+}
+
 }  // namespace
 
 const Row* RowTable::find(std::uint64_t pc) const {
@@ -224,11 +255,13 @@ Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& lim
 
 Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits) {
   if (image.order() != std::endian::little) return Error{"is for another machine"};
-  if (const auto frames = eh_frame_of(image))
-    return build_row_table({frames->bytes, frames->address, CfiForm::EhFrame, image.order()}, limits);
-  const auto frames = image.section(".debug_frame");
+  auto frames = eh_frame_of(image);
+  const CfiForm form = frames ? CfiForm::EhFrame : CfiForm::DebugFrame;
+  if (!frames) frames = image.section(".debug_frame");
   if (!frames || frames->is_packed) return RowTable{};
-  return build_row_table({frames->bytes, frames->address, CfiForm::DebugFrame, image.order()}, limits);
+  auto table = build_row_table({frames->bytes, frames->address, form, image.order()}, limits);
+  if (table) add_entry(*table, image.entry(), limits);
+  return table;
 }
 
 }  // namespace tacho::unwind

@@ -14,12 +14,63 @@ enum tacho_stack_sizes {
   TACHO_SEGMENT_BLOCKS = 2048, /* 1 MiB */
   TACHO_MOST_SEGMENTS = 1024,
   TACHO_MOST_MODULES = 16384,
+  TACHO_MOST_FILES = 32768, /* a module may be several files: copies in containers */
   TACHO_MOST_RANGES_OF_PROCESS = 16384,
   TACHO_MOST_FRAMES = 1024,
 };
 
 struct tacho_unwind_block {
   struct tacho_unwind_row rows[TACHO_BLOCK_ROWS]; /* behind the table's end: pc of all ones */
+};
+
+/* Modules with a number of their own. */
+enum tacho_known_modules {
+  TACHO_MODULE_OF_NOTHING = 0, /* code that is no file: found by frame pointers */
+  TACHO_MODULE_OF_VDSO = 1,
+  TACHO_MODULE_ASKED_FOR = 0xffffffff, /* the recorder was asked which it is */
+};
+
+/* Where the kernel keeps the mappings of processes: bytes from the begin of its structures, as its BTF says. */
+struct tacho_kernel_layout {
+  __u32 is_known; /* else mappings are what the recorder tells of (tacho_process_ranges) */
+  __u32 task_mm, task_perf_contexts, perf_contexts /* how many pointers */;
+  __u32 mm_mappings /* the root of a maple tree */, mm_vdso;
+  __u32 vma_start, vma_end, vma_mm, vma_flags, vma_page_offset, vma_file;
+  __u32 file_inode;
+  __u32 inode_number, inode_size, inode_generation, inode_super_block;
+  __u32 super_block_device;
+};
+
+/* The same of all kernels with maple trees; who finds other numbers does not know the layout. */
+enum tacho_maple_tree {
+  TACHO_MAPLE_NODE_WORDS = 32,
+  TACHO_MAPLE_LEAF = 1,
+  TACHO_MAPLE_RANGES = 2,
+  TACHO_MAPLE_RANGES_AND_GAPS = 3,
+  TACHO_MAPLE_PIVOTS = 15, /* before as many slots and one more; first there is a word for the parent */
+  TACHO_MAPLE_PIVOTS_WITH_GAPS = 9,
+};
+
+/* What the program is told before it is loaded. */
+struct tacho_walk_options {
+  __u32 most_frames;
+  __u32 skips_strangers; /* programs on tracepoints: processes that are not watched */
+  __u64 namespace_device, namespace_inode; /* the recorder's own of process numbers; 0: the first one */
+  struct tacho_kernel_layout layout;
+};
+
+/* What makes two mappings those of one file. The size tells files apart that were written anew in place, the
+ * generation those that got the inode of a removed one. */
+struct tacho_file_key {
+  __u64 inode, size;
+  __u32 device, generation; /* the device as the kernel counts it: major << 20 | minor */
+};
+
+/* A file that is not among the known ones, and a process that has it mapped there. */
+struct tacho_file_question {
+  struct tacho_file_key key;
+  __u64 start, end;
+  __u32 process, unused;
 };
 
 /* Code that is mapped in a process: ELF address = address - bias. */
@@ -58,6 +109,7 @@ enum tacho_stack_end {
   TACHO_END_UNREADABLE, /* a part of the stack is not in memory */
   TACHO_END_LOOP,       /* the caller's frame would not lie above */
   TACHO_END_32_BIT,     /* a program of another width */
+  TACHO_END_EXEC,       /* in execve, when the old program's stack is gone */
   TACHO_END_COUNT,
 };
 

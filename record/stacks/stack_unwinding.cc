@@ -39,7 +39,7 @@ namespace abi = format::abi;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
-constexpr std::chrono::milliseconds kPatienceAtStart{300};
+constexpr std::chrono::milliseconds kPatienceAtStart{150};
 constexpr std::chrono::seconds kLingering{2};   // a process may have threads when its first one has ended
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
@@ -75,9 +75,9 @@ PlannedEvent holder_of(const PlannedEvent& sample) {
   return event;
 }
 
-bpf::StackWalker::Hook hook_of(const PlannedEvent& event) {
-  if (event.attr.type == abi::kTracepoint) return bpf::StackWalker::Hook::Tracepoint;
-  return event.probe_target.empty() ? bpf::StackWalker::Hook::Overflow : bpf::StackWalker::Hook::Probe;
+bpf::StackHook hook_of(const PlannedEvent& event) {
+  if (event.attr.type == abi::kTracepoint) return bpf::StackHook::Tracepoint;
+  return event.probe_target.empty() ? bpf::StackHook::Overflow : bpf::StackHook::Probe;
 }
 
 // What a record says of a process.
@@ -184,6 +184,10 @@ struct StackUnwinding::State {
 };
 
 void StackUnwinding::State::apply(const News& what) {
+  if (walker.reads_mappings()) {
+    if (what.kind == News::Kind::Map) (void)tables.module_of(what.file);
+    return;
+  }
   switch (what.kind) {
     case News::Kind::Map:
       return maps.map(what.process,
@@ -291,6 +295,9 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan,
   options.most_ranges = std::clamp(std::bit_ceil(2 * running * kRangesOfProcess), kLeastRanges, kMostRanges);
   options.most_processes = std::bit_ceil(std::max(4 * running, kLeastProcesses));
   options.skips_strangers = plan.tasks != std::vector<int>{-1};
+  options.hooks = {};
+  for (const PlannedEvent& event : plan.events)
+    if (event.unwound_frames != 0) options.hooks[static_cast<std::size_t>(hook_of(event))] = true;
   auto walker = bpf::StackWalker::load(options, log);
   if (!walker) return std::move(walker.error()).in("--call-graph eh");
   auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, options.most_ranges);
@@ -319,7 +326,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan,
     }
     const auto hook = hook_of(planned);
     int held_by = open.fd.get();
-    if (hook == bpf::StackWalker::Hook::Tracepoint) {
+    if (hook == bpf::StackHook::Tracepoint) {
       if (!hooked.emplace(planned.attr.type, planned.attr.config).second) continue;
       const PlannedEvent holder = holder_of(planned);
       auto opened = open_event(holder, -1, std::max(open.cpu, 0));
@@ -335,6 +342,11 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan,
 }
 
 void StackUnwinding::begin(std::span<const int> processes) {
+  if (state_->walker.reads_mappings()) {
+    state_->tables.look_at(processes);
+    (void)state_->tables.wait(kPatienceAtStart);
+    return;
+  }
   format::ByteWriter out;
   RunningProcesses running("/proc", format::sample_id_size(state_->sideband),
                            {.build_ids = state_->sideband.has(abi::kBuildId)});
@@ -413,7 +425,8 @@ std::string described(const StackCounts& counts) {
       "at a rule that tables cannot hold",
       "where the stack was not in memory",
       "at a frame that does not lie above the last",
-      "of 32-bit programs"};
+      "of 32-bit programs",
+      "in execve, when the old program's stack was gone"};
   std::uint64_t all = counts.without;
   for (const std::uint64_t count : counts.ends) all += count;
   if (all == 0) return "";
@@ -440,10 +453,10 @@ std::string described(const TableFacts& facts) {
   return fmt::format(
       "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; "
       "{} "
-      "had to make room",
+      "had to make room; {} were found by stacks before they were told",
       facts.files, facts.bare, static_cast<double>(facts.bytes) / (1 << 20),
       static_cast<double>(facts.budget) / (1 << 20), static_cast<double>(facts.building.count()) / 1000.0,
-      facts.evicted);
+      facts.evicted, facts.asked);
 }
 
 }  // namespace tacho::record

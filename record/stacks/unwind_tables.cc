@@ -1,14 +1,17 @@
 #include "record/stacks/unwind_tables.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <limits>
 #include <new>
@@ -16,23 +19,22 @@
 #include <utility>
 
 #include "format/file.h"
-#include "record/host/attachments.h"
 #include "record/host/rights.h"
-#include "unwind/elf_image.h"
+#include "record/host/running_processes.h"
 
 namespace tacho::record {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
 constexpr std::uint64_t kSegmentBytes = TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwind_block);
 constexpr std::uint32_t kSegmentsAtOnce = 2;
 constexpr milliseconds kLook{50};                            // evicted tables that are wanted again
 constexpr std::chrono::nanoseconds kMostCpu{5'000'000'000};  // for one file; libclang takes 0.4 s
-constexpr std::size_t kMostCodeSegments = 256;               // linkers make one or two
-constexpr int kNotOpened = ENOENT;
-constexpr int kNice = -5;  // the stacks of what just began wait for it
+constexpr int kNice = -5;                                    // the stacks of what just began wait for it
+constexpr std::chrono::seconds kPatienceWithQuestions{1};
+constexpr std::size_t kMostQuestions = 1024, kMostTold = 16384, kMostKeysOfModule = 64;
+constexpr std::size_t kNumbersAtOnce = 256;
 
 std::chrono::nanoseconds cpu_time() {
   timespec now{};
@@ -40,82 +42,11 @@ std::chrono::nanoseconds cpu_time() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-// What makes two mappings those of one file.
-std::string identity(const MappedFile& file) {
-  if (file.name == "[vdso]") return file.name;
-  if (!file.build_id.empty()) return file.build_id.hex();
-  return fmt::format("{}:{}:{}", file.major, file.minor, file.inode);
-}
-
-bool is_the_same(const format::Fd& opened, const MappedFile& file) {
-  if (file.build_id.empty()) {
-    struct stat info {};
-    return fstat(opened.get(), &info) == 0 && info.st_ino == file.inode;
-  }
-  const auto head = format::read_at(opened.get(), 0, kHeadOfBinary);
-  const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
-  return id && *id == file.build_id;
-}
-
-// The mapping itself, which is right also for deleted files; its path as the process sees it; the path here,
-// when the process is gone.
-Result<unwind::ElfImage> open_image(const MappedFile& file, const std::string& proc) {
-  const std::string folder = fmt::format("{}/{}", proc, file.process);
-  for (const std::string& path : {fmt::format("{}/map_files/{:x}-{:x}", folder, file.start, file.end),
-                                  folder + "/root" + file.name, file.name}) {
-    auto opened = format::open_input(path);
-    if (opened && is_the_same(*opened, file)) return unwind::ElfImage::open(std::move(*opened));
-  }
-  return Error{file.name + ": cannot be opened", kNotOpened};
-}
-
-// From ELF addresses to places in the file. Segments with code mostly lie in it as they do in memory.
-void count_from_file(unwind::RowTable& table, const unwind::ElfImage& image) {
-  const auto segments = image.code_segments();
-  if (segments.empty() || table.rows.empty()) return;
-  if (segments.size() > kMostCodeSegments) {
-    table.rows.clear();
-    return;
-  }
-  const auto shift = [](const unwind::ElfImage::Code& code) { return code.address - code.offset; };
-  const bool is_even = std::ranges::all_of(
-      segments, [&](const auto& segment) { return shift(segment) == shift(segments.front()); });
-  if (is_even) {
-    table.base -= shift(segments.front());
-    return;
-  }
-  std::vector<unwind::Row> moved;
-  const std::uint64_t old_base = table.base;
-  table.base = 0;
-  for (const unwind::Row& row : table.rows) {
-    const std::uint64_t address = old_base + row.pc;
-    for (const auto& segment : segments) {
-      if (address < segment.address || address > segment.address + segment.size) continue;
-      const std::uint64_t place = address - shift(segment);
-      if (place >= std::numeric_limits<std::uint32_t>::max()) continue;
-      moved.push_back(row);
-      moved.back().pc = static_cast<std::uint32_t>(place);
-      if (address < segment.address + segment.size) break;
-    }
-  }
-  std::ranges::stable_sort(moved, {}, &unwind::Row::pc);
-  table.rows = std::move(moved);
-}
-
 }  // namespace
-
-Result<unwind::RowTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
-                                       const std::string& proc) {
-  auto image = file.name == "[vdso]" ? unwind::ElfImage::in_memory(own_vdso()) : open_image(file, proc);
-  if (!image) return std::move(image.error());
-  auto table = unwind::row_table_of(*image, limits);
-  if (!table) return std::move(table.error()).in(file.name);
-  count_from_file(*table, *image);
-  return table;
-}
 
 UnwindTables::UnwindTables(bpf::StackWalker& walker, std::uint64_t budget)
     : walker_(walker),
+      reads_mappings_(walker.reads_mappings()),
       published_(walker.modules()),
       most_blocks_(static_cast<std::uint32_t>(budget / kSegmentBytes * TACHO_SEGMENT_BLOCKS)) {
   facts_.budget = budget;
@@ -128,13 +59,18 @@ UnwindTables::~UnwindTables() {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
   }
-  has_work_.notify_all();
+  wake();
   if (thread_.joinable()) thread_.join();
 }
 
 Result<> UnwindTables::start() {
   walker_.set_now(now_);
   if (!grow()) return Error{"the kernel has no memory for unwind tables"};
+  news_ = format::Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!news_) return system_error("an eventfd", errno);
+  MappedFile vdso;
+  vdso.name = "[vdso]";
+  if (module_of(vdso) != TACHO_MODULE_OF_VDSO) return Error{"the vdso is not the first module"};
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& refused) {
@@ -143,41 +79,127 @@ Result<> UnwindTables::start() {
   return Done{};
 }
 
+void UnwindTables::wake() const {
+  const std::uint64_t one = 1;
+  if (news_) (void)!write(news_.get(), &one, sizeof one);
+}
+
 std::uint32_t UnwindTables::module_of(const MappedFile& file) {
-  if (!file.name.starts_with('/') && file.name != "[vdso]") return kBare;
-  if (file.name.starts_with("//anon") || file.name.starts_with("/dev/") || file.name.starts_with("/memfd:") ||
-      file.name.starts_with("/SYSV"))
-    return kBare;
+  if (is_code_of_no_file(file.name)) return kBare;
   const std::lock_guard lock(mutex_);
-  const auto [known, is_new] =
-      numbers_.try_emplace(identity(file), static_cast<std::uint32_t>(modules_.size()));
-  if (!is_new) {
-    Module& module = modules_[known->second];
-    if (!module.is_unopened) return known->second;
+  const std::uint32_t number = number_of(file, false);
+  if (!reads_mappings_ || file.process == 0) return number;
+  const Place place(file.process, file.start);
+  std::erase_if(questions_, [&](const Question& question) {
+    if (Place(question.asked.process, question.asked.start) != place) return false;
+    bind(question.asked.key, number);
+    return true;
+  });
+  if (told_.insert_or_assign(place, number).second) told_order_.push_back(place);
+  if (told_order_.size() > kMostTold) {
+    told_.erase(told_order_.front());
+    told_order_.pop_front();
+  }
+  return number;
+}
+
+// With the mutex held. `is_first`: a stack waits for it.
+std::uint32_t UnwindTables::number_of(const MappedFile& file, bool is_first) {
+  const auto want = [&](std::uint32_t number) {
+    modules_[number].is_waiting = true;
+    if (is_first)
+      wanted_.push_front(number);
+    else
+      wanted_.push_back(number);
+    wake();
+    return number;
+  };
+  const std::string name = identity(file);
+  const auto known = numbers_.find(name);
+  if (known != numbers_.end()) {
+    const std::uint32_t number = known->second;
+    Module& module = modules_[number];
+    if (!module.is_unopened) return number;
     // The process whose view of the file system it was seen in is gone; this one's may still have it.
     module.is_unopened = false;
     module.file = file;
     --facts_.bare;
-    set_state(known->second, TACHO_MODULE_PENDING);
-    wanted_.push_back(known->second);
-    has_work_.notify_one();
-    return known->second;
+    set_state(number, TACHO_MODULE_PENDING);
+    return want(number);
   }
-  if (modules_.size() == published_.size()) {
-    numbers_.erase(known);
-    return kBare;
-  }
-  const std::uint32_t number = known->second;
-  modules_.push_back({file, 0, 0});
-  wanted_.push_back(number);
+  const std::uint32_t number = free_number();
+  if (number == kBare) return kBare;
+  numbers_.emplace(name, number);
+  modules_[number].file = file;
   ++facts_.files;
-  has_work_.notify_one();
+  return want(number);
+}
+
+// A number for one more module; kBare when there is none. Those that no stack led through for longest are
+// given up, by and by, when nobody but us goes by their numbers. With the mutex held.
+std::uint32_t UnwindTables::free_number() {
+  if (modules_.size() < published_.size()) {
+    modules_.emplace_back();
+    return static_cast<std::uint32_t>(modules_.size() - 1);
+  }
+  if (!reads_mappings_) return kBare;
+  const auto now = std::chrono::steady_clock::now();
+  if (resting_.empty()) {
+    std::vector<std::uint32_t> old;
+    for (std::uint32_t number = TACHO_MODULE_OF_VDSO + 1; number < modules_.size(); ++number)
+      if (!modules_[number].is_waiting) old.push_back(number);
+    const auto middle = old.begin() + static_cast<std::ptrdiff_t>(std::min(kNumbersAtOnce, old.size()));
+    std::ranges::nth_element(old, middle, {},
+                             [this](std::uint32_t number) { return published_[number].last_used; });
+    old.erase(middle, old.end());
+    for (const std::uint32_t number : old) {
+      Module& module = modules_[number];
+      for (const tacho_file_key& key : module.keys) walker_.remove_file(key);
+      numbers_.erase(identity(module.file));
+      set_state(number, TACHO_MODULE_PENDING);
+      published_[number].last_used = 0;
+      if (module.blocks != 0) given_up_.push_back({module.first_block, module.blocks});
+      module = {};
+      resting_.emplace_back(now, number);
+    }
+    const std::unordered_set<std::uint32_t> gone(old.begin(), old.end());
+    std::erase_if(told_, [&gone](const auto& told) { return gone.contains(told.second); });
+  }
+  if (resting_.empty() || now - resting_.front().first < NumberRuns::kRest) return kBare;
+  const std::uint32_t number = resting_.front().second;
+  resting_.pop_front();
   return number;
+}
+
+// The program finds the module by this from now on. With the mutex held.
+void UnwindTables::bind(const tacho_file_key& key, std::uint32_t number) {
+  if (number != kBare) {
+    std::vector<tacho_file_key>& keys = modules_[number].keys;
+    const auto is_key = [&key](const tacho_file_key& each) {
+      return std::memcmp(&each, &key, sizeof key) == 0;
+    };
+    if (std::ranges::none_of(keys, is_key)) {
+      if (keys.size() == kMostKeysOfModule) {
+        walker_.remove_file(keys.front());
+        keys.erase(keys.begin());
+      }
+      keys.push_back(key);
+    }
+    if (walker_.set_file(key, number)) return;
+  }
+  walker_.remove_file(key);  // it will ask again
+}
+
+void UnwindTables::look_at(std::span<const int> processes) {
+  const std::lock_guard lock(mutex_);
+  processes_.insert(processes_.end(), processes.begin(), processes.end());
+  wake();
 }
 
 bool UnwindTables::wait(milliseconds patience) {
   std::unique_lock lock(mutex_);
-  return is_idle_.wait_for(lock, patience, [&] { return wanted_.empty() && !is_building_; });
+  return is_idle_.wait_for(lock, patience,
+                           [&] { return wanted_.empty() && processes_.empty() && !is_building_; });
 }
 
 TableFacts UnwindTables::facts() {
@@ -192,21 +214,30 @@ void UnwindTables::run() {
   auto second = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   while (!is_over_) {
-    if (wanted_.empty()) {
-      is_idle_.notify_all();
-      has_work_.wait_for(lock, kLook, [&] { return is_over_ || !wanted_.empty(); });
-    }
+    if (wanted_.empty() && processes_.empty()) wait_for_work(lock);
     if (std::chrono::steady_clock::now() - second >= std::chrono::seconds(1)) {
       second = std::chrono::steady_clock::now();
       walker_.set_now(++now_);
     }
     if (is_over_) break;
+    if (reads_mappings_) answer_questions();
+    if (wanted_.empty() && !processes_.empty()) {
+      const int process = processes_.front();
+      is_building_ = true;
+      lock.unlock();
+      look_at_one(process);
+      lock.lock();
+      is_building_ = false;
+      processes_.pop_front();
+      continue;
+    }
     if (wanted_.empty()) {
       ask_for_evicted();
       continue;
     }
     const std::uint32_t number = wanted_.front();
     wanted_.pop_front();
+    if (!modules_[number].is_waiting) continue;
     const MappedFile file = modules_[number].file;
     is_building_ = true;
     lock.unlock();
@@ -219,17 +250,79 @@ void UnwindTables::run() {
     const auto taken = cpu_time() - begin;
     lock.lock();
     is_building_ = false;
+    modules_[number].is_waiting = false;
     facts_.building += std::chrono::duration_cast<std::chrono::microseconds>(taken);
     facts_.bytes = blocks_.taken() * sizeof(tacho_unwind_block);
+  }
+}
+
+// Until something is wanted or asked, or it is time to look for tables that are wanted again.
+void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  is_idle_.notify_all();
+  lock.unlock();
+  std::array<pollfd, 2> fds{
+      {{news_.get(), POLLIN, 0}, {reads_mappings_ ? walker_.questions_fd() : -1, POLLIN, 0}}};
+  (void)poll(fds.data(), fds.size(), static_cast<int>(kLook.count()));
+  std::uint64_t count = 0;
+  (void)!read(news_.get(), &count, sizeof count);
+  lock.lock();
+}
+
+// With the mutex held.
+void UnwindTables::answer_questions() {
+  walker_.take_questions([this](const tacho_file_question& question) { answer(question); });
+  const auto now = std::chrono::steady_clock::now();
+  while (!questions_.empty() &&
+         (questions_.size() > kMostQuestions || now - questions_.front().since >= kPatienceWithQuestions)) {
+    walker_.remove_file(questions_.front().asked.key);
+    questions_.pop_front();
+  }
+}
+
+void UnwindTables::answer(const tacho_file_question& question) {
+  ++facts_.asked;
+  if (const auto file = file_asked_for(question)) return bind(question.key, number_of(*file, true));
+  const auto told = told_.find({question.process, question.start});
+  if (told != told_.end()) return bind(question.key, told->second);
+  questions_.push_back({question, std::chrono::steady_clock::now()});
+}
+
+// Tables of all that a process runs. What many have mapped is opened once.
+void UnwindTables::look_at_one(int process) {
+  const auto maps = format::read_file(fmt::format("/proc/{}/maps", process));
+  if (!maps) return;
+  std::string_view text = format::as_text(*maps);
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const auto parsed = parse_maps_line(line);
+    if (!parsed || !parsed->is_executable || parsed->mapping.inode == 0) continue;
+    const format::MmapRecord& mapping = parsed->mapping;
+    MappedFile file{{},
+                    mapping.major,
+                    mapping.minor,
+                    mapping.inode,
+                    std::string(mapping.filename),
+                    static_cast<std::uint32_t>(process),
+                    mapping.start,
+                    mapping.start + mapping.length};
+    if (is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second) continue;
+    if (seen_.size() > kMostTold) seen_.clear();
+    const auto opened = open_binary(file);
+    if (opened) file.build_id = build_id_of(*opened);
+    const std::lock_guard lock(mutex_);
+    (void)number_of(file, false);
   }
 }
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
   const auto begin = cpu_time();
   const auto table = table_of_file(file, {.stop = [&] { return is_over_ || cpu_time() - begin > kMostCpu; }});
-  if (table && !table->rows.empty() && publish(number, *table)) return;
-  set_state(number, TACHO_MODULE_BARE);
+  const bool has_rows = table && !table->rows.rows.empty() && publish(number, table->rows);
+  if (!has_rows) set_state(number, TACHO_MODULE_BARE);
   const std::lock_guard lock(mutex_);
+  if (reads_mappings_ && table && table->key) bind(*table->key, number);
+  if (has_rows) return;
   ++facts_.bare;
   modules_[number].is_unopened = !table && table.error().code == kNotOpened;
 }
@@ -262,6 +355,11 @@ bool UnwindTables::publish(std::uint32_t number, const unwind::RowTable& table) 
 
 std::optional<std::uint32_t> UnwindTables::room_for(std::uint32_t blocks) {
   if (blocks > most_blocks_) return std::nullopt;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [first, count] : given_up_) blocks_.give_back(first, count, NumberRuns::Clock::now());
+    given_up_.clear();
+  }
   for (;;) {
     const auto found = blocks_.take(blocks, NumberRuns::Clock::now());
     if (found || (is_over_)) return found;
@@ -305,8 +403,10 @@ bool UnwindTables::evict_one() {
 void UnwindTables::ask_for_evicted() {
   for (std::uint32_t number = 1; number < modules_.size(); ++number) {
     const tacho_unwind_module& module = published_[number];
-    if (module.state == TACHO_MODULE_PENDING && module.last_used + 1 >= now_ && module.last_used != 0)
-      wanted_.push_back(number);
+    if (module.state != TACHO_MODULE_PENDING || module.last_used + 1 < now_ || module.last_used == 0)
+      continue;
+    modules_[number].is_waiting = true;
+    wanted_.push_back(number);
   }
 }
 

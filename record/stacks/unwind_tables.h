@@ -1,6 +1,7 @@
 // Unwind tables of mapped files, where the BPF program that walks stacks finds them. They are built on a
 // thread of their own, once for each file whoever maps it, and kept within a budget of memory: what no stack
-// led through for longest goes first, and is built again when one does.
+// led through for longest goes first, and is built again when one does. Where the program finds mappings by
+// itself it asks for files that it does not know; these come first.
 #pragma once
 
 #include <atomic>
@@ -15,31 +16,24 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "bpf/stack_walker.h"
-#include "format/build_id.h"
+#include "format/file.h"
 #include "format/result.h"
+#include "record/stacks/file_table.h"
 #include "record/stacks/number_runs.h"
 #include "unwind/row_table.h"
 
 namespace tacho::record {
-
-// A mapped file: what it is, and where to find it.
-struct MappedFile {
-  format::BuildId build_id;
-  std::uint32_t major = 0, minor = 0;  // with the inode: when the kernel told no build id
-  std::uint64_t inode = 0;
-  std::string name;           // as the kernel calls it
-  std::uint32_t process = 0;  // one that has it mapped, there:
-  std::uint64_t start = 0, end = 0;
-};
 
 struct TableFacts {
   std::size_t files = 0;  // of which tables were asked for
   std::size_t bare =
       0;  // of them, files without a table: not readable, not ELF, or not describing themselves
   std::size_t evicted = 0;                // tables that made room for others
+  std::size_t asked = 0;                  // files that stacks led to before anybody told of them
   std::uint64_t bytes = 0, budget = 0;    // of tables: now, and at most
   std::chrono::microseconds building{0};  // CPU time, all together
 };
@@ -47,7 +41,7 @@ struct TableFacts {
 class UnwindTables {
  public:
   // Code that is no file, or has no table: found by frame pointers. As a module's number.
-  static constexpr std::uint32_t kBare = 0;
+  static constexpr std::uint32_t kBare = TACHO_MODULE_OF_NOTHING;
 
   // `budget`: bytes. The walker must outlive the tables.
   UnwindTables(bpf::StackWalker& walker, std::uint64_t budget);
@@ -58,6 +52,8 @@ class UnwindTables {
   Result<> start();
   // The number of a file's module, whose table will be there soon.
   std::uint32_t module_of(const MappedFile& file);
+  // What these processes have mapped will be known soon, too. For programs that find mappings by themselves.
+  void look_at(std::span<const int> processes);
   // Waits until all tables asked for are there; false when it took longer.
   bool wait(std::chrono::milliseconds patience);
   TableFacts facts();
@@ -67,9 +63,23 @@ class UnwindTables {
     MappedFile file;
     std::uint32_t first_block = 0, blocks = 0;  // 0 blocks: it has no table now
     bool is_unopened = false;                   // through no process that mapped it so far
+    bool is_waiting = false;                    // for its table
+    std::vector<tacho_file_key> keys;           // by which the program finds it
+  };
+  struct Question {
+    tacho_file_question asked;
+    std::chrono::steady_clock::time_point since;
   };
 
   void run();
+  void wait_for_work(std::unique_lock<std::mutex>& lock);
+  void wake() const;
+  std::uint32_t number_of(const MappedFile& file, bool is_first);
+  std::uint32_t free_number();
+  void bind(const tacho_file_key& key, std::uint32_t number);
+  void answer_questions();
+  void answer(const tacho_file_question& question);
+  void look_at_one(int process);
   void build(std::uint32_t number, const MappedFile& file);
   bool publish(std::uint32_t number, const unwind::RowTable& table);
   std::optional<std::uint32_t> room_for(std::uint32_t blocks);
@@ -79,27 +89,38 @@ class UnwindTables {
   void set_state(std::uint32_t number, std::uint32_t state);
 
   bpf::StackWalker& walker_;
+  const bool reads_mappings_;
   std::span<tacho_unwind_module> published_;
   std::uint32_t most_blocks_;
   // Of the building thread alone:
   NumberRuns blocks_{0};
   std::vector<std::span<tacho_unwind_block>> segments_;
-  std::uint32_t now_ = 1;  // goes on each second
+  std::uint32_t now_ = 1;                 // goes on each second
+  std::unordered_set<std::string> seen_;  // files that processes had mapped which were looked at
 
+  format::Fd news_;   // an eventfd: there is work
   std::mutex mutex_;  // of all that follows
-  std::condition_variable has_work_, is_idle_;
+  std::condition_variable is_idle_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // by what a file is
   std::vector<Module> modules_;
   std::deque<std::uint32_t> wanted_;
+  std::deque<int> processes_;       // to look at
+  std::deque<Question> questions_;  // about processes that were gone; the kernel's records may tell yet
+  std::deque<std::pair<std::chrono::steady_clock::time_point, std::uint32_t>> resting_;  // numbers given back
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that are gone
+  // What the kernel's records told of last, by process and begin of the mapping: a question may come later.
+  using Place = std::pair<std::uint32_t, std::uint64_t>;
+  struct HashPlace {
+    std::size_t operator()(const Place& place) const {
+      return place.second ^ (std::uint64_t{place.first} << 40);
+    }
+  };
+  std::unordered_map<Place, std::uint32_t, HashPlace> told_;
+  std::deque<Place> told_order_;
   bool is_building_ = false;
   std::atomic<bool> is_over_ = false;
   TableFacts facts_;
   std::thread thread_;
 };
-
-// The table of a file, with rows that count from places in the file and not from ELF addresses: these are
-// what a mapping is known by. Empty when the file has none.
-Result<unwind::RowTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
-                                       const std::string& proc = "/proc");
 
 }  // namespace tacho::record

@@ -77,6 +77,17 @@ class Unwinding(programs.Scratch):
         self.assertGreater(count, 20)
         self.assertGreater(share, NEEDED, said)  # about a half when the process is given up after 2 seconds
 
+    def test_commands_that_live_for_a_millisecond_have_whole_stacks(self):
+        """Nobody has time to tell of their mappings: the walk finds them itself."""
+        work = "for ((i = 0; i < 150; ++i)); do /bin/date > /dev/null; done"
+        said = self.record("-e", "cpu-clock", "-F", "5000", "--call-graph", "eh", "--", "bash", "-c", work)
+        text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym,dso").stdout.decode()
+        of_date = [block.splitlines() for block in text.split("\n\n") if block.startswith("date ")]
+        of_date = [lines for lines in of_date if "execve" not in lines[-1]]
+        whole = [lines for lines in of_date if re.search(r"/date\)$|_start|_dl_start_user", lines[-1])]
+        self.assertGreater(len(of_date), 50, said)
+        self.assertGreater(len(whole), NEEDED * len(of_date), said)
+
     @programs.needs_perf
     def test_perf_reads_the_same_chains(self):
         self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh", "--", *self.deep("0.7"))

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <functional>
 #include <string>
 
 #include "tests/unwind/cfi_image.h"
@@ -143,6 +147,38 @@ TEST(RowTable, ComesOutOfAFileByEitherWay) {
     ASSERT_TRUE(table);
     EXPECT_EQ(table->rows.size(), 3u);
   }
+}
+
+// Where ld.so begins nothing is described, and nobody called it.
+TEST(RowTable, WhatIsNotDescribedAtTheEntryIsTheEndOfAStack) {
+  const std::vector<Function> functions{{.start = 0x1100, .size = 0x40, .program = {}},
+                                        {.start = 0x1400, .size = 0x40, .program = {}}};
+  const auto kind_at = [&functions](std::uint64_t entry, std::uint64_t place) {
+    std::string file = test::elf_image(functions);
+    std::memcpy(file.data() + offsetof(Elf64_Ehdr, e_entry), &entry, sizeof entry);
+    const auto bytes = std::as_bytes(std::span(file));
+    const auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
+    const auto table = image ? row_table_of(*image) : Result<RowTable>(image.error());
+    if (!table) return std::string(table.error().what);
+    EXPECT_TRUE(std::ranges::is_sorted(table->rows, std::ranges::less_equal{}, &Row::pc));
+    const Row* const row = table->find(kBase + place);
+    return row == nullptr ? std::string("none") : std::to_string(row->kind);
+  };
+  constexpr std::uint64_t kFirst = kBase + 0x1000, kGap = kBase + 0x1200, kBehind = kBase + 0x1480;
+  EXPECT_EQ(kind_at(kGap, 0x1200), "20");
+  EXPECT_EQ(kind_at(kGap, 0x123f), "20");
+  EXPECT_EQ(kind_at(kGap, 0x11ff), "21");
+  EXPECT_EQ(kind_at(kGap, 0x1240), "21");
+  EXPECT_EQ(kind_at(kGap, 0x1100), "7");
+  EXPECT_EQ(kind_at(kGap, 0x1400), "7");
+  EXPECT_EQ(kind_at(kFirst, 0x1000), "20") << "before the first function";
+  EXPECT_EQ(kind_at(kFirst, 0x1100), "7");
+  EXPECT_EQ(kind_at(kBehind, 0x1480), "20") << "behind the last one";
+  EXPECT_EQ(kind_at(kBehind, 0x14c0), "21");
+  EXPECT_EQ(kind_at(kBase + 0x1140, 0x1140), "20") << "just behind a function";
+  EXPECT_EQ(kind_at(kBase + 0x1110, 0x1110), "7") << "what is described stays";
+  EXPECT_EQ(kind_at(0, 0x1200), "21");
+  EXPECT_EQ(kind_at(~std::uint64_t{0}, 0x1400), "7") << "no address of the file";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "record/stacks/unwind_tables.h"
+#include "record/stacks/file_table.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -27,10 +27,10 @@ MappedFile own_program() {
 TEST(TableOfFile, AProgramHasOneThatCountsFromItsBegin) {
   const auto table = table_of_file(own_program(), {});
   ASSERT_TRUE(table) << table.error().what;
-  EXPECT_GT(table->rows.size(), 1000u);
+  EXPECT_GT(table->rows.rows.size(), 1000u);
   struct stat info {};
   ASSERT_EQ(stat("/proc/self/exe", &info), 0);
-  EXPECT_LT(table->base, static_cast<std::uint64_t>(info.st_size));
+  EXPECT_LT(table->rows.base, static_cast<std::uint64_t>(info.st_size));
 }
 
 TEST(TableOfFile, AnotherFileUnderTheNameIsNotTaken) {
@@ -58,7 +58,7 @@ TEST(TableOfFile, TheVdsoNeedsNoFile) {
   const auto table = table_of_file({.name = "[vdso]"}, {});
 #if defined(__x86_64__)
   ASSERT_TRUE(table) << table.error().what;
-  EXPECT_GT(table->functions, 3u);
+  EXPECT_GT(table->rows.functions, 3u);
 #endif
 }
 

@@ -1,0 +1,153 @@
+#include "record/stacks/file_table.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "record/host/attachments.h"
+#include "unwind/elf_image.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
+constexpr std::size_t kMostCodeSegments = 256;                // linkers make one or two
+constexpr unsigned kMinorBits = 20;                           // of a device, as the kernel counts them
+
+bool is_the_same(const format::Fd& opened, const MappedFile& file) {
+  if (file.build_id.empty()) {
+    struct stat info {};
+    return fstat(opened.get(), &info) == 0 && info.st_ino == file.inode;
+  }
+  return build_id_of(opened) == file.build_id;
+}
+
+// The device is another one than the kernel's where file systems lie above others; then the program asks.
+std::optional<tacho_file_key> key_of(const format::Fd& file) {
+  struct stat info {};
+  long generation = 0;  // the kernel writes an int
+  if (fstat(file.get(), &info) != 0 || ioctl(file.get(), FS_IOC_GETVERSION, &generation) != 0)
+    return std::nullopt;
+  return tacho_file_key{info.st_ino, static_cast<std::uint64_t>(info.st_size),
+                        major(info.st_dev) << kMinorBits | minor(info.st_dev),
+                        static_cast<std::uint32_t>(generation)};
+}
+
+// From ELF addresses to places in the file. Segments with code mostly lie in it as they do in memory.
+void count_from_file(unwind::RowTable& table, const unwind::ElfImage& image) {
+  const auto segments = image.code_segments();
+  if (segments.empty() || table.rows.empty()) return;
+  if (segments.size() > kMostCodeSegments) {
+    table.rows.clear();
+    return;
+  }
+  const auto shift = [](const unwind::ElfImage::Code& code) { return code.address - code.offset; };
+  const bool is_even = std::ranges::all_of(
+      segments, [&](const auto& segment) { return shift(segment) == shift(segments.front()); });
+  if (is_even) {
+    table.base -= shift(segments.front());
+    return;
+  }
+  std::vector<unwind::Row> moved;
+  const std::uint64_t old_base = table.base;
+  table.base = 0;
+  for (const unwind::Row& row : table.rows) {
+    const std::uint64_t address = old_base + row.pc;
+    for (const auto& segment : segments) {
+      if (address < segment.address || address > segment.address + segment.size) continue;
+      const std::uint64_t place = address - shift(segment);
+      if (place >= std::numeric_limits<std::uint32_t>::max()) continue;
+      moved.push_back(row);
+      moved.back().pc = static_cast<std::uint32_t>(place);
+      if (address < segment.address + segment.size) break;
+    }
+  }
+  std::ranges::stable_sort(moved, {}, &unwind::Row::pc);
+  table.rows = std::move(moved);
+}
+
+}  // namespace
+
+std::string identity(const MappedFile& file) {
+  if (file.name == "[vdso]") return file.name;
+  if (!file.build_id.empty()) return file.build_id.hex();
+  return fmt::format("{}:{}:{}", file.major, file.minor, file.inode);
+}
+
+bool is_code_of_no_file(const std::string& name) {
+  if (!name.starts_with('/')) return name != "[vdso]";
+  return name.starts_with("//anon") || name.starts_with("/dev/") || name.starts_with("/memfd:") ||
+         name.starts_with("/SYSV");
+}
+
+format::BuildId build_id_of(const format::Fd& file) {
+  const auto head = format::read_at(file.get(), 0, kHeadOfBinary);
+  const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
+  return id.value_or(format::BuildId{});
+}
+
+Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {
+  const std::string folder = fmt::format("{}/{}", proc, file.process);
+  for (const std::string& path : {fmt::format("{}/map_files/{:x}-{:x}", folder, file.start, file.end),
+                                  folder + "/root" + file.name, file.name}) {
+    auto opened = format::open_input(path);
+    if (opened && is_the_same(*opened, file)) return opened;
+  }
+  return Error{file.name + ": cannot be opened", kNotOpened};
+}
+
+Result<MappedFile> file_asked_for(const tacho_file_question& question) {
+  MappedFile file;
+  file.process = question.process;
+  file.start = question.start;
+  file.end = question.end;
+  file.inode = question.key.inode;
+  file.major = question.key.device >> kMinorBits;
+  file.minor = question.key.device & ((1U << kMinorBits) - 1);
+  const std::string path = fmt::format("/proc/{}/map_files/{:x}-{:x}", file.process, file.start, file.end);
+  const auto opened = format::open_input(path);
+  if (!opened) return opened.error();
+  struct stat info {};
+  // Meanwhile the process may have mapped something else.
+  if (fstat(opened->get(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != question.key.size)
+    return Error{path + ": another file", kNotOpened};
+  std::array<char, PATH_MAX> name{};
+  const ssize_t size = readlink(path.c_str(), name.data(), name.size());
+  if (size > 0) file.name.assign(name.data(), static_cast<std::size_t>(size));
+  file.build_id = build_id_of(*opened);
+  file.inode = info.st_ino;
+  return file;
+}
+
+Result<FileTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
+                                const std::string& proc) {
+  FileTable made;
+  Result<unwind::ElfImage> image = Error{"no image"};
+  if (file.name == "[vdso]") {
+    image = unwind::ElfImage::in_memory(own_vdso());
+  } else {
+    auto opened = open_binary(file, proc);
+    if (!opened) return std::move(opened.error());
+    made.key = key_of(*opened);
+    image = unwind::ElfImage::open(std::move(*opened));
+  }
+  if (!image) return std::move(image.error()).in(file.name);
+  auto table = unwind::row_table_of(*image, limits);
+  if (!table) return std::move(table.error()).in(file.name);
+  count_from_file(*table, *image);
+  made.rows = std::move(*table);
+  return made;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,52 @@
+// Mapped files: what they are, where to find them, and the table of each.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "bpf/programs/stack_maps.h"
+#include "format/build_id.h"
+#include "format/file.h"
+#include "format/result.h"
+#include "unwind/row_table.h"
+
+namespace tacho::record {
+
+// A mapped file: what it is, and where to find it.
+struct MappedFile {
+  format::BuildId build_id;
+  std::uint32_t major = 0, minor = 0;  // with the inode: when the kernel told no build id
+  std::uint64_t inode = 0;
+  std::string name;           // as the kernel calls it
+  std::uint32_t process = 0;  // one that has it mapped, there:
+  std::uint64_t start = 0, end = 0;
+};
+
+inline constexpr int kNotOpened = ENOENT;  // an error's code: the file is not there, or is another one
+
+// What makes two mappings those of one file.
+std::string identity(const MappedFile& file);
+// By its name, what is no binary for sure.
+bool is_code_of_no_file(const std::string& name);
+
+// The mapping itself, which is right also for deleted files; its path as the process sees it; the path here,
+// when the process is gone.
+Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
+// Empty when it has none.
+format::BuildId build_id_of(const format::Fd& file);
+// What a process has mapped there, by which no name can be mistaken.
+Result<MappedFile> file_asked_for(const tacho_file_question& question);
+
+// The table of a file, with rows that count from places in the file and not from ELF addresses: these are
+// what a mapping is known by. Empty when the file has none. `key`: what the kernel knows the file by, where
+// its file system tells.
+struct FileTable {
+  unwind::RowTable rows;
+  std::optional<tacho_file_key> key;
+};
+Result<FileTable> table_of_file(const MappedFile& file, const unwind::RowLimits& limits,
+                                const std::string& proc = "/proc");
+
+}  // namespace tacho::record
