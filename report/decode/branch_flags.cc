@@ -12,6 +12,7 @@ constexpr std::string_view kTypes[] = {"",         "COND", "UNCOND",  "IND",    
                                        "COND_RET", "ERET", "IRQ",     "SERROR", "NO_TX"};
 constexpr std::string_view kExtendedTypes[] = {"FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1",
                                                "ARCH_2",     "ARCH_3",     "ARCH_4",     "ARCH_5"};
+static_assert(std::size(kExtendedTypes) == BranchType::kExtendedCount);
 
 }  // namespace
 

@@ -4,18 +4,12 @@
 
 #include "format/perf_abi.h"
 #include "report/decode/branch_flags.h"
+#include "report/profile/branch_place.h"
 
 namespace tacho::report {
 namespace {
 
 namespace abi = format::abi;
-
-// The ends of a branch are user code or the kernel's by where they lie: a branch may lead from one to the
-// other.
-const Location& end_of(const ResolvedSample& sample, std::uint64_t address) {
-  const Location& user = sample.locate_in(address, abi::kCpumodeUser);
-  return user.mapping != nullptr ? user : sample.locate_in(address, abi::kCpumodeKernel);
-}
 
 char level_of(std::uint16_t misc) {
   const unsigned mode = misc & abi::kCpumodeMask;
@@ -56,9 +50,9 @@ void BranchRows::add(Profile& profile, const ResolvedSample& sample) {
   at_end.raw = &raw;
   for (std::size_t i = 0; i < count; ++i) {
     const format::BranchEntry branch = raw.branch(i);
-    at_end.location = &end_of(sample, branch.to);
+    at_end.location = &branch_place(sample, branch.to);
     at_end.place = at_end.location->number;
-    facts_->branch = {.from = end_of(sample, branch.from).number,
+    facts_->branch = {.from = branch_place(sample, branch.from).number,
                       .to = at_end.place,
                       .own = sample.place,
                       .flags = branch.flags,

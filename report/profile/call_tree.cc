@@ -29,8 +29,8 @@ std::uint64_t CallTreeLimit::least(std::uint64_t together) const {
   return static_cast<std::uint64_t>(is_of_parent ? std::ceil(part) : part);
 }
 
-CallTree::CallTree(const StableArray<Function>& functions, ChainKey key)
-    : functions_(&functions), key_(key) {}
+CallTree::CallTree(const StableArray<Function>& functions, ChainKey key, const BranchSteps* steps)
+    : functions_(&functions), key_(key), steps_(steps) {}
 
 void CallTree::learn_functions() {
   if (keys_.size() == functions_->size()) return;
@@ -53,6 +53,7 @@ void CallTree::build(std::span<const Strand> strands, const CallTreeLimit& limit
   nodes_.clear();
   ranges_.clear();
   members_.clear();
+  counts_.clear();
   CallNode root;
   for (std::size_t i = 0; i < strands.size(); ++i) {
     if (strands[i].frames.empty()) continue;
@@ -72,6 +73,9 @@ void CallTree::expand(std::size_t index) {
   Range range = ranges_[index];
   const Strand& first = strands_[members_[range.begin]];
   const std::size_t from = range.depth;
+  if (steps_ != nullptr)
+    came_.assign(members_.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                 members_.begin() + static_cast<std::ptrdiff_t>(range.end));
   if (!is_root) ++range.depth;
   for (;;) {
     const bool some_end = take_ended(nodes_[index], range);
@@ -80,8 +84,22 @@ void CallTree::expand(std::size_t index) {
     ++range.depth;
   }
   nodes_[index].frames = first.frames.subspan(from, range.depth - from);
+  if (steps_ != nullptr) count_steps(nodes_[index], from);
   const auto chosen = heavy_groups(nodes_[index]);
   add_children(index, range, chosen);
+}
+
+// All chains that came to the node pass through all of its frames.
+void CallTree::count_steps(CallNode& node, std::size_t depth) {
+  node.first_count = static_cast<std::uint32_t>(counts_.size());
+  for (std::size_t i = 0; i < node.frames.size(); ++i) {
+    BranchCounts& counts = counts_.emplace_back();
+    for (const std::uint32_t member : came_) {
+      const Strand& strand = strands_[member];
+      const std::uint32_t step = (*functions_)[strand.frames[depth + i]].step;
+      if (step != 0) counts.add((*steps_)[step], strand.samples, member == came_[0]);
+    }
+  }
 }
 
 // Takes the chains that end above `range.depth` out of the range.

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "report/profile/branch_steps.h"
 #include "report/profile/function_table.h"
 
 namespace tacho::report {
@@ -44,13 +45,16 @@ struct CallNode {
   // Of all chains that come here, and of those that end here.
   std::uint64_t period = 0, samples = 0;
   std::uint64_t own_period = 0, own_samples = 0;
+  std::uint32_t first_count = 0;  // see CallTree::counts()
 };
 
 class CallTree {
  public:
   // The functions that strands are made of, with chain keys of this kind. One tree is built after another:
   // what it keeps of each function is kept once.
-  explicit CallTree(const StableArray<Function>& functions, ChainKey key = ChainKey::Function);
+  // `steps`: what functions' steps are; null: they are not counted.
+  explicit CallTree(const StableArray<Function>& functions, ChainKey key = ChainKey::Function,
+                    const BranchSteps* steps = nullptr);
 
   // Makes the tree of these strands in place of the one before. Equal chains may come more than once; those
   // without frames are left out. Where the heavier one does not decide, siblings stand in perf's order: in
@@ -62,6 +66,12 @@ class CallTree {
   const std::vector<CallNode>& nodes() const { return nodes_; }
   std::span<const CallNode> children(const CallNode& node) const {
     return std::span(nodes_).subspan(node.first_child, node.children);
+  }
+  bool counts_steps() const { return steps_ != nullptr; }
+  // Of each frame of a node, in their order; none without `steps`.
+  std::span<const BranchCounts> counts(const CallNode& node) const {
+    return steps_ == nullptr ? std::span<const BranchCounts>()
+                             : std::span(counts_).subspan(node.first_count, node.frames.size());
   }
 
  private:
@@ -81,6 +91,7 @@ class CallTree {
   };
   void learn_functions();
   void expand(std::size_t index);
+  void count_steps(CallNode& node, std::size_t depth);
   bool take_ended(CallNode& node, Range& range);
   std::size_t group_members(const Range& range);
   std::size_t join_inlined();
@@ -90,6 +101,8 @@ class CallTree {
 
   const StableArray<Function>* functions_;
   ChainKey key_;
+  const BranchSteps* steps_;
+  std::vector<BranchCounts> counts_;
   std::vector<std::uint32_t> keys_;  // by function
   std::uint32_t names_ = 0;          // one more than the highest name number
   bool has_inlined_ = false;
@@ -102,6 +115,7 @@ class CallTree {
   std::vector<Group> groups_;
   std::vector<std::uint32_t> group_of_;  // of each member in the range
   std::vector<std::uint32_t> unplaced_;  // the members before they are moved
+  std::vector<std::uint32_t> came_;      // the members that came to the node, with `steps`
   std::vector<Stamped> group_by_key_, group_by_name_;
   std::uint64_t round_ = 0;
 };

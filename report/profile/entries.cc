@@ -40,8 +40,7 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
       filtered_(members_),
       is_counted_(members_) {
   // With children all functions of chains make rows; without, few of them do.
-  const bool learns_all =
-      options_.has_children && index_->facts().options().mode == ReportMode::Samples;
+  const bool learns_all = options_.has_children && index_->facts().options().mode == ReportMode::Samples;
   Beside learning(functions_->size(), [this, learns_all] {
     if (learns_all) index_->learn_functions();
   });
@@ -200,7 +199,7 @@ void Entries::add_part(std::uint32_t number) {
   const std::uint32_t own =
       index_->find_or_make(part.function, [&] { return make_entry(number, part.function, own_level, true); });
   add_own(part, own);
-  count(number, own, chain.size());
+  count(number, own, options_.borrows_chains ? 0 : chain.size());
   if (!options_.has_children) return;
   Levels levels(*functions_, chain, own_level);
   for (std::size_t at = 0; at < chain.size(); ++at) {
@@ -379,14 +378,14 @@ void Entries::add_strands(std::uint32_t group, std::vector<std::vector<Strand>>&
     const Weight& weight = weights_[part.weights];
     const auto chain = chain_of(part);
     if (weight.samples == 0 || chain.empty()) continue;
-    const auto meet = [&](std::uint32_t function, std::size_t position) {
+    const auto meet = [&](std::uint32_t function, std::size_t position, bool has_graph) {
       const std::uint32_t list = index_->find_or_make(function, [] { return kNone; });
       if (list == kNone || last_part[list] == number) return;
       last_part[list] = number;
-      lists[list].push_back({chain.subspan(position), period(weight, 0), weight.samples});
+      if (has_graph) lists[list].push_back({chain.subspan(position), period(weight, 0), weight.samples});
     };
-    meet(part.function, 0);
-    for (std::size_t at = 0; options_.has_children && at < chain.size(); ++at) meet(chain[at], at);
+    meet(part.function, 0, !options_.borrows_chains);
+    for (std::size_t at = 0; options_.has_children && at < chain.size(); ++at) meet(chain[at], at, true);
   }
 }
 

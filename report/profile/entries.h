@@ -37,6 +37,9 @@ struct EntryOptions {
   // A call chain begins, in drawing order, with the last such function of it, and the sample is counted for
   // that. Null: none.
   FunctionTest is_root;
+  // Call chains are those of other samples: they make rows of callers, whose graphs they are, but are no
+  // graph of the samples' own rows.
+  bool borrows_chains = false;
   bool shows_only_with_parent = false;
   // Rows that a filter refuses are counted in the totals and nowhere else. Null: none.
   std::function<FilterBits(const ProfileRow&, const Function&)> filtered_by;
@@ -64,11 +67,13 @@ class Entries {
   // memory: it is fetched a few rows ahead.
   template <class Visit>
   void walk(std::span<const std::uint32_t> entries, Visit&& visit) const {
-    walk_ahead(entries.size(), [entries](std::size_t at) { return entries[at]; }, visit);
+    walk_ahead(
+        entries.size(), [entries](std::size_t at) { return entries[at]; }, visit);
   }
   template <class Visit>
   void walk(Visit&& visit) const {
-    walk_ahead(size(), [](std::size_t at) { return static_cast<std::uint32_t>(at); }, visit);
+    walk_ahead(
+        size(), [](std::size_t at) { return static_cast<std::uint32_t>(at); }, visit);
   }
   const Totals& totals(std::uint32_t entry, std::size_t member) const {
     return totals_[entry * members_ + member];
@@ -169,7 +174,8 @@ class Entries {
 
   Table<Part> parts_;
   Table<Weight> weights_;  // of parts
-  // The part that a chain (without one: a function) came with first, which mostly is the only one; the others.
+  // The part that a chain (without one: a function) came with first, which mostly is the only one; the
+  // others.
   ByNumber<std::uint32_t> by_chain_{kNone}, by_alone_{kNone};
   IndexTable by_part_;
   IdentityRows groups_;

@@ -20,8 +20,15 @@ void FunctionStacks::add_frames(const Stack& stack) {
   const std::size_t begin = frames_.size();
   // Names are asked for in the order in which perf asks: where binutils' names depend on it, so do ours.
   const bool is_caller = options_.order == ChainOrder::Caller;
+  std::span<const std::uint32_t> steps;
+  if (options_.branches != nullptr) steps = options_.branches->steps_of(stack);
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
-    const std::uint32_t location = stack.frames[is_caller ? stack.frames.size() - 1 - i : i];
+    const std::size_t at = is_caller ? stack.frames.size() - 1 - i : i;
+    const std::uint32_t location = stack.frames[at];
+    if (!steps.empty() && steps[at] != 0) {
+      frames_.push_back(functions_->of_step(location, steps[at]));
+      continue;
+    }
     if (const std::uint32_t only = functions_->only_of_frame(location); only != FunctionTable::kNone) {
       frames_.push_back(only);
       continue;
@@ -32,9 +39,8 @@ void FunctionStacks::add_frames(const Stack& stack) {
     if (is_caller) std::reverse(frames_.begin() + static_cast<std::ptrdiff_t>(before), frames_.end());
   }
   if (!options_.hides_unknown) return;
-  const auto unknown =
-      std::remove_if(frames_.begin() + static_cast<std::ptrdiff_t>(begin), frames_.end(),
-                     [this](std::uint32_t id) { return (*functions_)[id].name.empty(); });
+  const auto unknown = std::remove_if(frames_.begin() + static_cast<std::ptrdiff_t>(begin), frames_.end(),
+                                      [this](std::uint32_t id) { return (*functions_)[id].name.empty(); });
   frames_.erase(unknown, frames_.end());
 }
 

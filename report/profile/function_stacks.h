@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "format/large_pages.h"
+#include "report/profile/branch_chains.h"
 #include "report/profile/function_table.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
@@ -19,7 +20,8 @@ enum class ChainOrder : std::uint8_t { Caller, Callee };
 
 struct ChainOptions {
   ChainOrder order = ChainOrder::Callee;
-  bool hides_unknown = false;  // leaves out frames without a name
+  bool hides_unknown = false;              // leaves out frames without a name
+  const BranchChains* branches = nullptr;  // where all stacks come from; null: from the samples themselves
 };
 
 class FunctionStacks {

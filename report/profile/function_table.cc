@@ -83,6 +83,16 @@ std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
   return list;
 }
 
+std::uint32_t FunctionTable::of_step(std::uint32_t location, std::uint32_t step) {
+  const std::uint32_t outermost = of_frame(location).back();
+  if (step == 0) return outermost;
+  return by_step_.find_or_make(step, outermost, [&] {
+    Function made = functions_[outermost];
+    made.step = step;
+    return append(made);
+  });
+}
+
 std::uint32_t FunctionTable::of_place(std::uint32_t location) {
   if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
   const symbolize::Frame& frame = resolver_->frame(resolver_->location(location));
@@ -173,6 +183,7 @@ std::uint32_t FunctionTable::append(const Function& made) {
 void FunctionTable::end_lookups() {
   by_identity_.forget();
   by_address_.forget();
+  by_step_.forget();
   by_symbol_.forget();
   symbols_.forget();
   chain_keys_.forget();

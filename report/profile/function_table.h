@@ -43,7 +43,7 @@ struct Function {
   // Of the function, relative to its module as frames are shown. Of an unknown one `start` is the address
   // itself: as it was sampled where it stands in a call chain, else relative to the module.
   std::uint64_t start = 0, end = 0;
-  std::uint64_t first_ip = 0;     // where it was met first; with the grain Addresses: where it is
+  std::uint64_t first_ip = 0;  // where it was met first; with the grain Addresses: where it is
   // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is
   // of.
   std::uint64_t runtime_start = 0;
@@ -54,8 +54,9 @@ struct Function {
   std::uint32_t module_number = 0;  // equal short names have equal numbers; 0: nothing was mapped there
   std::uint32_t symbol = 0;
   std::uint32_t chain_key = 0;
-  char level = '.';   // k kernel, . user, H hypervisor
-  char source = '!';  // where the name came from, see symbolize::Frame
+  std::uint32_t step = 0;  // in BranchSteps
+  char level = '.';        // k kernel, . user, H hypervisor
+  char source = '!';       // where the name came from, see symbolize::Frame
   bool is_inlined = false;
   bool is_data = false;   // what is named is a variable
   bool has_line = false;  // `line` is a source line
@@ -119,6 +120,9 @@ class FunctionTable {
   void prefetch_address(std::uint32_t location) const {
     if (only_.find(location) == kNone) symbols_.prefetch_address(0, resolver_->location(location).ip.value);
   }
+  // The same of an end of a branch, which stands alone: without the inlined calls in it. Each step
+  // (BranchSteps) has a function of its own there; what is told of that, its step aside, is the same.
+  std::uint32_t of_step(std::uint32_t location, std::uint32_t step);
   // Of a sample's own place, which stands alone: without the inlined calls in it.
   std::uint32_t of_place(std::uint32_t location);
 
@@ -164,6 +168,7 @@ class FunctionTable {
   // Functions without a name: the first at an address, by its symbol, and the others.
   ByNumber<std::uint32_t> by_symbol_{kNone};
   AddressTable by_address_;
+  AddressTable by_step_;  // of functions that are ends of branches: step and the function without one
   std::unordered_map<std::string_view, std::uint32_t> names_, modules_;
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
   std::unordered_map<const symbolize::Module*, ModuleNumbers> module_numbers_;

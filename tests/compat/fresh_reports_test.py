@@ -146,6 +146,11 @@ class FreshReports(FreshCapture):
                       ["--no-group", "--no-children"], ["--group-sort-idx", "2", "--no-children", "-g", "none"],
                       ["--stdio-color", "always"], ["--group-sort-idx", "1", "--no-children", "-n", "--hierarchy"]])
 
+    def test_an_event_without_stacks_beside_one_with_them(self):
+        self.record("-e", "cpu-clock/call-graph=fp/", "-e", "task-clock/call-graph=no/", "-F", "499", "--", *BUSY)
+        self.compare([["--show-ref-call-graph", *more] for more in (
+            [], ["--no-children"], ["-g", "caller,0", "-s", "sym"], ["-g", "none", "-s", "comm,dso"])])
+
     def test_page_faults_with_addresses(self):
         self.record("-e", "page-faults,minor-faults", "-c", "1", "-d", "-g", "--", "ls", "/")
         self.compare(GRAPHS[:4] + [["--no-children", "-g", "none", "--sort", "dso,sym,cpu"], ["--group"],

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """`report` on branch stacks and data addresses: captures of support/made_reports.py, read by perf and by tacho."""
 import collections
+import unittest.mock
 
+import made_capture
 import made_reports
 import programs
+import report_ties
 from programs import ROOT
 
 GOLDEN = ROOT / "tests/golden"
@@ -30,10 +33,17 @@ VIEWS = {
     "plain-branches": BRANCHES + SYMBOL_COLUMNS,
     "predicted-branches": BRANCHES,
     "branches-with-stacks": BRANCHES,
+    "branches-in-loops": BRANCHES[:8],
     "loads": [f"--mem-mode {words}" for words in MEMORY] + ["", "--sort weight,dso"],
     "loads-in-detail": [f"--mem-mode {words}" for words in MEMORY] + ["--sort ins_lat,sym"],
     "loads-with-stacks": [f"--mem-mode {words}" for words in MEMORY] + ["-g none"],
 }
+# Rows of callers are not told by lines: perf looks their lines up by a wrong address.
+HISTORY = [
+    "-s sym", "--no-children", "-s comm", "-s comm,dso -g callee,0", "-g caller,0 --no-children", "-G -s pid",
+    "--no-children --max-stack 2", "--no-children -U", "--no-children -v", "--hierarchy -s comm,dso", "-s sym -g fractal",
+    "-s dso -g graph,1,count", "-b -s sym",
+]
 REFUSED = {
     "plain-branches": ["--mem-mode", "--sort mem", "--mem-mode -b", "--no-branch-stack --sort symbol_from", "-F snoop"],
     "loads": ["-b", "--sort mem", "--mem-mode --sort symbol_from", "--mem-mode -b"],
@@ -93,6 +103,49 @@ class MadeReports(programs.Scratch):
                     sums.append(rows)
                 self.assertEqual(sums[1], sums[0])
                 self.assertGreater(len(sums[0]), 1)
+
+    @programs.needs_perf
+    def test_branches_in_call_graphs_are_perfs(self):
+        for name in ("plain-branches", "predicted-branches", "branches-with-stacks", "branches-in-loops"):
+            self.write(name)
+            for words in HISTORY:
+                with self.subTest(capture=name, words=words):
+                    theirs = self.report(f"--branch-history {words}", "perf")
+                    self.assertGreater(len(theirs.split(b"\n")), 20)
+                    difference, _ = report_ties.difference(self.report(f"--branch-history {words}", "tacho"), theirs)
+                    self.assertEqual(difference, "")
+        self.assertIn(b" iter:", self.report("--branch-history --no-children", "tacho"))
+
+    def test_branch_history_needs_branches(self):
+        self.write("loads-with-stacks")
+        self.assertEqual(self.report("--branch-history", "tacho", status=1), b"")
+
+    # perf 6.1 ends with SIGSEGV here. The cycles are added up anew, from the branches that the capture was made of.
+    def test_cycles_of_blocks_are_those_of_their_branches(self):
+        sample, stacks = made_capture.Capture.sample, []
+
+        def told(made, **fields):
+            stacks.append(fields["branches"])
+            return sample(made, **fields)
+
+        with unittest.mock.patch.object(made_capture.Capture, "sample", told):
+            made = made_reports.branch_samples(8, 100, ["cycles"], places=made_reports.SPIN_PLACES, nowhere=False)
+        self.capture = self.folder / "capture.data"
+        self.capture.write_bytes(made.file())
+        total, ended = 0, collections.defaultdict(list)
+        for branches in stacks:
+            if branches and branches[0][2] >> 4:
+                for source, _, flags in branches:
+                    total += flags >> 4
+                    if flags >> 4:
+                        ended[source].append(flags >> 4)
+        rows = [line.split(b";") for line in self.report("--total-cycles -q -t ;", "tacho").split(b"\n") if b";" in line]
+        self.assertEqual(sorted((row[0].decode(), row[3].decode()) for row in rows),
+                         sorted((f"{100 * sum(cycles) / total:.2f}%", f"{sum(cycles) // len(cycles)}")
+                                for cycles in ended.values()))
+        shares = [float(row[0].rstrip(b"%")) for row in rows]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        self.assertEqual({row[5] for row in rows}, {b"spin"})
 
     def test_filters_leave_the_branches_of_samples_that_pass(self):
         made = made_reports.plain_branches()

@@ -72,6 +72,28 @@ def branch_samples(seed, count, kinds, sample_type=0, places=None, nowhere=True,
     return made
 
 
+def branches_in_loops():
+    """Few places, so that branches come again in the same order, with and without call chains that they have told."""
+    chance = Chance(7)
+    made = two_programs(Capture(Event("branches:upp", PMU, 0xc4, USUAL | BRANCH_STACK | CALLCHAIN, branch=ANY_BRANCH),
+                                features={HAS_BRANCH_STACK: b""}))
+    places = [MAIN + 0x20, LEAF_A + 4, LEAF_B + 2, KERNEL_PLACES[1]]
+    for _ in range(150):
+        loop = [(chance.one_of(places), chance.one_of(places), branch_flags(
+            predicted=chance.below(2), abort=int(chance.below(9) == 0), cycles=chance.one_of([0, 2, 40]),
+            type_=chance.one_of([0, 1, 4, 15]), new_type=chance.below(8))) for _ in range(1 + chance.below(3))]
+        before = [(chance.one_of(SPIN_PLACES), chance.one_of(places), branch_flags(type_=2))
+                  for _ in range(chance.below(3))]
+        branches = loop * (1 + chance.below(5)) + before
+        chain = [CONTEXT_USER, branches[0][1], branches[0][0] + 5, MAIN + 0x30, START + 0x1370]
+        if chance.below(3) == 0:
+            chain[:0] = [CONTEXT_KERNEL, KERNEL_PLACES[2]]
+        in_kernel = chain[0] == CONTEXT_KERNEL
+        made.sample(ip=chain[1] if in_kernel else LEAF_A + 4, misc=KERNEL if in_kernel else USER, branches=branches,
+                    period=1000 + chance.below(9), chain=chain)
+    return made
+
+
 def plain_branches():
     return branch_samples(1, 120, [])
 
@@ -125,6 +147,7 @@ REPORTS = {
     "plain-branches": plain_branches,
     "predicted-branches": predicted_branches,
     "branches-with-stacks": branches_with_stacks,
+    "branches-in-loops": branches_in_loops,
     "loads": loads,
     "loads-in-detail": loads_in_detail,
     "loads-with-stacks": loads_with_stacks,

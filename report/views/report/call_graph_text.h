@@ -40,6 +40,9 @@ class CallGraphText {
   void write_paths(TextBuffer& out, const CallTree& tree, const GraphedRow& row) const;
   void write_value(TextBuffer& out, std::uint64_t period, std::uint64_t samples, std::uint64_t total) const;
   void write_frame(TextBuffer& out, std::uint32_t function) const;
+  // How branches went there, within a frame of perf's `most` bytes.
+  void write_counts(TextBuffer& out, std::span<const BranchCounts> counts, std::size_t frame,
+                    std::size_t most) const;
 
   GraphOptions options_;
   const StableArray<Function>* functions_;

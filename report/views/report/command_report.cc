@@ -92,8 +92,12 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
       return use_error("--hierarchy: columns of levels come from --sort; --fields cannot be used with it");
     if (options.has_levels && options.is_for_programs())
       return use_error("--hierarchy: rows of --json and --csv have no levels; their keys stand side by side");
-    if (options.graph.key != ChainKey::Function || options.sort.find("src") != std::string::npos ||
-        options.fields.find("src") != std::string::npos) {
+    if (options.has_branch_history) {
+      options.graph.key = ChainKey::Address;
+      if (options.sort.empty()) options.sort = "srcline,symbol,dso";
+    }
+    if (options.graph.key != ChainKey::Function || options.shows_cycles ||
+        options.sort.find("src") != std::string::npos || options.fields.find("src") != std::string::npos) {
       options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
     }
     // What is not asked for need not be read, but a sample of another processor can be a switch.

@@ -111,6 +111,14 @@ void add_mode_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                       options.counts_branches, true));
   rows.push_back(sets("--no-branch-stack", "rows are of samples, also where branch stacks were recorded",
                       options.counts_branches, false));
+  rows.push_back(flag("--branch-history",
+                      "rows of samples (default: srcline,symbol,dso) whose call graphs have the branches "
+                      "before each sample in them, by address, and how these went",
+                      options.has_branch_history));
+  rows.push_back(flag("--total-cycles",
+                      "where rows are of branches: blocks of code by the cycles that the processor counted "
+                      "in them, from the target of a branch to the next one",
+                      options.shows_cycles));
   rows.push_back(flag("--mem-mode",
                       "rows are of memory accesses, weighed by what the processor says that they cost",
                       options.is_mem_mode));
@@ -137,6 +145,10 @@ void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
          options.graph.form = GraphForm::None;
          return Done{};
        }});
+  rows.push_back(flag("--show-ref-call-graph",
+                      "events recorded without call chains (call-graph=no) have the chain of the sample "
+                      "before, of whichever event, as perf has it",
+                      options.shows_other_chains));
   rows.push_back(
       flag("-G,--inverted", "call graphs begin with the caller, whatever -g says", options.is_inverted));
   rows.push_back({"--max-stack", Takes::Value, "N",

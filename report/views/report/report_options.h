@@ -37,6 +37,9 @@ struct ReportOptions {
   }
   bool has_levels = false;              // --hierarchy
   std::optional<bool> counts_branches;  // -b; without a word, those of captures that have them
+  bool has_branch_history = false;
+  bool shows_cycles = false;        // --total-cycles: blocks of code instead of rows of branches
+  bool shows_other_chains = false;  // --show-ref-call-graph
   bool is_mem_mode = false;
   ReportForm form = ReportForm::Text;
   bool is_for_programs() const { return form != ReportForm::Text; }

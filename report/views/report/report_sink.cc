@@ -6,38 +6,14 @@
 
 #include "report/decode/event_name.h"
 #include "report/samples/payload_stack.h"
+#include "report/views/report/block_text.h"
 #include "report/views/report/event_blocks.h"
 #include "report/views/report/name_pattern.h"
+#include "report/views/report/report_mode.h"
 
 namespace tacho::report {
-namespace {
 
 namespace abi = format::abi;
-
-bool any_samples(const Session& session, abi::SampleType bit) {
-  return std::ranges::any_of(session.events(), [bit](const auto& event) { return event.attr.samples(bit); });
-}
-
-// As perf: of a pipe the header comes too late to say. A header that promises branches which no event has is
-// damaged, and the samples are shown.
-ReportMode mode_of(const Session& session, const ReportOptions& options) {
-  if (options.is_mem_mode) return ReportMode::Memory;
-  const bool has_branches = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
-                            any_samples(session, abi::kSampleBranchStack);
-  return options.counts_branches.value_or(has_branches) ? ReportMode::Branches : ReportMode::Samples;
-}
-
-Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode) {
-  if (options.is_mem_mode && options.counts_branches.value_or(false))
-    return use_error("--mem-mode: rows are of memory accesses or of branches (-b), not of both");
-  if (mode == ReportMode::Branches && !any_samples(session, abi::kSampleBranchStack))
-    return use_error("-b: the capture has no branch stacks; perf record -b records them");
-  if (mode == ReportMode::Memory && !any_samples(session, abi::kSampleDataSrc))
-    return use_error("--mem-mode: the capture does not tell data sources; perf mem record does");
-  return Done{};
-}
-
-}  // namespace
 
 ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_colour)
     : session_(&session),
@@ -45,7 +21,8 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
       switch_(options.switches),
       has_colour_(has_colour),
       mode_(mode_of(session, options)),
-      needs_records_(mode_ != ReportMode::Samples || options.shows_thread_values ||
+      history_(branch_history_of(session, options)),
+      needs_records_(mode_ != ReportMode::Samples || history_.is_wanted || options.shows_thread_values ||
                      options.sort.find("cgroup") != std::string::npos ||
                      options.fields.find("cgroup") != std::string::npos) {}
 
@@ -81,13 +58,34 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   if (!cpus.empty() && std::ranges::find(cpus, sample.raw->cpu) == cpus.end()) return Flow::GoOn;
   if (mode_ == ReportMode::Branches) {
     plan_->branches->add(*profile_, sample);
+    if (plan_->cycles) plan_->cycles->add(sample);
   } else if (mode_ == ReportMode::Memory) {
     profile_->add(sample, std::max<std::uint64_t>(sample.raw->weight, 1));
   } else if (const auto weight = weight_->of(sample)) {
-    profile_->add(sample, *weight);
+    add_sample(sample, *weight);
   }
   if (plan_->names) plan_->names->name_new();
   return Flow::GoOn;
+}
+
+// With the call chain that the options give it.
+void ReportSink::add_sample(const ResolvedSample& sample, std::uint64_t weight) {
+  if (!plan_->branch_chains && !options_->shows_other_chains) return profile_->add(sample, weight);
+  ResolvedSample counted = sample;
+  if (plan_->branch_chains) counted.stack = plan_->branch_chains->stack_of(sample);
+  if (options_->shows_other_chains) {
+    if (counted.stack == nullptr) {
+      counted.stack = last_stack_;
+    } else {
+      last_stack_ = counted.stack;
+    }
+  }
+  profile_->add(counted, weight);
+}
+
+bool ReportSink::borrows_chains(const EventBlock& block) const {
+  return options_->shows_other_chains &&
+         !session_->events()[block.leader].attr.samples(abi::kSampleCallchain);
 }
 
 std::optional<Error> ReportSink::failure() const {
@@ -116,7 +114,9 @@ std::vector<std::string> ReportSink::notes() const {
 }
 
 ColumnRequest ReportSink::request_of(bool has_children) const {
-  return {.sort = options_->sort,
+  // Blocks are those of the usual rows, as in perf.
+  const bool has_blocks = options_->shows_cycles && mode_ == ReportMode::Branches;
+  return {.sort = has_blocks ? std::string() : options_->sort,
           .fields = options_->fields,
           .has_children = has_children,
           .shows_modes = options_->shows_modes,
@@ -150,7 +150,8 @@ Result<> ReportSink::arrange() {
   if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
   if (auto found = find_events(); !found) return found;
   if (auto checked = check_events(); !checked) return checked;
-  const bool has_chains = mode_ != ReportMode::Branches && has_stacks(events, session_->features());
+  const bool has_stacks_of_its_own = has_stacks(events, session_->features());
+  const bool has_chains = mode_ != ReportMode::Branches && (has_stacks_of_its_own || history_.shows_counts);
   plan_ = std::make_unique<Plan>(Plan{
       .facts =
           SampleFacts(*session_, {.names = options_->is_for_programs() ? Names::Raw : options_->reading.names,
@@ -166,12 +167,15 @@ Result<> ReportSink::arrange() {
       .graph = options_->graph});
   plan_->has_chains = has_chains;
   // perf asks for call chains before a pipe has told of its events, and then does not add up children.
-  plan_->has_children = mode_ == ReportMode::Samples && options_->wants_children && has_chains &&
+  plan_->has_children = mode_ == ReportMode::Samples && options_->wants_children && has_stacks_of_its_own &&
                         !session_->layout().is_pipe && !options_->has_levels;
   plan_->has_graph = has_chains && options_->graph.form != GraphForm::None;
   plan_->graph.order = options_->begins_with_caller() ? ChainOrder::Caller : ChainOrder::Callee;
   if (options_->asks_for_graph && plan_->graph.form != GraphForm::None && !has_chains)
     return use_error("--call-graph: the capture has no call chains; record with -g to have them");
+  if (history_.is_wanted)
+    plan_->branch_chains.emplace(plan_->graph.order == ChainOrder::Caller,
+                                 options_->reading.session.max_stack);
   auto columns = make_columns(request_of(plan_->has_children), plan_->facts);
   if (!columns) return columns.error();
   plan_->columns = std::move(*columns);
@@ -194,6 +198,7 @@ Result<> ReportSink::arrange() {
         options_->hides_unknown || !options_->filter.dsos.empty() || !options_->filter.symbols.empty();
     plan_->branches.emplace(plan_->facts, needs_own);
     plan_->branches->add_facts(shape);
+    if (options_->shows_cycles) plan_->cycles.emplace(keeps_every_branch(*session_));
   }
   if (options_->socket) {
     socket_fact_ = shape.facts.size();
@@ -219,8 +224,12 @@ void ReportSink::make_names() {
   plan_->functions.emplace(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions,
                            options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
   plan_->facts.functions = &*plan_->functions;
+  // As perf, which forgets how branches went where it puts rows into levels.
+  const bool tells_steps = plan_->branch_chains && !options_->has_levels;
   plan_->stacks.emplace(*plan_->functions,
-                        ChainOptions{.order = plan_->graph.order, .hides_unknown = options_->hides_unknown});
+                        ChainOptions{.order = plan_->graph.order,
+                                     .hides_unknown = options_->hides_unknown,
+                                     .branches = tells_steps ? &*plan_->branch_chains : nullptr});
   plan_->names.emplace(*profile_, *session_, *plan_->functions, &*plan_->stacks);
 }
 
@@ -352,16 +361,19 @@ void ReportSink::write(TextOutput& out) {
   plan_->names->end(mode_ != ReportMode::Samples);
   FunctionTable& functions = *plan_->functions;
   EntryIndex index(plan_->columns.keys, plan_->facts, functions);
-  const EntryOptions entry_options = this->entry_options(functions);
+  EntryOptions entry_options = this->entry_options(functions);
   const TextOptions text_options = this->text_options();
-  CallTree tree(functions.functions(), plan_->graph.key);
+  CallTree tree(functions.functions(), plan_->graph.key,
+                history_.shows_counts ? &plan_->branch_chains->steps() : nullptr);
   BranchStatistics statistics;
   const ReportText text(text_options, plan_->columns, hidden_columns(), plan_->facts, tree);
   const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, tree);
   const std::unique_ptr<RowForm> form = make_form(out, functions, tree, text_options);
   if (form) form->begin();
+  if (plan_->cycles) plan_->cycles->settle(session_->resolver());
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
     if (profile_->rows_of(block).empty()) continue;
+    entry_options.borrows_chains = borrows_chains(profile_->blocks()[block]);
     const Entries entries(*plan_->names, block, index, entry_options);
     std::uint64_t samples = 0;
     for (std::size_t member = 0; member < entries.members(); ++member)
@@ -372,6 +384,13 @@ void ReportSink::write(TextOutput& out) {
       const auto totals = text.totals_of(entries);
       const auto rows = text.shown_rows(entries, totals[0]);
       form->write({.events = &events, .entries = &entries, .rows = rows, .totals = totals});
+      continue;
+    }
+    if (plan_->cycles) {
+      if (!options_->is_quiet) write_title(out, events, entries, nullptr);
+      const auto rows = entries.sorted(plan_->columns.sorted);
+      write_blocks(out, entries, rows, *plan_->cycles, session_->resolver(), text_options);
+      count_branches(entries, statistics);
       continue;
     }
     if (options_->has_levels) {
@@ -454,6 +473,8 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
   std::string times;
   if (!options_->filter.time_text.empty())
     times = " (time slices: " + printable(options_->filter.time_text) + ")";
+  if (options_->shows_other_chains && names.find("call-graph=no") != std::string::npos)
+    times += ", show reference callgraph";
   out.text(fmt::format("# Samples: {}{} of event{} '{}'{}\n", samples, unit, group != nullptr ? "s" : "",
                        printable(names, options_->reading.names), times));
   if (mode_ == ReportMode::Memory) {

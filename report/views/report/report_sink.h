@@ -9,10 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "report/profile/block_cycles.h"
+#include "report/profile/branch_chains.h"
 #include "report/profile/branch_rows.h"
 #include "report/profile/weight.h"
 #include "report/views/report/branch_statistics.h"
 #include "report/views/report/hierarchy_text.h"
+#include "report/views/report/report_mode.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_text.h"
 #include "report/views/report/row_form.h"
@@ -65,13 +68,17 @@ class ReportSink : public Sink {
     ReportColumns columns;
     bool has_chains = false, has_children = false, has_graph = false;
     GraphOptions graph;
-    std::optional<BranchRows> branches{};  // when rows are of branches
+    std::optional<BranchRows> branches{};         // when rows are of branches
+    std::optional<BlockCycles> cycles{};          // with --total-cycles
+    std::optional<BranchChains> branch_chains{};  // when chains have branches in them
     // Of a pipe they are made after the run: it lists its modules at its end.
     std::optional<FunctionTable> functions{};
     std::optional<FunctionStacks> stacks{};
     std::optional<NamedRows> names{};
   };
   void make_names();
+  bool borrows_chains(const EventBlock& block) const;
+  void add_sample(const ResolvedSample& sample, std::uint64_t weight);
   Result<> find_events();
   Result<> check_events() const;
   ColumnRequest request_of(bool has_children) const;
@@ -102,9 +109,11 @@ class ReportSink : public Sink {
   EventSwitch switch_;
   std::size_t socket_fact_ = 0;  // where it stands in a row's facts, with --socket-filter
   std::optional<Error> failure_;
+  const Stack* last_stack_ = nullptr;  // of the last sample that has one, with --show-ref-call-graph
   ThreadValues values_;
   bool has_colour_;
   ReportMode mode_;
+  BranchHistory history_;
   bool needs_records_;  // beside samples
 };
 

@@ -1,0 +1,62 @@
+#include "report/views/report/report_mode.h"
+
+#include <algorithm>
+
+#include "report/samples/payload_stack.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+bool any_samples(const Session& session, abi::SampleType bit) {
+  return std::ranges::any_of(session.events(), [bit](const auto& event) { return event.attr.samples(bit); });
+}
+
+}  // namespace
+
+// As perf: of a pipe the header comes too late to say. A header that promises branches which no event has is
+// damaged, and the samples are shown.
+ReportMode mode_of(const Session& session, const ReportOptions& options) {
+  if (options.is_mem_mode) return ReportMode::Memory;
+  if (options.has_branch_history) return ReportMode::Samples;
+  const bool has_branches = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
+                            any_samples(session, abi::kSampleBranchStack);
+  return options.counts_branches.value_or(has_branches) ? ReportMode::Branches : ReportMode::Samples;
+}
+
+Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode) {
+  if (options.is_mem_mode && options.counts_branches.value_or(false))
+    return use_error("--mem-mode: rows are of memory accesses or of branches (-b), not of both");
+  if (mode == ReportMode::Branches && !any_samples(session, abi::kSampleBranchStack))
+    return use_error("-b: the capture has no branch stacks; perf record -b records them");
+  if (mode == ReportMode::Memory && !any_samples(session, abi::kSampleDataSrc))
+    return use_error("--mem-mode: the capture does not tell data sources; perf mem record does");
+  if (options.shows_cycles && options.is_for_programs())
+    return use_error("--total-cycles: blocks are printed as text only; leave out --json and --csv");
+  if (options.has_branch_history && !any_samples(session, abi::kSampleBranchStack))
+    return use_error("--branch-history: the capture has no branch stacks; perf record -b records them");
+  return Done{};
+}
+
+bool keeps_every_branch(const Session& session) {
+  constexpr std::uint64_t kAny = 1U << 3;  // PERF_SAMPLE_BRANCH_ANY
+  return std::ranges::any_of(session.events(), [](const format::Event& event) {
+    return (event.attr.branch_sample_type & kAny) != 0;
+  });
+}
+
+// As perf, which says how branches went where the header tells of them, and where stacks were not recorded as
+// bytes. Where there is no call chain beside the branches there would be nothing to show else.
+BranchHistory branch_history_of(const Session& session, const ReportOptions& options) {
+  BranchHistory history;
+  history.is_wanted = (options.has_branch_history || options.graph.adds_branches) &&
+                      any_samples(session, abi::kSampleBranchStack);
+  const bool is_told = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
+                       !any_samples(session, abi::kSampleStackUser);
+  history.shows_counts = history.is_wanted && options.has_branch_history &&
+                         (is_told || !has_stacks(session.events(), session.features()));
+  return history;
+}
+
+}  // namespace tacho::report
