@@ -1,5 +1,6 @@
 #include "report/command.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -35,6 +36,12 @@ cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
 
 }  // namespace
 
+std::string input_when_none_is_named() {
+  struct stat input {};
+  const bool is_pipe = ::fstat(STDIN_FILENO, &input) == 0 && S_ISFIFO(input.st_mode);
+  return is_pipe ? "-" : "perf.data";
+}
+
 void read_head(Session& session) {
   if (!session.layout().is_pipe) return;
   UntilFirstSample sink;
@@ -64,8 +71,10 @@ cli::Option inflate_option(format::ReadOptions& options) {
 }
 
 void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
+  options.session.input = input_when_none_is_named();
   rows.push_back(cli::text("-i,--input", "FILE",
-                           "the capture to read; - is standard input (default: perf.data)",
+                           "the capture to read; - is standard input (default: standard input when it is a "
+                           "pipe, else perf.data)",
                            options.session.input));
   rows.push_back(cli::text("-o,--output", "FILE",
                            "where the text goes; FILE gets its name when it is whole (default: standard "

@@ -34,6 +34,9 @@ struct ReadingOptions {
   Paging paging = Paging::OnTerminal;
 };
 
+// "-" when standard input is a pipe, as perf has it; else "perf.data".
+std::string input_when_none_is_named();
+
 // Rows for -i, -o, --no-pager, --raw-names, --inflate-all and -f: for a command that shows no symbols.
 // `options` must outlive the parsing.
 void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options);

@@ -33,6 +33,16 @@ class Pipe(programs.Scratch):
                 self.assertEqual(done.stdout.count(EVENT.encode()), 40, said)
                 self.assertIn(b"call_at_depth+", done.stdout)
 
+    def test_a_pipe_is_read_when_no_file_is_named(self):
+        """Also beside a perf.data: as perf does it."""
+        (self.folder / "perf.data").write_bytes(b"another one")
+        for view in (["script"], ["report", "--stdio"]):
+            done, status, said = self.record_into([programs.BIN / "tacho", *view], "-e", EVENT, "-o", "-", *self.load(9))
+            self.assertEqual((done.returncode, status), (0, 0), said + done.stderr.decode())
+            self.assertIn(EVENT.encode(), done.stdout)
+        refused = self.tacho("script", status=2)  # nothing is piped into this one
+        self.assertIn(b"perf.data", refused.stderr)
+
     @programs.needs_perf
     def test_perf_reads_the_same(self):
         for level in ["-z0", "-z3"]:

@@ -38,8 +38,11 @@ struct Words {
 
 void add_options(std::vector<cli::Option>& rows, Words& words) {
   ConvertOptions& convert = words.convert;
+  convert.input = input_when_none_is_named();
   rows.push_back(cli::text("-i,--input", "FILE",
-                           "the capture to read; - is standard input (default: perf.data)", convert.input));
+                           "the capture to read; - is standard input (default: standard input when it is a "
+                           "pipe, else perf.data)",
+                           convert.input));
   rows.push_back(cli::text("-o,--output", "FILE",
                            "what to write; - is standard output. An existing file is kept as FILE.old",
                            convert.output));

@@ -96,6 +96,7 @@ cli::CommandLine describe(Options& options) {
        [&options](std::string_view text) { return set_kallsyms(text, options.keeps_kallsyms); }});
   rows.push_back(flag("-q,--quiet", "say nothing but what went wrong", options.is_quiet));
   add_file_options(rows, options.reading);
+  options.reading.session.input = "perf.data";  // a pipe cannot be rewritten
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
     if (words.size() > 1) return use_error("pack takes one capture, and '" + words[1] + "' is a second one");
     if (!words.empty()) options.reading.session.input = words.front();
