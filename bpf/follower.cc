@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bpf/assembler.h"
 #include "bpf/libbpf_log.h"
 
 namespace tacho::bpf {
@@ -25,27 +26,11 @@ constexpr std::uint32_t kThreadsInValue = 4096;   // bytes of one element, as ta
 constexpr std::uint32_t kMostThreads = 1U << 22;  // the kernel's own limit
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // of the one that every host begins with
 
-// The programs are a dozen instructions each and must run without a compiler. Registers: r6 to r9 survive
-// calls.
-class Assembler {
+// A program of a dozen instructions, which ends at out().
+class Program : public Assembler {
  public:
-  void move(int to, int from) { add(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
-  void move32(int to, int from) { add(BPF_ALU | BPF_MOV | BPF_X, to, from, 0, 0); }
-  void set(int to, std::int32_t value) { add(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value); }
-  void add_number(int to, std::int32_t value) { add(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value); }
-  void add_register(int to, int from) { add(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
-  void shift_right32(int to, std::int32_t bits) { add(BPF_ALU | BPF_RSH | BPF_K, to, 0, 0, bits); }
-  void mask32(int to, std::int32_t mask) { add(BPF_ALU | BPF_AND | BPF_K, to, 0, 0, mask); }
-  void load(int size, int to, int from, std::int16_t offset) {
-    add(BPF_LDX | BPF_MEM | size, to, from, offset, 0);
-  }
-  void store(int size, int to, int from, std::int16_t offset) {
-    add(BPF_STX | BPF_MEM | size, to, from, offset, 0);
-  }
-  void call(std::int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
-  // To out(), which every program ends with.
-  void leave_when_zero(int which) { leave(BPF_JMP | BPF_JEQ | BPF_K, which); }
-  void leave_when_not_zero(int which) { leave(BPF_JMP | BPF_JNE | BPF_K, which); }
+  void leave_when_zero(int which) { outs_.push_back(jump_if_number(BPF_JEQ, which, 0)); }
+  void leave_when_not_zero(int which) { outs_.push_back(jump_if_number(BPF_JNE, which, 0)); }
 
   // r0 = where the state of thread `thread` stands, or leaves. Spoils r1 to r5, r8 and the thread's register.
   void find_state(int map, int thread) {
@@ -53,8 +38,7 @@ class Assembler {
     shift_right32(8, 12);
     store(BPF_W, 10, 8, -4);
     mask32(thread, kThreadsInValue - 1);
-    add(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, map);
-    add(0, 0, 0, 0, 0);
+    set_map(1, map);
     move(2, 10);
     add_number(2, -4);
     call(BPF_FUNC_map_lookup_elem);
@@ -63,35 +47,21 @@ class Assembler {
   }
 
   std::span<const bpf_insn> finish() {
-    const std::size_t out = program_.size();
+    const std::size_t out = here();
     set(0, 0);
-    add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-    for (const std::size_t jump : jumps_) program_[jump].off = static_cast<__s16>(out - jump - 1);
-    return program_;
+    leave();
+    for (const std::size_t each : outs_) land(each, out);
+    return instructions();
   }
 
  private:
-  void leave(int code, int which) {
-    jumps_.push_back(program_.size());
-    add(code, which, 0, 0, 0);
-  }
-  void add(int code, int to, int from, std::int16_t offset, std::int32_t number) {
-    bpf_insn one{};
-    one.code = static_cast<__u8>(code);
-    one.dst_reg = static_cast<__u8>(to & 15);
-    one.src_reg = static_cast<__u8>(from & 15);
-    one.off = offset;
-    one.imm = number;
-    program_.push_back(one);
-  }
-  std::vector<bpf_insn> program_;
-  std::vector<std::size_t> jumps_;
+  std::vector<std::size_t> outs_;
 };
 
 // On sched_process_fork(parent, child), in the parent: what is said of it holds for the child. Said of every
 // new thread, so that nothing is left of one that had its number before.
 std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children children) {
-  Assembler program;
+  Program program;
   program.load(BPF_DW, 6, 1, 8);  // the child
   if (children == Children::Followed) {
     program.call(BPF_FUNC_get_current_pid_tgid);
@@ -118,7 +88,7 @@ std::vector<bpf_insn> fork_program(int map, std::int32_t pid_offset, Children ch
 // On sched_process_exec(task, its number before, program), in the task: a thread that is not its process's
 // first one gets that one's number.
 std::vector<bpf_insn> exec_program(int map) {
-  Assembler program;
+  Program program;
   program.load(BPF_DW, 7, 1, 8);
   program.find_state(map, 7);
   program.load(BPF_B, 9, 0, 0);
@@ -207,9 +177,13 @@ Result<> Follower::load_programs(Children children) {
   return Done{};
 }
 
-Result<Follower> Follower::create(Children children) {
+bool is_in_pid_namespace() {
   struct stat own {};
-  if (::stat("/proc/self/ns/pid", &own) == 0 && own.st_ino != kFirstPidNamespace)
+  return ::stat("/proc/self/ns/pid", &own) == 0 && own.st_ino != kFirstPidNamespace;
+}
+
+Result<Follower> Follower::create(Children children) {
+  if (is_in_pid_namespace())
     return Error{"this is a PID namespace, where threads have other numbers than in the kernel"};
   Follower follower;
   if (auto made = follower.make_table(); !made) return std::move(made.error());

@@ -21,6 +21,9 @@ enum class Followed : std::uint8_t {
 // Of what a followed thread starts.
 enum class Children : std::uint8_t { Ignored, Followed };
 
+// Whether this is a PID namespace, where threads have other numbers than in the kernel.
+bool is_in_pid_namespace();
+
 class Follower {
  public:
   // Programs loaded and attached, nobody followed yet. Fails where the kernel has no BTF, no mapped arrays

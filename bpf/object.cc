@@ -5,6 +5,8 @@
 #include <bpf/libbpf.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -235,6 +237,19 @@ std::optional<std::uint64_t> Object::counter(std::string_view name) const {
   if (bpf_map_lookup_elem(bpf_map__fd(variable->data), &only, section.data()) != 0) return std::nullopt;
   std::memcpy(&value, section.data() + variable->offset, sizeof value);
   return value;
+}
+
+// Through memory, as the programs write to others of the same section meanwhile.
+void Object::set_variable(std::string_view name, std::uint32_t value) {
+  const auto variable = find_variable(state_->object.get(), ".bss", name);
+  if (!variable || variable->size != sizeof value) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t size = (variable->offset + sizeof value + page - 1) / page * page;
+  void* const at =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(variable->data), 0);
+  if (at == MAP_FAILED) return;
+  const format::Mapping memory(at, size);
+  std::memcpy(memory.bytes().data() + variable->offset, &value, sizeof value);
 }
 
 Result<Ring> Object::open_ring(const std::string& map) const {

@@ -81,6 +81,8 @@ class Object {
   Result<Ring> open_ring(const std::string& map) const;
   // What a variable of 64 bits in section .bss holds now; nothing when there is none of that name.
   std::optional<std::uint64_t> counter(std::string_view name) const;
+  // Sets a variable of 32 bits in section .bss; does nothing when there is none of that name.
+  void set_variable(std::string_view name, std::uint32_t value);
   std::optional<RunningProgram> running(std::size_t program) const;
 
  private:

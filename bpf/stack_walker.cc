@@ -184,6 +184,8 @@ Result<> StackWalker::attach(StackHook hook, int event_fd) {
   return system_error("the program that walks stacks cannot be attached to the event", errno);
 }
 
+int StackWalker::program(StackHook hook) const { return state_->programs[static_cast<std::size_t>(hook)]; }
+
 Result<> StackWalker::put_output(int cpu, int event_fd) {
   if (bpf_map_update_elem(state_->stacks, &cpu, &event_fd, BPF_ANY) == 0) return Done{};
   return system_error("stacks of CPU " + std::to_string(cpu) + " cannot be written", errno);

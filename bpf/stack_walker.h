@@ -39,6 +39,8 @@ class StackWalker {
 
   // From now on a record (tacho_stack_record) comes before each sample of the event.
   Result<> attach(StackHook hook, int event_fd);
+  // The program of that, for others to run it.
+  int program(StackHook hook) const;
   // The bpf-output event of a CPU that the records are written by.
   Result<> put_output(int cpu, int event_fd);
 

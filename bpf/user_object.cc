@@ -25,6 +25,8 @@ namespace {
 constexpr std::uint64_t kMaxObject = std::uint64_t{256} << 20;
 constexpr const char* kRecorderConstant = "tacho_recorder";
 constexpr const char* kFollowsConstant = "tacho_follows";
+constexpr std::string_view kOwnPrefix = "tacho_";
+constexpr const char* kFilter = "tacho_filter";
 constexpr const char* kFollowedMap = "tacho_followed";
 const std::string kLostCounter = "tacho_lost_";  // and the name of the map
 constexpr int kNotSupportedInKernel = 524;       // ENOTSUPP
@@ -118,6 +120,12 @@ struct UserObject::State {
                                     object->programs().begin());
   }
   Result<> read();
+  // What there is for the user to set: all but tacho's own.
+  std::vector<Global> settable() const;
+  bool has_filter(const std::string& name) {
+    return object->constant(name).size() == kMostFilterSteps * sizeof(FilterStep);
+  }
+  void keep_filter(const std::string& name, std::span<const FilterStep> steps);
   Result<> reject_missing(ProgramChoice& choice);
   std::optional<Refusal> try_to_run(const ProgramChoice& choice);
   void report(const ProgramChoice& choice);
@@ -244,8 +252,11 @@ std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
   const auto fault = [](std::string what) {
     return ConstantFault{ConstantFault::Part::Name, 0, std::move(what)};
   };
-  const auto& globals = state_->declared.globals;
+  const auto globals = state_->settable();
   const std::string variable(variable_of(name));
+  if (variable.starts_with(kOwnPrefix))
+    return fault("names that begin with " + std::string(kOwnPrefix) +
+                 " are tacho's own: options set them (--filter, --sample-rate, --max-rate, -p)");
   const auto global = std::ranges::find(globals, variable, &Global::name);
   if (global == globals.end()) {
     if (state_->is_shipped) return fault("there is no such option; there are: " + options_in_words(globals));
@@ -284,6 +295,45 @@ bool UserObject::limit(const EventRate& rate) {
   if (asks) state_->rate = rate;
   return asks;
 }
+
+namespace {
+
+// Where emit.h keeps the condition of one channel.
+std::string filter_of(const Channel& channel) {
+  return channel.kind == ChannelKind::RingWithHeads ? std::string(kFilter) + "_of_ring_" + channel.map
+                                                    : std::string(kFilter) + "_of_" + channel.event;
+}
+
+}  // namespace
+
+std::vector<Global> UserObject::State::settable() const {
+  std::vector<Global> all = declared.globals;
+  std::erase_if(all, [](const Global& global) { return global.name.starts_with(kOwnPrefix); });
+  return all;
+}
+
+void UserObject::State::keep_filter(const std::string& name, std::span<const FilterStep> steps) {
+  std::vector<std::byte> bytes(kMostFilterSteps * sizeof(FilterStep));
+  const auto given = std::as_bytes(steps.first(std::min(steps.size(), kMostFilterSteps)));
+  std::ranges::copy(given, bytes.begin());
+  if (has_filter(name)) constants.emplace_back(name, std::move(bytes));
+}
+
+bool UserObject::asks_filter() const { return state_->has_filter(kFilter); }
+bool UserObject::asks_filter_of(const Channel& channel) const {
+  return state_->has_filter(filter_of(channel));
+}
+
+void UserObject::filter(std::span<const FilterStep> steps) {
+  state_->keep_filter(kFilter, steps);
+  for (const Channel& channel : state_->channels)
+    if (channel.kind == ChannelKind::PerfEventArray) filter(channel, steps);
+}
+void UserObject::filter(const Channel& channel, std::span<const FilterStep> steps) {
+  state_->keep_filter(filter_of(channel), steps);
+}
+
+void UserObject::begin() { state_->object->set_variable("tacho_begun", 1); }
 
 std::uint64_t UserObject::over_rate() const { return state_->object->counter("tacho_over_rate").value_or(0); }
 
@@ -331,6 +381,7 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
   for (std::size_t i = 0; i < choice.candidates().size(); ++i)
     object->want(index_of(choice.candidates()[i].name), choice.wanted(i));
   object->set_number(kRecorderConstant, static_cast<std::uint32_t>(::getpid()));
+  object->set_number("tacho_waits", 1);
   object->set_number("tacho_one_in", rate.one_in);
   object->set_number("tacho_most_a_second", rate.most_a_second);
   if (table_of_threads) {

@@ -12,11 +12,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bpf/constant_value.h"
+#include "bpf/event_filter.h"
 #include "bpf/ring.h"
 #include "format/cursor.h"
 #include "format/environment.h"
@@ -98,6 +100,17 @@ class UserObject {
   bool follow(int table_fd);
   // Before load_and_attach(): how much is wanted. False as for follow().
   bool limit(const EventRate& rate);
+  // Before load_and_attach(): the condition of --filter. Whether its programs ask about one: before their
+  // events are filled (tacho_wants()), and of each event once it is (tacho_wants_this(), tacho_submit()).
+  bool asks_filter() const;
+  bool asks_filter_of(const Channel& channel) const;
+  // For all its programs, or for one channel alone, where steps may look into the payload.
+  void filter(std::span<const FilterStep> steps);
+  void filter(const Channel& channel, std::span<const FilterStep> steps);
+
+  // From now on its events are wanted: those that ask hear it, and count from here.
+  void begin();
+
   // What the program left out because of EventRate::most_a_second.
   std::uint64_t over_rate() const;
 

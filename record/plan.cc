@@ -135,6 +135,7 @@ class Planner {
                          .group_name = {},
                          .probe_target = request.probe_target,
                          .most_precise = request.most_precise};
+    planned.condition = request.condition;
     if (auto done = choose_unwinding(request, planned); !done) return std::move(done.error());
     if (request.group != 0) join_group(request, planned);
     plan_.events.push_back(std::move(planned));
@@ -316,6 +317,10 @@ class Planner {
     for (std::size_t i = 0; i < programs.size(); ++i) {
       programs[i].event = events[i];
       PlannedEvent& event = plan_.events[events[i]];
+      if (!event.condition.empty())
+        return use_error("--filter: '" + event.name +
+                         "' runs your BPF program, and the kernel runs one on an event; put --filter behind "
+                         "the -e of the program, which asks tacho_wants() (tacho/emit.h)");
       if (std::exchange(event.unwound_frames, 0) != 0)
         note("--call-graph eh: '" + event.name +
              "' runs your BPF program, so its stacks are walked by frame pointers");

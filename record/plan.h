@@ -36,6 +36,8 @@ struct PlannedEvent {
   // The user's side of its stacks, of so many frames at most, is walked by us and not by the kernel
   // (record/stacks); 0: it is not.
   std::uint16_t unwound_frames = 0;
+  // Of --filter, for what is no tracepoint: what the kernel asks before it takes a sample; empty: nothing.
+  bpf::FilterSteps condition = {};
 };
 
 // A map of an object whose slots get the descriptors of an event; or a ring buffer, of which the recorder

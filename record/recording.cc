@@ -17,6 +17,7 @@
 #include "record/capture_start.h"
 #include "record/cgroup_plan.h"
 #include "record/channels.h"
+#include "record/conditions.h"
 #include "record/events/cgroup.h"
 #include "record/events/recorders.h"
 #include "record/events/tracepoint.h"
@@ -322,11 +323,12 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   }
   auto probes = find_probes(options.events);
   if (!probes) return std::move(probes.error());
-  const auto requests = resolve_tracepoints(*probes, out.tracing);
+  auto requests = resolve_tracepoints(*probes, out.tracing);
   if (!requests) return requests.error();
   auto objects = open_objects(*requests, messages, out.stop);
   if (!objects) return std::move(objects.error());
   out.objects = std::move(*objects);
+  if (auto done = compile_conditions(*requests, out.objects); !done) return std::move(done.error());
   const auto facts = facts_of(out.objects);
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());
@@ -356,6 +358,7 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   auto events = KernelEvents::open(prepared.plan, prepared.host, prepared.stop);
   if (!events) return events;
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
+  if (auto done = attach_conditions(prepared.plan, *events); !done) return std::move(done.error());
   if (StackUnwinding::is_wanted(prepared.plan)) {
     auto stacks = StackUnwinding::create(prepared.plan, *events, prepared.host,
                                          [messages](std::string_view line) { messages.detail(line); });
@@ -435,6 +438,9 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
+  events.when_samples_begin([&prepared] {
+    for (bpf::UserObject& object : prepared.objects) object.begin();
+  });
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
   }

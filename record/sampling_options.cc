@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "cli/expression.h"
 #include "cli/option_rows.h"
 #include "format/perf_abi.h"
 #include "record/events/branch_filter.h"
@@ -89,18 +91,26 @@ constexpr FieldRow kFields[] = {
      abi::kSampleRaw},
 };
 
-// A filter is for the events of the last -e, all of which must be tracepoints; further ones narrow it.
-Result<> add_filter(std::vector<EventRequest>& events, const std::string& filter, const char* option) {
+// A filter is for the events of the last -e: tracepoints, whose filters the kernel reads itself, or others,
+// whose conditions are ours; further ones narrow it.
+Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tracepoints,
+                    const std::string& of_others, const char* option) {
   if (events.empty()) return use_error(std::string(option) + ": it stands behind the -e it is for");
   const std::size_t last = events.back().option;
-  for (const EventRequest& event : events) {
-    if (event.option == last && event.kind != EventKind::Tracepoint) {
-      return use_error(std::string(option) + ": the kernel filters tracepoints, and '" + event.text +
-                       "' is none; give the tracepoints a -e of their own before it");
-    }
+  const auto is_tracepoint = [](const EventRequest& event) { return event.kind == EventKind::Tracepoint; };
+  const auto is_meant = [last](const EventRequest& event) { return event.option == last; };
+  const auto first = std::ranges::find_if(events, is_meant);
+  const bool are_tracepoints = is_tracepoint(*first);
+  if (std::any_of(first, events.end(), [&](const auto& each) { return is_tracepoint(each) != are_tracepoints; }))
+    return use_error(std::string(option) +
+                     ": tracepoints have another language for it than other events; give the tracepoints a -e "
+                     "and a --filter of their own");
+  const std::string& filter = are_tracepoints ? of_tracepoints : of_others;
+  if (!are_tracepoints) {
+    if (auto sound = cli::parse_expression(option, filter); !sound) return std::move(sound.error());
   }
   for (EventRequest& event : events) {
-    if (event.option != last) continue;
+    if (!is_meant(event)) continue;
     event.filter = event.filter.empty() ? filter : "(" + event.filter + ") && (" + filter + ")";
   }
   return Done{};
@@ -244,13 +254,20 @@ void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
                        std::vector<EventRequest>& events) {
   rows.push_back(
       {"--filter", Takes::Value, "FILTER",
-       "Of the tracepoints of the -e before it, only those for which this holds, as the kernel "
-       "understands it: 'prev_pid > 0 && prev_comm ~ \"ba*\"'; again: both must hold",
-       [&events](std::string_view text) { return add_filter(events, std::string(text), "--filter"); }});
+       "Of the events of the -e before it, only those for which this holds, decided in the kernel before a "
+       "stack is walked. Of tracepoints as the kernel understands it: 'prev_pid > 0 && prev_comm ~ \"ba*\"'. "
+       "Of others pid, tid, uid, gid, cpu, comm, cgroup and cgroup_id, in the language of --where: "
+       "'comm ~ \"nginx*\" && uid != 0'; of BPF objects that ask tacho_wants_this() also members of the "
+       "payload. Again: both must hold",
+       [&events](std::string_view text) {
+         return add_filter(events, std::string(text), std::string(text), "--filter");
+       }});
   rows.push_back(
       {"--exclude-perf", Takes::Nothing, "",
-       "Of the tracepoints of the -e before it, not those of the recorder itself",
-       [&events](std::string_view) { return add_filter(events, own_exclusion(), "--exclude-perf"); }});
+       "Of the events of the -e before it, not those of the recorder itself",
+       [&events](std::string_view) {
+         return add_filter(events, own_exclusion(), "pid != " + std::to_string(getpid()), "--exclude-perf");
+       }});
   add_rate_rows(rows, options);
   add_stack_rows(rows, options);
   rows.push_back(

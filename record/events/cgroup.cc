@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
@@ -65,6 +66,14 @@ MountLine parse_mount_line(std::string_view line) {
   return out;
 }
 
+std::string second_version_mount(std::string_view mountinfo) {
+  while (!mountinfo.empty()) {
+    const MountLine line = parse_mount_line(take_word(mountinfo, '\n'));
+    if (line.type == "cgroup2") return unescaped(line.where);
+  }
+  return {};
+}
+
 std::string without_slashes(std::string_view name) {
   while (name.starts_with('/')) name.remove_prefix(1);
   while (name.ends_with('/')) name.remove_suffix(1);
@@ -123,6 +132,28 @@ Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name
                          (kind.f_type == CGROUP2_SUPER_MAGIC || kind.f_type == CGROUP_SUPER_MAGIC);
   if (!is_cgroup) return use_error("-G: '" + name + "' leads out of " + mount + ", where cgroups are");
   return folder;
+}
+
+Result<CgroupNumber> number_of_cgroup(std::string_view path) {
+  constexpr ino_t kFirstCgroupNamespace = 0xEFFFFFFB;  // of the one that every host begins with
+  struct stat space {};
+  if (::stat("/proc/self/ns/cgroup", &space) == 0 && space.st_ino != kFirstCgroupNamespace)
+    return Error{"this is a cgroup namespace, from which cgroups have other paths; use cgroup_id"};
+  const auto mounts = format::read_file("/proc/self/mountinfo");
+  if (!mounts) return mounts.error();
+  const std::string mount = second_version_mount(format::as_text(*mounts));
+  if (mount.empty())
+    return Error{"no cgroups of version 2 are mounted here, and the kernel's programs know no others"};
+  const std::string below = without_slashes(path);
+  const std::string folder = below.empty() ? mount : mount + "/" + below;
+  struct stat found {};
+  struct statfs kind {};
+  if (::stat(folder.c_str(), &found) != 0)
+    return use_error("there is no cgroup '/" + below + "' below " + mount + named_alike(mount, below));
+  if (::statfs(folder.c_str(), &kind) != 0 || kind.f_type != CGROUP2_SUPER_MAGIC)
+    return use_error("'/" + below + "' leads out of " + mount + ", where cgroups are");
+  const auto slashes = static_cast<std::uint16_t>(std::ranges::count(below, '/'));
+  return CgroupNumber{found.st_ino, static_cast<std::uint16_t>(below.empty() ? 0 : slashes + 1)};
 }
 
 std::vector<std::string> parse_cgroup_list(std::string_view text) {

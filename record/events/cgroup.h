@@ -1,6 +1,7 @@
 // Control groups by name: whose processes alone an event is to take.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,14 @@ std::vector<std::string> all_cgroups(const std::string& mount);
 // ("/system.slice/nginx.service", with or without the first slash), or the whole path. The error names those
 // that look like it.
 Result<format::Fd> open_cgroup(const std::string& mount, const std::string& name);
+
+// A cgroup of version 2 as BPF programs know it.
+struct CgroupNumber {
+  std::uint64_t id = 0;
+  std::uint16_t level = 0;  // folders above it; the root has none
+};
+// By its path below the mount of version 2. An error where the hierarchy is not seen from its root.
+Result<CgroupNumber> number_of_cgroup(std::string_view path);
 
 // "a,b,,c": names in the order of the events; an empty one stands for everybody.
 std::vector<std::string> parse_cgroup_list(std::string_view text);

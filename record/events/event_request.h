@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bpf/event_filter.h"
 #include "format/perf_abi.h"
 #include "record/events/call_graph.h"
 
@@ -77,7 +78,10 @@ struct EventRequest {
   std::size_t group = 0;   // events of one group have one number within their -e, from 1; 0: none
   std::string group_name;  // "g" of "g{a,b}"
   std::size_t option = 0;  // which -e it stands in, counted from 1
-  std::string filter;      // Tracepoint: of --filter and --exclude-perf
+  // Of --filter and --exclude-perf: of a Tracepoint as the kernel understands it, of others as
+  // compile_condition() does (condition.h).
+  std::string filter;
+  bpf::FilterSteps condition;  // the same of a Counter or Probe, compiled
 };
 
 }  // namespace tacho::record

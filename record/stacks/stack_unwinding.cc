@@ -161,7 +161,11 @@ struct StackUnwinding::State {
   };
   std::unordered_map<const PerfRing*, Ring> rings;
   std::vector<format::Fd> holders;  // events that hold the program on tracepoints
+  Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned,
+                                   bpf::StackHook hook);
+
   StackSplice splice;
+  std::map<std::size_t, bpf::EventFilter> conditions;  // by event, with --filter
   std::vector<News> news;
   CodeMaps maps;
   // Where the kernel's copies stand: a process and its children share one.
@@ -278,6 +282,20 @@ void StackUnwinding::State::forget_ended() {
   }
 }
 
+// The condition of --filter is asked first, and runs the walk itself.
+Result<> StackUnwinding::State::attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned,
+                                                        bpf::StackHook hook) {
+  auto known = conditions.find(open.event);
+  if (known == conditions.end()) {
+    const auto kind = hook == bpf::StackHook::Overflow ? bpf::EventFilter::Hook::Overflow
+                                                               : bpf::EventFilter::Hook::Probe;
+    auto filter = bpf::EventFilter::load(planned.condition, kind, walker.program(hook));
+    if (!filter) return std::move(filter.error());
+    known = conditions.emplace(open.event, std::move(*filter)).first;
+  }
+  return known->second.attach(open.fd.get());
+}
+
 StackUnwinding::StackUnwinding(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StackUnwinding::~StackUnwinding() = default;
 
@@ -333,6 +351,11 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan,
       if (!opened) return explain_refusal(holder, open.cpu, opened.error().code, host).in("--call-graph eh");
       state->holders.push_back(std::move(*opened));
       held_by = state->holders.back().get();
+    }
+    if (!planned.condition.empty() && hook != bpf::StackHook::Tracepoint) {
+      auto done = state->attach_behind_condition(open, planned, hook);
+      if (!done) return std::move(done.error()).in("--filter: event '" + planned.name + "'");
+      continue;
     }
     if (auto done = state->walker.attach(hook, held_by); !done)
       return std::move(done.error()).in("--call-graph eh: event '" + planned.name + "'");

@@ -136,8 +136,12 @@ TEST(Options, AFilterIsForTheEventsOfTheLastE) {
   EXPECT_NE(refusal({"--filter", "pid > 1", "-e", "sched:sched_switch", "-a"}).find("behind the -e"),
             std::string::npos);
   EXPECT_NE(refusal({"-e", "sched:sched_switch,cpu-clock", "--filter", "pid > 1", "-a"})
-                .find("'cpu-clock' is none"),
+                .find("another language"),
             std::string::npos);
+  EXPECT_EQ(parsed({"-e", "cpu-clock,faults", "--filter", "pid > 1", "-a"}).events[1].filter, "pid > 1");
+  EXPECT_NE(refusal({"-e", "cpu-clock", "--filter", "pid >", "-a"}).find("--filter: at letter"),
+            std::string::npos);
+  EXPECT_EQ(parsed({"-e", "cpu-clock", "--exclude-perf", "-a"}).events[0].filter.rfind("pid != ", 0), 0U);
   EXPECT_NE(
       parsed({"-e", "sched:sched_switch", "--exclude-perf", "-a"}).events[0].filter.find("common_pid != "),
       std::string::npos);

@@ -11,8 +11,17 @@
  *
  * With a COMMAND, -p or -t the recorder keeps a table of the threads that are recorded: those that were there, and
  * whatever they start, from their first moment on. tacho_wants() looks the current thread up in it: one load from an
- * array, and nothing at all with -a, where the kernel removes the code. tacho_wants_of(thread) asks of another one. A program that does not ask is
- * recorded all the same; then the recorder drops what other threads did, which costs a stack and a record each time.
+ * array, and nothing at all with -a, where the kernel removes the code. tacho_wants_of(thread) asks of another one. A
+ * program that does not ask is recorded all the same; then the recorder drops what other threads did, which costs a stack
+ * and a record each time.
+ * Until the recording begins nothing is wanted.
+ *
+ * It also answers for --filter: `-e ./slow.bpf.c --filter 'comm == "dd" && uid >= 1000'`. A program that has filled its
+ * event asks with it, and then --filter may name its members, too ('bytes > 4k'):
+ *
+ *     struct slow_read event = {...};                      // EVENT(slow_read, struct slow_read)
+ *     if (!tacho_wants_this(slow_read, &event)) return 1;
+ *     bpf_perf_event_output(ctx, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
  *
  * And how it sends events through a ring buffer, which all CPUs share:
  *
@@ -23,6 +32,7 @@
  *   event->bytes = ...;                                  // all of it: the memory is not cleared
  *   tacho_submit(slow, event);                           // or tacho_discard(slow, event)
  *
+ * tacho_submit() asks about the members that --filter names, and gives the room back when the event is not wanted.
  * A head in front of each event says when (CLOCK_MONOTONIC), on which CPU and in which thread it was reserved; the recorder
  * makes a sample of it. What finds no room is reported as lost events of that name. A ring buffer brings
  * no stack of its own: see ROLE("stack") in event.h. Where stacks are wanted a perf event array is the better channel.
@@ -49,6 +59,55 @@ struct {
 static const volatile __u32 tacho_one_in = 0;
 static const volatile __u64 tacho_most_a_second = 0;
 
+/* Whether nothing is wanted until the recorder says that the recording has begun, and whether it did. */
+static const volatile __u32 tacho_waits = 0;
+__u32 tacho_begun = 0;
+
+/*
+ * The condition of --filter: comparisons, the first of which is asked first. Each says which is asked next when it holds
+ * and when it does not, always a later one, or how it ends. Set by the recorder; with none at all everything is wanted.
+ */
+struct tacho_step {
+  __u8 value;     /* enum tacho_value; 0: there is none */
+  __u8 test;      /* enum tacho_test */
+  __u8 yes, no;   /* the number of a step, or one of the two below */
+  __u16 at;       /* bytes into the payload; which half of the name; which level of cgroups */
+  __u8 size;      /* bytes there: 1, 2, 4 or 8 */
+  __u8 is_signed;
+  __u64 mask;     /* bits of the value that count */
+  __u64 than;
+};
+#define TACHO_STEPS 32
+#define TACHO_TAKES 254
+#define TACHO_LEAVES 255
+struct tacho_filter {
+  struct tacho_step steps[TACHO_STEPS];
+};
+enum tacho_value {
+  TACHO_PROCESS = 1,
+  TACHO_THREAD,
+  TACHO_USER,
+  TACHO_GROUP,
+  TACHO_CPU,
+  TACHO_CGROUP,
+  TACHO_CGROUP_ABOVE,
+  TACHO_NAME,
+  TACHO_MEMBER,
+};
+enum tacho_test {
+  TACHO_EQUAL,
+  TACHO_LESS,
+  TACHO_LESS_OR_EQUAL,
+  TACHO_SIGNED_LESS,
+  TACHO_SIGNED_LESS_OR_EQUAL,
+};
+/* What tacho_wants() asks, and for each event what tacho_wants_this() does. */
+static const volatile struct tacho_filter tacho_filter;
+#undef TACHO_FILTER_OF
+#define TACHO_FILTER_OF(name) \
+  ;                           \
+  static const volatile __attribute__((unused)) struct tacho_filter tacho_filter_of_##name
+
 /* Hits of the recorded threads, counted on each CPU. */
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -59,10 +118,11 @@ struct {
 __u64 tacho_second = 0, tacho_this_second = 0; /* the present second, and what it has seen */
 __u64 tacho_over_rate = 0;                     /* what was too much, so far */
 
-/* Of a thread that need not be the current one: one that is woken, or whose I/O has ended. */
+/* Whether the recording has begun and is about a thread, which need not be the current one: one that is woken, or whose I/O has ended. */
 static __always_inline int tacho_follows_thread(__u32 thread) {
   __u32 page = thread >> 12;
   const __u8 *states;
+  if (tacho_waits && !*(volatile __u32 *)&tacho_begun) return 0;
   if (!tacho_follows) return 1;
   states = bpf_map_lookup_elem(&tacho_followed, &page);
   return states && states[thread & 4095] == 1;
@@ -86,15 +146,103 @@ static __always_inline int tacho_is_within_rate(__u64 most_a_second) {
   return 0;
 }
 
-/* Whether what happens to `thread` now is to be recorded: it is followed, and neither --sample-rate nor --max-rate leaves it
- * out. Ask once for each event, when everything else speaks for it. */
-static __always_inline int tacho_wants_of(__u32 thread) {
-  if (!tacho_follows_thread(thread)) return 0;
+static __always_inline __u64 tacho_member(const volatile struct tacho_step *step, const void *payload) {
+  const void *at = payload + step->at;
+  if (step->size == 1) {
+    __u8 byte = 0;
+    bpf_probe_read_kernel(&byte, sizeof byte, at);
+    return step->is_signed ? (__u64)(__s64)(__s8)byte : byte;
+  }
+  if (step->size == 2) {
+    __u16 half = 0;
+    bpf_probe_read_kernel(&half, sizeof half, at);
+    return step->is_signed ? (__u64)(__s64)(__s16)half : half;
+  }
+  if (step->size == 4) {
+    __u32 word = 0;
+    bpf_probe_read_kernel(&word, sizeof word, at);
+    return step->is_signed ? (__u64)(__s64)(__s32)word : word;
+  }
+  __u64 whole = 0;
+  bpf_probe_read_kernel(&whole, sizeof whole, at);
+  return whole;
+}
+
+/* What the step asks about. */
+static __always_inline __u64 tacho_value_of(const volatile struct tacho_step *step, const void *payload) {
+  __u8 value = step->value;
+  if (value == TACHO_PROCESS) return bpf_get_current_pid_tgid() >> 32;
+  if (value == TACHO_THREAD) return (__u32)bpf_get_current_pid_tgid();
+  if (value == TACHO_USER) return (__u32)bpf_get_current_uid_gid();
+  if (value == TACHO_GROUP) return bpf_get_current_uid_gid() >> 32;
+  if (value == TACHO_CPU) return bpf_get_smp_processor_id();
+  if (value == TACHO_CGROUP) return bpf_get_current_cgroup_id();
+  if (value == TACHO_CGROUP_ABOVE) return bpf_get_current_ancestor_cgroup_id(step->at);
+  if (value == TACHO_NAME) {
+    __u64 name[2] = {0, 0};
+    bpf_get_current_comm(name, sizeof name);
+    return step->at ? name[1] : name[0];
+  }
+  return payload ? tacho_member(step, payload) : 0;
+}
+
+/* All numbers of the filter are constants when the kernel checks the program, so what is not asked costs nothing. */
+static __always_inline int tacho_passes(const volatile struct tacho_filter *filter, const void *payload) {
+  __u32 next = 0;
+  if (!filter->steps[0].value) return 1;
+#pragma clang loop unroll(disable)
+  for (__u32 i = 0; i < TACHO_STEPS; ++i) {
+    const volatile struct tacho_step *step = &filter->steps[i];
+    __u64 value, than;
+    int holds;
+    __u8 test;
+    if (i < next) continue;
+    value = tacho_value_of(step, payload) & step->mask;
+    than = step->than;
+    test = step->test;
+    if (test == TACHO_EQUAL)
+      holds = value == than;
+    else if (test == TACHO_LESS)
+      holds = value < than;
+    else if (test == TACHO_LESS_OR_EQUAL)
+      holds = value <= than;
+    else if (test == TACHO_SIGNED_LESS)
+      holds = (__s64)value < (__s64)than;
+    else
+      holds = (__s64)value <= (__s64)than;
+    if (holds)
+      next = step->yes;
+    else
+      next = step->no;
+    if (next >= TACHO_STEPS) return next == TACHO_TAKES;
+  }
+  return 0;
+}
+
+static __always_inline int tacho_is_chosen(void) {
   if (tacho_one_in > 1 && !tacho_is_sampled(tacho_one_in)) return 0;
   return !tacho_most_a_second || tacho_is_within_rate(tacho_most_a_second);
 }
-/* The same for the current thread, which tacho_reserve() asks by itself. */
-static __always_inline int tacho_wants(void) { return tacho_wants_of((__u32)bpf_get_current_pid_tgid()); }
+
+static __always_inline int tacho_follows_current(void) {
+  return tacho_follows_thread((__u32)bpf_get_current_pid_tgid());
+}
+
+/* Whether what happens now is to be recorded: the current thread is followed, and neither --filter, --sample-rate nor
+ * --max-rate leaves it out. Ask once for each event, when everything else speaks for it; tacho_reserve() asks by itself. */
+static __always_inline int tacho_wants(void) {
+  return tacho_follows_current() && tacho_passes(&tacho_filter, 0) && tacho_is_chosen();
+}
+/* What happens to another thread than the current one. --filter, which asks about the current one, cannot be used then. */
+static __always_inline int tacho_wants_of(__u32 thread) {
+  return tacho_follows_thread(thread) && tacho_is_chosen();
+}
+
+/* As tacho_wants(), of an event that is filled: `name` as in EVENT(name, type), and a pointer to it. */
+#define tacho_wants_this(name, event) tacho_wants_filled(&tacho_filter_of_##name, event)
+static __always_inline int tacho_wants_filled(const volatile struct tacho_filter *filter, const void *payload) {
+  return tacho_follows_current() && tacho_passes(filter, payload) && tacho_is_chosen();
+}
 
 /* What stands in front of every event in a ring buffer of RING_CHANNEL(). */
 struct tacho_head {
@@ -111,11 +259,18 @@ struct tacho_head {
     __uint(type, BPF_MAP_TYPE_RINGBUF);         \
     __uint(max_entries, bytes);                 \
   } map SEC(".maps") EVENT_CHANNEL(name);       \
+  static const volatile __attribute__((unused)) struct tacho_filter tacho_filter_of_ring_##map; \
   __u64 tacho_lost_##map = 0
 
 #define tacho_reserve(map, type) \
   ((type *)tacho_reserve_in(&(map), &tacho_lost_##map, sizeof(struct tacho_head) + sizeof(type)))
-#define tacho_submit(map, event) bpf_ringbuf_submit((struct tacho_head *)(event)-1, tacho_wakeup(&(map)))
+#define tacho_submit(map, event)                                                   \
+  do {                                                                             \
+    if (tacho_passes(&tacho_filter_of_ring_##map, event))                          \
+      bpf_ringbuf_submit((struct tacho_head *)(event)-1, tacho_wakeup(&(map)));    \
+    else                                                                           \
+      tacho_discard(map, event);                                                   \
+  } while (0)
 #define tacho_discard(map, event) bpf_ringbuf_discard((struct tacho_head *)(event)-1, BPF_RB_NO_WAKEUP)
 
 /* As tacho_reserve(), for an event of a thread that need not be the current one, and that was asked about before. */

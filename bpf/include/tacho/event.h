@@ -60,7 +60,10 @@
  * The event `name` carries a payload of `type`. A type that programs only use locally does not get into BTF; this
  * pointer, which nobody reads, is what brings it there with all its members.
  */
-#define EVENT(name, type) const type *__event_##name __attribute__((section(".events"), used))
+#define EVENT(name, type) \
+  const type *__event_##name __attribute__((section(".events"), used)) TACHO_FILTER_OF(name)
+/* With tacho/emit.h: where --filter puts its condition on that event. */
+#define TACHO_FILTER_OF(name)
 
 /* On a member of the payload: "ns", "us", "ms", "s", "bytes", "sectors", "pages" or any word. Not needed for
  * names that are or end in a unit, as latency_ns, delta_us, bytes, read_bytes, nr_pages. */

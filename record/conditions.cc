@@ -1,0 +1,115 @@
+#include "record/conditions.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "bpf/follower.h"
+#include "cli/expression.h"
+#include "format/perf_abi.h"
+#include "record/events/condition.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::string_view kOption = "--filter";
+
+Error in_request(Error error, const EventRequest& request) {
+  error.what += " (-e " + request.text + ")";
+  return error;
+}
+
+Result<Condition> compile(const cli::Expression& expression, const format::PayloadSchema* payload) {
+  auto condition = compile_condition(kOption, expression, {.payload = payload});
+  if (!condition) return condition;
+  const auto asks_number = [](const bpf::FilterStep& step) {
+    return step.value == bpf::FilterValue::Process || step.value == bpf::FilterValue::Thread;
+  };
+  if (bpf::is_in_pid_namespace() && std::ranges::any_of(condition->steps, asks_number))
+    return use_error(std::string(kOption) +
+                     ": this is a PID namespace, where processes have other numbers than in the kernel; use "
+                     "comm, cgroup or uid, or -p and -t");
+  return condition;
+}
+
+Error does_not_ask(const bpf::UserObject& object) {
+  return use_error(std::string(kOption) + ": " + object.path() +
+                   " does not ask tacho_wants() (tacho/emit.h) about it, and nobody else can leave its events "
+                   "out before their stacks are walked; tacho script --where chooses when the capture is read");
+}
+
+Error does_not_ask_filled(const bpf::UserObject& object, const bpf::Channel& channel) {
+  return use_error(std::string(kOption) + ": " + object.path() + " does not ask with its event '" +
+                   channel.event + "' filled, so members cannot be compared: tacho_wants_this(" +
+                   channel.event + ", &event) and tacho_submit() do (tacho/emit.h)");
+}
+
+// A condition that names members is asked with the event filled, any other one before.
+Result<> tell(bpf::UserObject& object, const cli::Expression& expression) {
+  const auto& channels = object.channels();
+  const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  const bool all_ask = !channels.empty() && std::ranges::all_of(channels, asks);
+  if (!object.asks_filter() && !all_ask) return does_not_ask(object);
+  std::vector<Condition> own;
+  for (const bpf::Channel& channel : channels) {
+    auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
+    if (!condition) return std::move(condition.error());
+    if (condition->has_members && !asks(channel)) return does_not_ask_filled(object, channel);
+    own.push_back(std::move(*condition));
+  }
+  if (std::ranges::any_of(own, &Condition::has_members)) {
+    for (std::size_t i = 0; i < own.size(); ++i) object.filter(channels[i], own[i].steps);
+    return Done{};
+  }
+  const auto general = compile(expression, nullptr);
+  if (!general) return general.error();
+  object.filter(general->steps);
+  return Done{};
+}
+
+}  // namespace
+
+Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects) {
+  std::size_t next_object = 0;
+  for (EventRequest& request : requests) {
+    bpf::UserObject* const object =
+        request.kind == EventKind::BpfObject ? &objects[next_object++] : nullptr;
+    if (request.filter.empty() || request.kind == EventKind::Tracepoint) continue;
+    const auto expression = cli::parse_expression(kOption, request.filter);
+    if (!expression) return expression.error();
+    if (object != nullptr) {
+      if (auto told = tell(*object, *expression); !told) return in_request(std::move(told.error()), request);
+      continue;
+    }
+    if (request.type == format::abi::kSoftware && request.config == format::abi::kBpfOutput)
+      return use_error(std::string(kOption) + ": '" + request.text +
+                       "' is fed by a BPF program; put it behind the -e of the program, which is asked");
+    auto condition = compile(*expression, nullptr);
+    if (!condition) return in_request(std::move(condition.error()), request);
+    request.condition = std::move(condition->steps);
+    request.filter.clear();
+  }
+  return Done{};
+}
+
+Result<> attach_conditions(const Plan& plan, const KernelEvents& events) {
+  std::map<std::size_t, bpf::EventFilter> filters;  // the events keep their programs
+  for (const OpenEvent& open : events.open_events()) {
+    const PlannedEvent& planned = plan.events[open.event];
+    if (planned.condition.empty() || planned.unwound_frames != 0) continue;
+    auto known = filters.find(open.event);
+    if (known == filters.end()) {
+      const auto hook =
+          planned.probe_target.empty() ? bpf::EventFilter::Hook::Overflow : bpf::EventFilter::Hook::Probe;
+      auto filter = bpf::EventFilter::load(planned.condition, hook);
+      if (!filter) return std::move(filter.error()).in("--filter: event '" + planned.name + "'");
+      known = filters.emplace(open.event, std::move(*filter)).first;
+    }
+    if (auto done = known->second.attach(open.fd.get()); !done)
+      return std::move(done.error()).in("--filter: event '" + planned.name + "'");
+  }
+  return Done{};
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,37 @@
+// Conditions of --filter that the kernel decides: of the language of --where what a list of comparisons can
+// say (bpf/event_filter.h). What it cannot say is refused at its letter.
+//
+//   pid, tid, uid, gid, cpu, cgroup_id   numbers, compared with constants, or their bits: cpu & 1
+//   comm                                 == "dd", ~ "kworker*"
+//   cgroup                               == "/system.slice/x", ~ "/system.slice/*": what is below
+//   members of the payload               numbers, enumerators, texts; where the program asks with its event
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "bpf/event_filter.h"
+#include "cli/expression.h"
+#include "format/payload_schema.h"
+#include "format/result.h"
+#include "record/events/cgroup.h"
+
+namespace tacho::record {
+
+// What the names of a condition may mean.
+struct ConditionNames {
+  const format::PayloadSchema* payload = nullptr;  // of BPF events
+  std::function<Result<CgroupNumber>(std::string_view path)> cgroup = number_of_cgroup;
+};
+
+struct Condition {
+  bpf::FilterSteps steps;
+  bool has_members = false;  // some look into the payload
+};
+
+// `option` stands in messages.
+Result<Condition> compile_condition(std::string_view option, const cli::Expression& expression,
+                                    const ConditionNames& names);
+
+}  // namespace tacho::record
