@@ -24,6 +24,12 @@ std::uint64_t now() {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
+// Where the code ran that stands first in the chain.
+std::uint16_t side_of(const std::vector<std::uint64_t>& chain) {
+  if (chain.size() < 2) return 0;
+  return chain.front() == abi::kContextKernel ? abi::kCpumodeKernel : abi::kCpumodeUser;
+}
+
 }  // namespace
 
 std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
@@ -40,15 +46,18 @@ std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
 }
 
 bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
-                   const format::EventAttr& attr) {
+                   const format::EventAttr& attr, const RingLayout& layout) {
+  const bool has_chain = attr.samples(abi::kSampleCallchain);
+  const auto chain = has_chain ? layout.chain_of(event.payload) : std::vector<std::uint64_t>();
+  const format::Bytes payload = has_chain ? layout.rest_of(event.payload) : event.payload;
   // As in the kernel: the size of what is raw and the bytes together fill whole words.
-  const std::size_t padded = (sizeof(std::uint32_t) + event.payload.size() + 7) / 8 * 8;
+  const std::size_t padded = (sizeof(std::uint32_t) + payload.size() + 7) / 8 * 8;
   format::ByteWriter out;
   out.u32(abi::kRecordSample);
-  out.u16(0);  // misc
+  out.u16(side_of(chain));  // misc
   out.u16(0);  // size
   out.u64(id);
-  out.u64(0);  // ip
+  out.u64(chain.size() < 2 ? 0 : chain[1]);  // ip, as the kernel has it: behind the first mark
   out.u32(event.process);
   out.u32(event.thread);
   out.u64(event.time);
@@ -56,7 +65,11 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
     out.u32(event.cpu.value_or(0));
     out.u32(0);
   }
-  if (attr.samples(abi::kSamplePeriod)) out.u64(1);
+  if (attr.samples(abi::kSamplePeriod)) out.u64(layout.period_of(event.payload));
+  if (has_chain) {
+    out.u64(chain.size());
+    for (const std::uint64_t address : chain) out.u64(address);
+  }
   const std::size_t size = out.view().size() + padded;
   if (size > kMostRecordBytes) return false;
   out.u32(static_cast<std::uint32_t>(padded - sizeof(std::uint32_t)));
@@ -65,8 +78,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   to.resize(begin + size);
   std::byte* const record = to.data() + begin;
   std::memcpy(record, out.view().data(), out.view().size());
-  if (!event.payload.empty())
-    std::memcpy(record + out.view().size(), event.payload.data(), event.payload.size());
+  if (!payload.empty()) std::memcpy(record + out.view().size(), payload.data(), payload.size());
   const auto length = static_cast<std::uint16_t>(size);
   std::memcpy(record + 6, &length, sizeof length);
   return true;
@@ -84,7 +96,11 @@ Result<ChannelRings> ChannelRings::open(const Prepared& prepared, const KernelEv
                   .map = connection.map,
                   .kind = connection.kind,
                   .ring = std::move(*ring),
+                  .layout = {},
                   .ids = {}};
+    const auto& channels = prepared.objects[connection.object].channels();
+    const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
+    if (channel != channels.end() && channel->schema) source.layout = RingLayout(*channel->schema);
     if (connection.kind == bpf::ChannelKind::PlainRing) source.limit = RateLimit(rate);
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
@@ -117,7 +133,9 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
     return;
   }
   if (!source.limit.passes(event->time)) return;
-  if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr)) count_lost(source);
+  if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr,
+                     source.layout))
+    count_lost(source);
 }
 
 bool ChannelRings::take(std::vector<std::byte>& to) {

@@ -18,6 +18,7 @@
 #include "format/result.h"
 #include "record/event_rate.h"
 #include "record/kernel/kernel_events.h"
+#include "record/output/ring_layout.h"
 #include "record/prepared.h"
 
 namespace tacho::record {
@@ -34,7 +35,7 @@ std::optional<RingEvent> parse_ring_event(format::Bytes bytes);
 // Appends the SAMPLE record of an event with the kernel's number `id`. False when it would be larger than a
 // record can be.
 bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
-                   const format::EventAttr& attr);
+                   const format::EventAttr& attr, const RingLayout& layout = {});
 
 class ChannelRings {
  public:
@@ -59,6 +60,7 @@ class ChannelRings {
     std::string map;
     bpf::ChannelKind kind;
     bpf::Ring ring;
+    RingLayout layout;
     std::map<int, std::uint64_t> ids;  // by CPU
     // Here. A thread that writes the capture asks losses() while take() goes on.
     std::unique_ptr<std::atomic<std::uint64_t>> lost = std::make_unique<std::atomic<std::uint64_t>>(0);

@@ -223,7 +223,10 @@ class Planner {
       attr.flags &= ~std::uint64_t{abi::kExcludeCallchainKernel | abi::kExcludeCallchainUser};
       attr.branch_sample_type = attr.sample_regs_user = attr.sample_regs_intr = 0;
       attr.sample_stack_user = attr.sample_max_stack = 0;
-      if (has_stack)
+      const auto& with_stacks = objects_[connection.object].rings_with_stacks;
+      const bool brings_stack = std::ranges::find(with_stacks, connection.map) != with_stacks.end();
+      if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
+      if (has_stack && !brings_stack)
         plan_.notes.push_back("the ring buffer '" + connection.map +
                               "' brings no stacks but those that its program puts into the payload "
                               "(ROLE(\"stack\") in tacho/event.h); a perf event array brings them");

@@ -77,6 +77,7 @@ struct ObjectFacts {
   std::vector<std::string> sample_programs;  // of section "perf_event"
   std::vector<std::pair<std::string, bpf::ChannelKind>> rings =
       {};                                 // those of the channels that are ring buffers
+  std::vector<std::string> rings_with_stacks = {};  // that their programs put into the payload
   std::vector<std::string> unheard = {};  // what its programs tell that no recorder hears, in words
 };
 

@@ -27,6 +27,7 @@
 #include "record/host/rights.h"
 #include "record/kernel/perf_event.h"
 #include "record/loss_report.h"
+#include "record/output/ring_layout.h"
 #include "record/recorder_listing.h"
 
 namespace tacho::record {
@@ -116,11 +117,13 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   std::vector<ObjectFacts> facts;
   for (const bpf::UserObject& object : objects) {
     ObjectFacts& fact = facts.emplace_back(
-        ObjectFacts{object.path(), {}, object.perf_event_programs(), {}, object.unheard()});
+        ObjectFacts{object.path(), {}, object.perf_event_programs(), {}, {}, object.unheard()});
     for (const bpf::Channel& channel : object.channels()) {
       fact.channels.push_back({channel.map, channel.event});
       if (channel.kind != bpf::ChannelKind::PerfEventArray)
         fact.rings.emplace_back(channel.map, channel.kind);
+      if (channel.schema && RingLayout(*channel.schema).has_stack())
+        fact.rings_with_stacks.push_back(channel.map);
     }
   }
   return facts;

@@ -15,6 +15,16 @@ constexpr RecorderRow kRecorders[] = {
     {"open", "open", "", "files that are opened, and attempts that fail", "tacho table --by path,error"},
     {"opensnoop", "open", "", "as open", "tacho script -F comm,pid,time,payload"},
     {"syscall", "syscall", "", "system calls: which, how long, what they returned", "tacho table --by call"},
+    {"runqlat", "runqlat", "", "how long threads that could run waited for a CPU", "tacho hist --by none"},
+    {"offcpu", "offcpu", "", "how long threads slept, with the stack that went to sleep and who woke them",
+     "tacho folded"},
+    {"offcputime", "offcpu", "preempted=true", "as offcpu, and threads that were put aside while they ran",
+     "tacho folded"},
+    {"bio", "bio", "", "block I/O: size, time in the queue and at the disk, with the stack that asked",
+     "tacho hist --by op"},
+    {"biolatency", "bio", "", "as bio", "tacho hist --by none"},
+    {"biosnoop", "bio", "", "as bio", "tacho script -G -F comm,pid,time,payload"},
+    {"bitesize", "bio", "", "as bio", "tacho hist --field bytes --by comm"},
     {"syscount", "syscall", "", "as syscall", "tacho table --by comm,call"},
 };
 

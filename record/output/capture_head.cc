@@ -13,6 +13,7 @@
 #include "format/perf_abi.h"
 #include "record/host/attachments.h"
 #include "record/host/host.h"
+#include "record/output/ring_layout.h"
 
 namespace tacho::record {
 namespace {
@@ -25,6 +26,8 @@ std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const 
     const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
     if (channel == channels.end() || !channel->schema) continue;
     format::PayloadSchema schema = *channel->schema;
+    if (connection.kind != bpf::ChannelKind::PerfEventArray)
+      schema = RingLayout::schema_of_rest(std::move(schema));
     schema.event = plan.events[connection.event].name;
     const auto same = [&](const format::PayloadSchema& other) { return other.event == schema.event; };
     if (std::ranges::none_of(schemas, same)) schemas.push_back(std::move(schema));

@@ -114,6 +114,135 @@ class Processes(Recorders):
         self.assertEqual(row["args"], ("/bin/true " + "x" * 3000)[:511])
 
 
+# Sleeps 25 times for 3 ms; then 10 times for 5 ms while its child waits for a byte from it.
+WAITS = r"""
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static void nap(long ms) { struct timespec time = {0, ms * 1000000}; nanosleep(&time, 0); }
+int main(void) {
+  int ends[2];
+  char byte = 0;
+  for (int i = 0; i < 25; ++i) nap(3);
+  if (pipe(ends)) return 1;
+  if (fork() == 0) {
+    for (int i = 0; i < 10; ++i) if (read(ends[0], &byte, 1) != 1) return 1;
+    return 0;
+  }
+  for (int i = 0; i < 10; ++i) { nap(5); if (write(ends[1], &byte, 1) != 1) return 1; }
+  wait(0);
+  return 0;
+}
+"""
+# Works for 0.2 s beside a child on the same CPU; says how long the kernel saw it wait for the CPU, in ns.
+CROWD = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static long waited(void) {
+  long ran = 0, wait = 0;
+  FILE* file = fopen("/proc/self/schedstat", "r");
+  if (!file || fscanf(file, "%ld %ld", &ran, &wait) != 2) return -1;
+  fclose(file);
+  return wait;
+}
+int main(void) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  int child = fork();
+  if (child == 0) for (;;) {}
+  long before = waited();
+  time_t begin = clock();
+  while (clock() - begin < CLOCKS_PER_SEC / 5) {}
+  printf("%ld\n", waited() - before);
+  kill(child, SIGKILL);
+  wait(0);
+  return 0;
+}
+"""
+
+
+class Waits(Recorders):
+    LOADS = {"waits": WAITS, "crowd": CROWD}
+
+    def test_offcpu_tells_waits_with_the_stack_that_went_to_sleep(self):
+        self.record("offcpu", self.built / "waits")
+        text = self.tacho("script", "-i", "out.data", "-F", "comm,pid,event,ip,sym,payload").stdout.decode()
+        samples = text.split("\n\n")
+        naps = [sample for sample in samples if "hrtimer_nanosleep" in sample]
+        # A thread that is put aside just before it sleeps, for the whole time on a busy machine, never sleeps.
+        self.assertIn(len(naps), range(30, 36))
+        self.assertTrue(all("state=S" in nap and "clock_nanosleep" in nap for nap in naps), naps)
+        reads = [sample for sample in samples if "pipe_read" in sample and 'waker="waits"' in sample]
+        self.assertIn(len(reads), range(8, 11))
+        [row] = self.rows("--by", "state", "--columns", "sum,count", "--where", "state == S && comm == 'waits' && off_ns > 2ms")
+        self.assertGreaterEqual(float(row["sum"]), 25 * 3e6 + 10 * 5e6 * 0.9)
+        total = self.tacho("folded", "-i", "out.data").stdout.decode().splitlines()
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in total),
+                         sum(int(row["sum"]) for row in self.rows("--by", "comm", "--columns", "sum")))
+        self.read_everywhere(sum(self.counts("state").values()), "folded")
+        if programs.shutil.which("perf"):
+            ours = self.tacho("report", "-i", "out.data", "--no-children", "-g", "none", "-s", "comm,sym").stdout
+            theirs = self.perf("report", "-i", "out.data", "--stdio", "--no-children", "-g", "none", "-s", "comm,sym").stdout
+            self.assertIn(b"__traceiter_sched_switch", theirs)
+            rows = [[line.rstrip() for line in text.splitlines() if line and not line.startswith(b"#")] for text in (ours, theirs)]
+            self.assertEqual(*rows)
+
+    def test_offcpu_leaves_short_waits_out(self):
+        self.record("offcpu/min_us=4000/", self.built / "waits")
+        [row] = self.rows("--by", "state", "--columns", "min,count")
+        self.assertGreaterEqual(float(row["min"]), 4e6)
+        self.record("offcpu/uninterruptible,min_us=4000/", self.built / "waits")
+        self.assertNotIn("S", self.counts("state"))
+
+    def test_runqlat_sums_up_to_what_the_kernel_counts(self):
+        done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", "runqlat", "--", self.built / "crowd")
+        truth = int(done.stdout)
+        rows = self.rows("--by", "pid,why", "--columns", "sum,count")
+        first = min(int(row["pid"]) for row in rows)
+        told = sum(float(row["sum"]) for row in rows if int(row["pid"]) == first)
+        self.assertGreater(truth, 0)
+        self.assertAlmostEqual(told / truth, 1, delta=0.25)
+        self.assertIn("preempted", {row["why"] for row in rows})
+        self.read_everywhere(sum(int(row["count"]) for row in rows))
+
+
+class Disks(Recorders):
+    def setUp(self):
+        super().setUp()
+        image = self.folder / "disk.img"
+        image.write_bytes(bytes(4 << 20))
+        done = self.run_program("losetup", "-f", "--show", image, status=None)
+        if done.returncode != 0:
+            self.skipTest("no loop device: " + done.stderr.decode())
+        self.disk = done.stdout.decode().strip()
+        self.addCleanup(self.run_program, "losetup", "-d", self.disk, status=None)
+        number = os.stat(self.disk).st_rdev
+        self.dev = os.major(number) << 20 | os.minor(number)
+
+    def test_bio_tells_every_request(self):
+        work = (f"dd if=/dev/zero of={self.disk} bs=64k count=32 oflag=direct; "
+                f"dd if={self.disk} of=/dev/null bs=4k count=50 iflag=direct")
+        self.record(f"bio/dev={self.dev}/", "sh", "-c", work)
+        self.assertEqual(self.counts("comm", "op", "bytes", "error"),
+                         {("dd", "write", "65536", "OK"): 32, ("dd", "read", "4096", "OK"): 50})
+        for row in self.rows("--by", "op", "--value", "lat_ns - queue_ns - service_ns", "--columns", "min,max"):
+            self.assertEqual((float(row["min"]), float(row["max"])), (0, 0))
+        folded = self.tacho("folded", "-i", "out.data").stdout.decode()
+        self.assertIn("vfs_write", folded)
+        self.assertIn("vfs_read", folded)
+        self.assertIn("65536 -> 131071", self.tacho("hist", "-i", "out.data", "--field", "bytes", "--by", "op").stdout.decode())
+        self.read_everywhere(82, "folded")
+        self.record(f"bio/dev={self.dev},min_bytes=8192/", "sh", "-c", work)
+        self.assertEqual(self.counts("op"), {"write": 32})
+
+
 class Calls(Recorders):
     def test_syscall_counts_what_was_called(self):
         self.record("syscall", programs.BIN / "getppid_load", "1234")

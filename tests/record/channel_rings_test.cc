@@ -55,6 +55,70 @@ TEST(ChannelRings, WithoutASoundHeadThereIsNoEvent) {
     EXPECT_FALSE(parse_ring_event(format::Bytes(bytes).first(size))) << size;
 }
 
+format::PayloadField field(const char* name, std::uint32_t offset, std::uint32_t count, const char* role) {
+  format::PayloadField made;
+  made.name = name;
+  made.bit_offset = offset * 8;
+  made.bit_size = 64;
+  made.count = count;
+  made.is_array = count != 1;
+  made.role = role;
+  return made;
+}
+
+TEST(ChannelRings, AStackAndAWeightOfThePayloadAreTheSamplesOwn) {
+  format::PayloadSchema schema;
+  schema.size = 8 + 2 * 8 + 3 * 8;
+  schema.fields = {field("wait_ns", 0, 1, "weight"), field("kernel", 8, 2, "stack"),
+                   field("user", 24, 3, "stack")};
+  const RingLayout layout(schema);
+  EXPECT_TRUE(layout.has_stack());
+  const auto rest = RingLayout::schema_of_rest(schema);
+  EXPECT_EQ(rest.size, 8u);
+  ASSERT_EQ(rest.fields.size(), 1u);
+
+  format::ByteWriter out;
+  out.u64(123456);
+  out.u64(0xffffffff81000010);
+  out.u64(0);
+  for (const std::uint64_t address : {0x401000, 0x402000, 0}) out.u64(address);
+  const RingEvent event{.time = 1, .cpu = 0, .payload = out.view()};
+  const std::vector<std::uint64_t> chain{abi::kContextKernel, 0xffffffff81000010, abi::kContextUser, 0x401000,
+                                         0x402000};
+  EXPECT_EQ(layout.chain_of(event.payload), chain);
+  EXPECT_EQ(layout.period_of(event.payload), 123456u);
+  for (std::size_t size = 0; size < event.payload.size(); ++size) {  // cut short
+    (void)layout.chain_of(event.payload.first(size));
+    (void)layout.rest_of(event.payload.first(size));
+  }
+  EXPECT_EQ(layout.period_of(event.payload.first(7)), 1u);
+
+  auto with_chain = attr();
+  with_chain.sample_type |= abi::kSampleCallchain;
+  std::vector<std::byte> records;
+  ASSERT_TRUE(append_sample(records, event, 77, with_chain, layout));
+  format::Cursor in(records);
+  in.skip(format::kRecordHeaderSize);
+  in.u64();
+  EXPECT_EQ(in.u64(), 0xffffffff81000010u) << "the place of the sample";
+  in.skip(8 + 8 + 8);
+  EXPECT_EQ(in.u64(), 123456u) << "the period";
+  ASSERT_EQ(in.u64(), chain.size());
+  for (const std::uint64_t address : chain) EXPECT_EQ(in.u64(), address);
+  EXPECT_EQ(in.u32(), 12u) << "what is left of the payload, in whole words with its size";
+  EXPECT_EQ(in.u64(), 123456u);
+}
+
+TEST(ChannelRings, AStackInTheMiddleStaysInThePayload) {
+  format::PayloadSchema schema;
+  schema.size = 24;
+  schema.fields = {field("stack", 0, 2, "stack"), field("last", 16, 1, "")};
+  EXPECT_EQ(RingLayout::schema_of_rest(schema), schema);
+  const std::vector<std::byte> payload(24);
+  EXPECT_EQ(RingLayout(schema).rest_of(payload).size(), 24u);
+  EXPECT_FALSE(RingLayout(format::PayloadSchema{}).has_stack());
+}
+
 TEST(ChannelRings, ASampleIsLaidOutAsTheKernelDoes) {
   for (std::size_t size = 0; size < 20; ++size) {
     const auto bytes = with_head(0x31434154, size);

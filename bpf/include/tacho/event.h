@@ -73,7 +73,8 @@
  * "weight": what `tacho folded` weighs stacks with, unless --weight says otherwise;
  * "stack": an array of __u64 that bpf_get_stack() or bpf_get_task_stack() filled, up to its first 0. It is the event's
  *          call chain, in place of the one that `tacho record -g` has the kernel record. Several members follow one
- *          another (the kernel's part first). */
+ *          another (the kernel's part first). In events of a ring buffer they should be the last members: the recorder
+ *          makes them the sample's own call chain then, and the "weight" (or the value) its period, for every reader of captures. */
 #define ROLE(role) TACHO_TAG("role:" role)
 /* "hex", "oct", "kaddr" or "uaddr" (an address in the kernel or in the process; shown with its function's name). */
 #define FORMAT(format) TACHO_TAG("format:" format)

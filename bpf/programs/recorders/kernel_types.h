@@ -16,7 +16,8 @@ struct mm_struct {
 
 struct task_struct {
   int pid, tgid;
-  unsigned int flags;
+  unsigned int flags, __state;
+  int prio;
   struct mm_struct *mm;
   struct task_struct *real_parent;
   char comm[16];
@@ -39,6 +40,30 @@ struct trace_event_raw_sys_exit {
 struct trace_event_raw_sched_process_exec {
   struct trace_entry ent;
   __u32 __data_loc_filename; /* offset in the record, and size << 16 */
+};
+
+struct trace_event_raw_sched_switch {
+  struct trace_entry ent;
+  int prev_pid;
+  long prev_state;
+  int next_pid;
+};
+struct trace_event_raw_sched_wakeup_template {
+  struct trace_entry ent;
+  int pid;
+};
+struct trace_event_raw_block_rq { /* block_rq_insert, block_rq_issue */
+  struct trace_entry ent;
+  __u32 dev;
+  __u64 sector;
+  unsigned int bytes;
+  char rwbs[8];
+};
+struct trace_event_raw_block_rq_completion {
+  struct trace_entry ent;
+  __u32 dev;
+  __u64 sector;
+  int error;
 };
 
 #pragma clang attribute pop

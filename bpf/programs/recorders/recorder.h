@@ -59,6 +59,16 @@ static __always_inline bool is_task_chosen(struct task_struct *task) {
   return tacho_follows_thread(thread);
 }
 
+/* At a switch: whether `task`, which leaves the CPU, could have gone on. Kernels before 5.14 call the state otherwise. */
+struct task_struct___before_5_14 {
+  volatile long state;
+} __attribute__((preserve_access_index));
+static __always_inline bool is_runnable(struct task_struct *task, bool preempt) {
+  struct task_struct___before_5_14 *old = (void *)task;
+  if (preempt) return true;
+  return bpf_core_field_exists(task->__state) ? !BPF_CORE_READ(task, __state) : !BPF_CORE_READ(old, state);
+}
+
 /* Whether this event of a chosen thread is taken: asked once for each, when everything else speaks for it. */
 static __always_inline bool is_taken(void) {
   __u32 one_in = sample ? sample : tacho_one_in;
@@ -81,6 +91,23 @@ static __always_inline enum error_name error_of(long returned) {
     __type(key, __u32);                  \
     __type(value, entry);                \
   } map SEC(".maps")
+
+/* A stack of another moment than the event's: taken now, kept in a map, written with the event (as its last members). */
+#define KERNEL_FRAMES 32
+#define USER_FRAMES 128
+struct stack {
+  __u64 kernel[KERNEL_FRAMES];
+  __u64 user[USER_FRAMES];
+};
+
+static __always_inline void take_stack(void *context, struct stack *stack) {
+  long bytes = bpf_get_stack(context, stack->kernel, sizeof stack->kernel, 0);
+  if (bytes < 0) bytes = 0;
+  if (bytes < (long)sizeof stack->kernel) stack->kernel[(bytes / 8) & (KERNEL_FRAMES - 1)] = 0;
+  bytes = bpf_get_stack(context, stack->user, sizeof stack->user, BPF_F_USER_STACK);
+  if (bytes < 0) bytes = 0;
+  if (bytes < (long)sizeof stack->user) stack->user[(bytes / 8) & (USER_FRAMES - 1)] = 0;
+}
 
 /* The map of the samples of event `name`, with the kernel's own stacks where -g asks for them. */
 #define CHANNEL(map, name)                         \
