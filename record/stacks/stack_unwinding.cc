@@ -40,6 +40,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
 constexpr std::chrono::milliseconds kPatienceAtStart{150};
+constexpr std::chrono::milliseconds kPatienceWithProgram{1000};  // a compiler's table takes 50
 constexpr std::chrono::seconds kLingering{2};   // a process may have threads when its first one has ended
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
@@ -178,6 +179,7 @@ struct StackUnwinding::State {
   std::unordered_map<std::uint32_t, const CodeMaps::Ranges*> published;  // by process
   std::set<std::uint32_t> unpublished;                                   // processes whose ranges changed
   std::deque<std::pair<Clock::time_point, std::uint32_t>> ended;         // processes whose first thread ended
+  std::uint32_t expected = UnwindTables::kBare;                          // the command's own module
   UnwindTables tables;  // last: its thread uses what stands above
 
   void apply(const News& what);
@@ -367,6 +369,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan,
 void StackUnwinding::begin(std::span<const int> processes) {
   if (state_->walker.reads_mappings()) {
     state_->tables.look_at(processes);
+    (void)state_->tables.wait_for(state_->expected, kPatienceWithProgram);
     (void)state_->tables.wait(kPatienceAtStart);
     return;
   }
@@ -391,8 +394,8 @@ void StackUnwinding::expect(const std::string& path) {
   const auto head = format::read_at(file->get(), 0, kHeadOfBinary);
   const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
   if (!id || !state_->sideband.has(abi::kBuildId)) return;
-  (void)state_->tables.module_of({*id, major(info.st_dev), minor(info.st_dev), info.st_ino, path,
-                                  static_cast<std::uint32_t>(getpid()), 0, 0});
+  state_->expected = state_->tables.module_of({*id, major(info.st_dev), minor(info.st_dev), info.st_ino, path,
+                                               static_cast<std::uint32_t>(getpid()), 0, 0});
 }
 
 void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin) {

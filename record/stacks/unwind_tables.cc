@@ -31,7 +31,8 @@ constexpr std::uint64_t kSegmentBytes = TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwi
 constexpr std::uint32_t kSegmentsAtOnce = 2;
 constexpr milliseconds kLook{50};                            // evicted tables that are wanted again
 constexpr std::chrono::nanoseconds kMostCpu{5'000'000'000};  // for one file; libclang takes 0.4 s
-constexpr int kNice = -5;                                    // the stacks of what just began wait for it
+constexpr std::uint32_t kLooksPerClock = 256;
+constexpr int kNice = -5;  // the stacks of what just began wait for it
 constexpr std::chrono::seconds kPatienceWithQuestions{1};
 constexpr std::size_t kMostQuestions = 1024, kMostTold = 16384, kMostKeysOfModule = 64;
 constexpr std::size_t kNumbersAtOnce = 256;
@@ -202,6 +203,11 @@ bool UnwindTables::wait(milliseconds patience) {
                            [&] { return wanted_.empty() && processes_.empty() && !is_building_; });
 }
 
+bool UnwindTables::wait_for(std::uint32_t number, milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  return is_built_.wait_for(lock, patience, [&] { return !modules_[number].is_waiting; });
+}
+
 TableFacts UnwindTables::facts() {
   const std::lock_guard lock(mutex_);
   return facts_;
@@ -251,6 +257,7 @@ void UnwindTables::run() {
     lock.lock();
     is_building_ = false;
     modules_[number].is_waiting = false;
+    is_built_.notify_all();
     facts_.building += std::chrono::duration_cast<std::chrono::microseconds>(taken);
     facts_.bytes = blocks_.taken() * sizeof(tacho_unwind_block);
   }
@@ -317,7 +324,11 @@ void UnwindTables::look_at_one(int process) {
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
   const auto begin = cpu_time();
-  const auto table = table_of_file(file, {.stop = [&] { return is_over_ || cpu_time() - begin > kMostCpu; }});
+  std::uint32_t looks = 0;  // asked for each function, while the clock costs as much as one
+  const auto stop = [&] {
+    return is_over_ || (++looks % kLooksPerClock == 0 && cpu_time() - begin > kMostCpu);
+  };
+  const auto table = table_of_file(file, {.stop = stop});
   const bool has_rows = table && !table->rows.rows.empty() && publish(number, table->rows);
   if (!has_rows) set_state(number, TACHO_MODULE_BARE);
   const std::lock_guard lock(mutex_);

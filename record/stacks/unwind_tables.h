@@ -56,6 +56,8 @@ class UnwindTables {
   void look_at(std::span<const int> processes);
   // Waits until all tables asked for are there; false when it took longer.
   bool wait(std::chrono::milliseconds patience);
+  // The same of one.
+  bool wait_for(std::uint32_t number, std::chrono::milliseconds patience);
   TableFacts facts();
 
  private:
@@ -100,7 +102,7 @@ class UnwindTables {
 
   format::Fd news_;   // an eventfd: there is work
   std::mutex mutex_;  // of all that follows
-  std::condition_variable is_idle_;
+  std::condition_variable is_idle_, is_built_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // by what a file is
   std::vector<Module> modules_;
   std::deque<std::uint32_t> wanted_;

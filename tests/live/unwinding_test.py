@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """--call-graph eh: stacks of code without frame pointers are whole in the capture, and perf shows them as we do."""
+import os
 import re
+import sys
 import unittest
 from collections import Counter
 
 import programs
+import stack_pairs
 
 NEEDED = 0.9  # of the stacks; the first moments of a program may come before its tables on a busy machine
 
@@ -117,6 +120,18 @@ class Unwinding(programs.Scratch):
         share, count = self.share(said)
         self.assertGreaterEqual(count, 500)
         self.assertGreater(share, 0.5, said)  # none is, when the children took the program with them
+
+    def test_stacks_are_those_that_copies_unwind_to(self):
+        """Frame by frame, at the same calls. That perf reads copies as we do is tested elsewhere."""
+        works = [(os.path.realpath(sys.executable), "-c", stack_pairs.PYTHON_WORK), ("perl", "-e", stack_pairs.PERL_WORK)]
+        for work in works:
+            with self.subTest(program=work[0]):
+                said = self.record(*stack_pairs.events("syscalls:sys_enter_write", copied=32768), "--", *work)
+                text = self.tacho("script", "-i", "x.data", "-F", "tid,time,event,ip,sym", "--no-inline").stdout.decode()
+                counts, examples = stack_pairs.compare(text)
+                self.assertGreater(counts["pairs"], 200, said)
+                self.assertEqual((counts["different"], counts["copied is shorter"]), (0, 0), examples[:1])
+                self.assertGreater(counts["equal"], NEEDED * counts["pairs"], said)
 
     def test_more_frames_than_the_kernel_walks(self):
         said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,400", "--", *self.deep("0.5"))

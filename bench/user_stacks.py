@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Users' stacks by frame pointers (fp), by tables in the kernel (eh) and by libdw from copies (dwarf): what they find, and cost.
+
+  bench/user_stacks.py [--calls 200000] [--runs 5] [--no-cost] [--no-programs]
+
+Programs: each hit of a probe brings its stack by eh and by dwarf, which are compared frame by frame. Cost: CPU time of a
+program that calls getppid(2) from 8 and from 100 frames deep, each call an event, for a call more than without a recorder and
+for a frame; medians of runs in turns. Needs root and the built programs (TACHO_BIN, or build/bin)."""
+import argparse
+import os
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build/bin"))
+sys.path.insert(0, str(ROOT / "tests/support"))
+import stack_pairs  # noqa: E402
+
+LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
+DEPTHS = (8, 100)
+
+
+def run(*words, **more):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **more)
+    if done.returncode != 0:
+        sys.exit(f"{words}: status {done.returncode}\n{done.stderr}")
+    return done
+
+
+def programs(folder):
+    """name, probe, command"""
+    (folder / "work.c").write_text("int printf(const char *, ...);\n" + "".join(
+        f"int f{i}(int a) {{ int s = 0; for (int i = 0; i < a; i++) s += i * {i} + printf(\"%d\", s); return s; }}\n" for i in range(150)))
+    bash = "f() { if (($1)); then f $(($1 - 1)); else for i in a b c; do x=${i//a/b}; done; x=$(:); fi; }; for ((k = 0; k < 150; ++k)); do f $((k % 9)); done"
+    compiler = run("gcc", "-print-prog-name=cc1").stdout.strip() if shutil.which("gcc") else ""
+    rows = [("python3", "syscalls:sys_enter_write", [os.path.realpath(sys.executable), "-c", stack_pairs.PYTHON_WORK]),
+            ("perl", "syscalls:sys_enter_write", ["perl", "-e", stack_pairs.PERL_WORK]),
+            ("bash", "syscalls:sys_enter_rt_sigprocmask", ["bash", "-c", bash]),
+            ("gcc's cc1", f"uprobe:{LIBC}:realloc", [compiler, "-quiet", "-O2", folder / "work.c", "-o", "/dev/null"]),
+            ("signals, callbacks, threads", f"uprobe:{BIN}/deep_load:deep_leaf", [BIN / "deep_load", "1", BIN / "deep_library.so"])]
+    return [row for row in rows if shutil.which(row[2][0])]
+
+
+def compare_programs(folder):
+    print("| program | stacks | whole by eh | by libdw | equal | eh is shorter | libdw is shorter | different |\n|---|---|---|---|---|---|---|---|")
+    for name, probe, command in programs(folder):
+        said = run(BIN / "tacho", "record", "-o", folder / "x.data", *stack_pairs.events(probe, copied=32768), "--", *command).stderr
+        reader = "perf" if shutil.which("perf") else BIN / "tacho"  # perf's is libdw itself, and ours prints the same
+        text = run(reader, "script", "-i", folder / "x.data", "-F", "tid,time,event,ip,sym", "--no-inline").stdout
+        counts, examples = stack_pairs.compare(text)
+        lost = re.search(r"\((\d+) samples, (\d+) lost\)", said)
+        print("| {} | {} | {:.2f} % | {:.2f} % | {} | {} | {} | {} |{}".format(
+            name, counts["pairs"], *(100 * counts[f"{kind} whole"] / max(counts["pairs"], 1) for kind in ("walked", "copied")),
+            *(counts[kind] for kind in ("equal", "walked is shorter", "copied is shorter", "different")),
+            f" {lost.group(2)} samples were lost: neighbours may be compared" if lost and lost.group(2) != "0" else ""), flush=True)
+        for walked, copied, same in examples[:3]:
+            print(f"    after {same} frames: eh {walked[same:same + 2]}, libdw {copied[same:same + 2]}")
+
+
+def cpu_of_call(words, calls, depth):
+    """CPU ns of a call of the load, and of the recorder."""
+    load = [BIN / "getppid_load", str(calls), str(depth)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = run("bash", "-c", "TIMEFORMAT='load %U %S'; time \"$@\"", "bash", *load) if not words else run(
+        *words, "--", "bash", "-c", "TIMEFORMAT='load %U %S'; time \"$@\"", "bash", *load)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    user, system = re.search(r"load ([0-9.]+) ([0-9.]+)", done.stderr).groups()
+    own = float(user) + float(system)
+    every = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return own / calls * 1e9, (every - own) / calls * 1e9
+
+
+def measure_cost(folder, calls, runs):
+    methods = {"none": [], **{method: [BIN / "tacho", "record", "-o", folder / "y.data", "-e", "syscalls:sys_enter_getppid",
+                                       "--call-graph", method] for method in ("fp", "eh", "dwarf")}}
+    taken = {(method, depth): [] for method in methods for depth in DEPTHS}
+    for _ in range(runs):
+        for method, depth in taken:
+            taken[method, depth].append((*cpu_of_call(methods[method], calls, depth),
+                                         (folder / "y.data").stat().st_size / calls if methods[method] else 0))
+    median = {key: [statistics.median(column) for column in zip(*values)] for key, values in taken.items()}
+    print("| stacks | ns a call at 8 frames | at 100 | ns a frame | recorder's ns an event, at 8 | at 100 | bytes, at 8 | at 100 |\n|---|---|---|---|---|---|---|---|")
+    for method in methods:
+        shallow, deep = (median[method, depth] for depth in DEPTHS)
+        frame = (deep[0] - shallow[0] - median["none", DEPTHS[1]][0] + median["none", DEPTHS[0]][0]) / (DEPTHS[1] - DEPTHS[0])
+        print(f"| {method} | {shallow[0]:.0f} | {deep[0]:.0f} | {frame:.0f} | {shallow[1]:.0f} | {deep[1]:.0f} | {shallow[2]:.0f} | {deep[2]:.0f} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=200000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--no-cost", action="store_true")
+    parser.add_argument("--no-programs", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if not options.no_programs:
+            compare_programs(folder)
+        if not options.no_cost:
+            measure_cost(folder, options.calls, options.runs)
+
+
+if __name__ == "__main__":
+    main()

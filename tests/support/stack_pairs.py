@@ -1,0 +1,98 @@
+"""The same stacks twice: a probe with two events, one whose stacks the kernel walks (eh) and one that libdw unwinds from copies of
+the stack (dwarf). Both take every hit, so their samples come in pairs that can be compared frame by frame."""
+from collections import Counter
+
+COPIED = 65528  # bytes of the stack, as much as the kernel copies
+NOWHERE = 2**64 - 1  # where libdw gives up when a copy ends
+APART = 0.001  # seconds at most between the two samples of a hit
+
+# Write one byte to nowhere from many depths: through callbacks of C, generators, sorting and recursion.
+PYTHON_WORK = """
+import json, os, re
+out = os.open('/dev/null', os.O_WRONLY)
+def put(value=None):
+    os.write(out, b'x')
+    return 0
+def deep(depth, call):
+    return call() if depth == 0 else deep(depth - 1, call)
+for i in range(60):
+    deep(i % 9, put)
+    deep(i % 5, lambda: json.dumps({'a': [object()]}, default=put))
+    sorted([i], key=put)
+    re.sub('[0-9]', lambda match: str(put()), '1')
+    sum(put(value) for value in map(put, [i]))
+"""
+PERL_WORK = """
+open(my $out, '>', '/dev/null');
+sub put { syswrite($out, 'x'); 0 }
+sub deep { my ($depth, $call) = @_; $depth == 0 ? $call->() : deep($depth - 1, $call) }
+for my $i (1 .. 60) {
+  deep($i % 9, \\&put);
+  my @sorted = sort { put(); $a <=> $b } (2, 1);
+  my $text = '1'; $text =~ s/(1)/put()/e;
+  deep($i % 4, sub { map { put() } (1) });
+  eval 'put()';
+}
+"""
+
+
+def events(probe, period=1, copied=COPIED):
+    """Options of `tacho record`."""
+    return ["-m", "32M", "-e", f"{probe}/period={period},call-graph=eh,name=walked/",
+            "-e", f"{probe}/period={period},call-graph=dwarf,stack-size={copied},name=copied/"]
+
+
+def pairs(text):
+    """(walked, copied) frames, leaf first, of `tacho script -F tid,time,event,ip,sym --no-inline`."""
+    waiting = {}
+    for block in text.split("\n\n"):
+        head, *lines = [line for line in block.splitlines() if line.strip()] or [""]
+        words = head.split()
+        if len(words) < 3:
+            continue
+        thread, time, name = words[0], float(words[1].rstrip(":")), words[-1].rstrip(":")
+        frames = [(int(line.split()[0], 16), line.split(None, 1)[-1].strip()) for line in lines]
+        other = waiting.get(thread)
+        if other and other[0] != name and time - other[2] < APART:
+            del waiting[thread]
+            yield (frames, other[1]) if name == "walked" else (other[1], frames)
+        else:
+            waiting[thread] = (name, frames, time)
+
+
+def agree(walked, copied):
+    """How many frames, from the leaf on, are those of the other. libdw's are one byte before the return address."""
+    count = 0
+    for (mine, _), (theirs, _) in zip(walked, copied):
+        if mine - theirs not in (0, 1):
+            break
+        count += 1
+    return count
+
+
+def is_whole(frames):
+    """Down to the first function of the thread."""
+    return bool(frames) and frames[-1][1] in ("_start", "_dl_start_user", "clone3", "__clone3", "clone", "__clone", "__GI___clone")
+
+
+def compare(text, bottom=is_whole):
+    """Counts of pairs: "equal"; "walked is shorter" and "copied is shorter", where one is the begin of the other;
+    "different"; whole ones of each; and examples of those that differ."""
+    counts, examples = Counter(), []
+    for walked, copied in pairs(text):
+        if copied and copied[-1][0] == NOWHERE:
+            copied = copied[:-1]
+        counts["pairs"] += 1
+        counts["walked whole"] += bottom(walked)
+        counts["copied whole"] += bottom(copied)
+        same = agree(walked, copied)
+        if same == len(walked) == len(copied):
+            counts["equal"] += 1
+        elif same == len(walked):
+            counts["walked is shorter"] += 1
+        elif same == len(copied):
+            counts["copied is shorter"] += 1
+        else:
+            counts["different"] += 1
+            examples.append((walked, copied, same))
+    return counts, examples
