@@ -213,6 +213,134 @@ class Waits(Recorders):
         self.read_everywhere(sum(int(row["count"]) for row in rows))
 
 
+# Four connections that bring 10 bytes there and 5000 back; one refused; one by IPv6, to itself.
+NET = """
+import socket, threading
+listening = socket.socket(); listening.bind(("127.0.0.1", 0)); listening.listen(16)
+port = listening.getsockname()[1]
+def serve():
+    for _ in range(4):
+        one, _address = listening.accept()
+        one.recv(100); one.sendall(b"y" * 5000); one.close()
+thread = threading.Thread(target=serve); thread.start()
+for _ in range(4):
+    one = socket.create_connection(("127.0.0.1", port)); one.sendall(b"x" * 10)
+    while one.recv(65536): pass
+    one.close()
+thread.join(); listening.close()
+try: socket.create_connection(("127.0.0.1", port))
+except OSError: pass
+try:
+    six = socket.socket(socket.AF_INET6); six.bind(("::1", 0)); six.listen(1)
+    there = socket.create_connection(("::1", six.getsockname()[1])); here, _address = six.accept(); here.close(); there.close()
+except OSError: print("no IPv6")
+"""
+
+
+class Network(Recorders):
+    def test_tcp_tells_connections_from_begin_to_end(self):
+        done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", "tcp", "--", sys.executable, "-c", NET)
+        here = {"127.0.0.1": 1} if b"no IPv6" in done.stdout else {"127.0.0.1": 4, "0000:0000:0000:0000:0000:0000:0000:0001": 1}
+        counts = self.counts("what", "local")
+        for address, times in here.items():
+            self.assertEqual([counts.get((what, address)) for what in ("connect", "accept", "close")],
+                             [times, times, 2 * times], counts)
+        self.assertEqual(counts["refused", "127.0.0.1"], 1)
+        # The end of a stream counts as a byte; so does its begin, of what was sent.
+        sent = self.counts("rx_bytes", where='what == close && local == "127.0.0.1"')
+        self.assertEqual(sum(sent.values()), 8)
+        self.assertLessEqual(set(map(int, sent)), {10, 11, 5000, 5001})
+        self.read_everywhere(sum(counts.values()))
+        self.record("tcp/port=1/", sys.executable, "-c", NET)
+        self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+
+    def test_tcpretrans_tells_who_knocks_again(self):
+        # Nobody accepts: when the queue is full the kernel drops who comes, who asks again after a second.
+        work = ("import socket\nlistening = socket.socket(); listening.bind(('127.0.0.1', 0)); listening.listen(0)\n"
+                "print(listening.getsockname()[1], flush=True)\nknocking = [socket.socket() for _ in range(4)]\n"
+                "for one in knocking: one.setblocking(False); one.connect_ex(listening.getsockname())\n"
+                "import time; time.sleep(1.6)")
+        done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", "tcpretrans", "-a", "--", sys.executable,
+                                "-c", work)
+        port = done.stdout.decode().strip()
+        counts = self.counts("state", "remote", "local", where=f"remote_port == {port}")
+        self.assertEqual(list(counts), [("SYN_SENT", "127.0.0.1", "127.0.0.1")])
+        self.assertIn(counts.popitem()[1], range(1, 9))
+
+    def test_dns_tells_the_names_that_were_asked_for(self):
+        work = ("import socket\nfor _ in range(5): socket.getaddrinfo('127.0.0.1', 80)\n"
+                "for _ in range(3): socket.getaddrinfo('localhost', None)")
+        self.record("dns", sys.executable, "-c", work, options=["-g"])
+        self.assertEqual(self.counts("host", "ret"), {("127.0.0.1", "0"): 5, ("localhost", "0"): 3})
+        self.read_everywhere(8, "folded")
+
+
+# Signals that it ignores, and questions for a capability, as root and as nobody; waits at a futex that nobody wakes.
+ASKS = r"""
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static int word;
+int main(void) {
+  signal(SIGUSR1, SIG_IGN);
+  for (int i = 0; i < 9; ++i) kill(getpid(), SIGUSR1);
+  struct timespec time = {0, 2000000};
+  for (int i = 0; i < 10; ++i) syscall(SYS_futex, &word, FUTEX_WAIT, 0, &time, 0, 0);
+  for (int i = 0; i < 5; ++i) syscall(SYS_sethostname, "", -1); /* refused for its length, after the question */
+  if (setuid(65534)) return 1;
+  for (int i = 0; i < 3; ++i) syscall(SYS_sethostname, "", -1);
+  return 0;
+}
+"""
+
+
+class Questions(Recorders):
+    LOADS = {"asks": ASKS}
+
+    def test_signals(self):
+        self.record("signals/sig=USR1/", self.built / "asks", options=["-g"])
+        self.assertEqual(self.counts("comm", "sig", "result", "code", "target"), {("asks", "USR1", "ignored", "user", "asks"): 9})
+        self.read_everywhere(9, "folded")
+        self.record("signals/sig=KILL/", self.built / "asks")
+        self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+
+    def test_capabilities(self):
+        self.record("cap/only=SYS_ADMIN,comm=asks/", self.built / "asks", options=["-g"])
+        counts = self.counts("cap", "error")
+        self.assertEqual(counts["SYS_ADMIN", "EPERM"], 3)
+        self.assertGreaterEqual(counts["SYS_ADMIN", "OK"], 5)  # the kernel asks for it in other places, too
+        self.read_everywhere(sum(counts.values()), "folded")
+        self.record("cap/only=SYS_ADMIN,failed/", self.built / "asks")
+        self.assertEqual(self.counts("cap", "error"), {("SYS_ADMIN", "EPERM"): 3})
+
+    def test_waits_for_locks(self):
+        self.record("lock", self.built / "asks", options=["-g"])
+        [row] = self.rows("--by", "addr,op,error", "--columns", "count,min")
+        self.assertEqual((row["op"], row["error"], row["count"]), ("WAIT", "ETIMEDOUT", "10"))
+        self.assertGreaterEqual(float(row["min"]), 2e6)
+        self.read_everywhere(10, "folded")
+
+    def test_who_is_killed_for_memory(self):
+        first = Path("/sys/fs/cgroup/memory")
+        group = (first if first.is_dir() else first.parent) / f"tacho-oom-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError as error:
+            self.skipTest(f"no cgroup of our own: {error}")
+        self.addCleanup(group.rmdir)
+        limits = [name for name in ("memory.max", "memory.limit_in_bytes") if (group / name).exists()]
+        if not limits:
+            self.skipTest("cgroups do not limit memory here")
+        (group / limits[0]).write_text(str(20 << 20))
+        work = f"echo $$ > {group}/cgroup.procs; exec {sys.executable} -c \"x = bytearray(200 << 20)\""
+        self.record("oom", "sh", "-c", work, options=["-a"], status=None)
+        [row] = self.rows("--by", "victim_pid,pid", "--columns", "count")
+        self.assertEqual((row["victim_pid"], row["count"]), (row["pid"], "1"))
+
+
 class Disks(Recorders):
     def setUp(self):
         super().setUp()

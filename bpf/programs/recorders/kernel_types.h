@@ -10,6 +10,24 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct sock;
+struct socket {
+  struct sock *sk;
+};
+struct file {
+  void *private_data;
+};
+struct fdtable {
+  unsigned int max_fds;
+  struct file **fd;
+};
+struct files_struct {
+  struct fdtable *fdt;
+};
+struct tcp_sock {
+  __u64 bytes_received, bytes_acked;
+};
+
 struct mm_struct {
   unsigned long arg_start, arg_end;
 };
@@ -19,6 +37,7 @@ struct task_struct {
   unsigned int flags, __state;
   int prio;
   struct mm_struct *mm;
+  struct files_struct *files;
   struct task_struct *real_parent;
   char comm[16];
 };
@@ -64,6 +83,44 @@ struct trace_event_raw_block_rq_completion {
   __u32 dev;
   __u64 sector;
   int error;
+};
+struct trace_event_raw_inet_sock_set_state {
+  struct trace_entry ent;
+  const void *skaddr;
+  int oldstate, newstate;
+  __u16 sport, dport, family, protocol;
+  __u8 saddr[4], daddr[4], saddr_v6[16], daddr_v6[16];
+};
+struct trace_event_raw_tcp_retransmit_skb {
+  struct trace_entry ent;
+  int state;
+  __u16 sport, dport, family;
+  __u8 saddr[4], daddr[4], saddr_v6[16], daddr_v6[16];
+};
+/* Before 6.1x it had a name that it shared with others. */
+struct trace_event_raw_tcp_event_sk_skb {
+  struct trace_entry ent;
+  int state;
+  __u16 sport, dport, family;
+  __u8 saddr[4], daddr[4], saddr_v6[16], daddr_v6[16];
+};
+struct trace_event_raw_signal_generate {
+  struct trace_entry ent;
+  int sig, errno, code;
+  char comm[16];
+  int pid, group, result;
+};
+struct trace_event_raw_cap_capable {
+  struct trace_entry ent;
+  int cap, ret;
+};
+struct trace_event_raw_mark_victim {
+  struct trace_entry ent;
+  int pid;
+  __u32 __data_loc_comm;
+  unsigned long total_vm, anon_rss, file_rss, shmem_rss, pgtables;
+  __u32 uid;
+  short oom_score_adj;
 };
 
 #pragma clang attribute pop

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Processes that are killed because memory ran out. The sample's own thread is the one that asked for memory.
+#include "bpf/programs/recorders/recorder.h"
+
+struct oom {
+  __u64 anon_kb, file_kb, shmem_kb; /* what it has in memory; 0 in older kernels, as what follows */
+  __u64 total_vm_kb, pgtables_kb;
+  __u32 victim_pid;
+  __s32 score_adj;
+  char victim[16] ROLE("key");
+};
+EVENT(oom, struct oom);
+CHANNEL(channel, oom);
+
+SEC("tracepoint/oom/mark_victim")
+int killed(struct trace_event_raw_mark_victim *context) {
+  struct oom event = {.victim_pid = context->pid};
+  if (!is_chosen() || !is_taken()) return 1;
+  if (bpf_core_field_exists(context->anon_rss)) {
+    event.anon_kb = context->anon_rss;
+    event.file_kb = context->file_rss;
+    event.shmem_kb = context->shmem_rss;
+    event.total_vm_kb = context->total_vm;
+    event.pgtables_kb = context->pgtables;
+    event.score_adj = context->oom_score_adj;
+    bpf_probe_read_kernel_str(event.victim, sizeof event.victim, (void *)context + (context->__data_loc_comm & 0xffff));
+  }
+  EMIT(context, channel, &event);
+  return 1;
+}

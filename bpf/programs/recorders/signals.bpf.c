@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Signals: who sends which to whom, and what becomes of them.
+#include "bpf/programs/recorders/recorder.h"
+
+enum signal_name {
+  all, HUP, INT, QUIT, ILL, TRAP, ABRT, BUS, FPE, KILL, USR1, SEGV, USR2, PIPE, ALRM, TERM, STKFLT, CHLD, CONT, STOP,
+  TSTP, TTIN, TTOU, URG, XCPU, XFSZ, VTALRM, PROF, WINCH, IO, PWR, SYS
+};
+enum result { delivered, ignored, already_pending, queue_full, without_info };
+enum code { user, by_the_kernel = 0x80, queued = -1, timer = -2, message = -3, asynchronous_io = -4, tkill = -6 };
+
+const volatile enum signal_name sig HELP("only this signal: KILL, TERM, ...") = all;
+const volatile __u32 target HELP("only signals to this thread, or process");
+
+struct signals {
+  enum signal_name sig ROLE("key");
+  __u32 target_pid; /* a thread, or the first of a process */
+  enum result result;
+  enum code code; /* who: a user's kill() is user; what else the kernel has for that signal is a number */
+  char target[16];
+};
+EVENT(signals, struct signals);
+CHANNEL(channel, signals);
+
+SEC("tracepoint/signal/signal_generate")
+int sent(struct trace_event_raw_signal_generate *context) {
+  struct signals event = {.sig = context->sig, .target_pid = context->pid, .result = context->result, .code = context->code};
+  if ((sig != all && event.sig != sig) || (target && event.target_pid != target)) return 1;
+  if (!is_chosen() || !is_taken()) return 1;
+  bpf_core_read(event.target, sizeof event.target, &context->comm);
+  EMIT(context, channel, &event);
+  return 1;
+}
