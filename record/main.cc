@@ -16,6 +16,7 @@
 #include "record/listing.h"
 #include "record/messages.h"
 #include "record/options.h"
+#include "record/packing.h"
 #include "record/program_listing.h"
 #include "record/recorder_listing.h"
 #include "record/recording.h"
@@ -26,8 +27,13 @@ namespace {
 using namespace tacho;
 using namespace tacho::record;
 
-Result<int> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
-                          StopSignals& signals) {
+struct Recorded {
+  int status = 0;         // of this program
+  bool is_whole = false;  // the capture
+};
+
+Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
+                               StopSignals& signals) {
   const Messages messages(options);
   auto prepared = prepare(options, messages, [&signals] { return signals.ends_start(); });
   if (!prepared) return std::move(prepared.error());
@@ -42,7 +48,9 @@ Result<int> record_events(const RecordOptions& options, const std::vector<std::s
     return report.error();
   }
   if (report->writer_is_stuck) leave_stuck(*report, options, messages);
-  return finish(*prepared, *events, **output, *report, options, messages);
+  const auto status = finish(*prepared, *events, **output, *report, options, messages);
+  if (!status) return status.error();
+  return Recorded{*status, !report->failure};
 }
 
 int fail(const Error& error, std::string_view command = "record") {
@@ -100,9 +108,13 @@ int run_program(const std::vector<std::string>& command_line) {
   if (options.files.to_pipe && !options.files.is_compression_chosen) options.compression_level.reset();
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
-  const auto status = record_events(options, command_line, *signals);
-  if (status) return *status;
-  return signals->start_ended_by() == 0 ? fail(status.error()) : interrupted(*signals, status.error());
+  // Everything of the recording is closed and detached when it returns.
+  const auto recorded = record_events(options, command_line, *signals);
+  if (!recorded)
+    return signals->start_ended_by() == 0 ? fail(recorded.error()) : interrupted(*signals, recorded.error());
+  if (recorded->is_whole && options.files.is_packed_at_end())
+    pack_symbols({options.output, options.files.least_free, options.quiet}, *signals, Messages(options));
+  return recorded->status;
 }
 
 }  // namespace

@@ -122,6 +122,16 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        }},
       cli::flag("--timestamp-filename", "Name the file FILE.TIME when it is finished",
                 files.is_named_by_time),
+      {"--no-pack", Takes::Nothing, "",
+       "Leave it at addresses. By default the names of what was hit are put into the capture at its end, in "
+       "place "
+       "of the kernel's whole list, so that it can be read on any machine; tacho-report does that when it is "
+       "installed beside. Not with a pipe or --switch-output, and not for more than 1 GB: tacho pack is for "
+       "these",
+       [&files](std::string_view) -> Result<> {
+         files.packs = false;
+         return Done{};
+       }},
       size_option("--max-size",
                   "End the recording when the capture has that size (100M); what was taken by then is still "
                   "written",

@@ -28,7 +28,11 @@ struct OutputOptions {
   bool overwrite = false;         // the last samples are kept in memory, a capture is made on demand
   std::size_t most_files = 0;     // 0: all are kept
   bool is_named_by_time = false;  // --timestamp-filename, which --switch-output includes
+  bool packs = true;              // names, at the end
   std::uint64_t most_bytes = 0, least_free = 0;  // end the recording; 0: do not
+
+  // One file, and they are wanted (record/packing.h).
+  bool is_packed_at_end() const { return packs && !to_pipe && !is_named_by_time; }
 };
 
 // Their rows; what they say goes into `path` and `files`, which must outlive the parsing.

@@ -23,8 +23,8 @@
 #include "record/events/tracepoint.h"
 #include "record/flight_recorder.h"
 #include "record/host/probes.h"
-#include "record/host/running_processes.h"
 #include "record/host/rights.h"
+#include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/loss_report.h"
 #include "record/output/ring_layout.h"
@@ -273,15 +273,17 @@ void report_limit(const PumpReport& report, const RecordOptions& options, const 
 void drop_needless_rights(const Prepared& prepared, const RecordOptions& options, const Messages& messages) {
   const OutputOptions& files = options.files;
   const bool makes_files = files.is_named_by_time || files.overwrite;
+  const bool packs = options.files.is_packed_at_end();
   const LaterWork work{.tells_again = makes_files,
                        .asks_programs = std::ranges::any_of(
                            prepared.plan.events,
                            [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
                        .has_objects = !prepared.objects.empty() || prepared.stacks,
-                       .signals_command = prepared.workload.has_value()};
+                       .signals_command = prepared.workload.has_value(),
+                       .packs = packs};
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
-  const auto kept = drop_rights(work, makes_files ? folder : "");
+  const auto kept = drop_rights(work, makes_files || packs ? folder : "");
   if (kept) return messages.detail("capabilities kept while recording: " + names_of(*kept));
   messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
 }
@@ -420,8 +422,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
     // A command will map much of what we have mapped.
     if (const auto path = workload != nullptr ? path_of_program(options.command.front()) : std::nullopt)
       prepared.stacks->expect(*path);
-    std::vector<int> processes = options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all()
-                                                                       : prepared.tasks.processes;
+    std::vector<int> processes =
+        options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all() : prepared.tasks.processes;
     if (processes.empty()) processes = {static_cast<int>(getpid())};
     prepared.stacks->begin(processes);
   }
@@ -481,7 +483,8 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
                                  static_cast<double>(output.total_bytes()) / (1 << 20),
                                  output.place(options.output), report.counts.samples, lost));
   if (prepared.stacks) {
-    if (const std::string line = described(prepared.stacks->counts()); !line.empty()) messages.bracketed(line);
+    if (const std::string line = described(prepared.stacks->counts()); !line.empty())
+      messages.bracketed(line);
     messages.detail(described(prepared.stacks->tables()));
   }
   tell_of_views(options, messages);

@@ -132,7 +132,10 @@ Source Symbolizer::State::open_pack_or_files(const Module& module) {
   if (!packed || !packed->is(format::PackedModule::kHasNames)) return open_source(module);
   if (!names_are_given(options, module.kind)) return from_pack(*packed);
   Source source = open_source(module);
-  return source.table || source.own || source.embedded ? std::move(source) : from_pack(*packed);
+  if (source.table || source.own || source.embedded) return source;
+  if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
+    refusals.push_back(source.lack + "; names come from the symbols packed into the capture");
+  return from_pack(*packed);
 }
 
 Source Symbolizer::State::no_source(const Module& /*module*/) { return {}; }

@@ -27,10 +27,11 @@ constexpr Row kRows[] = {
     {CAP_DAC_OVERRIDE, "cap_dac_override", nullptr},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::tells_again},  // others' files, for build ids
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::reads_binaries},
+    {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::packs},
     {CAP_KILL, "cap_kill", &LaterWork::signals_command},
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::tells_again},  // mappings of others' processes
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::reads_binaries},
-    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::tells_again},    // BPF programs by their numbers
+    {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::tells_again},  // BPF programs by their numbers
     {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::asks_programs},
     {CAP_SYSLOG, "cap_syslog", &LaterWork::tells_again},  // addresses in /proc/kallsyms
     {kPerfmon, "cap_perfmon", &LaterWork::tells_again},   // which programs sit on a tracepoint
@@ -55,7 +56,7 @@ Result<Sets> present_rights() {
               data[0].permitted | Capabilities{data[1].permitted} << 32};
 }
 
-// Nothing is inherited: we start no program any more.
+// Nothing is inherited. A program that root starts gets what the bounding set leaves: no more than we have.
 Result<> set_rights(Sets sets) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};

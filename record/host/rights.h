@@ -19,6 +19,7 @@ struct LaterWork {
   bool asks_programs = false;    // BPF programs that came to a watched tracepoint meanwhile
   bool has_objects = false;      // BPF objects of ours, whose counts are read at the end
   bool signals_command = false;  // which may have become another user's
+  bool packs = false;            // a program started at the end reads files of everybody
   bool reads_binaries = false;   // of all processes, for their unwind tables, which go into BPF maps
 };
 

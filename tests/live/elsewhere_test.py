@@ -85,7 +85,7 @@ class Elsewhere(programs.Scratch):
                 self.assert_same_text(here.stdout, far.stdout)
 
     def record_ours(self, name, *words):
-        self.tacho("record", "-o", name, "-e", EVENT, "-g", *words, "--", *self.load)
+        self.tacho("record", "--no-pack", "-o", name, "-e", EVENT, "-g", *words, "--", *self.load)
         return self.folder / name
 
     def pack(self, capture):
@@ -161,7 +161,7 @@ class Elsewhere(programs.Scratch):
                               self.tacho("script", "-i", capture, "--inline=all", status=None).stdout)
 
     def test_a_small_capture_stays_small(self):
-        self.tacho("record", "-o", "small.data", "-e", EVENT, "-g", "--", programs.BIN / "getppid_load", "3")
+        self.tacho("record", "--no-pack", "-o", "small.data", "-e", EVENT, "-g", "--", programs.BIN / "getppid_load", "3")
         capture = self.folder / "small.data"
         whole = self.folder / "whole.data"
         self.tacho("pack", capture, "--kallsyms", "all", "-o", whole, status=None)

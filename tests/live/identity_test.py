@@ -28,7 +28,7 @@ class Identity(programs.Scratch):
         super().setUp()
         self.right = self.build("right", "right")
         self.wrong = self.build("wrong", "wrong", MORE_CODE % "wrong")
-        self.tacho("record", "-o", "a.data", "-e", EVENT, "-g", "-q", "--", self.right)
+        self.tacho("record", "--no-pack", "-o", "a.data", "-e", EVENT, "-g", "-q", "--", self.right)
         self.assertIn("right_outer", self.script())
         self.kept = self.folder / "kept"
         shutil.move(self.right, self.kept)
@@ -145,7 +145,7 @@ class Identity(programs.Scratch):
                                 ("no list\n", "no line of the form")]:
             with self.subTest(reason=reason):
                 (self.folder / "list").write_text(content)
-                self.tacho("record", "-o", "k.data", "-e", "cpu-clock", "-c", "50000", "-q", "--", "dd", "if=/dev/zero",
+                self.tacho("record", "--no-pack", "-o", "k.data", "-e", "cpu-clock", "-c", "50000", "-q", "--", "dd", "if=/dev/zero",
                            "of=/dev/null", "bs=1M", "count=300")
                 done = self.tacho("script", "-i", "k.data", "--kallsyms", "list", status=None)
                 self.assertNotIn(b"something_else", done.stdout)

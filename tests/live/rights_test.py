@@ -61,12 +61,18 @@ class Rights(programs.Scratch):
         self.assertEqual(process.wait(timeout=60), 0, (self.folder / "log").read_text())
 
     def test_while_it_records_root_holds_nothing(self):
-        process = self.start("-a", "-g", "-F", "99", "-o", "a.data")
+        process = self.start("-a", "-g", "-F", "99", "--no-pack", "-o", "a.data")
         self.check(process, set())
         self.run_program("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=2000")
         self.end(process)
         text = self.run_program(programs.BIN / "tacho-report", "script", "-i", "a.data").stdout
         self.assertIn(b"dd ", text)
+
+    def test_who_packs_at_the_end_may_read_files_of_others(self):
+        process = self.start("-a", "-g", "-F", "99", "-o", "p.data")
+        self.check(process, {DAC_READ_SEARCH})
+        self.end(process)
+        self.assertIn("Packed", (self.folder / "log").read_text())
 
     def test_other_files_keep_what_describing_them_needs(self):
         process = self.start("-a", "-F", "99", "--switch-output", "-o", "s.data")
@@ -87,7 +93,7 @@ class Rights(programs.Scratch):
                          "cat /proc/self/status > command; cat /proc/$PPID/status > recorder")
         command = rights((self.folder / "command").read_text())
         self.assertEqual(command, rights(Path("/proc/self/status").read_text()))
-        self.assertEqual(rights((self.folder / "recorder").read_text())["CapEff"], {KILL})
+        self.assertEqual(rights((self.folder / "recorder").read_text())["CapEff"], {KILL, DAC_READ_SEARCH})
 
     def test_a_signal_reaches_a_command_of_another_user(self):
         process = self.start("-o", "k.data", "--", "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",

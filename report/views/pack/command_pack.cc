@@ -1,13 +1,16 @@
 #include "report/views/pack/command_pack.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "format/attachment.h"
@@ -48,6 +51,7 @@ struct Options {
   format::PackLevel level = format::PackLevel::Inlines;
   bool keeps_kallsyms = false;
   bool is_quiet = false;
+  bool is_brief = false;
 };
 
 Result<> set_level(std::string_view text, format::PackLevel& level) {
@@ -95,6 +99,11 @@ cli::CommandLine describe(Options& options) {
        "by their addresses",
        [&options](std::string_view text) { return set_kallsyms(text, options.keeps_kallsyms); }});
   rows.push_back(flag("-q,--quiet", "say nothing but what went wrong", options.is_quiet));
+  rows.push_back(
+      flag("--brief",
+           "one line in the form of tacho record's, and nothing about single files, as at the end of a "
+           "recording; tacho doctor FILE tells about them",
+           options.is_brief));
   add_file_options(rows, options.reading);
   options.reading.session.input = "perf.data";  // a pipe cannot be rewritten
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
@@ -215,6 +224,42 @@ Result<Report> parse_report(format::Bytes bytes) {
   return report;
 }
 
+void tell(const Options& options, const Report& report, const std::vector<WorkDone::Death>& deaths) {
+  const std::string& file = options.output.empty() ? options.reading.session.input : options.output;
+  const std::string named = fmt::format("{} of {} addresses have names, in {} modules", report.named,
+                                        report.addresses, report.modules);
+  std::error_code unknown;
+  if (options.is_brief && !options.is_quiet) {
+    const auto size = static_cast<double>(std::filesystem::file_size(file, unknown)) / (1 << 20);
+    std::fprintf(stderr, "[ tacho record: Packed: %s; the file has %.3f MB ]\n", named.c_str(), size);
+  } else if (!options.is_quiet) {
+    std::fprintf(stderr, "tacho pack: %s: %s; %zu bytes were added\n", printable(file).c_str(), named.c_str(),
+                 report.section.size());
+  }
+  for (const WorkDone::Death& death : deaths)
+    std::fprintf(stderr, "tacho: %s: its names are missing: the process that read it died: %s\n",
+                 printable(death.path).c_str(), death.how.c_str());
+  if (options.is_brief) return;
+  for (const std::string& line : report.lines) std::fprintf(stderr, "%s\n", printable(line).c_str());
+}
+
+// From here on there may be a file without its name, which must not stay behind.
+class NoStopping {
+ public:
+  NoStopping() {
+    sigset_t stops;
+    sigemptyset(&stops);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops, signal);
+    sigprocmask(SIG_BLOCK, &stops, &before_);
+  }
+  NoStopping(const NoStopping&) = delete;
+  NoStopping& operator=(const NoStopping&) = delete;
+  ~NoStopping() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 Result<cli::ExitStatus> run(Options& options) {
   const std::string& input = options.reading.session.input;
   if (options.output == "-") return use_error("-o -: a packed capture is a file; name it");
@@ -231,6 +276,7 @@ Result<cli::ExitStatus> run(Options& options) {
   if (!report) return std::move(report.error());
   if (auto checked = check_readable(report->section, input); !checked) return std::move(checked.error());
   RewriteOptions rewriting{input, options.output};
+  const NoStopping while_writing;
   auto written = rewrite(rewriting, [&](format::Features& features) -> Result<> {
     features.symbol_pack.assign(report->section.begin(), report->section.end());
     format::drop_section(features, format::abi::kFeatureSymbolPack);
@@ -238,17 +284,7 @@ Result<cli::ExitStatus> run(Options& options) {
     return Done{};
   });
   if (!written) return std::move(written.error());
-  if (!options.is_quiet)
-    std::fprintf(
-        stderr, "%s\n",
-        fmt::format("tacho pack: {}: {} of {} addresses have names, in {} modules; {} bytes were added",
-                    printable(options.output.empty() ? input : options.output), report->named,
-                    report->addresses, report->modules, report->section.size())
-            .c_str());
-  for (const WorkDone::Death& death : done->deaths)
-    std::fprintf(stderr, "tacho: %s: its names are missing: the process that read it died: %s\n",
-                 printable(death.path).c_str(), death.how.c_str());
-  for (const std::string& line : report->lines) std::fprintf(stderr, "%s\n", printable(line).c_str());
+  tell(options, *report, done->deaths);
   return report->is_incomplete || !done->deaths.empty() ? cli::kIncomplete : cli::kWhole;
 }
 

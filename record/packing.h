@@ -1,0 +1,26 @@
+// Names go into a finished capture, so that it can be read anywhere: tacho-report does that, where it is
+// installed beside this program. The two meet in the file alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "record/messages.h"
+#include "record/stop_signals.h"
+
+namespace tacho::record {
+
+// A larger capture is not packed by itself: a packed one is written beside it.
+inline constexpr std::uint64_t kMostPackedBytes = std::uint64_t{1} << 30;
+
+struct Packing {
+  std::string capture;
+  std::uint64_t least_free = 0;  // bytes that the file system is to keep
+  bool is_quiet = false;
+};
+
+// Packs with the rights that are left, as a process of lower priority, and says in a line what came of it. A
+// signal that stops a recording ends it. Whatever happens, the capture is whole: as it was, or packed.
+void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages);
+
+}  // namespace tacho::record

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""At its end a recording has names put into its capture by the tacho-report beside it; whatever becomes of that, the capture
+is whole and the exit status is the command's."""
+import shutil
+import signal
+import subprocess
+import time
+
+import programs
+
+RECORD = ["-e", "syscalls:sys_enter_getppid", "-g", "-o", "x.data", "--", programs.BIN / "getppid_load", "5"]
+
+
+class Packing(programs.Scratch):
+    def record(self, *options, status=0, program=programs.BIN / "tacho-record"):
+        return self.run_program(program, *options, *RECORD, status=status).stderr.decode()
+
+    def beside(self, script):
+        """A copy of tacho-record beside a tacho-report that is this shell script."""
+        (self.folder / "bin").mkdir()
+        shutil.copy(programs.BIN / "tacho-record", self.folder / "bin")
+        if script is not None:
+            (self.folder / "bin" / "tacho-report").write_text(f"#!/bin/sh\n{script}\n")
+            (self.folder / "bin" / "tacho-report").chmod(0o755)
+        return self.folder / "bin" / "tacho-record"
+
+    def attached(self):
+        return b"kallsyms" in self.tacho("header", "-i", "x.data").stdout
+
+    def samples(self):
+        return self.tacho("script", "-i", "x.data").stdout.count(b"sys_enter_getppid")
+
+    def test_names_are_in_the_capture(self):
+        self.assertRegex(self.record(), r"Packed: \d+ of \d+ addresses have names, in \d+ modules; the file has 0\.\d+ MB")
+        self.assertLess((self.folder / "x.data").stat().st_size, 60_000)
+        self.assertFalse(self.attached())
+        # The kernel's addresses mean nothing without a list of its symbols, and there is none but the pack.
+        self.assertIn(b"call_at_depth", self.tacho("script", "-i", "x.data", "--symfs", self.folder).stdout)
+        self.assertEqual(self.samples(), 5)
+
+    def test_a_list_of_symbols_that_cannot_be_used_is_told(self):
+        self.tacho("record", "-e", "sched:sched_process_exec", "-g", "-o", "x.data", "--", "true")
+        (self.folder / "list").write_text("no list\n")
+        done = self.tacho("script", "-i", "x.data", "--kallsyms", "list", status=None)
+        self.assertIn(b"no line of the form", done.stderr)
+        self.assertIn(b"names come from the symbols packed into the capture", done.stderr)
+        self.assertIn(b" do_syscall_64+0x", done.stdout)
+
+    def test_no_pack_leaves_the_list_of_symbols(self):
+        self.assertNotIn("Packed", self.record("--no-pack"))
+        self.assertTrue(self.attached())
+
+    def test_quiet_says_nothing(self):
+        self.assertEqual(self.record("-q"), "")
+        self.assertFalse(self.attached())
+
+    def test_without_the_other_program_nothing_is_packed(self):
+        program = self.beside(None)
+        self.assertNotIn("acked", self.record(program=program))
+        self.assertIn("tacho-report is not installed beside", self.record("-v", program=program))
+        self.assertEqual(self.samples(), 5)
+
+    def test_its_failure_costs_the_names_alone(self):
+        said = self.record(program=self.beside("echo broken >&2; exit 2"))
+        self.assertIn("broken\n", said)
+        self.assertIn("x.data: names are not packed into it: see above; tacho pack x.data does that", said)
+        self.assertTrue(self.attached())
+        self.assertEqual(self.samples(), 5)
+
+    def test_its_death_costs_the_names_alone(self):
+        self.assertIn("tacho-report died of signal 9", self.record(program=self.beside("kill -9 $$")))
+        self.assertEqual(self.samples(), 5)
+
+    def test_the_status_is_the_commands(self):
+        self.run_program(programs.BIN / "tacho-record", "-o", "y.data", "--", "sh", "-c", "exit 7", status=7)
+
+    def test_a_signal_ends_it(self):
+        program = self.beside("touch begun; exec sleep 60")
+        process = subprocess.Popen([program, *RECORD], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        limit = time.monotonic() + 60
+        while not (self.folder / "begun").exists():
+            self.assertLess(time.monotonic(), limit)
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        before = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=50)[1].decode()
+        self.assertLess(time.monotonic() - before, 30)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("x.data: names are not packed into it: a signal came", said)
+        self.assertEqual(self.samples(), 5)
+
+
+if __name__ == "__main__":
+    programs.main()
