@@ -109,6 +109,7 @@ enum tacho_stack_end {
   TACHO_END_UNREADABLE, /* a part of the stack is not in memory */
   TACHO_END_LOOP,       /* the caller's frame would not lie above */
   TACHO_END_32_BIT,     /* a program of another width */
+  TACHO_END_EXITING,    /* the process's memory is gone already */
   TACHO_END_EXEC,       /* in execve, when the old program's stack is gone */
   TACHO_END_COUNT,
 };

@@ -490,7 +490,7 @@ static __always_inline bool find_process(struct walk *walk, __u32 process, bool 
     const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
     if (skips_strangers && !is_watched(task)) return false;
     if (!read_kernel_word((__u64)task + tacho_options.layout.task_mm, &walk->memory) || walk->memory == 0)
-      walk->end = TACHO_END_NO_PROCESS;
+      walk->end = TACHO_END_EXITING;
     return true;
   }
   const struct tacho_process_ranges *known = bpf_map_lookup_elem(&processes, &process);
@@ -517,10 +517,10 @@ static __always_inline int walk_and_tell(void *context, struct slot *slot, bool 
   if (slot->is_in_call && read_word(walk->ip - WORD, &code)) walk->is_return = code >> 48 == 0x050f;
   walk->sp = slot->registers.rsp;
   walk->bp = slot->registers.rbp;
-  if (slot->registers.cs != USER_CODE_64 || walk->end == TACHO_END_NO_PROCESS) {
+  if (slot->registers.cs != USER_CODE_64 || walk->end != TACHO_END_CUT) {
     slot->frames[0] = walk->ip;
     walk->frames = 1;
-    if (walk->end != TACHO_END_NO_PROCESS) walk->end = TACHO_END_32_BIT;
+    if (walk->end == TACHO_END_CUT) walk->end = TACHO_END_32_BIT;
   } else {
     struct place place = {slot};
     bpf_loop(TACHO_MOST_FRAMES + 1, step, &place, 0);

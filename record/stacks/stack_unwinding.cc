@@ -452,6 +452,7 @@ std::string described(const StackCounts& counts) {
       "where the stack was not in memory",
       "at a frame that does not lie above the last",
       "of 32-bit programs",
+      "in processes whose memory was gone, as they ended",
       "in execve, when the old program's stack was gone"};
   std::uint64_t all = counts.without;
   for (const std::uint64_t count : counts.ends) all += count;

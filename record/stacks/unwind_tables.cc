@@ -35,7 +35,7 @@ constexpr std::uint32_t kLooksPerClock = 256;
 constexpr int kNice = -5;  // the stacks of what just began wait for it
 constexpr std::chrono::seconds kPatienceWithQuestions{1};
 constexpr std::size_t kMostQuestions = 1024, kMostTold = 16384, kMostKeysOfModule = 64;
-constexpr std::size_t kNumbersAtOnce = 256;
+constexpr std::size_t kNumbersAtOnce = 1024;
 
 std::chrono::nanoseconds cpu_time() {
   timespec now{};

@@ -133,6 +133,14 @@ class Unwinding(programs.Scratch):
                 self.assertEqual((counts["different"], counts["copied is shorter"]), (0, 0), examples[:1])
                 self.assertGreater(counts["equal"], NEEDED * counts["pairs"], said)
 
+    def test_without_the_kernels_types_the_program_is_told_of_mappings(self):
+        words = [programs.BIN / "tacho", "record", "-v", "-o", "x.data", "-e", "cpu-clock", "-F", "499", "--call-graph", "eh", "--",
+                 *self.deep("0.7")]
+        hides = 'mount -t tmpfs none /sys/kernel/btf && exec "$@"'
+        said = self.run_program("unshare", "-m", "sh", "-c", hides, "sh", *words).stderr.decode()
+        self.assertIn("is told of every mapping, since this kernel has no BTF", said)
+        self.assertGreater(self.share(said)[0], NEEDED, said)
+
     def test_more_frames_than_the_kernel_walks(self):
         said = self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh,400", "--", *self.deep("0.5"))
         self.share(said)
