@@ -121,9 +121,10 @@ void TimeOrder::prefetch_entry(std::size_t ready) const {
 void TimeOrder::prefetch_record(std::size_t ready) const {
   constexpr std::size_t kLine = 64;  // bytes
   if (ready >= ready_.size()) return;
-  const std::byte* const bytes = entries_[ready_[ready].slot].bytes;
-  __builtin_prefetch(bytes);
-  __builtin_prefetch(bytes + kLine);
+  // A number, as there may be no bytes at all, and nothing may be added to a null pointer.
+  const auto bytes = reinterpret_cast<std::uintptr_t>(entries_[ready_[ready].slot].bytes);
+  __builtin_prefetch(reinterpret_cast<const void*>(bytes));
+  __builtin_prefetch(reinterpret_cast<const void*>(bytes + kLine));
 }
 
 std::optional<TimeOrder::Item> TimeOrder::pop() {
