@@ -6,7 +6,7 @@ namespace tacho::report {
 namespace {
 
 constexpr std::string_view kRed = "\033[31m", kGreen = "\033[32m", kPlain = "\033[m";
-constexpr double kLeastRed = 5.0, kLeastGreen = 0.5;  // percent
+constexpr double kLeastRed = 5.0, kMostPlain = 0.5;  // percent
 
 std::string_view variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -28,9 +28,9 @@ bool has_colour(Colour colour, bool is_for_person) {
 }
 
 std::string coloured_share(double percent, std::string_view text) {
-  const std::string_view colour = percent >= kLeastRed     ? kRed
-                                  : percent >= kLeastGreen ? kGreen
-                                                           : std::string_view();
+  const std::string_view colour = percent >= kLeastRed   ? kRed
+                                  : percent > kMostPlain ? kGreen
+                                                         : std::string_view();
   if (colour.empty()) return std::string(text);
   return std::string(colour) + std::string(text) + std::string(kPlain);
 }

@@ -19,7 +19,7 @@ Result<Colour> parse_colour(std::string_view option, std::string_view text);
 // Whether to colour, when the text goes to a person (OutputFile::is_for_person) or not.
 bool has_colour(Colour colour, bool is_for_person);
 
-// `text` as perf colours a share of `percent`: red from 5 on, green from 0.5 on, others plain.
+// `text` as perf colours a share of `percent`: red from 5 on, green above 0.5, others plain.
 std::string coloured_share(double percent, std::string_view text);
 
 }  // namespace tacho::report

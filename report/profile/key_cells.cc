@@ -49,7 +49,7 @@ std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
 // An inlined call has no place: it goes by name, the other way round.
 Order symbol_place_order(Show show, Row row_a, Row row_b) {
   const Function &a = *row_a.function, &b = *row_b.function;
-  if (a.name.empty() && b.name.empty()) return a.start <=> b.start;
+  if (a.name.empty() && b.name.empty()) return address_order(a.start, b.start);
   if (const auto order = module_order(show, row_a, row_b); order != 0) return order;
   if (a.name.empty() != b.name.empty()) return a.name.empty() ? Order::greater : Order::less;
   if (a.is_inlined || b.is_inlined) {
@@ -63,7 +63,9 @@ Order symbol_place_order(Show show, Row row_a, Row row_b) {
 FoundWords symbol_place_words(Row row) {
   const Function& function = *row.function;
   const bool is_unknown = function.name.empty();
-  return {is_unknown ? 1U : 0U, function.start, is_unknown ? 0 : function.end};
+  constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // as address_order() has it
+  return {is_unknown ? 1U : 0U, is_unknown ? function.start ^ kSign : function.start,
+          is_unknown ? 0 : function.end};
 }
 
 std::uint64_t OtherPlace::runtime_start() const {

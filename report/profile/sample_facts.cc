@@ -93,6 +93,18 @@ std::string SampleFacts::trace_text(const ResolvedSample& sample) {
   return schema == nullptr ? std::string() : show_payload(*schema, sample.raw->raw, sample.order, Names::Raw);
 }
 
+namespace {
+
+// "ARRAY[01, 00]"
+std::string byte_list(std::string_view bytes) {
+  std::string text = "ARRAY[";
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    text += fmt::format("{}{:02x}", i == 0 ? "" : ", ", static_cast<unsigned char>(bytes[i]));
+  return text + ']';
+}
+
+}  // namespace
+
 std::uint64_t SampleFacts::trace(const ResolvedSample& sample) {
   const bool is_tracepoint = sample.event().attr.type == abi::kTracepoint;
   std::string text = "N/A";
@@ -144,6 +156,9 @@ std::string SampleFacts::field_text(const ResolvedSample& sample, const PayloadF
     const std::string text = trace_text(sample);
     if (const auto value = named_value(text, field.name)) return std::string(*value);
   }
+  // As perf, which prints arrays of tracepoints byte by byte.
+  if (is_tracepoint && options_.has_hex_longs && is_list(field))
+    return byte_list(bytes_of(field, sample.raw->raw, sample.order));
   return plain_value(field, sample.raw->raw, sample.order, options_.has_hex_longs);
 }
 

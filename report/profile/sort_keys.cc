@@ -19,6 +19,18 @@ std::uint64_t read_field_fact(const KeyUse& use, SampleFacts& facts, const Resol
 Order field_order(Show show, Row a, Row b) {
   return show.facts.bytes(show.fact(b)) <=> show.facts.bytes(show.fact(a));
 }
+// perf measures values as the event's text has them. What it prints by itself is cut, but for texts of
+// varying length, which it measures with the 0 behind.
+std::size_t field_text_width(Show show, Row row) {
+  const auto& options = show.facts.options();
+  if (!options.has_hex_longs || (!show.use.is_raw && !options.is_raw_trace)) {
+    const std::string shown = fact_text(show, row);
+    return shown.starts_with("ARRAY[") ? 0 : shown.size();
+  }
+  const PayloadField& field = *show.use.field;
+  const bool varies = field.kind == format::FieldKind::Text && field.format.ends_with("_loc");
+  return varies ? show.facts.bytes(show.fact(row)).size() + 1 : 0;
+}
 constexpr SortKey kFieldKey{.name = "FIELD",
                             .header = "",
                             .help = "a field of a tracepoint or payload",
@@ -26,6 +38,7 @@ constexpr SortKey kFieldKey{.name = "FIELD",
                             .identity = fact_of,
                             .order = field_order,
                             .show = fact_text,
+                            .width = field_text_width,
                             .fit = SortKey::Fit::Right};
 
 // As wide as its name, and as its longest value can be.

@@ -22,9 +22,30 @@ std::string show_thread(Show show, Row row) {
   return fmt::format("{:7}:{}", static_cast<std::int32_t>(row.thread->tid), shown(show, row.thread->comm));
 }
 
+// As perf, which cuts the name to what the column leaves of eight places, and to nothing below that.
+std::string show_thread_in(Show show, Row row, std::size_t width) {
+  constexpr std::size_t kNumber = 8;  // with the colon
+  if (width < kNumber) return show_thread(show, row);
+  std::string text = show_thread(show, row);
+  const std::size_t name = text.find(':') + 1;
+  text.resize(name + width - kNumber, ' ');
+  return text;
+}
+
+constexpr std::size_t kIndexDigits = 3;
 // "-001": three digits of -1, which stands for a number that is not known.
-std::string show_index(std::uint64_t number) {
-  return number == ~0U ? std::string("-001") : fmt::format("{:03}", number);
+std::string index_text(std::uint64_t number, std::size_t digits) {
+  return number == ~0U ? fmt::format("-{:0>{}}", 1, digits) : fmt::format("{:0>{}}", number, digits);
+}
+std::string show_index(Show show, Row row) { return index_text(show.fact(row), kIndexDigits); }
+// As perf, where a column of any width is full of digits,
+std::string show_cpu_in(Show show, Row row, std::size_t width) {
+  return index_text(show.fact(row), std::max<std::size_t>(width, 1));
+}
+// or of all but the first three places.
+std::string show_socket_in(Show show, Row row, std::size_t width) {
+  return fmt::format("{:>{}}", index_text(show.fact(row), width > kIndexDigits ? width - kIndexDigits : 1),
+                     width);
 }
 
 std::size_t module_width(Show show, Row row) {
@@ -77,7 +98,9 @@ std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_vi
 std::string source_file(Show show, Row row) {
   const std::string_view line = row.function->line;
   const std::size_t colon = line.rfind(':');
-  return colon == std::string_view::npos ? std::string() : shown(show, line.substr(0, colon));
+  // As perf, which tells no file where it tells no line.
+  return colon == std::string_view::npos || line == "??:0" ? std::string()
+                                                           : shown(show, line.substr(0, colon));
 }
 
 std::uint64_t size_of_function(Row row) {
@@ -95,6 +118,10 @@ Order parent_order(Show, Row a, Row b) {
   if ((a.parent == nullptr) != (b.parent == nullptr))
     return a.parent == nullptr ? Order::greater : Order::less;
   return parent_name(a) <=> parent_name(b);
+}
+
+std::string show_size_in(Show show, Row row, std::size_t width) {
+  return fmt::format("{:>{}}", show_size(show, row), width);
 }
 
 // What a transaction was and how it ended, as perf abbreviates PERF_TXN_*.
@@ -143,7 +170,9 @@ constexpr SortKey kSortKeys[] = {
      .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
      .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
      .show = show_thread,
-     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; }},
+     .show_in = show_thread_in,
+     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; },
+     .fit = Fit::Whole},
     {.name = "tid",
      .header = "    Pid:Command",
      .help = "as pid",
@@ -151,7 +180,9 @@ constexpr SortKey kSortKeys[] = {
      .identity = [](Show, Row row) -> std::uint64_t { return row.thread->tid; },
      .order = [](Show, Row a, Row b) -> Order { return a.thread->tid <=> b.thread->tid; },
      .show = show_thread,
-     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; }},
+     .show_in = show_thread_in,
+     .width = [](Show show, Row row) { return shown(show, row.thread->comm).size() + 8; },
+     .fit = Fit::Whole},
     {.name = "comm",
      .header = "Command",
      .help = "the thread's name",
@@ -208,8 +239,9 @@ constexpr SortKey kSortKeys[] = {
      .read = [](const KeyUse&, SampleFacts&, const ResolvedSample& s) -> std::uint64_t { return s.raw->cpu; },
      .identity = fact_of,
      .order = by_fact,
-     .show = [](Show show, Row row) { return show_index(show.fact(row)); },
-     .width = [](Show, Row) -> std::size_t { return 3; },
+     .show = show_index,
+     .show_in = show_cpu_in,
+     .width = [](Show, Row) -> std::size_t { return kIndexDigits; },
      .fit = Fit::Whole},
     {.name = "socket",
      .header = "Socket",
@@ -219,9 +251,10 @@ constexpr SortKey kSortKeys[] = {
      },
      .identity = fact_of,
      .order = by_fact,
-     .show = [](Show show, Row row) { return show_index(show.fact(row)); },
+     .show = show_index,
+     .show_in = show_socket_in,
      .width = [](Show, Row) -> std::size_t { return 6; },
-     .fit = Fit::Right},
+     .fit = Fit::Whole},
     {.name = "srcline",
      .header = "Source:Line",
      .help = "the line of the source file",
@@ -245,7 +278,8 @@ constexpr SortKey kSortKeys[] = {
      .identity = fact_of,
      .order = by_fact_down,
      .show = fact_number,
-     .least_width = 12},
+     .least_width = 12,
+     .fit = Fit::Padded},
     {.name = "weight",
      .header = "Weight",
      .help = "the same, times the samples",
@@ -253,7 +287,8 @@ constexpr SortKey kSortKeys[] = {
      .identity = fact_of,
      .order = by_fact_down,
      .show = times_samples,
-     .least_width = 12},
+     .least_width = 12,
+     .fit = Fit::Padded},
     {.name = "transaction",
      .header = "Transaction                ",
      .help = "how a transaction of memory went",
@@ -261,7 +296,8 @@ constexpr SortKey kSortKeys[] = {
      .identity = fact_of,
      .order = by_fact_down,
      .show = show_transaction,
-     .width = [](Show show, Row row) -> std::size_t { return show.fact(row) == 0 ? 0 : 50; }},
+     .width = [](Show show, Row row) -> std::size_t { return show.fact(row) == 0 ? 0 : 50; },
+     .fit = Fit::Padded},
     {.name = "trace",
      .header = "Trace output",
      .help = "a tracepoint's text",
@@ -278,7 +314,8 @@ constexpr SortKey kSortKeys[] = {
      .identity = [](Show, Row row) { return size_of_function(row); },
      .order = [](Show, Row a, Row b) -> Order { return size_of_function(a) <=> size_of_function(b); },
      .show = show_size,
-     .fit = Fit::Right},
+     .show_in = show_size_in,
+     .fit = Fit::Whole},
     {.name = "cgroup",
      .header = "Cgroup",
      .help = "the control group, when it was recorded",
@@ -287,7 +324,7 @@ constexpr SortKey kSortKeys[] = {
      .order = by_fact,
      .show = fact_text,
      .least_width = 6,
-     .fit = Fit::CutOnly},
+     .fit = Fit::Whole},
     {.name = "cgroup_id",
      .header = "cgroup id (dev/inode)",
      .help = "the control group's namespace, when it was recorded",
@@ -296,7 +333,7 @@ constexpr SortKey kSortKeys[] = {
      .order = by_fact,
      .show = fact_text,
      .least_width = 20,
-     .fit = Fit::CutOnly},
+     .fit = Fit::Whole},
     {.name = "ipc_null",
      .header = "IPC   [IPC Coverage]",
      .help = "instructions a cycle, where branches were recorded: none here",
@@ -322,7 +359,8 @@ constexpr SortKey kSortKeys[] = {
      .read = read_sample<&Sample::code_page_size>,
      .identity = fact_of,
      .order = by_fact,
-     .show = show_page_size},
+     .show = show_page_size,
+     .fit = Fit::Padded},
     {.name = "local_ins_lat",
      .header = "Local INSTR Latency",
      .help = "the instruction's latency, in cycles",
@@ -331,7 +369,8 @@ constexpr SortKey kSortKeys[] = {
      },
      .identity = fact_of,
      .order = by_fact_down,
-     .show = fact_number},
+     .show = fact_number,
+     .fit = Fit::Padded},
     {.name = "ins_lat",
      .header = "INSTR Latency",
      .help = "the same, times the samples",
@@ -340,7 +379,8 @@ constexpr SortKey kSortKeys[] = {
      },
      .identity = fact_of,
      .order = by_fact_down,
-     .show = times_samples},
+     .show = times_samples,
+     .fit = Fit::Padded},
     {.name = "local_p_stage_cyc",
      .header = "Local Pipeline Stage Cycle",
      .help = "cycles in a stage of the pipeline",
@@ -349,7 +389,8 @@ constexpr SortKey kSortKeys[] = {
      },
      .identity = fact_of,
      .order = by_fact_down,
-     .show = fact_number},
+     .show = fact_number,
+     .fit = Fit::Padded},
     {.name = "p_stage_cyc",
      .header = "Pipeline Stage Cycle",
      .help = "the same, times the samples",
@@ -358,15 +399,20 @@ constexpr SortKey kSortKeys[] = {
      },
      .identity = fact_of,
      .order = by_fact_down,
-     .show = times_samples},
+     .show = times_samples,
+     .fit = Fit::Padded},
     {.name = "addr",
      .header = "Address",
      .help = "the address of the instruction",
      .of = KeyOf::Place,
      .identity = [](Show, Row row) { return row.function->first_ip; },
-     .order = [](Show, Row a, Row b) -> Order { return a.function->first_ip <=> b.function->first_ip; },
-     .show = [](Show, Row row) { return fmt::format("0x{:<16x}", row.function->first_ip); },
-     .least_width = 18},
+     .order = [](Show, Row a, Row b) { return address_order(a.function->first_ip, b.function->first_ip); },
+     .show =
+         [](Show, Row row) {
+           return fmt::format("{}{:x}", row.function->first_ip == 0 ? "" : "0x", row.function->first_ip);
+         },
+     .least_width = kAddressWidth + 2,
+     .fit = Fit::Padded},
     {.name = "comm_nodigit",
      .header = "CommandNoDigit",
      .help = "the thread's name with <N> for its numbers: a pool of workers is one row (perf 7)",

@@ -33,6 +33,10 @@ ROWS = [
     ["-g", "none", "-n", "--show-total-period", "-w", "9,5,11,4,12,3,20"],
     ["--no-children", "-g", "none", "--sort", "time,cpu,comm", "--ns", "-w", "9,20"],
     ["--no-children", "-g", "none", "-F", "sample,overhead,comm,overhead_us"],
+    ["--no-children", "-g", "none", "-F", "overhead_children,overhead,comm,dso", "-w", "3,5,4"],
+    ["-g", "none", "-F", "overhead_children,overhead,comm,dso", "-t", ";", "--stdio-color", "always"],
+    ["--no-children", "-g", "none", "--sort", "cpu,socket,comm,symbol_size", "-w", "9,7,12,3,3"],
+    ["--no-children", "-g", "none", "--sort", "comm,dso,sym", "--group", "-n", "-w", "3,3,2", "--comms", "nobody"],
 ]
 # Of a whole system, where threads end between two samples, perf gives some samples to a thread -1.
 SYSTEM_ROWS = [row for row in ROWS if "pid,sym" not in row]
@@ -178,6 +182,10 @@ class FreshReports(FreshCapture):
 
     def test_times(self):
         self.record(*CLOCK, "-g", "--", *BUSY)
+        self.compare([["-q", "--header"], ["--stats", "--header"], ["--mmaps", "--header"],
+                      ["--no-children", "-g", "none", "--sort", "srcfile"],
+                      ["--no-children", "-g", "none", "--sort", "pid,cpu", "-w", "9,10,1"],
+                      ["--no-children", "-g", "none", "--sort", "comm,pid", "-w", "9,3,5"]])
         self.compare([["--time", "10%-40%"], ["--no-children", "-g", "none", "--sort", "time,sym", "--time-quantum", "20ms"],
                       ["--max-stack", "3"], ["--asm-raw", "--no-source", "-M", "intel", "--skip-empty", "--stitch-lbr"], ["-x", "--parent", "vfs_read", "--no-children"]])
 

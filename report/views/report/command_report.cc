@@ -23,6 +23,11 @@ void write_heads(TextOutput& out, Session& session, const ReportOptions& options
   write_features(out, session.events(), session.features(), names, options.detail);
 }
 
+// As perf, which writes none with -q.
+bool wants_header(const ReportOptions& options) {
+  return options.header && !options.is_quiet && !options.is_for_programs();
+}
+
 Result<> check_patterns(const ReportOptions& options) {
   for (const auto& [option, pattern] : {std::pair("--parent", options.parent.value_or("")),
                                         std::pair("--ignore-callees", options.ignored_callees)}) {
@@ -39,7 +44,7 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   if (!session.layout().is_pipe && !options.header_only) {
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
   }
-  if ((options.header && !options.is_for_programs()) || options.header_only) {
+  if (wants_header(options) || options.header_only) {
     write_heads(out, session, options);
   } else if (!options.is_quiet && !options.is_for_programs()) {
     out.text("# To display the perf.data header info, please use --header/--header-only options.\n#\n");
@@ -77,12 +82,16 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
   return run_command(describe_report(options), arguments, [&options]() -> Result<cli::ExitStatus> {
     if (options.stats) {
       return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
+        if (wants_header(options))
+          write_header(out, reader.layout(), reader.events(), reader.features(), options.reading.names,
+                       options.detail);
         write_stats(out, reader, diagnostics, options.reading.names);
         return Result<Shown>(Shown(Symbols::NotUsed));
       });
     }
     if (options.shows_tasks || options.shows_maps) {
       return show_session(options.reading, [&options](Session& session, TextOutput& out) {
+        if (wants_header(options)) write_heads(out, session, options);
         return show_tasks(session, out, options.shows_maps ? TaskList::Maps::Yes : TaskList::Maps::No,
                           options.reading.names);
       });

@@ -31,11 +31,12 @@ Cell ReportCells::cell_of(const Column& column, std::size_t members, std::size_t
   if (column.kind == Kind::Key) {
     const KeyUse& use = columns_->keys[column.key];
     cell.width = asked != 0 ? asked : std::max(use.header.size(), use.least_width);
-    cell.is_right = use.key->fit == SortKey::Fit::Right;
+    cell.is_right = use.field != nullptr;
   } else {
     const std::size_t usual = is_percent(column.kind) ? kPercentWidth : kNumberWidth;
     cell.number_width = asked != 0 ? asked : usual;
-    cell.width = std::max({cell.number_width, members > 1 ? usual * members : 0, cell.header.size()});
+    cell.width = std::max(
+        {cell.number_width, members > 1 || options_->has_groups ? usual * members : 0, cell.header.size()});
     cell.is_right = true;
   }
   return cell;
@@ -93,7 +94,7 @@ std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t
   // With a separator numbers take the room they need.
   const std::size_t width = options_->separator.empty() ? cell.number_width : 0;
   if (cell.column.kind == Kind::Children && !options_->has_children)
-    return fmt::format("{:>{}}", "N/A", width);
+    return fmt::format(" {:>{}}", "N/A", std::max<std::size_t>(cell.number_width, 1) - 1);
   std::string text;
   for (std::size_t member = 0; member < values.size(); ++member) {
     if (!is_percent(cell.column.kind)) {
@@ -102,7 +103,7 @@ std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t
     }
     const double share = percent_of(values[member], totals[member]);
     const std::string shown = fmt::format(" {:{}.2f}%", share, width < 2 ? 1 : width - 2);
-    text += options_->has_colour ? coloured_share(share, shown) : shown;
+    text += options_->has_colour && options_->separator.empty() ? coloured_share(share, shown) : shown;
   }
   return text;
 }

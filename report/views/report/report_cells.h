@@ -23,6 +23,7 @@ struct TextOptions {
   bool is_quiet = false;            // -q: rows only
   bool has_colour = false;
   bool has_children = false;
+  bool has_groups = false;        // events stand side by side where they are a group's
   std::size_t top = 0;            // rows; 0: all
   std::string symbol_filter;      // part of the names to show; empty: all
   bool leaves_out_first = false;  // of a graph, the row's own function

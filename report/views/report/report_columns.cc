@@ -185,6 +185,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
     // A level of its own, the innermost.
     if (columns.sorted.size() > before) columns.levels.back() = columns.sorted.size() + sort.size();
   }
+  columns.has_usual_weights = !has_all;
   if (!has_all) add_default_weights(request, columns.shown);
   const std::string_view fields = request.fields;
   if (auto added =
@@ -201,8 +202,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
 
 std::string header_of(const Column& column, const ReportColumns& columns, bool has_children) {
   if (column.kind == Kind::Key) return columns.keys[column.key].header;
-  const bool has_usual = columns.shown.size() > 1 && columns.shown[0].kind == Kind::Children;
-  if (column.kind == Kind::Overhead && has_children && has_usual) return "Self";
+  if (column.kind == Kind::Overhead && has_children && columns.has_usual_weights) return "Self";
   const auto row = std::ranges::find(kWeightColumns, column.kind, &WeightColumn::kind);
   return std::string(row->header);
 }

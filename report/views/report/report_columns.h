@@ -24,7 +24,8 @@ struct ReportColumns {
   std::vector<Column> shown, sorted;
   // By column of `sorted`: equal numbers share a level with --hierarchy. 0: not a level of its own.
   std::vector<std::size_t> levels;
-  std::string sort;  // as given, with what perf adds to it; empty: the usual
+  bool has_usual_weights = false;  // those of the columns that were not chosen
+  std::string sort;                // as given, with what perf adds to it; empty: the usual
 };
 
 // What --mem-mode sorts by when nothing else is asked for.

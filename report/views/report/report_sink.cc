@@ -323,6 +323,8 @@ TextOptions ReportSink::text_options() const {
   text.has_colour = has_colour_;
   text.is_quiet = options_->is_quiet;
   text.has_children = plan_->has_children;
+  text.has_groups = options_->grouping == Grouping::Always ||
+                    (options_->grouping == Grouping::AsRecorded && !groups_.empty());
   text.top = options_->top;
   text.symbol_filter = options_->filter.symbol_part;
   text.leaves_out_first = options_->fields.empty() && options_->sort.starts_with("sym");

@@ -65,12 +65,15 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
     cells.push_back(cells_.cell_of(shown[i], entries.members(), asked));
   }
   // Rows that are hidden by --percent-limit count as well.
+  bool has_rows = false;
   entries.walk([&](std::uint32_t entry) {
     if (is_hidden(entries, entry)) return;
+    has_rows = true;
     const RowFacts facts = entries.facts(entry);
     for (auto& [cell, meter] : measured) meter.add(facts);
   });
-  for (const auto& [cell, meter] : measured) cells[cell].width = std::max(cells[cell].width, meter.width());
+  for (const auto& [cell, meter] : measured)
+    cells[cell].width = has_rows ? std::max(cells[cell].width, meter.width()) : cells[cell].header.size();
   return cells;
 }
 
