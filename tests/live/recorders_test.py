@@ -81,7 +81,7 @@ class Files(Recorders):
         text = self.tacho("script", "-i", "out.data", "-F", "+payload", "--where", 'path == "known_file"').stdout.decode()
         self.assertIn("mode=0640", text)
         self.assertIn("flags=0x240", text)  # O_CREAT | O_TRUNC
-        self.assertIn("do_syscall_64", text, "the stack that opened it")
+        self.assertIn("libc.so.6", text, "the stack that opened it: before Linux 6.2 without the kernel's part")
         self.assertIn("lat_ns", self.tacho("hist", "-i", "out.data", "--by", "none").stdout.decode())
         self.read_everywhere(sum(self.counts("path").values()), "folded")
 
@@ -94,6 +94,55 @@ class Files(Recorders):
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
         self.record("open/min_us=10000000/", self.built / "opens", options=["-a"])
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+
+
+# 16 writes of 64 KiB, a sync; the file is dropped from the page cache; 16 reads of 64 KiB, twice; one of 1 MiB; one that fails.
+READS = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+static char bytes[1 << 20];
+int main(void) {
+  int file = open("known_file", O_RDWR | O_CREAT | O_TRUNC, 0600), writing = open("known_file", O_WRONLY);
+  for (int i = 0; i < 16; ++i) if (write(file, bytes, 65536) != 65536) return 1;
+  fsync(file);
+  if (posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED)) return 1;
+  for (int i = 0; i < 32; ++i) if (pread(file, bytes, 65536, i % 16 * 65536) != 65536) return 1;
+  if (pread(file, bytes, 1 << 20, 0) != 1 << 20) return 1;
+  return read(writing, bytes, 1) != -1;
+}
+"""
+
+
+class Contents(Recorders):
+    LOADS = {"reads": READS}
+
+    def test_vfsio_tells_what_was_read_and_written(self):
+        self.record("vfsio", self.built / "reads", options=["-g"])
+        known = self.counts("op", "bytes", "error", where='name == "known_file" && (error == OK || op == read)')
+        known.pop(("read", "0", "EBADF"), None)  # where functions are hooked, the system call itself refuses it
+        self.assertEqual(known, {("write", "65536", "OK"): 16, ("sync", "0", "OK"): 1, ("read", "65536", "OK"): 32,
+                                 ("read", "1048576", "OK"): 1})
+        [row] = self.rows("--by", "fs,inode", "--columns", "count", "--where", 'name == "known_file" && op == write')
+        self.assertEqual(int(row["inode"]), (self.folder / "known_file").stat().st_ino)
+        self.read_everywhere(sum(self.counts("op").values()), "folded")
+        self.record("bigreads", self.built / "reads")
+        self.assertEqual(self.counts("op", "bytes", "name"), {("read", "1048576", "known_file"): 1})
+        self.record("vfsio/fs=nfs/", self.built / "reads")
+        self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+
+    def test_pagecache_counts_pages(self):
+        file = self.folder / "known_file"
+        file.touch()
+        self.record(f"pagecache/inode={file.stat().st_ino}/", self.built / "reads", options=["-g"])
+        pages = {row["what"]: float(row["sum"]) for row in self.rows("--by", "what", "--columns", "sum")}
+        if "missed" not in pages and "dirtied" in pages:
+            self.skipTest("files are kept in memory here")
+        whole = (1 << 20) // os.sysconf("SC_PAGESIZE")
+        self.assertEqual(pages["missed"], 2 * whole, "as they are written, and read again")
+        if "asked" in pages:  # a tracepoint of newer kernels
+            self.assertEqual(pages["asked"], 3 * whole)
+        self.read_everywhere(sum(self.counts("what").values()), "folded")
 
 
 class Processes(Recorders):

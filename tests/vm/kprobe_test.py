@@ -36,6 +36,10 @@ class InAnotherKernel(unittest.TestCase):
     def test_events(self):
         self.run_inside("event_language_test", "hotplug_test")
 
+    def test_recorders(self):
+        self.run_inside("recorders_test.Contents.test_vfsio_tells_what_was_read_and_written",
+                        "recorders_test.Questions.test_capabilities")
+
 
 if __name__ == "__main__":
     programs.main()

@@ -14,7 +14,25 @@ struct sock;
 struct socket {
   struct sock *sk;
 };
+struct super_block {
+  unsigned long s_magic;
+};
+struct inode {
+  struct super_block *i_sb;
+  unsigned long i_ino;
+};
+struct qstr {
+  const unsigned char *name;
+};
+struct dentry {
+  struct qstr d_name;
+};
+struct path {
+  struct dentry *dentry;
+};
 struct file {
+  struct path f_path;
+  struct inode *f_inode;
   void *private_data;
 };
 struct fdtable {
@@ -103,6 +121,21 @@ struct trace_event_raw_tcp_event_sk_skb {
   int state;
   __u16 sport, dport, family;
   __u8 saddr[4], daddr[4], saddr_v6[16], daddr_v6[16];
+};
+struct trace_event_raw_mm_filemap_op_page_cache_range {
+  struct trace_entry ent;
+  unsigned long i_ino, index, last_index;
+  __u32 s_dev;
+};
+struct trace_event_raw_mm_filemap_op_page_cache {
+  struct trace_entry ent;
+  unsigned long i_ino, index;
+  __u32 s_dev;
+  unsigned char order;
+};
+struct trace_event_raw_writeback_folio_template {
+  struct trace_entry ent;
+  unsigned long ino, index;
 };
 struct trace_event_raw_signal_generate {
   struct trace_entry ent;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Reads, writes and syncs of files: how long, how much, of which file and file system.
+#include "bpf/programs/recorders/recorder.h"
+
+enum op { any, read, write, sync };
+enum file_system {
+  all = 0, ext4 = 0xef53, xfs = 0x58465342, btrfs = 0x9123683e, tmpfs = 0x01021994, nfs = 0x6969, overlay = 0x794c7630,
+  f2fs = 0xf2f52010, zfs = 0x2fc12fc1, fuse = 0x65735546, proc = 0x9fa0, sysfs = 0x62656572, cgroup = 0x27e0eb,
+  cgroup2 = 0x63677270, pipe = 0x50495045, sockets = 0x534f434b, devtmpfs_or_blocks = 0x62646576, devpts = 0x1cd1,
+  ninep = 0x01021997, squashfs = 0x73717368, iso9660 = 0x9660, vfat = 0x4d44
+};
+
+const volatile enum op op HELP("only read, write or sync");
+const volatile enum file_system fs HELP("only files of this file system: ext4, xfs, btrfs, nfs, tmpfs, ...");
+const volatile __u64 min_us HELP("only what takes so long, in microseconds");
+const volatile __u64 min_bytes HELP("only what moves so many bytes");
+
+struct vfsio {
+  __u64 lat_ns ROLE("value");
+  __s64 ret; /* bytes that were moved, or an error below 0 */
+  __u64 bytes;
+  __u64 inode;
+  enum op op ROLE("key");
+  enum error_name error;
+  enum file_system fs;
+  char name[64]; /* the file's, without its folders */
+};
+EVENT(vfsio, struct vfsio);
+CHANNEL(channel, vfsio);
+
+struct call {
+  __u64 time_ns, file;
+  __u64 op;
+};
+BEGUN(calls, struct call);
+
+static __always_inline int begin(struct file *file, enum op what) {
+  __u32 thread = (__u32)bpf_get_current_pid_tgid();
+  struct call call = {.file = (__u64)file, .op = what};
+  if (!file || (op != any && op != what) || !is_chosen()) return 1;
+  if (fs != all && BPF_CORE_READ(file, f_inode, i_sb, s_magic) != (__u32)fs) return 1;
+  call.time_ns = bpf_ktime_get_ns();
+  bpf_map_update_elem(&calls, &thread, &call, BPF_ANY);
+  return 1;
+}
+
+static __always_inline int end(void *context, long ret) {
+  __u64 now = bpf_ktime_get_ns();
+  __u32 thread = (__u32)bpf_get_current_pid_tgid();
+  struct call *call = bpf_map_lookup_elem(&calls, &thread);
+  struct vfsio event = {.ret = ret, .bytes = ret > 0 ? ret : 0, .error = error_of(ret)};
+  struct file *file;
+  if (!call) return 1;
+  file = (struct file *)call->file;
+  event.lat_ns = now - call->time_ns;
+  event.op = call->op;
+  bpf_map_delete_elem(&calls, &thread);
+  if (event.lat_ns / 1000 < min_us || event.bytes < min_bytes || !is_taken()) return 1;
+  event.fs = BPF_CORE_READ(file, f_inode, i_sb, s_magic);
+  event.inode = BPF_CORE_READ(file, f_inode, i_ino);
+  bpf_probe_read_kernel_str(event.name, sizeof event.name, BPF_CORE_READ(file, f_path.dentry, d_name.name));
+  EMIT(context, channel, &event);
+  return 1;
+}
+
+// The functions that everything goes through: read, pread, readv, splice, what the kernel itself reads.
+SEC("fentry/vfs_read") ALTERNATIVE_SET(files, trampolines)
+int BPF_PROG(begin_read_f, struct file *file) { return begin(file, read); }
+SEC("fexit/vfs_read") ALTERNATIVE_SET(files, trampolines)
+int BPF_PROG(end_read_f, struct file *file, char *to, unsigned long size, void *at, long ret) { return end(ctx, ret); }
+SEC("fentry/vfs_write") ALTERNATIVE_SET(files, trampolines)
+int BPF_PROG(begin_write_f, struct file *file) { return begin(file, write); }
+SEC("fexit/vfs_write") ALTERNATIVE_SET(files, trampolines)
+int BPF_PROG(end_write_f, struct file *file, char *from, unsigned long size, void *at, long ret) { return end(ctx, ret); }
+SEC("fentry/vfs_fsync_range") ALTERNATIVE_SET(files, trampolines)
+int BPF_PROG(begin_sync_f, struct file *file) { return begin(file, sync); }
+SEC("fexit/vfs_fsync_range") ALTERNATIVE_SET(files, trampolines)
+int BPF_PROG(end_sync_f, struct file *file, long first, long last, int only_data, int ret) { return end(ctx, ret); }
+
+SEC("kprobe/vfs_read") ALTERNATIVE_SET(files, kprobes)
+int BPF_KPROBE(begin_read_k, struct file *file) { return begin(file, read); }
+SEC("kretprobe/vfs_read") ALTERNATIVE_SET(files, kprobes)
+int BPF_KRETPROBE(end_read_k, long ret) { return end(ctx, ret); }
+SEC("kprobe/vfs_write") ALTERNATIVE_SET(files, kprobes)
+int BPF_KPROBE(begin_write_k, struct file *file) { return begin(file, write); }
+SEC("kretprobe/vfs_write") ALTERNATIVE_SET(files, kprobes)
+int BPF_KRETPROBE(end_write_k, long ret) { return end(ctx, ret); }
+SEC("kprobe/vfs_fsync_range") ALTERNATIVE_SET(files, kprobes)
+int BPF_KPROBE(begin_sync_k, struct file *file) { return begin(file, sync); }
+SEC("kretprobe/vfs_fsync_range") ALTERNATIVE_SET(files, kprobes)
+int BPF_KRETPROBE(end_sync_k, int ret) { return end(ctx, ret); }
+
+// Where functions cannot be hooked: the system calls that name a file by its descriptor.
+static __always_inline struct file *file_of(__u64 descriptor) {
+  struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+  struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+  struct file **slot = BPF_CORE_READ(table, fd), *file = 0;
+  __u32 number = descriptor;
+  if (number < BPF_CORE_READ(table, max_fds)) bpf_probe_read_kernel(&file, sizeof file, slot + number);
+  return file;
+}
+
+#define CALL(name, what)                                            \
+  SEC("tracepoint/syscalls/sys_enter_" #name) ALTERNATIVE_SET(files, calls)      \
+  int enter_##name(struct trace_event_raw_sys_enter *context) {     \
+    return begin(file_of(context->args[0]), what);                  \
+  }                                                                 \
+  SEC("tracepoint/syscalls/sys_exit_" #name) ALTERNATIVE_SET(files, calls)       \
+  int exit_##name(struct trace_event_raw_sys_exit *context) { return end(context, context->ret); }
+CALL(read, read)
+CALL(pread64, read)
+CALL(readv, read)
+CALL(preadv, read)
+CALL(write, write)
+CALL(pwrite64, write)
+CALL(writev, write)
+CALL(pwritev, write)
+CALL(fsync, sync)
+CALL(fdatasync, sync)
