@@ -30,6 +30,13 @@ Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& 
   return std::optional(std::move(*created));
 }
 
+std::uint64_t room_for_end(const EventSet& events) {
+  constexpr std::uint64_t kSections = std::uint64_t{64} << 10, kLostRecord = 128;
+  std::uint64_t room = kSections;
+  for (const Event& event : events) room += event.ids.size() * kLostRecord;
+  return room;
+}
+
 std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& options) {
   std::uint32_t size = kCompatibleAttrSize;
   for (const Event& event : events) {
@@ -53,6 +60,7 @@ Result<CaptureWriter> CaptureWriter::create(Fd file, const EventSet& events, Fea
   auto compressor = prepare_compression(options, features);
   if (!compressor) return std::move(compressor.error());
   CaptureWriter writer(std::move(file), std::move(*compressor));
+  writer.closing_room_ = room_for_end(events);
   if (auto written = writer.write_head(events, std::move(features), options); !written)
     return std::move(written.error());
   return writer;
@@ -133,13 +141,31 @@ Result<> CaptureWriter::copy_data(int from, std::uint64_t offset, std::uint64_t 
 
 Result<> CaptureWriter::write_plain(Bytes records) { return append(records); }
 
-Result<> CaptureWriter::write_records(Bytes records) {
-  if (!compressor_) return append(records);
+// As they go into the file; until the next call.
+Result<Bytes> CaptureWriter::packed(Bytes records) {
+  if (!compressor_) return records;
   packed_.clear();
-  if (auto compressed = compressor_->compress(records, packed_); !compressed) return compressed;
+  if (auto compressed = compressor_->compress(records, packed_); !compressed)
+    return std::move(compressed.error());
+  return Bytes(packed_);
+}
+
+Result<> CaptureWriter::write_records(Bytes records) {
+  const auto bytes = packed(records);
+  if (!bytes) return bytes.error();
   raw_bytes_ += records.size();
-  packed_bytes_ += packed_.size();
-  return append(packed_);
+  packed_bytes_ += bytes->size();
+  return append(*bytes);
+}
+
+Result<bool> CaptureWriter::write_records_within(Bytes records, std::uint64_t most_bytes) {
+  const auto bytes = packed(records);
+  if (!bytes) return bytes.error();
+  if (end_ + table_size() + bytes->size() + closing_room_ > most_bytes) return false;
+  raw_bytes_ += records.size();
+  packed_bytes_ += bytes->size();
+  if (auto written = append(*bytes); !written) return std::move(written.error());
+  return true;
 }
 
 Result<> CaptureWriter::finish_round() {

@@ -33,6 +33,9 @@ struct WriteOptions {
 // What both writers begin with: a compressor when the options want one, and COMPRESSED set or taken out
 // accordingly.
 Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features);
+// Bytes that are kept free for the end of a capture of bounded size: a record of lost samples for each id of an
+// event, marks, and sections that are known late.
+std::uint64_t room_for_end(const EventSet& events);
 // Bytes of every attr, so that none loses a field.
 std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& options);
 
@@ -53,6 +56,11 @@ class CaptureWriter {
   Result<> write_plain(Bytes records);
   // Whole records from a ring: compressed when the options say so.
   Result<> write_records(Bytes records);
+  // The same within a file of `most_bytes`, the end included. False: there is no room, and nothing was written.
+  Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
+  // Bytes that the end of a recording may take: marks, losses, late sections. Of these alone close() is not
+  // held to anything.
+  std::uint64_t closing_room() const { return closing_room_; }
   // Ends a round: writes the FINISHED_ROUND mark, then makes the header true.
   Result<> finish_round();
   // Adds or replaces sections known only at the end, closes the file for good and makes it durable.
@@ -92,6 +100,8 @@ class CaptureWriter {
   std::uint64_t state_offset_ = 0;  // of the state word (FileHead: EarlyTable)
   std::uint64_t raw_bytes_ = 0;     // before and after compression
   std::uint64_t packed_bytes_ = 0;
+  std::uint64_t closing_room_ = 0;
+  Result<Bytes> packed(Bytes records);
 };
 
 }  // namespace tacho::format

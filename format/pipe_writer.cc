@@ -107,6 +107,7 @@ Result<PipeWriter> PipeWriter::create(Fd out, const EventSet& events, Features f
   auto compressor = prepare_compression(options, features);
   if (!compressor) return std::move(compressor.error());
   PipeWriter writer(std::move(out), std::move(*compressor));
+  writer.closing_room_ = room_for_end(events);
   const std::uint32_t attr_size = common_attr_size(events, options);
   if (!options.as_given) features.event_descriptions.assign(events.begin(), events.end());
   if (auto written = writer.write_head(events, features, attr_size, names); !written)
@@ -152,6 +153,19 @@ Result<> PipeWriter::write_records(Bytes records) {
   packed_.clear();
   if (auto compressed = compressor_->compress(records, packed_); !compressed) return compressed;
   return write_plain(packed_);
+}
+
+Result<bool> PipeWriter::write_records_within(Bytes records, std::uint64_t most_bytes) {
+  Bytes bytes = records;
+  if (compressor_) {
+    packed_.clear();
+    if (auto compressed = compressor_->compress(records, packed_); !compressed)
+      return std::move(compressed.error());
+    bytes = packed_;
+  }
+  if (written_ + bytes.size() + closing_room_ > most_bytes) return false;
+  if (auto written = write_plain(bytes); !written) return std::move(written.error());
+  return true;
 }
 
 Result<> PipeWriter::finish_round() {

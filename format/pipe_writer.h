@@ -28,6 +28,9 @@ class PipeWriter {
   Result<> write_plain(Bytes records);
   // Whole records: compressed when the options say so.
   Result<> write_records(Bytes records);
+  // The same within `most_bytes` in all, the end included. False: there is no room, and nothing was written.
+  Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
+  std::uint64_t closing_room() const { return closing_room_; }
   Result<> finish_round();
   // A header section that became known late.
   Result<> write_section(std::uint32_t feature, Bytes section);
@@ -43,7 +46,7 @@ class PipeWriter {
   Fd out_;
   std::optional<RecordCompressor> compressor_;
   std::vector<std::byte> packed_;  // scratch of write_records
-  std::uint64_t written_ = 0;
+  std::uint64_t written_ = 0, closing_room_ = 0;
 };
 
 }  // namespace tacho::format

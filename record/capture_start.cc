@@ -125,7 +125,7 @@ Error without_unusable_file(Error failure, const FileIdentity& before, const std
 Result<> check_room(const RecordOptions& options) {
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
-  if (reached_limit({0, options.files.least_free, folder}, 0) == Limit::None) return Done{};
+  if (!is_disk_short({.least_free = options.files.least_free, .path = folder})) return Done{};
   return output_error(options.output +
                       ": less is free on its file system than --min-free wants; nothing is recorded");
 }

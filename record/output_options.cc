@@ -133,8 +133,8 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
          return Done{};
        }},
       size_option("--max-size",
-                  "End the recording when the capture has that size (100M); what was taken by then is still "
-                  "written",
+                  "End the recording when the capture has no room for more within that size (100M), which "
+                  "it never exceeds; how many samples were left out is told",
                   files.most_bytes),
       size_option("--min-free",
                   "End the recording when the file system of the capture has less than that left (1G)",

@@ -351,6 +351,7 @@ class Pump::Loop {
     auto failure = writing_.join();
     if (failure && !report_.failure) report_.failure = std::move(failure);
     report_.kept = writing_.kept();
+    report_.limit = writing_.limit();
   }
 
   bool writing_has_ended(milliseconds patience) const {

@@ -256,6 +256,16 @@ void tell_of_views(const RecordOptions& options, const Messages& messages) {
   }
 }
 
+// What stands in a capture before its first sample must leave room for some.
+Result<> check_room(const CaptureOutput& output, const RecordOptions& options) {
+  const std::uint64_t most = options.files.most_bytes, head = output.bytes() + output.closing_room();
+  if (most == 0 || head < most) return Done{};
+  if (!options.files.to_pipe) (void)::unlink(options.output.c_str());
+  return use_error(fmt::format("--max-size: the capture takes {:.1f} MB without any sample (what runs here, and "
+                               "the kernel's names); nothing was recorded",
+                               static_cast<double>(head) / (1 << 20)));
+}
+
 void tell_of_files(CaptureOutput& output, const Messages& messages) {
   for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
 }
@@ -263,7 +273,13 @@ void tell_of_files(CaptureOutput& output, const Messages& messages) {
 // A limit ended the recording.
 void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   if (report.limit == Limit::Size)
-    messages.warn(options.output + ": the capture has the size that --max-size allows; the recording ends");
+    messages.warn(fmt::format(
+        "{}: the capture has no room for more within the size that --max-size allows; the recording ends{}",
+        options.output,
+        report.counts.samples > report.kept.samples
+            ? fmt::format(", and {} samples that were taken by then are left out",
+                          report.counts.samples - report.kept.samples)
+            : ""));
   if (report.limit == Limit::Free)
     messages.warn(options.output +
                   ": less is free on its file system than --min-free wants; the recording ends");
@@ -394,6 +410,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_flight(const Prepared& prepared, Ke
 Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr<CaptureOutput>& output,
                        const RecordOptions& options, const std::vector<std::string>& command_line,
                        const StopSignals& signals, const Messages& messages) {
+  if (auto done = check_room(*output, options); !done) return std::move(done.error());
   const auto end = std::make_shared<CaptureEnd>(events, prepared);
   Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
   std::function<void()> on_switch;
@@ -481,7 +498,8 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
   }
   messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
                                  static_cast<double>(output.total_bytes()) / (1 << 20),
-                                 output.place(options.output), report.counts.samples, lost));
+                                 output.place(options.output),
+                                 report.limit == Limit::Size ? report.kept.samples : report.counts.samples, lost));
   if (prepared.stacks) {
     if (const std::string line = described(prepared.stacks->counts()); !line.empty())
       messages.bracketed(line);

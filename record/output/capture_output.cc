@@ -14,6 +14,10 @@ class FileOutput final : public CaptureOutput {
   explicit FileOutput(format::CaptureWriter writer) : writer_(std::move(writer)) {}
   Result<> write_plain(format::Bytes records) override { return writer_.write_plain(records); }
   Result<> write_records(format::Bytes records) override { return writer_.write_records(records); }
+  Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) override {
+    return writer_.write_records_within(records, most_bytes);
+  }
+  std::uint64_t closing_room() const override { return writer_.closing_room(); }
   Result<> finish_round() override { return writer_.finish_round(); }
   Result<> close(const format::Features& late) override { return writer_.close(late); }
   Result<> close_after_failure() override { return writer_.close_after_failure(); }
@@ -28,6 +32,10 @@ class PipeOutput final : public CaptureOutput {
   explicit PipeOutput(format::PipeWriter writer) : writer_(std::move(writer)) {}
   Result<> write_plain(format::Bytes records) override { return writer_.write_plain(records); }
   Result<> write_records(format::Bytes records) override { return writer_.write_records(records); }
+  Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) override {
+    return writer_.write_records_within(records, most_bytes);
+  }
+  std::uint64_t closing_room() const override { return writer_.closing_room(); }
   Result<> finish_round() override { return writer_.finish_round(); }
   Result<> close(const format::Features& late) override {
     for (std::uint32_t feature = 0; feature < format::abi::kFeatureCount; ++feature) {

@@ -10,14 +10,34 @@
 #include <system_error>
 #include <utility>
 
+#include "format/record_view.h"
+
 namespace tacho::record {
 
-Limit reached_limit(const OutputLimits& limits, std::uint64_t bytes) {
-  if (limits.most_bytes != 0 && bytes >= limits.most_bytes) return Limit::Size;
+namespace {
+
+// Where the last piece of records goes that still finds room.
+constexpr std::size_t kLeastPiece = 1024;
+
+// Bytes of the whole records at the begin of `records` that are no more than `most`.
+std::size_t whole_records(format::Bytes records, std::size_t most) {
+  std::size_t end = 0;
+  while (end + format::kRecordHeaderSize <= records.size()) {
+    format::Cursor header(records.subspan(end));
+    header.skip(6);
+    const std::size_t size = header.u16();
+    if (size < format::kRecordHeaderSize || end + size > most) break;
+    end += size;
+  }
+  return end;
+}
+
+}  // namespace
+
+bool is_disk_short(const OutputLimits& limits) {
   struct statvfs space {};
-  if (limits.least_free == 0 || statvfs(limits.path.c_str(), &space) != 0) return Limit::None;
-  const std::uint64_t free = static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
-  return free < limits.least_free ? Limit::Free : Limit::None;
+  if (limits.least_free == 0 || statvfs(limits.path.c_str(), &space) != 0) return false;
+  return static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize < limits.least_free;
 }
 
 WritingThread::~WritingThread() {
@@ -65,13 +85,49 @@ Result<> WritingThread::write_everything() {
 }
 
 Result<> WritingThread::write(const Batch& batch) {
-  if (!batch.records.empty()) {
+  if (limit_ == Limit::Size) return Done{};  // what comes now finds no room
+  if (limits_.most_bytes != 0) {
+    if (auto done = write_within(batch); !done) return done;
+    if (limit_ == Limit::Size) return Done{};
+  } else if (!batch.records.empty()) {
     if (auto done = output_.write_records(batch.records); !done) return done;
   }
   if (!batch.ends_round) return Done{};
   if (auto done = output_.finish_round(); !done) return done;
   kept_ = batch.counts;
-  if (limit_ == Limit::None) limit_ = reached_limit(limits_, output_.bytes());
+  if (limit_ == Limit::None && is_disk_short(limits_)) limit_ = Limit::Free;
+  return Done{};
+}
+
+// What has no room as a whole has some for its first records; with those the last round ends.
+Result<> WritingThread::write_within(const Batch& batch) {
+  if (batch.records.empty()) return Done{};
+  const auto has_room = output_.write_within(batch.records, limits_.most_bytes);
+  if (!has_room) return has_room.error();
+  if (*has_room) {
+    written_ = batch.counts;
+    return Done{};
+  }
+  if (auto done = fill(batch.records); !done) return done;
+  if (auto done = output_.finish_round(); !done) return done;
+  kept_ = written_;
+  limit_ = Limit::Size;
+  return Done{};
+}
+
+Result<> WritingThread::fill(format::Bytes records) {
+  for (std::size_t most = records.size() / 2; most >= kLeastPiece;) {
+    const std::size_t piece = whole_records(records, most);
+    const auto has_room = piece == 0 ? Result<bool>(false)
+                                     : output_.write_within(records.first(piece), limits_.most_bytes);
+    if (!has_room) return has_room.error();
+    if (*has_room) {
+      count_records(records.first(piece), written_);
+      records = records.subspan(piece);
+    } else {
+      most /= 2;
+    }
+  }
   return Done{};
 }
 

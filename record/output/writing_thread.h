@@ -21,15 +21,15 @@ using Closing = std::function<Result<>(const RecordCounts& counts)>;
 
 // What ends a recording before a disk is full. 0: no limit.
 struct OutputLimits {
-  std::uint64_t most_bytes = 0;  // of the capture
+  std::uint64_t most_bytes = 0;  // of the capture, which never has more
   std::uint64_t least_free = 0;  // bytes on its file system
   std::string path = {};         // of the capture
 
   bool operator==(const OutputLimits&) const = default;
 };
 enum class Limit : std::uint8_t { None, Size, Free };
-// Which of them is reached by a capture of `bytes`.
-Limit reached_limit(const OutputLimits& limits, std::uint64_t bytes);
+// Whether less is free than is to be.
+bool is_disk_short(const OutputLimits& limits);
 
 // It says through `ended_fd` that it is about to end: after its first failure, when the queue was given up,
 // or with all written and closed. What it is made of must outlive it.
@@ -60,6 +60,8 @@ class WritingThread {
   void run();
   Result<> write_everything();
   Result<> write(const Batch& batch);
+  Result<> write_within(const Batch& batch);
+  Result<> fill(format::Bytes records);
   Result<> take_step(FileStep step);
 
   CaptureOutput& output_;
@@ -68,7 +70,7 @@ class WritingThread {
   Closing closing_;
   format::Fd ended_fd_;
   std::optional<Error> failure_;
-  RecordCounts kept_;
+  RecordCounts kept_, written_;  // in whole rounds; in all
   std::atomic<std::uint64_t> steps_taken_ = 0, bytes_ = 0;
   std::atomic<Limit> limit_ = Limit::None;
   std::thread thread_;  // last: it uses what stands above

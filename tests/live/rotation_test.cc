@@ -140,9 +140,17 @@ TEST_F(Rotation, ASizeEndsTheRecordingAndSparesTheCommand) {
   EXPECT_NE(run.errors().find("--max-size"), std::string::npos) << run.errors();
   EXPECT_NE(run.errors().find("is no longer recorded"), std::string::npos) << run.errors();
   EXPECT_TRUE(capture().is_closed);
-  EXPECT_GE(fs::file_size(folder + "/perf.data"), 2u << 20);
+  EXPECT_LE(fs::file_size(folder + "/perf.data"), 2u << 20);
+  EXPECT_GE(fs::file_size(folder + "/perf.data"), (2u << 20) - (128u << 10)) << "but for its end it is full";
+  EXPECT_NE(run.errors().find("samples that were taken by then are left out"), std::string::npos) << run.errors();
   for (int i = 0; i < 1000 && !fs::exists(done); ++i) std::this_thread::sleep_for(milliseconds(20));
   EXPECT_TRUE(fs::exists(done)) << "the command goes on";
+}
+
+TEST_F(Rotation, ASizeWithoutRoomForASampleIsRefused) {
+  EXPECT_EQ(record({"--max-size", "10K", "-e", "dummy", "true"}), 1) << errors;
+  EXPECT_TRUE(said("--max-size: the capture takes")) << errors;
+  EXPECT_TRUE(files().empty());
 }
 
 TEST_F(Rotation, ADiskThatFillsEndsTheRecording) {
