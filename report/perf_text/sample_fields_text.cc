@@ -24,7 +24,9 @@ std::string page_size_text(std::uint64_t size) {
 }
 
 SampleFieldsText::SampleFieldsText(Session& session, Names names)
-    : arch_(register_machine(session.features().environment.arch)), branches_(session.resolver(), names) {}
+    : arch_(register_machine(session.features().environment.arch)),
+      names_(names),
+      branches_(session.resolver(), names) {}
 
 // " ABI:2    AX:0x1    BX:0x2 "; nothing for a sample that was taken where there are none.
 void SampleFieldsText::write_registers(TextBuffer& out, const format::Registers& registers) {
@@ -67,13 +69,17 @@ void SampleFieldsText::write_after_place(TextBuffer& out, const ResolvedSample& 
     branches_.write(out, sample, fields);
 }
 
-void SampleFieldsText::write_at_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) {
+void SampleFieldsText::write_at_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) const {
   if (fields.has(Field::PhysAddr)) out.hex(sample.raw->phys_addr, 16);
   for (const auto& [field, size] : {std::pair(Field::DataPageSize, sample.raw->data_page_size),
                                     std::pair(Field::CodePageSize, sample.raw->code_page_size)}) {
     if (!fields.has(field)) continue;
     out.character(' ');
     out.text(page_size_text(size));
+  }
+  if (fields.has(Field::Cgroup)) {
+    out.character(' ');
+    out.text(printable(sample.cgroup(), names_));
   }
 }
 

@@ -21,10 +21,10 @@ class SampleFieldsText {
   static constexpr Fields kBeforePlace{Field::DataSrc, Field::Weight, Field::InsLat};
   static constexpr Fields kAfterPlace{Field::Iregs, Field::Uregs, Field::Brstack, Field::Brstacksym,
                                       Field::Brstackoff};
-  static constexpr Fields kAtEnd{Field::PhysAddr, Field::DataPageSize, Field::CodePageSize};
+  static constexpr Fields kAtEnd{Field::PhysAddr, Field::DataPageSize, Field::CodePageSize, Field::Cgroup};
   void write_before_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_after_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
-  static void write_at_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
+  void write_at_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) const;
 
  private:
   void write_registers(TextBuffer& out, const format::Registers& registers);
@@ -32,6 +32,7 @@ class SampleFieldsText {
   std::string arch_;
   std::vector<std::string> register_names_;  // padded; made when first needed
   std::size_t source_width_ = 0;             // of the longest data source so far
+  Names names_;
   BranchText branches_;
 };
 

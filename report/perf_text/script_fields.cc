@@ -93,6 +93,7 @@ constexpr FieldRow kFieldRows[] = {
     {"synth", Field::Synth},
     {"machine_pid", Field::MachinePid},
     {"vcpu", Field::Vcpu},
+    {"cgroup", Field::Cgroup},
     {"callindent", Field::Callindent, kOfTraces},
     {"ipc", Field::Ipc, kOfTraces},
     {"metric", {}, "is not computed here: print the counters with -F event,period and divide them"},
@@ -140,6 +141,7 @@ constexpr Requirement kRequirements[] = {
     {Field::DataPageSize, abi::kSampleDataPageSize, "DATA_PAGE_SIZE"},
     {Field::CodePageSize, abi::kSampleCodePageSize, "CODE_PAGE_SIZE"},
     {Field::InsLat, abi::kSampleWeightStruct, "WEIGHT_STRUCT"},
+    {Field::Cgroup, abi::kSampleCgroup, "CGROUP"},
 };
 
 std::string_view name_of(Field field) {

@@ -52,6 +52,7 @@ enum class Field : std::uint8_t {
   InsLat,
   MachinePid,
   Vcpu,
+  Cgroup,
 };
 
 // A set of fields.

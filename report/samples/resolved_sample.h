@@ -10,6 +10,7 @@
 #include "format/event_set.h"
 #include "format/sample.h"
 #include "format/time_order.h"
+#include "report/samples/cgroup_names.h"
 #include "symbolize/address_space.h"
 
 namespace tacho::report {
@@ -69,11 +70,14 @@ struct ResolvedSample {
   const Stack* stack = nullptr;             // null: the event has no call chain; lives as long as the session
   std::endian order = std::endian::native;  // of raw->raw
   bool has_payload_stack = false;           // `stack` comes from the payload, not from the kernel
+  const CgroupNames* cgroups = nullptr;     // lives as long as the session
   PlaceFinder* places = nullptr;            // null for a sink that asked for names only (Sink::needs)
 
   const format::Event& event() const { return (*events)[event_index]; }
   std::uint32_t pid() const { return raw->pid; }
   std::uint32_t tid() const { return raw->tid; }
+  // The path of the control group it was taken in, as long as the session.
+  std::string_view cgroup() const { return cgroups == nullptr ? "N/A" : cgroups->find(raw->cgroup); }
   // Where another address of the sample (its data address, a branch) lies. For sinks that need everything.
   const Location& locate(std::uint64_t address) const { return places->find(*this, address); }
   const Location& locate_in(std::uint64_t address, std::uint8_t cpumode) const {

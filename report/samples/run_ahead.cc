@@ -69,8 +69,8 @@ class Forward : public Outlet {
 class Shown {
  public:
   Shown(std::shared_ptr<const format::CaptureHeader> header, const StableArray<Location>& locations,
-        Sink& sink)
-      : header_(std::move(header)), locations_(&locations), sink_(&sink) {}
+        const CgroupNames& cgroups, Sink& sink)
+      : header_(std::move(header)), locations_(&locations), cgroups_(&cgroups), sink_(&sink) {}
 
   Flow show(const SampleBatch& batch) {
     const std::span<const QueuedSample> samples = batch.samples;
@@ -119,11 +119,13 @@ class Shown {
             .place = queued.location,
             .stack = queued.stack,
             .order = header_->layout.order,
-            .has_payload_stack = queued.has_payload_stack != 0};
+            .has_payload_stack = queued.has_payload_stack != 0,
+            .cgroups = cgroups_};
   }
 
   std::shared_ptr<const format::CaptureHeader> header_;
   const StableArray<Location>* locations_;
+  const CgroupNames* cgroups_;
   Sink* sink_;
   format::SampleParser parser_;
 };
@@ -149,7 +151,7 @@ bool run_ahead(SampleReader& reader, std::shared_ptr<const format::CaptureHeader
   });
   if (!thread) return false;
   ReadProgress progress{0, header->layout.file_size};
-  Shown shown(std::move(header), reader.locations(), sink);
+  Shown shown(std::move(header), reader.locations(), reader.cgroups(), sink);
   SampleBatch batch;
   while (queue.take(batch)) {
     if (control.progress && batch.bytes_read != 0) {

@@ -150,6 +150,7 @@ struct SampleReader::State : public PlaceFinder {
   format::Diagnostics* diagnostics;
   symbolize::Unwinder unwinder;
   PayloadStacks payload_stacks;
+  CgroupNames cgroups;
   SamplesAhead ahead;
   PlaceTable place_table;
   StackTable stacks{place_table};
@@ -234,6 +235,7 @@ void SampleReader::State::apply(const format::Record& record, std::uint16_t misc
   }
   if (change.parent) place_table.mappings_changed(*change.parent);
   threads.apply(change, spaces->spaces());
+  if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&record)) cgroups.add(cgroup->id, cgroup->path);
   count_losses(record);
 }
 
@@ -319,6 +321,7 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   resolved.comm = thread.comm;
   resolved.order = record.view.order;
   resolved.places = places;
+  resolved.cgroups = &cgroups;
   if (options->filter.condition != nullptr && !options->filter.condition->holds(resolved)) return Flow::GoOn;
   add_places(resolved, attr);
   return has_values ? deliver_values(resolved) : outlet->on_sample(resolved);
@@ -441,6 +444,7 @@ SampleReader::~SampleReader() = default;
 
 const format::CaptureReader& SampleReader::capture() const { return state_->capture; }
 const StableArray<Location>& SampleReader::locations() const { return state_->place_table.locations(); }
+const CgroupNames& SampleReader::cgroups() const { return state_->cgroups; }
 
 void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf names_of) {
   state_->options = &options;

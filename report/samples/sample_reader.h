@@ -28,7 +28,7 @@ struct SampleOptions {
 };
 
 // All of it belongs to the thread that calls read(), until read() returns; but for fixed_header() of the
-// capture and locations(), which another thread may look at meanwhile. It takes one more thread for itself,
+// capture and locations(), which another thread may look at meanwhile, as at cgroups(). It takes one more thread for itself,
 // to read and order records ahead.
 class SampleReader {
  public:
@@ -44,6 +44,8 @@ class SampleReader {
   // The places given so far. An item never changes; who was given a location's number, through a lock, may
   // look at it.
   const StableArray<Location>& locations() const;
+  // Of the records given so far; from any thread.
+  const CgroupNames& cgroups() const;
 
   // Gives every sample that passes the filter to `outlet`, in time order, to the end of the capture or until
   // it says stop. With `names_of`, which is called on this thread, places of samples are told apart by their

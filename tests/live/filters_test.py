@@ -130,6 +130,8 @@ class OfSamples(Filters):
                 self.record(*self.FAULTS, "--filter", condition, *both)
                 comms = {line.strip() for line in self.script("comm")} - {"sh"}
                 self.assertEqual(comms, expected, condition)
+                place = name if expected == {"cat"} else name + "/inner"
+                self.assertEqual({line.strip() for line in self.script("cgroup")}, {place})
             refused = self.record(*self.FAULTS, "--filter", f'cgroup == "{name}/nosuch"', "--", "true", status=1)
             self.assertIn("there is no cgroup", refused)
         finally:

@@ -132,7 +132,7 @@ cli::CommandLine describe(Options& options) {
        "what to print: comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, period, "
        "bpf-output, payload, misc, srcline, srccode, iregs, uregs, brstack, brstacksym, brstackoff, "
        "brstackinsn, brstackinsnlen, data_src, weight, ins_lat, phys_addr, data_page_size, "
-       "code_page_size, insn, insnlen, tod, synth, flags;\n"
+       "code_page_size, cgroup, insn, insnlen, tod, synth, flags;\n"
        "+payload adds to the default, -dso takes away, trace:time,event is for one type of event",
        [&options](std::string_view text) {
          options.field_lists.emplace_back(text);

@@ -367,7 +367,7 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   if (fields.has(Field::BpfOutput) && attr.is_bpf_output())
     write_bpf_output(out, sample.raw->raw, comms_.mode());
   if (fields.has_any(InstructionText::kFields)) write_instructions(out, sample, fields);
-  if (fields.has_any(SampleFieldsText::kAtEnd)) SampleFieldsText::write_at_end(out, sample, fields);
+  if (fields.has_any(SampleFieldsText::kAtEnd)) more_.write_at_end(out, sample, fields);
   write_end(out, sample, fields);
 }
 

@@ -68,7 +68,7 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(
       cli::text("--by", "KEY[,KEY]",
                 "a row for each value of these: fields of the event, or what every sample has: comm, pid, "
-                "tid, cpu, time, period, event (sample.comm where a field has that name) (default: the "
+                "tid, cpu, time, period, cgroup, event (sample.comm where a field has that name) (default: the "
                 "fields tagged role:key, else comm)",
                 options.question.by));
   rows.push_back(

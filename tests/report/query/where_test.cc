@@ -145,7 +145,7 @@ TEST(Where, ErrorsShowThePlaceAndWhatThereIs) {
   EXPECT_EQ(
       where("byte > 0"),
       "--where: at letter 1, 'byte > 0': no event here has this; every sample has comm, pid, tid, cpu, time, "
-      "period, event; 'op' has bytes, lat, kind, args, pid, name; did you mean 'bytes'?");
+      "period, cgroup, event; 'op' has bytes, lat, kind, args, pid, name; did you mean 'bytes'?");
   EXPECT_EQ(where("kind == OP_RAED"),
             "op: --where: at letter 9, 'OP_RAED': 'kind' has no such name; it has OP_READ, OP_WRITE, SYNC");
   EXPECT_EQ(where("name > 5"), "op: --where: at letter 6, '> 5': a text and a number cannot be compared");
