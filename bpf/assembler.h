@@ -16,6 +16,7 @@ class Assembler {
   void move(int to, int from) { add(BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0); }
   void move32(int to, int from) { add(BPF_ALU | BPF_MOV | BPF_X, to, from, 0, 0); }
   void set(int to, std::int32_t value) { add(BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value); }
+  void set32(int to, std::int32_t value) { add(BPF_ALU | BPF_MOV | BPF_K, to, 0, 0, value); }
   // Any number of 64 bits; takes the room of two instructions.
   void set_wide(int to, std::uint64_t value) {
     add(BPF_LD | BPF_DW | BPF_IMM, to, 0, 0, static_cast<std::int32_t>(value & 0xFFFFFFFF));
@@ -28,6 +29,8 @@ class Assembler {
   void add_number(int to, std::int32_t value) { add(BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value); }
   void add_register(int to, int from) { add(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
   void and_register(int to, int from) { add(BPF_ALU64 | BPF_AND | BPF_X, to, from, 0, 0); }
+  void shift_left(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_LSH | BPF_K, to, 0, 0, bits); }
+  void shift_right_signed(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_ARSH | BPF_K, to, 0, 0, bits); }
   void shift_right(int to, std::int32_t bits) { add(BPF_ALU64 | BPF_RSH | BPF_K, to, 0, 0, bits); }
   void shift_right32(int to, std::int32_t bits) { add(BPF_ALU | BPF_RSH | BPF_K, to, 0, 0, bits); }
   void mask32(int to, std::int32_t mask) { add(BPF_ALU | BPF_AND | BPF_K, to, 0, 0, mask); }

@@ -18,7 +18,8 @@ struct Row {
 
 constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
 constexpr std::string_view kThreads =
-    "one thread drains all rings and another writes; there is nothing to set";
+    "one thread drains all rings and another packs and writes, so leave it out; where events are lost, larger "
+    "rings help (-m 8M)";
 constexpr std::string_view kSoon =
     "every event is on its way to the file within half a second; there is nothing to set";
 constexpr std::string_view kDescribed =
@@ -53,8 +54,6 @@ constexpr Row kRows[] = {
     {"--synth", Takes::Value, kDescribed},
     {"--tail-synthesize", Takes::Nothing, kDescribed},
     {"--off-cpu", Takes::Nothing, "where threads wait is seen by -a -g -e sched:sched_switch"},
-    {"--switch-output-event", Takes::Value,
-     "events do not begin files; --switch-output does by size and time, on SIGUSR2 and by a command"},
     {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
     {"--vmlinux", Takes::Value,
      "nothing is looked up while recording; tacho script and tacho report take -k FILE"},

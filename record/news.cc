@@ -10,7 +10,7 @@ namespace tacho::record {
 namespace {
 
 // One entry of epoll: whose descriptor became ready.
-enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer, Channel };
+enum class Source : std::uint32_t { Ring, Signals, Command, Control, Writer, Channel, Switch };
 std::uint64_t tag(Source source, std::size_t index = 0) {
   return static_cast<std::uint64_t>(source) << 32 | index;
 }
@@ -24,6 +24,8 @@ Result<> News::watch(KernelEvents& events, const Descriptors& descriptors) {
   // Told of once, when their programs say so: whether something is in them is seen at every look.
   for (const int channel : descriptors.channels)
     if (auto done = add(channel, tag(Source::Channel), EPOLLIN | EPOLLET); !done) return done;
+  for (const int event : descriptors.switches)
+    if (auto done = add(event, tag(Source::Switch), EPOLLIN | EPOLLET); !done) return done;
   if (auto done = add(descriptors.signals, tag(Source::Signals)); !done) return done;
   if (auto done = add(descriptors.writer, tag(Source::Writer)); !done) return done;
   control_ = descriptors.control;
@@ -94,6 +96,9 @@ Result<News::Heard> News::wait(std::chrono::milliseconds patience) {
         break;
       case Source::Channel:
         heard.rings = true;
+        break;
+      case Source::Switch:
+        heard.switches = true;
         break;
       case Source::Command:
         break;

@@ -21,6 +21,7 @@ class News {
     int control = -1;                // commands
     int command = -1;                // readable when the recorded command has ended
     std::vector<int> channels = {};  // ring buffers of BPF objects
+    std::vector<int> switches = {};  // events that begin another file
   };
 
   // What there is to look at. The end of the command only ends the waiting.
@@ -29,6 +30,7 @@ class News {
     bool signals = false;
     bool writer = false;
     bool control = false;
+    bool switches = false;
     bool last_task_ended = false;  // nothing can come any more
   };
 

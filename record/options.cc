@@ -120,6 +120,11 @@ std::vector<cli::Option> rows(Gathered& to) {
   add_sampling_rows(rows, options.sampling, options.events);
   add_time_options(options.time, rows);
   add_output_options(options.output, options.files, rows);
+  rows.push_back({"--switch-output-event", Takes::Value, "EVENT",
+                  "Go on in another file (or, with --overwrite, make a capture) when EVENT happens, many times or "
+                  "separated by commas as in -e. It is watched where the other events are, and not recorded "
+                  "itself",
+                  [&options](std::string_view text) { return add_events(options.switch_events, text); }});
   add_absent_options(rows);
   return rows;
 }
@@ -218,6 +223,10 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
 
   RecordOptions& options = gathered.options;
   if (auto done = check_sampling(options.sampling); !done) return std::move(done.error());
+  if (!options.switch_events.empty()) {
+    options.files.switch_rule.is_on = true;
+    options.files.is_named_by_time |= !options.files.overwrite;
+  }
   auto target = choose_target(gathered.target, !options.command.empty());
   if (!target) return std::move(target.error());
   options.target = std::move(*target);

@@ -15,6 +15,7 @@
 #include "record/kernel/dropping_programs.h"
 #include "record/plan.h"
 #include "record/stacks/stack_unwinding.h"
+#include "record/switch_events.h"
 #include "record/workload.h"
 
 namespace tacho::record {
@@ -29,6 +30,8 @@ struct Prepared {
   TargetTasks tasks;
   std::vector<format::Fd> cgroups;  // folders, which the plan's events name
   Plan plan;
+  std::optional<Plan> switch_plan;  // of --switch-output-event, but for its sideband
+  std::unique_ptr<SwitchEvents> switches;  // the same, open
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open
   std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it

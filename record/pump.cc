@@ -59,6 +59,7 @@ class Pump::Loop {
         control_(parts.control),
         stacks_(parts.stacks),
         channels_(parts.channels),
+        switches_(parts.switches),
         schedule_(std::move(parts.schedule)),
         switch_rule_(parts.switch_rule),
         on_switch_(std::move(parts.on_switch)),
@@ -111,7 +112,8 @@ class Pump::Loop {
                                  .writer = writing_.ended_fd(),
                                  .control = control_ == nullptr ? -1 : control_->fd(),
                                  .command = workload_ == nullptr ? -1 : workload_->end_fd(),
-                                 .channels = channels_ == nullptr ? std::vector<int>() : channels_->fds()});
+                                 .channels = channels_ == nullptr ? std::vector<int>() : channels_->fds(),
+                                 .switches = switches_ == nullptr ? std::vector<int>() : switches_->fds()});
   }
 
   void wait(milliseconds patience) {
@@ -119,6 +121,7 @@ class Pump::Loop {
     if (!heard) return fail(heard.error());
     if (heard->signals) take_signals();
     if (heard->control) take_commands();
+    if (heard->switches && switches_->have_happened()) is_switch_wanted_ = true;
     if (heard->writer) stop_for_failure();  // it ends by itself only when it failed
     if (heard->last_task_ended && workload_ == nullptr) stop();
     report_.wakeups += heard->rings ? 1 : 0;
@@ -390,6 +393,7 @@ class Pump::Loop {
   Control* control_;
   StackUnwinding* stacks_;
   ChannelRings* channels_;
+  SwitchEvents* switches_;
   Schedule schedule_;
   SwitchRule switch_rule_;
   std::function<void()> on_switch_, drop_rights_;

@@ -18,6 +18,7 @@
 #include "record/schedule.h"
 #include "record/stacks/stack_unwinding.h"
 #include "record/stop_signals.h"
+#include "record/switch_events.h"
 #include "record/workload.h"
 
 namespace tacho::record {
@@ -51,6 +52,7 @@ class Pump {
     ChannelRings* channels = nullptr;
     ChannelSieve* sieve = nullptr;  // what every piece of a ring goes through
     StackUnwinding* stacks = nullptr;
+    SwitchEvents* switches = nullptr;
     Schedule schedule;
     SwitchRule switch_rule = {};
     OutputLimits limits = {};

@@ -20,7 +20,6 @@
 #include "record/conditions.h"
 #include "record/events/cgroup.h"
 #include "record/events/recorders.h"
-#include "record/events/tracepoint.h"
 #include "record/flight_recorder.h"
 #include "record/host/probes.h"
 #include "record/host/rights.h"
@@ -28,53 +27,14 @@
 #include "record/kernel/perf_event.h"
 #include "record/loss_report.h"
 #include "record/output/ring_layout.h"
+#include "record/switch_events.h"
+#include "record/tracepoint_requests.h"
 #include "record/recorder_listing.h"
 
 namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
-
-// Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
-Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
-                                                   std::vector<Tracepoint>& found, const Tracefs& tracefs) {
-  std::vector<EventRequest> out;
-  for (const EventRequest& request : requests) {
-    if (request.kind != EventKind::Tracepoint) {
-      out.push_back(request);
-      continue;
-    }
-    auto tracepoints = tracefs.matching(request.system, request.tracepoint);
-    if (!tracepoints) return std::move(tracepoints.error()).in("-e " + request.text);
-    const std::string as_written = request.system + ":" + request.tracepoint;
-    for (Tracepoint& tracepoint : *tracepoints) {
-      EventRequest one = request;
-      one.config = tracepoint.id;
-      if (request.name.starts_with(as_written)) {  // else it was named by hand
-        one.name = tracepoint.system + ":" + tracepoint.name + request.name.substr(as_written.size());
-      }
-      out.push_back(std::move(one));
-      const bool known = std::ranges::find(found, tracepoint.id, &Tracepoint::id) != found.end();
-      if (!known) found.push_back(std::move(tracepoint));
-    }
-  }
-  return out;
-}
-
-Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
-                                                      format::TracingData& tracing) {
-  if (std::ranges::find(requests, EventKind::Tracepoint, &EventRequest::kind) == requests.end())
-    return requests;
-  const auto tracefs = Tracefs::find();
-  if (!tracefs) return tracefs.error();
-  std::vector<Tracepoint> found;
-  auto out = find_tracepoints(requests, found, *tracefs);
-  if (!out) return out;
-  auto described = tracefs->describe(found);
-  if (!described) return std::move(described.error());
-  tracing = std::move(*described);
-  return out;
-}
 
 // Values for the globals of an object, as its -e says them. An error points at the letter.
 Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
@@ -364,9 +324,15 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     if (!follower) return std::move(follower.error());
     out.follower = std::move(*follower);
   }
+  if (!options.switch_events.empty()) {
+    auto switches = plan_switch_events(options, out.tasks.threads, out.host);
+    if (!switches) return std::move(switches.error());
+    out.switch_plan = std::move(*switches);
+  }
   if (auto done = tell_objects(out, options.sampling.rate_of_objects, messages); !done)
     return std::move(done.error());
   if (out.plan.tasks.empty()) out.plan.tasks = {static_cast<int>(out.workload->pid())};
+  if (out.switch_plan) out.switch_plan->tasks = out.plan.tasks;
   return out;
 }
 
@@ -385,6 +351,11 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
                                          [messages](std::string_view line) { messages.detail(line); });
     if (!stacks) return std::move(stacks.error());
     prepared.stacks = std::move(*stacks);
+  }
+  if (prepared.switch_plan) {
+    auto switches = SwitchEvents::open(*prepared.switch_plan, prepared.host, prepared.stop);
+    if (!switches) return std::move(switches.error());
+    prepared.switches = std::make_unique<SwitchEvents>(std::move(*switches));
   }
   prepared.dropping = dropping_programs(prepared.plan, *events, prepared.objects);
   tell_of_plan(prepared, messages);
@@ -452,6 +423,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .channels = channels->rings(),
                             .sieve = channels->sieve(),
                             .stacks = prepared.stacks.get(),
+                            .switches = prepared.switches.get(),
                             .schedule = std::move(schedule),
                             .switch_rule = options.files.switch_rule,
                             .limits = {options.files.most_bytes, options.files.least_free, options.output},
@@ -465,6 +437,9 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   });
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
+  }
+  if (prepared.switches) {
+    if (auto done = prepared.switches->enable(); !done) return std::move(done.error());
   }
   if (workload != nullptr) {
     if (auto done = workload->start(); !done) return std::move(done.error());

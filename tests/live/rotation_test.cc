@@ -126,6 +126,27 @@ TEST_F(Rotation, AKilledRecorderLeavesEveryFileReadable) {
   }
 }
 
+TEST_F(Rotation, AnEventBeginsAnotherFile) {
+  ASSERT_EQ(record({"-e", "syscalls:sys_enter_getppid", "--switch-output-event", "syscalls:sys_enter_getpgid", "sh",
+                    "-c", "sleep 0.2"}),
+            0)
+      << errors;
+  EXPECT_EQ(files().size(), 1u) << "it did not happen; " << errors;
+  for (const std::string& name : files()) fs::remove(folder + "/" + name);
+  // The event is that of a process that the recording follows.
+  Program run = start({"-e", "dummy", "--switch-output-event", "syscalls:sys_enter_getpgid", "python3", "-c",
+                       "import os, time\nfor i in range(2): os.getpgid(0); time.sleep(2)"});
+  ASSERT_EQ(run.wait(60), 0) << run.errors();
+  EXPECT_EQ(files().size(), 3u) << run.errors();
+  for (const std::string& name : files()) {
+    const CaptureSeen seen = capture(name);
+    EXPECT_TRUE(seen.is_closed && !seen.has_damage) << name;
+  }
+  EXPECT_EQ(record({"--switch-output-event", "nosuch", "-e", "dummy", "true"}), 1) << errors;
+  EXPECT_EQ(record({"--switch-output-event", "./x.bpf.c", "-e", "dummy", "true"}), 1) << errors;
+  EXPECT_TRUE(said("is a BPF program, which is recorded with -e")) << errors;
+}
+
 TEST_F(Rotation, AFileMayHaveItsTimeInItsName) {
   ASSERT_EQ(record({"--timestamp-filename", "-e", "dummy", "true"}), 0) << errors;
   ASSERT_EQ(files().size(), 1u);

@@ -1,0 +1,63 @@
+#include "record/switch_events.h"
+
+#include <string>
+
+#include "format/tracing_data.h"
+#include "record/host/probes.h"
+#include "record/tracepoint_requests.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::string_view kOption = "--switch-output-event";
+
+// What is said of the recorded events is not meant for these.
+RecordOptions without_details(const RecordOptions& options) {
+  RecordOptions plain = options;
+  plain.sampling = SamplingOptions{};
+  plain.files.overwrite = false;
+  plain.ring_bytes.reset();
+  plain.ring_budget.reset();
+  plain.ring_pages = 1;
+  return plain;
+}
+
+}  // namespace
+
+Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const int> threads,
+                                const Host& host) {
+  for (const EventRequest& request : options.switch_events)
+    if (request.kind == EventKind::BpfObject)
+      return use_error(std::string(kOption) + ": '" + request.text +
+                       "' is a BPF program, which is recorded with -e; name an event of the kernel, or a probe");
+  auto requests = find_probes(options.switch_events);
+  if (!requests) return std::move(requests.error()).in(kOption);
+  format::TracingData unused;  // nobody decodes what is not recorded
+  requests = resolve_tracepoints(*requests, unused);
+  if (!requests) return std::move(requests.error()).in(kOption);
+  auto plan = make_plan(without_details(options), *requests, {}, threads, host);
+  if (!plan) return std::move(plan.error()).in(kOption);
+  if (plan->events.back().is_sideband) plan->events.pop_back();
+  for (PlannedEvent& event : plan->events) event.attr.wakeup = 1;  // byte: every record is news
+  return plan;
+}
+
+Result<SwitchEvents> SwitchEvents::open(Plan& plan, const Host& host, const std::function<bool()>& stop) {
+  auto events = KernelEvents::open(plan, host, stop);
+  if (!events) return std::move(events.error()).in(kOption);
+  return SwitchEvents(std::move(*events));
+}
+
+std::vector<int> SwitchEvents::fds() const {
+  std::vector<int> all;
+  for (const OpenEvent& event : events_.open_events()) all.push_back(event.fd.get());
+  return all;
+}
+
+bool SwitchEvents::have_happened() {
+  bool any = false;
+  for (PerfRing& ring : events_.rings()) any |= ring.drain([](format::Bytes) {}) != 0;
+  return any;
+}
+
+}  // namespace tacho::record

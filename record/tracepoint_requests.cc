@@ -1,0 +1,55 @@
+#include "record/tracepoint_requests.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "record/events/tracepoint.h"
+
+namespace tacho::record {
+namespace {
+
+// Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
+Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
+                                                   std::vector<Tracepoint>& found, const Tracefs& tracefs) {
+  std::vector<EventRequest> out;
+  for (const EventRequest& request : requests) {
+    if (request.kind != EventKind::Tracepoint) {
+      out.push_back(request);
+      continue;
+    }
+    auto tracepoints = tracefs.matching(request.system, request.tracepoint);
+    if (!tracepoints) return std::move(tracepoints.error()).in("-e " + request.text);
+    const std::string as_written = request.system + ":" + request.tracepoint;
+    for (Tracepoint& tracepoint : *tracepoints) {
+      EventRequest one = request;
+      one.config = tracepoint.id;
+      if (request.name.starts_with(as_written)) {  // else it was named by hand
+        one.name = tracepoint.system + ":" + tracepoint.name + request.name.substr(as_written.size());
+      }
+      out.push_back(std::move(one));
+      const bool known = std::ranges::find(found, tracepoint.id, &Tracepoint::id) != found.end();
+      if (!known) found.push_back(std::move(tracepoint));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
+                                                      format::TracingData& tracing) {
+  if (std::ranges::find(requests, EventKind::Tracepoint, &EventRequest::kind) == requests.end())
+    return requests;
+  const auto tracefs = Tracefs::find();
+  if (!tracefs) return tracefs.error();
+  std::vector<Tracepoint> found;
+  auto out = find_tracepoints(requests, found, *tracefs);
+  if (!out) return out;
+  auto described = tracefs->describe(found);
+  if (!described) return std::move(described.error());
+  tracing = std::move(*described);
+  return out;
+}
+
+}  // namespace tacho::record
