@@ -26,6 +26,11 @@ void Commander::snapshot_done() {
   for (; snapshots_ > 0; --snapshots_) control_.acknowledge();
 }
 
+void Commander::end(const std::optional<Error>& failure) {
+  if (!failure) return snapshot_done();
+  for (; snapshots_ > 0; --snapshots_) control_.refuse(failure->what);
+}
+
 Result<> Commander::carry_out(const ControlCommand& command) {
   switch (command.kind) {
     case Kind::Enable:

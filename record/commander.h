@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,8 @@ class Commander {
   void obey();
   // Answers the snapshots that were asked for.
   void snapshot_done();
+  // The recording is over: whoever still waits is told what became of it.
+  void end(const std::optional<Error>& failure);
 
  private:
   // An error: why it is refused. Snapshots are answered later.

@@ -102,6 +102,8 @@ class Pump::Loop {
     hand_over(true);
     queue_.close();
     wait_for_writing();
+    // Who asked for a snapshot and waits: what it would have is in what is written now.
+    if (commander_) commander_->end(report_.failure);
     return std::move(report_);
   }
   void leave_writer_behind() { writing_.leave_behind(); }

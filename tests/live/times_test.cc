@@ -132,6 +132,14 @@ TEST_F(Commands, WhatCannotBeDoneIsAnswered) {
   EXPECT_EQ(run.wait(), 0) << run.errors();
 }
 
+TEST_F(Commands, ASnapshotThatTheEndOvertakesIsAnswered) {
+  Program run = start({"-a", "--switch-output", "--control", "fifo:ctl,ack", "-e", "dummy"});
+  EXPECT_EQ(ask("ping"), "ack\n");
+  EXPECT_EQ(ask("snapshot\nstop"), "ack\n");  // both are there at once
+  EXPECT_EQ(ask("").substr(0, 3), "ack") << "the second one";
+  EXPECT_EQ(run.wait(), 0) << run.errors();
+}
+
 TEST_F(Commands, StopIsTermForTheCommand) {
   Program run = start({"--control", "fifo:ctl,ack", "-e", "dummy", "sleep", "100"});
   EXPECT_EQ(ask("stop"), "ack\n");
