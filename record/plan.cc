@@ -9,6 +9,7 @@
 
 #include "cli/nearest.h"
 #include "format/perf_abi.h"
+#include "record/events/probe_arguments.h"
 #include "record/sampling_attr.h"
 
 namespace tacho::record {
@@ -40,7 +41,7 @@ class Planner {
     for (const EventRequest& request : requests) {
       if (request.kind == EventKind::BpfObject) {
         if (auto done = add_channels(request, object++); !done) return std::move(done.error());
-      } else if (auto added = add(request); !added) {
+      } else if (auto added = add_any(request); !added) {
         return std::move(added.error());
       }
     }
@@ -140,6 +141,26 @@ class Planner {
     if (request.group != 0) join_group(request, planned);
     plan_.events.push_back(std::move(planned));
     return plan_.events.size() - 1;
+  }
+
+  // Samples of a probe with arguments are those of a bpf-output event under its name.
+  Result<std::size_t> add_any(const EventRequest& request) {
+    if (request.placed_arguments.empty()) return add(request);
+    if (request.group != 0 || options_.target.per_thread)
+      return use_error("-e " + request.text + ": a probe with arguments cannot be in a group, nor with --per-thread");
+    const auto added = add(output_of(request));
+    if (!added) return added;
+    PlannedEvent probe{.attr = probe_attr(request), .name = request.name, .probe_target = request.probe_target};
+    probe.attr.size = plan_.events[*added].attr.size;
+    probe.condition = request.condition;
+    plan_.argument_probes.push_back({*added, std::move(probe), request.placed_arguments});
+    if (options_.target.watch != Watch::System) {
+      PlannedEvent& event = plan_.events[*added];
+      event.is_everybodys = true;
+      event.attr.flags &= ~std::uint64_t{abi::kEnableOnExec};
+      plan_.follows_threads = true;
+    }
+    return added;
   }
 
   // --call-graph eh. What a BPF program writes has no place where another one could look at the stack first.
@@ -397,7 +418,8 @@ class Planner {
   void warn_of_unfed_events() {
     for (std::size_t event = 0; event < plan_.events.size(); ++event) {
       const bool is_fed =
-          std::ranges::find(plan_.connections, event, &Connection::event) != plan_.connections.end();
+          std::ranges::find(plan_.connections, event, &Connection::event) != plan_.connections.end() ||
+          std::ranges::find(plan_.argument_probes, event, &ArgumentProbe::event) != plan_.argument_probes.end();
       if (is_fed || !plan_.events[event].attr.is_bpf_output()) continue;
       const std::string& name = plan_.events[event].name;
       plan_.warnings.push_back("no BPF map feeds the event " + name +
@@ -408,7 +430,7 @@ class Planner {
   // The kernel cannot hand a probe on to what a thread starts (sampling_attr()).
   void warn_of_probes(std::span<const EventRequest> requests) {
     const auto would_inherit = [this](const EventRequest& request) {
-      return request.kind == EventKind::Probe && request.inherit.value_or(following().inherits);
+      return request.kind == EventKind::Probe && request.arguments.empty() && request.inherit.value_or(following().inherits);
     };
     if (!following().children || options_.target.watch == Watch::System) return;
     if (std::ranges::none_of(requests, would_inherit)) return;

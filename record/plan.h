@@ -57,10 +57,18 @@ struct SampleProgram {
   std::size_t event = 0;  // index of the event
 };
 
+// A probe whose samples hold arguments: those of a bpf-output event, which a program at the probe writes.
+struct ArgumentProbe {
+  std::size_t event = 0;  // index of the event
+  PlannedEvent probe;     // opened once, for all CPUs; its condition is asked first
+  std::vector<bpf::ProbeArgument> arguments;
+};
+
 struct Plan {
   std::vector<PlannedEvent> events;  // the sideband event is last
   std::vector<Connection> connections;
   std::vector<SampleProgram> sample_programs;
+  std::vector<ArgumentProbe> argument_probes;
   std::vector<int> cpus;  // {-1}: each thread wherever it runs
   // Threads to follow, each on every CPU; {-1}: whoever runs there. Empty: the command, once it exists.
   std::vector<int> tasks;

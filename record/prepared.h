@@ -12,6 +12,7 @@
 #include "format/tracing_data.h"
 #include "record/events/target.h"
 #include "record/host/host.h"
+#include "record/kernel/argument_probes.h"
 #include "record/kernel/dropping_programs.h"
 #include "record/plan.h"
 #include "record/stacks/stack_unwinding.h"
@@ -34,6 +35,7 @@ struct Prepared {
   std::unique_ptr<SwitchEvents> switches;  // the same, open
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open
+  ArgumentProbes argument_probes;         // the same
   std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
   // Of ring buffers of the objects, so far; set once there are some.
   std::function<std::vector<Losses>()> ring_losses;

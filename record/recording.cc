@@ -345,6 +345,9 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   auto events = KernelEvents::open(prepared.plan, prepared.host, prepared.stop);
   if (!events) return events;
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
+  auto probes = ArgumentProbes::open(prepared.plan, *events, prepared.host);
+  if (!probes) return std::move(probes.error());
+  prepared.argument_probes = std::move(*probes);
   if (auto done = attach_conditions(prepared.plan, *events); !done) return std::move(done.error());
   if (StackUnwinding::is_wanted(prepared.plan)) {
     auto stacks = StackUnwinding::create(prepared.plan, *events, prepared.host,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bpf/event_filter.h"
+#include "bpf/probe_program.h"
 #include "format/perf_abi.h"
 #include "record/events/call_graph.h"
 
@@ -40,6 +41,13 @@ struct ConstantSetting {
   bool operator==(const ConstantSetting&) const = default;
 };
 
+// "NAME=SOURCE:TYPE" in the parentheses of a probe (probe_arguments.h).
+struct ArgumentRequest {
+  std::string name, source;  // equal where no name was given
+  std::string type;          // empty: as it is found
+  bool operator==(const ArgumentRequest&) const = default;
+};
+
 struct EventRequest {
   EventKind kind = EventKind::Counter;
   std::string text;  // as written, for messages
@@ -62,6 +70,8 @@ struct EventRequest {
   std::string provider, function;     // function: also a marker's name; empty: `offset` is one in the file
   std::uint64_t offset = 0;           // bytes from the function's begin
   bool at_return = false;
+  std::vector<ArgumentRequest> arguments;             // what its samples are to hold
+  std::vector<bpf::ProbeArgument> placed_arguments;  // the same, found by find_probes()
   std::string probe_target;  // what the kernel is told: the file's path, or the function of the kernel
 
   std::optional<std::uint64_t> period, frequency;  // events; Hz

@@ -10,6 +10,7 @@
 #include "cli/nearest.h"
 #include "record/events/event_names.h"
 #include "record/events/event_terms.h"
+#include "record/events/probe_arguments.h"
 #include "record/events/recorders.h"
 
 namespace tacho::record {
@@ -24,20 +25,6 @@ constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]";
 constexpr std::size_t kMostRawDigits = 16;
 constexpr std::uint64_t kDefaultBreakpointBytes = 4;  // perf's, and the kernel's for data
-
-struct ProbeRow {
-  std::string_view word;
-  ProbeKind kind;
-  bool at_return;
-  std::string_view example;
-};
-constexpr ProbeRow kProbes[] = {
-    {"uprobe", ProbeKind::User, false, "uprobe:/lib/libc.so.6:malloc"},
-    {"uretprobe", ProbeKind::User, true, "uretprobe:/lib/libc.so.6:malloc"},
-    {"kprobe", ProbeKind::Kernel, false, "kprobe:vfs_read"},
-    {"kretprobe", ProbeKind::Kernel, true, "kretprobe:vfs_read"},
-    {"usdt", ProbeKind::Marker, false, "usdt:/usr/bin/python3:python:function__entry"},
-};
 
 class Parser {
  public:
@@ -129,7 +116,10 @@ class Parser {
     if (first.empty()) return wrong(begin, "an event's name is missing");
     if (first == "mem" && peek() == ':') return breakpoint(out);
     const auto probe_row = std::ranges::find(kProbes, first, &ProbeRow::word);
-    if (probe_row != std::end(kProbes) && peek() == ':') return probe(out, *probe_row);
+    if (probe_row != std::end(kProbes) && peek() == ':') {
+      probe_begin_ = begin;
+      return probe(out, *probe_row);
+    }
     if (const auto known = find_named_event(first)) return counter(out, known->type, known->config);
     if (const auto raw = raw_number(first)) return counter(out, abi::kRaw, *raw);
     if (peek() == '/') return pmu_event(out, begin, first);
@@ -265,13 +255,28 @@ class Parser {
       if (!accept(':')) return missing("a marker");
       begin = at_;
     }
-    const std::string_view function = word();
+    const std::string_view function = until(",/:={}(");
     if (function.empty()) return missing(row.kind == ProbeKind::Marker ? "a marker" : "a function");
     if (auto done = probe_place(request, function, begin); !done) return done;
+    if (peek() == '(') {
+      if (auto done = arguments(request); !done) return done;
+    }
     if (accept('/')) {
       if (auto done = terms(request, nullptr); !done) return done;
     }
     return event_modifiers(out);
+  }
+
+  // "(arg1, size=arg2:u32)": the opening parenthesis is next. The event is named without them.
+  Result<> arguments(EventRequest& request) {
+    const std::size_t open = at_++, begin = at_;
+    const std::string_view text = until(")");
+    if (!accept(')')) return wrong(open, "the closing ')' is missing");
+    std::optional<ArgumentError> error;
+    request.arguments = parse_arguments(text, error);
+    if (error) return wrong(begin + error->at, error->what);
+    request.name = text_.substr(probe_begin_, open - probe_begin_);
+    return Done{};
   }
 
   // "malloc", "malloc+0x10", or in a file "0x9a0c0".
@@ -483,6 +488,7 @@ class Parser {
   const Pmus& pmus_;
   std::size_t at_ = 0;
   std::size_t groups_ = 0;
+  std::size_t probe_begin_ = 0;  // of the probe at hand
 };
 
 }  // namespace

@@ -171,6 +171,7 @@ std::optional<UsdtPlace> parse_marker(const ElfFile& elf, Bytes description, std
   UsdtPlace marker;
   marker.provider = text();
   marker.name = text();
+  marker.arguments = text();
   if (in.failed()) return std::nullopt;
   // Addresses were written before the file was relinked (prelink): .stapsdt.base tells how far it moved.
   const std::uint64_t moved = base_now == 0 ? 0 : base_now - base_then;

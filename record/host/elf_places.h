@@ -19,6 +19,7 @@ Result<std::uint64_t> function_offset(format::Bytes file, std::string_view name)
 struct UsdtPlace {
   std::string provider, name;
   std::uint64_t offset = 0;     // in the file
+  std::string arguments;        // where they are: "8@%rdi -4@-12(%rbp)"
   std::uint64_t semaphore = 0;  // likewise, of the counter that switches it on; 0: there is none
 };
 // All of them in the order of the file; none when it has no markers.

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "bpf/function_arguments.h"
 #include "cli/nearest.h"
 #include "format/file.h"
+#include "record/events/probe_arguments.h"
 #include "record/host/elf_places.h"
 #include "record/host/kernel_functions.h"
 
@@ -47,6 +50,17 @@ Result<Pmu> pmu_for(const EventRequest& request, const Pmus& pmus) {
                            is_kernel ? "CONFIG_KPROBE_EVENTS" : "CONFIG_UPROBE_EVENTS")};
 }
 
+Result<> place(EventRequest& request, const KnownArguments& known) {
+  if (request.arguments.empty()) return Done{};
+  const auto is_register = [](const ArgumentRequest& one) { return one.source.starts_with('%'); };
+  if (request.offset != 0 && !request.function.empty() && !std::ranges::all_of(request.arguments, is_register))
+    return wrong(request, "behind a function's begin its arguments may be elsewhere; name registers, as %di");
+  auto placed = place_arguments(request.arguments, known);
+  if (!placed) return wrong(request, placed.error().what);
+  request.placed_arguments = std::move(*placed);
+  return Done{};
+}
+
 Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes file,
                     std::vector<EventRequest>& out) {
   const auto markers = usdt_places(file);
@@ -59,6 +73,8 @@ Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes f
     EventRequest one = request;
     one.config2 = marker.offset;
     if (auto done = set_field(one, pmu, "ref_ctr_offset", marker.semaphore); !done) return done;
+    const auto known = marker_arguments(marker.arguments);
+    if (auto done = place(one, {.kind = ProbeKind::Marker, .marker = known}); !done) return done;
     out.push_back(std::move(one));
     ++found;
   }
@@ -72,6 +88,9 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   auto path = whole_path(request);
   if (!path) return std::move(path.error());
   request.probe_target = std::move(*path);
+  if (request.probe == ProbeKind::User) {
+    if (auto done = place(request, {.kind = ProbeKind::User, .at_return = request.at_return}); !done) return done;
+  }
   if (request.probe == ProbeKind::User && request.function.empty()) {
     request.config2 = request.offset;
     out.push_back(std::move(request));
@@ -93,6 +112,14 @@ Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) 
     const auto found = check_kernel_function(format::as_text(*kallsyms), request.function, request.offset);
     if (!found) return wrong(request, found.error().what);
   }
+  // Without names positions and registers are left.
+  std::vector<bpf::FunctionArgument> known;
+  if (!request.arguments.empty()) {
+    if (auto found = bpf::kernel_function_arguments(request.function)) known = std::move(*found);
+  }
+  if (auto done = place(request, {.kind = ProbeKind::Kernel, .at_return = request.at_return, .function = known});
+      !done)
+    return done;
   request.probe_target = request.function;
   request.config2 = request.offset;
   out.push_back(std::move(request));

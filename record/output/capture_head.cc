@@ -32,6 +32,11 @@ std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const 
     const auto same = [&](const format::PayloadSchema& other) { return other.event == schema.event; };
     if (std::ranges::none_of(schemas, same)) schemas.push_back(std::move(schema));
   }
+  for (const ArgumentProbe& probe : plan.argument_probes) {
+    const std::string& name = plan.events[probe.event].name;
+    if (std::ranges::find(schemas, name, &format::PayloadSchema::event) == schemas.end())
+      schemas.push_back(bpf::schema_of(name, probe.arguments));
+  }
   return schemas;
 }
 

@@ -84,6 +84,19 @@ class Functions(KernelProbes):
         text = self.same_scripts("ours.data", "-F", "comm,pid,tid,cpu,time,event", "--comms", "reader")
         self.assertEqual(len(re.findall(rf"^ *reader .* kprobe:{GETPPID}:", text, re.M)), 6, text)
 
+    @programs.needs_btf
+    @unittest.skipUnless(os.uname().machine == "x86_64", "arguments are read on x86-64")
+    def test_arguments_by_their_names(self):
+        self.record("-e", "kprobe:vfs_read(count, where=buf, arg3)", "--filter", 'comm == "reader"')
+        event = "kprobe:vfs_read"
+        counts = self.payloads(event, "count")
+        self.assertEqual([count for count in counts if count in SIZES], SIZES, counts)
+        self.assertEqual(self.payloads(event, "arg3"), counts)
+        self.record("-e", "kretprobe:vfs_read(ret)", "--filter", 'comm == "reader"')
+        self.assertEqual([value for value in self.payloads("kretprobe:vfs_read", "ret") if value in SIZES], SIZES)
+        refused = self.record("-e", "kprobe:vfs_read(nosuch)", status=1).stderr
+        self.assertIn(b"has no argument 'nosuch'; it has file, buf, count, pos", refused)
+
     def test_what_cannot_be_probed_is_refused_in_words(self):
         refusals = {
             "kprobe:vfs_raed": rb"this kernel has no function 'vfs_raed'; did you mean 'vfs_read'\?",

@@ -123,5 +123,89 @@ class Probes(programs.Scratch):
         self.assertIn(b"this kernel has no kprobes", self.record("-e", "kprobe:vfs_read", status=2).stderr)
 
 
+WITH_ARGUMENTS = r"""
+#include <stdint.h>
+#include <unistd.h>
+#include <sys/wait.h>
+__attribute__((noinline)) long sized(const char* name, int32_t size, uint64_t flags) {
+  volatile int32_t local = size * 3;
+  __asm__ volatile(
+      "990: nop\n .pushsection .note.stapsdt,\"\",\"note\"\n .balign 4\n .4byte 992f-991f, 994f-993f, 3\n"
+      "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b\n .8byte 0\n .8byte 0\n"
+      ".asciz \"mine\"\n .asciz \"sized\"\n .asciz \"8@%1 -4@%0 -4@$-9\"\n994: .balign 4\n .popsection\n" ::"m"(local),
+      "r"(flags));
+  return name[0] - 300 + size;
+}
+int main(void) {
+  const char* names[] = {"alpha", "beta", "gamma"};
+  long sum = *(volatile const char*)names[0];  // memory that nobody has touched yet cannot be read by a probe
+  for (int i = 0; i < 3; ++i) sum += sized(names[i], i - 1, 0xF000000000000000u + i);
+  static const char child[] = "child";
+  if (fork() == 0) { sum += *(volatile const char*)child + sized(child, 77, 7); _exit(0); }
+  wait(0);
+  return sum == 0;
+}
+"""
+
+
+@programs.needs_root
+@programs.needs_btf
+@unittest.skipUnless(UPROBES.exists() and os.uname().machine == "x86_64", "needs uprobes and x86-64")
+class Arguments(programs.Scratch):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = programs.built_once(cls, {"sized": WITH_ARGUMENTS})
+
+    def setUp(self):
+        super().setUp()
+        shutil.copy(self.built / "sized", self.folder)
+
+    def record(self, *options, status=0):
+        return self.run_program(programs.BIN / "tacho-record", "-o", "ours.data", *options, "--", "./sized",
+                                status=status).stderr.decode()
+
+    def payloads(self, event):
+        text = self.tacho("script", "-i", "ours.data", "-F", "event,payload").stdout.decode()
+        return [line.split(event + ":", 1)[1].strip() for line in text.splitlines() if event + ":" in line]
+
+    def test_of_a_function_by_position_and_register(self):
+        """Of the command and what it starts, though a probe itself follows no children."""
+        errors = self.record("-e", "uprobe:./sized:sized(name=arg1:string, size=arg2:s32, flags=arg3:x64, %dx:u16)")
+        found = self.payloads("uprobe:./sized:sized")
+        self.assertEqual(len(found), 4, errors)
+        for payload, name, size, low in zip(found, ("alpha", "beta", "gamma", "child"), (-1, 0, 1, 77), (0, 1, 2, 7)):
+            self.assertIn(f'name="{name}"', payload)
+            self.assertIn(f"size={size} ", payload)
+            self.assertIn(f" dx={low}", payload)
+        self.assertIn("flags=0xf000000000000002", found[2])
+
+    def test_of_a_return(self):
+        self.record("-a", "-e", "uretprobe:./sized:sized(ret, low=ret:u8)")
+        self.assertEqual(self.payloads("uretprobe:./sized:sized")[:2],
+                         [f"ret={value} low={value & 255}" for value in (ord("a") - 301, ord("b") - 300)])
+
+    def test_of_a_marker_as_its_note_says(self):
+        errors = self.record("-g", "-e", "usdt:./sized:mine:sized(flags=arg1:x64, arg2, nine=arg3)")
+        found = self.payloads("usdt:./sized:mine:sized")
+        self.assertEqual(len(found), 4, errors)
+        self.assertIn("arg2=-3 nine=-9", found[0])
+        self.assertIn("flags=0xf000000000000001", found[1])
+        self.assertIn("main", self.tacho("script", "-i", "ours.data", "-F", "event,ip,sym").stdout.decode())
+
+    def test_a_filter_chooses_before(self):
+        self.record("-e", "uprobe:./sized:sized(name=arg1:string)", "--filter", 'comm == "nosuch"')
+        self.assertEqual(self.payloads("uprobe:./sized:sized"), [])
+        self.record("-e", "uprobe:./sized:sized(name=arg1:string)", "--filter", 'comm == "sized"')
+        self.assertEqual(len(self.payloads("uprobe:./sized:sized")), 4)
+
+    def test_what_cannot_be_read_is_refused(self):
+        for event, expected in (("uprobe:./sized:sized(size)", "size=arg1, or size=%di"),
+                                ("uprobe:./sized:sized+4(arg1)", "name registers, as %di"),
+                                ("usdt:./sized:mine:sized(arg4)", "the marker has 3 arguments"),
+                                ("uprobe:./sized:sized(arg1:u33)", "letter"),
+                                ("{uprobe:./sized:sized(arg1),cs}", "cannot be in a group")):
+            self.assertIn(expected, self.record("-e", event, status=1))
+
+
 if __name__ == "__main__":
     programs.main()

@@ -1,0 +1,22 @@
+// The arguments of the kernel's functions, as its BTF names them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+struct FunctionArgument {
+  std::string name;
+  std::uint8_t size = 8;  // bytes; 0: it is passed in no single register
+  bool is_signed = false, is_pointer = false;
+};
+
+// In their order. An error where the kernel has no BTF, or the function is not in it (as of a module).
+Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view function);
+
+}  // namespace tacho::bpf

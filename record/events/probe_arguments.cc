@@ -1,0 +1,251 @@
+#include "record/events/probe_arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace tacho::record {
+namespace {
+
+using bpf::ProbeArgument;
+using Source = ProbeArgument::Source;
+using Shape = ProbeArgument::Shape;
+
+struct TypeRow {
+  std::string_view name;
+  std::uint8_t size;
+  bool is_signed;
+  Shape shape;
+};
+constexpr TypeRow kTypes[] = {
+    {"u8", 1, false, Shape::Number}, {"u16", 2, false, Shape::Number}, {"u32", 4, false, Shape::Number},
+    {"u64", 8, false, Shape::Number}, {"s8", 1, true, Shape::Number},  {"s16", 2, true, Shape::Number},
+    {"s32", 4, true, Shape::Number}, {"s64", 8, true, Shape::Number},  {"x8", 1, false, Shape::Hex},
+    {"x16", 2, false, Shape::Hex},   {"x32", 4, false, Shape::Hex},    {"x64", 8, false, Shape::Hex},
+    {"string", 8, false, Shape::UserText}, {"ustring", 8, false, Shape::UserText},
+};
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+bool is_name(std::string_view text) {
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
+         std::ranges::all_of(text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
+}
+template <class Number>
+bool read_number(std::string_view text, Number& value) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc{} && end == text.data() + text.size();
+}
+// 2 of "arg2".
+std::optional<std::size_t> position_of(std::string_view text) {
+  std::size_t number = 0;
+  if (!text.starts_with("arg") || !read_number(text.substr(3), number) || number == 0) return std::nullopt;
+  return number;
+}
+
+// "8@%rdi", "-4@-12(%rbp)", "4@$7".
+ProbeArgument marker_argument(std::string_view text) {
+  ProbeArgument out;
+  std::string_view where = text;
+  if (const auto at = text.find('@'); at != std::string_view::npos) {
+    int size = 0;
+    if (!read_number(text.substr(0, at), size)) return out;
+    const int bytes = size < 0 ? -size : size;
+    if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return out;
+    out.size = static_cast<std::uint8_t>(bytes);
+    out.is_signed = size < 0;
+    where = text.substr(at + 1);
+  }
+  if (where.starts_with('$')) {
+    if (!read_number(where.substr(1), out.constant)) return out;
+    out.source = Source::Constant;
+    out.name = "known";
+    return out;
+  }
+  const auto open = where.find('(');
+  if (open != std::string_view::npos) {
+    if (!where.ends_with(')') || (open != 0 && !read_number(where.substr(0, open), out.displacement))) return out;
+    where = where.substr(open + 1, where.size() - open - 2);
+    out.source = Source::Memory;
+  }
+  if (!where.starts_with('%')) return out;
+  const auto place = bpf::register_place(where.substr(1));
+  if (!place || (out.source == Source::Memory && place->size != 8)) return out;
+  out.place = place->place;
+  out.name = "known";
+  return out;
+}
+
+std::string names_of(std::span<const bpf::FunctionArgument> arguments) {
+  std::string names;
+  for (const auto& one : arguments) names += (names.empty() ? "" : ", ") + one.name;
+  return names.empty() ? "it has none" : "it has " + names;
+}
+
+Result<ProbeArgument> of_function(const bpf::FunctionArgument& one, std::size_t number) {
+  const auto place = bpf::argument_place(number);
+  if (!place || one.size == 0)
+    return use_error(fmt::format("'{}' is in no register of its own, and cannot be read", one.name));
+  ProbeArgument out;
+  out.place = place->place;
+  out.size = one.size;
+  out.is_signed = one.is_signed;
+  if (one.is_pointer) out.shape = Shape::Hex;
+  return out;
+}
+
+Result<ProbeArgument> at_position(std::size_t number, const KnownArguments& known) {
+  if (known.kind == ProbeKind::Marker) {
+    if (number > known.marker.size())
+      return use_error(fmt::format("arg{}: the marker has {} arguments", number, known.marker.size()));
+    const ProbeArgument& found = known.marker[number - 1];
+    if (found.name.empty())
+      return use_error(fmt::format("arg{}: the marker's note puts it where it cannot be read", number));
+    return found;
+  }
+  if (known.at_return)
+    return use_error("arguments are gone when a function returns; ret is what it returns");
+  if (number <= known.function.size()) return of_function(known.function[number - 1], number);
+  const auto place = bpf::argument_place(number);
+  if (!place)
+    return use_error(fmt::format("arg{}: registers hold the first {} arguments; name a register, %rsp", number,
+                                 bpf::kRegisterArguments));
+  ProbeArgument out;
+  out.place = place->place;
+  return out;
+}
+
+Result<ProbeArgument> find_source(const std::string& source, const KnownArguments& known) {
+  if (source.starts_with('%')) {
+    const auto place = bpf::register_place(std::string_view(source).substr(1));
+    if (!place) return use_error(fmt::format("there is no register '{}'; as %rdi, %edi or %di", source));
+    ProbeArgument out;
+    out.place = place->place;
+    out.size = place->size;
+    return out;
+  }
+  if (known.at_return && (source == "ret" || source == "$retval")) {
+    ProbeArgument out;
+    out.place = bpf::register_place(bpf::kResultRegister)->place;
+    out.is_signed = true;
+    return out;
+  }
+  if (!known.at_return && known.kind == ProbeKind::Kernel) {
+    const auto row = std::ranges::find(known.function, source, &bpf::FunctionArgument::name);
+    if (row != known.function.end())
+      return of_function(*row, static_cast<std::size_t>(row - known.function.begin()) + 1);
+  }
+  if (const auto number = position_of(source)) return at_position(*number, known);
+  if (known.at_return) return use_error(fmt::format("'{}': a return has ret and registers (%rax)", source));
+  if (known.kind == ProbeKind::Kernel)
+    return use_error(fmt::format("the function has no argument '{}'; {}", source, names_of(known.function)));
+  if (known.kind == ProbeKind::Marker)
+    return use_error(fmt::format("'{}': a marker's arguments have no names, but positions: {}=arg1", source, source));
+  return use_error(fmt::format(
+      "'{}': names are in the file's debugging information, which is not read while recording; say where it is: "
+      "{}=arg1, or {}=%di",
+      source, source, source));
+}
+
+}  // namespace
+
+std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optional<ArgumentError>& wrong) {
+  std::vector<ArgumentRequest> out;
+  const auto fail = [&](std::size_t at, std::string what) {
+    wrong = ArgumentError{at, std::move(what)};
+    return std::vector<ArgumentRequest>();
+  };
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view item = trimmed(text.substr(begin, end - begin));
+    const std::size_t at = item.empty() ? begin : static_cast<std::size_t>(item.data() - text.data());
+    const std::size_t colon = std::min(item.find(':'), item.size());
+    const std::string_view what = trimmed(item.substr(0, colon));
+    const std::size_t sign = what.find('=');
+    ArgumentRequest one;
+    one.source = trimmed(sign == std::string_view::npos ? what : what.substr(sign + 1));
+    one.name = sign == std::string_view::npos ? one.source : std::string(trimmed(what.substr(0, sign)));
+    if (one.name.starts_with('%') || one.name.starts_with('$')) one.name.erase(0, 1);
+    if (one.source.empty() || !is_name(one.name))
+      return fail(at, "an argument is NAME, arg1 or %REGISTER, or NAME=one of these, and then :TYPE");
+    if (colon != item.size()) {
+      one.type = trimmed(item.substr(colon + 1));
+      if (std::ranges::find(kTypes, one.type, &TypeRow::name) == std::end(kTypes))
+        return fail(at + colon + 1, fmt::format("there is no type '{}'; u8 to u64, s8 to s64, x8 to x64, string, "
+                                                "ustring",
+                                                one.type));
+    }
+    if (std::ranges::find(out, one.name, &ArgumentRequest::name) != out.end())
+      return fail(at, fmt::format("there are two '{}'; give one another name: other={}", one.name, one.source));
+    out.push_back(std::move(one));
+    begin = end + 1;
+  }
+  const auto is_text = [](const ArgumentRequest& one) { return one.type.ends_with("string"); };
+  if (out.size() > bpf::kMostProbeArguments ||
+      static_cast<std::size_t>(std::ranges::count_if(out, is_text)) > bpf::kMostProbeTexts)
+    return fail(0, fmt::format("a probe takes {} arguments at most, {} of them texts", bpf::kMostProbeArguments,
+                               bpf::kMostProbeTexts));
+  return out;
+}
+
+std::vector<ProbeArgument> marker_arguments(std::string_view note) {
+  constexpr std::size_t kMost = 64;
+  std::vector<ProbeArgument> out;
+  while (!note.empty() && out.size() < kMost) {
+    const std::size_t end = std::min(note.find(' '), note.size());
+    if (end != 0) out.push_back(marker_argument(note.substr(0, end)));
+    note.remove_prefix(std::min(end + 1, note.size()));
+  }
+  return out;
+}
+
+EventRequest output_of(const EventRequest& request) {
+  EventRequest output = request;
+  output.kind = EventKind::Counter;
+  output.type = format::abi::kSoftware;
+  output.config = format::abi::kBpfOutput;
+  output.config1 = output.config2 = 0;
+  output.probe_target.clear();
+  output.condition.clear();
+  return output;
+}
+
+format::EventAttr probe_attr(const EventRequest& request) {
+  format::EventAttr attr;
+  attr.type = request.type;
+  attr.config = request.config;
+  attr.config2 = request.config2;
+  attr.sample_period = 1;
+  attr.flags = format::abi::kDisabled;
+  return attr;
+}
+
+Result<std::vector<ProbeArgument>> place_arguments(std::span<const ArgumentRequest> requests,
+                                                   const KnownArguments& known) {
+  std::vector<ProbeArgument> out;
+  for (const ArgumentRequest& request : requests) {
+    auto found = find_source(request.source, known);
+    if (!found) return std::move(found.error());
+    found->name = request.name;
+    if (const auto type = std::ranges::find(kTypes, request.type, &TypeRow::name); type != std::end(kTypes)) {
+      found->shape = type->shape;
+      const bool is_text = type->shape == Shape::UserText;
+      if (is_text && known.kind == ProbeKind::Kernel && request.type == "string") found->shape = Shape::KernelText;
+      // In memory and constants the note knows how much is there.
+      if (found->source == Source::Register) found->size = type->size;
+      if (!is_text) found->is_signed = type->is_signed;
+    }
+    out.push_back(std::move(*found));
+  }
+  return out;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,67 @@
+// Arguments of probes: what stands in parentheses behind the place, and where each of them is found there.
+//
+//   uprobe:FILE:FUNCTION(arg1, name=arg2:string, flags=%edx:x32)   by position and register
+//   kprobe:FUNCTION(count, file)                                    by the names of the kernel's BTF, too
+//   usdt:FILE:PROVIDER:NAME(arg1, size=arg2)                        as the marker's note tells them
+//   uretprobe:FILE:FUNCTION(ret)                                    what a function returns
+//
+// A TYPE behind a colon: u8 to u64, s8 to s64, x8 to x64 (hexadecimal), string, ustring (in user space, of a
+// probe in the kernel).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/function_arguments.h"
+#include "bpf/probe_program.h"
+#include "format/event_attr.h"
+#include "format/result.h"
+#include "record/events/event_request.h"
+
+namespace tacho::record {
+
+// The words that probes begin with.
+struct ProbeRow {
+  std::string_view word;
+  ProbeKind kind = ProbeKind::User;
+  bool at_return = false;
+  std::string_view example;
+};
+inline constexpr ProbeRow kProbes[] = {
+    {"uprobe", ProbeKind::User, false, "uprobe:/lib/libc.so.6:malloc"},
+    {"uretprobe", ProbeKind::User, true, "uretprobe:/lib/libc.so.6:malloc"},
+    {"kprobe", ProbeKind::Kernel, false, "kprobe:vfs_read"},
+    {"kretprobe", ProbeKind::Kernel, true, "kretprobe:vfs_read"},
+    {"usdt", ProbeKind::Marker, false, "usdt:/usr/bin/python3:python:function__entry"},
+};
+
+// The text between the parentheses. `place` of an error: its letter in `text`, from 0.
+struct ArgumentError {
+  std::size_t at = 0;
+  std::string what;
+};
+std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optional<ArgumentError>& wrong);
+
+// Where a marker's note says its arguments are: "8@%rdi -4@-12(%rbp) 4@$7". One that this does not know is
+// left without a name.
+std::vector<bpf::ProbeArgument> marker_arguments(std::string_view note);
+
+// The event that a probe with arguments writes samples of, and the probe that is opened for it.
+EventRequest output_of(const EventRequest& request);
+format::EventAttr probe_attr(const EventRequest& request);
+
+// Where each one is. Of a function of the kernel `known` are the arguments in order, of a marker `marker`.
+struct KnownArguments {
+  ProbeKind kind = ProbeKind::User;
+  bool at_return = false;
+  std::span<const bpf::FunctionArgument> function = {};
+  std::span<const bpf::ProbeArgument> marker = {};
+};
+Result<std::vector<bpf::ProbeArgument>> place_arguments(std::span<const ArgumentRequest> requests,
+                                                        const KnownArguments& known);
+
+}  // namespace tacho::record

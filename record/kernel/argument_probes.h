@@ -1,0 +1,30 @@
+// Probes with arguments, open in the kernel: their programs write samples of events that are open already.
+#pragma once
+
+#include <vector>
+
+#include "bpf/event_filter.h"
+#include "bpf/probe_program.h"
+#include "format/file.h"
+#include "format/result.h"
+#include "record/host/host.h"
+#include "record/kernel/kernel_events.h"
+#include "record/plan.h"
+
+namespace tacho::record {
+
+class ArgumentProbes {
+ public:
+  // The probes are hit from here on; what they write is taken once the events are enabled. Gone with this.
+  static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host);
+
+ private:
+  struct One {
+    format::Fd probe;
+    bpf::ProbeProgram program;
+    std::vector<bpf::EventFilter> condition;  // one or none
+  };
+  std::vector<One> probes_;
+};
+
+}  // namespace tacho::record
