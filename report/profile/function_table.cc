@@ -73,13 +73,13 @@ std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
   const std::uint64_t ip = where.ip.value;
   const auto frames = resolver_->frames(where);
   if (frames.size() == 1) {
-    const std::uint32_t only = intern(function_of(frames[0], ip), ip);
+    const std::uint32_t only = intern(function_of(frames[0], where, ip), ip);
     only_[location] = only;
     return {&ids_[only], 1};
   }
   many_[location] = static_cast<std::uint32_t>(lists_.size());
   auto& list = lists_.emplace_back();
-  for (const symbolize::Frame& frame : frames) list.push_back(intern(function_of(frame, ip), ip));
+  for (const symbolize::Frame& frame : frames) list.push_back(intern(function_of(frame, where, ip), ip));
   return list;
 }
 
@@ -95,18 +95,21 @@ std::uint32_t FunctionTable::of_step(std::uint32_t location, std::uint32_t step)
 
 std::uint32_t FunctionTable::of_place(std::uint32_t location) {
   if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
-  const symbolize::Frame& frame = resolver_->frame(resolver_->location(location));
-  const std::uint32_t alone = intern(function_of(frame, frame.shown_address), frame.ip.value);
+  const Location& where = resolver_->location(location);
+  const symbolize::Frame& frame = resolver_->frame(where);
+  const std::uint32_t alone = intern(function_of(frame, where, frame.shown_address), frame.ip.value);
   alone_[location] = alone;
   return alone;
 }
 
-Function FunctionTable::function_of(const symbolize::Frame& frame, std::uint64_t unknown_at) {
+Function FunctionTable::function_of(const symbolize::Frame& frame, const Location& where,
+                                    std::uint64_t unknown_at) {
   const bool is_known = !frame.function.empty();
   Function made;
   made.name = frame.function;
   made.module = frame.module;
   made.start = is_known ? frame.function_start : unknown_at;
+  if (where.mapping != nullptr) made.mapped_bytes = where.mapping->end - where.mapping->start;
   made.end = is_known ? frame.function_end : 0;
   if (grain_ == Grain::Addresses) {
     made.line = line_text(frame);

@@ -47,6 +47,7 @@ struct Function {
   // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is
   // of.
   std::uint64_t runtime_start = 0;
+  std::uint64_t mapped_bytes = 0;  // of the mapping that it was met in first; 0: there was none
   // "main.c:12", or where that is not known "+20", the place in the function; only with the grain Addresses.
   std::string_view line;
   std::uint32_t module_rank = 0;    // of two modules, perf shows the one with the higher rank first; 0: none
@@ -134,7 +135,7 @@ class FunctionTable {
   void end_lookups();
 
  private:
-  Function function_of(const symbolize::Frame& frame, std::uint64_t unknown_at);
+  Function function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
   std::uint32_t intern(Function made, std::uint64_t ip);
   std::uint32_t intern_address(Function made);  // without a name, with the grain Functions
   std::uint32_t add(Function made);

@@ -124,6 +124,14 @@ std::string show_size_in(Show show, Row row, std::size_t width) {
   return fmt::format("{:>{}}", show_size(show, row), width);
 }
 
+std::string show_mapped(Show, Row row) {
+  return row.function->module == nullptr ? std::string("unknown")
+                                         : std::to_string(row.function->mapped_bytes);
+}
+std::string show_mapped_in(Show show, Row row, std::size_t width) {
+  return fmt::format("{:>{}}", show_mapped(show, row), width);
+}
+
 // What a transaction was and how it ended, as perf abbreviates PERF_TXN_*.
 std::string show_transaction(Show show, Row row) {
   static constexpr std::string_view kFlags[] = {"EL ",    "TX ",  "SYNC ",      "ASYNC ",
@@ -315,6 +323,17 @@ constexpr SortKey kSortKeys[] = {
      .order = [](Show, Row a, Row b) -> Order { return size_of_function(a) <=> size_of_function(b); },
      .show = show_size,
      .show_in = show_size_in,
+     .fit = Fit::Whole},
+    {.name = "dso_size",
+     .header = "DSO size",
+     .help = "the bytes of the mapping that it was met in first",
+     .of = KeyOf::Function,
+     .identity = [](Show, Row row) { return row.function->mapped_bytes; },
+     .order = [](Show, Row a, Row b) -> Order {
+       return a.function->mapped_bytes <=> b.function->mapped_bytes;
+     },
+     .show = show_mapped,
+     .show_in = show_mapped_in,
      .fit = Fit::Whole},
     {.name = "cgroup",
      .header = "Cgroup",

@@ -184,6 +184,7 @@ class FreshReports(FreshCapture):
         self.record(*CLOCK, "-g", "--", *BUSY)
         self.compare([["-q", "--header"], ["--stats", "--header"], ["--mmaps", "--header"],
                       ["--no-children", "-g", "none", "--sort", "srcfile"],
+                      ["--no-children", "-g", "none", "--sort", "comm,dso_size", "--dsos", "libc.so.6,dash,dd,ls"],
                       ["--no-children", "-g", "none", "--sort", "pid,cpu", "-w", "9,10,1"],
                       ["--no-children", "-g", "none", "--sort", "comm,pid", "-w", "9,3,5"]])
         self.compare([["--time", "10%-40%"], ["--no-children", "-g", "none", "--sort", "time,sym", "--time-quantum", "20ms"],

@@ -83,7 +83,7 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                 "the columns, in this order; with + before the first, beside the usual ones: keys and " +
                     weight_column_names(),
                 options.fields));
-  rows.push_back(flag("--hierarchy",
+  rows.push_back(flag("-H,--hierarchy",
                       "rows in levels, one for each key of --sort, or for keys in braces together: "
                       "-s '{comm,pid},dso,sym'; without children",
                       options.has_levels));
@@ -308,7 +308,8 @@ void add_accepted_options(std::vector<cli::Option>& rows, ReportOptions& options
       "--ignore-vmlinux,--disable-order,--no-branch-history",
       Takes::Nothing, "options of perf that change nothing in the text of --stdio"));
   rows.push_back(
-      accepted("-M,--disassembler-style,--objdump,--prefix,--prefix-strip,--percent-type,--samples",
+      accepted("-M,--disassembler-style,--objdump,--addr2line,--unwind-style,--prefix,--prefix-strip,--"
+               "percent-type,--samples",
                Takes::Value, "likewise; the value is not looked at"));
 }
 
