@@ -55,8 +55,9 @@ class Recorders(programs.Scratch):
         text = self.tacho("table", "-i", "out.data", "--csv", *options).stdout.decode()
         return list(csv.DictReader(io.StringIO(text)))
 
-    def counts(self, *keys, where=None):
-        rows = self.rows("--by", ",".join(keys), "--columns", "count", *(["--where", where] if where else []))
+    def counts(self, *keys, where=None, event=None):
+        rows = self.rows("--by", ",".join(keys), "--columns", "count", *(["--where", where] if where else []),
+                         *(["--event", event] if event else []))
         return {tuple(row[key] for key in keys) if len(keys) > 1 else row[keys[0]]: int(row["count"]) for row in rows}
 
     def read_everywhere(self, samples, *more):
@@ -78,6 +79,7 @@ class Files(Recorders):
         self.assertEqual(known, {("/proc/self/status", "OK", "O_RDONLY"): 7, ("known_file", "OK", "O_WRONLY"): 5,
                                  ("/nonexistent/known", "ENOENT", "O_RDWR"): 3, ("known_other", "OK", "O_WRONLY"): 1,
                                  ("known_file", "OK", "O_RDONLY"): 1})
+        self.assertEqual(self.counts("dirfd"), {"AT_FDCWD": sum(self.counts("path").values())})
         text = self.tacho("script", "-i", "out.data", "-F", "+payload", "--where", 'path == "known_file"').stdout.decode()
         self.assertIn("mode=0640", text)
         self.assertIn("flags=0x240", text)  # O_CREAT | O_TRUNC
@@ -388,6 +390,20 @@ class Questions(Recorders):
         self.record("oom", "sh", "-c", work, options=["-a"], status=None)
         [row] = self.rows("--by", "victim_pid,pid", "--columns", "count")
         self.assertEqual((row["victim_pid"], row["count"]), (row["pid"], "1"))
+
+
+@unittest.skipUnless(Path("/sys/bus/event_source/devices/kprobe").exists(), "this kernel has no kprobes")
+class Functions(Recorders):
+    LOADS = {"reads": READS, "asks": ASKS}
+
+    def test_functions_of_the_kernel(self):
+        """In one recording, as machines with kprobes may be emulated and slow."""
+        work = f"{self.built / 'reads'}; {self.built / 'asks'}"
+        said = self.record("vfsio/comm=reads/,cap/only=SYS_ADMIN,failed/", "sh", "-c", work, options=["-v"])
+        self.assertRegex(said, r"(?m)\((fentry|kprobe)/vfs_read\): attached")
+        known = self.counts("op", "bytes", where='name == "known_file" && error == OK && op != sync', event="vfsio")
+        self.assertEqual(known, {("write", "65536"): 16, ("read", "65536"): 32, ("read", "1048576"): 1})
+        self.assertEqual(self.counts("cap", "error", event="cap"), {("SYS_ADMIN", "EPERM"): 3})
 
 
 class Disks(Recorders):

@@ -37,8 +37,7 @@ class InAnotherKernel(unittest.TestCase):
         self.run_inside("event_language_test", "hotplug_test")
 
     def test_recorders(self):
-        self.run_inside("recorders_test.Contents.test_vfsio_tells_what_was_read_and_written",
-                        "recorders_test.Questions.test_capabilities")
+        self.run_inside("recorders_test.Functions")
 
 
 if __name__ == "__main__":
