@@ -31,8 +31,8 @@ struct OutputOptions {
   bool packs = true;              // names, at the end
   std::uint64_t most_bytes = 0, least_free = 0;  // end the recording; 0: do not
 
-  // One file, and they are wanted (record/packing.h).
-  bool is_packed_at_end() const { return packs && !to_pipe && !is_named_by_time; }
+  // One file, and they are wanted (record/packing.h). How much they take nobody knows before.
+  bool is_packed_at_end() const { return packs && !to_pipe && !is_named_by_time && most_bytes == 0; }
 };
 
 // Their rows; what they say goes into `path` and `files`, which must outlive the parsing.
