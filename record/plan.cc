@@ -443,7 +443,7 @@ class Planner {
   void add_sideband() {
     format::EventAttr attr = sideband_attr(options_.sampling, following());
     attr.wakeup = watermark(plan_.sideband_pages);
-    // Stacks of a new process can be unwound once we know its mappings, so we want to hear of them at once.
+    // Stacks of a new process may need its mappings told (record/stacks), so we want to hear of them at once.
     const auto is_unwound = [](const PlannedEvent& event) { return event.unwound_frames != 0; };
     if (std::ranges::any_of(plan_.events, is_unwound)) attr.wakeup = 1;
     // It samples nothing, but without this the kernel wants the right to sample itself.

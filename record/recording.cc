@@ -342,6 +342,9 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
     if (auto done = object.load_and_attach(); !done) return std::move(done.error());
   }
   if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
+  auto walker = StackUnwinding::load(prepared.plan, prepared.host,
+                                     [messages](std::string_view line) { messages.detail(line); });
+  if (!walker) return std::move(walker.error());
   auto events = KernelEvents::open(prepared.plan, prepared.host, prepared.stop);
   if (!events) return events;
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
@@ -349,12 +352,9 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   if (!probes) return std::move(probes.error());
   prepared.argument_probes = std::move(*probes);
   if (auto done = attach_conditions(prepared.plan, *events); !done) return std::move(done.error());
-  if (StackUnwinding::is_wanted(prepared.plan)) {
-    auto stacks = StackUnwinding::create(prepared.plan, *events, prepared.host,
-                                         [messages](std::string_view line) { messages.detail(line); });
-    if (!stacks) return std::move(stacks.error());
-    prepared.stacks = std::move(*stacks);
-  }
+  auto stacks = StackUnwinding::create(std::move(*walker), prepared.plan, *events, prepared.host);
+  if (!stacks) return std::move(stacks.error());
+  prepared.stacks = std::move(*stacks);
   if (prepared.switch_plan) {
     auto switches = SwitchEvents::open(*prepared.switch_plan, prepared.host, prepared.stop);
     if (!switches) return std::move(switches.error());

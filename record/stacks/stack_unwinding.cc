@@ -45,6 +45,14 @@ constexpr std::chrono::seconds kLingering{2};   // a process may have threads wh
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
 constexpr std::uint32_t kLeastProcesses = 4096;
+constexpr std::size_t kWakeupPart = 4;  // of a ring, until somebody looks
+
+std::uint32_t running_processes() {
+  return static_cast<std::uint32_t>(RunningProcesses("/proc", 0).all().size());
+}
+std::uint32_t most_ranges_for(std::uint32_t processes) {
+  return std::clamp(std::bit_ceil(2 * processes * kRangesOfProcess), kLeastRanges, kMostRanges);
+}
 
 // Events of the recorder's own, which write the walks into the rings of the samples.
 PlannedEvent walk_event(const PlannedEvent& sample) {
@@ -162,8 +170,7 @@ struct StackUnwinding::State {
   };
   std::unordered_map<const PerfRing*, Ring> rings;
   std::vector<format::Fd> holders;  // events that hold the program on tracepoints
-  Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned,
-                                   bpf::StackHook hook);
+  Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned, bpf::StackHook hook);
 
   StackSplice splice;
   std::map<std::size_t, bpf::EventFilter> conditions;  // by event, with --filter
@@ -289,8 +296,8 @@ Result<> StackUnwinding::State::attach_behind_condition(const OpenEvent& open, c
                                                         bpf::StackHook hook) {
   auto known = conditions.find(open.event);
   if (known == conditions.end()) {
-    const auto kind = hook == bpf::StackHook::Overflow ? bpf::EventFilter::Hook::Overflow
-                                                               : bpf::EventFilter::Hook::Probe;
+    const auto kind =
+        hook == bpf::StackHook::Overflow ? bpf::EventFilter::Hook::Overflow : bpf::EventFilter::Hook::Probe;
     auto filter = bpf::EventFilter::load(planned.condition, kind, walker.program(hook));
     if (!filter) return std::move(filter.error());
     known = conditions.emplace(open.event, std::move(*filter)).first;
@@ -301,18 +308,13 @@ Result<> StackUnwinding::State::attach_behind_condition(const OpenEvent& open, c
 StackUnwinding::StackUnwinding(std::unique_ptr<State> state) : state_(std::move(state)) {}
 StackUnwinding::~StackUnwinding() = default;
 
-bool StackUnwinding::is_wanted(const Plan& plan) {
-  return std::ranges::any_of(plan.events, [](const auto& event) { return event.unwound_frames != 0; });
-}
-
-Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan, KernelEvents& events,
-                                                               const Host& host, const Log& log) {
+Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const Host& host, const Log& log) {
   const auto first = std::ranges::max_element(plan.events, {}, &PlannedEvent::unwound_frames);
-  if (!is_wanted(plan)) return Error{"no event wants its stacks unwound"};
-  const auto running = static_cast<std::uint32_t>(RunningProcesses("/proc", 0).all().size());
+  if (first == plan.events.end() || first->unwound_frames == 0) return std::optional<bpf::StackWalker>();
   bpf::StackWalkerOptions options;
   options.most_frames = first->unwound_frames;
-  options.most_ranges = std::clamp(std::bit_ceil(2 * running * kRangesOfProcess), kLeastRanges, kMostRanges);
+  const std::uint32_t running = running_processes();
+  options.most_ranges = most_ranges_for(running);
   options.most_processes = std::bit_ceil(std::max(4 * running, kLeastProcesses));
   options.skips_strangers = plan.tasks != std::vector<int>{-1};
   options.hooks = {};
@@ -320,8 +322,18 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(const Plan& plan,
     if (event.unwound_frames != 0) options.hooks[static_cast<std::size_t>(hook_of(event))] = true;
   auto walker = bpf::StackWalker::load(options, log);
   if (!walker) return std::move(walker.error()).in("--call-graph eh");
-  auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, options.most_ranges);
+  if (walker->reads_mappings())
+    plan.events.back().attr.wakeup =
+        static_cast<std::uint32_t>(plan.sideband_pages * host.page_size / kWakeupPart);
+  return std::optional(std::move(*walker));
+}
 
+Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf::StackWalker> walker,
+                                                               const Plan& plan, KernelEvents& events,
+                                                               const Host& host) {
+  if (!walker) return std::unique_ptr<StackUnwinding>();
+  const auto ranges = static_cast<std::uint32_t>(walker->ranges().size());
+  auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, ranges);
   std::set<std::pair<std::uint32_t, std::uint64_t>> hooked;  // tracepoints and probes: one program on each
   for (const OpenEvent& open : events.open_events()) {
     const PlannedEvent& planned = plan.events[open.event];
@@ -438,52 +450,5 @@ void StackUnwinding::end_pass() {
 
 const StackCounts& StackUnwinding::counts() const { return state_->splice.counts(); }
 TableFacts StackUnwinding::tables() const { return state_->tables.facts(); }
-
-std::string described(const StackCounts& counts) {
-  constexpr std::array<std::string_view, TACHO_END_COUNT> kReasons{
-      "",
-      "",
-      "cut at the most frames",
-      "in processes that had just begun",
-      "at an address in no mapping that was known yet",
-      "at code whose table was not there yet",
-      "in code that nothing describes",
-      "at a rule that tables cannot hold",
-      "where the stack was not in memory",
-      "at a frame that does not lie above the last",
-      "of 32-bit programs",
-      "in processes whose memory was gone, as they ended",
-      "in execve, when the old program's stack was gone"};
-  std::uint64_t all = counts.without;
-  for (const std::uint64_t count : counts.ends) all += count;
-  if (all == 0) return "";
-  const auto percent = [all](std::uint64_t count) {
-    return 100.0 * static_cast<double>(count) / static_cast<double>(all);
-  };
-  const std::uint64_t whole = counts.ends[TACHO_END_WHOLE] + counts.ends[TACHO_END_FRAME_ZERO];
-  std::string text = fmt::format("User stacks: {:.2f} % of {} are whole", percent(whole), all);
-  if (whole == all) return text;
-  std::vector<std::pair<std::uint64_t, std::string_view>> others;
-  for (std::size_t how = TACHO_END_CUT; how < TACHO_END_COUNT; ++how)
-    if (counts.ends[how] != 0) others.emplace_back(counts.ends[how], kReasons[how]);
-  if (counts.without != 0)
-    others.emplace_back(counts.without,
-                        "before their first step, as the process was not known yet or the rings were full");
-  std::ranges::stable_sort(others, std::greater<>{}, &std::pair<std::uint64_t, std::string_view>::first);
-  text += "; others end";
-  for (std::size_t i = 0; i < others.size(); ++i)
-    text += fmt::format("{} {} ({:.2f} %)", i == 0 ? "" : ",", others[i].second, percent(others[i].first));
-  return text;
-}
-
-std::string described(const TableFacts& facts) {
-  return fmt::format(
-      "unwind tables: {} files, {} of them without one; {:.1f} MB of {:.0f} MB; built in {:.0f} ms of CPU; "
-      "{} "
-      "had to make room; {} were found by stacks before they were told",
-      facts.files, facts.bare, static_cast<double>(facts.bytes) / (1 << 20),
-      static_cast<double>(facts.budget) / (1 << 20), static_cast<double>(facts.building.count()) / 1000.0,
-      facts.evicted, facts.asked);
-}
 
 }  // namespace tacho::record

@@ -2,26 +2,31 @@
 // unwind information. This keeps the program's tables and mappings up to date while a recording runs, and
 // puts the stacks into their samples.
 //
-//   auto stacks = StackUnwinding::create(plan, events, host, {...}, log);   // attached; nothing is sampled
-//   yet stacks->begin(processes);            // what runs already stacks->take(ring, records, begin);  // for
-//   each ring, again and again stacks->end_pass();                  // after all rings
+//   auto walker = StackUnwinding::load(plan, host, log);                // before the events are opened
+//   auto stacks = StackUnwinding::create(*walker, plan, events, host);  // attached; nothing is sampled yet
+//   stacks->begin(processes);                                           // what runs already
+//   stacks->take(ring, records, begin);                                 // for each ring, again and again
+//   stacks->end_pass();                                                 // after all rings
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bpf/stack_walker.h"
 #include "format/result.h"
 #include "record/host/host.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/perf_ring.h"
 #include "record/plan.h"
 #include "record/stacks/stack_splice.h"
+#include "record/stacks/stack_text.h"
 #include "record/stacks/unwind_tables.h"
 
 namespace tacho::record {
@@ -32,12 +37,14 @@ class StackUnwinding {
  public:
   using Log = std::function<void(std::string_view)>;
 
-  // Whether an event of the plan wants it.
-  static bool is_wanted(const Plan& plan);
-  // Loads the program and attaches it to the events. `plan`, `events` and their rings must stay where they
+  // The program, loaded; nothing when no event wants it. Where it finds mappings by itself the plan's events
+  // need not wake us for each that is told: before they are opened.
+  static Result<std::optional<bpf::StackWalker>> load(Plan& plan, const Host& host, const Log& log);
+  // Attaches it to the events; null without a program. `plan`, `events` and their rings must stay where they
   // are.
-  static Result<std::unique_ptr<StackUnwinding>> create(const Plan& plan, KernelEvents& events,
-                                                        const Host& host, const Log& log);
+  static Result<std::unique_ptr<StackUnwinding>> create(std::optional<bpf::StackWalker> walker,
+                                                        const Plan& plan, KernelEvents& events,
+                                                        const Host& host);
   StackUnwinding(const StackUnwinding&) = delete;
   StackUnwinding& operator=(const StackUnwinding&) = delete;
   ~StackUnwinding();
@@ -65,11 +72,5 @@ class StackUnwinding {
   explicit StackUnwinding(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-// The line for the end of a recording: how many stacks are whole, and why the others are not. Empty without
-// samples.
-std::string described(const StackCounts& counts);
-// Tables and memory, for -v.
-std::string described(const TableFacts& facts);
 
 }  // namespace tacho::record
