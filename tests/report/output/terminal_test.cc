@@ -47,6 +47,8 @@ TEST(Colour, IsForPersonsUnlessAskedOtherwise) {
 TEST(Colour, SharesAreColouredAsPerfDoes) {
   EXPECT_EQ(coloured_share(5.0, "  5.00%"), "\033[31m  5.00%\033[m");
   EXPECT_EQ(coloured_share(4.99, "  4.99%"), "\033[32m  4.99%\033[m");
+  EXPECT_EQ(coloured_share(0.51, "  0.51%"), "\033[32m  0.51%\033[m");
+  EXPECT_EQ(coloured_share(0.5, "  0.50%"), "  0.50%");
   EXPECT_EQ(coloured_share(0.49, "  0.49%"), "  0.49%");
 }
 
