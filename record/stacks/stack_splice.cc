@@ -29,12 +29,13 @@ std::size_t read_size(format::Cursor in, std::uint64_t read_format) {
   return kWord * (1 + times + static_cast<std::size_t>(members) * (1 + more));
 }
 
+constexpr std::uint64_t kWords = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
+                                 abi::kSampleTime | abi::kSampleAddr | abi::kSampleId | abi::kSampleStreamId |
+                                 abi::kSampleCpu | abi::kSamplePeriod;
+
 }  // namespace
 
 std::optional<std::size_t> callchain_offset(format::Bytes body, const format::EventAttr& attr) {
-  constexpr std::uint64_t kWords = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
-                                   abi::kSampleTime | abi::kSampleAddr | abi::kSampleId |
-                                   abi::kSampleStreamId | abi::kSampleCpu | abi::kSamplePeriod;
   std::size_t offset = kWord * static_cast<std::size_t>(std::popcount(attr.sample_type & kWords));
   if (attr.samples(abi::kSampleRead) && offset <= body.size())
     offset += read_size(format::Cursor(body.subspan(offset)), attr.read_format);
@@ -42,8 +43,12 @@ std::optional<std::size_t> callchain_offset(format::Bytes body, const format::Ev
   return offset;
 }
 
-void StackSplice::add_event(std::uint64_t id, const format::EventAttr& attr) { events_[id] = {attr, false}; }
-void StackSplice::add_walks(std::uint64_t id) { events_[id] = {{}, true}; }
+void StackSplice::add_event(std::uint64_t id, const format::EventAttr& attr) {
+  events_[id] = {attr, false, 0};
+}
+void StackSplice::add_walks(std::uint64_t id, const format::EventAttr& attr, std::uint64_t sample_id) {
+  events_[id] = {attr, true, sample_id};
+}
 
 void StackSplice::put_word(std::uint64_t word) { put(std::as_bytes(std::span(&word, 1))); }
 
@@ -69,7 +74,7 @@ bool StackSplice::splice(std::vector<std::byte>& records, std::size_t begin, Wai
     if (event == events_.end()) {
       put(record);
     } else if (event->second.is_walk) {
-      take_walk(body, waiting);
+      take_walk(body, event->second, waiting);
     } else {
       put_sample(record, event->second, waiting);
     }
@@ -98,10 +103,10 @@ void StackSplice::drop_walks(std::vector<std::byte>& records, std::size_t begin)
   records.resize(to);
 }
 
-// IDENTIFIER, then RAW: its size, and what the program wrote.
-void StackSplice::take_walk(format::Bytes body, Waiting& waiting) {
+// A few words, then RAW: its size, and what the program wrote.
+void StackSplice::take_walk(format::Bytes body, const Event& event, Waiting& waiting) {
   format::Cursor in(body);
-  in.u64();
+  in.skip(kWord * static_cast<std::size_t>(std::popcount(event.attr.sample_type & kWords)));
   in.u32();
   Walk walk;
   walk.tid = in.u32();
@@ -178,9 +183,17 @@ void StackSplice::put_lost(format::Bytes record,
   const std::uint64_t walks = std::min(lost, lost_walks(lost));
   if (walks == lost) return;
   lost -= walks;
-  put(record.first(kCount));
+  std::uint64_t id = 0;
+  std::memcpy(&id, record.data() + format::kRecordHeaderSize, sizeof id);
+  const auto event = events_.find(id);
+  const bool is_walks = event != events_.end() && event->second.is_walk;
+  put(record.first(format::kRecordHeaderSize));
+  put_word(is_walks ? event->second.sample_id : id);
   put_word(lost);
-  put(record.subspan(kCount + kWord));
+  const format::Bytes trailer = record.subspan(kCount + kWord);
+  if (!is_walks || trailer.size() < kWord) return put(trailer);
+  put(trailer.first(trailer.size() - kWord));  // the id stands last
+  put_word(event->second.sample_id);
 }
 
 }  // namespace tacho::record

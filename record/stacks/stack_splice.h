@@ -27,8 +27,9 @@ class StackSplice {
  public:
   // Samples with this id get the user's side.
   void add_event(std::uint64_t id, const format::EventAttr& attr);
-  // Samples with this id are walks.
-  void add_walks(std::uint64_t id);
+  // Samples with this id are walks. What the kernel says was lost before one is said of `sample_id` instead:
+  // no reader knows the event of the walks.
+  void add_walks(std::uint64_t id, const format::EventAttr& attr, std::uint64_t sample_id);
 
   // Walks of one ring that wait for their samples.
   struct Walk {
@@ -53,8 +54,9 @@ class StackSplice {
   struct Event {
     format::EventAttr attr;
     bool is_walk = false;
+    std::uint64_t sample_id = 0;  // of walks
   };
-  void take_walk(format::Bytes body, Waiting& waiting);
+  void take_walk(format::Bytes body, const Event& event, Waiting& waiting);
   void put_sample(format::Bytes record, const Event& event, Waiting& waiting);
   void put_lost(format::Bytes record, const std::function<std::uint64_t(std::uint64_t)>& lost_walks);
   void put(format::Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }

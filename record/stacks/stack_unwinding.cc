@@ -62,10 +62,14 @@ PlannedEvent walk_event(const PlannedEvent& sample) {
   event.attr.type = abi::kSoftware;
   event.attr.config = abi::kBpfOutput;
   event.attr.sample_period = 1;
-  event.attr.sample_type = abi::kSampleIdentifier | abi::kSampleRaw;
+  // What LOST records of the event end with is what those of the samples end with.
+  constexpr std::uint64_t kOfTrailer = abi::kSampleTid | abi::kSampleTime | abi::kSampleId |
+                                       abi::kSampleStreamId | abi::kSampleCpu | abi::kSampleIdentifier;
+  event.attr.sample_type = (sample.attr.sample_type & kOfTrailer) | abi::kSampleIdentifier | abi::kSampleRaw;
   event.attr.read_format =
       abi::kReadId | (sample.attr.read_format & abi::kReadLost);  // where the kernel has it
-  event.attr.flags = sample.attr.flags & (abi::kUseClockid | abi::kWriteBackward | abi::kWatermark);
+  event.attr.flags =
+      sample.attr.flags & (abi::kUseClockid | abi::kWriteBackward | abi::kWatermark | abi::kSampleIdAll);
   event.attr.clockid = sample.attr.clockid;
   event.attr.wakeup = sample.attr.wakeup;
   return event;
@@ -354,7 +358,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
       known.walks = std::move(*walks);
       known.walks_attr = writer.attr;
       known.walks_id = *id;
-      state->splice.add_walks(*id);
+      state->splice.add_walks(*id, writer.attr, open.id);
     }
     const auto hook = hook_of(planned);
     int held_by = open.fd.get();

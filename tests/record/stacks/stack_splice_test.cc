@@ -30,7 +30,9 @@ class StackSpliceTest : public testing::Test {
  protected:
   StackSpliceTest() {
     splice_.add_event(kEvent, attr_);
-    splice_.add_walks(kWalks);
+    format::EventAttr walks;
+    walks.sample_type = abi::kSampleIdentifier | abi::kSampleTid | abi::kSampleTime | abi::kSampleRaw;
+    splice_.add_walks(kWalks, walks, kEvent);
   }
 
   void record(std::uint32_t type, std::uint16_t misc, format::Bytes body) {
@@ -49,7 +51,13 @@ class StackSpliceTest : public testing::Test {
   }
   void walk(std::uint32_t tid, const Words& frames, std::uint16_t end = TACHO_END_WHOLE) {
     format::ByteWriter body;
-    body.u64(kWalks).u32(static_cast<std::uint32_t>(12 + 8 * frames.size())).u32(tid).u16(end);
+    body.u64(kWalks)
+        .u32(1)
+        .u32(tid)
+        .u64(1000)
+        .u32(static_cast<std::uint32_t>(12 + 8 * frames.size()))
+        .u32(tid)
+        .u16(end);
     body.u16(static_cast<std::uint16_t>(frames.size()));
     for (const std::uint64_t word : frames) body.u64(word);
     body.u32(0);
@@ -153,6 +161,19 @@ TEST_F(StackSpliceTest, BehindALossNothingOlderIsTaken) {
   lost(2);
   EXPECT_TRUE(spliced(2).empty()) << "only stacks were lost";
   EXPECT_EQ(splice_.counts().unused, 1u);
+}
+
+// perf refuses a capture with a LOST record that lacks its trailer, or of an event that it does not describe.
+TEST_F(StackSpliceTest, WhatWasLostBeforeAWalkIsSaidOfTheSamplesEvent) {
+  format::ByteWriter body;
+  body.u64(kWalks).u64(5).u32(1).u32(9).u64(1000).u64(kWalks);
+  record(abi::kRecordLost, 0, body.view());
+  std::vector<std::byte> records(in_.view().begin(), in_.view().end());
+  EXPECT_TRUE(splice_.splice(records, 0, waiting_, [](std::uint64_t) { return std::uint64_t{2}; }));
+  format::ByteWriter wanted;
+  wanted.u32(abi::kRecordLost).u16(0).u16(48);
+  wanted.u64(kEvent).u64(3).u32(1).u32(9).u64(1000).u64(kEvent);
+  EXPECT_TRUE(std::ranges::equal(records, wanted.view()));
 }
 
 TEST_F(StackSpliceTest, OtherEventsAndRecordsStay) {
