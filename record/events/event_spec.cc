@@ -432,8 +432,8 @@ class Parser {
     std::string tail = cli::suggestion(name, names);
     if (tail.empty()) {
       tail =
-          "; known: cycles, cpu-clock and others (tacho list), SUBSYSTEM:TRACEPOINT, PMU/TERMS/, rNNN, "
-          "mem:ADDRESS, ./PROGRAM.bpf.o";
+          "; known: cycles, cpu-clock and others (tacho list), recorders (tacho list recorders), "
+          "SUBSYSTEM:TRACEPOINT, PMU/TERMS/, rNNN, mem:ADDRESS, ./PROGRAM.bpf.o";
     }
     return wrong(at, fmt::format("unknown event '{}'{}", name, tail));
   }
