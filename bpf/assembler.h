@@ -47,7 +47,9 @@ class Assembler {
   std::size_t here() const { return program_.size(); }
   // A jump whose target is set by land(): always, or when `test` (BPF_JEQ, ...) holds between two registers.
   std::size_t jump() { return branch(BPF_JMP | BPF_JA, 0, 0, 0); }
-  std::size_t jump_if(int test, int left, int right) { return branch(BPF_JMP | test | BPF_X, left, right, 0); }
+  std::size_t jump_if(int test, int left, int right) {
+    return branch(BPF_JMP | test | BPF_X, left, right, 0);
+  }
   std::size_t jump_if_number(int test, int left, std::int32_t number) {
     return branch(BPF_JMP | test | BPF_K, left, 0, number);
   }

@@ -343,8 +343,8 @@ class Reader {
     field.is_signed =
         btf_kflag(type) || std::any_of(values, values + count, [](const auto& each) { return each.val < 0; });
     for (std::uint32_t i = 0; i < count; ++i) {
-      const std::int64_t value =
-          field.is_signed ? std::int64_t{values[i].val} : std::int64_t{static_cast<std::uint32_t>(values[i].val)};
+      const std::int64_t value = field.is_signed ? std::int64_t{values[i].val}
+                                                 : std::int64_t{static_cast<std::uint32_t>(values[i].val)};
       field.enumerators.emplace_back(value, name(values[i].name_off));
     }
   }

@@ -18,7 +18,7 @@ enum class FilterValue : std::uint8_t {
   None = 0,
   Process,
   Thread,
-  User,   // ids as the host counts them
+  User,  // ids as the host counts them
   Group,
   Cpu,
   Cgroup,       // its id, of version 2

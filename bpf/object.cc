@@ -245,8 +245,7 @@ void Object::set_variable(std::string_view name, std::uint32_t value) {
   if (!variable || variable->size != sizeof value) return;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t size = (variable->offset + sizeof value + page - 1) / page * page;
-  void* const at =
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(variable->data), 0);
+  void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(variable->data), 0);
   if (at == MAP_FAILED) return;
   const format::Mapping memory(at, size);
   std::memcpy(memory.bytes().data() + variable->offset, &value, sizeof value);

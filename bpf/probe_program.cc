@@ -48,7 +48,7 @@ constexpr std::array<std::string_view, kRegisterArguments> kArguments{"rdi", "rs
 
 constexpr int kContext = 6, kValue = 7;  // registers that calls leave alone
 constexpr std::int32_t kReadUser = 112, kReadUserText = 114, kReadKernelText = 115;  // since Linux 5.5
-constexpr std::int32_t kThisCpu = -1;                                               // BPF_F_CURRENT_CPU, 32 bits
+constexpr std::int32_t kThisCpu = -1;  // BPF_F_CURRENT_CPU, 32 bits
 
 bool is_text(const ProbeArgument& argument) {
   return argument.shape == Shape::UserText || argument.shape == Shape::KernelText;

@@ -31,8 +31,8 @@ struct ProbeArgument {
   bool operator==(const ProbeArgument&) const = default;
 };
 
-// Where pt_regs has a register, by any of its names ("rdi", "edi", "di", "dil"), with its bytes; nothing: there
-// is none.
+// Where pt_regs has a register, by any of its names ("rdi", "edi", "di", "dil"), with its bytes; nothing:
+// there is none.
 struct RegisterPlace {
   std::uint16_t place = 0;
   std::uint8_t size = 8;

@@ -1,5 +1,5 @@
-// The BPF objects of the catalogue (programs/recorders), compiled when tacho was built: hosts that record need no
-// clang.
+// The BPF objects of the catalogue (programs/recorders), compiled when tacho was built: hosts that record
+// need no clang.
 #pragma once
 
 #include <string_view>

@@ -21,11 +21,11 @@ enum class StackHook : std::uint8_t { Overflow, Tracepoint, Probe };
 
 struct StackWalkerOptions {
   std::array<bool, 3> hooks{true, false, false};  // by StackHook: those that will be attached
-  bool reads_mappings = true;  // from the kernel's own structures, where they are known
-  std::uint32_t most_frames = 127;     // of a walk; at most TACHO_MOST_FRAMES
-  std::uint32_t most_ranges = 65536;   // of mapped code, of all processes
+  bool reads_mappings = true;                     // from the kernel's own structures, where they are known
+  std::uint32_t most_frames = 127;                // of a walk; at most TACHO_MOST_FRAMES
+  std::uint32_t most_ranges = 65536;              // of mapped code, of all processes
   std::uint32_t most_processes = 4096;
-  bool skips_strangers = false;        // programs on tracepoints and probes: only tasks that are watched
+  bool skips_strangers = false;  // programs on tracepoints and probes: only tasks that are watched
 };
 
 class StackWalker {

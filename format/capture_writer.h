@@ -33,8 +33,8 @@ struct WriteOptions {
 // What both writers begin with: a compressor when the options want one, and COMPRESSED set or taken out
 // accordingly.
 Result<std::optional<RecordCompressor>> prepare_compression(const WriteOptions& options, Features& features);
-// Bytes that are kept free for the end of a capture of bounded size: a record of lost samples for each id of an
-// event, marks, and sections that are known late.
+// Bytes that are kept free for the end of a capture of bounded size: a record of lost samples for each id of
+// an event, marks, and sections that are known late.
 std::uint64_t room_for_end(const EventSet& events);
 // Bytes of every attr, so that none loses a field.
 std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& options);
@@ -56,7 +56,8 @@ class CaptureWriter {
   Result<> write_plain(Bytes records);
   // Whole records from a ring: compressed when the options say so.
   Result<> write_records(Bytes records);
-  // The same within a file of `most_bytes`, the end included. False: there is no room, and nothing was written.
+  // The same within a file of `most_bytes`, the end included. False: there is no room, and nothing was
+  // written.
   Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
   // Bytes that the end of a recording may take: marks, losses, late sections. Of these alone close() is not
   // held to anything.

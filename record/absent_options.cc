@@ -18,7 +18,8 @@ struct Row {
 
 constexpr std::string_view kTraces = "processor traces (AUX) are not recorded; perf record does that";
 constexpr std::string_view kThreads =
-    "one thread drains all rings and another packs and writes, so leave it out; where events are lost, larger "
+    "one thread drains all rings and another packs and writes, so leave it out; where events are lost, "
+    "larger "
     "rings help (-m 8M)";
 constexpr std::string_view kSoon =
     "every event is on its way to the file within half a second; there is nothing to set";

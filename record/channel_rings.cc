@@ -55,7 +55,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
   format::ByteWriter out;
   out.u32(abi::kRecordSample);
   out.u16(side_of(chain));  // misc
-  out.u16(0);  // size
+  out.u16(0);               // size
   out.u64(id);
   out.u64(chain.size() < 2 ? 0 : chain[1]);  // ip, as the kernel has it: behind the first mark
   out.u32(event.process);
@@ -133,8 +133,7 @@ void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byt
     return;
   }
   if (!source.limit.passes(event->time)) return;
-  if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr,
-                     source.layout))
+  if (!append_sample(to, *event, id->second, prepared_->plan.events[source.event].attr, source.layout))
     count_lost(source);
 }
 

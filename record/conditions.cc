@@ -34,9 +34,10 @@ Result<Condition> compile(const cli::Expression& expression, const format::Paylo
 }
 
 Error does_not_ask(const bpf::UserObject& object) {
-  return use_error(std::string(kOption) + ": " + object.path() +
-                   " does not ask tacho_wants() (tacho/emit.h) about it, and nobody else can leave its events "
-                   "out before their stacks are walked; tacho script --where chooses when the capture is read");
+  return use_error(
+      std::string(kOption) + ": " + object.path() +
+      " does not ask tacho_wants() (tacho/emit.h) about it, and nobody else can leave its events "
+      "out before their stacks are walked; tacho script --where chooses when the capture is read");
 }
 
 Error does_not_ask_filled(const bpf::UserObject& object, const bpf::Channel& channel) {
@@ -73,8 +74,7 @@ Result<> tell(bpf::UserObject& object, const cli::Expression& expression) {
 Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects) {
   std::size_t next_object = 0;
   for (EventRequest& request : requests) {
-    bpf::UserObject* const object =
-        request.kind == EventKind::BpfObject ? &objects[next_object++] : nullptr;
+    bpf::UserObject* const object = request.kind == EventKind::BpfObject ? &objects[next_object++] : nullptr;
     if (request.filter.empty() || request.kind == EventKind::Tracepoint) continue;
     const auto expression = cli::parse_expression(kOption, request.filter);
     if (!expression) return expression.error();

@@ -120,11 +120,12 @@ std::vector<cli::Option> rows(Gathered& to) {
   add_sampling_rows(rows, options.sampling, options.events);
   add_time_options(options.time, rows);
   add_output_options(options.output, options.files, rows);
-  rows.push_back({"--switch-output-event", Takes::Value, "EVENT",
-                  "Go on in another file (or, with --overwrite, make a capture) when EVENT happens, many times or "
-                  "separated by commas as in -e. It is watched where the other events are, and not recorded "
-                  "itself",
-                  [&options](std::string_view text) { return add_events(options.switch_events, text); }});
+  rows.push_back(
+      {"--switch-output-event", Takes::Value, "EVENT",
+       "Go on in another file (or, with --overwrite, make a capture) when EVENT happens, many times or "
+       "separated by commas as in -e. It is watched where the other events are, and not recorded "
+       "itself",
+       [&options](std::string_view text) { return add_events(options.switch_events, text); }});
   add_absent_options(rows);
   return rows;
 }
@@ -141,7 +142,8 @@ cli::CommandLine command_line(Gathered& to) {
       "one it "
       "records until it is interrupted. BPF objects are followed in the same way: with a COMMAND, -p or -t "
       "their channels bring what those threads did, and with the first two what their children did. Probes "
-      "(uprobe:, usdt:, kprobe:) bring the threads that are there at the start: the kernel does not hand them "
+      "(uprobe:, usdt:, kprobe:) bring the threads that are there at the start: the kernel does not hand "
+      "them "
       "on to what they start; -a takes those of everybody.";
   line.options = rows(to);
   line.stop_at_first_word = true;
@@ -165,16 +167,20 @@ cli::CommandLine command_line(Gathered& to) {
       "  kprobe:vfs_read, kretprobe:vfs_read     a function of the kernel, and its return. Probes are gone "
       "with the\n"
       "                                          recorder, however it ends\n"
-      "  uprobe:FILE:FUNCTION(ARGUMENT,...)      what a probe finds: arg1, NAME=arg2, %di; of kprobes NAME as the "
+      "  uprobe:FILE:FUNCTION(ARGUMENT,...)      what a probe finds: arg1, NAME=arg2, %di; of kprobes NAME "
+      "as the "
       "kernel's\n"
-      "                                          BTF has it, of usdt arg1 as the marker tells it, of returns ret; "
+      "                                          BTF has it, of usdt arg1 as the marker tells it, of returns "
+      "ret; "
       "a :TYPE\n"
-      "                                          may follow: u8 to u64, s8 to s64, x8 to x64, string, ustring "
+      "                                          may follow: u8 to u64, s8 to s64, x8 to x64, string, "
+      "ustring "
       "(x86-64)\n"
       "  {cycles,faults}, name{a,b}:S            a group, counted together; with S each sample of the first "
       "has the\n"
       "                                          counts of all\n"
-      "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, call-graph=fp|dwarf|eh|lbr|no,\n"
+      "  EVENT/TERM,.../                         period=N, freq=HZ, name=NAME, "
+      "call-graph=fp|dwarf|eh|lbr|no,\n"
       "                                          stack-size=BYTES, max-stack=FRAMES, branch_type=FILTER, "
       "inherit,\n"
       "                                          no-inherit, config=N, config1=N, config2=N\n"

@@ -19,7 +19,7 @@
 namespace tacho::record {
 
 struct RecordOptions {
-  std::vector<EventRequest> events;  // never empty after parsing: cpu-clock when none was named
+  std::vector<EventRequest> events;         // never empty after parsing: cpu-clock when none was named
   std::vector<EventRequest> switch_events;  // each begins another file, and is not recorded itself
   Target target;
   std::vector<std::string> command;

@@ -126,7 +126,8 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        "Leave it at addresses. By default the names of what was hit are put into the capture at its end, in "
        "place "
        "of the kernel's whole list, so that it can be read on any machine; tacho-report does that when it is "
-       "installed beside. Not with a pipe, --switch-output or --max-size, and not for more than 1 GB: tacho pack is "
+       "installed beside. Not with a pipe, --switch-output or --max-size, and not for more than 1 GB: tacho "
+       "pack is "
        "for these",
        [&files](std::string_view) -> Result<> {
          files.packs = false;

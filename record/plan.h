@@ -84,9 +84,9 @@ struct ObjectFacts {
   std::vector<MapBinding> channels;          // map, and what the object calls its event
   std::vector<std::string> sample_programs;  // of section "perf_event"
   std::vector<std::pair<std::string, bpf::ChannelKind>> rings =
-      {};                                 // those of the channels that are ring buffers
+      {};                                           // those of the channels that are ring buffers
   std::vector<std::string> rings_with_stacks = {};  // that their programs put into the payload
-  std::vector<std::string> unheard = {};  // what its programs tell that no recorder hears, in words
+  std::vector<std::string> unheard = {};            // what its programs tell that no recorder hears, in words
 };
 
 // `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the

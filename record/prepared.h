@@ -31,11 +31,11 @@ struct Prepared {
   TargetTasks tasks;
   std::vector<format::Fd> cgroups;  // folders, which the plan's events name
   Plan plan;
-  std::optional<Plan> switch_plan;  // of --switch-output-event, but for its sideband
+  std::optional<Plan> switch_plan;         // of --switch-output-event, but for its sideband
   std::unique_ptr<SwitchEvents> switches;  // the same, open
   std::optional<Workload> workload;
-  std::vector<DroppingProgram> dropping;  // once the events are open
-  ArgumentProbes argument_probes;         // the same
+  std::vector<DroppingProgram> dropping;   // once the events are open
+  ArgumentProbes argument_probes;          // the same
   std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
   // Of ring buffers of the objects, so far; set once there are some.
   std::function<std::vector<Losses>()> ring_losses;

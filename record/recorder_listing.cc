@@ -59,9 +59,9 @@ Result<format::Bytes> object_of(const EventRequest& request) {
   const RecorderRow* const row = find_recorder(request.recorder);
   for (const bpf::ShippedRecorder& each : bpf::shipped_recorders())
     if (row != nullptr && each.name == row->object) return each.object;
-  return Error{fmt::format(
-      "-e {}: this tacho was built without clang, or not for x86-64, and carries no recorders",
-      request.text)};
+  return Error{
+      fmt::format("-e {}: this tacho was built without clang, or not for x86-64, and carries no recorders",
+                  request.text)};
 }
 
 Result<std::string> recorder_help(const EventRequest& request) {
@@ -77,7 +77,8 @@ Result<std::string> recorder_help(const EventRequest& request) {
     out += fmt::format("  {:<24} {}\n", fmt::format("{} ({})", option.name, option.type), option.help);
   out += "\nEvents:\n";
   for (const bpf::Channel& channel : object->channels())
-    out += fmt::format("  {:<10} {}\n", channel.event, channel.schema ? fields_in_words(*channel.schema) : "");
+    out +=
+        fmt::format("  {:<10} {}\n", channel.event, channel.schema ? fields_in_words(*channel.schema) : "");
   out += "\nHooks:\n" + hooks_in_words(*object);
   out += fmt::format("\nThen: {}\n", row.view);
   return out;

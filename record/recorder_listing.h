@@ -9,7 +9,8 @@
 
 namespace tacho::record {
 
-// A line for each recorder whose name matches, an error when none does. `pattern`: a glob or a part of a name.
+// A line for each recorder whose name matches, an error when none does. `pattern`: a glob or a part of a
+// name.
 Result<std::string> list_recorders(const std::string& pattern);
 
 // Its options, what its events hold, what it hooks and how to look at it: a text of several lines.

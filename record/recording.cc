@@ -27,9 +27,9 @@
 #include "record/kernel/perf_event.h"
 #include "record/loss_report.h"
 #include "record/output/ring_layout.h"
+#include "record/recorder_listing.h"
 #include "record/switch_events.h"
 #include "record/tracepoint_requests.h"
-#include "record/recorder_listing.h"
 
 namespace tacho::record {
 namespace {
@@ -221,9 +221,10 @@ Result<> check_room(const CaptureOutput& output, const RecordOptions& options) {
   const std::uint64_t most = options.files.most_bytes, head = output.bytes() + output.closing_room();
   if (most == 0 || head < most) return Done{};
   if (!options.files.to_pipe) (void)::unlink(options.output.c_str());
-  return use_error(fmt::format("--max-size: the capture takes {:.1f} MB without any sample (what runs here, and "
-                               "the kernel's names); nothing was recorded",
-                               static_cast<double>(head) / (1 << 20)));
+  return use_error(
+      fmt::format("--max-size: the capture takes {:.1f} MB without any sample (what runs here, and "
+                  "the kernel's names); nothing was recorded",
+                  static_cast<double>(head) / (1 << 20)));
 }
 
 void tell_of_files(CaptureOutput& output, const Messages& messages) {
@@ -474,10 +475,10 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
   } else if (prepared.ring_losses) {
     lost += sum_of(prepared.ring_losses());
   }
-  messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
-                                 static_cast<double>(output.total_bytes()) / (1 << 20),
-                                 output.place(options.output),
-                                 report.limit == Limit::Size ? report.kept.samples : report.counts.samples, lost));
+  messages.bracketed(
+      fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
+                  static_cast<double>(output.total_bytes()) / (1 << 20), output.place(options.output),
+                  report.limit == Limit::Size ? report.kept.samples : report.counts.samples, lost));
   if (prepared.stacks) {
     if (const std::string line = described(prepared.stacks->counts()); !line.empty())
       messages.bracketed(line);

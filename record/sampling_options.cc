@@ -101,10 +101,12 @@ Result<> add_filter(std::vector<EventRequest>& events, const std::string& of_tra
   const auto is_meant = [last](const EventRequest& event) { return event.option == last; };
   const auto first = std::ranges::find_if(events, is_meant);
   const bool are_tracepoints = is_tracepoint(*first);
-  if (std::any_of(first, events.end(), [&](const auto& each) { return is_tracepoint(each) != are_tracepoints; }))
-    return use_error(std::string(option) +
-                     ": tracepoints have another language for it than other events; give the tracepoints a -e "
-                     "and a --filter of their own");
+  if (std::any_of(first, events.end(),
+                  [&](const auto& each) { return is_tracepoint(each) != are_tracepoints; }))
+    return use_error(
+        std::string(option) +
+        ": tracepoints have another language for it than other events; give the tracepoints a -e "
+        "and a --filter of their own");
   const std::string& filter = are_tracepoints ? of_tracepoints : of_others;
   if (!are_tracepoints) {
     if (auto sound = cli::parse_expression(option, filter); !sound) return std::move(sound.error());
@@ -264,8 +266,7 @@ void add_sampling_rows(std::vector<cli::Option>& rows, SamplingOptions& options,
        }});
   rows.push_back(
       {"--exclude-perf", Takes::Nothing, "",
-       "Of the events of the -e before it, not those of the recorder itself",
-       [&events](std::string_view) {
+       "Of the events of the -e before it, not those of the recorder itself", [&events](std::string_view) {
          return add_filter(events, own_exclusion(), "pid != " + std::to_string(getpid()), "--exclude-perf");
        }});
   add_rate_rows(rows, options);

@@ -28,8 +28,9 @@ Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const in
                                 const Host& host) {
   for (const EventRequest& request : options.switch_events)
     if (request.kind == EventKind::BpfObject)
-      return use_error(std::string(kOption) + ": '" + request.text +
-                       "' is a BPF program, which is recorded with -e; name an event of the kernel, or a probe");
+      return use_error(
+          std::string(kOption) + ": '" + request.text +
+          "' is a BPF program, which is recorded with -e; name an event of the kernel, or a probe");
   auto requests = find_probes(options.switch_events);
   if (!requests) return std::move(requests.error()).in(kOption);
   format::TracingData unused;  // nobody decodes what is not recorded

@@ -71,7 +71,8 @@ constexpr FilterRow kRows[] = {
      set_text<&Filter::symbol_part>},
     {"--where", "EXPR",
      "only samples for which this holds: 'lat_ns > 1ms && comm == \"dd\"'; it may use fields of the event's "
-     "payload or tracepoint, comm, pid, tid, cpu, time, period, cgroup, event (sample.comm where a field has that "
+     "payload or tracepoint, comm, pid, tid, cpu, time, period, cgroup, event (sample.comm where a field has "
+     "that "
      "name), "
      "&& || ! == != < <= > >= + - * / % & |, ~ (looks like 'kworker/*'), numbers as 10us and 4k, and names "
      "of "

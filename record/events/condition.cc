@@ -41,8 +41,8 @@ struct UnitRow {
   std::int64_t size;  // ns, bytes
 };
 constexpr UnitRow kUnits[] = {
-    {"us", cli::NumberUnit::Time, 1'000},         {"ms", cli::NumberUnit::Time, 1'000'000},
-    {"s", cli::NumberUnit::Time, 1'000'000'000},  {"KiB", cli::NumberUnit::Bytes, 1024},
+    {"us", cli::NumberUnit::Time, 1'000},        {"ms", cli::NumberUnit::Time, 1'000'000},
+    {"s", cli::NumberUnit::Time, 1'000'000'000}, {"KiB", cli::NumberUnit::Bytes, 1024},
     {"sectors", cli::NumberUnit::Bytes, 512},
 };
 
@@ -250,8 +250,8 @@ class Compiler {
     std::string known(kAllNames);
     if (names_.payload != nullptr)
       for (const PayloadField& field : names_.payload->fields) known += ", " + field.name;
-    return "there is no '" + name + "' that the kernel can be asked about before it records; there are: " +
-           known;
+    return "there is no '" + name +
+           "' that the kernel can be asked about before it records; there are: " + known;
   }
 
   Result<Subject> member(std::size_t i, const PayloadField& field) {
@@ -410,16 +410,15 @@ class Compiler {
   }
 
   // Word by word, the last one first, as steps are made from the last to the first.
-  Result<int> place_text(const Subject& subject, Operation operation, std::size_t constant, int yes,
-                         int no) {
+  Result<int> place_text(const Subject& subject, Operation operation, std::size_t constant, int yes, int no) {
     auto wanted = wanted_text(operation, constant);
     if (!wanted) return std::move(wanted.error());
     if (wanted->is_opposite) std::swap(yes, no);
     std::string bytes = wanted->letters;
     const std::size_t most = subject.text_bytes - (subject.step.value == FilterValue::Name ? 1 : 0);
     if (bytes.size() > most)
-      return wrong(constant, "it is too long: '" + subject.name + "' holds " + std::to_string(most) +
-                                 " letters");
+      return wrong(constant,
+                   "it is too long: '" + subject.name + "' holds " + std::to_string(most) + " letters");
     if (bytes.empty() && !wanted->is_whole) return wrong(constant, "every text looks like that");
     if (wanted->is_whole && bytes.size() < subject.text_bytes) bytes.push_back('\0');
     std::vector<FilterStep> words;
@@ -431,8 +430,8 @@ class Compiler {
       step.mask = step.than = 0;
       put(step, std::string_view(bytes).substr(at, used), size);
       step.size = static_cast<std::uint8_t>(size);
-      step.at = static_cast<std::uint16_t>(subject.step.value == FilterValue::Name ? at / 8
-                                                                                  : subject.step.at + at);
+      step.at =
+          static_cast<std::uint16_t>(subject.step.value == FilterValue::Name ? at / 8 : subject.step.at + at);
       words.push_back(step);
       at += size;
     }

@@ -59,8 +59,8 @@ struct EventRequest {
   std::uint64_t flags =
       format::abi::kExcludeGuest;  // abi::AttrFlag: where it counts, how exactly, how exclusively
 
-  std::string system, tracepoint;          // Tracepoint; both may be globs
-  std::string path;                        // BpfObject; of a Probe outside of the kernel the file
+  std::string system, tracepoint;  // Tracepoint; both may be globs
+  std::string path;                // BpfObject; of a Probe outside of the kernel the file
   std::string recorder;  // BpfObject that tacho carries: its row (recorders.h); `path` is that name, too
   bool asks_for_help = false;              // BpfObject: "/help/"
   std::vector<MapBinding> bindings;        // BpfObject; empty: an event for each of its channels
@@ -70,7 +70,7 @@ struct EventRequest {
   std::string provider, function;     // function: also a marker's name; empty: `offset` is one in the file
   std::uint64_t offset = 0;           // bytes from the function's begin
   bool at_return = false;
-  std::vector<ArgumentRequest> arguments;             // what its samples are to hold
+  std::vector<ArgumentRequest> arguments;            // what its samples are to hold
   std::vector<bpf::ProbeArgument> placed_arguments;  // the same, found by find_probes()
   std::string probe_target;  // what the kernel is told: the file's path, or the function of the kernel
 

@@ -23,10 +23,12 @@ struct TypeRow {
   Shape shape;
 };
 constexpr TypeRow kTypes[] = {
-    {"u8", 1, false, Shape::Number}, {"u16", 2, false, Shape::Number}, {"u32", 4, false, Shape::Number},
-    {"u64", 8, false, Shape::Number}, {"s8", 1, true, Shape::Number},  {"s16", 2, true, Shape::Number},
-    {"s32", 4, true, Shape::Number}, {"s64", 8, true, Shape::Number},  {"x8", 1, false, Shape::Hex},
-    {"x16", 2, false, Shape::Hex},   {"x32", 4, false, Shape::Hex},    {"x64", 8, false, Shape::Hex},
+    {"u8", 1, false, Shape::Number},       {"u16", 2, false, Shape::Number},
+    {"u32", 4, false, Shape::Number},      {"u64", 8, false, Shape::Number},
+    {"s8", 1, true, Shape::Number},        {"s16", 2, true, Shape::Number},
+    {"s32", 4, true, Shape::Number},       {"s64", 8, true, Shape::Number},
+    {"x8", 1, false, Shape::Hex},          {"x16", 2, false, Shape::Hex},
+    {"x32", 4, false, Shape::Hex},         {"x64", 8, false, Shape::Hex},
     {"string", 8, false, Shape::UserText}, {"ustring", 8, false, Shape::UserText},
 };
 
@@ -37,7 +39,8 @@ std::string_view trimmed(std::string_view text) {
 }
 bool is_name(std::string_view text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
-         std::ranges::all_of(text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
+         std::ranges::all_of(
+             text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
 }
 template <class Number>
 bool read_number(std::string_view text, Number& value) {
@@ -72,7 +75,8 @@ ProbeArgument marker_argument(std::string_view text) {
   }
   const auto open = where.find('(');
   if (open != std::string_view::npos) {
-    if (!where.ends_with(')') || (open != 0 && !read_number(where.substr(0, open), out.displacement))) return out;
+    if (!where.ends_with(')') || (open != 0 && !read_number(where.substr(0, open), out.displacement)))
+      return out;
     where = where.substr(open + 1, where.size() - open - 2);
     out.source = Source::Memory;
   }
@@ -111,13 +115,12 @@ Result<ProbeArgument> at_position(std::size_t number, const KnownArguments& know
       return use_error(fmt::format("arg{}: the marker's note puts it where it cannot be read", number));
     return found;
   }
-  if (known.at_return)
-    return use_error("arguments are gone when a function returns; ret is what it returns");
+  if (known.at_return) return use_error("arguments are gone when a function returns; ret is what it returns");
   if (number <= known.function.size()) return of_function(known.function[number - 1], number);
   const auto place = bpf::argument_place(number);
   if (!place)
-    return use_error(fmt::format("arg{}: registers hold the first {} arguments; name a register, %rsp", number,
-                                 bpf::kRegisterArguments));
+    return use_error(fmt::format("arg{}: registers hold the first {} arguments; name a register, %rsp",
+                                 number, bpf::kRegisterArguments));
   ProbeArgument out;
   out.place = place->place;
   return out;
@@ -148,11 +151,13 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
   if (known.kind == ProbeKind::Kernel)
     return use_error(fmt::format("the function has no argument '{}'; {}", source, names_of(known.function)));
   if (known.kind == ProbeKind::Marker)
-    return use_error(fmt::format("'{}': a marker's arguments have no names, but positions: {}=arg1", source, source));
-  return use_error(fmt::format(
-      "'{}': names are in the file's debugging information, which is not read while recording; say where it is: "
-      "{}=arg1, or {}=%di",
-      source, source, source));
+    return use_error(
+        fmt::format("'{}': a marker's arguments have no names, but positions: {}=arg1", source, source));
+  return use_error(
+      fmt::format("'{}': names are in the file's debugging information, which is not read while recording; "
+                  "say where it is: "
+                  "{}=arg1, or {}=%di",
+                  source, source, source));
 }
 
 }  // namespace
@@ -179,20 +184,22 @@ std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optiona
     if (colon != item.size()) {
       one.type = trimmed(item.substr(colon + 1));
       if (std::ranges::find(kTypes, one.type, &TypeRow::name) == std::end(kTypes))
-        return fail(at + colon + 1, fmt::format("there is no type '{}'; u8 to u64, s8 to s64, x8 to x64, string, "
-                                                "ustring",
-                                                one.type));
+        return fail(at + colon + 1,
+                    fmt::format("there is no type '{}'; u8 to u64, s8 to s64, x8 to x64, string, "
+                                "ustring",
+                                one.type));
     }
     if (std::ranges::find(out, one.name, &ArgumentRequest::name) != out.end())
-      return fail(at, fmt::format("there are two '{}'; give one another name: other={}", one.name, one.source));
+      return fail(at,
+                  fmt::format("there are two '{}'; give one another name: other={}", one.name, one.source));
     out.push_back(std::move(one));
     begin = end + 1;
   }
   const auto is_text = [](const ArgumentRequest& one) { return one.type.ends_with("string"); };
   if (out.size() > bpf::kMostProbeArguments ||
       static_cast<std::size_t>(std::ranges::count_if(out, is_text)) > bpf::kMostProbeTexts)
-    return fail(0, fmt::format("a probe takes {} arguments at most, {} of them texts", bpf::kMostProbeArguments,
-                               bpf::kMostProbeTexts));
+    return fail(0, fmt::format("a probe takes {} arguments at most, {} of them texts",
+                               bpf::kMostProbeArguments, bpf::kMostProbeTexts));
   return out;
 }
 
@@ -238,7 +245,8 @@ Result<std::vector<ProbeArgument>> place_arguments(std::span<const ArgumentReque
     if (const auto type = std::ranges::find(kTypes, request.type, &TypeRow::name); type != std::end(kTypes)) {
       found->shape = type->shape;
       const bool is_text = type->shape == Shape::UserText;
-      if (is_text && known.kind == ProbeKind::Kernel && request.type == "string") found->shape = Shape::KernelText;
+      if (is_text && known.kind == ProbeKind::Kernel && request.type == "string")
+        found->shape = Shape::KernelText;
       // In memory and constants the note knows how much is there.
       if (found->source == Source::Register) found->size = type->size;
       if (!is_text) found->is_signed = type->is_signed;

@@ -1,4 +1,5 @@
-// The catalogue: recorders that tacho carries, by the names that people type. `tacho list recorders` shows it.
+// The catalogue: recorders that tacho carries, by the names that people type. `tacho list recorders` shows
+// it.
 #pragma once
 
 #include <span>

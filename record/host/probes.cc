@@ -53,7 +53,8 @@ Result<Pmu> pmu_for(const EventRequest& request, const Pmus& pmus) {
 Result<> place(EventRequest& request, const KnownArguments& known) {
   if (request.arguments.empty()) return Done{};
   const auto is_register = [](const ArgumentRequest& one) { return one.source.starts_with('%'); };
-  if (request.offset != 0 && !request.function.empty() && !std::ranges::all_of(request.arguments, is_register))
+  if (request.offset != 0 && !request.function.empty() &&
+      !std::ranges::all_of(request.arguments, is_register))
     return wrong(request, "behind a function's begin its arguments may be elsewhere; name registers, as %di");
   auto placed = place_arguments(request.arguments, known);
   if (!placed) return wrong(request, placed.error().what);
@@ -89,7 +90,8 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   if (!path) return std::move(path.error());
   request.probe_target = std::move(*path);
   if (request.probe == ProbeKind::User) {
-    if (auto done = place(request, {.kind = ProbeKind::User, .at_return = request.at_return}); !done) return done;
+    if (auto done = place(request, {.kind = ProbeKind::User, .at_return = request.at_return}); !done)
+      return done;
   }
   if (request.probe == ProbeKind::User && request.function.empty()) {
     request.config2 = request.offset;
@@ -117,7 +119,8 @@ Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) 
   if (!request.arguments.empty()) {
     if (auto found = bpf::kernel_function_arguments(request.function)) known = std::move(*found);
   }
-  if (auto done = place(request, {.kind = ProbeKind::Kernel, .at_return = request.at_return, .function = known});
+  if (auto done =
+          place(request, {.kind = ProbeKind::Kernel, .at_return = request.at_return, .function = known});
       !done)
     return done;
   request.probe_target = request.function;

@@ -25,8 +25,8 @@ class CaptureOutput {
   virtual Result<> write_plain(format::Bytes records) = 0;
   // Whole records from a ring.
   virtual Result<> write_records(format::Bytes records) = 0;
-  // The same within `most_bytes` in all, the end of the capture included. False: there is no room, and nothing
-  // was written.
+  // The same within `most_bytes` in all, the end of the capture included. False: there is no room, and
+  // nothing was written.
   virtual Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) {
     (void)most_bytes;
     if (auto written = write_records(records); !written) return std::move(written.error());

@@ -1,7 +1,7 @@
-// What the payload of a ring buffer's events says of the sample around it. For events of perf event arrays the kernel
-// walks the stack; what comes through a ring buffer may bring one of another moment, in fields of ROLE("stack"), and
-// its weight (bpf/include/tacho/event.h). They become the sample's call chain and period, so that every reader of
-// captures has them.
+// What the payload of a ring buffer's events says of the sample around it. For events of perf event arrays
+// the kernel walks the stack; what comes through a ring buffer may bring one of another moment, in fields of
+// ROLE("stack"), and its weight (bpf/include/tacho/event.h). They become the sample's call chain and period,
+// so that every reader of captures has them.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ class RingLayout {
   explicit RingLayout(const format::PayloadSchema& schema);
 
   bool has_stack() const { return !stacks_.empty(); }
-  // The call chain as the kernel writes them: with a mark before its own addresses, and before those of the process.
+  // The call chain as the kernel writes them: with a mark before its own addresses, and before those of the
+  // process.
   std::vector<std::uint64_t> chain_of(format::Bytes payload) const;
   // The weight, or the value where no field is one; 1 where there is no stack to be weighed.
   std::uint64_t period_of(format::Bytes payload) const;

@@ -118,8 +118,8 @@ Result<> WritingThread::write_within(const Batch& batch) {
 Result<> WritingThread::fill(format::Bytes records) {
   for (std::size_t most = records.size() / 2; most >= kLeastPiece;) {
     const std::size_t piece = whole_records(records, most);
-    const auto has_room = piece == 0 ? Result<bool>(false)
-                                     : output_.write_within(records.first(piece), limits_.most_bytes);
+    const auto has_room =
+        piece == 0 ? Result<bool>(false) : output_.write_within(records.first(piece), limits_.most_bytes);
     if (!has_room) return has_room.error();
     if (*has_room) {
       count_records(records.first(piece), written_);

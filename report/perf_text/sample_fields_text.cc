@@ -69,7 +69,8 @@ void SampleFieldsText::write_after_place(TextBuffer& out, const ResolvedSample& 
     branches_.write(out, sample, fields);
 }
 
-void SampleFieldsText::write_at_end(TextBuffer& out, const ResolvedSample& sample, const Fields& fields) const {
+void SampleFieldsText::write_at_end(TextBuffer& out, const ResolvedSample& sample,
+                                    const Fields& fields) const {
   if (fields.has(Field::PhysAddr)) out.hex(sample.raw->phys_addr, 16);
   for (const auto& [field, size] : {std::pair(Field::DataPageSize, sample.raw->data_page_size),
                                     std::pair(Field::CodePageSize, sample.raw->code_page_size)}) {

@@ -20,8 +20,7 @@ constexpr OwnValue kOwn[] = {
     {"time", "s", false,
      [](const ResolvedSample& sample) -> FieldValue { return static_cast<double>(sample.raw->time) / 1e9; }},
     {"period", "", false, [](const ResolvedSample& sample) -> FieldValue { return sample.period; }},
-    {"cgroup", "", true,
-     [](const ResolvedSample& sample) -> FieldValue { return sample.cgroup(); }},
+    {"cgroup", "", true, [](const ResolvedSample& sample) -> FieldValue { return sample.cgroup(); }},
     {"event", "", true,
      [](const ResolvedSample& sample) -> FieldValue { return std::string_view(sample.event().name); }},
 };

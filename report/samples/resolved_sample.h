@@ -58,12 +58,12 @@ struct ResolvedSample {
   const format::Sample* raw = nullptr;
   const format::RecordView* record = nullptr;
   const format::BlockRef* block = nullptr;
-  const format::EventSet* events = nullptr;    // lives as long as the session
-  std::size_t event_index = 0;                 // of a group's member when the sample holds a group's values
-  std::size_t record_event = 0;                // of the event whose fields the record has
-  std::uint64_t period = 0;                    // of event_index
-  const Thread* thread = nullptr;              // lives as long as the session
-  std::string_view comm;                       // at the time of the sample; lives as long as the session
+  const format::EventSet* events = nullptr;  // lives as long as the session
+  std::size_t event_index = 0;               // of a group's member when the sample holds a group's values
+  std::size_t record_event = 0;              // of the event whose fields the record has
+  std::uint64_t period = 0;                  // of event_index
+  const Thread* thread = nullptr;            // lives as long as the session
+  std::string_view comm;                     // at the time of the sample; lives as long as the session
   // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
   const Location* location = nullptr;
   std::uint32_t place = 0;                  // number of `location`, which itself may lie far away

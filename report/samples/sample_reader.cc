@@ -235,7 +235,8 @@ void SampleReader::State::apply(const format::Record& record, std::uint16_t misc
   }
   if (change.parent) place_table.mappings_changed(*change.parent);
   threads.apply(change, spaces->spaces());
-  if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&record)) cgroups.add(cgroup->id, cgroup->path);
+  if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&record))
+    cgroups.add(cgroup->id, cgroup->path);
   count_losses(record);
 }
 
@@ -458,8 +459,8 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   // A pipe's header grows while it is read, so its records are read in step.
   auto header = capture().fixed_header();
   state_->is_pipe = header == nullptr;
-  const bool reads_start = outlet.reads() != Sink::Reads::All && !options.wants_stacks &&
-                           options.filter.condition == nullptr;
+  const bool reads_start =
+      outlet.reads() != Sink::Reads::All && !options.wants_stacks && options.filter.condition == nullptr;
   std::unique_ptr<RecordsAhead> ahead;
   if (header != nullptr && std::thread::hardware_concurrency() > 1) {
     ahead = RecordsAhead::start(

@@ -28,8 +28,8 @@ struct SampleOptions {
 };
 
 // All of it belongs to the thread that calls read(), until read() returns; but for fixed_header() of the
-// capture and locations(), which another thread may look at meanwhile, as at cgroups(). It takes one more thread for itself,
-// to read and order records ahead.
+// capture and locations(), which another thread may look at meanwhile, as at cgroups(). It takes one more
+// thread for itself, to read and order records ahead.
 class SampleReader {
  public:
   // Where the records come from, and where `capture` tells its findings; `symbols` says where files for

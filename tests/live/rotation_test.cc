@@ -127,8 +127,8 @@ TEST_F(Rotation, AKilledRecorderLeavesEveryFileReadable) {
 }
 
 TEST_F(Rotation, AnEventBeginsAnotherFile) {
-  ASSERT_EQ(record({"-e", "syscalls:sys_enter_getppid", "--switch-output-event", "syscalls:sys_enter_getpgid", "sh",
-                    "-c", "sleep 0.2"}),
+  ASSERT_EQ(record({"-e", "syscalls:sys_enter_getppid", "--switch-output-event", "syscalls:sys_enter_getpgid",
+                    "sh", "-c", "sleep 0.2"}),
             0)
       << errors;
   EXPECT_EQ(files().size(), 1u) << "it did not happen; " << errors;
@@ -163,7 +163,8 @@ TEST_F(Rotation, ASizeEndsTheRecordingAndSparesTheCommand) {
   EXPECT_TRUE(capture().is_closed);
   EXPECT_LE(fs::file_size(folder + "/perf.data"), 2u << 20);
   EXPECT_GE(fs::file_size(folder + "/perf.data"), (2u << 20) - (128u << 10)) << "but for its end it is full";
-  EXPECT_NE(run.errors().find("samples that were taken by then are left out"), std::string::npos) << run.errors();
+  EXPECT_NE(run.errors().find("samples that were taken by then are left out"), std::string::npos)
+      << run.errors();
   for (int i = 0; i < 1000 && !fs::exists(done); ++i) std::this_thread::sleep_for(milliseconds(20));
   EXPECT_TRUE(fs::exists(done)) << "the command goes on";
 }

@@ -157,7 +157,8 @@ TEST(ChannelRings, WhatNoRecordCanHoldIsRefused) {
   EXPECT_TRUE(append_sample(records, *parse_ring_event(fits), 1, attr()));
 }
 
-// A buffer that has room for the fixed part of a sample and not for its payload; the limit ends with the child.
+// A buffer that has room for the fixed part of a sample and not for its payload; the limit ends with the
+// child.
 bool leaves_nothing_without_memory() {
   constexpr std::size_t kBytes = std::size_t{64} << 20;
   const auto bytes = with_head(0x31434154, 60000);

@@ -97,7 +97,8 @@ TEST(Options, StacksComeByEachOfPerfsMethods) {
   EXPECT_EQ(parsed({"--call-graph", "lbr", "-a"}).sampling.stacks.method, CallGraph::LastBranches);
   EXPECT_EQ(parsed({"--call-graph", "eh", "-a"}).sampling.stacks.method, CallGraph::Unwound);
   EXPECT_EQ(parsed({"--call-graph", "eh,1024", "-a"}).sampling.stacks.max_frames, 1024u);
-  for (const char* text : {"eh,1025", "eh,0", "eh,", "dwarf,65529", "dwarf,0", "dwarf,", "dwarf,x", "lbr,1", "fp,0", "no", ""})
+  for (const char* text :
+       {"eh,1025", "eh,0", "eh,", "dwarf,65529", "dwarf,0", "dwarf,", "dwarf,x", "lbr,1", "fp,0", "no", ""})
     EXPECT_NE(refusal({"--call-graph", text, "-a"}).find("--call-graph: '"), std::string::npos) << text;
 }
 
@@ -135,9 +136,9 @@ TEST(Options, AFilterIsForTheEventsOfTheLastE) {
   EXPECT_EQ(options.events[2].filter, "(pid > 1) && (cpu == 0)");
   EXPECT_NE(refusal({"--filter", "pid > 1", "-e", "sched:sched_switch", "-a"}).find("behind the -e"),
             std::string::npos);
-  EXPECT_NE(refusal({"-e", "sched:sched_switch,cpu-clock", "--filter", "pid > 1", "-a"})
-                .find("another language"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({"-e", "sched:sched_switch,cpu-clock", "--filter", "pid > 1", "-a"}).find("another language"),
+      std::string::npos);
   EXPECT_EQ(parsed({"-e", "cpu-clock,faults", "--filter", "pid > 1", "-a"}).events[1].filter, "pid > 1");
   EXPECT_NE(refusal({"-e", "cpu-clock", "--filter", "pid >", "-a"}).find("--filter: at letter"),
             std::string::npos);

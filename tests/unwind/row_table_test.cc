@@ -30,15 +30,12 @@ RowTable table_of(const std::vector<Function>& functions, const RowLimits& limit
 // "kind cfa rbp" of the row at an offset into the only function.
 std::string row_at(const Code& program, std::uint64_t offset = 0, const Code& entry = test::kX86Entry,
                    const std::string& augmentation = "zR") {
-  const RowTable table = table_of({{.start = kText,
-                                    .size = 0x100,
-                                    .program = program,
-                                    .entry = entry,
-                                    .augmentation = augmentation}});
+  const RowTable table = table_of(
+      {{.start = kText, .size = 0x100, .program = program, .entry = entry, .augmentation = augmentation}});
   const Row* const row = table.find(kBase + kText + offset);
-  return row == nullptr ? "none"
-                        : std::to_string(row->kind) + " " + std::to_string(row->cfa) + " " +
-                              std::to_string(row->rbp);
+  return row == nullptr
+             ? "none"
+             : std::to_string(row->kind) + " " + std::to_string(row->cfa) + " " + std::to_string(row->rbp);
 }
 
 TEST(RowTable, AFunctionWithAFramePointerHasThreeRows) {
@@ -65,9 +62,7 @@ TEST(RowTable, NeighboursThatSayTheSameAreOneRow) {
   EXPECT_EQ(table.find(kBase + 0xfff), nullptr);
 }
 
-TEST(RowTable, WhoeverHasNoCallerEndsAStack) {
-  EXPECT_EQ(row_at({0x07, 16}), "20 0 0");
-}
+TEST(RowTable, WhoeverHasNoCallerEndsAStack) { EXPECT_EQ(row_at({0x07, 16}), "20 0 0"); }
 
 TEST(RowTable, EntriesOfTheLinkageTableAreTold) {
   const Code expression{0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22};
@@ -87,7 +82,8 @@ TEST(RowTable, AlignedStacksAreFollowed) {
 }
 
 TEST(RowTable, TheKernelsSignalFrameIsKnownByItsRules) {
-  const Code frame{0x0f, 4, 0x77, 0xa0, 0x01, 0x06, 0x10, 6, 3, 0x77, 0xf8, 0x00, 0x10, 16, 3, 0x77, 0xa8, 0x01};
+  const Code frame{0x0f, 4,    0x77, 0xa0, 0x01, 0x06, 0x10, 6,    3,
+                   0x77, 0xf8, 0x00, 0x10, 16,   3,    0x77, 0xa8, 0x01};
   EXPECT_EQ(row_at(frame, 0, {}, "zRS"), "19 0 0");
   Code other = frame;
   other[17] = 0x02;
@@ -121,15 +117,16 @@ TEST(RowTable, FunctionsThatOverlapAreClipped) {
 
 TEST(RowTable, RowsAscendWhateverAFunctionSays) {
   Code program;
-  for (int i = 0; i < 40; ++i) program.insert(program.end(), {0x48, 0x0e, static_cast<std::uint8_t>(8 + 8 * i)});
+  for (int i = 0; i < 40; ++i)
+    program.insert(program.end(), {0x48, 0x0e, static_cast<std::uint8_t>(8 + 8 * i)});
   const RowTable table = table_of({{.start = 0x1000, .size = 0x20, .program = program}});
   for (std::size_t i = 1; i < table.rows.size(); ++i) EXPECT_LT(table.rows[i - 1].pc, table.rows[i].pc);
   EXPECT_EQ(table.rows.back().pc, 0x20u) << "nothing behind the end";
 }
 
 TEST(RowTable, LimitsHold) {
-  const auto frames = test::eh_frame({{.start = 0x1000, .size = 0x80, .program = {0x41, 0x0e, 16, 0x41, 0x0e, 24}}},
-                                     kSection);
+  const auto frames = test::eh_frame(
+      {{.start = 0x1000, .size = 0x80, .program = {0x41, 0x0e, 16, 0x41, 0x0e, 24}}}, kSection);
   const CfiSection section{frames.bytes, kSection, CfiForm::EhFrame, std::endian::little};
   EXPECT_FALSE(build_row_table(section, {.most_rows = 1}));
   EXPECT_FALSE(build_row_table(section, {.stop = [] { return true; }}));

@@ -65,12 +65,12 @@ cli::CommandLine describe(Options& options) {
                 "which event (default: every event that has the keys and the value; with several the "
                 "event is the first key)",
                 options.question.event));
-  rows.push_back(
-      cli::text("--by", "KEY[,KEY]",
-                "a row for each value of these: fields of the event, or what every sample has: comm, pid, "
-                "tid, cpu, time, period, cgroup, event (sample.comm where a field has that name) (default: the "
-                "fields tagged role:key, else comm)",
-                options.question.by));
+  rows.push_back(cli::text(
+      "--by", "KEY[,KEY]",
+      "a row for each value of these: fields of the event, or what every sample has: comm, pid, "
+      "tid, cpu, time, period, cgroup, event (sample.comm where a field has that name) (default: the "
+      "fields tagged role:key, else comm)",
+      options.question.by));
   rows.push_back(
       {"--value", cli::Takes::Value, "EXPR",
        "what is summed up: a field, or an expression as --where takes it, 'bytes / 1024' (default: the "

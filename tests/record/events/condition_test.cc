@@ -196,8 +196,9 @@ TEST(Condition, IsWhatItSays) {
 TEST(Condition, WhatTheKernelCannotBeAskedIsRefusedAtItsLetter) {
   const auto payload = schema();
   const std::pair<const char*, const char*> rows[] = {
-      {"nosuch > 1", "there is no 'nosuch' that the kernel can be asked about before it records; there are: "
-                     "pid, tid, comm, cgroup, cgroup_id, uid, gid, cpu, latency_us, result"},
+      {"nosuch > 1",
+       "there is no 'nosuch' that the kernel can be asked about before it records; there are: "
+       "pid, tid, comm, cgroup, cgroup_id, uid, gid, cpu, latency_us, result"},
       {"time > 1", "there is no 'time'"},
       {"pid == tid", "one side of a comparison is a constant"},
       {"pid + 1 == 5", "only a value, or bits of it"},

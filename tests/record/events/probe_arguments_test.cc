@@ -45,16 +45,16 @@ TEST(ProbeArguments, WhatIsNoneIsRefusedAtItsLetter) {
   EXPECT_EQ(refused("9x=arg1").substr(0, 2), "0:");
   EXPECT_EQ(refused("arg1, arg2:u33").substr(0, 31), "11: there is no type 'u33'; u8 ");
   EXPECT_EQ(refused("arg1,arg1"), "5: there are two 'arg1'; give one another name: other=arg1");
-  EXPECT_NE(refused("a=arg1:string,b=arg1:string,c=arg1:string,d=arg1:string,e=arg1:string").find("4 of them"),
-            std::string::npos);
+  EXPECT_NE(
+      refused("a=arg1:string,b=arg1:string,c=arg1:string,d=arg1:string,e=arg1:string").find("4 of them"),
+      std::string::npos);
   EXPECT_NE(refused("a=%di,b=%di,c=%di,d=%di,e=%di,f=%di,g=%di,h=%di,i=%di,j=%di,k=%di,l=%di,m=%di")
                 .find("12 arguments"),
             std::string::npos);
 }
 
 TEST(ProbeArguments, OfAFileStandInRegisters) {
-  const auto placed =
-      place_arguments(parsed("arg1,size=arg2:s32,%dil,flags=%r10d:x16,path=arg3:string"), {});
+  const auto placed = place_arguments(parsed("arg1,size=arg2:s32,%dil,flags=%r10d:x16,path=arg3:string"), {});
   ASSERT_TRUE(placed) << placed.error().what;
   const auto& all = *placed;
   EXPECT_EQ(all[0].place, 14 * 8);
@@ -94,8 +94,8 @@ TEST(ProbeArguments, OfTheKernelHaveNames) {
 }
 
 TEST(ProbeArguments, OfAMarkerAreWhereItsNoteSays) {
-  const auto all = marker_arguments(
-      "8@%rdi -4@-12(%rbp)  1@$-7 4@foo(%rip) 8@(%rax) 2@8(%rax,%rbx,2) 3@%rdi 8f@%xmm0");
+  const auto all =
+      marker_arguments("8@%rdi -4@-12(%rbp)  1@$-7 4@foo(%rip) 8@(%rax) 2@8(%rax,%rbx,2) 3@%rdi 8f@%xmm0");
   ASSERT_EQ(all.size(), 8U);
   EXPECT_TRUE(all[0].source == Source::Register && all[0].place == 14 * 8 && !all[0].is_signed);
   EXPECT_TRUE(all[1].source == Source::Memory && all[1].displacement == -12 && all[1].size == 4 &&
