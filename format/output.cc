@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "format/trusted_path.h"
@@ -48,12 +51,30 @@ Result<Place> find_place(const std::string& path) {
   return place;
 }
 
+// Links such as /dev/stdout, which all programs go by and which lead to what this one has open, are not files
+// of ours to move, and no names for what we would make.
+Result<> refuse_open_file(const Place& place) {
+  std::array<char, PATH_MAX> target{};
+  const ssize_t size = ::readlinkat(place.folder.get(), place.name.c_str(), target.data(), target.size());
+  const std::string_view text(target.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  struct stat status {};
+  const bool is_file =
+      ::fstatat(place.folder.get(), place.name.c_str(), &status, 0) != 0 || S_ISREG(status.st_mode);
+  if (is_file && !text.starts_with("/proc/")) return Done{};
+  return output_error(
+      place.path + ": is a link to what is no regular file; name a file with -o (-o - is standard output)",
+      EEXIST);
+}
+
 // Whether something stands there that can be moved out of the way: only a regular file (or a link, which is
 // moved itself, never followed) is; anything else was not meant, and an error.
 Result<bool> can_be_kept(const Place& place) {
   struct stat status {};
   if (::fstatat(place.folder.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT ? Result<bool>(false) : Result<bool>(place.error(errno));
+  if (S_ISLNK(status.st_mode)) {
+    if (auto done = refuse_open_file(place); !done) return std::move(done.error());
+  }
   if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
     return output_error(place.path + ": exists and is not a regular file; name another file with -o", EEXIST);
   status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // who may write to it keeps it, under either name
@@ -83,7 +104,8 @@ Result<> keep_old(const Place& place) {
 Result<Fd> create_temporary(const Place& place, std::string& temporary) {
   for (unsigned attempt = 0; attempt < 100; ++attempt) {
     temporary = temporary_name(place.name, attempt);
-    Fd file(::openat(place.folder.get(), temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    Fd file(::openat(place.folder.get(), temporary.c_str(),
+                     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file && errno == EEXIST) continue;
     if (!file) return place.error(errno);
     ::fchmod(file.get(), 0600);  // whatever the umask took away or left
@@ -115,11 +137,14 @@ Result<WholeOutput> WholeOutput::create(const std::string& path, Old old) {
   auto file = create_temporary(*place, temporary);
   if (!file) return std::move(file.error());
   struct stat status {};
-  if (old == Old::Replaced && ::fstatat(place->folder.get(), place->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+  if (old == Old::Replaced &&
+      ::fstatat(place->folder.get(), place->name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
     // A mode for a group that is not the same one would let others read it.
-    if (::fchown(file->get(), status.st_uid, status.st_gid) == 0) (void)::fchmod(file->get(), status.st_mode & 0777);
+    if (::fchown(file->get(), status.st_uid, status.st_gid) == 0)
+      (void)::fchmod(file->get(), status.st_mode & 0777);
   }
-  return WholeOutput(std::make_unique<State>(State{std::move(*place), std::move(temporary), std::move(*file), old}));
+  return WholeOutput(
+      std::make_unique<State>(State{std::move(*place), std::move(temporary), std::move(*file), old}));
 }
 
 Result<Fd> WholeOutput::duplicate() const {

@@ -85,6 +85,17 @@ TEST_F(FileTest, AnOutputNeverFollowsALink) {
   EXPECT_EQ(as_text(*target), "precious");
 }
 
+TEST_F(FileTest, ALinkToWhatIsOpenOrIsNoFileStays) {
+  ASSERT_EQ(::symlink("/proc/self/fd/1", path("stdout").c_str()), 0);
+  ASSERT_EQ(::symlink("/dev/null", path("null").c_str()), 0);
+  for (const char* const name : {"stdout", "null"}) {
+    EXPECT_FALSE(create_output(path(name))) << name;
+    struct stat status {};
+    ASSERT_EQ(::lstat(path(name).c_str(), &status), 0);
+    EXPECT_TRUE(S_ISLNK(status.st_mode)) << name;
+  }
+}
+
 TEST_F(FileTest, AnOutputThatIsAFifoIsRefused) {
   ASSERT_EQ(::mkfifo(path("out").c_str(), 0600), 0);
   const auto out = create_output(path("out"));
