@@ -88,8 +88,8 @@ struct End {
   bool is_by_signal_to_us = false;
 };
 
-// The first signal asks it to end, the second ends it. It does not stop between writing its file and naming
-// it.
+// The first signal asks it to end, which it does not do between writing its file and naming it; the second
+// ends it at once, and what has no name yet may lie there.
 End wait_for(pid_t child, const StopSignals& signals) {
   End end;
   const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
@@ -117,6 +117,7 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
   if (!program)
     return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
   if (const std::string why = reason_against(packing); !why.empty()) return say_not(why);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
   const auto child = start(*program, packing);
   if (!child) return say_not(child.error().what);
   const End end = wait_for(*child, signals);

@@ -30,8 +30,7 @@ constexpr std::array kReading = {
     SCMP_SYS(close_range), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat), SCMP_SYS(newfstatat),
     SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
     SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
-    SCMP_SYS(fcntl), SCMP_SYS(dup), SCMP_SYS(fadvise64), SCMP_SYS(readahead), SCMP_SYS(write),
-    SCMP_SYS(writev),
+    SCMP_SYS(dup), SCMP_SYS(fadvise64), SCMP_SYS(readahead), SCMP_SYS(write), SCMP_SYS(writev),
     // memory
     SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),
     SCMP_SYS(mincore), SCMP_SYS(msync), SCMP_SYS(membarrier),
@@ -56,14 +55,14 @@ constexpr std::array kServing = {
     SCMP_SYS(setsockopt),  SCMP_SYS(getsockname),   SCMP_SYS(getpeername), SCMP_SYS(select),
     SCMP_SYS(pselect6),    SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),   SCMP_SYS(epoll_wait),
     SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2),      SCMP_SYS(pipe),        SCMP_SYS(pipe2),
-    SCMP_SYS(ioctl),       SCMP_SYS(open),          SCMP_SYS(openat),      SCMP_SYS(openat2),
-    SCMP_SYS(mkdir),       SCMP_SYS(mkdirat),       SCMP_SYS(rename),      SCMP_SYS(renameat),
-    SCMP_SYS(renameat2),   SCMP_SYS(link),          SCMP_SYS(unlink),      SCMP_SYS(unlinkat),
-    SCMP_SYS(rmdir),       SCMP_SYS(chmod),         SCMP_SYS(fchmod),      SCMP_SYS(fchmodat),
-    SCMP_SYS(utime),       SCMP_SYS(utimes),        SCMP_SYS(utimensat),   SCMP_SYS(ftruncate),
-    SCMP_SYS(fsync),       SCMP_SYS(fdatasync),     SCMP_SYS(umask),       SCMP_SYS(pwrite64),
-    SCMP_SYS(fallocate),   SCMP_SYS(getresuid),     SCMP_SYS(getresgid),   SCMP_SYS(getpgrp),
-    SCMP_SYS(prlimit64),   SCMP_SYS(getrlimit)};
+    SCMP_SYS(open),        SCMP_SYS(openat),        SCMP_SYS(openat2),     SCMP_SYS(mkdir),
+    SCMP_SYS(mkdirat),     SCMP_SYS(rename),        SCMP_SYS(renameat),    SCMP_SYS(renameat2),
+    SCMP_SYS(link),        SCMP_SYS(unlink),        SCMP_SYS(unlinkat),    SCMP_SYS(rmdir),
+    SCMP_SYS(chmod),       SCMP_SYS(fchmod),        SCMP_SYS(fchmodat),    SCMP_SYS(utime),
+    SCMP_SYS(utimes),      SCMP_SYS(utimensat),     SCMP_SYS(ftruncate),   SCMP_SYS(fsync),
+    SCMP_SYS(fdatasync),   SCMP_SYS(umask),         SCMP_SYS(pwrite64),    SCMP_SYS(fallocate),
+    SCMP_SYS(getresuid),   SCMP_SYS(getresgid),     SCMP_SYS(getpgrp),     SCMP_SYS(prlimit64),
+    SCMP_SYS(getrlimit)};
 
 // Rights that landlock may hold here, by the kernel's numbers.
 constexpr std::uint64_t kMayTruncate = 1U << 14;  // since its third version (Linux 6.2)
@@ -101,6 +100,9 @@ void allow_questions(const Filter& filter) {
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, TCGETS));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0));
+  // Not those by which a file sends signals to any process.
+  for (const scmp_datum_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL})
+    (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
   // abort() does it.
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                          SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid())));
@@ -112,10 +114,15 @@ Result<> load_filter(Reach reach, bool is_writing_forbidden) {
   allow(filter, kReading);
   allow_threads(filter);
   allow_questions(filter);
-  if (reach == Reach::AndServers)
+  if (reach == Reach::AndServers) {
+    for (const scmp_datum_t command : {F_SETFL, F_SETLK, F_SETLKW, F_GETLK})
+      (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
+    for (const scmp_datum_t request : {FIONREAD, FIONBIO})
+      (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, request));
     allow(filter, kServing);
-  else
+  } else {
     allow_opening(filter, is_writing_forbidden);
+  }
   if (const int code = seccomp_load(filter.get()); code != 0) return system_error("seccomp", -code);
   return Done{};
 }
@@ -138,10 +145,10 @@ bool forbid_changes() {
 }
 
 // Root reads files of everybody, which is why packing is run as root; it needs nothing else of its rights.
-void keep_reading_rights() {
+Result<> keep_reading_rights() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
-  if (::syscall(SYS_capget, &header, data.data()) != 0) return;
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return system_error("capget", errno);
   constexpr std::array<std::uint32_t, _LINUX_CAPABILITY_U32S_3> kKept = {1U << CAP_DAC_READ_SEARCH,
                                                                          CAP_TO_MASK(CAP_SYSLOG)};
   for (std::size_t word = 0; word < data.size(); ++word) {
@@ -149,16 +156,19 @@ void keep_reading_rights() {
     data.at(word).permitted &= kKept.at(word);
     data.at(word).inheritable = 0;
   }
-  (void)::syscall(SYS_capset, &header, data.data());
+  if (::syscall(SYS_capset, &header, data.data()) != 0) return system_error("capset", errno);
+  return Done{};
 }
 
 }  // namespace
 
 Result<> confine(Reach reach) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return system_error("no_new_privs", errno);
-  const rlimit none{0, 0};
-  (void)::setrlimit(RLIMIT_CORE, &none);  // a core would hold what was read
-  keep_reading_rights();
+  // A core would hold what was read. Of 1 byte the kernel makes none at all; with 0 it would start a program
+  // for it.
+  const rlimit none{1, 1};
+  (void)::setrlimit(RLIMIT_CORE, &none);
+  if (auto done = keep_reading_rights(); !done) return done;
   return load_filter(reach, reach == Reach::Files && forbid_changes());
 }
 

@@ -1,7 +1,7 @@
 #include "report/worker.h"
 
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,7 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -24,11 +28,14 @@ namespace {
 constexpr std::size_t kMostDeaths = 8;
 constexpr std::size_t kLongestPath = 4096;
 constexpr int kRefused = 125, kNoMemory = 124;  // exit statuses of the worker
+constexpr std::chrono::seconds kMostAtOneFile(120);
+constexpr int kLookEvery = 500;  // ms
 
 struct Ended {
   std::vector<std::byte> bytes;
   int status = 0;  // as waitpid() gives it
   bool said_too_much = false;
+  bool took_too_long = false;
 };
 
 bool send(int to, std::span<const std::byte> bytes) {
@@ -43,6 +50,9 @@ bool send(int to, std::span<const std::byte> bytes) {
 
 [[noreturn]] void be_worker(const Work& work, WorkPlace& place, const std::vector<WorkDone::Death>& deaths,
                             Reach reach, int to, pid_t parent) {
+  // When memory runs out, it is this one that shall go.
+  if (const format::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score)
+    (void)!::write(score.get(), "1000", 4);
   // It ends with whoever waits for it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kRefused);
@@ -61,10 +71,35 @@ bool send(int to, std::span<const std::byte> bytes) {
   ::_exit(status);
 }
 
+// Whether the worker is at the same file for too long.
+class Patience {
+ public:
+  bool is_over(const WorkPlace& place) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::uint64_t turn = place.turn();
+    if (turn != turn_) since_ = now;
+    turn_ = turn;
+    return !place.path().empty() && now - since_ > kMostAtOneFile;
+  }
+
+ private:
+  std::uint64_t turn_ = 0;
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
+
 // All that comes until the worker has closed its end.
-void receive(int from, std::size_t most, Ended& ended) {
+void receive(int from, pid_t worker, const WorkPlace& place, std::size_t most, Ended& ended) {
   std::array<std::byte, std::size_t{1} << 16> piece;
+  Patience patience;
   for (;;) {
+    pollfd news{from, POLLIN, 0};
+    if (::poll(&news, 1, kLookEvery) == 0) {
+      if (!ended.took_too_long && patience.is_over(place)) {
+        ended.took_too_long = true;
+        ::kill(worker, SIGKILL);
+      }
+      continue;
+    }
     const ssize_t got = ::read(from, piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
@@ -82,22 +117,32 @@ Result<Ended> run_worker(const Work& work, WorkPlace& place, const std::vector<W
   const format::Fd from(ends[0]);
   format::Fd to(ends[1]);
   std::fflush(nullptr);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return system_error("a process that reads the files", errno);
   if (child == 0) be_worker(work, place, deaths, reach, to.get(), parent);
   to = format::Fd();
   Ended ended;
-  receive(from.get(), most_bytes, ended);
+  receive(from.get(), child, place, most_bytes, ended);
   while (::waitpid(child, &ended.status, 0) < 0)
     if (errno != EINTR) return system_error("the process that reads the files", errno);
   return ended;
 }
 
+std::string how_it_died(const Ended& ended) {
+  if (ended.took_too_long) return "it took more than " + std::to_string(kMostAtOneFile.count()) + " s";
+  if (WIFSIGNALED(ended.status)) return ::strsignal(WTERMSIG(ended.status));
+  if (WEXITSTATUS(ended.status) == kNoMemory) return "there was not enough memory";
+  return "exit status " + std::to_string(WEXITSTATUS(ended.status));
+}
+
 }  // namespace
 
 struct WorkPlace::Shared {
-  // Written by the worker, read when it is dead.
+  // The worker writes; the process that waits reads the path when the worker is dead, and `turn`, which
+  // counts the files, at any time.
+  std::atomic<std::uint64_t> turn;
   std::size_t size;
   std::array<char, kLongestPath> path;
 };
@@ -116,7 +161,10 @@ void WorkPlace::at(std::string_view path) {
   if (shared_ == nullptr) return;
   shared_->size = std::min(path.size(), kLongestPath);
   path.copy(shared_->path.data(), shared_->size);
+  shared_->turn.fetch_add(1);
 }
+
+std::uint64_t WorkPlace::turn() const { return shared_ == nullptr ? 0 : shared_->turn.load(); }
 
 std::string WorkPlace::path() const {
   if (shared_ == nullptr) return {};
@@ -135,14 +183,13 @@ Result<WorkDone> work_apart(const Work& work, Reach reach, std::size_t most_byte
       done.bytes = std::move(ended->bytes);
       return done;
     }
-    if (exit == kNoMemory) return Error{"there is not enough memory", ENOMEM};
+    const std::string path = place.path();
+    if (exit == kNoMemory && path.empty()) return Error{"there is not enough memory", ENOMEM};
     if (exit == kRefused)
       return Error{"the process that reads the files cannot give up its rights: " +
                    std::string(reinterpret_cast<const char*>(ended->bytes.data()), ended->bytes.size())};
     // The sanitizers' end is an exit status.
-    const std::string how =
-        exit < 0 ? ::strsignal(WTERMSIG(ended->status)) : "exit status " + std::to_string(exit);
-    const std::string path = place.path();
+    const std::string how = how_it_died(*ended);
     const bool is_known = std::ranges::find(done.deaths, path, &WorkDone::Death::path) != done.deaths.end();
     if (path.empty()) return Error{"the process that reads the files died: " + how};
     if (is_known || done.deaths.size() == kMostDeaths)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,6 +27,8 @@ class WorkPlace {
   void at(std::string_view path);
   // What at() was told last. For the process that waits, once the worker is dead.
   std::string path() const;
+  // How often at() was called; at any time.
+  std::uint64_t turn() const;
 
  private:
   struct Shared;
@@ -45,9 +48,10 @@ struct WorkDone {
 // `deaths`: of earlier workers; their files are to be left out.
 using Work = std::function<std::vector<std::byte>(WorkPlace&, const std::vector<WorkDone::Death>& deaths)>;
 
-// Runs `work` in a child that is confined as `reach` says, again when that dies of a file. An error when it
-// dies while at no file, of too many (8) or of the same one again, or when no child can be made or confined.
-// At most `most_bytes` are taken from it. No other thread may run meanwhile that holds a lock (it is a fork).
+// Runs `work` in a child that is confined as `reach` says, again when that dies of a file, or stays at
+// one for two minutes, or finds no memory there. An error when it dies while at no file, of too many (8) or
+// of the same one again, or when no child can be made or confined. At most `most_bytes` are taken from it. No
+// other thread may run meanwhile that holds a lock (it is a fork).
 Result<WorkDone> work_apart(const Work& work, Reach reach, std::size_t most_bytes);
 
 }  // namespace tacho::report

@@ -75,6 +75,7 @@ std::string try_all(const std::filesystem::path& folder) {
   note(refused(::socket(AF_INET, SOCK_STREAM, 0)), "socket");
   note(refused(::socket(AF_UNIX, SOCK_STREAM, 0)), "local-socket");
   note(refused(::kill(::getppid(), 0)), "signal-to-parent");
+  note(refused(::fcntl(STDERR_FILENO, F_SETOWN, ::getppid())), "signals-of-a-file");
   char* const nothing[] = {nullptr};
   note(refused(::execve("/bin/true", nothing, nothing)), "exec");
   const pid_t child = ::fork();
@@ -174,6 +175,26 @@ TEST_F(Worker, WantOfMemoryIsAnError) {
   const auto done = work_apart(work, Reach::Files, kPlenty);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ENOMEM);
+}
+
+TEST_F(Worker, WantOfMemoryAtAFileCostsThatFile) {
+  const Work work = [](WorkPlace& place, const Deaths& deaths) {
+    place.at("/large");
+    if (deaths.empty()) throw std::bad_alloc();
+    return bytes_of(deaths[0].path + " " + deaths[0].how);
+  };
+  const auto done = work_apart(work, Reach::Files, kPlenty);
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_EQ(text_of(done->bytes), "/large there was not enough memory");
+}
+
+TEST_F(Worker, WhoeverIgnoresItsChildrenMayHaveStartedUs) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  const auto done =
+      work_apart([](WorkPlace&, const Deaths&) { return bytes_of("found"); }, Reach::Files, kPlenty);
+  ::signal(SIGCHLD, before);
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_EQ(text_of(done->bytes), "found");
 }
 
 TEST_F(Worker, MoreThanWasAskedForIsAnError) {

@@ -34,7 +34,8 @@ constexpr std::string_view kDescription =
     "are, "
     "and perf reads the file as before; captures of perf are packed as well. The files are read by a process "
     "that can "
-    "change nothing and reach nobody (with --debuginfod: but servers); a damaged file that it dies of costs "
+    "change nothing and reach nobody (with --debuginfod it may connect and write); a damaged file that it "
+    "dies of costs "
     "that "
     "file's names.";
 
@@ -247,17 +248,22 @@ void tell(const Options& options, const Report& report, const std::vector<WorkDo
 class NoStopping {
  public:
   NoStopping() {
-    sigset_t stops;
-    sigemptyset(&stops);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops, signal);
-    sigprocmask(SIG_BLOCK, &stops, &before_);
+    sigemptyset(&stops_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops_, signal);
+    sigprocmask(SIG_BLOCK, &stops_, &before_);
   }
   NoStopping(const NoStopping&) = delete;
   NoStopping& operator=(const NoStopping&) = delete;
-  ~NoStopping() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  // What came meanwhile came too late: the work is done.
+  ~NoStopping() {
+    const timespec at_once{};
+    while (sigtimedwait(&stops_, nullptr, &at_once) > 0) {
+    }
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
 
  private:
-  sigset_t before_{};
+  sigset_t stops_{}, before_{};
 };
 
 Result<cli::ExitStatus> run(Options& options) {
