@@ -59,8 +59,8 @@ struct tacho_walk_options {
   struct tacho_kernel_layout layout;
 };
 
-/* What makes two mappings those of one file. The size tells files apart that were written anew in place, the
- * generation those that got the inode of a removed one. */
+/* What makes two mappings those of one file. The size tells files apart that were written anew in place (not those
+ * that got the same size), the generation those that got the inode of a removed one, where the file system has one. */
 struct tacho_file_key {
   __u64 inode, size;
   __u32 device, generation; /* the device as the kernel counts it: major << 20 | minor */

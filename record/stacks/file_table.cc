@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -25,14 +26,6 @@ constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build
 constexpr std::size_t kMostCodeSegments = 256;                // linkers make one or two
 constexpr unsigned kMinorBits = 20;                           // of a device, as the kernel counts them
 
-bool is_the_same(const format::Fd& opened, const MappedFile& file) {
-  if (file.build_id.empty()) {
-    struct stat info {};
-    return fstat(opened.get(), &info) == 0 && info.st_ino == file.inode;
-  }
-  return build_id_of(opened) == file.build_id;
-}
-
 // The device is another one than the kernel's where file systems lie above others; then the program asks.
 std::optional<tacho_file_key> key_of(const format::Fd& file) {
   struct stat info {};
@@ -42,6 +35,16 @@ std::optional<tacho_file_key> key_of(const format::Fd& file) {
   return tacho_file_key{info.st_ino, static_cast<std::uint64_t>(info.st_size),
                         major(info.st_dev) << kMinorBits | minor(info.st_dev),
                         static_cast<std::uint32_t>(generation)};
+}
+
+bool is_the_same(const format::Fd& opened, const MappedFile& file) {
+  if (!file.build_id.empty()) return build_id_of(opened) == file.build_id;
+  struct stat info {};
+  if (fstat(opened.get(), &info) != 0 || info.st_ino != file.inode) return false;
+  if (file.size == 0) return true;
+  const auto key = key_of(opened);
+  return static_cast<std::uint64_t>(info.st_size) == file.size &&
+         (!key || key->generation == file.generation);
 }
 
 // From ELF addresses to places in the file. Segments with code mostly lie in it as they do in memory.
@@ -82,7 +85,7 @@ void count_from_file(unwind::RowTable& table, const unwind::ElfImage& image) {
 std::string identity(const MappedFile& file) {
   if (file.name == "[vdso]") return file.name;
   if (!file.build_id.empty()) return file.build_id.hex();
-  return fmt::format("{}:{}:{}", file.major, file.minor, file.inode);
+  return fmt::format("{}:{}:{}:{}:{}", file.major, file.minor, file.inode, file.size, file.generation);
 }
 
 bool is_code_of_no_file(const std::string& name) {
@@ -95,6 +98,14 @@ format::BuildId build_id_of(const format::Fd& file) {
   const auto head = format::read_at(file.get(), 0, kHeadOfBinary);
   const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
   return id.value_or(format::BuildId{});
+}
+
+void know(MappedFile& file, const format::Fd& opened) {
+  file.build_id = build_id_of(opened);
+  if (const auto key = key_of(opened)) {
+    file.size = key->size;
+    file.generation = key->generation;
+  }
 }
 
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {
@@ -122,6 +133,11 @@ Result<MappedFile> file_asked_for(const tacho_file_question& question) {
   // Meanwhile the process may have mapped something else.
   if (fstat(opened->get(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != question.key.size)
     return Error{path + ": another file", kNotOpened};
+  if (const auto key = key_of(*opened);
+      key && key->device == question.key.device && std::memcmp(&*key, &question.key, sizeof *key) != 0)
+    return Error{path + ": another file", kNotOpened};
+  file.size = question.key.size;
+  file.generation = question.key.generation;
   std::array<char, PATH_MAX> name{};
   const ssize_t size = readlink(path.c_str(), name.data(), name.size());
   if (size > 0) file.name.assign(name.data(), static_cast<std::size_t>(size));

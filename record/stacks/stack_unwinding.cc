@@ -103,14 +103,16 @@ struct News {
 };
 
 MappedFile file_of(const format::MmapRecord& mapping) {
-  return {mapping.build_id,
-          mapping.major,
-          mapping.minor,
-          mapping.inode,
-          std::string(mapping.filename),
-          mapping.pid,
-          mapping.start,
-          mapping.start + mapping.length};
+  MappedFile file;
+  file.build_id = mapping.build_id;
+  file.major = mapping.major;
+  file.minor = mapping.minor;
+  file.inode = mapping.inode;
+  file.name = mapping.filename;
+  file.process = mapping.pid;
+  file.start = mapping.start;
+  file.end = mapping.start + mapping.length;
+  return file;
 }
 
 std::optional<News> news_in(const format::Record& record) {
@@ -410,8 +412,14 @@ void StackUnwinding::expect(const std::string& path) {
   const auto head = format::read_at(file->get(), 0, kHeadOfBinary);
   const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
   if (!id || !state_->sideband.has(abi::kBuildId)) return;
-  state_->expected = state_->tables.module_of({*id, major(info.st_dev), minor(info.st_dev), info.st_ino, path,
-                                               static_cast<std::uint32_t>(getpid()), 0, 0});
+  MappedFile program;
+  program.build_id = *id;
+  program.major = major(info.st_dev);
+  program.minor = minor(info.st_dev);
+  program.inode = info.st_ino;
+  program.name = path;
+  program.process = static_cast<std::uint32_t>(getpid());
+  state_->expected = state_->tables.module_of(program);
 }
 
 void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin) {

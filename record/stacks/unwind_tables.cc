@@ -305,18 +305,18 @@ void UnwindTables::look_at_one(int process) {
     const auto parsed = parse_maps_line(line);
     if (!parsed || !parsed->is_executable || parsed->mapping.inode == 0) continue;
     const format::MmapRecord& mapping = parsed->mapping;
-    MappedFile file{{},
-                    mapping.major,
-                    mapping.minor,
-                    mapping.inode,
-                    std::string(mapping.filename),
-                    static_cast<std::uint32_t>(process),
-                    mapping.start,
-                    mapping.start + mapping.length};
+    MappedFile file;
+    file.major = mapping.major;
+    file.minor = mapping.minor;
+    file.inode = mapping.inode;
+    file.name = mapping.filename;
+    file.process = static_cast<std::uint32_t>(process);
+    file.start = mapping.start;
+    file.end = mapping.start + mapping.length;
     if (is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second) continue;
     if (seen_.size() > kMostTold) seen_.clear();
     const auto opened = open_binary(file);
-    if (opened) file.build_id = build_id_of(*opened);
+    if (opened) know(file, *opened);
     const std::lock_guard lock(mutex_);
     (void)number_of(file, false);
   }

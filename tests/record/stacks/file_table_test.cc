@@ -42,6 +42,26 @@ TEST(TableOfFile, AnotherFileUnderTheNameIsNotTaken) {
   EXPECT_FALSE(table_of_file(file, {}));
 }
 
+// The inode of a removed file is given to another one.
+TEST(TableOfFile, SizeAndGenerationTellFilesOfOneInodeApart) {
+  MappedFile file = own_program();
+  struct stat info {};
+  ASSERT_EQ(stat("/proc/self/exe", &info), 0);
+  const std::string before = identity(file);
+  file.size = static_cast<std::uint64_t>(info.st_size) + 1;
+  EXPECT_NE(identity(file), before);
+  EXPECT_FALSE(table_of_file(file, {}));
+  MappedFile known = own_program();
+  const auto opened = format::open_input("/proc/self/exe");
+  ASSERT_TRUE(opened);
+  know(known, *opened);
+  known.build_id = {};
+  EXPECT_TRUE(table_of_file(known, {}));
+  if (known.size == 0) GTEST_SKIP() << "this file system tells no generations";
+  ++known.generation;
+  EXPECT_FALSE(table_of_file(known, {}));
+}
+
 TEST(TableOfFile, WhatIsNoBinaryHasNone) {
   const std::string path = testing::TempDir() + "no_binary";
   std::ofstream(path) << "#!/bin/sh\n";
