@@ -33,7 +33,11 @@ Result<Condition> compile(const cli::Expression& expression, const format::Paylo
   return condition;
 }
 
-Error does_not_ask(const bpf::UserObject& object) {
+Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
+  if (!request.recorder.empty())
+    return use_error(std::string(kOption) + ": the recorder " + request.recorder +
+                     " is not asked about it; it has options of its own (tacho record -e " +
+                     request.recorder + "/help/), and tacho script --where chooses when the capture is read");
   return use_error(
       std::string(kOption) + ": " + object.path() +
       " does not ask tacho_wants() (tacho/emit.h) about it, and nobody else can leave its events "
@@ -46,17 +50,31 @@ Error does_not_ask_filled(const bpf::UserObject& object, const bpf::Channel& cha
                    channel.event + ", &event) and tacho_submit() do (tacho/emit.h)");
 }
 
-// A condition that names members is asked with the event filled, any other one before.
-Result<> tell(bpf::UserObject& object, const cli::Expression& expression) {
+bool asks_about_thread(const Condition& condition) {
+  return std::ranges::any_of(condition.steps, [](const bpf::FilterStep& step) {
+    return step.value != bpf::FilterValue::Member && step.value != bpf::FilterValue::None;
+  });
+}
+
+// A condition that names members is asked with the event filled, any other one before. Where an object asks
+// about an event of a ring buffer only when that is filled, the current thread may be another than the
+// event's (tacho_reserve_for()), so nothing can be asked about threads.
+Result<> tell(bpf::UserObject& object, const cli::Expression& expression, const EventRequest& request) {
   const auto& channels = object.channels();
   const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  const auto asks_here = [&](const bpf::Channel& each) {
+    return each.kind == bpf::ChannelKind::PerfEventArray && asks(each);
+  };
   const bool all_ask = !channels.empty() && std::ranges::all_of(channels, asks);
-  if (!object.asks_filter() && !all_ask) return does_not_ask(object);
+  const bool all_ask_here = !channels.empty() && std::ranges::all_of(channels, asks_here);
+  if (!object.asks_filter() && !all_ask) return does_not_ask(object, request);
   std::vector<Condition> own;
   for (const bpf::Channel& channel : channels) {
     auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
     if (!condition) return std::move(condition.error());
     if (condition->has_members && !asks(channel)) return does_not_ask_filled(object, channel);
+    if (!object.asks_filter() && !all_ask_here && (!condition->has_members || asks_about_thread(*condition)))
+      return does_not_ask(object, request);
     own.push_back(std::move(*condition));
   }
   if (std::ranges::any_of(own, &Condition::has_members)) {
@@ -79,7 +97,8 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
     const auto expression = cli::parse_expression(kOption, request.filter);
     if (!expression) return expression.error();
     if (object != nullptr) {
-      if (auto told = tell(*object, *expression); !told) return in_request(std::move(told.error()), request);
+      if (auto told = tell(*object, *expression, request); !told)
+        return in_request(std::move(told.error()), request);
       continue;
     }
     if (request.type == format::abi::kSoftware && request.config == format::abi::kBpfOutput)

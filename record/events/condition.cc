@@ -310,6 +310,8 @@ class Compiler {
     double whole_part = 0;
     if (at.operation == Operation::Real && std::modf(at.real, &whole_part) != 0)
       return wrong(i, "the kernel does not compute with fractions");
+    constexpr double kBeyond = 18446744073709551616.0;  // 2^64
+    if (at.operation == Operation::Real && !(at.real < kBeyond)) return wrong(i, "the number is too large");
     const auto value = at.operation == Operation::Real ? static_cast<std::uint64_t>(whole_part) : at.whole;
     if (at.unit == cli::NumberUnit::None || beside.field == nullptr) return static_cast<Wide>(value);
     const auto row = std::ranges::find(kUnits, beside.field->unit, &UnitRow::name);

@@ -49,6 +49,8 @@ int on_getppid(void *context) {
 }
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 """
+# Whoever reserves for another thread is not that thread, and what is asked of the current one says nothing.
+RING_FOR = RING.replace("tacho_reserve(ring, struct one)", "tacho_reserve_for(ring, struct one, 1, 1)")
 ASKS = FILLED.replace("tacho_wants_this(numbers, &event)", "tacho_wants()")
 TELLS = FILLED.replace("!tacho_wants_this(numbers, &event)", "0")
 
@@ -155,7 +157,8 @@ class OfSamples(Filters):
 class OfObjects(Filters):
     def setUp(self):
         super().setUp()
-        for name, source in (("filled", FILLED), ("ring", RING), ("asks", ASKS), ("tells", TELLS)):
+        for name, source in (("filled", FILLED), ("ring", RING), ("asks", ASKS), ("tells", TELLS),
+                             ("ring_for", RING_FOR)):
             (self.folder / f"{name}.bpf.c").write_text(source)
 
     def numbers(self):
@@ -191,6 +194,10 @@ class OfObjects(Filters):
     def test_a_program_that_does_not_ask_is_refused(self):
         self.assertIn("does not ask tacho_wants() (tacho/emit.h)", self.load("tells", "pid > 5", status=1))
         self.assertIn("does not ask with its event 'numbers' filled", self.load("asks", "number > 5", status=1))
+        for condition in ('comm == "getppid_load"', 'comm == "getppid_load" && number > 5'):
+            self.assertIn("does not ask tacho_wants()", self.load("ring_for", condition, status=1))
+        for recorder in ("runqlat", "open"):
+            self.assertIn("has options of its own", self.record("-e", recorder, "--filter", "pid > 5", "--", "true", status=1))
         self.assertIn("there is no 'nosuch'", self.load("filled", "nosuch > 5", status=1))
 
     def test_the_longest_condition(self):
