@@ -70,14 +70,15 @@ Channels::LeftOut Channels::left_out() const {
 void tell_what_was_left_out(const Channels::LeftOut& left_out, const bpf::EventRate& rate,
                             const Messages& messages) {
   if (left_out.of_others != 0)
-    messages.note(
-        fmt::format("{} events of BPF programs were of other threads and left out here; with tacho_wants() "
-                    "(tacho/emit.h) a "
-                    "program leaves them out in the kernel, before their stacks are walked",
-                    left_out.of_others));
+    messages.note(fmt::format(
+        "{} events of BPF programs, or of probes with arguments, were of other threads and left out "
+        "here; a program of yours leaves them out in the kernel, before their stacks are walked, with "
+        "tacho_wants() (tacho/emit.h)",
+        left_out.of_others));
   if (left_out.over_rate != 0)
-    messages.note(fmt::format("{} events of BPF programs were more than --max-rate {} and left out",
-                              left_out.over_rate, rate.most_a_second));
+    messages.note(fmt::format("{} events of BPF programs were more than {} and left out", left_out.over_rate,
+                              rate.most_a_second == 0 ? "the rate that their recorder was given"
+                                                      : fmt::format("--max-rate {}", rate.most_a_second)));
 }
 
 }  // namespace tacho::record

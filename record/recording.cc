@@ -210,9 +210,11 @@ void tell_of_views(const RecordOptions& options, const Messages& messages) {
   for (const EventRequest& request : options.events) {
     const RecorderRow* const row = find_recorder(request.recorder);
     if (row == nullptr) continue;
-    const bool is_alone = options.events.size() == 1 || row->view.starts_with("tacho script");
-    messages.bracketed(fmt::format("{}: {}{} -i {}", row->name, row->view,
-                                   is_alone ? "" : fmt::format(" --event {}", row->object), options.output));
+    const std::string choice = options.events.size() == 1 ? ""
+                               : row->view.starts_with("tacho script")
+                                   ? fmt::format(" --where 'event == \"{}\"'", row->object)
+                                   : fmt::format(" --event {}", row->object);
+    messages.bracketed(fmt::format("{}: {}{} -i {}", row->name, row->view, choice, options.output));
   }
 }
 
@@ -320,7 +322,9 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
                                                         : assign_cgroups(out.plan, out.cgroups);
   if (!assigned) return std::move(assigned.error());
   if (out.plan.follows_threads) {
-    const auto command = out.workload ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt;
+    // With -p or -t the command only says how long.
+    const bool is_target = out.workload && options.target.watch == Watch::Command;
+    const auto command = is_target ? std::optional(static_cast<int>(out.workload->pid())) : std::nullopt;
     auto follower = follow_target(options.target, out.tasks, command);
     if (!follower) return std::move(follower.error());
     out.follower = std::move(*follower);

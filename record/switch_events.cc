@@ -1,9 +1,12 @@
 #include "record/switch_events.h"
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "format/tracing_data.h"
 #include "record/host/probes.h"
+#include "record/output/record_walk.h"
 #include "record/tracepoint_requests.h"
 
 namespace tacho::record {
@@ -57,7 +60,13 @@ std::vector<int> SwitchEvents::fds() const {
 
 bool SwitchEvents::have_happened() {
   bool any = false;
-  for (PerfRing& ring : events_.rings()) any |= ring.drain([](format::Bytes) {}) != 0;
+  for (PerfRing& ring : events_.rings()) {
+    std::vector<std::byte> records;  // a run that wraps comes in two pieces
+    (void)ring.drain(
+        [&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
+    RecordCounts counts;
+    any |= count_records(records, counts) && counts.samples != 0;
+  }
   return any;
 }
 

@@ -94,8 +94,8 @@ std::string names_of(std::span<const bpf::FunctionArgument> arguments) {
   return names.empty() ? "it has none" : "it has " + names;
 }
 
-Result<ProbeArgument> of_function(const bpf::FunctionArgument& one, std::size_t number) {
-  const auto place = bpf::argument_place(number);
+Result<ProbeArgument> of_function(const bpf::FunctionArgument& one) {
+  const auto place = bpf::argument_place(one.number);
   if (!place || one.size == 0)
     return use_error(fmt::format("'{}' is in no register of its own, and cannot be read", one.name));
   ProbeArgument out;
@@ -116,7 +116,7 @@ Result<ProbeArgument> at_position(std::size_t number, const KnownArguments& know
     return found;
   }
   if (known.at_return) return use_error("arguments are gone when a function returns; ret is what it returns");
-  if (number <= known.function.size()) return of_function(known.function[number - 1], number);
+  if (number <= known.function.size()) return of_function(known.function[number - 1]);
   const auto place = bpf::argument_place(number);
   if (!place)
     return use_error(fmt::format("arg{}: registers hold the first {} arguments; name a register, %rsp",
@@ -143,8 +143,7 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
   }
   if (!known.at_return && known.kind == ProbeKind::Kernel) {
     const auto row = std::ranges::find(known.function, source, &bpf::FunctionArgument::name);
-    if (row != known.function.end())
-      return of_function(*row, static_cast<std::size_t>(row - known.function.begin()) + 1);
+    if (row != known.function.end()) return of_function(*row);
   }
   if (const auto number = position_of(source)) return at_position(*number, known);
   if (known.at_return) return use_error(fmt::format("'{}': a return has ret and registers (%rax)", source));

@@ -21,7 +21,8 @@ bool is_stack(const PayloadField& field) {
   return field.role == "stack" && is_number(field) && field.bit_size == 8 * kWord;
 }
 bool can_weigh(const PayloadField& field) {
-  return is_number(field) && field.count == 1 && (field.bit_size == 32 || field.bit_size == 64);
+  return field.kind == format::FieldKind::Unsigned && field.count == 1 &&
+         (field.bit_size == 32 || field.bit_size == 64);
 }
 // What a stack weighs: the field that says so, else the event's value.
 const PayloadField* weight_in(const format::PayloadSchema& schema) {

@@ -31,5 +31,15 @@ TEST(FunctionArgumentsLive, NumbersHaveTheirSizeAndSign) {
   EXPECT_EQ((*found)[0].size, sizeof(long));
 }
 
+TEST(FunctionArgumentsLive, StructsByValueTakeTheirRegisters) {
+  if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0) GTEST_SKIP() << "needs a kernel with BTF";
+  const auto found =
+      kernel_function_arguments("tcp_setsockopt");  // (sk, level, optname, sockptr_t optval, optlen)
+  if (!found || found->size() != 5) GTEST_SKIP() << "another function than known";
+  EXPECT_EQ((*found)[3].number, 4U);
+  EXPECT_EQ((*found)[3].size, 0);  // in two registers
+  EXPECT_EQ((*found)[4].number, 6U);
+}
+
 }  // namespace
 }  // namespace tacho::bpf

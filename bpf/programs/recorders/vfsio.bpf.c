@@ -30,31 +30,39 @@ CHANNEL(channel, vfsio);
 
 struct call {
   __u64 time_ns, file;
-  __u64 op;
 };
-BEGUN(calls, struct call);
+/* By thread and kind: a write that is also synced (O_DSYNC) has a sync inside. */
+struct begun {
+  __u32 thread, op;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 65536);
+  __type(key, struct begun);
+  __type(value, struct call);
+} calls SEC(".maps");
 
 static __always_inline int begin(struct file *file, enum op what) {
-  __u32 thread = (__u32)bpf_get_current_pid_tgid();
-  struct call call = {.file = (__u64)file, .op = what};
+  struct begun begun = {(__u32)bpf_get_current_pid_tgid(), what};
+  struct call call = {.file = (__u64)file};
   if (!file || (op != any && op != what) || !is_chosen()) return 1;
   if (fs != all && BPF_CORE_READ(file, f_inode, i_sb, s_magic) != (__u32)fs) return 1;
   call.time_ns = bpf_ktime_get_ns();
-  bpf_map_update_elem(&calls, &thread, &call, BPF_ANY);
+  bpf_map_update_elem(&calls, &begun, &call, BPF_ANY);
   return 1;
 }
 
-static __always_inline int end(void *context, long ret) {
+static __always_inline int end(void *context, long ret, enum op what) {
   __u64 now = bpf_ktime_get_ns();
-  __u32 thread = (__u32)bpf_get_current_pid_tgid();
-  struct call *call = bpf_map_lookup_elem(&calls, &thread);
+  struct begun begun = {(__u32)bpf_get_current_pid_tgid(), what};
+  struct call *call = bpf_map_lookup_elem(&calls, &begun);
   struct vfsio event = {.ret = ret, .bytes = ret > 0 ? ret : 0, .error = error_of(ret)};
   struct file *file;
   if (!call) return 1;
   file = (struct file *)call->file;
   event.lat_ns = now - call->time_ns;
-  event.op = call->op;
-  bpf_map_delete_elem(&calls, &thread);
+  event.op = what;
+  bpf_map_delete_elem(&calls, &begun);
   if (event.lat_ns / 1000 < min_us || event.bytes < min_bytes || !is_taken()) return 1;
   event.fs = BPF_CORE_READ(file, f_inode, i_sb, s_magic);
   event.inode = BPF_CORE_READ(file, f_inode, i_ino);
@@ -67,28 +75,28 @@ static __always_inline int end(void *context, long ret) {
 SEC("fentry/vfs_read") ALTERNATIVE_SET(files, trampolines)
 int BPF_PROG(begin_read_f, struct file *file) { return begin(file, read); }
 SEC("fexit/vfs_read") ALTERNATIVE_SET(files, trampolines)
-int BPF_PROG(end_read_f, struct file *file, char *to, unsigned long size, void *at, long ret) { return end(ctx, ret); }
+int BPF_PROG(end_read_f, struct file *file, char *to, unsigned long size, void *at, long ret) { return end(ctx, ret, read); }
 SEC("fentry/vfs_write") ALTERNATIVE_SET(files, trampolines)
 int BPF_PROG(begin_write_f, struct file *file) { return begin(file, write); }
 SEC("fexit/vfs_write") ALTERNATIVE_SET(files, trampolines)
-int BPF_PROG(end_write_f, struct file *file, char *from, unsigned long size, void *at, long ret) { return end(ctx, ret); }
+int BPF_PROG(end_write_f, struct file *file, char *from, unsigned long size, void *at, long ret) { return end(ctx, ret, write); }
 SEC("fentry/vfs_fsync_range") ALTERNATIVE_SET(files, trampolines)
 int BPF_PROG(begin_sync_f, struct file *file) { return begin(file, sync); }
 SEC("fexit/vfs_fsync_range") ALTERNATIVE_SET(files, trampolines)
-int BPF_PROG(end_sync_f, struct file *file, long first, long last, int only_data, int ret) { return end(ctx, ret); }
+int BPF_PROG(end_sync_f, struct file *file, long first, long last, int only_data, int ret) { return end(ctx, ret, sync); }
 
 SEC("kprobe/vfs_read") ALTERNATIVE_SET(files, kprobes)
 int BPF_KPROBE(begin_read_k, struct file *file) { return begin(file, read); }
 SEC("kretprobe/vfs_read") ALTERNATIVE_SET(files, kprobes)
-int BPF_KRETPROBE(end_read_k, long ret) { return end(ctx, ret); }
+int BPF_KRETPROBE(end_read_k, long ret) { return end(ctx, ret, read); }
 SEC("kprobe/vfs_write") ALTERNATIVE_SET(files, kprobes)
 int BPF_KPROBE(begin_write_k, struct file *file) { return begin(file, write); }
 SEC("kretprobe/vfs_write") ALTERNATIVE_SET(files, kprobes)
-int BPF_KRETPROBE(end_write_k, long ret) { return end(ctx, ret); }
+int BPF_KRETPROBE(end_write_k, long ret) { return end(ctx, ret, write); }
 SEC("kprobe/vfs_fsync_range") ALTERNATIVE_SET(files, kprobes)
 int BPF_KPROBE(begin_sync_k, struct file *file) { return begin(file, sync); }
 SEC("kretprobe/vfs_fsync_range") ALTERNATIVE_SET(files, kprobes)
-int BPF_KRETPROBE(end_sync_k, int ret) { return end(ctx, ret); }
+int BPF_KRETPROBE(end_sync_k, int ret) { return end(ctx, ret, sync); }
 
 // Where functions cannot be hooked: the system calls that name a file by its descriptor.
 static __always_inline struct file *file_of(__u64 descriptor) {
@@ -106,7 +114,7 @@ static __always_inline struct file *file_of(__u64 descriptor) {
     return begin(file_of(context->args[0]), what);                  \
   }                                                                 \
   SEC("tracepoint/syscalls/sys_exit_" #name) ALTERNATIVE_SET(files, calls)       \
-  int exit_##name(struct trace_event_raw_sys_exit *context) { return end(context, context->ret); }
+  int exit_##name(struct trace_event_raw_sys_exit *context) { return end(context, context->ret, what); }
 CALL(read, read)
 CALL(pread64, read)
 CALL(readv, read)

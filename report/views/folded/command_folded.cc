@@ -104,7 +104,7 @@ cli::CommandLine describe(Options& options) {
                   [&fold, &filter](std::string_view text) {
                     return part_or_choose("--tid", text, fold.shows_tid, filter.tids);
                   }});
-  rows.push_back({"--event-filter", cli::Takes::Value, "NAME",
+  rows.push_back({"--event-filter,--event", cli::Takes::Value, "NAME",
                   "which event's samples (default: the first one met, and those of all tracepoints)",
                   [&options](std::string_view text) -> Result<> {
                     options.event_filter = text;
@@ -442,7 +442,7 @@ class FoldedSink : public Sink {
     std::uint32_t row = IndexTable::kNone;
   };
   ByNumber<FirstRow> first_rows_;  // by stack: its row in folded_ with the name it came with
-  AddressTable other_rows_;           // start's name and stack's number -> row, for other names
+  AddressTable other_rows_;        // start's name and stack's number -> row, for other names
   std::vector<std::uint32_t> frames_, stack_;
 };
 

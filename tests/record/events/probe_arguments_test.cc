@@ -80,7 +80,7 @@ TEST(ProbeArguments, OfAReturnIsOne) {
 
 TEST(ProbeArguments, OfTheKernelHaveNames) {
   const std::vector<bpf::FunctionArgument> function{
-      {"file", 8, false, true}, {"mode", 4, true, false}, {"big", 0, false, false}};
+      {"file", 8, false, true, 1}, {"mode", 4, true, false, 2}, {"big", 0, false, false, 3}};
   const KnownArguments known{.kind = ProbeKind::Kernel, .function = function};
   const auto placed = place_arguments(parsed("mode,file,arg1,name=file:string,user=file:ustring"), known);
   ASSERT_TRUE(placed) << placed.error().what;
