@@ -22,7 +22,7 @@ class UserObjectLive : public testing::Test {
   void SetUp() override {
     if (const std::string why = live::why_skip(); !why.empty()) GTEST_SKIP() << why;
   }
-  // Opens, loads and connects; what was said for -v is in `said`.
+  // Opens, loads, connects and begins; what was said for -v is in `said`.
   Result<UserObject> run(const std::string& path, const std::vector<live::Receiver>& receivers) {
     ObjectOptions options{[this](std::string_view line) { said.append(line) += '\n'; }};
     auto object = UserObject::open(path, options);
@@ -32,6 +32,7 @@ class UserObjectLive : public testing::Test {
       for (const live::Receiver& receiver : receivers)
         if (auto connected = object->connect(channel.map, receiver.cpu(), receiver.fd()); !connected)
           return std::move(connected.error());
+    object->begin();
     return object;
   }
   std::string refusal(const std::string& body) {

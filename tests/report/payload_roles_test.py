@@ -68,7 +68,7 @@ class PayloadRoles(programs.Scratch):
         self.shadowed()
         _, said = self.output("hist", "--by", "nosuch", status=1)
         self.assertEqual(said, "tacho: perf.data: --by: there is no 'nosuch'; take comm, pid, tid, cpu, time, period, "
-                               "event, or a field of 'wake': delay, tid, cpu, comm\n")
+                               "cgroup, event, or a field of 'wake': delay, tid, cpu, comm\n")
 
     def test_fields_of_role_key_group_unless_asked_otherwise(self):
         capture = made_payload.capture(io=[
