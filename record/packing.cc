@@ -11,11 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -27,8 +29,9 @@ extern char** environ;
 namespace tacho::record {
 namespace {
 
-constexpr int kNiceness = 10;               // the host has other work
-constexpr std::uint64_t kMargin = 1 << 26;  // bytes: the names, and what others write meanwhile
+constexpr int kNiceness = 10;                // the host has other work
+constexpr std::uint64_t kMargin = 1 << 26;   // bytes: the names, and what others write meanwhile
+constexpr std::size_t kMostWords = 1 << 16;  // bytes of its messages
 constexpr int kLookEvery = 20;  // ms, where the kernel does not tell of a child's end (before 5.3)
 
 std::optional<std::string> program_beside() {
@@ -52,8 +55,19 @@ std::string reason_against(const Packing& packing) {
   return {};
 }
 
-// With standard output that cannot be mistaken for the command's.
-Result<pid_t> start(const std::string& program, const Packing& packing) {
+struct Packer {
+  pid_t pid = -1;
+  format::Fd words;  // what it says, to be read
+};
+
+// What it says comes to us: whoever reads our messages may sleep, and it must not wait for them.
+Result<Packer> start(const std::string& program, const Packing& packing) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
+  (void)::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  Packer packer;
+  packer.words = format::Fd(ends[0]);
+  const format::Fd to(ends[1]);
   std::vector<std::string> words{program, "pack", "--brief", "-i", packing.capture};
   if (packing.is_quiet) words.emplace_back("--quiet");
   std::vector<char*> arguments;
@@ -63,7 +77,8 @@ Result<pid_t> start(const std::string& program, const Packing& packing) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  for (const int number : {STDOUT_FILENO, STDERR_FILENO})
+    posix_spawn_file_actions_adddup2(&actions, to.get(), number);
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
   sigemptyset(&none);
@@ -74,34 +89,67 @@ Result<pid_t> start(const std::string& program, const Packing& packing) {
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  pid_t child = -1;
-  const int code = posix_spawn(&child, program.c_str(), &actions, &attributes, arguments.data(), environ);
+  const int code =
+      posix_spawn(&packer.pid, program.c_str(), &actions, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (code != 0) return system_error(program, code);
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(child), kNiceness);
-  return child;
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(packer.pid), kNiceness);
+  return packer;
 }
 
 struct End {
   int status = 0;
   bool is_by_signal_to_us = false;
+  std::string words;
 };
+
+// What is there now. What is more than anybody reads is taken and dropped.
+void take_words(const Packer& packer, std::string& words) {
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const ssize_t got = ::read(packer.words.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    if (words.size() < kMostWords) words.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
 
 // The first signal asks it to end, which it does not do between writing its file and naming it; the second
 // ends it at once, and what has no name yet may lie there.
-End wait_for(pid_t child, const StopSignals& signals) {
+End wait_for(const Packer& packer, const StopSignals& signals) {
   End end;
-  const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, packer.pid, 0)));
   for (;;) {
-    const pid_t got = ::waitpid(child, &end.status, WNOHANG);
-    if (got == child || (got < 0 && errno != EINTR)) return end;
-    std::array<pollfd, 2> news{{{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}}};
+    const pid_t got = ::waitpid(packer.pid, &end.status, WNOHANG);
+    take_words(packer, end.words);
+    if (got == packer.pid || (got < 0 && errno != EINTR)) return end;
+    // With one end of the pipe here alone, poll() would say so for ever.
+    std::array<pollfd, 3> news{
+        {{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {packer.words.get(), POLLIN, 0}}};
     (void)::poll(news.data(), news.size(), ended ? -1 : kLookEvery);
+    if ((news[2].revents & (POLLIN | POLLHUP)) == POLLHUP) ::usleep(kLookEvery * 1000);
     while (const auto signal = signals.take()) {
       if (signal->asks_for_snapshot()) continue;
-      ::kill(child, end.is_by_signal_to_us ? SIGKILL : SIGTERM);
+      ::kill(packer.pid, end.is_by_signal_to_us ? SIGKILL : SIGTERM);
       end.is_by_signal_to_us = true;
+    }
+  }
+}
+
+// Its lines as ours.
+void relay(std::string_view words, const Messages& messages) {
+  constexpr std::string_view kBegin = "[ tacho record: ", kEnd = " ]", kName = "tacho: ";
+  while (!words.empty()) {
+    std::string_view line = words.substr(0, words.find('\n'));
+    words.remove_prefix(std::min(words.size(), line.size() + 1));
+    if (line.starts_with(kBegin) && line.ends_with(kEnd)) {
+      line.remove_prefix(kBegin.size());
+      line.remove_suffix(kEnd.size());
+      messages.bracketed(line);
+    } else if (!line.empty()) {
+      if (line.starts_with(kName)) line.remove_prefix(kName.size());
+      messages.warn(line);
     }
   }
 }
@@ -118,9 +166,10 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
     return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
   if (const std::string why = reason_against(packing); !why.empty()) return say_not(why);
   std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
-  const auto child = start(*program, packing);
-  if (!child) return say_not(child.error().what);
-  const End end = wait_for(*child, signals);
+  const auto packer = start(*program, packing);
+  if (!packer) return say_not(packer.error().what);
+  const End end = wait_for(*packer, signals);
+  relay(end.words, messages);
   const int exit = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
   if (exit == cli::kWhole || exit == cli::kIncomplete) return;
   if (end.is_by_signal_to_us) return say_not("a signal came");
