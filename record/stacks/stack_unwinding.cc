@@ -387,8 +387,11 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
 void StackUnwinding::begin(std::span<const int> processes) {
   if (state_->walker.reads_mappings()) {
     state_->tables.look_at(processes);
+    const bool is_command = state_->expected != UnwindTables::kBare;
     (void)state_->tables.wait_for(state_->expected, kPatienceWithProgram);
-    (void)state_->tables.wait(kPatienceAtStart);
+    // A command shares with us the few libraries that we have mapped; of the whole system there are many
+    // more.
+    (void)state_->tables.wait(is_command ? kPatienceWithProgram : kPatienceAtStart);
     return;
   }
   format::ByteWriter out;

@@ -214,7 +214,6 @@ TableFacts UnwindTables::facts() {
 }
 
 void UnwindTables::run() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   // This thread opens files that anybody may have made.
   (void)drop_rights({.reads_binaries = true}, "");
   auto second = std::chrono::steady_clock::now();
@@ -266,6 +265,8 @@ void UnwindTables::run() {
 // Until something is wanted or asked, or it is time to look for tables that are wanted again.
 void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
   is_idle_.notify_all();
+  // What is built before that somebody waits for; the rest gives way to what is recorded.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
   lock.unlock();
   std::array<pollfd, 2> fds{
       {{news_.get(), POLLIN, 0}, {reads_mappings_ ? walker_.questions_fd() : -1, POLLIN, 0}}};

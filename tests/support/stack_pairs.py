@@ -6,10 +6,13 @@ COPIED = 65528  # bytes of the stack, as much as the kernel copies
 NOWHERE = 2**64 - 1  # where libdw gives up when a copy ends
 APART = 0.001  # seconds at most between the two samples of a hit
 
-# Write one byte to nowhere from many depths: through callbacks of C, generators, sorting and recursion.
+# Write one byte to nowhere from many depths: through callbacks of C, generators, sorting and recursion. The first write asks
+# for the tables of libraries that nobody else has mapped; there is a second to build them.
 PYTHON_WORK = """
-import json, os, re
+import json, os, re, time
 out = os.open('/dev/null', os.O_WRONLY)
+os.write(out, b'x')
+time.sleep(1)
 def put(value=None):
     os.write(out, b'x')
     return 0
@@ -24,6 +27,8 @@ for i in range(60):
 """
 PERL_WORK = """
 open(my $out, '>', '/dev/null');
+syswrite($out, 'x');
+sleep(1);
 sub put { syswrite($out, 'x'); 0 }
 sub deep { my ($depth, $call) = @_; $depth == 0 ? $call->() : deep($depth - 1, $call) }
 for my $i (1 .. 60) {
