@@ -31,6 +31,8 @@ constexpr std::array kReading = {
     SCMP_SYS(statx), SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
     SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(getdents64), SCMP_SYS(getcwd),
     SCMP_SYS(dup), SCMP_SYS(fadvise64), SCMP_SYS(readahead), SCMP_SYS(write), SCMP_SYS(writev),
+    // by a pipe the sanitizers ask whether memory can be read
+    SCMP_SYS(pipe), SCMP_SYS(pipe2),
     // memory
     SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),
     SCMP_SYS(mincore), SCMP_SYS(msync), SCMP_SYS(membarrier),
@@ -54,15 +56,14 @@ constexpr std::array kServing = {
     SCMP_SYS(recvfrom),    SCMP_SYS(recvmsg),       SCMP_SYS(recvmmsg),    SCMP_SYS(getsockopt),
     SCMP_SYS(setsockopt),  SCMP_SYS(getsockname),   SCMP_SYS(getpeername), SCMP_SYS(select),
     SCMP_SYS(pselect6),    SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),   SCMP_SYS(epoll_wait),
-    SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2),      SCMP_SYS(pipe),        SCMP_SYS(pipe2),
-    SCMP_SYS(open),        SCMP_SYS(openat),        SCMP_SYS(openat2),     SCMP_SYS(mkdir),
-    SCMP_SYS(mkdirat),     SCMP_SYS(rename),        SCMP_SYS(renameat),    SCMP_SYS(renameat2),
-    SCMP_SYS(link),        SCMP_SYS(unlink),        SCMP_SYS(unlinkat),    SCMP_SYS(rmdir),
-    SCMP_SYS(chmod),       SCMP_SYS(fchmod),        SCMP_SYS(fchmodat),    SCMP_SYS(utime),
-    SCMP_SYS(utimes),      SCMP_SYS(utimensat),     SCMP_SYS(ftruncate),   SCMP_SYS(fsync),
-    SCMP_SYS(fdatasync),   SCMP_SYS(umask),         SCMP_SYS(pwrite64),    SCMP_SYS(fallocate),
-    SCMP_SYS(getresuid),   SCMP_SYS(getresgid),     SCMP_SYS(getpgrp),     SCMP_SYS(prlimit64),
-    SCMP_SYS(getrlimit)};
+    SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2),      SCMP_SYS(open),        SCMP_SYS(openat),
+    SCMP_SYS(openat2),     SCMP_SYS(mkdir),         SCMP_SYS(mkdirat),     SCMP_SYS(rename),
+    SCMP_SYS(renameat),    SCMP_SYS(renameat2),     SCMP_SYS(link),        SCMP_SYS(unlink),
+    SCMP_SYS(unlinkat),    SCMP_SYS(rmdir),         SCMP_SYS(chmod),       SCMP_SYS(fchmod),
+    SCMP_SYS(fchmodat),    SCMP_SYS(utime),         SCMP_SYS(utimes),      SCMP_SYS(utimensat),
+    SCMP_SYS(ftruncate),   SCMP_SYS(fsync),         SCMP_SYS(fdatasync),   SCMP_SYS(umask),
+    SCMP_SYS(pwrite64),    SCMP_SYS(fallocate),     SCMP_SYS(getresuid),   SCMP_SYS(getresgid),
+    SCMP_SYS(getpgrp),     SCMP_SYS(prlimit64),     SCMP_SYS(getrlimit)};
 
 // Rights that landlock may hold here, by the kernel's numbers.
 constexpr std::uint64_t kMayTruncate = 1U << 14;  // since its third version (Linux 6.2)
