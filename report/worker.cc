@@ -79,7 +79,7 @@ class Patience {
     const std::uint64_t turn = place.turn();
     if (turn != turn_) since_ = now;
     turn_ = turn;
-    return !place.path().empty() && now - since_ > kMostAtOneFile;
+    return place.is_at_file() && now - since_ > kMostAtOneFile;
   }
 
  private:
@@ -140,10 +140,10 @@ std::string how_it_died(const Ended& ended) {
 }  // namespace
 
 struct WorkPlace::Shared {
-  // The worker writes; the process that waits reads the path when the worker is dead, and `turn`, which
-  // counts the files, at any time.
-  std::atomic<std::uint64_t> turn;
-  std::size_t size;
+  // The worker writes. The process that waits reads the numbers at any time, and the path when the worker is
+  // dead.
+  std::atomic<std::uint64_t> turn;  // counts the files
+  std::atomic<std::size_t> size;    // of the path
   std::array<char, kLongestPath> path;
 };
 
@@ -159,16 +159,18 @@ WorkPlace::~WorkPlace() {
 
 void WorkPlace::at(std::string_view path) {
   if (shared_ == nullptr) return;
-  shared_->size = std::min(path.size(), kLongestPath);
-  path.copy(shared_->path.data(), shared_->size);
+  const std::size_t size = std::min(path.size(), kLongestPath);
+  path.copy(shared_->path.data(), size);
+  shared_->size.store(size);
   shared_->turn.fetch_add(1);
 }
 
 std::uint64_t WorkPlace::turn() const { return shared_ == nullptr ? 0 : shared_->turn.load(); }
+bool WorkPlace::is_at_file() const { return shared_ != nullptr && shared_->size.load() != 0; }
 
 std::string WorkPlace::path() const {
   if (shared_ == nullptr) return {};
-  return {shared_->path.data(), std::min(shared_->size, kLongestPath)};
+  return {shared_->path.data(), std::min(shared_->size.load(), kLongestPath)};
 }
 
 Result<WorkDone> work_apart(const Work& work, Reach reach, std::size_t most_bytes) {

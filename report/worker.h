@@ -27,8 +27,9 @@ class WorkPlace {
   void at(std::string_view path);
   // What at() was told last. For the process that waits, once the worker is dead.
   std::string path() const;
-  // How often at() was called; at any time.
+  // How often at() was called, and whether with a file the last time; at any time.
   std::uint64_t turn() const;
+  bool is_at_file() const;
 
  private:
   struct Shared;
