@@ -28,8 +28,7 @@ namespace {
 constexpr std::size_t kMostDeaths = 8;
 constexpr std::size_t kLongestPath = 4096;
 constexpr int kRefused = 125, kNoMemory = 124;  // exit statuses of the worker
-constexpr std::chrono::seconds kMostAtOneFile(120);
-constexpr int kLookEvery = 500;  // ms
+constexpr int kLookEvery = 500;                 // ms
 
 struct Ended {
   std::vector<std::byte> bytes;
@@ -74,23 +73,25 @@ bool send(int to, std::span<const std::byte> bytes) {
 // Whether the worker is at the same file for too long.
 class Patience {
  public:
+  explicit Patience(std::chrono::seconds most) : most_(most) {}
   bool is_over(const WorkPlace& place) {
     const auto now = std::chrono::steady_clock::now();
     const std::uint64_t turn = place.turn();
     if (turn != turn_) since_ = now;
     turn_ = turn;
-    return place.is_at_file() && now - since_ > kMostAtOneFile;
+    return place.is_at_file() && now - since_ > most_;
   }
 
  private:
+  std::chrono::seconds most_;
   std::uint64_t turn_ = 0;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
 // All that comes until the worker has closed its end.
-void receive(int from, pid_t worker, const WorkPlace& place, std::size_t most, Ended& ended) {
+void receive(int from, pid_t worker, const WorkPlace& place, const WorkLimits& limits, Ended& ended) {
   std::array<std::byte, std::size_t{1} << 16> piece;
-  Patience patience;
+  Patience patience(limits.at_one_file);
   for (;;) {
     pollfd news{from, POLLIN, 0};
     if (::poll(&news, 1, kLookEvery) == 0) {
@@ -104,14 +105,14 @@ void receive(int from, pid_t worker, const WorkPlace& place, std::size_t most, E
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
     const auto size = static_cast<std::size_t>(got);
-    ended.said_too_much = ended.said_too_much || size > most - ended.bytes.size();
+    ended.said_too_much = ended.said_too_much || size > limits.most_bytes - ended.bytes.size();
     if (ended.said_too_much) continue;  // read on, so that it can end
     ended.bytes.insert(ended.bytes.end(), piece.begin(), piece.begin() + got);
   }
 }
 
 Result<Ended> run_worker(const Work& work, WorkPlace& place, const std::vector<WorkDone::Death>& deaths,
-                         Reach reach, std::size_t most_bytes) {
+                         Reach reach, const WorkLimits& limits) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("a process that reads the files", errno);
   const format::Fd from(ends[0]);
@@ -124,14 +125,14 @@ Result<Ended> run_worker(const Work& work, WorkPlace& place, const std::vector<W
   if (child == 0) be_worker(work, place, deaths, reach, to.get(), parent);
   to = format::Fd();
   Ended ended;
-  receive(from.get(), child, place, most_bytes, ended);
+  receive(from.get(), child, place, limits, ended);
   while (::waitpid(child, &ended.status, 0) < 0)
     if (errno != EINTR) return system_error("the process that reads the files", errno);
   return ended;
 }
 
-std::string how_it_died(const Ended& ended) {
-  if (ended.took_too_long) return "it took more than " + std::to_string(kMostAtOneFile.count()) + " s";
+std::string how_it_died(const Ended& ended, const WorkLimits& limits) {
+  if (ended.took_too_long) return "it took more than " + std::to_string(limits.at_one_file.count()) + " s";
   if (WIFSIGNALED(ended.status)) return ::strsignal(WTERMSIG(ended.status));
   if (WEXITSTATUS(ended.status) == kNoMemory) return "there was not enough memory";
   return "exit status " + std::to_string(WEXITSTATUS(ended.status));
@@ -173,11 +174,11 @@ std::string WorkPlace::path() const {
   return {shared_->path.data(), std::min(shared_->size.load(), kLongestPath)};
 }
 
-Result<WorkDone> work_apart(const Work& work, Reach reach, std::size_t most_bytes) {
+Result<WorkDone> work_apart(const Work& work, Reach reach, const WorkLimits& limits) {
   WorkDone done;
   for (;;) {
     WorkPlace place;
-    auto ended = run_worker(work, place, done.deaths, reach, most_bytes);
+    auto ended = run_worker(work, place, done.deaths, reach, limits);
     if (!ended) return std::move(ended.error());
     if (ended->said_too_much) return Error{"the process that reads the files gives too much", EFBIG};
     const int exit = WIFEXITED(ended->status) ? WEXITSTATUS(ended->status) : -1;
@@ -191,7 +192,7 @@ Result<WorkDone> work_apart(const Work& work, Reach reach, std::size_t most_byte
       return Error{"the process that reads the files cannot give up its rights: " +
                    std::string(reinterpret_cast<const char*>(ended->bytes.data()), ended->bytes.size())};
     // The sanitizers' end is an exit status.
-    const std::string how = how_it_died(*ended);
+    const std::string how = how_it_died(*ended, limits);
     const bool is_known = std::ranges::find(done.deaths, path, &WorkDone::Death::path) != done.deaths.end();
     if (path.empty()) return Error{"the process that reads the files died: " + how};
     if (is_known || done.deaths.size() == kMostDeaths)

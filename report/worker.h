@@ -2,6 +2,7 @@
 // it costs that file, and neither this process nor what the others tell.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,10 +50,15 @@ struct WorkDone {
 // `deaths`: of earlier workers; their files are to be left out.
 using Work = std::function<std::vector<std::byte>(WorkPlace&, const std::vector<WorkDone::Death>& deaths)>;
 
-// Runs `work` in a child that is confined as `reach` says, again when that dies of a file, or stays at
-// one for two minutes, or finds no memory there. An error when it dies while at no file, of too many (8) or
-// of the same one again, or when no child can be made or confined. At most `most_bytes` are taken from it. No
-// other thread may run meanwhile that holds a lock (it is a fork).
-Result<WorkDone> work_apart(const Work& work, Reach reach, std::size_t most_bytes);
+struct WorkLimits {
+  std::size_t most_bytes = 0;  // that are taken from the worker
+  std::chrono::seconds at_one_file{120};
+};
+
+// Runs `work` in a child that is confined as `reach` says, again when that dies of a file, stays at one for
+// too long, or finds no memory there. An error when it dies while at no file, of too many (8) or of the same
+// one again, or when no child can be made or confined. No other thread may run meanwhile that holds a lock
+// (it is a fork).
+Result<WorkDone> work_apart(const Work& work, Reach reach, const WorkLimits& limits);
 
 }  // namespace tacho::report

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,7 +26,7 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kPlenty = 1 << 20;
+const WorkLimits kPlenty{.most_bytes = 1 << 20};
 using Deaths = std::vector<WorkDone::Death>;
 
 std::vector<std::byte> bytes_of(std::string_view text) {
@@ -188,6 +189,18 @@ TEST_F(Worker, WantOfMemoryAtAFileCostsThatFile) {
   EXPECT_EQ(text_of(done->bytes), "/large there was not enough memory");
 }
 
+TEST_F(Worker, AFileThatKeepsItCostsThatFile) {
+  const Work work = [](WorkPlace& place, const Deaths& deaths) {
+    place.at("/endless");
+    while (deaths.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return bytes_of(deaths[0].path + " " + deaths[0].how);
+  };
+  const auto done = work_apart(work, Reach::Files,
+                               {.most_bytes = kPlenty.most_bytes, .at_one_file = std::chrono::seconds(1)});
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_EQ(text_of(done->bytes), "/endless it took more than 1 s");
+}
+
 TEST_F(Worker, WhoeverIgnoresItsChildrenMayHaveStartedUs) {
   const auto before = ::signal(SIGCHLD, SIG_IGN);
   const auto done =
@@ -198,8 +211,9 @@ TEST_F(Worker, WhoeverIgnoresItsChildrenMayHaveStartedUs) {
 }
 
 TEST_F(Worker, MoreThanWasAskedForIsAnError) {
-  const auto done = work_apart([](WorkPlace&, const Deaths&) { return std::vector<std::byte>(kPlenty + 1); },
-                               Reach::Files, kPlenty);
+  const auto done =
+      work_apart([](WorkPlace&, const Deaths&) { return std::vector<std::byte>(kPlenty.most_bytes + 1); },
+                 Reach::Files, kPlenty);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, EFBIG);
 }

@@ -276,7 +276,7 @@ Result<cli::ExitStatus> run(Options& options) {
                           : Reach::Files;
   const auto done = work_apart(
       [&options](WorkPlace& place, const auto& deaths) { return pack_here(options, place, deaths); }, reach,
-      kMostBytes);
+      {.most_bytes = kMostBytes});
   if (!done) return Error(done.error()).in(printable(input) + ": is not packed and stays as it is");
   auto report = parse_report(done->bytes);
   if (!report) return std::move(report.error());
