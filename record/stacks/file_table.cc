@@ -82,6 +82,19 @@ void count_from_file(unwind::RowTable& table, const unwind::ElfImage& image) {
 
 }  // namespace
 
+MappedFile file_of(const format::MmapRecord& mapping) {
+  MappedFile file;
+  file.build_id = mapping.build_id;
+  file.major = mapping.major;
+  file.minor = mapping.minor;
+  file.inode = mapping.inode;
+  file.name = mapping.filename;
+  file.process = mapping.pid;
+  file.start = mapping.start;
+  file.end = mapping.start + mapping.length;
+  return file;
+}
+
 std::string identity(const MappedFile& file) {
   if (file.name == "[vdso]") return file.name;
   if (!file.build_id.empty()) return file.build_id.hex();

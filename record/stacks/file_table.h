@@ -9,6 +9,7 @@
 #include "bpf/programs/stack_maps.h"
 #include "format/build_id.h"
 #include "format/file.h"
+#include "format/record.h"
 #include "format/result.h"
 #include "unwind/row_table.h"
 
@@ -26,6 +27,8 @@ struct MappedFile {
   std::uint32_t process = 0;  // one that has it mapped, there:
   std::uint64_t start = 0, end = 0;
 };
+
+MappedFile file_of(const format::MmapRecord& mapping);
 
 inline constexpr int kNotOpened = ENOENT;  // an error's code: the file is not there, or is another one
 

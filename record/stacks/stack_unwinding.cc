@@ -102,19 +102,6 @@ struct News {
   MappedFile file;
 };
 
-MappedFile file_of(const format::MmapRecord& mapping) {
-  MappedFile file;
-  file.build_id = mapping.build_id;
-  file.major = mapping.major;
-  file.minor = mapping.minor;
-  file.inode = mapping.inode;
-  file.name = mapping.filename;
-  file.process = mapping.pid;
-  file.start = mapping.start;
-  file.end = mapping.start + mapping.length;
-  return file;
-}
-
 std::optional<News> news_in(const format::Record& record) {
   News news;
   if (const auto* const mapping = std::get_if<format::MmapRecord>(&record)) {

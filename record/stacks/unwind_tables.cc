@@ -305,15 +305,8 @@ void UnwindTables::look_at_one(int process) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     const auto parsed = parse_maps_line(line);
     if (!parsed || !parsed->is_executable || parsed->mapping.inode == 0) continue;
-    const format::MmapRecord& mapping = parsed->mapping;
-    MappedFile file;
-    file.major = mapping.major;
-    file.minor = mapping.minor;
-    file.inode = mapping.inode;
-    file.name = mapping.filename;
+    MappedFile file = file_of(parsed->mapping);
     file.process = static_cast<std::uint32_t>(process);
-    file.start = mapping.start;
-    file.end = mapping.start + mapping.length;
     if (is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second) continue;
     if (seen_.size() > kMostTold) seen_.clear();
     const auto opened = open_binary(file);
