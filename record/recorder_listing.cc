@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "bpf/shipped_recorders.h"
@@ -37,6 +38,17 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
   for (const format::PayloadField& field : schema.fields)
     if (field.role != "stack") names.push_back(field.name);
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// script chooses an event by a condition, which may stand in the view already; the others by its name.
+std::string view_of_one_event(std::string_view view, std::string_view event) {
+  if (!view.starts_with("tacho script")) return fmt::format("{} --event {}", view, event);
+  constexpr std::string_view kWhere = " --where '";
+  const std::size_t at = view.find(kWhere);
+  if (at == std::string_view::npos) return fmt::format("{}{}event == \"{}\"'", view, kWhere, event);
+  const std::size_t begin = at + kWhere.size(), end = view.find('\'', begin);
+  return fmt::format("{}event == \"{}\" && ({}){}", view.substr(0, begin), event,
+                     view.substr(begin, end - begin), view.substr(end));
 }
 
 }  // namespace
@@ -82,6 +94,18 @@ Result<std::string> recorder_help(const EventRequest& request) {
   out += "\nHooks:\n" + hooks_in_words(*object);
   out += fmt::format("\nThen: {}\n", row.view);
   return out;
+}
+
+std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture) {
+  std::vector<std::string> lines;
+  for (const EventRequest& request : events) {
+    const RecorderRow* const row = find_recorder(request.recorder);
+    if (row == nullptr) continue;
+    const std::string view =
+        events.size() == 1 ? std::string(row->view) : view_of_one_event(row->view, row->object);
+    lines.push_back(fmt::format("{}: {} -i {}", row->name, view, capture));
+  }
+  return lines;
 }
 
 }  // namespace tacho::record

@@ -1,7 +1,9 @@
-// `tacho list recorders`, and `tacho record -e NAME/help/`.
+// `tacho list recorders`, `tacho record -e NAME/help/`, and the views to begin with.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "format/cursor.h"
 #include "format/result.h"
@@ -18,5 +20,8 @@ Result<std::string> recorder_help(const EventRequest& request);
 
 // The object behind a request that names a recorder.
 Result<format::Bytes> object_of(const EventRequest& request);
+
+// Which view to begin with, for each recorder among the events: "open: tacho table --by path,error -i FILE".
+std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture);
 
 }  // namespace tacho::record

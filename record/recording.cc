@@ -19,7 +19,6 @@
 #include "record/channels.h"
 #include "record/conditions.h"
 #include "record/events/cgroup.h"
-#include "record/events/recorders.h"
 #include "record/flight_recorder.h"
 #include "record/host/probes.h"
 #include "record/host/rights.h"
@@ -202,20 +201,6 @@ CaptureSeries::Means means_of(const Prepared& prepared, const KernelEvents& even
   means.end = [end = std::make_shared<CaptureEnd>(events, prepared)](
                   const RecordCounts& counts, CaptureOutput& output) { return end->write(counts, output); };
   return means;
-}
-
-// How to look at what recorders of the catalogue brought.
-void tell_of_views(const RecordOptions& options, const Messages& messages) {
-  if (options.files.to_pipe) return;
-  for (const EventRequest& request : options.events) {
-    const RecorderRow* const row = find_recorder(request.recorder);
-    if (row == nullptr) continue;
-    const std::string choice = options.events.size() == 1 ? ""
-                               : row->view.starts_with("tacho script")
-                                   ? fmt::format(" --where 'event == \"{}\"'", row->object)
-                                   : fmt::format(" --event {}", row->object);
-    messages.bracketed(fmt::format("{}: {}{} -i {}", row->name, row->view, choice, options.output));
-  }
 }
 
 // What stands in a capture before its first sample must leave room for some.
@@ -488,7 +473,8 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
       messages.bracketed(line);
     messages.detail(described(prepared.stacks->tables()));
   }
-  tell_of_views(options, messages);
+  if (!options.files.to_pipe)
+    for (const std::string& view : first_views(options.events, options.output)) messages.bracketed(view);
   report_losses(report.counts, lost, prepared, events, options, messages);
   tell_what_was_left_out(report.left_out, options.sampling.rate_of_objects, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))

@@ -46,6 +46,7 @@ Result<> set_range(Filter& filter, std::string_view name, std::string_view text)
 }
 
 Result<> set_condition(Filter& filter, std::string_view name, std::string_view text) {
+  if (filter.condition) return use_error(std::string(name) + " is given twice; join both conditions by &&");
   auto condition = parse_where(name, text);
   if (!condition) return std::move(condition.error());
   filter.condition = std::move(*condition);

@@ -3,6 +3,8 @@
 import csv
 import io
 import os
+import re
+import shlex
 import subprocess
 import sys
 import unittest
@@ -71,6 +73,21 @@ class Recorders(programs.Scratch):
 
 class Files(Recorders):
     LOADS = {"opens": OPENS}
+
+    def test_with_p_a_command_only_says_how_long(self):
+        sleeper = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        self.record("open", self.built / "opens", options=["-p", str(sleeper.pid)])
+        self.assertEqual(self.tacho("script", "-i", "out.data").stdout, b"")
+
+    def test_hints_run_as_they_are_printed(self):
+        said = self.record("open,syscall,tcplife,offcpu", "sleep", "0.1")
+        hints = re.findall(r"^\[ tacho record: \w+: tacho (.*) \]$", said, re.M)
+        self.assertEqual(len(hints), 4, said)
+        for hint in hints:
+            shown = self.tacho(*shlex.split(hint)).stdout
+            self.assertTrue(shown or "tcp" in hint, hint)
 
     def test_open_tells_every_attempt(self):
         said = self.record("open", self.built / "opens", options=["-g"])

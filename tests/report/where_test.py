@@ -50,5 +50,11 @@ class Where(programs.Scratch):
         self.assertIn("--where", said)
 
 
+class Twice(programs.Scratch):
+    def test_a_second_condition_does_not_replace_the_first_in_silence(self):
+        done = self.tacho("script", "--where", "cpu == 0", "--where", "pid == 1", status=1)
+        self.assertEqual(done.stderr, b"tacho: --where is given twice; join both conditions by &&\n")
+
+
 if __name__ == "__main__":
     programs.main()
