@@ -71,6 +71,13 @@ class Packing(programs.Scratch):
         self.assertIn("tacho-report died of signal 9", self.record(program=self.beside("kill -9 $$")))
         self.assertEqual(self.samples(), 5)
 
+    def test_a_small_disk_has_no_room_for_a_copy(self):
+        (self.folder / "disk").mkdir()
+        words = " ".join(map(str, [programs.BIN / "tacho-record", "-e", "page-faults", "-o", "disk/x.data", "--", "true"]))
+        said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=20m,mode=700 none disk && {words}")
+        self.assertIn("no room for a second copy beside it; tacho pack disk/x.data does that", said.stderr.decode())
+        self.assertNotIn(b"Packed", said.stderr)
+
     def test_the_status_is_the_commands(self):
         self.run_program(programs.BIN / "tacho-record", "-o", "y.data", "--", "sh", "-c", "exit 7", status=7)
 
