@@ -40,17 +40,6 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// script chooses an event by a condition, which may stand in the view already; the others by its name.
-std::string view_of_one_event(std::string_view view, std::string_view event) {
-  if (!view.starts_with("tacho script")) return fmt::format("{} --event {}", view, event);
-  constexpr std::string_view kWhere = " --where '";
-  const std::size_t at = view.find(kWhere);
-  if (at == std::string_view::npos) return fmt::format("{}{}event == \"{}\"'", view, kWhere, event);
-  const std::size_t begin = at + kWhere.size(), end = view.find('\'', begin);
-  return fmt::format("{}event == \"{}\" && ({}){}", view.substr(0, begin), event,
-                     view.substr(begin, end - begin), view.substr(end));
-}
-
 }  // namespace
 
 Result<std::string> list_recorders(const std::string& pattern) {
@@ -101,8 +90,8 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
   for (const EventRequest& request : events) {
     const RecorderRow* const row = find_recorder(request.recorder);
     if (row == nullptr) continue;
-    const std::string view =
-        events.size() == 1 ? std::string(row->view) : view_of_one_event(row->view, row->object);
+    const std::string view = fmt::format("{}{}{}", row->view, events.size() == 1 ? "" : " --event ",
+                                         events.size() == 1 ? "" : row->object);
     lines.push_back(fmt::format("{}: {} -i {}", row->name, view, capture));
   }
   return lines;

@@ -7,13 +7,17 @@
 namespace tacho::record {
 namespace {
 
+// Views of several rows: a line an event.
+constexpr std::string_view kEach = "tacho script --columns auto";
+constexpr std::string_view kStarts = "tacho script --columns time,comm,pid,ppid,error,args";
+constexpr std::string_view kSlow = "tacho script --columns time,comm,pid,op,bytes,lat_ns,fs,name";
+
 // A recorder's own name first, then the names of other tools' for the same.
 constexpr RecorderRow kRecorders[] = {
-    {"exec", "exec", "", "programs that are started, with their arguments, and attempts that fail",
-     "tacho script -F comm,pid,time,payload"},
-    {"execsnoop", "exec", "", "as exec", "tacho script -F comm,pid,time,payload"},
+    {"exec", "exec", "", "programs that are started, with their arguments, and attempts that fail", kStarts},
+    {"execsnoop", "exec", "", "as exec", kStarts},
     {"open", "open", "", "files that are opened, and attempts that fail", "tacho table --by path,error"},
-    {"opensnoop", "open", "", "as open", "tacho script -F comm,pid,time,payload"},
+    {"opensnoop", "open", "", "as open", "tacho script --columns time,comm,pid,fd,error,path"},
     {"syscall", "syscall", "", "system calls: which, how long, what they returned", "tacho table --by call"},
     {"runqlat", "runqlat", "", "how long threads that could run waited for a CPU", "tacho hist --by none"},
     {"offcpu", "offcpu", "", "how long threads slept, with the stack that went to sleep and who woke them",
@@ -23,19 +27,18 @@ constexpr RecorderRow kRecorders[] = {
     {"bio", "bio", "", "block I/O: size, time in the queue and at the disk, with the stack that asked",
      "tacho hist --by op"},
     {"biolatency", "bio", "", "as bio", "tacho hist --by none"},
-    {"biosnoop", "bio", "", "as bio", "tacho script -G -F comm,pid,time,payload"},
+    {"biosnoop", "bio", "", "as bio",
+     "tacho script --columns time,comm,pid,op,major,minor,sector,bytes,queue_ns,lat_ns"},
     {"bitesize", "bio", "", "as bio", "tacho hist --field bytes --by comm"},
     {"vfsio", "vfsio", "",
      "reads, writes and syncs of files: how long, how much, of which file and file system",
      "tacho table --by fs,op"},
     {"fileslower", "vfsio", "min_us=10000", "reads, writes and syncs of files that take 10 ms and more",
-     "tacho script -F comm,pid,time,payload"},
-    {"ext4slower", "vfsio", "fs=ext4,min_us=10000", "the same on ext4",
-     "tacho script -F comm,pid,time,payload"},
-    {"xfsslower", "vfsio", "fs=xfs,min_us=10000", "the same on xfs", "tacho script -F comm,pid,time,payload"},
-    {"btrfsslower", "vfsio", "fs=btrfs,min_us=10000", "the same on btrfs",
-     "tacho script -F comm,pid,time,payload"},
-    {"nfsslower", "vfsio", "fs=nfs,min_us=10000", "the same on nfs", "tacho script -F comm,pid,time,payload"},
+     kSlow},
+    {"ext4slower", "vfsio", "fs=ext4,min_us=10000", "the same on ext4", kSlow},
+    {"xfsslower", "vfsio", "fs=xfs,min_us=10000", "the same on xfs", kSlow},
+    {"btrfsslower", "vfsio", "fs=btrfs,min_us=10000", "the same on btrfs", kSlow},
+    {"nfsslower", "vfsio", "fs=nfs,min_us=10000", "the same on nfs", kSlow},
     {"ext4dist", "vfsio", "fs=ext4", "how long reads, writes and syncs on ext4 take", "tacho hist --by op"},
     {"xfsdist", "vfsio", "fs=xfs", "the same on xfs", "tacho hist --by op"},
     {"btrfsdist", "vfsio", "fs=btrfs", "the same on btrfs", "tacho hist --by op"},
@@ -46,24 +49,26 @@ constexpr RecorderRow kRecorders[] = {
     {"cachestat", "pagecache", "", "as pagecache", "tacho table --by what --columns sum --interval 1"},
     {"tcp", "tcp", "", "TCP connections: made, accepted, refused, closed; how long, how many bytes",
      "tacho table --by what,comm,remote"},
-    {"tcplife", "tcp", "", "as tcp", "tacho script --where 'what == close' -F comm,pid,time,payload"},
+    {"tcplife", "tcp", "", "as tcp",
+     "tacho script --where 'what == close' --columns "
+     "time,comm,pid,local,local_port,remote,remote_port,tx_bytes,rx_bytes,lat_ns"},
     {"tcpconnect", "tcp", "", "as tcp",
-     "tacho script --where 'what == connect || what == refused' -F comm,pid,time,payload"},
-    {"tcpaccept", "tcp", "", "as tcp", "tacho script --where 'what == accept' -F comm,pid,time,payload"},
+     "tacho script --where 'what == connect || what == refused' --columns "
+     "time,comm,pid,what,remote,remote_port,lat_ns"},
+    {"tcpaccept", "tcp", "", "as tcp",
+     "tacho script --where 'what == accept' --columns time,comm,pid,remote,remote_port,local_port"},
     {"tcpretrans", "tcpretrans", "", "TCP segments that are sent once more", "tacho table --by state,remote"},
     {"dns", "dns", "", "names of hosts that programs look up through the C library", "tacho table --by host"},
-    {"gethostlatency", "dns", "", "as dns", "tacho script -F comm,pid,time,payload"},
+    {"gethostlatency", "dns", "", "as dns", kEach},
     {"lock", "lock", "", "waits for locks and conditions of programs (futexes)",
      "tacho table --by comm,addr"},
-    {"signals", "signals", "", "signals: who sends which to whom, and what becomes of them",
-     "tacho script -F comm,pid,time,payload"},
-    {"killsnoop", "signals", "", "as signals", "tacho script -F comm,pid,time,payload"},
-    {"oom", "oom", "", "processes that are killed because memory ran out",
-     "tacho script -F comm,pid,time,payload"},
-    {"oomkill", "oom", "", "as oom", "tacho script -F comm,pid,time,payload"},
+    {"signals", "signals", "", "signals: who sends which to whom, and what becomes of them", kEach},
+    {"killsnoop", "signals", "", "as signals", kEach},
+    {"oom", "oom", "", "processes that are killed because memory ran out", kEach},
+    {"oomkill", "oom", "", "as oom", kEach},
     {"cap", "cap", "", "questions of the kernel whether a thread has a capability",
      "tacho table --by comm,cap,error"},
-    {"capable", "cap", "", "as cap", "tacho script -F comm,pid,time,payload"},
+    {"capable", "cap", "", "as cap", kEach},
     {"syscount", "syscall", "", "as syscall", "tacho table --by comm,call"},
 };
 

@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <variant>
 
+#include "cli/nearest.h"
 #include "report/decode/event_name.h"
 #include "report/filter_options.h"
 #include "report/perf_text/header_text.h"
 #include "report/samples/event_switch.h"
 #include "report/views/script/absent_options.h"
+#include "report/views/script/columns_text.h"
 #include "report/views/script/importer_text.h"
 #include "report/views/script/script_json.h"
 #include "report/views/script/script_records.h"
@@ -22,6 +24,8 @@ enum class Form : std::uint8_t { PerfText, Json, Importer };
 struct Options {
   ReadingOptions reading;
   Form form = Form::PerfText;
+  std::string columns;  // empty: no table of columns
+  bool is_csv = false;
   std::vector<std::string> field_lists;  // each -F as given
   FieldChoice fields;
   std::vector<std::string> remarks;
@@ -92,6 +96,46 @@ void add_form_options(std::vector<cli::Option>& rows, Options& options) {
       {"--importer", cli::Takes::Nothing, "",
        "the text that viewers read without loss: names, stack and period of every sample, and no payload",
        form(Form::Importer, "--importer")});
+  rows.push_back(
+      {"--columns", cli::Takes::Value, "LIST",
+       "one line a sample, a column for each of these: fields of a payload or tracepoint, what every "
+       "sample has (comm, pid, tid, cpu, time, period, cgroup, event), sym and dso; auto: time, comm, "
+       "pid and the event's own fields. Samples that have none of the named fields are left out. With "
+       "--csv or --json in these forms",
+       [&options](std::string_view text) -> Result<> {
+         if (text.empty()) return use_error("--columns: names no column");
+         options.columns.append(options.columns.empty() ? "" : ",").append(text);
+         return Done{};
+       }});
+  rows.push_back(
+      flag("--csv", "with --columns: comma-separated values, a first line of names", options.is_csv));
+}
+
+// What does not go with columns.
+Result<> check_columns(const Options& options) {
+  if (options.columns.empty() && options.is_csv)
+    return use_error("--csv goes with --columns; --json has every field by itself");
+  if (options.columns.empty()) return Done{};
+  const struct {
+    bool is_given;
+    std::string_view option, reason;
+  } rows[] = {
+      {options.form == Form::Importer, "--importer", "its fields are fixed"},
+      {options.is_csv && options.form == Form::Json, "--csv with --json",
+       "lines have one form; take one of them"},
+      {!options.field_lists.empty(), "-F", "--columns names them all"},
+      {options.header || options.header_only, "--header", "tacho header shows it"},
+      {!options.shown.empty(), "--show-...-events", "tacho dump shows every record"},
+      {options.nanoseconds, "--ns", "times have microseconds"},
+      {options.relative || options.delta, "--reltime or --deltatime", "times are those of the capture"},
+      {options.form == Form::Json && options.reading.names == Names::Raw, "--raw-names",
+       "raw bytes are no JSON"},
+  };
+  for (const auto& row : rows) {
+    if (row.is_given)
+      return use_error(std::string(row.option) + " does not go with --columns: " + std::string(row.reason));
+  }
+  return Done{};
 }
 
 // The options that say how perf's text looks, which the other forms have no use for.
@@ -160,6 +204,11 @@ cli::CommandLine describe(Options& options) {
                     return Done{};
                   }});
   rows.push_back(flag("--full-source-path", "srcline: files with their folders", options.frames.has_folders));
+  rows.push_back({"--event", cli::Takes::Value, "NAME[,NAME]", "only samples of these events",
+                  [&options](std::string_view text) -> Result<> {
+                    options.reading.session.filter.events = parse_name_list(text);
+                    return Done{};
+                  }});
   add_filter_options(rows, options.reading.session.filter, {"-d"});  // perf's -d is another option here
   add_switch_options(rows, options.switches);
   add_name_options(rows, options);
@@ -267,10 +316,10 @@ class ScriptSink : public Sink {
 template <class Writer>
 class FormSink : public Sink {
  public:
-  FormSink(Session& session, const SwitchOptions& switches, TextOutput& out)
+  FormSink(Session& session, const SwitchOptions& switches, TextOutput& out, Writer writer)
       : session_(&session),
         switch_(switches),
-        writer_(session),
+        writer_(std::move(writer)),
         needs_(writer_.names_other_places() ? Needs::Everything : Needs::Names),
         out_(&out) {}
   Needs needs() const override { return needs_; }
@@ -281,6 +330,8 @@ class FormSink : public Sink {
     out_->line_end();
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
   }
+
+  Writer& writer() { return writer_; }
 
   std::optional<Error> error;
 
@@ -304,9 +355,24 @@ class FormSink : public Sink {
 
 template <class Writer>
 Result<Shown> show_form(Session& session, TextOutput& out, const Options& options) {
-  FormSink<Writer> sink(session, options.switches, out);
+  FormSink<Writer> sink(session, options.switches, out, Writer(session));
   run_with_progress(session, sink, out);
   if (sink.error) return std::move(*sink.error);
+  return Shown(Symbols::Used);
+}
+
+Result<Shown> show_columns(Session& session, TextOutput& out, const Options& options) {
+  const std::string input = printable(options.reading.session.input);
+  auto columns = Columns::find(options.columns, session);
+  if (!columns) return std::move(columns.error()).in(input);
+  const ColumnForm form = options.is_csv               ? ColumnForm::Csv
+                          : options.form == Form::Json ? ColumnForm::Json
+                                                       : ColumnForm::Text;
+  FormSink<ColumnsText> sink(session, options.switches, out,
+                             ColumnsText(std::move(*columns), form, options.reading.names));
+  run_with_progress(session, sink, out);
+  if (sink.error) return std::move(*sink.error);
+  sink.writer().flush(out);
   return Shown(Symbols::Used);
 }
 
@@ -327,7 +393,23 @@ Result<Shown> show_text(Session& session, TextOutput& out, Options& options) {
   return Shown(Symbols::Used);
 }
 
+// --event names what is there.
+Result<> check_events(Session& session, const Options& options) {
+  std::vector<std::string> names;
+  for (const auto& event : session.events()) names.push_back(event.name);
+  for (const std::string& name : options.reading.session.filter.events) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    return use_error(printable(options.reading.session.input) + ": --event: there is no event '" + name +
+                     "'" + cli::suggestion(name, names));
+  }
+  return Done{};
+}
+
 Result<Shown> show(Session& session, TextOutput& out, Options& options) {
+  const bool names_events = !options.reading.session.filter.events.empty();
+  if (names_events || !options.columns.empty()) read_head(session);
+  if (auto checked = check_events(session, options); !checked) return std::move(checked.error());
+  if (!options.columns.empty()) return show_columns(session, out, options);
   if (options.form == Form::Json) return show_form<ScriptJson>(session, out, options);
   if (options.form == Form::Importer) return show_form<ImporterText>(session, out, options);
   return show_text(session, out, options);
@@ -335,10 +417,11 @@ Result<Shown> show(Session& session, TextOutput& out, Options& options) {
 
 // What only the whole command line tells.
 Result<> settle(Options& options) {
-  if (const auto checked = check_form(options); !checked) return checked;
+  if (const auto checked = check_columns(options); !checked) return checked;
+  if (const auto checked = check_form(options); options.columns.empty() && !checked) return checked;
   for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
   if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
-  options.reading.session.wants_stacks = !options.hide_chains;
+  options.reading.session.wants_stacks = !options.hide_chains && options.columns.empty();
   // perf knows no payloads: its text shows what the kernel recorded.
   options.reading.session.wants_payload_stacks =
       options.form != Form::PerfText || options.fields.has(Field::Payload);

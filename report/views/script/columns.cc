@@ -1,0 +1,223 @@
+#include "report/views/script/columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/nearest.h"
+#include "report/decode/event_name.h"
+#include "report/samples/address_name.h"
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::string_view kAuto = "auto", kSymbol = "sym", kDso = "dso", kOwn = "sample.";
+constexpr std::size_t kCommWidth = 15;  // bytes of a thread's name in the kernel
+
+// The event that brings the mappings has no samples.
+bool is_dummy(const format::Event& event) {
+  return event.attr.type == format::abi::kSoftware && event.attr.config == format::abi::kDummy;
+}
+
+// Values that stand at the right of their column.
+bool is_plain_number(const PayloadField& field) {
+  const bool is_counted = field.kind == format::FieldKind::Unsigned ||
+                          field.kind == format::FieldKind::Signed || field.kind == format::FieldKind::Float;
+  return is_counted && !is_list(field) && !is_named_address(field);
+}
+
+// JSON has no octal or hexadecimal numbers.
+bool is_decimal(const std::string& text) {
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  const bool is_digits =
+      text.size() > first && text.find_first_not_of("0123456789", first) == std::string::npos;
+  return is_digits && (text[first] != '0' || text.size() == first + 1);
+}
+
+}  // namespace
+
+Columns::Columns(Session& session) : session_(&session) {
+  schemas_ = std::make_shared<EventSchemas>(session.events(), session.features());
+  for (std::size_t i = 0; i < session.events().size(); ++i) {
+    event_names_.push_back(event_name(session.events()[i], session.features()));
+    const bool is_taken = session.filter().accepts_event(session.events()[i].name);
+    schemas_of_.push_back(is_taken ? schemas_->of(i) : nullptr);
+  }
+}
+
+Result<Columns> Columns::find(std::string_view list, Session& session) {
+  Columns found(session);
+  for (const std::string& name : parse_name_list(list)) {
+    if (auto added = found.add(name); !added) return std::move(added.error());
+  }
+  if (found.columns_.empty()) return use_error("--columns: names no column");
+  const bool has_fields =
+      std::ranges::any_of(found.columns_, [](const Column& column) { return column.what == What::Fields; });
+  for (std::size_t i = 0; i < found.event_names_.size(); ++i) {
+    const bool has_one = std::ranges::any_of(found.columns_, [i](const Column& column) {
+      return column.what == What::Fields && column.fields[i] != nullptr;
+    });
+    found.has_line_.push_back(!has_fields || has_one);
+  }
+  return found;
+}
+
+Result<> Columns::add(std::string_view name) {
+  if (name == kAuto) {
+    add_usual();
+    return Done{};
+  }
+  if (!is_own_name(name) && add_field(name) > 0) return Done{};
+  Column column{std::string(name), What::Own, find_own_value(name), {}, false};
+  if (column.own != nullptr) {
+    column.is_number = !column.own->is_text;
+    if (column.own->name == "event") column.what = What::Event;
+  } else if (name == kSymbol || name == kDso) {
+    column.what = name == kSymbol ? What::Symbol : What::Dso;
+  } else {
+    const auto known = known_names();
+    std::string all;
+    for (const std::string& one : known) all.append(all.empty() ? "" : ", ").append(one);
+    return use_error(fmt::format("--columns: there is no '{}' here{}; there are {}", name,
+                                 cli::suggestion(name, known), all));
+  }
+  columns_.push_back(std::move(column));
+  return Done{};
+}
+
+// A column of the fields with this name; how many events have one. Without any there is no column.
+std::size_t Columns::add_field(std::string_view name) {
+  Column column{std::string(name), What::Fields, nullptr, {}, true};
+  std::size_t events = 0;
+  for (const PayloadSchema* const schema : schemas_of_) {
+    column.fields.push_back(nullptr);
+    if (schema == nullptr) continue;
+    const auto field = std::ranges::find(schema->fields, name, &PayloadField::name);
+    if (field == schema->fields.end()) continue;
+    column.fields.back() = &*field;
+    column.is_number = column.is_number && is_plain_number(*field);
+    ++events;
+  }
+  if (events > 0) columns_.push_back(std::move(column));
+  return events;
+}
+
+// Time and thread, and the events' own fields; of events without any the function.
+void Columns::add_usual() {
+  std::vector<std::string> fields;
+  std::size_t events = 0, described = 0;
+  for (std::size_t i = 0; i < event_names_.size(); ++i) {
+    const format::Event& event = session_->events()[i];
+    if (is_dummy(event) || !session_->filter().accepts_event(event.name)) continue;
+    ++events;
+    if (schemas_of_[i] == nullptr) continue;
+    ++described;
+    for (const PayloadField& field : schemas_of_[i]->fields) {
+      const bool is_known = std::ranges::find(fields, field.name) != fields.end();
+      if (field.role != "stack" && !is_known) fields.push_back(field.name);
+    }
+  }
+  const auto add_own = [&](std::string_view name) {
+    const bool is_hidden = std::ranges::find(fields, name) != fields.end();
+    static_cast<void>(add(is_hidden ? std::string(kOwn) + std::string(name) : std::string(name)));
+  };
+  for (const std::string_view name : {"time", "comm", "pid"}) add_own(name);
+  if (described == 0) add_own("cpu");
+  if (events > 1) add_own("event");
+  if (described == 0) static_cast<void>(add(kSymbol));
+  for (const std::string& name : fields) add_field(name);
+}
+
+std::vector<std::string> Columns::known_names() {
+  std::vector<std::string> names{std::string(kAuto)};
+  for (const OwnValue& own : own_values()) names.emplace_back(own.name);
+  names.emplace_back(kSymbol);
+  names.emplace_back(kDso);
+  for (const PayloadSchema* const schema : schemas_of_) {
+    if (schema == nullptr) continue;
+    for (const PayloadField& field : schema->fields)
+      if (std::ranges::find(names, field.name) == names.end()) names.push_back(field.name);
+  }
+  return names;
+}
+
+std::size_t Columns::usual_width(std::size_t index) const {
+  constexpr std::size_t kTime = 14, kId = 7, kCpu = 3, kNumber = 9;
+  const Column& column = columns_[index];
+  if (column.what != What::Own) return column.is_number ? kNumber : 0;
+  if (column.own->name == "comm") return kCommWidth;
+  if (column.own->name == "time") return kTime;
+  if (column.own->name == "cpu") return kCpu;
+  return column.own->name == "pid" || column.own->name == "tid" ? kId : 0;
+}
+
+bool Columns::names_other_places() const {
+  return std::ranges::any_of(columns_, [](const Column& column) {
+    return std::ranges::any_of(column.fields, [](const PayloadField* field) {
+      return field != nullptr && is_named_address(*field);
+    });
+  });
+}
+
+std::string Columns::element_text(const PayloadField& field, const FieldValue& value,
+                                  const ResolvedSample& sample) {
+  if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(*text);
+  if (is_named_address(field)) {
+    if (auto name = address_name(session_->resolver(), sample, bits_of(value)); !name.empty()) return name;
+  }
+  return show_value(field, value, Names::Raw);
+}
+
+Cell Columns::field_cell(const PayloadField& field, const ResolvedSample& sample) {
+  const format::Bytes payload = sample.raw->raw;
+  Cell cell;
+  if (!is_list(field)) {
+    const auto value = read_field(field, payload, sample.order);
+    if (!value) return cell;
+    cell.text = element_text(field, *value, sample);
+    cell.kind = is_plain_number(field) && is_decimal(cell.text) ? Cell::Kind::Number : Cell::Kind::Text;
+    return cell;
+  }
+  const std::uint32_t count = shown_elements(field, payload, sample.order);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto value = read_field(field, payload, sample.order, i);
+    if (!value) break;
+    if (i > 0) cell.text += ',';
+    cell.text += element_text(field, *value, sample);
+  }
+  cell.kind = cell.text.empty() ? Cell::Kind::Nothing : Cell::Kind::Text;
+  return cell;
+}
+
+Cell Columns::cell(std::size_t index, const ResolvedSample& sample) {
+  const Column& column = columns_[index];
+  switch (column.what) {
+    case What::Fields: {
+      const PayloadField* const field = column.fields[sample.event_index];
+      return field != nullptr ? field_cell(*field, sample) : Cell{};
+    }
+    case What::Event:
+      return {Cell::Kind::Text, event_names_[sample.event_index]};
+    case What::Symbol:
+    case What::Dso: {
+      const symbolize::Frame& frame = session_->resolver().frame(*sample.location);
+      std::string text;
+      if (column.what == What::Symbol) text = frame.function;
+      if (column.what == What::Dso && frame.module != nullptr) text = frame.module->path;
+      return {text.empty() ? Cell::Kind::Nothing : Cell::Kind::Text, std::move(text)};
+    }
+    case What::Own:
+      break;
+  }
+  const FieldValue value = column.own->of(sample);
+  if (const auto* text = std::get_if<std::string_view>(&value)) return {Cell::Kind::Text, std::string(*text)};
+  if (const auto* seconds = std::get_if<double>(&value))
+    return {Cell::Kind::Number, fmt::format("{:.6f}", *seconds)};
+  const bool is_signed = std::holds_alternative<std::int64_t>(value);
+  return {Cell::Kind::Number, is_signed ? fmt::format("{}", std::get<std::int64_t>(value))
+                                        : fmt::format("{}", std::get<std::uint64_t>(value))};
+}
+
+}  // namespace tacho::report

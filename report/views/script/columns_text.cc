@@ -1,0 +1,119 @@
+#include "report/views/script/columns_text.h"
+
+#include <algorithm>
+
+#include "report/output/field_sinks.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kGap = 1;  // blanks between columns
+
+// RFC 4180: quotes around what could be mistaken.
+void csv_cell(TextOutput& out, std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return out.text(text);
+  out.character('"');
+  for (const char letter : text) {
+    if (letter == '"') out.character('"');
+    out.character(letter);
+  }
+  out.character('"');
+}
+
+}  // namespace
+
+void ColumnsText::write(TextOutput& out, const ResolvedSample& sample) {
+  if (!columns_.has_line(sample.event_index)) return;
+  Line line;
+  line.reserve(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) line.push_back(columns_.cell(i, sample));
+  if (form_ == ColumnForm::Csv) return write_csv(out, line);
+  if (form_ == ColumnForm::Json) return write_json(out, line);
+  auto cells = shown(line);
+  if (is_begun_) {
+    widen(cells);
+    return write_text(out, cells);
+  }
+  kept_.push_back(std::move(cells));
+  if (kept_.size() == kLinesAhead) flush(out);
+}
+
+void ColumnsText::flush(TextOutput& out) {
+  if (kept_.empty()) return;
+  // More may come: what usually comes has room.
+  for (std::size_t i = 0; i < widths_.size(); ++i)
+    widths_[i] = std::max(columns_.name(i).size(), columns_.usual_width(i));
+  for (const auto& cells : kept_) widen(cells);
+  write_head(out);
+  for (const auto& cells : kept_) write_text(out, cells);
+  kept_ = {};
+}
+
+std::vector<std::string> ColumnsText::shown(const Line& line) const {
+  std::vector<std::string> cells;
+  cells.reserve(line.size());
+  for (const Cell& cell : line)
+    cells.push_back(cell.kind == Cell::Kind::Nothing ? "-" : printable(cell.text, names_));
+  return cells;
+}
+
+void ColumnsText::widen(const std::vector<std::string>& cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    widths_[i] = std::max(widths_[i], std::min(cells[i].size(), kWidest));
+}
+
+void ColumnsText::write_head(TextOutput& out) {
+  is_begun_ = true;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < columns_.size(); ++i) names.push_back(printable(columns_.name(i), names_));
+  write_text(out, names);
+}
+
+void ColumnsText::write_text(TextOutput& out, const std::vector<std::string>& cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i != 0) out.blanks(kGap);
+    if (columns_.is_number(i)) {
+      out.padded(cells[i], widths_[i]);
+    } else if (i + 1 == cells.size()) {
+      out.text(cells[i]);  // nothing behind it
+    } else {
+      out.left(cells[i], widths_[i]);
+    }
+  }
+  out.character('\n');
+}
+
+void ColumnsText::write_csv(TextOutput& out, const Line& line) {
+  for (std::size_t i = 0; !is_begun_ && i < columns_.size(); ++i) {
+    if (i != 0) out.character(',');
+    csv_cell(out, printable(columns_.name(i), names_));
+    if (i + 1 == columns_.size()) out.text("\r\n");
+  }
+  is_begun_ = true;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (i != 0) out.character(',');
+    csv_cell(out, printable(line[i].text, names_));
+  }
+  out.text("\r\n");
+}
+
+void ColumnsText::write_json(TextOutput& out, const Line& line) {
+  JsonFields fields(out);
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    switch (line[i].kind) {
+      case Cell::Kind::Nothing:
+        fields.json(columns_.name(i), "null");
+        break;
+      case Cell::Kind::Number:
+        fields.json(columns_.name(i), line[i].text);
+        break;
+      case Cell::Kind::Text:
+        fields.text(columns_.name(i), line[i].text);
+        break;
+    }
+  }
+  fields.finish();
+  out.character('\n');
+}
+
+}  // namespace tacho::report
