@@ -305,8 +305,8 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
 
 // A function stands above what it calls: longer chains lead on from the outermost place, shorter ones from
 // the innermost.
-std::vector<RowDepth> Entries::depths() const {
-  std::vector<RowDepth> all;
+Entries::Table<RowDepth> Entries::depths() const {
+  Table<RowDepth> all;
   if (!options_.graph) return all;
   all.reserve(entries_.size());
   for (const Entry& entry : entries_) {
@@ -316,28 +316,57 @@ std::vector<RowDepth> Entries::depths() const {
   return all;
 }
 
-Entries::Table<RowFacts> Entries::all_facts() const {
+// A group's rows are the same to all keys that do not look at the function, but to those that tell more apart
+// for their order.
+Entries::Table<RowFacts> Entries::facts_to_order(std::span<const Column> columns,
+                                                 Table<RowsToOrder::Cell>& cells) const {
+  const bool tells_groups =
+      index_->facts().options().mode == ReportMode::Samples &&
+      std::ranges::all_of(columns, [this](const Column& column) {
+        if (column.kind != Column::Kind::Key) return true;
+        const KeyUse& use = index_->keys()[column.key];
+        return is_of_function(use) || (use.key->found == nullptr && use.key->ordered_by == nullptr);
+      });
   Table<RowFacts> rows;
-  rows.reserve(entries_.size());
-  walk([&](std::uint32_t entry) { rows.push_back(facts(entry)); });
+  if (!tells_groups) {
+    rows.reserve(entries_.size());
+    walk([&](std::uint32_t entry) { rows.push_back(facts(entry)); });
+    return rows;
+  }
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    const Part& part = parts_[parts_of(group).front()];
+    const ProfileRow& row = profile_->rows()[part.row];
+    const Function* const parent = part.parent == kNone ? nullptr : &(*functions_)[part.parent];
+    rows.push_back({.thread = row.thread, .comm = row.comm, .facts = profile_->facts(row), .parent = parent});
+  }
+  cells.reserve(entries_.size());
+  for (const Entry& entry : entries_)
+    cells.push_back({&(*functions_)[entry.function], parts_[entry.part].group});
   return rows;
 }
 
 std::vector<std::uint32_t> Entries::found(std::span<const Column> columns) const {
-  return RowOrder(index_->keys(), index_->facts()).found(columns, all_facts(), as_met());
+  Table<RowsToOrder::Cell> cells;
+  const Table<RowFacts> facts = facts_to_order(columns, cells);
+  const auto rows = cells.empty() ? RowsToOrder(facts) : RowsToOrder(cells, facts);
+  return RowOrder(index_->keys(), index_->facts()).found(columns, rows, as_met());
 }
 
 std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
-  const Table<RowFacts> rows = all_facts();
-  const std::vector<RowDepth> depths = this->depths();
+  Table<RowsToOrder::Cell> cells;
+  const Table<RowFacts> facts = facts_to_order(columns, cells);
+  const Table<RowDepth> depths = this->depths();
   const std::vector<std::uint32_t> met = as_met();
   return RowOrder(index_->keys(), index_->facts())
       .sorted(columns, columns,
-              {.rows = rows,
+              {.rows = cells.empty() ? RowsToOrder(facts) : RowsToOrder(cells, facts),
                .members = members_,
                .first_member = first_member(),
-               .value = [this](Column::Kind kind, std::uint32_t entry,
-                               std::size_t member) { return value(kind, entry, member); },
+               .values =
+                   [this](Column::Kind kind, std::size_t member, std::span<std::uint64_t> values) {
+                     for (std::uint32_t entry = 0; entry < values.size(); ++entry)
+                       values[entry] = value(kind, entry, member);
+                   },
                .depths = depths,
                .met = met});
 }

@@ -153,14 +153,14 @@ class Entries {
   std::uint64_t period(const Weight& weight, std::size_t member) const {
     return is_counted_[member] ? weight.samples : weight.period;
   }
-  // The tables that are as long as a report.
   template <class T>
-  using Table = std::vector<T, format::LargePages<T>>;
-  Table<RowFacts> all_facts() const;
+  using Table = RowTable<T>;
+  // Of each entry, or where it tells the same order, of each group with the entries' cells.
+  Table<RowFacts> facts_to_order(std::span<const Column> columns, Table<RowsToOrder::Cell>& cells) const;
   void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
                    std::vector<std::uint32_t>& last_part) const;
   std::vector<std::uint32_t> as_met() const;
-  std::vector<RowDepth> depths() const;
+  Table<RowDepth> depths() const;
 
   const NamedRows* names_;
   const Profile* profile_;

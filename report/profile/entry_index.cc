@@ -4,10 +4,6 @@
 
 namespace tacho::report {
 
-bool is_of_function(const KeyUse& use) {
-  return use.key->of == KeyOf::Function || use.key->of == KeyOf::Place;
-}
-
 std::uint32_t IdentityRows::number() {
   const std::size_t width = words_.size();
   const auto is_at = [&](std::uint32_t number) {

@@ -15,9 +15,6 @@
 
 namespace tacho::report {
 
-// Whether all that the key looks at is the function.
-bool is_of_function(const KeyUse& use);
-
 // Rows of words, all of one width, numbered from 0 up: equal rows have equal numbers.
 class IdentityRows {
  public:

@@ -119,11 +119,14 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
   std::vector<RowFacts> facts;
   facts.reserve(siblings.size());
   for (const std::uint32_t number : siblings) facts.push_back(this->facts(number));
-  const WeighedRows weighed{.rows = facts,
+  const WeighedRows weighed{.rows = RowsToOrder(facts),
                             .members = members(),
                             .first_member = entries_->first_member(),
-                            .value = [&](Kind kind, std::uint32_t index,
-                                         std::size_t member) { return value(kind, siblings[index], member); },
+                            .values =
+                                [&](Kind kind, std::size_t member, std::span<std::uint64_t> values) {
+                                  for (std::size_t i = 0; i < siblings.size(); ++i)
+                                    values[i] = value(kind, siblings[i], member);
+                                },
                             .depths = {}};
   const auto& own = level(rows_[siblings.front()]).columns;
   for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, own, weighed)) {

@@ -1,6 +1,7 @@
 #include "report/profile/row_order.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <numeric>
 
@@ -11,18 +12,18 @@
 namespace tacho::report {
 
 // What one key or column says of each row: rows are compared by these, smaller ones first.
-using Values = std::vector<std::uint64_t>;
+using Values = RowTable<std::uint64_t>;
 
 // Values of several kinds in as few words as hold them, the kind that decides first in the highest bits. Most
 // comparisons then are of one word.
 class PackedValues {
  public:
-  void add(const Values& values) {
+  void add(Values values) {
     std::uint64_t most = 0;
     for (const std::uint64_t value : values) most = std::max(most, value);
     const auto bits = static_cast<unsigned>(std::bit_width(most));
     if (words_.empty() || bits > left_ || bits == 64) {  // a shift by 64 is undefined
-      words_.push_back(values);
+      words_.push_back(std::move(values));
       left_ = 64 - bits;
       return;
     }
@@ -56,16 +57,40 @@ struct Item {
   std::uint32_t row = 0;
 };
 
+using Items = RowTable<Item>;
+
+// By one of their words, a byte of it after the other; equal ones stay as they are. `scratch` is as long.
+void sort_by_bytes(Items& items, Items& scratch, std::uint64_t Item::*word) {
+  constexpr unsigned kBits = 8;
+  constexpr std::size_t kValues = std::size_t{1} << kBits;
+  std::uint64_t differs = 0;
+  for (const Item& item : items) differs |= item.*word ^ items.front().*word;
+  for (unsigned shift = 0; shift < 64; shift += kBits) {
+    if ((differs >> shift) % kValues == 0) continue;
+    std::array<std::size_t, kValues> next{};
+    for (const Item& item : items) ++next[(item.*word >> shift) % kValues];
+    std::exclusive_scan(next.begin(), next.end(), next.begin(), std::size_t{0});
+    for (const Item& item : items) scratch[next[(item.*word >> shift) % kValues]++] = item;
+    items.swap(scratch);
+  }
+}
+
 // The rows, which stand as they came where nothing decides.
 void put_in_order(std::vector<std::uint32_t>& rows, const PackedValues& by) {
-  std::vector<Item> items;
+  if (rows.empty()) return;
+  Items items, scratch(rows.size());
   items.reserve(rows.size());
   for (const std::uint32_t row : rows) items.push_back({by.word(0, row), by.word(1, row), row});
-  std::ranges::stable_sort(items, [&by](const Item& a, const Item& b) {
-    if (a.first != b.first) return a.first < b.first;
-    if (a.second != b.second) return a.second < b.second;
-    return by.size() > 2 && by.compare(2, a.row, b.row) < 0;
-  });
+  sort_by_bytes(items, scratch, &Item::second);
+  sort_by_bytes(items, scratch, &Item::first);
+  for (auto from = items.begin(); by.size() > 2 && from != items.end();) {
+    const auto to = std::find_if(from, items.end(), [from](const Item& item) {
+      return item.first != from->first || item.second != from->second;
+    });
+    std::stable_sort(from, to,
+                     [&by](const Item& a, const Item& b) { return by.compare(2, a.row, b.row) < 0; });
+    from = to;
+  }
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
 }
 
@@ -78,7 +103,7 @@ struct DeepItem {
 
 void put_in_order_of_depths(std::vector<std::uint32_t>& rows, const PackedValues& before,
                             const PackedValues& behind, std::span<const RowDepth> depths) {
-  std::vector<DeepItem> items;
+  RowTable<DeepItem> items;
   items.reserve(rows.size());
   for (const std::uint32_t row : rows)
     items.push_back({before.word(0, row), behind.word(0, row), depths[row].thread, depths[row].depth, row});
@@ -108,19 +133,29 @@ std::vector<std::size_t> members_in_order(std::size_t members, std::size_t first
 }  // namespace
 
 // Each value that order() tells from others gets a number, once: rows are compared many times.
-std::vector<std::uint64_t> RowOrder::ranks_of(std::size_t key, std::span<const RowFacts> rows) const {
+Values RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   const KeyShow shown = show(key);
   const SortKey& sort_key = *keys_[key].key;
   const auto value_of = sort_key.ordered_by != nullptr ? sort_key.ordered_by : sort_key.identity;
   AddressTable by_value;
   std::vector<std::uint32_t> firsts;  // a row that has it, by the value's number
-  Values all;
-  all.reserve(rows.size());
-  for (std::uint32_t row = 0; row < rows.size(); ++row) {
-    all.push_back(by_value.find_or_make(0, value_of(shown, rows[row]), [&] {
+  const auto number_of = [&](std::uint32_t row) {
+    return by_value.find_or_make(0, value_of(shown, rows[row]), [&] {
       firsts.push_back(row);
       return static_cast<std::uint32_t>(firsts.size() - 1);
-    }));
+    });
+  };
+  Values all;
+  all.reserve(rows.size());
+  if (rows.groups() > 0 && !is_of_function(keys_[key])) {  // what a group's rows say is asked once
+    std::vector<std::uint32_t> known(rows.groups(), IndexTable::kNone);
+    for (std::uint32_t row = 0; row < rows.size(); ++row) {
+      std::uint32_t& number = known[rows.group(row)];
+      if (number == IndexTable::kNone) number = number_of(row);
+      all.push_back(number);
+    }
+  } else {
+    rows.walk([&](std::uint32_t row) { all.push_back(number_of(row)); });
   }
   std::vector<std::uint32_t> values(firsts.size());
   std::iota(values.begin(), values.end(), 0);
@@ -137,7 +172,6 @@ std::vector<std::uint64_t> RowOrder::ranks_of(std::size_t key, std::span<const R
 }
 
 PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows& weighed) const {
-  const auto rows = static_cast<std::uint32_t>(weighed.rows.size());
   PackedValues all;
   for (const Column& column : columns) {
     if (column.kind == Column::Kind::Key) {
@@ -149,18 +183,18 @@ PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows
     const bool is_of_first = column.kind == Column::Kind::Children;
     for (const std::size_t member :
          members_in_order(is_of_first ? 1 : weighed.members, is_of_first ? 0 : weighed.first_member)) {
-      Values values(rows);
-      for (std::uint32_t row = 0; row < rows; ++row) values[row] = weighed.value(column.kind, row, member);
+      Values values(weighed.rows.size());
+      weighed.values(column.kind, member, values);
       const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
       for (std::uint64_t& value : values) value = most - value;  // the heaviest first
-      all.add(values);
+      all.add(std::move(values));
     }
   }
   return all;
 }
 
 // The order in which perf goes through its own table of rows: that of the keys.
-std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, std::span<const RowFacts> rows,
+std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, const RowsToOrder& rows,
                                            std::span<const std::uint32_t> met) const {
   struct Step {
     const SortKey* key;
@@ -190,9 +224,12 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, std:
   const auto decides = std::ranges::find_if(
       steps, [](const Step& step) { return step.key->found != nullptr || step.key->name == "dso"; });
   const bool is_mixed = decides != steps.end() && decides->key->found != nullptr;
-  if (std::ranges::any_of(rows, [&](const RowFacts& row) {
-        return row.function->is_inlined || (is_mixed && row.function->name.empty());
-      })) {
+  bool needs_tree = false;
+  rows.walk([&](std::uint32_t row) {
+    const Function& function = rows.function(row);
+    needs_tree = needs_tree || function.is_inlined || (is_mixed && function.name.empty());
+  });
+  if (needs_tree) {
     put_in_tree_order(std::span(all), is_before);
     return all;
   }
@@ -203,17 +240,18 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, std:
     return all;
   }
   PackedValues by;
-  for (const Step& step : steps) {
+  for (Step& step : steps) {
     if (step.key->found == nullptr) {
-      by.add(step.ranks);
+      by.add(std::move(step.ranks));
       continue;
     }
     Values words[std::tuple_size_v<FoundWords>];
-    for (const RowFacts& row : rows) {
-      const FoundWords found = step.key->found_words(row);
+    for (Values& values : words) values.reserve(rows.size());
+    rows.walk([&](std::uint32_t row) {
+      const FoundWords found = step.key->found_words(rows[row]);
       for (std::size_t i = 0; i < found.size(); ++i) words[i].push_back(found[i]);
-    }
-    for (const Values& values : words) by.add(values);
+    });
+    for (Values& values : words) by.add(std::move(values));
   }
   put_in_order(all, by);
   return all;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "format/large_pages.h"
 #include "report/profile/sort_key.h"
 
 namespace tacho::report {
@@ -35,12 +36,66 @@ struct RowDepth {
   std::uint32_t depth = 0;
 };
 
+// The tables that are as long as a report.
+template <class T>
+using RowTable = std::vector<T, format::LargePages<T>>;
+
+// What rows are about. A long report has a function for nearly every row, and few groups of rows that are
+// alike in all that does not hang on the function.
+class RowsToOrder {
+ public:
+  struct Cell {
+    const Function* function = nullptr;
+    std::uint32_t group = 0;
+  };
+  // Each as it stands here.
+  explicit RowsToOrder(std::span<const RowFacts> rows) : facts_(rows) {}
+  // Each a function in a group. `groups` is about one row of each.
+  RowsToOrder(std::span<const Cell> cells, std::span<const RowFacts> groups)
+      : facts_(groups), cells_(cells), is_in_groups_(true) {}
+
+  std::size_t size() const { return is_in_groups_ ? cells_.size() : facts_.size(); }
+  const Function& function(std::uint32_t row) const {
+    return is_in_groups_ ? *cells_[row].function : *facts_[row].function;
+  }
+  RowFacts operator[](std::uint32_t row) const {
+    if (!is_in_groups_) return facts_[row];
+    RowFacts facts = facts_[cells_[row].group];
+    facts.function = cells_[row].function;
+    return facts;
+  }
+  // How many groups there are; 0: the rows are in none.
+  std::size_t groups() const { return is_in_groups_ ? facts_.size() : 0; }
+  std::uint32_t group(std::uint32_t row) const { return cells_[row].group; }
+  // Calls visit(row) for all, in their order, and fetches their functions a few rows ahead.
+  template <class Visit>
+  void walk(Visit&& visit) const {
+    constexpr std::uint32_t kAhead = 12;
+    const auto count = static_cast<std::uint32_t>(size());
+    for (std::uint32_t row = 0; row < count; ++row) {
+      if (row + kAhead < count) fetch(function(row + kAhead));
+      visit(row);
+    }
+  }
+
+ private:
+  static void fetch(const Function& function) {
+    constexpr std::size_t kLine = 64;  // bytes
+    const auto* const bytes = reinterpret_cast<const char*>(&function);
+    for (std::size_t at = 0; at < sizeof function; at += kLine) __builtin_prefetch(bytes + at);
+  }
+  std::span<const RowFacts> facts_;
+  std::span<const Cell> cells_;
+  bool is_in_groups_ = false;
+};
+
 // Rows with their numbers, one for each member of a group of events.
 struct WeighedRows {
-  std::span<const RowFacts> rows;
+  RowsToOrder rows;
   std::size_t members = 1;
   std::size_t first_member = 0;  // whose numbers decide first
-  std::function<std::uint64_t(Column::Kind, std::uint32_t row, std::size_t member)> value;
+  // Sets one number of this kind for each row.
+  std::function<void(Column::Kind, std::size_t member, std::span<std::uint64_t> values)> values;
   std::span<const RowDepth> depths;      // of each row; empty: they do not decide
   std::span<const std::uint32_t> met{};  // the rows' numbers as they were met; empty: by number
 };
@@ -54,7 +109,7 @@ class RowOrder {
 
   // Numbers of rows in the order in which perf goes through its own table of them: that of the keys in
   // `columns`.
-  std::vector<std::uint32_t> found(std::span<const Column> columns, std::span<const RowFacts> rows,
+  std::vector<std::uint32_t> found(std::span<const Column> columns, const RowsToOrder& rows,
                                    std::span<const std::uint32_t> met = {}) const;
   // In the order of the report: by `columns`, the first one first, weights descending. Equal rows stay in the
   // order in which they are found by the keys in `found_by`.
@@ -62,7 +117,7 @@ class RowOrder {
                                     const WeighedRows& weighed) const;
 
  private:
-  std::vector<std::uint64_t> ranks_of(std::size_t key, std::span<const RowFacts> rows) const;
+  RowTable<std::uint64_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
   PackedValues packed(std::span<const Column> columns, const WeighedRows& weighed) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 

@@ -92,4 +92,9 @@ struct SortKey {
   bool is_made_to_compare = false;
 };
 
+// Whether all that the key looks at is the function.
+inline bool is_of_function(const KeyUse& use) {
+  return use.key->of == KeyOf::Function || use.key->of == KeyOf::Place;
+}
+
 }  // namespace tacho::report

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "format/large_pages.h"
+
 namespace tacho::report {
 
 // `Item`: small, as it is copied into the tree; `IsBefore`: of two items. Equal ones stand as they came.
@@ -101,7 +103,7 @@ class OrderTree {
   }
 
   IsBefore is_before_;
-  std::vector<Node> nodes_;
+  std::vector<Node, format::LargePages<Node>> nodes_;
   std::uint32_t root_ = kEnd;
 };
 
