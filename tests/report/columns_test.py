@@ -57,6 +57,28 @@ class Columns(programs.Scratch):
         self.assertEqual({row["sample.pid"] for row in both}, {4242})
         self.assertEqual((both[2]["list"], both[2]["at"]), ("1,2,3", "0xffff880000000000"))
 
+    def test_numbers_of_the_kernels_tracepoints_are_written_as_people_do(self):
+        """The fields as tracepoints have them; what they mean goes by their names."""
+        capture = made_payload.capture(**{
+            "raw_syscalls:sys_exit": [Field("id", made_payload.SIGNED), Field("ret", made_payload.SIGNED)],
+            "sched:sched_switch": [Field("prev_state", made_payload.SIGNED)],
+            "block:block_rq_issue": [Field("dev", size=4), Field("pad", size=4)],
+            "sock:inet_sock_set_state": [Field("saddr", size=1, count=4), Field("daddr_v6", size=1, count=16),
+                                         Field("pad", size=4)]})
+        for call, returned in [(257, -2), (0, 4096), (999, -4095)]:
+            capture.sample(0, raw=struct.pack("<qq", call, returned))
+        for state in (0, 1, 2, 0x100):
+            capture.sample(1, raw=struct.pack("<q", state))
+        capture.sample(2, raw=struct.pack("<II", 259 << 20 | 1, 0))
+        capture.sample(3, raw=bytes([10, 0, 0, 7]) + bytes(15) + bytes([1]) + bytes(4))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        rows = self.rows("--columns", "id,ret", "--event", "raw_syscalls:sys_exit")
+        self.assertEqual([tuple(row.values()) for row in rows], [("openat", "-ENOENT"), ("read", 4096), (999, -4095)])
+        self.assertEqual([row["prev_state"] for row in self.rows("--columns", "prev_state")], ["R", "S", "D", "R"])
+        self.assertEqual([row["dev"] for row in self.rows("--columns", "dev")], ["259:1"])
+        self.assertEqual([(row["saddr"], row["daddr_v6"]) for row in self.rows("--columns", "saddr,daddr_v6")],
+                         [("10.0.0.7", "::1")])
+
     def test_samples_without_a_named_field_are_left_out(self):
         self.write()
         self.assertEqual(len(self.rows("--columns", "comm")), 3)

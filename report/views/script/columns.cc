@@ -70,7 +70,7 @@ Result<> Columns::add(std::string_view name) {
     return Done{};
   }
   if (!is_own_name(name) && add_field(name) > 0) return Done{};
-  Column column{std::string(name), What::Own, find_own_value(name), {}, false};
+  Column column{std::string(name), What::Own, find_own_value(name), {}, {}, false};
   if (column.own != nullptr) {
     column.is_number = !column.own->is_text;
     if (column.own->name == "event") column.what = What::Event;
@@ -89,15 +89,19 @@ Result<> Columns::add(std::string_view name) {
 
 // A column of the fields with this name; how many events have one. Without any there is no column.
 std::size_t Columns::add_field(std::string_view name) {
-  Column column{std::string(name), What::Fields, nullptr, {}, true};
+  Column column{std::string(name), What::Fields, nullptr, {}, {}, true};
   std::size_t events = 0;
-  for (const PayloadSchema* const schema : schemas_of_) {
+  for (std::size_t i = 0; i < schemas_of_.size(); ++i) {
+    const PayloadSchema* const schema = schemas_of_[i];
     column.fields.push_back(nullptr);
+    column.number_texts.emplace_back();
     if (schema == nullptr) continue;
     const auto field = std::ranges::find(schema->fields, name, &PayloadField::name);
     if (field == schema->fields.end()) continue;
     column.fields.back() = &*field;
-    column.is_number = column.is_number && is_plain_number(*field);
+    column.number_texts.back() =
+        kernel_number_text(event_names_[i], *field, session_->features().environment.arch.value_or(""));
+    column.is_number = column.is_number && is_plain_number(*field) && !column.number_texts.back();
     ++events;
   }
   if (events > 0) columns_.push_back(std::move(column));
@@ -170,13 +174,25 @@ std::string Columns::element_text(const PayloadField& field, const FieldValue& v
   return show_value(field, value, Names::Raw);
 }
 
-Cell Columns::field_cell(const PayloadField& field, const ResolvedSample& sample) {
+Cell Columns::field_cell(const Column& column, const ResolvedSample& sample) {
+  const PayloadField& field = *column.fields[sample.event_index];
+  const NumberText& number_text = column.number_texts[sample.event_index];
   const format::Bytes payload = sample.raw->raw;
   Cell cell;
+  if (is_internet_address(field)) {
+    cell.text = internet_address(field, payload, sample.order);
+    cell.kind = cell.text.empty() ? Cell::Kind::Nothing : Cell::Kind::Text;
+    return cell;
+  }
   if (!is_list(field)) {
     const auto value = read_field(field, payload, sample.order);
     if (!value) return cell;
-    cell.text = element_text(field, *value, sample);
+    if (number_text) {
+      const auto* const whole = std::get_if<std::int64_t>(&*value);
+      cell.text = number_text(whole != nullptr ? *whole : static_cast<std::int64_t>(bits_of(*value)));
+    } else {
+      cell.text = element_text(field, *value, sample);
+    }
     cell.kind = is_plain_number(field) && is_decimal(cell.text) ? Cell::Kind::Number : Cell::Kind::Text;
     return cell;
   }
@@ -195,8 +211,7 @@ Cell Columns::cell(std::size_t index, const ResolvedSample& sample) {
   const Column& column = columns_[index];
   switch (column.what) {
     case What::Fields: {
-      const PayloadField* const field = column.fields[sample.event_index];
-      return field != nullptr ? field_cell(*field, sample) : Cell{};
+      return column.fields[sample.event_index] != nullptr ? field_cell(column, sample) : Cell{};
     }
     case What::Event:
       return {Cell::Kind::Text, event_names_[sample.event_index]};

@@ -13,6 +13,7 @@
 #include "report/decode/payload.h"
 #include "report/query/own_values.h"
 #include "report/samples/session.h"
+#include "report/views/script/kernel_values.h"
 
 namespace tacho::report {
 
@@ -49,6 +50,7 @@ class Columns {
     What what = What::Own;
     const OwnValue* own = nullptr;
     std::vector<const PayloadField*> fields;  // by event; null where it has none
+    std::vector<NumberText> number_texts;     // by event; empty: numbers as they are
     bool is_number = false;
   };
 
@@ -57,7 +59,7 @@ class Columns {
   void add_usual();
   std::size_t add_field(std::string_view name);
   std::vector<std::string> known_names();
-  Cell field_cell(const PayloadField& field, const ResolvedSample& sample);
+  Cell field_cell(const Column& column, const ResolvedSample& sample);
   std::string element_text(const PayloadField& field, const FieldValue& value, const ResolvedSample& sample);
 
   Session* session_;
