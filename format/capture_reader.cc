@@ -1,5 +1,6 @@
 #include "format/capture_reader.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,10 @@ struct CaptureReader::State {
   // Of a file: events and features moved here when it was open, so that no record can change them.
   std::shared_ptr<CaptureHeader> fixed;
 
+  // Of a file that is followed: what is known of its growth, and where what the stream may read ends.
+  std::optional<GrowingFile> growing;
+  std::uint64_t known_end = 0;  // offset in the file
+
   std::uint64_t missing = 0;  // bytes that were cut out of the data
   std::optional<RecordStream> stream;
   std::uint64_t compressed_before = 0;  // compressed records of the files before this stream's
@@ -57,7 +62,8 @@ struct CaptureReader::State {
   Result<> open(const std::string& path);
   bool open_next_part();
   void stream_from(std::uint64_t offset, std::uint64_t size) {
-    stream.emplace(RecordStream::Source{file.get(), offset, size, layout.order}, options.inflate,
+    const bool grows = options.following != nullptr;
+    stream.emplace(RecordStream::Source{file.get(), offset, size, layout.order, grows}, options.inflate,
                    known_events(), *diagnostics);
   }
   Result<std::vector<std::byte>> read_start();
@@ -74,6 +80,8 @@ struct CaptureReader::State {
   void apply(const RecordView& record);
   void apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset);
   void apply_update(const EventUpdateRecord& update, std::uint64_t offset);
+  bool end_following(Following::End why);
+  bool wait_for_file();
   void end_of_pieces();
   void refuse(const RecordView& record);
   void check_length(const RecordView& record);
@@ -84,6 +92,8 @@ Result<> CaptureReader::State::open(const std::string& name) {
   std::string path = name;
   std::error_code ignored;
   if (name != "-" && std::filesystem::is_directory(name, ignored)) {
+    if (options.following != nullptr)
+      return use_error("--follow: " + name + " is a folder, and only captures in one file are followed");
     directory = name;
     path = name + "/data";
     if (!std::filesystem::exists(path, ignored))
@@ -111,6 +121,9 @@ Result<> CaptureReader::State::open(const std::string& name) {
   layout.is_pipe = head->is_pipe;
   if (head->is_pipe) {
     layout.data_offset = FileHead::kPipeSize;
+    if (is_regular && options.following != nullptr)
+      return use_error("--follow: " + path +
+                       " has the form of a pipe and does not say where it ends; pipe the recorder into this");
     if (is_regular && ::lseek(file.get(), FileHead::kPipeSize, SEEK_SET) < 0)
       return system_error(path, errno);
     stream_from(FileHead::kPipeSize, RecordStream::kUntilTheEnd);
@@ -166,8 +179,13 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   name_events();
   check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
   std::uint64_t size = layout.data_size - missing;
-  if (!layout.is_closed && size == 0) size = layout.file_size - head.data.offset;
-  const bool is_torn = size > layout.file_size - head.data.offset;
+  if (options.following != nullptr) {
+    growing.emplace(file.get(), head.data.offset);
+    known_end = growing->data_end();
+    size = known_end - head.data.offset;
+  }
+  if (!layout.is_closed && size == 0 && !growing) size = layout.file_size - head.data.offset;
+  const bool is_torn = size > layout.file_size - head.data.offset && !growing;
   if (is_torn) {
     diagnostics->add(Damage::CutShort, layout.file_size,
                      "the header promises data up to byte " + std::to_string(head.data.offset + size) +
@@ -232,6 +250,9 @@ Result<> CaptureReader::State::read_attrs(const FileHead& head) {
 void CaptureReader::State::read_features(const FileHead& head) {
   const SectionTable table = find_sections(file.get(), head, layout.file_size, *diagnostics);
   layout.is_closed = table.is_closed;
+  if (!layout.is_closed && options.following == nullptr)
+    diagnostics->add(Damage::NotClosed, Diagnostics::kNoOffset,
+                     "it was killed or still runs; everything it wrote up to its last whole round is read");
   missing = table.missing;
   // Sections lie side by side, so that all together they are no larger than the file.
   std::uint64_t left = layout.file_size;
@@ -415,6 +436,41 @@ std::uint64_t CaptureReader::compressed_records() const {
   return state_->compressed_before + state_->stream->compressed_records();
 }
 
+bool CaptureReader::follows() const { return state_->options.following != nullptr; }
+
+bool CaptureReader::State::end_following(Following::End why) {
+  stream->end_growing();
+  options.following->end = why;
+  if (why == Following::End::Died)
+    diagnostics->add(Damage::NotClosed, Diagnostics::kNoOffset,
+                     "it was killed; everything it wrote up to its last whole round is read");
+  return false;
+}
+
+bool CaptureReader::State::wait_for_file() {
+  constexpr int kPatience = 100;  // ms
+  // The first look was when the file was opened.
+  if (growing->end() == Following::End::NotYet) ::poll(nullptr, 0, kPatience);
+  const std::uint64_t end = growing->data_end();
+  if (end > known_end) {
+    stream->extend(end - known_end);
+    known_end = end;
+    return true;
+  }
+  return growing->end() == Following::End::NotYet || end_following(growing->end());
+}
+
+bool CaptureReader::wait_for_more() {
+  constexpr int kPatience = 100;  // ms
+  State& state = *state_;
+  if (!state.stream->grows()) return state.end_following(Following::End::Closed);
+  if (!state.options.following->waits()) return state.end_following(Following::End::Stopped);
+  if (state.growing) return state.wait_for_file();
+  pollfd pipe{state.file.get(), POLLIN, 0};
+  static_cast<void>(::poll(&pipe, 1, kPatience));
+  return true;
+}
+
 std::optional<RecordView> CaptureReader::next() {
   std::optional<RecordView> record(std::in_place);
   do {
@@ -422,7 +478,7 @@ std::optional<RecordView> CaptureReader::next() {
       if (record->type == abi::kRecordSample || state_->keeps(*record)) return record;
     }
   } while (state_->open_next_part());
-  state_->end_of_pieces();
+  if (!state_->stream->grows()) state_->end_of_pieces();
   record.reset();
   return record;
 }

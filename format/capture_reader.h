@@ -16,6 +16,7 @@
 #include "format/diagnostics.h"
 #include "format/event_set.h"
 #include "format/features.h"
+#include "format/growing_file.h"
 #include "format/record_stream.h"
 #include "format/record_view.h"
 #include "format/result.h"
@@ -28,6 +29,9 @@ struct ReadOptions {
   // For passing a capture on: every header section's bytes are kept too, in this machine's byte order
   // (Features::raw), and records of unknown types are given out.
   bool keep_all = false;
+  // The capture may still be written: its end is waited for. Null: what is there now is read. Must outlive
+  // the reader.
+  Following* following = nullptr;
 };
 
 // Where things lie in the file, for `header`.
@@ -72,6 +76,10 @@ class CaptureReader {
   // The next record, or nothing at the end. Its bytes stay valid while block() of that moment is kept; when
   // nobody keeps it, until the next call.
   std::optional<RecordView> next();
+  // Of a capture that is followed, when next() has nothing: waits for more, a tenth of a second at most.
+  // False: nothing more will come (but next() may have something for the last time); Following::end says why.
+  bool follows() const;
+  bool wait_for_more();
   const BlockRef& block() const;
   // Compressed records opened so far: they are not given out themselves.
   std::uint64_t compressed_records() const;

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "format/file_head.h"
+#include "format/growing_file.h"
 #include "format/output.h"
 #include "format/record.h"
 
@@ -59,6 +60,7 @@ Result<CaptureWriter> CaptureWriter::create(Fd file, const EventSet& events, Fea
                                             WriteOptions options) {
   auto compressor = prepare_compression(options, features);
   if (!compressor) return std::move(compressor.error());
+  hold_for_writing(file.get());
   CaptureWriter writer(std::move(file), std::move(*compressor));
   writer.closing_room_ = room_for_end(events);
   if (auto written = writer.write_head(events, std::move(features), options); !written)

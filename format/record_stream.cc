@@ -1,5 +1,6 @@
 #include "format/record_stream.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,7 +70,8 @@ RecordStream::RecordStream(const Source& source, InflateLimits limits, const Eve
       diagnostics_(&diagnostics),
       offset_(source.offset),
       unread_(source.size),
-      may_look_ahead_(source.size != kUntilTheEnd),
+      grows_(source.grows),
+      may_look_ahead_(source.size != kUntilTheEnd && !source.grows),
       search_(events, source.order) {}
 
 // A block that nobody else keeps: one of before, whose memory is in the caches already, or a new one.
@@ -101,7 +103,7 @@ bool RecordStream::ensure(std::size_t size) {
   block->bytes.append(Bytes(outer_->bytes).subspan(at_));
   outer_ = std::move(block);
   at_ = 0;
-  while (left < size && unread_ > 0) {
+  while (left < size && unread_ > 0 && has_bytes()) {
     const std::size_t wanted = static_cast<std::size_t>(
         std::min<std::uint64_t>({kChunk, std::max(size - left, kChunk - left % kChunk), unread_}));
     outer_->bytes.resize(left + wanted);
@@ -110,11 +112,20 @@ bool RecordStream::ensure(std::size_t size) {
     outer_->bytes.resize(left + got);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) diagnostics_->add(Damage::CutShort, offset_ + left, system_error("read", errno).what);
+    // The writer of a pipe has gone.
+    if (count <= 0 && unread_ == kUntilTheEnd) grows_ = false;
     if (count <= 0) break;
     left += got;
-    if (unread_ != ~std::uint64_t{0}) unread_ -= got;
+    if (unread_ != kUntilTheEnd) unread_ -= got;
   }
   return left >= size;
+}
+
+// Whether reading gives something at once; only whoever follows a pipe does not want to wait.
+bool RecordStream::has_bytes() const {
+  if (!grows_ || unread_ != kUntilTheEnd) return true;
+  pollfd pipe{fd_, POLLIN, 0};
+  return ::poll(&pipe, 1, 0) > 0;
 }
 
 RecordView RecordStream::header_at(Bytes bytes) const {
@@ -160,7 +171,7 @@ bool RecordStream::next_outer(RecordView& record) {
   if (next_plain(record)) return true;
   for (;;) {
     if (!ensure(kRecordHeaderSize)) {
-      cut_short();
+      if (!grows_) cut_short();
       return false;
     }
     const RecordHeader header = record_header(Bytes(outer_->bytes).subspan(at_), order_);
@@ -169,6 +180,7 @@ bool RecordStream::next_outer(RecordView& record) {
       continue;
     }
     const auto payload = ensure(header.size) ? payload_behind(header.size) : std::nullopt;
+    if (!payload && grows_) return false;  // its rest will come
     if (!payload) {
       // The capture ends inside this record, or what says its size is damaged.
       OuterArea area(*this);
@@ -415,6 +427,7 @@ bool RecordStream::next(RecordView& record) {
     }
     look_ahead();
     if (ahead_.empty()) {
+      if (grows_) return false;
       if (inflated_ && inflated_at_ < inflated_->bytes.size())
         diagnostics_->add(Damage::CutShort, inflated_offset_,
                           "a compressed record ends in the middle of a record");

@@ -36,13 +36,19 @@ class RecordStream {
     std::uint64_t offset = 0;
     std::uint64_t size = kUntilTheEnd;
     std::endian order = std::endian::native;
+    bool grows = false;  // more may come, from behind `size` too
   };
   // The descriptor, `diagnostics` and `events` must outlive the stream; events may be added while it is read.
   // A compressed record that would inflate to more than `limits` allow is left out.
   RecordStream(const Source& source, InflateLimits limits, const EventSet& events, Diagnostics& diagnostics);
 
-  // Sets `record` to the next one that is no COMPRESSED record. False at the end.
+  // Sets `record` to the next one that is no COMPRESSED record. False at the end; of a source that grows, at
+  // the end of what is there, and a record that is not whole yet waits for its rest.
   bool next(RecordView& record);
+  // Of a source that grows: so many more bytes may be read; and: nothing more will come.
+  void extend(std::uint64_t bytes) { unread_ += bytes; }
+  void end_growing() { grows_ = false; }
+  bool grows() const { return grows_; }
   // It is told already that the capture ends too early: a last record that goes on beyond is no news.
   void end_is_torn() { torn_end_is_told_ = true; }
   // What the last record's bytes lie in.
@@ -70,6 +76,7 @@ class RecordStream {
   void search();
   void leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end);
   void cut_short();
+  bool has_bytes() const;
 
   class OuterArea;
   class InflatedArea;
@@ -102,6 +109,7 @@ class RecordStream {
   };
   std::deque<Ahead> ahead_;
   std::size_t jobs_ahead_ = 0;
+  bool grows_;
   bool may_look_ahead_;  // not on a pipe: what came must go out before more is waited for
   std::optional<InflateAhead> pool_;
   std::uint64_t compressed_records_ = 0;

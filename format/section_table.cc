@@ -168,9 +168,6 @@ SectionTable TableFinder::find() {
   read_early();
   const bool has_table = read_table();
   found_.is_closed = early_ ? early_->is_closed : head_.data.size != 0 || (has_table && !table_is_data());
-  if (!found_.is_closed)
-    diagnostics_.add(Damage::NotClosed, Diagnostics::kNoOffset,
-                     "it was killed or still runs; everything it wrote up to its last whole round is read");
   const bool is_moved =
       found_.is_closed && !(has_table && fits_whole_file(found_.sections, 0)) && find_moved_table();
   const bool use_early = early_ && (!early_->is_closed || !(has_table || is_moved));

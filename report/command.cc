@@ -5,8 +5,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <stop_token>
 #include <utility>
 
+#include "report/interruption.h"
 #include "report/output/progress.h"
 
 namespace tacho::report {
@@ -18,7 +21,8 @@ class UntilFirstSample : public Sink {
 };
 
 Result<TextOutput> open_output(const ReadingOptions& options) {
-  if (options.output.empty() || options.output == "-") return TextOutput(standard_output(options.paging));
+  const Paging paging = options.follows ? Paging::Never : options.paging;
+  if (options.output.empty() || options.output == "-") return TextOutput(standard_output(paging));
   std::error_code ignored;
   if (std::filesystem::equivalent(options.output, options.session.input, ignored))
     return use_error("-o: " + options.output + " is the capture itself");
@@ -32,6 +36,27 @@ cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
                     const ReadingOptions& options) {
   for (const std::string& note : shown.notes) std::fprintf(stderr, "%s\n", note.c_str());
   return tell_findings(diagnostics, options.session.input);
+}
+
+// Why nothing more is waited for; of a pipe its end is what everybody expects.
+void tell_end_of_following(format::Following::End end, const std::string& input) {
+  const auto say = [&input](const char* why) {
+    std::fprintf(stderr, "tacho: %s: %s\n", printable(input).c_str(), why);
+  };
+  if (end == format::Following::End::Stopped) say("stopped; its recorder may go on");
+  if (end == format::Following::End::Closed && input != "-") say("its recorder has finished it");
+}
+
+void run_following(Session& session, Sink& sink, TextOutput& out, const std::function<void()>& before_wait) {
+  std::stop_source stop;
+  RunControl control;
+  control.cancel = stop.get_token();
+  control.progress = [&](const ReadProgress&) {
+    if (before_wait) before_wait();
+    out.flush();
+    if (out.is_done()) stop.request_stop();
+  };
+  session.run(sink, control);
 }
 
 }  // namespace
@@ -48,7 +73,9 @@ void read_head(Session& session) {
   session.run(sink);
 }
 
-void run_with_progress(Session& session, Sink& sink, TextOutput& out) {
+void run_with_progress(Session& session, Sink& sink, TextOutput& out,
+                       const std::function<void()>& before_wait) {
+  if (session.follows()) return run_following(session, sink, out, before_wait);
   Progress progress(STDERR_FILENO);
   if (!progress.is_on()) return session.run(sink);
   // Text and progress do not mix on one terminal.
@@ -59,6 +86,14 @@ void run_with_progress(Session& session, Sink& sink, TextOutput& out) {
   };
   session.run(sink, control);
   out.before_first_write(nullptr);
+}
+
+cli::Option follow_option(ReadingOptions& options) {
+  return flag(
+      "--follow",
+      "the capture may still be written: shows what comes, until its recorder ends or Ctrl-C (a second one "
+      "ends at once)",
+      options.follows);
 }
 
 cli::Option inflate_option(format::ReadOptions& options) {
@@ -177,7 +212,17 @@ Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vec
 }
 
 Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show) {
-  auto session = Session::open(options.session);
+  SessionOptions wanted = options.session;
+  format::Following following;
+  std::optional<Interruption> interruption;
+  if (options.follows) {
+    auto watched = Interruption::watch();
+    if (!watched) return std::move(watched.error());
+    interruption.emplace(std::move(*watched));
+    following.waits = [&interruption] { return !interruption->is_asked_for(); };
+    wanted.capture.following = &following;
+  }
+  auto session = Session::open(std::move(wanted));
   if (!session) return std::move(session.error());
   if (session->has_condition()) {
     read_head(*session);
@@ -189,6 +234,7 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
   const auto shown = show(*session, *out);
   if (!shown) return shown.error();
   if (auto written = out->finish(); !written) return std::move(written.error());
+  tell_end_of_following(following.end, options.session.input);
   // Who stopped reading does not want to know what was missing from the rest.
   if (shown->symbols == Symbols::Used && !out->is_done()) session->report_missing_symbols();
   return end(*shown, session->diagnostics(), options);

@@ -32,6 +32,7 @@ struct ReadingOptions {
   Names names = Names::Safe;
   std::string output;  // a file for the text; empty: standard output
   Paging paging = Paging::OnTerminal;
+  bool follows = false;  // --follow: the capture may still be written
 };
 
 // "-" when standard input is a pipe, as perf has it; else "perf.data".
@@ -45,6 +46,9 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 // --perf-map-dir,
 // --jitdump-dir, --inline, --no-inline and --no-demangle.
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options);
+
+// The row for --follow: for a command that shows samples as they come, or is worth to be waited for.
+cli::Option follow_option(ReadingOptions& options);
 
 // The row for --inflate-all.
 cli::Option inflate_option(format::ReadOptions& options);
@@ -77,8 +81,10 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show);
 
 // Gives the samples to `sink`, as Session::run() does; whoever waits longer than a second at a terminal sees
-// how far it is.
-void run_with_progress(Session& session, Sink& sink, TextOutput& out);
+// how far it is. Of a capture that is followed the text goes out as soon as nothing new is there;
+// `before_wait` is called before that, about ten times a second.
+void run_with_progress(Session& session, Sink& sink, TextOutput& out,
+                       const std::function<void()>& before_wait = {});
 
 // A pipe's events and features come with its records: reads up to the first sample, before which they all
 // stand. Nothing to do for a file.

@@ -7,6 +7,9 @@ namespace abi = format::abi;
 using format::Damage;
 using format::RecordView;
 
+// How long recorders hold back what kernels gave them; in waits of a tenth of a second. Then nothing older
+// comes.
+constexpr unsigned kLongestHold = 6;
 constexpr std::uint64_t kProgressStep = std::uint64_t{256} << 10;  // bytes of the capture
 
 }  // namespace
@@ -28,9 +31,11 @@ RecordFeed::Step OrderedRecords::next(OrderedRecord& record) {
     if (has_ended_) return Step::End;
     const auto view = capture_->next();
     if (!view) {
+      if (waits()) return Step::Progress;
       end();
       continue;
     }
+    waits_ = 0;
     bytes_read_ = view->offset;
     if (take(*view, record)) return Step::Record;
     // The parts of a directory begin anew: then the difference wraps around.
@@ -82,6 +87,16 @@ bool OrderedRecords::is_refused(const RecordView& view, const format::Event& eve
   if (!filter_->accepts_event(event.name)) return true;
   const format::Sample* const start = parser_.parse_start(view, event.attr);
   return start != nullptr && !filter_->accepts_start(*start);
+}
+
+bool OrderedRecords::waits() {
+  if (!capture_->follows() || will_end_) return false;
+  will_end_ = !capture_->wait_for_more();
+  if (++waits_ == kLongestHold) {
+    order_.flush();
+    gives_out_ = true;
+  }
+  return true;
 }
 
 void OrderedRecords::end() {

@@ -63,6 +63,8 @@ class OrderedRecords : public RecordFeed {
   bool take(const format::RecordView& view, OrderedRecord& out);
   bool is_refused(const format::RecordView& view, const format::Event& event);
   void end();
+  // Of a capture that is followed: whether to ask for records again.
+  bool waits();
 
   format::CaptureReader* capture_;
   const Filter* filter_ = nullptr;
@@ -72,6 +74,8 @@ class OrderedRecords : public RecordFeed {
   bool looks_at_start_;     // the filter
   bool gives_out_ = false;  // what is in order already
   bool has_ended_ = false;
+  bool will_end_ = false;  // of a capture that was followed: no more is waited for
+  unsigned waits_ = 0;     // without anything new
   std::uint64_t bytes_read_ = 0, told_bytes_ = 0;
 };
 

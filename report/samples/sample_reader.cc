@@ -157,6 +157,9 @@ struct SampleReader::State : public PlaceFinder {
   LbrStack lbr_stack;
   Threads threads;
   CounterValues counters;
+  // Of a pipe: the sample at which somebody stopped who only wanted the head. It comes again.
+  std::optional<OrderedRecord> again;
+  bool is_given_again = false;
   std::vector<CounterValues::Moved> moved;  // scratch: of the sample at hand
   std::size_t build_ids_seen = 0;
   std::uint64_t lost_samples = 0, lost_records = 0;
@@ -304,7 +307,7 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   const format::Sample* const sample = sample_of(record, attr);
   if (sample == nullptr) return Flow::GoOn;
   const bool has_values = attr.samples(abi::kSampleRead);
-  if (has_values) take_values(*sample, attr);
+  if (has_values && !is_given_again) take_values(*sample, attr);
   if (is_guest(sample->misc & abi::kCpumodeMask))
     return Flow::GoOn;  // another machine's; perf leaves them out
   if (has_values && (moved.empty() || !options->filter.accepts_start(*sample))) return Flow::GoOn;
@@ -425,12 +428,17 @@ Flow SampleReader::State::read_from(RecordFeed& feed) {
   take_build_ids();
   OrderedRecord record;
   for (;;) {
-    const RecordFeed::Step step = feed.next(record);
+    is_given_again = again.has_value();
+    if (is_given_again) record = *std::exchange(again, std::nullopt);
+    const RecordFeed::Step step = is_given_again ? RecordFeed::Step::Record : feed.next(record);
     if (step == RecordFeed::Step::End) return Flow::GoOn;
-    if (step == RecordFeed::Step::Record) ahead.record_given(feed, events(), stacks);
+    if (step == RecordFeed::Step::Record && !is_given_again) ahead.record_given(feed, events(), stacks);
     const Flow flow =
         step == RecordFeed::Step::Progress ? outlet->on_progress(feed.bytes_read()) : take(record);
-    if (flow == Flow::Stop) return flow;
+    if (flow != Flow::Stop) continue;
+    const bool is_sample = step == RecordFeed::Step::Record && record.view.type == abi::kRecordSample;
+    if (is_pipe && is_sample) again = record;
+    return flow;
   }
 }
 
@@ -462,7 +470,7 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   const bool reads_start =
       outlet.reads() != Sink::Reads::All && !options.wants_stacks && options.filter.condition == nullptr;
   std::unique_ptr<RecordsAhead> ahead;
-  if (header != nullptr && std::thread::hardware_concurrency() > 1) {
+  if (header != nullptr && std::thread::hardware_concurrency() > 1 && !capture().follows()) {
     ahead = RecordsAhead::start(
         records, std::move(header),
         reads_start ? RecordsAhead::Samples::TakenApart : RecordsAhead::Samples::AsTheyAre);

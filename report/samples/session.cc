@@ -117,16 +117,18 @@ Result<> Session::bind_condition() {
   return Done{};
 }
 
+bool Session::follows() const { return state_->reader->capture().follows(); }
+
 Resolver& Session::resolver() { return *state_->resolver; }
 
-// A pipe has no fixed header, so it is read in step. So are samples without call chains: handing one over
-// costs as much as showing it.
+// A pipe has no fixed header, so it is read in step; so is what grows, whose reader waits on the showing
+// thread. So are samples without call chains: handing one over costs as much as showing it.
 bool Session::State::can_run_ahead(const Sink& sink) const {
   const format::CaptureReader& capture = reader->capture();
   const bool has_stacks = std::ranges::any_of(
       capture.events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
   return sink.needs() == Sink::Needs::Names && has_stacks && options.wants_stacks &&
-         capture.fixed_header() != nullptr && std::thread::hardware_concurrency() > 1;
+         capture.fixed_header() != nullptr && !capture.follows() && std::thread::hardware_concurrency() > 1;
 }
 
 void Session::run(Sink& view, const RunControl& control) {

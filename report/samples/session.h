@@ -39,6 +39,9 @@ class Session {
   const format::EventSet& events() const;
   const format::Features& features() const;
   const format::CaptureLayout& layout() const;
+  // The capture may still be written (ReadOptions::following): whenever there is nothing new, about ten times
+  // a second, run() calls RunControl::progress.
+  bool follows() const;
   // What opening and finished runs found, and what views add. What a run finds stands here when it is over.
   format::Diagnostics& diagnostics();
   Filter& filter();  // for what needs the header: set before run()

@@ -94,6 +94,18 @@ class Columns(programs.Scratch):
         self.assertEqual(list(row), ["time", "comm", "pid", "cpu", "sym", "dso"])
         self.assertEqual(row["dso"], made.PROGRAM)
 
+    def test_a_pipe_has_the_same_lines_the_first_of_them_too(self):
+        self.write()
+        self.tacho("convert", "-i", "perf.data", "-o", "pipe.data", "--to", "pipe")
+        for words in (["--columns", "auto"], ["--columns", "auto", "--event", "open", "--json"]):
+            whole = self.tacho("script", *words).stdout
+            self.assertEqual(self.tacho("script", "-i", "pipe.data", *words).stdout, whole)
+            done = self.run_program("sh", "-c", 'cat pipe.data | "$0" "$@"', programs.BIN / "tacho", "script", "--follow",
+                                    "-i", "-", *words)
+            self.assertEqual((done.stdout, done.stderr), (whole, b""))
+        table = self.tacho("table", "--by", "path", "--csv").stdout
+        self.assertEqual(self.tacho("table", "--by", "path", "--csv", "-i", "pipe.data").stdout, table)
+
     def test_csv_is_what_readers_of_csv_read(self):
         self.write()
         rows = list(csv.reader(io.StringIO(self.output("--columns", "path,lat,list", "--csv")[0], newline="")))

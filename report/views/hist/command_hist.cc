@@ -35,6 +35,7 @@ cli::CommandLine describe(Options& options) {
       "of a tracepoint. Texts and named numbers are counted one by one, the most frequent first.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
+  rows.push_back(follow_option(options.reading));
   rows.push_back(
       cli::text("--event", "NAME", "which event (default: the only one that has the field)", options.event));
   rows.push_back(cli::text("--field", "NAME",

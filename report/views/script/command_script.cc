@@ -171,6 +171,7 @@ cli::CommandLine describe(Options& options) {
       command_line("script", "Prints every sample of a capture as text, as perf script does.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
+  rows.push_back(follow_option(options.reading));
   rows.push_back(
       {"-F,--fields", cli::Takes::Value, "LIST",
        "what to print: comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, period, "
@@ -370,7 +371,7 @@ Result<Shown> show_columns(Session& session, TextOutput& out, const Options& opt
                                                        : ColumnForm::Text;
   FormSink<ColumnsText> sink(session, options.switches, out,
                              ColumnsText(std::move(*columns), form, options.reading.names));
-  run_with_progress(session, sink, out);
+  run_with_progress(session, sink, out, [&] { sink.writer().flush(out); });
   if (sink.error) return std::move(*sink.error);
   sink.writer().flush(out);
   return Shown(Symbols::Used);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -60,6 +61,7 @@ cli::CommandLine describe(Options& options) {
                            "event's payload or of a tracepoint, or of an expression over such fields.");
   auto& rows = line.options;
   add_input_options(rows, options.reading);
+  rows.push_back(follow_option(options.reading));
   rows.push_back(
       cli::text("--event", "NAME",
                 "which event (default: every event that has the keys and the value; with several the "
@@ -90,7 +92,7 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(cli::flag("--reverse", "the other way round", options.is_reversed));
   rows.push_back(cli::number("--top", "N", "only the first N rows", 1, std::uint64_t{1} << 32, options.top));
   rows.push_back({"--interval", cli::Takes::Value, "SECONDS",
-                  "a table for each stretch of time of this length",
+                  "a table for each stretch of time of this length; with --follow the whole at the end, too",
                   [&options](std::string_view text) { return set_interval(options, text); }});
   rows.push_back(
       form_option(options, "--csv", "comma-separated values, a first line of names", TableForm::Csv));
@@ -132,6 +134,7 @@ class TableSink : public Sink {
     for (const std::string& name : source_.key_names()) head_.keys.push_back(printable(name, names));
     for (const TableColumn& column : columns_) head_.numbers.push_back(column.name);
     head_.title = source_.title(names);
+    head_.has_begin = options_->interval != 0;
     return find_order(has_values);
   }
 
@@ -142,11 +145,31 @@ class TableSink : public Sink {
     Keys keys;
     keys.reserve(event->keys.size());
     for (const FieldKey& key : event->keys) keys.push_back(key.value(sample));
-    auto& [shown_by, row] = rows_[std::move(keys)];
-    shown_by = event;
-    ++row.samples;
-    if (event->value) row.values.add(event->value->value(sample));
+    const ExpressionValue value = event->value ? event->value->value(sample) : ExpressionValue();
+    if (has_whole()) add(whole_, Keys(keys), *event, value);
+    add(rows_, std::move(keys), *event, value);
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
+  }
+
+  // While a capture grows: a stretch of time that is over by the clock on the wall is not held back until a
+  // later sample comes.
+  void write_what_is_over() {
+    const auto now = std::chrono::steady_clock::now();
+    if (options_->interval == 0 || rows_.empty() ||
+        now - begun_ < std::chrono::nanoseconds(options_->interval))
+      return;
+    write();
+    begin_ += options_->interval;
+    begun_ = now;
+  }
+
+  // The last stretch, and where tables were written as time went on, all of it.
+  void finish() {
+    write();
+    if (!has_whole() || whole_.empty()) return;
+    rows_ = std::move(whole_);
+    is_whole_ = true;
+    write();
   }
 
   // What has come since the last table.
@@ -158,8 +181,8 @@ class TableSink : public Sink {
     if (options_->top != 0) order.resize(std::min<std::size_t>(order.size(), options_->top));
     std::vector<TableLine> lines;
     for (const auto* const row : order) lines.push_back(line_of(*row));
-    const auto begin =
-        options_->interval != 0 ? std::optional(static_cast<double>(begin_) / 1e9) : std::nullopt;
+    const bool is_stretch = options_->interval != 0 && !is_whole_;
+    const auto begin = is_stretch ? std::optional(static_cast<double>(begin_) / 1e9) : std::nullopt;
     write_table(*out_, options_->form, head_, begin, lines, is_first_);
     is_first_ = false;
     rows_.clear();
@@ -173,6 +196,15 @@ class TableSink : public Sink {
     TableRow row;
   };
   using Rows = std::map<Keys, Row, KeyValuesLess>;
+
+  bool has_whole() const { return options_->reading.follows && options_->interval != 0; }
+
+  void add(Rows& rows, Keys&& keys, const TableEvent& event, const ExpressionValue& value) {
+    auto& [shown_by, row] = rows[std::move(keys)];
+    shown_by = &event;
+    ++row.samples;
+    if (event.value) row.values.add(value);
+  }
 
   Result<> find_order(bool has_values) {
     const std::string name = !options_->sort.empty() ? options_->sort : has_values ? "sum" : "count";
@@ -232,10 +264,12 @@ class TableSink : public Sink {
     if (!begin_is_known_) {
       begin_ = time;
       begin_is_known_ = true;
+      begun_ = std::chrono::steady_clock::now();
     }
     if (time < begin_ || time - begin_ < interval) return;
     write();
     begin_ += (time - begin_) / interval * interval;
+    begun_ = std::chrono::steady_clock::now();
   }
 
   Session* session_;
@@ -246,8 +280,10 @@ class TableSink : public Sink {
   TableHead head_;
   std::optional<std::size_t> sort_key_;
   TableColumn sort_column_;
-  Rows rows_;
-  std::uint64_t begin_ = 0;  // ns, of the present stretch
+  Rows rows_, whole_;
+  bool is_whole_ = false;                        // the rows are those of all stretches
+  std::uint64_t begin_ = 0;                      // ns, of the present stretch
+  std::chrono::steady_clock::time_point begun_;  // when that was, here
   bool begin_is_known_ = false;
   bool is_first_ = true;
 };
@@ -257,8 +293,8 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   TableSink sink(session, out, options);
   const std::string input = printable(options.reading.session.input);
   if (auto prepared = sink.prepare(); !prepared) return std::move(prepared.error()).in(input);
-  run_with_progress(session, sink, out);
-  sink.write();
+  run_with_progress(session, sink, out, [&sink] { sink.write_what_is_over(); });
+  sink.finish();
   Shown shown(Symbols::NotUsed);
   if (sink.is_empty()) shown.notes.push_back("tacho: " + input + ": no sample of these events");
   return shown;

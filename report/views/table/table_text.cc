@@ -34,14 +34,14 @@ void write_csv(TextOutput& out, const TableHead& head, std::optional<double> beg
   };
   if (is_first) {
     std::vector<std::string> cells;
-    if (begin) cells.emplace_back("begin");
+    if (head.has_begin) cells.emplace_back("begin");
     cells.insert(cells.end(), head.keys.begin(), head.keys.end());
     cells.insert(cells.end(), head.numbers.begin(), head.numbers.end());
     line(cells);
   }
   for (const TableLine& one : lines) {
     std::vector<std::string> cells;
-    if (begin) cells.push_back(seconds(*begin));
+    if (head.has_begin) cells.push_back(begin ? seconds(*begin) : std::string());
     for (const TableKey& key : one.keys) cells.push_back(key.text);
     for (const ExpressionValue& number : one.numbers)
       cells.push_back(number.is_nothing() ? "" : show_number(number));

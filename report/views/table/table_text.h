@@ -26,6 +26,7 @@ struct TableLine {
 struct TableHead {
   std::vector<std::string> keys, numbers;  // names of columns
   std::string title;                       // "bigread: bytes in bytes"; of text only
+  bool has_begin = false;                  // CSV: a first column for the begin of a stretch of time
 };
 
 // Lines of one stretch of time; `begin` in seconds where the table is cut into such. Names are safe already.

@@ -1,0 +1,45 @@
+// A capture file that its recorder still writes: how far its data goes by now, and whether more will come.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "format/file.h"
+
+namespace tacho::format {
+
+// Of whoever reads a capture while it is written (ReadOptions::following).
+struct Following {
+  enum class End : std::uint8_t {
+    NotYet,
+    Closed,   // its recorder finished it; of a pipe: its writer has gone
+    Died,     // its recorder ended without finishing it
+    Stopped,  // waits() said so
+  };
+  // Asked about ten times a second while nothing new is there: whether to wait on.
+  std::function<bool()> waits;
+  End end = End::NotYet;
+};
+
+// A writer's mark on a file, which goes away with the writer, whatever ends it. Where a file system knows no
+// locks there is none.
+void hold_for_writing(int fd);
+
+class GrowingFile {
+ public:
+  // The data begins at `data_offset`; the descriptor must outlive this.
+  GrowingFile(int fd, std::uint64_t data_offset) : fd_(fd), data_offset_(data_offset) {}
+
+  // Where sound data ends by now, as an offset in the file; sets end() when that is all there will be.
+  std::uint64_t data_end();
+  Following::End end() const { return end_; }
+
+ private:
+  int fd_;
+  std::uint64_t data_offset_;
+  std::uint64_t size_before_ = 0;  // bytes of the file at the last look
+  bool was_held_ = false;
+  Following::End end_ = Following::End::NotYet;
+};
+
+}  // namespace tacho::format

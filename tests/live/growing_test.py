@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Captures that are shown while they are recorded: --follow of a file. What is opened, and when, is
+said by the test; nothing is assumed about how long anything takes."""
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import programs
+
+# Opens the files whose names come on its standard input.
+LOOP = "while read name; do cat $name; done 2>/dev/null; exit 7"
+EVENT = "open/path='/nosuch'/"
+
+
+class Lines:
+    """The lines that a program writes, as they come."""
+
+    def __init__(self, stream):
+        self.lines, self.is_over, self.news = [], False, threading.Condition()
+        threading.Thread(target=self.read, args=(stream,), daemon=True).start()
+
+    def read(self, stream):
+        for line in stream:
+            with self.news:
+                self.lines.append(line.decode().rstrip())
+                self.news.notify_all()
+        with self.news:
+            self.is_over = True
+            self.news.notify_all()
+
+    def wait_for(self, text):
+        with self.news:
+            found = self.news.wait_for(lambda: any(text in line for line in self.lines) or self.is_over, programs.PATIENCE)
+            assert found and any(text in line for line in self.lines), f"{text!r} never came: {self.lines}"
+
+    def to_the_end(self):
+        with self.news:
+            assert self.news.wait_for(lambda: self.is_over, programs.PATIENCE), self.lines
+            return self.lines
+
+
+@programs.needs_root
+@programs.needs_btf
+class Growing(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        done = self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None)
+        if done.returncode != 0:
+            self.skipTest(done.stderr.decode())
+        self.errors = open(self.folder / "errors", "wb")
+        self.addCleanup(self.errors.close)
+
+    def start(self, *words, **more):
+        """A program in a session of its own, whose processes are gone when the test is."""
+        program = subprocess.Popen([str(programs.BIN / "tacho"), *words], cwd=self.folder, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True, **more)
+        self.addCleanup(self.end, program)
+        return program
+
+    def end(self, program):
+        try:
+            os.killpg(program.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        for stream in (program.stdin, program.stdout):
+            try:
+                stream.close()
+            except OSError:
+                pass
+        program.wait()
+
+    def said(self):
+        return (self.folder / "errors").read_text()
+
+    def wait_for(self, program):
+        return program.wait(programs.PATIENCE)
+
+    def left_of(self, program):
+        """Processes of its session that are still there, but for those that only wait to be reaped."""
+        left = []
+        for folder in Path("/proc").iterdir():
+            try:
+                state, _, _, session = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:4]
+            except (OSError, IndexError, ValueError):
+                continue
+            if folder.name.isdigit() and int(session) == program.pid and state != "Z":
+                left.append(folder.name)
+        return left
+
+    def assert_nothing_left(self, program):
+        until = time.monotonic() + programs.PATIENCE
+        while self.left_of(program):
+            self.assertLess(time.monotonic(), until, "processes are left behind")
+            time.sleep(0.05)
+
+    def open_file(self, recorder, name):
+        recorder.stdin.write(f"/nosuch/{name}\n".encode())
+        recorder.stdin.flush()
+
+    def recorder(self):
+        """A recording into a file that is there."""
+        started = self.start("record", "-o", "grows.data", "-e", EVENT, "--", "sh", "-c", LOOP)
+        until = time.monotonic() + programs.PATIENCE
+        while not (self.folder / "grows.data").exists():
+            self.assertIsNone(started.poll(), self.said())
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+        return started
+
+    def follower(self, command, *words):
+        return subprocess.Popen([str(programs.BIN / "tacho"), command, "--follow", "-i", "grows.data", *words],
+                                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def read_rest(self, follower, lines):
+        """Its status, and what it said."""
+        lines.to_the_end()
+        with follower.stderr, follower.stdout:
+            said = follower.stderr.read().decode()
+        return self.wait_for(follower), said
+
+    def test_events_come_while_the_recorder_runs_and_the_end_is_told(self):
+        recorder = self.recorder()
+        follower = self.follower("script", "--columns", "comm,error,path")
+        lines = Lines(follower.stdout)
+        for name in ("one", "two", "three"):
+            self.open_file(recorder, name)
+            lines.wait_for("/nosuch/" + name)
+        self.assertIsNone(recorder.poll())
+        recorder.stdin.close()
+        self.assertEqual(self.wait_for(recorder), 7)
+        status, said = self.read_rest(follower, lines)
+        self.assertEqual((status, said), (0, "tacho: grows.data: its recorder has finished it\n"))
+        self.assertEqual([line.split() for line in lines.lines],
+                         [["comm", "error", "path"]] + [["cat", "ENOENT", "/nosuch/" + name] for name in ("one", "two", "three")])
+        # The same of a capture that was finished before.
+        done = self.tacho("script", "--follow", "-i", "grows.data", "--columns", "comm,error,path")
+        self.assertEqual(len(done.stdout.splitlines()), 4)
+
+    def test_ctrl_c_ends_the_view_and_not_the_recorder(self):
+        recorder = self.recorder()
+        follower = self.follower("table", "--by", "path", "--columns", "count", "--interval", "0.1", "--csv")
+        lines = Lines(follower.stdout)
+        for name in ("one", "one", "two"):
+            self.open_file(recorder, name)
+        lines.wait_for("/nosuch/two")
+        follower.send_signal(signal.SIGINT)
+        status, said = self.read_rest(follower, lines)
+        self.assertEqual((status, said), (0, "tacho: grows.data: stopped; its recorder may go on\n"))
+        # The last rows are those of everything, without a begin.
+        self.assertEqual(sorted(line for line in lines.lines if line.startswith(",")), [",/nosuch/one,2", ",/nosuch/two,1"])
+        self.assertIsNone(recorder.poll())
+        recorder.stdin.close()
+        self.assertEqual(self.wait_for(recorder), 7)
+
+    def test_a_recorder_that_was_killed_is_not_waited_for(self):
+        recorder = self.recorder()
+        follower = self.follower("script", "--columns", "path")
+        lines = Lines(follower.stdout)
+        self.open_file(recorder, "one")
+        lines.wait_for("/nosuch/one")
+        recorder.kill()
+        status, said = self.read_rest(follower, lines)
+        self.assertEqual(status, 3)
+        self.assertIn("tacho: grows.data: not closed by its recorder: it was killed", said)
+
+
+if __name__ == "__main__":
+    programs.main()
