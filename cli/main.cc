@@ -1,6 +1,6 @@
-// tacho: one name for both programs. `tacho record ...` and `tacho doctor` run tacho-record, `tacho doctor
-// FILE` and every other word is a command of tacho-report. They are looked for beside this program, then in
-// PATH.
+// tacho: one name for both programs. `tacho record ...`, `tacho live ...` and `tacho doctor` run
+// tacho-record, `tacho doctor FILE` and every other word is a command of tacho-report. They are looked for
+// beside this program, then in PATH.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -27,6 +27,7 @@ namespace {
 using namespace tacho;
 
 constexpr std::string_view kRecordHelp = "record events with stacks into a capture";
+constexpr std::string_view kLiveHelp = "record and show at once what comes";
 constexpr std::string_view kListHelp = "list the events that can be recorded here";
 constexpr std::string_view kDoctorHelp =
     "what can be recorded on this host; doctor FILE: what a capture can tell elsewhere";
@@ -99,6 +100,7 @@ struct Command {
 
 std::vector<Command> commands() {
   std::vector<Command> out{{"record", std::string(kRecordHelp)},
+                           {"live", std::string(kLiveHelp)},
                            {"list", std::string(kListHelp)},
                            {"doctor", std::string(kDoctorHelp)}};
   const std::string lines = report_commands();
@@ -145,7 +147,7 @@ bool means_record(const std::string& word) {
   std::vector<std::string> names;
   for (Command& command : commands()) names.push_back(std::move(command.name));
   // Without tacho-report nobody knows what else the word may be.
-  return names.size() > 3 && std::ranges::find(names, word) == names.end() &&
+  return names.size() > 4 && std::ranges::find(names, word) == names.end() &&
          cli::nearest(word, names) == "record";
 }
 
@@ -183,8 +185,8 @@ int main(int count, char** texts) {
     return become("tacho-record", std::move(arguments));
   }
   if (word == "doctor" && names_a_capture(arguments)) return become("tacho-report", std::move(arguments));
-  if (word == "list" || word == "doctor") {
-    arguments.front() = word == "list" ? "--list-events" : "--doctor";
+  if (word == "list" || word == "live" || word == "doctor") {
+    arguments.front() = word == "list" ? "--list-events" : "--" + word;
     return become("tacho-record", std::move(arguments));
   }
   if (means_record(word)) {

@@ -38,6 +38,7 @@ endfunction()
 
 tacho_man_page(tacho-record tacho-record)
 tacho_man_page(tacho-list tacho-record --list-events)
+tacho_man_page(tacho-live tacho-record --live)
 tacho_man_page(tacho-doctor tacho-record --doctor)
 foreach(command IN LISTS commands)
   if(command STREQUAL "doctor") # of a host it is tacho-record's

@@ -1,7 +1,9 @@
 // tacho-record: options -> plan -> open -> pump -> close.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "record/events/registers.h"
 #include "record/host/host.h"
 #include "record/listing.h"
+#include "record/live.h"
 #include "record/messages.h"
 #include "record/options.h"
 #include "record/packing.h"
@@ -83,22 +86,63 @@ int run_list(const std::vector<std::string>& arguments) {
   return say(shown_safely(*lines));
 }
 
+// The options of EVENT/help/, of the first that asks for it.
+std::optional<int> tell_recorder(const RecordOptions& options, std::string_view command) {
+  for (const EventRequest& request : options.events) {
+    if (!request.asks_for_help) continue;
+    auto text = recorder_help(request);
+    if (!text) return fail(text.error(), command);
+    text->pop_back();
+    return say(shown_safely(*text));
+  }
+  return std::nullopt;
+}
+
+// The view ends when nothing more comes; when it ended first, as head makes it end, there was no more to do.
+int end_live(LiveView& view, const Result<Recorded>& recorded, const StopSignals& signals) {
+  const int shown = view.finish();
+  if (recorded) return recorded->status != cli::kWhole ? recorded->status : shown;
+  if (recorded.error().code == EPIPE) return shown;
+  return signals.start_ended_by() == 0 ? fail(recorded.error(), "live")
+                                       : interrupted(signals, recorded.error());
+}
+
+// `tacho live`, as the dispatcher asks for it.
+int run_live(const std::vector<std::string>& command_line) {
+  const auto live = parse_live_options({command_line.begin() + 2, command_line.end()});
+  if (!live) return fail(live.error(), "live");
+  if (live->outcome == cli::Parsed::HelpShown) return cli::kWhole;
+  auto parsed = parse_options(live->recording);
+  if (!parsed) return fail(parsed.error(), "live");
+  if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
+  RecordOptions& options = parsed->options;
+  if (const auto told = tell_recorder(options, "live")) return *told;
+  if (options.output != "-")
+    return fail(use_error("-o: nothing is kept here; tacho record writes captures"), "live");
+  auto words = live_view(*live, options.events);
+  if (!words) return fail(words.error(), "live");
+  auto signals = StopSignals::block();
+  if (!signals) return fail(signals.error(), "live");
+  auto view = LiveView::start(std::move(*words));
+  if (!view) return fail(view.error(), "live");
+  if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done)
+    return fail(done.error(), "live");
+  options.compression_level.reset();
+  const auto recorded = record_events(options, command_line, *signals);
+  return end_live(*view, recorded, *signals);
+}
+
 int run_program(const std::vector<std::string>& command_line) {
   if (command_line.size() > 1 && command_line[1] == "--list-events")
     return run_list({command_line.begin() + 2, command_line.end()});
   // What the dispatcher makes of `tacho doctor`; no command that is recorded begins like this.
   if (command_line.size() > 1 && command_line[1] == "--doctor")
     return run_doctor({command_line.begin() + 2, command_line.end()});
+  if (command_line.size() > 1 && command_line[1] == "--live") return run_live(command_line);
   auto parsed = parse_options({command_line.begin() + 1, command_line.end()});
   if (!parsed) return fail(parsed.error());
   if (parsed->outcome == cli::Parsed::HelpShown) return cli::kWhole;
-  for (const EventRequest& request : parsed->options.events) {
-    if (!request.asks_for_help) continue;
-    auto text = recorder_help(request);
-    if (!text) return fail(text.error());
-    text->pop_back();
-    return say(shown_safely(*text));
-  }
+  if (const auto told = tell_recorder(parsed->options, "record")) return *told;
   if (parsed->options.show_version) return say(fmt::format("tacho {}", version()));
   if (parsed->options.sampling.show_registers) return say("available registers: " + register_names());
   RecordOptions& options = parsed->options;

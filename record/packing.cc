@@ -15,7 +15,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -23,6 +22,7 @@
 
 #include "cli/exit_status.h"
 #include "format/file.h"
+#include "record/report_program.h"
 
 extern char** environ;
 
@@ -33,14 +33,6 @@ constexpr int kNiceness = 10;                // the host has other work
 constexpr std::uint64_t kMargin = 1 << 26;   // bytes: the names, and what others write meanwhile
 constexpr std::size_t kMostWords = 1 << 16;  // bytes of its messages
 constexpr int kLookEvery = 20;  // ms, where the kernel does not tell of a child's end (before 5.3)
-
-std::optional<std::string> program_beside() {
-  std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed) return std::nullopt;
-  std::string path = self.parent_path() / "tacho-report";
-  return ::access(path.c_str(), X_OK) == 0 ? std::optional(std::move(path)) : std::nullopt;
-}
 
 // Why it is not done by itself, to be followed by what to do; empty: it is.
 std::string reason_against(const Packing& packing) {
@@ -161,7 +153,7 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
     messages.note(fmt::format("{}: names are not packed into it: {}; tacho pack {} does that",
                               packing.capture, why, packing.capture));
   };
-  const auto program = program_beside();
+  const auto program = report_program();
   if (!program)
     return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
   if (const std::string why = reason_against(packing); !why.empty()) return say_not(why);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Captures that are shown while they are recorded: --follow of a file. What is opened, and when, is
+"""Captures that are shown while they are recorded: --follow of a file, and tacho live. What is opened, and when, is
 said by the test; nothing is assumed about how long anything takes."""
 import os
 import signal
@@ -165,6 +165,61 @@ class Growing(programs.Scratch):
         status, said = self.read_rest(follower, lines)
         self.assertEqual(status, 3)
         self.assertIn("tacho: grows.data: not closed by its recorder: it was killed", said)
+
+    def test_live_shows_events_and_ends_with_its_command(self):
+        live = self.start("live", "--view", "script --columns error,path", EVENT, "--", "sh", "-c", LOOP)
+        lines = Lines(live.stdout)
+        for name in ("one", "two"):
+            self.open_file(live, name)
+            lines.wait_for("/nosuch/" + name)
+        live.stdin.close()
+        self.assertEqual(lines.to_the_end()[1:], ["ENOENT /nosuch/one", "ENOENT /nosuch/two"])
+        self.assertEqual(self.wait_for(live), 7)
+        self.assert_nothing_left(live)
+        self.assertEqual(self.said(), "")
+
+    def test_live_tables_have_the_whole_at_the_end_and_ctrl_c_leaves_nothing(self):
+        live = self.start("live", "--interval", "0.1", EVENT, "--", "sh", "-c", LOOP)
+        lines = Lines(live.stdout)
+        for name in ("one", "two"):
+            self.open_file(live, name)
+            lines.wait_for("/nosuch/" + name)
+        self.open_file(live, "one")
+        os.killpg(live.pid, signal.SIGINT)  # as the terminal does
+        text = "\n".join(lines.to_the_end())
+        whole = text.rsplit("open: ", 1)[1]
+        self.assertNotIn(" from ", whole.splitlines()[0])
+        self.assertIn("/nosuch/one", whole)
+        self.assertIn("/nosuch/two", whole)
+        self.assertEqual(self.wait_for(live), 128 + signal.SIGINT)  # its command's
+        self.assert_nothing_left(live)
+
+    def test_live_ends_when_nobody_reads(self):
+        live = self.start("live", "--view", "script --columns path", EVENT, "--", "sh", "-c", LOOP)
+        self.open_file(live, "one")
+        while b"/nosuch/one" not in live.stdout.readline():
+            self.assertIsNone(live.poll(), self.said())
+        live.stdout.close()
+        try:
+            for _ in range(10 * programs.PATIENCE):  # what finds out is the next line
+                self.open_file(live, "two")
+                if live.poll() is not None:
+                    break
+                time.sleep(0.1)
+        except BrokenPipeError:
+            pass
+        self.wait_for(live)
+        live.stdin.close()  # its command goes on: nobody asked it to end
+        self.assert_nothing_left(live)
+
+    def test_wrong_use_is_answered(self):
+        for words, said in [((), "names no event"), (("-a", "open"), "'-a'"), (("open", "-o", "x", "--", "true"), "nothing is kept here"),
+                            (("--view", "report", "open", "--", "true"), "'report' does not show what still comes"),
+                            (("opne", "--", "true"), "opne")]:
+            done = self.run_program(programs.BIN / "tacho", "live", *words, status=None)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn(said, done.stderr.decode())
+            self.assertEqual(done.stdout, b"")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def is_recording(words):
     program = Path(words[0])
     if program.parent != BIN and program.name != "perf":
         return False
-    return (program.name == "tacho-record" or "record" in words[1:2]) and not {"--help", "--version", "-h"} & set(words)
+    return (program.name == "tacho-record" or {"record", "live"} & set(words[1:2])) and not {"--help", "--version", "-h"} & set(words)
 
 
 def refuse_to_record(event, arguments):

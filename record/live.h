@@ -1,0 +1,49 @@
+// tacho live: a recording and a view of it, joined by a pipe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "format/result.h"
+#include "record/events/event_request.h"
+
+namespace tacho::record {
+
+struct LiveOptions {
+  cli::Parsed outcome = cli::Parsed::Run;
+  std::vector<std::string> recording;  // the command line of the recording, which writes to standard output
+  std::string view;                    // "table --by comm"; empty: what the recorder suggests
+  std::string interval = "1";          // seconds from one table to the next
+};
+Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments);
+
+// The words of the view's command line: those of a recorder alone suggest one, everything else is shown a
+// line an event. An error of the use: a view that does not show what comes while it comes.
+Result<std::vector<std::string>> live_view(const LiveOptions& options,
+                                           const std::vector<EventRequest>& events);
+
+// "script --where 'a == 1'" in words, as a shell parts them by blanks and single quotes.
+std::vector<std::string> words_of(std::string_view text);
+
+// The view as a program that reads what we write to standard output. Ctrl-C does not end it: it shows what
+// comes until there is no more.
+class LiveView {
+ public:
+  // From here on standard output is the pipe to it.
+  static Result<LiveView> start(std::vector<std::string> words);
+  LiveView(LiveView&& other) noexcept;
+  LiveView& operator=(LiveView&&) = delete;
+  ~LiveView();
+
+  // The view's input ends: waits for it. Its exit status, 128 + the signal that ended it.
+  int finish();
+
+ private:
+  explicit LiveView(pid_t pid) : pid_(pid) {}
+  pid_t pid_ = -1;
+};
+
+}  // namespace tacho::record
