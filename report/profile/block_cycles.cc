@@ -84,8 +84,9 @@ std::vector<CycleBlock> BlockCycles::blocks_of(const Function& function) {
   std::vector<CycleBlock> blocks;
   if (function.name.empty()) return blocks;
   const std::uint32_t number = code_of({function.module, function.start, function.end});
-  for (const Ended& ended : std::ranges::equal_range(ended_, number, {}, &Ended::code))
-    blocks.push_back(ended.block);
+  const auto first = std::ranges::lower_bound(ended_, number, {}, &Ended::code);
+  for (auto ended = first; ended != ended_.end() && ended->code == number; ++ended)
+    blocks.push_back(ended->block);
   return blocks;
 }
 
