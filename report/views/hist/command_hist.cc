@@ -8,6 +8,7 @@
 
 #include "report/decode/event_name.h"
 #include "report/filter_options.h"
+#include "report/output/shell_word.h"
 #include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
 #include "report/samples/filter.h"
@@ -112,7 +113,8 @@ class HistSink : public Sink {
   Result<> choose() {
     std::vector<std::string> names;
     for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
-    auto chosen = choose_field(names, schemas_, options_->event, options_->field);
+    auto chosen = choose_field(names, schemas_, options_->event, options_->field,
+                               "tacho hist -i " + shell_word(options_->reading.session.input));
     if (!chosen) return std::move(chosen.error());
     event_ = names[chosen->event];
     for (const std::string& name : key_names(*chosen->schema)) {

@@ -1,8 +1,12 @@
 #include "report/views/hist/field_choice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <span>
 
 #include "cli/nearest.h"
+#include "report/output/shell_word.h"
 #include "report/query/value_field.h"
 
 namespace tacho::report {
@@ -50,6 +54,27 @@ Error explain(const std::vector<std::string>& names, EventSchemas& schemas, cons
   return use_error("there is " + wanted + where + "; choose with --field NAME, --event NAME:" + choices);
 }
 
+// "; for example: tacho hist -i FILE --event E --field F". Empty: there is nothing to choose.
+std::string example(const std::vector<std::string>& names, EventSchemas& schemas, const std::string& event,
+                    const std::string& field, std::span<const ChosenField> fitting,
+                    std::string_view command) {
+  const auto line = [&](const std::string& of, std::string_view own) {
+    std::string text = fmt::format("; for example: {} --event {}", command, shell_word(of));
+    if (!own.empty()) text += fmt::format(" --field {}", shell_word(own));
+    return text;
+  };
+  if (!fitting.empty()) return line(names[fitting[0].event], field);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const PayloadSchema* const schema = event.empty() || names[i] == event ? schemas.of(i) : nullptr;
+    if (schema == nullptr) continue;
+    // What the kernel puts before an event's own fields says little.
+    const auto own = std::ranges::find_if(
+        schema->fields, [](const PayloadField& one) { return !one.name.starts_with("__"); });
+    if (own != schema->fields.end()) return line(names[i], own->name);
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_counted_by_value(const PayloadField& field) {
@@ -58,7 +83,8 @@ bool is_counted_by_value(const PayloadField& field) {
 }
 
 Result<ChosenField> choose_field(const std::vector<std::string>& names, EventSchemas& schemas,
-                                 const std::string& event, const std::string& field) {
+                                 const std::string& event, const std::string& field,
+                                 std::string_view command) {
   std::vector<ChosenField> fitting;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!event.empty() && names[i] != event) continue;
@@ -66,7 +92,11 @@ Result<ChosenField> choose_field(const std::vector<std::string>& names, EventSch
     const PayloadField* const found = schema == nullptr ? nullptr : find_field(*schema, field);
     if (found != nullptr) fitting.push_back({i, schema, found});
   }
-  if (fitting.size() != 1) return explain(names, schemas, event, field, !fitting.empty());
+  if (fitting.size() != 1) {
+    Error error = explain(names, schemas, event, field, !fitting.empty());
+    error.what += example(names, schemas, event, field, fitting, command);
+    return error;
+  }
   return fitting[0];
 }
 

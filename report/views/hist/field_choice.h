@@ -18,9 +18,11 @@ struct ChosenField {
 };
 
 // `names`: of all events. Empty `event` or `field`: any event that has the field, and the field tagged
-// role:value, else the only number with a unit. The error (of the use) lists what there is to choose from.
+// role:value, else the only number with a unit. The error (of the use) lists what there is to choose from,
+// and a command line for one of them: `command` is the part up to the file.
 Result<ChosenField> choose_field(const std::vector<std::string>& names, EventSchemas& schemas,
-                                 const std::string& event, const std::string& field);
+                                 const std::string& event, const std::string& field,
+                                 std::string_view command);
 
 // Whether each value is counted for itself: texts, and numbers whose values have names. Others are numbers
 // that are near or far from each other.
