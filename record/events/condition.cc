@@ -460,7 +460,7 @@ class Compiler {
     step.mask = as_number(bits);
   }
 
-  // "/a/b": that cgroup; "/a/b/*": those below it.
+  // "/a/b": that cgroup; "/a/b/*": those below it. "/*" is what every path begins with, the root's own too.
   Result<int> place_cgroup(const Subject& subject, Operation operation, std::size_t constant, int yes,
                            int no) {
     auto wanted = wanted_text(operation, constant);
@@ -473,7 +473,7 @@ class Compiler {
     FilterStep itself = subject.step;
     itself.than = found->id;
     if (wanted->is_whole) return add(itself, yes, no);
-    const int not_itself = add(itself, no, yes);
+    const int not_itself = wanted->letters == "/" ? yes : add(itself, no, yes);
     FilterStep above = subject.step;
     above.value = FilterValue::CgroupAbove;
     above.at = found->level;

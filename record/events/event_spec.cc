@@ -36,8 +36,8 @@ class Parser {
       auto done = begins_group() ? group(out) : event(out);
       if (!done) return std::move(done.error());
     } while (accept(','));
-    if (at_ < text_.size()) return wrong(at_, "'" + std::string(1, text_[at_]) + "' has no meaning here");
-    return out;
+    if (at_ == text_.size()) return out;
+    return wrong(at_, fmt::format("'{}' has no meaning here", text_[at_]) + hint_at(out.back(), text_, at_));
   }
 
  private:

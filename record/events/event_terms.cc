@@ -270,4 +270,16 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
   return std::nullopt;
 }
 
+std::string hint_at(const EventRequest& object, std::string_view text, std::size_t at) {
+  const std::size_t last = text.rfind('/');
+  if (object.kind != EventKind::BpfObject || object.constants.empty() || text[at - 1] != '/' || last < at)
+    return {};
+  const std::size_t equals = text.rfind('=', at - 1);
+  if (equals == std::string_view::npos) return {};
+  const std::string_view rest = text.substr(equals + 1, last - equals - 1);
+  const std::string_view value = rest.substr(0, rest.find(','));
+  if (value.find_first_of("'\"") != std::string_view::npos) return {};
+  return fmt::format("; a value with a slash needs quotes: {}='{}'", object.constants.back().name, value);
+}
+
 }  // namespace tacho::record

@@ -38,4 +38,8 @@ std::optional<LetterError> set_modifiers(EventRequest& request, std::string_view
 // Whether all of these could be modifiers.
 bool are_modifiers(std::string_view letters);
 
+// What to do where the text of events `text` makes no sense at letter `at`, behind an object's terms: in
+// "open/path=/etc/" the value's first slash closed them. Empty where that is not what happened.
+std::string hint_at(const EventRequest& object, std::string_view text, std::size_t at);
+
 }  // namespace tacho::record

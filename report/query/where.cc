@@ -46,6 +46,13 @@ class Where : public SampleCondition {
 
  private:
   Error unknown(std::size_t node, const format::EventSet& events, const format::Features& features) {
+    const std::string& wanted = expression_.nodes[node].text;
+    if (wanted == "uid" || wanted == "gid")
+      return cli::expression_error(
+          option_, expression_.source, expression_.nodes[node].at,
+          "a capture does not tell whose a process was; record only what you look for, with "
+          "--filter '" +
+              wanted + " == NUMBER'");
     std::vector<std::string> names;
     for (const OwnValue& own : own_values()) names.emplace_back(own.name);
     std::string what = "no event here has this; every sample has " + own_value_names();

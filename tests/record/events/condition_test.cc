@@ -119,6 +119,7 @@ Result<Condition> compiled(const std::string& text, const format::PayloadSchema*
   const auto expression = cli::parse_expression("--filter", text);
   if (!expression) return expression.error();
   ConditionNames names{.payload = payload, .cgroup = [](std::string_view path) -> Result<CgroupNumber> {
+                         if (path == "/") return CgroupNumber{1, 0};
                          if (path == "/a/" || path == "/a") return CgroupNumber{70, 1};
                          if (path == "/a/b" || path == "/a/b/") return CgroupNumber{77, 2};
                          return use_error("there is no cgroup '" + std::string(path) + "'");
@@ -168,6 +169,7 @@ TEST(Condition, IsWhatItSays) {
       {"cgroup ~ \"/a/*\"", true},
       {"cgroup ~ \"/a/b/*\"", false},  // it is that one itself
       {"cgroup !~ \"/a/*\"", false},
+      {"cgroup ~ \"/*\"", true},
       {"latency_us > 1ms", true},
       {"latency_us == 1500us", true},
       {"latency_us < 1ms", false},
