@@ -82,7 +82,12 @@ void Entries::add_row(std::uint32_t number) {
   Part part{.row = number, .function = named.function};
   if (options_.hides_unknown && (*functions_)[part.function].name.empty()) return;
   if (options_.is_left_out && options_.is_left_out(row)) return;
-  const std::span<const Weight> weights = profile_->weights(row);
+  std::span<const Weight> weights = profile_->weights(row);
+  std::vector<Weight> others;
+  if (options_.weighed_by) {
+    for (const Weight& weight : weights) others.push_back(options_.weighed_by(row, weight));
+    weights = others;
+  }
   part.chain = named.chain;
   if (part.chain != kNone && (options_.is_parent || options_.is_root)) {
     const auto chain = stacks_->frames(part.chain);
@@ -295,6 +300,10 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
       return modes_[entry * members_ + member].user;
     case Column::Kind::Samples:
       return of.self.samples;
+    case Column::Kind::Latency:
+      return latency() == nullptr ? 0 : latency()->value(Column::Kind::Overhead, entry, member);
+    case Column::Kind::LatencyChildren:
+      return latency() == nullptr ? 0 : latency()->value(Column::Kind::Children, entry, member);
     case Column::Kind::OverheadGuestSys:
     case Column::Kind::OverheadGuestUser:
     case Column::Kind::Key:

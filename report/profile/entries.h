@@ -25,7 +25,8 @@ using FunctionTest = std::function<bool(const Function&)>;
 
 // Which filters refuse a sample, one bit each; 0: none does.
 using FilterBits = std::uint8_t;
-inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8, kBySocket = 16;
+inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8, kBySocket = 16,
+                            kByParallelism = 32;
 
 struct EntryOptions {
   bool has_children = false;
@@ -48,6 +49,10 @@ struct EntryOptions {
   std::function<char(std::span<const std::uint64_t> facts)> level_of;
   // Rows that are counted nowhere. Null: none.
   std::function<bool(const ProfileRow&)> is_left_out;
+  // What a row counts for in place of its weight. Null: the weight.
+  std::function<Weight(const ProfileRow&, const Weight&)> weighed_by;
+  // The same rows with the same options, but weighed by latency. Null: nobody asks for that.
+  const class Entries* latency = nullptr;
 };
 
 class Entries {
@@ -84,6 +89,8 @@ class Entries {
   // All samples of a member; with `filtered_by`, those that were left out apart.
   const Weight& total(std::size_t member) const { return member_totals_[member]; }
   const Weight& filtered(std::size_t member) const { return filtered_[member]; }
+  // Weighed by latency; null: not wanted.
+  const Entries* latency() const { return options_.latency; }
 
   // Why the entry is refused, as the first of its samples tells; 0 without `keeps_filtered`.
   FilterBits filtered_by(std::uint32_t entry) const { return entries_[entry].filtered; }

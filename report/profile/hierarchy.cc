@@ -10,7 +10,8 @@ namespace {
 using Kind = Column::Kind;
 
 // The numbers that rows add up. Any other kind is one of these or 0.
-constexpr std::array kKept = {Kind::Overhead, Kind::OverheadSys, Kind::OverheadUser, Kind::Samples};
+constexpr std::array kKept = {Kind::Overhead, Kind::OverheadSys, Kind::OverheadUser, Kind::Samples,
+                              Kind::Latency};
 
 std::size_t slot_of(Kind kind) {
   const auto found = std::ranges::find(kKept, kind == Kind::Period ? Kind::Overhead : kind);
@@ -148,10 +149,10 @@ std::uint64_t Hierarchy::value(Kind kind, std::uint32_t number, std::size_t memb
   return slot == kKept.size() ? 0 : values_[(number * members() + member) * kKept.size() + slot];
 }
 
-std::uint64_t Hierarchy::total(std::size_t member, bool is_relative) const {
+std::uint64_t Hierarchy::total(std::size_t member, bool is_relative, Kind kind) const {
   std::uint64_t total = 0;
   for (const std::uint32_t number : top_) {
-    if (!is_relative || rows_[number].filtered == 0) total += value(Kind::Overhead, number, member);
+    if (!is_relative || rows_[number].filtered == 0) total += value(kind, number, member);
   }
   return total;
 }

@@ -49,7 +49,7 @@ class Hierarchy {
   std::uint64_t value(Column::Kind kind, std::uint32_t number, std::size_t member) const;
   std::size_t members() const { return entries_->members(); }
   // What all rows of the first level weigh together; without those that a filter refuses.
-  std::uint64_t total(std::size_t member, bool is_relative) const;
+  std::uint64_t total(std::size_t member, bool is_relative, Column::Kind kind = Column::Kind::Overhead) const;
   // All rows as they are printed: each before those below it.
   const std::vector<std::uint32_t>& shown() const { return shown_; }
   // The rows right below one.

@@ -180,7 +180,7 @@ PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows
     }
     // With children, only those of the first event decide. Of the rows' own numbers, those of the first event
     // decide nothing where another event leads.
-    const bool is_of_first = column.kind == Column::Kind::Children;
+    const bool is_of_first = is_of_children(column.kind);
     for (const std::size_t member :
          members_in_order(is_of_first ? 1 : weighed.members, is_of_first ? 0 : weighed.first_member)) {
       Values values(weighed.rows.size());
@@ -259,7 +259,7 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, cons
 
 std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, std::span<const Column> found_by,
                                             const WeighedRows& weighed) const {
-  const auto is_children = [](const Column& column) { return column.kind == Column::Kind::Children; };
+  const auto is_children = [](const Column& column) { return is_of_children(column.kind); };
   const auto children = std::ranges::find_if(columns, is_children);
   const bool is_deep = !weighed.depths.empty() && children != columns.end();
   const auto with_children = is_deep ? static_cast<std::size_t>(children - columns.begin()) + 1 : 0;

@@ -23,12 +23,22 @@ struct Column {
     OverheadGuestUser,
     Samples,
     Period,
+    Latency,
+    LatencyChildren,
     Key,
   };
   Kind kind = Kind::Key;
   std::size_t key = 0;  // index of a KeyUse
   bool operator==(const Column&) const = default;
 };
+
+constexpr bool is_latency(Column::Kind kind) {
+  return kind == Column::Kind::Latency || kind == Column::Kind::LatencyChildren;
+}
+// Whether rows count in it for what they called.
+constexpr bool is_of_children(Column::Kind kind) {
+  return kind == Column::Kind::Children || kind == Column::Kind::LatencyChildren;
+}
 
 // What decides between rows of one thread that have equal children: the lesser depth stands first.
 struct RowDepth {

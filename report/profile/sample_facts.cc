@@ -60,7 +60,10 @@ std::string plain_value(const PayloadField& field, Bytes record, std::endian ord
 }  // namespace
 
 SampleFacts::SampleFacts(Session& session, FactOptions options)
-    : session_(&session), options_(options), schemas_(session.events(), session.features()) {
+    : session_(&session),
+      options_(options),
+      schemas_(session.events(), session.features()),
+      parallelism_(session.features().environment.cpus_available) {
   items_.push_back({});
 }
 
@@ -140,6 +143,7 @@ std::uint64_t SampleFacts::cgroup_space(const ResolvedSample& sample) {
 }
 
 void SampleFacts::take(const format::Record& record) {
+  parallelism_.take(record);
   if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&record)) {
     cgroups_[cgroup->id] = {std::string(cgroup->path), 0};
   } else if (const auto* const spaces = std::get_if<format::NamespacesRecord>(&record)) {

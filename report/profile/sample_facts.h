@@ -12,6 +12,7 @@
 
 #include "report/decode/payload.h"
 #include "report/decode/tracepoint_text.h"
+#include "report/profile/parallelism.h"
 #include "report/profile/profile.h"
 #include "report/samples/index_table.h"
 #include "report/samples/session.h"
@@ -66,6 +67,8 @@ class SampleFacts {
   // decides.
   std::uint64_t cgroup(const ResolvedSample& sample);
   std::uint64_t cgroup_space(const ResolvedSample& sample);
+  // How many threads run now; what take() was given decides.
+  std::uint32_t parallelism() const { return parallelism_.now(); }
   // A record that is no sample, in its place among them.
   void take(const format::Record& record);
   // Several words as one, for identities.
@@ -99,6 +102,7 @@ class SampleFacts {
   Session* session_;
   FactOptions options_;
   EventSchemas schemas_;
+  Parallelism parallelism_;
   std::optional<TracepointText> traces_;
   std::deque<Item> items_;
   std::unordered_map<std::string, std::uint32_t> numbers_;

@@ -432,6 +432,16 @@ constexpr SortKey kSortKeys[] = {
          },
      .least_width = kAddressWidth + 2,
      .fit = Fit::Padded},
+    {.name = "parallelism",
+     .header = "Parallelism",
+     .help = "how many threads of the command ran, where switches were recorded (perf 7)",
+     .read = [](const KeyUse&, SampleFacts& facts, const ResolvedSample&) -> std::uint64_t {
+       return facts.parallelism();
+     },
+     .identity = fact_of,
+     .order = by_fact,
+     .show = fact_number,
+     .fit = Fit::Right},
     {.name = "comm_nodigit",
      .header = "CommandNoDigit",
      .help = "the thread's name with <N> for its numbers: a pool of workers is one row (perf 7)",

@@ -12,12 +12,6 @@ constexpr std::string_view kTraces = "processor traces (AUX) are not decoded her
 
 // A row leaves this table when the option comes; rows of options that exist have no effect.
 constexpr cli::AbsentOption kRows[] = {
-    {"--latency", Takes::Nothing,
-     "shares are of processor time; how many threads ran beside a sample is not known here: perf 7 tells it "
-     "of captures that it recorded with --latency"},
-    {"--parallelism", Takes::Value,
-     "how many threads ran beside a sample is not known here; perf 7 tells it of captures that it recorded "
-     "with --latency"},
     {"-D,--dump-raw-trace", Takes::Nothing,
      "tacho dump prints every record with its fields, --json for programs; --stats counts them"},
     {"--tui", Takes::Nothing, kInteractive},

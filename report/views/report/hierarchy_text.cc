@@ -129,17 +129,16 @@ void HierarchyText::write_head(TextOutput& out, const Cells& cells, const Hierar
 }
 
 std::string HierarchyText::cell_text(const Cell& cell, const Hierarchy& hierarchy, std::uint32_t row,
-                                     std::span<const std::uint64_t> totals) const {
+                                     const FullValues& totals) const {
   if (cell.column.kind == Kind::Key) return cells_.key(cell, hierarchy.facts(row));
   std::vector<std::uint64_t> values;
   for (std::size_t member = 0; member < hierarchy.members(); ++member)
     values.push_back(hierarchy.value(cell.column.kind, row, member));
-  return cells_.numbers(cell, values, totals);
+  return cells_.numbers(cell, values, totals.of(cell.column.kind));
 }
 
 void HierarchyText::write_row(TextOutput& out, const Hierarchy& hierarchy, std::uint32_t row,
-                              const Cells& cells, std::size_t nodes,
-                              std::span<const std::uint64_t> totals) const {
+                              const Cells& cells, std::size_t nodes, const FullValues& totals) const {
   const bool is_aligned = options_->separator.empty();
   const std::string_view between = is_aligned ? std::string_view("  ") : options_->separator;
   out.blanks(hierarchy.row(row).level * kStep);
@@ -174,28 +173,30 @@ void HierarchyText::write(TextOutput& out, const Entries& entries, const Hierarc
                           const HierarchyPlan& plan) const {
   const Cells cells = cells_of(hierarchy, plan);
   if (!options_->is_quiet) write_head(out, cells, plan);
-  std::vector<std::uint64_t> totals;
-  for (std::size_t member = 0; member < hierarchy.members(); ++member)
-    totals.push_back(hierarchy.total(member, options_->is_relative));
+  FullValues totals;
+  for (std::size_t member = 0; member < hierarchy.members(); ++member) {
+    totals.weights.push_back(hierarchy.total(member, options_->is_relative));
+    totals.latencies.push_back(hierarchy.total(member, options_->is_relative, Kind::Latency));
+  }
   std::vector<GraphRow> graph_rows;
   std::optional<RowGraphs> graphs;
   for (const std::uint32_t row : hierarchy.shown()) {
-    if (hierarchy.row(row).is_leaf && is_shown(hierarchy, row, totals[0]))
+    if (hierarchy.row(row).is_leaf && is_shown(hierarchy, row, totals.weights[0]))
       graph_rows.push_back({hierarchy.entries_of(row), hierarchy.value(Kind::Overhead, row, 0)});
   }
   if (options_->graph)
-    graphs.emplace(*options_, entries, *tree_, GraphTotals{totals[0], totals[0]}, graph_rows);
+    graphs.emplace(*options_, entries, *tree_, GraphTotals{totals.weights[0], totals.weights[0]}, graph_rows);
 
   std::size_t lines = 0;
   for (const std::uint32_t row : hierarchy.shown()) {
     if (options_->top != 0 && lines >= options_->top) break;
-    if (!is_shown(hierarchy, row, totals[0])) continue;
+    if (!is_shown(hierarchy, row, totals.weights[0])) continue;
     write_row(out, hierarchy, row, cells, node_count(plan), totals);
     ++lines;
     if (hierarchy.row(row).is_leaf) {
       if (graphs) graphs->write_next(out);
     } else if (std::ranges::none_of(hierarchy.below(row), [&](std::uint32_t below) {
-                 return is_shown(hierarchy, below, totals[0]);
+                 return is_shown(hierarchy, below, totals.weights[0]);
                })) {
       const std::size_t indent = steps(node_count(plan) + hierarchy.row(row).level + 1);
       out.blanks((options_->separator.empty() ? indent : 0) + numbers_width(hierarchy.members()) + 4);

@@ -38,9 +38,9 @@ class HierarchyText {
   Cells cells_of(const Hierarchy& hierarchy, const HierarchyPlan& plan) const;
   void write_head(TextOutput& out, const Cells& cells, const HierarchyPlan& plan) const;
   std::string cell_text(const Cell& cell, const Hierarchy& hierarchy, std::uint32_t row,
-                        std::span<const std::uint64_t> totals) const;
+                        const FullValues& totals) const;
   void write_row(TextOutput& out, const Hierarchy& hierarchy, std::uint32_t row, const Cells& cells,
-                 std::size_t nodes, std::span<const std::uint64_t> totals) const;
+                 std::size_t nodes, const FullValues& totals) const;
   bool is_shown(const Hierarchy& hierarchy, std::uint32_t row, std::uint64_t total) const;
   std::size_t numbers_width(std::size_t members) const;
 

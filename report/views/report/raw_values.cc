@@ -77,6 +77,7 @@ constexpr RawRow kRows[] = {
     {"ins_lat", of_samples},
     {"local_p_stage_cyc", of_fact},
     {"p_stage_cyc", of_samples},
+    {"parallelism", of_fact},
     {"addr", [](Show, Row row) { return address(row.function->first_ip); }},
     {"symbol_from", of_place},
     {"symbol_to", of_place},

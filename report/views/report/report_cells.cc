@@ -10,7 +10,7 @@ namespace tacho::report {
 namespace {
 
 using Kind = Column::Kind;
-constexpr std::size_t kPercentWidth = 8, kNumberWidth = 12;
+constexpr std::size_t kPercentWidth = 8, kLatencyWidth = 7, kNumberWidth = 12;
 
 bool is_percent(Kind kind) { return kind != Kind::Samples && kind != Kind::Period && kind != Kind::Key; }
 
@@ -33,7 +33,8 @@ Cell ReportCells::cell_of(const Column& column, std::size_t members, std::size_t
     cell.width = asked != 0 ? asked : std::max(use.header.size(), use.least_width);
     cell.is_right = use.field != nullptr;
   } else {
-    const std::size_t usual = is_percent(column.kind) ? kPercentWidth : kNumberWidth;
+    const std::size_t percent = column.kind == Kind::LatencyChildren ? kLatencyWidth : kPercentWidth;
+    const std::size_t usual = is_percent(column.kind) ? percent : kNumberWidth;
     cell.number_width = asked != 0 ? asked : usual;
     cell.width = std::max(
         {cell.number_width, members > 1 || options_->has_groups ? usual * members : 0, cell.header.size()});
@@ -95,6 +96,8 @@ std::string ReportCells::numbers(const Cell& cell, std::span<const std::uint64_t
   const std::size_t width = options_->separator.empty() ? cell.number_width : 0;
   if (cell.column.kind == Kind::Children && !options_->has_children)
     return fmt::format(" {:>{}}", "N/A", std::max<std::size_t>(cell.number_width, 1) - 1);
+  // Not aligned, as in perf.
+  if (cell.column.kind == Kind::LatencyChildren && !options_->has_children) return " N/A";
   std::string text;
   for (std::size_t member = 0; member < values.size(); ++member) {
     if (!is_percent(cell.column.kind)) {

@@ -39,6 +39,14 @@ struct Cell {
   bool is_right = false;         // the header
 };
 
+// What 100 % are, one number for each member of a group.
+struct FullValues {
+  std::vector<std::uint64_t> weights, latencies;
+  std::span<const std::uint64_t> of(Column::Kind kind) const {
+    return is_latency(kind) ? latencies : weights;
+  }
+};
+
 double percent_of(std::uint64_t part, std::uint64_t total);
 
 class ReportCells {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "cli/nearest.h"
 #include "report/profile/sort_keys.h"
@@ -26,6 +27,8 @@ constexpr WeightColumn kWeightColumns[] = {
     {"overhead_children", "Children", Kind::Children},
     {"sample", "Samples", Kind::Samples},
     {"period", "Period", Kind::Period},
+    {"latency", "Latency", Kind::Latency},
+    {"latency_children", "Latency", Kind::LatencyChildren},
 };
 
 struct Word {
@@ -141,9 +144,30 @@ void put_before(std::string_view word, std::string& list) {
   if (list.find(word) == std::string::npos) list = std::string(word) + "," + list;
 }
 
-void add_default_weights(const ColumnRequest& request, std::vector<Column>& shown) {
-  if (request.has_children) shown.push_back({Kind::Children, 0});
-  shown.push_back({Kind::Overhead, 0});
+bool names_latency(const std::string& sort) { return sort.find("latency") != std::string::npos; }
+
+// What rows are sorted by first.
+void add_first_weights(const ColumnRequest& request, std::string& sort) {
+  // As perf, where who names latency gets it in place of the overhead.
+  if (names_latency(sort) && !request.prefers_latency) return;
+  put_before("overhead", sort);
+  if (request.prefers_latency) put_before("latency", sort);
+  if (request.has_children) put_before("overhead_children", sort);
+  if (request.has_children && request.prefers_latency) put_before("latency_children", sort);
+}
+
+void add_default_weights(const ColumnRequest& request, const std::vector<Column>& sorted,
+                         std::vector<Column>& shown) {
+  const auto has_overhead = [](const Column& column) { return column.kind == Kind::Overhead; };
+  if (std::ranges::any_of(sorted, has_overhead)) {
+    if (request.has_children && request.prefers_latency) shown.push_back({Kind::LatencyChildren, 0});
+    if (request.has_children) shown.push_back({Kind::Children, 0});
+    if (request.prefers_latency) shown.push_back({Kind::Latency, 0});
+    shown.push_back({Kind::Overhead, 0});
+  } else {
+    std::ranges::copy_if(sorted, std::back_inserter(shown),
+                         [](const Column& column) { return is_latency(column.kind); });
+  }
   if (request.shows_modes) {
     shown.push_back({Kind::OverheadSys, 0});
     shown.push_back({Kind::OverheadUser, 0});
@@ -174,10 +198,14 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   columns.sort = sort;
   if (sort.empty() && !has_all) sort = default_sort(facts);
   if (!has_all) {
-    put_before("overhead", sort);
-    if (request.has_children) put_before("overhead_children", sort);
+    add_first_weights(request, sort);
   }
   if (auto added = maker.add_all("--sort", sort, columns.sorted); !added) return added.error();
+  // The weights before all keys stand beside each other, and are one level.
+  for (std::size_t i = 0; i < columns.sorted.size() && request.prefers_latency && !has_all; ++i) {
+    if (columns.sorted[i].kind == Kind::Key) break;
+    columns.levels[i] = 0;
+  }
   if (request.has_parent) {
     const std::size_t before = columns.sorted.size();
     if (auto added = maker.add_all("--parent", "parent", columns.sorted); !added) return added.error();
@@ -186,7 +214,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
     if (columns.sorted.size() > before) columns.levels.back() = columns.sorted.size() + sort.size();
   }
   columns.has_usual_weights = !has_all;
-  if (!has_all) add_default_weights(request, columns.shown);
+  if (!has_all) add_default_weights(request, columns.sorted, columns.shown);
   const std::string_view fields = request.fields;
   if (auto added =
           maker.add_all("--fields", has_all || fields.empty() ? fields : fields.substr(1), columns.shown);

@@ -13,10 +13,11 @@ namespace tacho::report {
 struct ColumnRequest {
   std::string sort, fields;  // as given; empty: not
   bool has_children = false;
-  bool shows_modes = false;    // --show-cpu-utilization
-  bool shows_samples = false;  // -n
-  bool shows_period = false;   // --show-total-period
-  bool has_parent = false;     // --parent: its key stands behind the others
+  bool shows_modes = false;      // --show-cpu-utilization
+  bool shows_samples = false;    // -n
+  bool shows_period = false;     // --show-total-period
+  bool prefers_latency = false;  // --latency
+  bool has_parent = false;       // --parent: its key stands behind the others
 };
 
 struct ReportColumns {

@@ -40,9 +40,11 @@ class ReportCsv : public RowForm {
 void ReportCsv::begin() {
   cell("event");
   for (const RawColumn& column : columns_) cell(printable(column.name, source_.text->names));
-  for (const char* const name : {"samples", "period", "percent"}) cell(name);
-  if (source_.text->has_children) {
-    for (const char* const name : {"children_samples", "children_period", "children_percent"}) cell(name);
+  for (const std::string of : {"", "children_"}) {
+    if (!of.empty() && !source_.text->has_children) break;
+    for (const char* const name : {"samples", "period", "percent"}) cell(of + name);
+    if (!source_.has_latency) continue;
+    for (const char* const name : {"latency", "latency_percent"}) cell(of + name);
   }
   line_end();
 }
@@ -72,7 +74,12 @@ void ReportCsv::weights(const RowBlock& block, std::uint32_t row, std::size_t me
   const Weight& weight = kind == Kind::Overhead ? totals.self : totals.children;
   number(weight.samples);
   number(weight.period);
-  cell(fmt::format("{}", percent_of(block.entries->value(kind, row, member), block.totals[member])));
+  cell(fmt::format("{}", percent_of(block.entries->value(kind, row, member), block.totals->weights[member])));
+  if (!source_.has_latency) return;
+  const Kind latency = kind == Kind::Overhead ? Kind::Latency : Kind::LatencyChildren;
+  const std::uint64_t value = block.entries->value(latency, row, member);
+  number(value);
+  cell(fmt::format("{}", percent_of(value, block.totals->latencies[member])));
 }
 
 void ReportCsv::value(const RawValue& value) {

@@ -101,7 +101,7 @@ void ReportJson::write(const RowBlock& block) {
     for (const std::uint32_t& row : block.rows)
       graph_rows.push_back({{&row, 1}, block.entries->value(kind, row, 0)});
     const Weight& all = block.entries->total(0);
-    const GraphTotals totals{all.period == 0 ? all.samples : all.period, block.totals[0]};
+    const GraphTotals totals{all.period == 0 ? all.samples : all.period, block.totals->weights[0]};
     graphs.emplace(*source_.text, *block.entries, *source_.tree, totals, graph_rows);
   }
   for (const std::uint32_t row : block.rows) {
@@ -126,7 +126,7 @@ void ReportJson::describe_event(const RowBlock& block, std::size_t member) {
   to_.number("period", all.period);
   to_.number("filtered_samples", filtered.samples);
   to_.number("filtered_period", filtered.period);
-  to_.number("hundred_percent", block.totals[member]);
+  to_.number("hundred_percent", block.totals->weights[member]);
   to_.end_object();
 }
 
@@ -151,7 +151,13 @@ void ReportJson::describe_weights(const RowBlock& block, std::uint32_t row, Kind
     to_.begin_object("");
     to_.number("samples", weight.samples);
     to_.number("period", weight.period);
-    to_.real("percent", percent_of(block.entries->value(kind, row, member), block.totals[member]));
+    to_.real("percent", percent_of(block.entries->value(kind, row, member), block.totals->weights[member]));
+    if (block.entries->latency() != nullptr) {
+      const Kind latency = is_self ? Kind::Latency : Kind::LatencyChildren;
+      const std::uint64_t value = block.entries->value(latency, row, member);
+      to_.number("latency", value);
+      to_.real("latency_percent", percent_of(value, block.totals->latencies[member]));
+    }
     to_.end_object();
   }
   to_.end_list();

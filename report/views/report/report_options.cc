@@ -87,6 +87,11 @@ void add_key_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                       "rows in levels, one for each key of --sort, or for keys in braces together: "
                       "-s '{comm,pid},dso,sym'; without children",
                       options.has_levels));
+  rows.push_back(
+      flag("--latency",
+           "columns and order by the time that passed: N threads that ran at once share it (captures "
+           "with --switch-events)",
+           options.prefers_latency));
   rows.push_back(flag("-n,--show-nr-samples", "a column with the number of samples", options.shows_samples));
   rows.push_back(flag("--show-total-period", "a column with the period", options.shows_period));
   rows.push_back(
@@ -183,6 +188,16 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                     const auto number = cli::parse_number("--socket-filter", given, 0, kMostSockets);
                     if (!number) return number.error();
                     options.socket = static_cast<std::uint32_t>(*number);
+                    return Done{};
+                  }});
+  rows.push_back({"--parallelism", Takes::Value, "LIST",
+                  "only samples beside which so many threads of the command ran: 1,2-4",
+                  [&options](std::string_view given) -> Result<> {
+                    auto list = parse_number_list("--parallelism", given);
+                    if (!list) return std::move(list.error());
+                    if (std::ranges::find(*list, 0U) != list->end())
+                      return use_error("--parallelism: 0 is none; the thread of a sample runs itself");
+                    options.parallelism = std::move(*list);
                     return Done{};
                   }});
   add_switch_options(rows, options.switches);

@@ -57,6 +57,8 @@ struct ReportOptions {
   Filter filter;
   SwitchOptions switches;
   std::optional<std::uint32_t> socket;
+  std::vector<std::uint32_t> parallelism;  // --parallelism; empty: any
+  bool prefers_latency = false;            // --latency
   bool is_raw_trace = false, has_nanoseconds = false;
   std::uint64_t time_quantum = 100'000'000;  // ns
   bool shows_thread_values = false;          // -T

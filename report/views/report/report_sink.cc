@@ -8,8 +8,10 @@
 #include "report/samples/payload_stack.h"
 #include "report/views/report/block_text.h"
 #include "report/views/report/event_blocks.h"
+#include "report/views/report/latency.h"
 #include "report/views/report/name_pattern.h"
 #include "report/views/report/report_mode.h"
+#include "report/views/report/row_filters.h"
 
 namespace tacho::report {
 
@@ -24,7 +26,7 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
       history_(branch_history_of(session, options)),
       needs_records_(mode_ != ReportMode::Samples || history_.is_wanted || options.shows_thread_values ||
                      options.sort.find("cgroup") != std::string::npos ||
-                     options.fields.find("cgroup") != std::string::npos) {}
+                     options.fields.find("cgroup") != std::string::npos || asks_for_parallelism(options)) {}
 
 // All, if rows or weights come from more of a sample than stands first in it.
 Sink::Reads ReportSink::reads() const {
@@ -122,6 +124,7 @@ ColumnRequest ReportSink::request_of(bool has_children) const {
           .shows_modes = options_->shows_modes,
           .shows_samples = options_->shows_samples,
           .shows_period = options_->shows_period,
+          .prefers_latency = options_->prefers_latency,
           .has_parent = options_->parent.has_value()};
 }
 
@@ -179,6 +182,7 @@ Result<> ReportSink::arrange() {
   auto columns = make_columns(request_of(plan_->has_children), plan_->facts);
   if (!columns) return columns.error();
   plan_->columns = std::move(*columns);
+  if (auto checked = check_switches(*session_, plan_->columns, *options_); !checked) return checked;
 
   if (has_key("parent") && !has_chains)
     return use_error("--sort parent: the capture has no call chains; record with -g to have them");
@@ -205,6 +209,11 @@ Result<> ReportSink::arrange() {
     shape.facts.push_back([facts = &plan_->facts](const ResolvedSample& sample) -> std::uint64_t {
       return facts->socket_of(sample.raw->cpu).value_or(~0U);
     });
+  }
+  if (shows_latency(plan_->columns) || !options_->parallelism.empty()) {
+    parallelism_fact_ = shape.facts.size();
+    shape.facts.push_back(
+        [facts = &plan_->facts](const ResolvedSample&) -> std::uint64_t { return facts->parallelism(); });
   }
   const bool is_grouped = options_->grouping != Grouping::Never;
   profile_.emplace(
@@ -233,42 +242,6 @@ void ReportSink::make_names() {
   plan_->names.emplace(*profile_, *session_, *plan_->functions, &*plan_->stacks);
 }
 
-std::function<FilterBits(const ProfileRow&, const Function&)> ReportSink::filter(
-    FunctionTable& functions) const {
-  if (filters() == 0) return {};
-  return [&f = options_->filter, addresses = WantedAddresses(options_->filter), &functions, this](
-             const ProfileRow& row, const Function& counted) {
-    // A branch is filtered by the place of its sample.
-    const Function& function = plan_->branches ? functions[own_of(row, functions)] : counted;
-    const auto holds = [](const auto& list, const auto& item) {
-      return list.empty() || std::ranges::find(list, item) != list.end();
-    };
-    const std::string_view path = function.module == nullptr ? std::string_view() : function.module->path;
-    const std::string_view name =
-        function.module == nullptr ? std::string_view() : function.module->short_name;
-    const auto has_address = [&](const ProfileRow& of) {
-      return !addresses.empty() && addresses.has(session_->resolver().location(of.location).ip.value);
-    };
-    FilterBits refused = 0;
-    if (!holds(f.comms, row.comm) || !holds(f.pids, row.thread->pid) || !holds(f.tids, row.thread->tid))
-      refused |= kByThread;
-    if (!holds(f.dsos, name) && !holds(f.dsos, path)) refused |= kByModule;
-    if (!holds(f.symbols, function.name) && !has_address(row)) refused |= kBySymbol;
-    if (options_->socket && profile_->facts(row)[socket_fact_] != *options_->socket) refused |= kBySocket;
-    return refused;
-  };
-}
-
-FilterBits ReportSink::filters() const {
-  const Filter& f = options_->filter;
-  FilterBits filters = 0;
-  if (!f.comms.empty() || !f.pids.empty() || !f.tids.empty()) filters |= kByThread;
-  if (!f.dsos.empty()) filters |= kByModule;
-  if (!f.symbols.empty()) filters |= kBySymbol;
-  if (options_->socket) filters |= kBySocket;
-  return filters;
-}
-
 EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   EntryOptions options;
   options.has_children = plan_->has_children;
@@ -280,7 +253,12 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
     options.is_parent = test_of_name(options_->parent.value_or(std::string(kUsualParent)));
   options.shows_only_with_parent = options_->parent && options_->shows_only_with_parent;
   if (!options_->ignored_callees.empty()) options.is_root = test_of_name(options_->ignored_callees);
-  options.filtered_by = filter(functions);
+  options.filtered_by = row_filter(*options_, {.profile = &*profile_,
+                                               .resolver = &session_->resolver(),
+                                               .functions = &functions,
+                                               .branches = plan_->branches ? &*plan_->branches : nullptr,
+                                               .socket_fact = socket_fact_,
+                                               .parallelism_fact = parallelism_fact_});
   options.keeps_filtered = options_->has_levels;
   if (!plan_->branches) return options;
   const auto is_unknown = [&functions](std::uint32_t place) {
@@ -295,22 +273,6 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
     return is_unknown(branch.own) || is_unknown(branch.from);
   };
   return options;
-}
-
-// perf does not show a column whose value a filter leaves no choice.
-std::vector<Column> ReportSink::hidden_columns() const {
-  std::vector<Column> hidden;
-  const auto& columns = plan_->columns;
-  for (const Column& column : columns.shown) {
-    if (column.kind != Column::Kind::Key) continue;
-    const std::string_view name = columns.keys[column.key].key->name;
-    if ((name == "comm" && options_->filter.comms.size() == 1) ||
-        (name == "dso" && options_->filter.dsos.size() == 1) ||
-        (name == "symbol" && options_->filter.symbols.size() == 1)) {
-      hidden.push_back(column);
-    }
-  }
-  return hidden.size() == columns.keys.size() ? std::vector<Column>() : hidden;
 }
 
 TextOptions ReportSink::text_options() const {
@@ -352,7 +314,8 @@ std::unique_ptr<RowForm> ReportSink::make_form(TextOutput& out, const FunctionTa
                          .functions = &functions,
                          .tree = &tree,
                          .input = options_->reading.session.input,
-                         .text = &text};
+                         .text = &text,
+                         .has_latency = shows_latency(plan_->columns)};
   return options_->form == ReportForm::Json ? make_json_form(out, source) : make_csv_form(out, source);
 }
 
@@ -368,7 +331,8 @@ void ReportSink::write(TextOutput& out) {
   CallTree tree(functions.functions(), plan_->graph.key,
                 history_.shows_counts ? &plan_->branch_chains->steps() : nullptr);
   BranchStatistics statistics;
-  const ReportText text(text_options, plan_->columns, hidden_columns(), plan_->facts, tree);
+  const ReportText text(text_options, plan_->columns, single_value_columns(*options_, plan_->columns),
+                        plan_->facts, tree);
   const HierarchyText levels_text(text_options, plan_->columns, plan_->facts, tree);
   const std::unique_ptr<RowForm> form = make_form(out, functions, tree, text_options);
   if (form) form->begin();
@@ -376,6 +340,15 @@ void ReportSink::write(TextOutput& out) {
   for (std::uint32_t block = 0; block < profile_->blocks().size(); ++block) {
     if (profile_->rows_of(block).empty()) continue;
     entry_options.borrows_chains = borrows_chains(profile_->blocks()[block]);
+    // Rows weighed by latency are the same rows, made in the same order.
+    std::optional<Entries> latency;
+    if (shows_latency(plan_->columns)) {
+      EntryOptions by_latency = entry_options;
+      by_latency.latency = nullptr;
+      by_latency.weighed_by = weighed_by_latency(*profile_, parallelism_fact_);
+      latency.emplace(*plan_->names, block, index, std::move(by_latency));
+    }
+    entry_options.latency = latency ? &*latency : nullptr;
     const Entries entries(*plan_->names, block, index, entry_options);
     std::uint64_t samples = 0;
     for (std::size_t member = 0; member < entries.members(); ++member)
@@ -383,9 +356,9 @@ void ReportSink::write(TextOutput& out) {
     if (samples == 0) continue;
     const EventBlock& events = profile_->blocks()[block];
     if (form) {
-      const auto totals = text.totals_of(entries);
-      const auto rows = text.shown_rows(entries, totals[0]);
-      form->write({.events = &events, .entries = &entries, .rows = rows, .totals = totals});
+      const FullValues totals = text.full_values(entries);
+      const auto rows = text.shown_rows(entries, totals.weights[0]);
+      form->write({.events = &events, .entries = &entries, .rows = rows, .totals = &totals});
       continue;
     }
     if (plan_->cycles) {
@@ -431,8 +404,10 @@ void ReportSink::count_branches(const Entries& entries, BranchStatistics& statis
 void ReportSink::write_levels(TextOutput& out, const EventBlock& block, const Entries& entries,
                               const HierarchyText& text) const {
   const HierarchyPlan plan = text.plan(block.leader, block.members);
-  HierarchyOptions options{
-      .levels = plan.levels, .sorted = plan_->columns.sorted, .filters = filters(), .is_symbol_shown = {}};
+  HierarchyOptions options{.levels = plan.levels,
+                           .sorted = plan_->columns.sorted,
+                           .filters = filters_of(*options_),
+                           .is_symbol_shown = {}};
   if (!options_->filter.symbol_part.empty()) {
     options.is_symbol_shown = [&part = options_->filter.symbol_part](const Function& function) {
       return function.name.find(part) != std::string_view::npos;

@@ -87,18 +87,12 @@ class ReportSink : public Sink {
   // The group that an event leads; null: none.
   const format::EventGroup* group_of(std::size_t leader) const;
   EntryOptions entry_options(FunctionTable& functions) const;
-  std::function<FilterBits(const ProfileRow&, const Function&)> filter(FunctionTable& functions) const;
-  FilterBits filters() const;
   void write_levels(TextOutput& out, const EventBlock& block, const Entries& entries,
                     const HierarchyText& text) const;
   std::unique_ptr<RowForm> make_form(TextOutput& out, const FunctionTable& functions, CallTree& tree,
                                      const TextOptions& text) const;
   void count_branches(const Entries& entries, BranchStatistics& statistics) const;
-  std::uint32_t own_of(const ProfileRow& row, FunctionTable& functions) const {
-    return functions.of_place(plan_->branches->known(profile_->facts(row)).own);
-  }
   TextOptions text_options() const;
-  std::vector<Column> hidden_columns() const;
 
   Session* session_;
   const ReportOptions* options_;
@@ -107,7 +101,8 @@ class ReportSink : public Sink {
   std::optional<WeightChoice> weight_;
   std::vector<format::EventGroup> groups_;  // of more than one event, by leader
   EventSwitch switch_;
-  std::size_t socket_fact_ = 0;  // where it stands in a row's facts, with --socket-filter
+  std::size_t socket_fact_ = 0;       // where it stands in a row's facts, with --socket-filter
+  std::size_t parallelism_fact_ = 0;  // likewise, where --parallelism or a column of latency asks for it
   std::optional<Error> failure_;
   const Stack* last_stack_ = nullptr;  // of the last sample that has one, with --show-ref-call-graph
   ThreadValues values_;

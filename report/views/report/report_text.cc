@@ -24,11 +24,11 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
   // Places that are facts of a sample (ends of branches, data addresses) are named when they are shown, which
   // is for one thread.
   const bool names_more = facts_->options().mode != ReportMode::Samples;
-  const std::vector<std::uint64_t> totals = totals_of(entries);
+  const FullValues totals = full_values(entries);
   std::vector<Cell> cells;
   Beside measuring(names_more ? 0 : entries.size(), [&] { cells = cells_of(entries, leader); });
   if (names_more) measuring.wait();
-  const std::vector<std::uint32_t> rows = shown_rows(entries, totals[0]);
+  const std::vector<std::uint32_t> rows = shown_rows(entries, totals.weights[0]);
   if (!names_more) measuring.wait();
   if (!options_->is_quiet) write_head(out, cells);
   std::vector<GraphRow> graph_rows;
@@ -37,7 +37,7 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
     const Kind kind = options_->has_children ? Kind::Children : Kind::Overhead;
     graph_rows.reserve(rows.size());
     for (const std::uint32_t& row : rows) graph_rows.push_back({{&row, 1}, entries.value(kind, row, 0)});
-    graphs.emplace(*options_, entries, *tree_, GraphTotals{total_of(entries, 0, false), totals[0]},
+    graphs.emplace(*options_, entries, *tree_, GraphTotals{total_of(entries, 0, false), totals.weights[0]},
                    graph_rows);
   }
   const std::size_t drawn = graphs ? graphs->end() : 0;
@@ -101,6 +101,12 @@ std::vector<std::uint64_t> ReportText::totals_of(const Entries& entries) const {
   return totals;
 }
 
+FullValues ReportText::full_values(const Entries& entries) const {
+  FullValues values{.weights = totals_of(entries), .latencies = {}};
+  if (entries.latency() != nullptr) values.latencies = totals_of(*entries.latency());
+  return values;
+}
+
 void ReportText::write_head(TextOutput& out, const std::vector<Cell>& cells) const {
   const std::string& separator = options_->separator;
   out.text("# ");
@@ -119,8 +125,7 @@ void ReportText::write_head(TextOutput& out, const std::vector<Cell>& cells) con
 }
 
 TextPieces ReportText::pieces_of(const Entries& entries, std::span<const std::uint32_t> rows,
-                                 const std::vector<Cell>& cells,
-                                 std::span<const std::uint64_t> totals) const {
+                                 const std::vector<Cell>& cells, const FullValues& totals) const {
   // Names can be as long as a capture makes them, and several pieces are in memory.
   constexpr std::size_t kPiece = std::size_t{1} << 19, kMostRows = 4096;  // bytes
   std::size_t width = 1;
@@ -137,8 +142,7 @@ TextPieces ReportText::pieces_of(const Entries& entries, std::span<const std::ui
 }
 
 void ReportText::write_row(TextBuffer& out, const Entries& entries, std::uint32_t entry,
-                           const std::vector<Cell>& cells, std::span<const std::uint64_t> totals,
-                           Last& last) const {
+                           const std::vector<Cell>& cells, const FullValues& totals, Last& last) const {
   const std::string& separator = options_->separator;
   const std::size_t begin = out.size();
   const RowFacts facts = entries.facts(entry);
@@ -160,7 +164,7 @@ void ReportText::write_row(TextBuffer& out, const Entries& entries, std::uint32_
       last.values[member] = entries.value(kind, entry, member);
     Last::Numbers& numbers = last.cells[i];
     if (numbers.values != last.values) {
-      numbers.text = cells_.numbers(cells[i], last.values, totals);
+      numbers.text = cells_.numbers(cells[i], last.values, totals.of(kind));
       numbers.values = last.values;
     }
     out.left(numbers.text, width);

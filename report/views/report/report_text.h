@@ -28,16 +28,18 @@ class ReportText {
   // The rows that are shown, in their order; `total`: what 100 % are.
   std::vector<std::uint32_t> shown_rows(const Entries& entries, std::uint64_t total) const;
   // Of each member of the block: what 100 % are.
-  std::vector<std::uint64_t> totals_of(const Entries& entries) const;
+  // What 100 % are.
+  FullValues full_values(const Entries& entries) const;
 
  private:
+  std::vector<std::uint64_t> totals_of(const Entries& entries) const;
   std::vector<Cell> cells_of(const Entries& entries, std::size_t leader) const;
   bool is_hidden(const Entries& entries, std::uint32_t entry) const;
   void write_head(TextOutput& out, const std::vector<Cell>& cells) const;
   // The text of rows without graphs, in pieces of half a megabyte and of one row at least. What is passed
   // must outlive it.
   TextPieces pieces_of(const Entries& entries, std::span<const std::uint32_t> rows,
-                       const std::vector<Cell>& cells, std::span<const std::uint64_t> totals) const;
+                       const std::vector<Cell>& cells, const FullValues& totals) const;
   // What rows were written with: rows of equal weight, as neighbours are, have the same numbers.
   struct Last {
     struct Numbers {
@@ -48,7 +50,7 @@ class ReportText {
     std::vector<std::uint64_t> values;  // scratch
   };
   void write_row(TextBuffer& out, const Entries& entries, std::uint32_t entry, const std::vector<Cell>& cells,
-                 std::span<const std::uint64_t> totals, Last& last) const;
+                 const FullValues& totals, Last& last) const;
 
   const TextOptions* options_;
   const ReportColumns* columns_;

@@ -20,17 +20,18 @@ struct RowSource {
   const SampleFacts* facts = nullptr;
   const FunctionTable* functions = nullptr;
   CallTree* tree = nullptr;  // built anew for each graph
-  std::string_view input;  // the capture's name
+  std::string_view input;    // the capture's name
   // Graphs, children, and how names are written in CSV; JSON is always safe.
   const TextOptions* text = nullptr;
+  bool has_latency = false;
 };
 
 // One event, or the events of a group side by side.
 struct RowBlock {
   const EventBlock* events = nullptr;
   const Entries* entries = nullptr;
-  std::span<const std::uint32_t> rows;    // in the report's order
-  std::span<const std::uint64_t> totals;  // of each member: what 100 % are
+  std::span<const std::uint32_t> rows;  // in the report's order
+  const FullValues* totals = nullptr;
 };
 
 class RowForm {
