@@ -8,12 +8,15 @@ namespace {
 using cli::Takes;
 
 constexpr std::string_view kInteractive = "there is no interactive form; rows are printed as with --stdio";
-constexpr std::string_view kTraces = "processor traces (AUX) are not decoded here; perf report does that";
+constexpr std::string_view kTraces =
+    "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
+    "perf inject --itrace=i1ms -i FILE -o DECODED";
 
 // A row leaves this table when the option comes; rows of options that exist have no effect.
 constexpr cli::AbsentOption kRows[] = {
     {"-D,--dump-raw-trace", Takes::Nothing,
-     "tacho dump prints every record with its fields, --json for programs; --stats counts them"},
+     "perf's dump of raw bytes is not printed here; tacho dump -i FILE shows every record with its fields "
+     "decoded (--json for programs), --stats counts them"},
     {"--tui", Takes::Nothing, kInteractive},
     {"--gtk", Takes::Nothing, kInteractive},
     {"--itrace", Takes::Optional, kTraces},

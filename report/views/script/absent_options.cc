@@ -7,7 +7,9 @@ namespace {
 
 using cli::Takes;
 
-constexpr std::string_view kTraces = "processor traces (AUX) are not decoded here; perf script does that";
+constexpr std::string_view kTraces =
+    "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
+    "perf inject --itrace=i1ms -i FILE -o DECODED";
 constexpr std::string_view kScripts =
     "scripts are not run here; the fields of every sample are in tacho script --fields and tacho dump --json";
 constexpr std::string_view kGuests = "guests' samples are left out, as they are without this option";
