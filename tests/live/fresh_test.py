@@ -27,6 +27,12 @@ case $1 in
 esac
 """
 
+# What is cloned takes longer than all the rest, and nobody looks into it here.
+GIT = """#!/bin/sh
+[ "$1" != clone ] || for folder; do :; done
+[ "$1" != clone ] || mkdir "$folder"
+"""
+
 
 def is_alive(process):
     try:
@@ -48,8 +54,6 @@ class Fresh(unittest.TestCase):
             self.skipTest("needs root")
         if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
             self.skipTest("mount namespaces are refused here")
-        if subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True).returncode != 0:
-            self.skipTest("this is no checkout of git")
         self.folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
         self.tools = self.folder / "tools"
@@ -57,6 +61,7 @@ class Fresh(unittest.TestCase):
         self.scratch = self.folder / "scratch"
         self.scratch.mkdir()
         self.tool("apt-get", APT)
+        self.tool("git", GIT)
 
     def tool(self, name, text):
         (self.tools / name).write_text(text)
