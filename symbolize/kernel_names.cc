@@ -61,7 +61,18 @@ Result<Kallsyms> KernelNames::read() {
     return parse(unpack_attached_text(*attached), "the attached kallsyms");
   if (runs_recorded_kernel()) {
     if (!running_) running_.emplace(std::string(kRunningKallsyms), kLargestText);
-    return parse(running_->take(), std::string(kRunningKallsyms));
+    std::optional<Error> unread;
+    auto parsed = Kallsyms::parse(
+        [&]() -> Result<std::vector<std::byte>> {
+          auto piece = running_->next();
+          if (!piece) unread = piece.error();
+          return piece;
+        },
+        reference);
+    running_.reset();
+    if (unread) return *unread;
+    return parsed ? std::move(parsed)
+                  : Result<Kallsyms>(std::move(parsed.error()).in(std::string(kRunningKallsyms)));
   }
   return Error{"no kallsyms in the capture; give the recorded kernel's with --kallsyms FILE"};
 }

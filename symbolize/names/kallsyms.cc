@@ -59,38 +59,29 @@ bool is_wanted(const Line& line) {
   return (type == 't' || type == 'w' || type == 'd' || type == 'b') && !line.name.starts_with('$');
 }
 
-// Where a wanted line stands in the text. What it says is read again when it is needed: there are hundreds of
-// thousands of them.
+// Where a wanted line stands in the text, by numbers: there are hundreds of thousands of them, and the text
+// moves while it grows.
 struct Place {
   std::uint64_t address = 0;
-  std::uint32_t offset = 0, size = 0;
+  std::uint32_t name = 0, name_size = 0, module_size = 0;  // offset and bytes; the module is behind the name
+  char type = 0;
 
-  Line line_in(std::string_view text) const { return parse_line(text.substr(offset, size)).value_or(Line{}); }
+  Line line_in(std::string_view text) const {
+    return {address, text.substr(name, name_size),
+            module_size == 0 ? std::string_view() : text.substr(name + name_size + 1, module_size), type};
+  }
 };
+
+Place place_of(const Line& line, std::string_view text) {
+  return {line.address, static_cast<std::uint32_t>(line.name.data() - text.data()),
+          static_cast<std::uint32_t>(line.name.size()), static_cast<std::uint32_t>(line.module.size()),
+          line.type};
+}
+
 using Places = std::vector<Place, format::LargePages<Place>>;
 
 // Real texts have a line in 40 bytes. One of a few bytes each is meant to fill the memory.
 std::size_t most_lines(std::size_t text_size) { return (std::size_t{1} << 18) + text_size / 64; }
-
-Result<Places> find_lines(std::string_view text) {
-  Places places;
-  const std::size_t most = most_lines(text.size());
-  places.reserve(std::min(text.size() / kBytesPerLine, most));
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find('\n', at), text.size());
-    const auto line = parse_line(text.substr(at, end - at));
-    if (line && is_wanted(*line)) {
-      if (places.size() == most) {
-        return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
-      }
-      places.push_back({line->address, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(end - at)});
-    }
-    at = end + 1;
-  }
-  constexpr auto earlier = [](const Place& a, const Place& b) { return a.address < b.address; };
-  if (!std::ranges::is_sorted(places, earlier)) std::ranges::stable_sort(places, earlier);
-  return places;
-}
 
 // kallsyms has no sizes. A symbol reaches to the next one; the last of the kernel or of a module to a page
 // after.
@@ -127,14 +118,67 @@ Result<std::uint64_t> distance(const Places& places, std::string_view text,
 
 }  // namespace
 
+// The wanted lines of a text, as they are found.
+struct Kallsyms::Lines {
+  Places places;
+  std::size_t next = 0;  // the lines before were looked at
+
+  // Looks at the whole lines that the text has by now; at its end, at the last one too.
+  Result<> find(std::string_view text, bool is_end) {
+    if (text.size() > kLargestText) return Error{"is larger than 4 GiB", EFBIG};
+    const std::size_t most = most_lines(text.size());
+    while (next < text.size()) {
+      const std::size_t newline = text.find('\n', next);
+      if (newline == std::string_view::npos && !is_end) break;
+      const std::size_t end = std::min(newline, text.size());
+      const auto line = parse_line(text.substr(next, end - next));
+      if (line && is_wanted(*line)) {
+        if (places.size() == most) {
+          return Error{"has more than " + std::to_string(most) + " symbols, too many for its size", EFBIG};
+        }
+        places.push_back(place_of(*line, text));
+      }
+      next = end + 1;
+    }
+    return Done{};
+  }
+  void sort() {
+    constexpr auto earlier = [](const Place& a, const Place& b) { return a.address < b.address; };
+    if (!std::ranges::is_sorted(places, earlier)) std::ranges::stable_sort(places, earlier);
+  }
+};
+
 Result<Kallsyms> Kallsyms::parse(std::vector<std::byte> text,
                                  const std::optional<ReferenceSymbol>& reference) {
+  Lines lines;
+  lines.places.reserve(std::min(text.size() / kBytesPerLine, most_lines(text.size())));
+  if (auto found = lines.find(format::as_text(text), true); !found) return std::move(found.error());
+  return of_lines(std::move(text), std::move(lines), reference);
+}
+
+Result<Kallsyms> Kallsyms::parse(const Pieces& next, const std::optional<ReferenceSymbol>& reference) {
+  constexpr std::size_t kUsual = std::size_t{16} << 20;  // bytes: what is not filled costs nothing
+  std::vector<std::byte> text;
+  text.reserve(kUsual);
+  Lines lines;
+  lines.places.reserve(kUsual / kBytesPerLine);
+  for (bool is_end = false; !is_end;) {
+    const auto piece = next();
+    if (!piece) return piece.error();
+    is_end = piece->empty();
+    text.insert(text.end(), piece->begin(), piece->end());
+    if (auto found = lines.find(format::as_text(text), is_end); !found) return std::move(found.error());
+  }
+  return of_lines(std::move(text), std::move(lines), reference);
+}
+
+Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
+                                    const std::optional<ReferenceSymbol>& reference) {
   Kallsyms result;
   result.text_ = std::move(text);
   const std::string_view content = format::as_text(result.text_);
-  if (content.size() > kLargestText) return Error{"is larger than 4 GiB", EFBIG};
-  const auto places = find_lines(content);
-  if (!places) return places.error();
+  lines.sort();
+  const Places* const places = &lines.places;
   if (places->empty()) return Error{"no line of the form 'ADDRESS TYPE NAME'"};
   if (places->back().address == 0) {
     return Error{

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,12 +30,20 @@ class Kallsyms {
   // `text` is kept; the names point into it. An error when no line of it gives a kernel address, as when it
   // was read without the permission to see addresses, or when it lacks the reference symbol.
   static Result<Kallsyms> parse(std::vector<std::byte> text, const std::optional<ReferenceSymbol>& reference);
+  // The same of a text that is still being read: `next` gives the pieces of it, and an empty one at the end.
+  // Its lines are taken apart as they come.
+  using Pieces = std::function<Result<std::vector<std::byte>>()>;
+  static Result<Kallsyms> parse(const Pieces& next, const std::optional<ReferenceSymbol>& reference);
 
   SymbolTable& kernel() { return kernel_; }
   // `name` as in "[ext4]"; null when the text has no symbol of it.
   SymbolTable* module(std::string_view name);
 
  private:
+  struct Lines;
+  static Result<Kallsyms> of_lines(std::vector<std::byte> text, Lines lines,
+                                   const std::optional<ReferenceSymbol>& reference);
+
   std::vector<std::byte> text_;
   SymbolTable kernel_;
   std::unordered_map<std::string_view, SymbolTable> modules_;

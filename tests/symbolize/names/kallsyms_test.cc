@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace tacho::symbolize {
 namespace {
@@ -55,6 +56,39 @@ TEST(Kallsyms, TheLastOfTheKernelAndOfAModuleReachToAPageAfter) {
   ASSERT_TRUE(kallsyms);
   EXPECT_EQ(kallsyms->kernel().find(0xffffffff81000030)->end, 0xffffffff81002000u);
   EXPECT_EQ(kallsyms->module("[ext4]")->find(0xffffffffc0201040)->end, 0xffffffffc0203000u);
+}
+
+TEST(Kallsyms, ATextThatComesInPiecesSaysTheSame) {
+  for (std::size_t size = 1; size <= kText.size() + 1; ++size) {
+    std::string_view rest = kText.substr(0, kText.size() - 1);  // its last line has no end
+    auto kallsyms = Kallsyms::parse(
+        [&]() -> Result<std::vector<std::byte>> {
+          const std::string_view piece = rest.substr(0, size);
+          rest.remove_prefix(piece.size());
+          return bytes(piece);
+        },
+        std::nullopt);
+    ASSERT_TRUE(kallsyms) << kallsyms.error().what;
+    EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000004), "_text");
+    EXPECT_EQ(name_at(kallsyms->kernel(), 0xffffffff81000011), "do_one");
+    EXPECT_EQ(kallsyms->kernel().find(0xffffffff81000030)->end, 0xffffffff81002000u);
+    ASSERT_NE(kallsyms->module("[ext4]"), nullptr);
+    EXPECT_EQ(name_at(*kallsyms->module("[ext4]"), 0xffffffffc0201040), "ext4_write");
+    ASSERT_NE(kallsyms->module("[nfs]"), nullptr);
+    EXPECT_EQ(name_at(*kallsyms->module("[nfs]"), 0xffffffffc0300000), "nfs_read");
+  }
+}
+
+TEST(Kallsyms, APieceThatCannotBeReadIsTheAnswer) {
+  bool is_first = true;
+  const auto kallsyms = Kallsyms::parse(
+      [&]() -> Result<std::vector<std::byte>> {
+        if (std::exchange(is_first, false)) return bytes(kText);
+        return Error{"the disk burns", EIO};
+      },
+      std::nullopt);
+  ASSERT_FALSE(kallsyms);
+  EXPECT_EQ(kallsyms.error().what, "the disk burns");
 }
 
 TEST(Kallsyms, ModulesHaveTablesOfTheirOwn) {
