@@ -139,6 +139,7 @@ class Entries {
   void fetch_function(std::uint32_t entry) const;
   void fetch_names(std::uint32_t entry) const;
 
+  void add_rows(std::span<const std::uint32_t> numbers);
   void add_row(std::uint32_t number);
   std::uint32_t part_of(const Part& part);
   void group_parts();

@@ -4,18 +4,30 @@
 
 namespace tacho::report {
 
+bool IdentityRows::is_at(std::uint32_t number) const {
+  return std::ranges::equal(std::span(known_).subspan(number * words_.size(), words_.size()), words_);
+}
+
+std::uint32_t IdentityRows::append() {
+  known_.insert(known_.end(), words_.begin(), words_.end());
+  return size_++;
+}
+
 std::uint32_t IdentityRows::number() {
-  const std::size_t width = words_.size();
-  const auto is_at = [&](std::uint32_t number) {
-    return std::ranges::equal(std::span(known_).subspan(number * width, width), words_);
-  };
   if (size_ > 0 && is_at(last_)) return last_;
-  std::uint64_t hash = width;
+  constexpr std::uint64_t kMostNumbers = std::uint64_t{1} << 21;
+  if (!words_.empty() && words_.back() < kMostNumbers) {
+    const auto word = static_cast<std::size_t>(words_.back());
+    if (word >= by_last_word_.size())
+      by_last_word_.resize(std::max(word + 1, 2 * by_last_word_.size()), kNone);
+    std::uint32_t& first = by_last_word_[word];
+    if (first == kNone) return last_ = first = append();
+    if (is_at(first)) return last_ = first;
+  }
+  std::uint64_t hash = words_.size();
   for (const std::uint64_t word : words_) hash = by_words_.hash.add(hash, word);
-  return last_ = by_words_.find_or_make(hash, is_at, [&] {
-    known_.insert(known_.end(), words_.begin(), words_.end());
-    return size_++;
-  });
+  return last_ = by_words_.find_or_make(
+             hash, [this](std::uint32_t number) { return is_at(number); }, [this] { return append(); });
 }
 
 EntryIndex::EntryIndex(std::span<const KeyUse> keys, const SampleFacts& facts, const FunctionTable& functions)

@@ -27,8 +27,16 @@ class IdentityRows {
   std::uint32_t size() const { return size_; }
 
  private:
+  static constexpr std::uint32_t kNone = ~0U;
+  bool is_at(std::uint32_t number) const;
+  std::uint32_t append();
+
+  // Where the last word is a number of something that is numbered, as of a symbol: the row that came with it
+  // first. Others by all their words.
+  std::vector<std::uint32_t, format::LargePages<std::uint32_t>> by_last_word_;
   IndexTable by_words_;
-  std::vector<std::uint64_t> words_, known_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t, format::LargePages<std::uint64_t>> known_;
   std::uint32_t size_ = 0, last_ = 0;  // what was asked last is mostly asked again
 };
 
@@ -50,6 +58,11 @@ class EntryIndex {
     if (function >= by_function_.size()) return;
     __builtin_prefetch(&by_function_[function]);
     __builtin_prefetch(&codes_[function]);
+  }
+  // What it will read of one that is not known(), where prefetch() came before.
+  void prefetch_code(std::uint32_t function) const {
+    if (function >= codes_.size() || codes_[function] >= by_code_.size()) return;
+    __builtin_prefetch(&by_code_[codes_[function]]);
   }
   // The row that a function has by itself in the group at hand; kNone: it was not asked for, or has not.
   std::uint32_t known(std::uint32_t function) const {
@@ -84,7 +97,7 @@ class EntryIndex {
   const FunctionTable* functions_;
   std::uint32_t group_ = 0;  // counted; 0 is none
   std::vector<Slot, format::LargePages<Slot>> by_function_;
-  std::vector<Slot> by_code_;
+  std::vector<Slot, format::LargePages<Slot>> by_code_;
   // Functions that are the same to the keys have the same code.
   std::vector<std::uint32_t, format::LargePages<std::uint32_t>> codes_;  // by function; kNone: not asked
   std::uint32_t learned_ = 0;                                            // functions from 0 up
