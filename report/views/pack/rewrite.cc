@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/shell_word.h"
 #include "format/capture_reader.h"
 #include "format/capture_writer.h"
 #include "format/file.h"
@@ -21,7 +22,7 @@ using format::CaptureReader;
 Result<> check(const CaptureReader& reader, const format::Diagnostics& diagnostics,
                const std::string& input) {
   const format::CaptureLayout& layout = reader.layout();
-  const std::string remedy = "; 'tacho convert -i " + input + " -o FILE' makes one that can be";
+  const std::string remedy = "; 'tacho convert -i " + cli::shell_word(input) + " -o FILE' makes one that can be";
   if (layout.is_pipe)
     return Error{input + ": has the form of a pipe, to which nothing can be added" + remedy};
   if (!layout.is_closed)
@@ -69,7 +70,7 @@ Result<> check_rewritable(const std::string& input) {
   format::Diagnostics diagnostics;
   std::error_code ignored;
   if (std::filesystem::is_directory(input, ignored))
-    return Error{input + ": is a folder, which is not rewritten; 'tacho convert -i " + input +
+    return Error{input + ": is a folder, which is not rewritten; 'tacho convert -i " + cli::shell_word(input) +
                  " -o FILE' makes one file of it"};
   const auto reader = CaptureReader::open(input, diagnostics);
   if (!reader) return reader.error();
