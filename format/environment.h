@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,14 @@ struct AttachedProgram {
   bool operator==(const AttachedProgram&) const = default;
 };
 
+inline constexpr std::string_view kAsRecorded = "as recorded";
+// What a capture may give away, of one class (format/content_classes.h).
+struct ContentClass {
+  std::string name;   // "comm"
+  std::string state;  // kAsRecorded, or what became of it: "hashed"
+  bool operator==(const ContentClass&) const = default;
+};
+
 struct Environment {
   std::optional<std::string> hostname, os_release, version, arch, cpu_description, cpu_id;
   std::optional<std::uint32_t> cpus_available, cpus_online;
@@ -106,6 +115,7 @@ struct Environment {
   std::optional<std::uint32_t> cache_line_size;
   std::vector<BuildIdEntry> build_ids;
   std::vector<AttachedProgram> attached_programs;
+  std::vector<ContentClass> content;  // our feature kFeatureContent; empty: the capture does not say
 };
 
 }  // namespace tacho::format

@@ -321,6 +321,29 @@ bool write_symbol_pack(const Features& from, ByteWriter& out) {
   return !from.symbol_pack.empty();
 }
 
+// u32 version, u32 count, then for each two strings.
+Result<> read_content(Cursor& in, Features& out) {
+  out.environment.content.clear();
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  const std::uint32_t count = checked_count(in, in.u32(), 2 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ContentClass content;
+    content.name = header_string(in);
+    content.state = header_string(in);
+    out.environment.content.push_back(std::move(content));
+  }
+  return Done{};
+}
+
+bool write_content(const Features& from, ByteWriter& out) {
+  const auto& content = from.environment.content;
+  if (content.empty()) return false;
+  out.u32(1).u32(static_cast<std::uint32_t>(content.size()));
+  for (const ContentClass& one : content) out.header_string(one.name).header_string(one.state);
+  return true;
+}
+
 // Kept as bytes, read and written as they are.
 constexpr Result<> (*kRawRead)(Cursor&, Features&) = nullptr;
 constexpr bool (*kRawWrite)(const Features&, ByteWriter&) = nullptr;
@@ -372,6 +395,7 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeatureAttachments, "ATTACHMENTS", read_attachments, write_attachment_list},
     {abi::kFeatureAttachedPrograms, "ATTACHED_PROGRAMS", read_attached_programs, write_attached_programs},
     {abi::kFeatureSymbolPack, "SYMBOL_PACK", read_symbol_pack, write_symbol_pack},
+    {abi::kFeatureContent, "CONTENT", read_content, write_content},
 };
 static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
 

@@ -245,9 +245,10 @@ enum Feature : std::uint32_t {
   kFeatureAttachments = 225,
   kFeatureAttachedPrograms = 226,
   kFeatureSymbolPack = 227,
+  kFeatureContent = 228,
 };
 inline constexpr std::uint32_t kFirstOwnFeature = kFeaturePayloadSchemas;
-inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureSymbolPack + 1;
+inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureContent + 1;
 inline constexpr std::uint32_t kFeatureCount = 256;
 
 }  // namespace tacho::format::abi

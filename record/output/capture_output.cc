@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "format/byte_writer.h"
+#include "format/content_classes.h"
 #include "format/perf_abi.h"
 #include "format/pipe_writer.h"
 
@@ -59,6 +60,7 @@ Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
                                                         const format::EventSet& events,
                                                         format::Features features,
                                                         const format::WriteOptions& options) {
+  features.environment.content = format::content_by_head(events, features);
   auto writer = format::CaptureWriter::create(path, events, std::move(features), options);
   if (!writer) return std::move(writer.error());
   return std::unique_ptr<CaptureOutput>(std::make_unique<FileOutput>(std::move(*writer)));
@@ -67,6 +69,7 @@ Result<std::unique_ptr<CaptureOutput>> open_file_output(const std::string& path,
 Result<std::unique_ptr<CaptureOutput>> open_pipe_output(format::Fd out, const format::EventSet& events,
                                                         format::Features features,
                                                         const format::WriteOptions& options) {
+  features.environment.content = format::content_by_head(events, features);
   auto writer = format::PipeWriter::create(std::move(out), events, std::move(features), options);
   if (!writer) return std::move(writer.error());
   return std::unique_ptr<CaptureOutput>(std::make_unique<PipeOutput>(std::move(*writer)));

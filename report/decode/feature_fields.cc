@@ -268,6 +268,13 @@ void programs(FieldSink& to, const Features& from) {
   });
 }
 
+void content_classes(FieldSink& to, const Features& from) {
+  objects(to, "classes", from.environment.content, [&](const format::ContentClass& one) {
+    to.text("name", one.name);
+    to.text("state", one.state);
+  });
+}
+
 struct FeatureFieldsRow {
   std::uint32_t feature;
   void (*describe)(FieldSink& to, const Features& from);
@@ -311,6 +318,7 @@ constexpr FeatureFieldsRow kFeatureFields[] = {
     {abi::kFeatureAttachments, attachments},
     {abi::kFeatureAttachedPrograms, programs},
     {abi::kFeatureSymbolPack, symbol_pack},
+    {abi::kFeatureContent, content_classes},
 };
 
 }  // namespace

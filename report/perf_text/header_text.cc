@@ -303,8 +303,9 @@ void write_symbol_pack(TextBuffer& out, format::Bytes section) {
       return address.symbol != format::PackedFunction::kNone;
     }));
   }
-  out.text(fmt::format("# packed symbols : {} of {} addresses, in {} modules, {}, {} bytes\n", named, addresses,
-                       pack->modules.size(), pack->level == format::PackLevel::Names ? "names" : "names, inlines, lines",
+  out.text(fmt::format("# packed symbols : {} of {} addresses, in {} modules, {}, {} bytes\n", named,
+                       addresses, pack->modules.size(),
+                       pack->level == format::PackLevel::Names ? "names" : "names, inlines, lines",
                        section.size()));
 }
 
@@ -328,6 +329,12 @@ void write_own_features(TextBuffer& out, const format::Features& features, Names
                          safe(attachment.origin), attachment.raw_size, attachment.packed.size()));
   }
   if (!features.symbol_pack.empty()) write_symbol_pack(out, features.symbol_pack);
+  std::string content;
+  for (const auto& one : features.environment.content) {
+    content += (content.empty() ? "" : ", ") + safe(one.name);
+    if (one.state != format::kAsRecorded) content += " (" + safe(one.state) + ')';
+  }
+  if (!content.empty()) out.text("# sensitive content : " + content + '\n');
   const auto* const processes = features.attachment("processes");
   if (processes == nullptr) return;
   if (const auto table = format::unpack_attachment(*processes, kLargestTable))

@@ -43,6 +43,7 @@ Features full_features() {
   env.pmu_caps = {{{{"a", "b"}}, "cpu"}};
   env.elf_machine = {62, 0};
   env.cache_line_size = 64;
+  env.content = {{"comm", "hashed"}, {"paths", "as recorded"}};
   env.attached_programs = {{"read", "kretprobe/vfs_read", "a.bpf.o", 5, "attached"}};
   features.schemas = {{"evt", "event", 8, {}}};
   features.attachments = {{"kallsyms", "/proc/kallsyms", 3, {std::byte{1}}}};
@@ -68,8 +69,9 @@ TEST(Features, EverySectionIsWrittenAndWrittenAgainTheSame) {
     EXPECT_TRUE(write_feature(feature, back, again));
     EXPECT_TRUE(std::ranges::equal(out.view(), again.view())) << feature_name(feature);
   }
-  EXPECT_EQ(sections, 34u + 3u) << "perf's 1 to 34 and our three";
+  EXPECT_EQ(sections, 34u + 4u) << "perf's 1 to 34 and our four";
   EXPECT_EQ(back.present.count(), sections);
+  EXPECT_EQ(back.environment.content, features.environment.content);
   EXPECT_EQ(back.environment.attached_programs, features.environment.attached_programs);
   EXPECT_EQ(back.event_descriptions[0].name, "evt");
   EXPECT_EQ(back.event_descriptions[0].ids, (std::vector<std::uint64_t>{1, 2}));
