@@ -1,6 +1,7 @@
 #include "report/commands.h"
 
 #include "report/views/convert/command_convert.h"
+#include "report/views/convert/command_redact.h"
 #include "report/views/doctor/command_doctor.h"
 #include "report/views/dump/command_dump.h"
 #include "report/views/folded/command_folded.h"
@@ -25,6 +26,7 @@ constexpr Command kCommands[] = {
     {"dump", "every record with all of its fields, as text or JSON", run_dump},
     {"convert", "a capture in another form: file, pipe, compressed, plain, a part of it", run_convert},
     {"pack", "puts the names of its addresses into a capture, to be read elsewhere", run_pack},
+    {"redact", "a capture without what others should not see", run_redact},
     {"doctor", "what a capture can tell on another machine", run_doctor},
 };
 

@@ -17,10 +17,6 @@ using format::FieldKind;
 constexpr std::string_view kDataLocation = "data_loc";
 constexpr std::string_view kRelativeLocation = "rel_loc";
 
-bool is_located(const PayloadField& field) {
-  return field.format == kDataLocation || field.format == kRelativeLocation;
-}
-
 // `size` bits from bit `offset` on, as an unsigned number. Little-endian machines count bits from the lowest
 // of each byte, big-endian ones from the highest.
 std::optional<std::uint64_t> read_bits(Bytes payload, std::uint64_t offset, std::uint32_t size,
@@ -52,22 +48,8 @@ std::int64_t sign_extended(std::uint64_t value, std::uint32_t bits) {
 }
 
 std::optional<std::string_view> read_text(const PayloadField& field, Bytes payload, std::endian order) {
-  const std::uint64_t start = field.bit_offset / 8;
-  if (start > payload.size()) return std::nullopt;
-  const Bytes rest = payload.subspan(start);
-  if (!is_located(field)) {
-    const std::uint64_t length = field.count == 0 ? rest.size() : field.count;
-    if (rest.empty()) return std::nullopt;
-    return format::text_of(rest.first(std::min<std::uint64_t>(length, rest.size())));
-  }
-  Cursor in(rest, order);
-  const std::uint32_t location = in.u32();
-  const std::uint64_t base = field.format == kRelativeLocation ? start + 4 : 0;
-  Cursor record(payload);
-  record.skip(base + (location & 0xffff));
-  const std::string_view text = record.text(location >> 16);
-  if (in.failed() || record.failed()) return std::nullopt;
-  return text;
+  const auto room = room_of_text(field, payload, order);
+  return room ? std::optional(format::text_of(*room)) : std::nullopt;
 }
 
 std::string show_number(const PayloadField& field, std::uint64_t bits, std::string decimal) {
@@ -77,6 +59,29 @@ std::string show_number(const PayloadField& field, std::uint64_t bits, std::stri
 }
 
 }  // namespace
+
+bool is_located(const PayloadField& field) {
+  return field.format == kDataLocation || field.format == kRelativeLocation;
+}
+
+std::optional<Bytes> room_of_text(const PayloadField& field, Bytes payload, std::endian order) {
+  const std::uint64_t start = field.bit_offset / 8;
+  if (start > payload.size()) return std::nullopt;
+  const Bytes rest = payload.subspan(start);
+  if (!is_located(field)) {
+    const std::uint64_t length = field.count == 0 ? rest.size() : field.count;
+    if (rest.empty()) return std::nullopt;
+    return rest.first(std::min<std::uint64_t>(length, rest.size()));
+  }
+  Cursor in(rest, order);
+  const std::uint32_t location = in.u32();
+  const std::uint64_t base = field.format == kRelativeLocation ? start + 4 : 0;
+  Cursor record(payload);
+  record.skip(base + (location & 0xffff));
+  const Bytes room = record.take(location >> 16);
+  if (in.failed() || record.failed()) return std::nullopt;
+  return room;
+}
 
 bool is_list(const PayloadField& field) {
   return field.kind != FieldKind::Text && (field.is_array || field.count != 1);

@@ -31,6 +31,11 @@ using FieldValue = std::variant<std::uint64_t, std::int64_t, double, std::string
 // Element `index` of `field`; nothing when the payload ends before it.
 std::optional<FieldValue> read_field(const PayloadField& field, Bytes payload, std::endian order,
                                      std::uint32_t index = 0);
+// Whether a field is only the place of its content, which stands behind the fields: __data_loc and __rel_loc
+// of tracepoints.
+bool is_located(const PayloadField& field);
+// The bytes in which a Text stands, up to its first NUL; nothing when the payload ends before.
+std::optional<Bytes> room_of_text(const PayloadField& field, Bytes payload, std::endian order);
 // How many elements of an array there are in the payload, and which fields are arrays at all. Texts are one
 // value.
 bool is_list(const PayloadField& field);

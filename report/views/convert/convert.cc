@@ -96,6 +96,8 @@ class Conversion {
   Result<> take(const RecordView& record);
   Result<> start();
   Result<> create_writer(const format::EventSet& events, Features features);
+  Result<format::CaptureWriter> create_file(const format::EventSet& events, Features features,
+                                            const format::WriteOptions& options);
   Result<> pass(const RecordView& record);
   Result<> pass_late_header(const RecordView& record);
   Result<> put(const RecordView& record);
@@ -115,7 +117,9 @@ class Conversion {
   std::optional<Writer> writer_;
   std::vector<Held> held_;  // of a pipe, until its events are known
   std::size_t held_bytes_ = 0;
-  format::ByteWriter turned_, changed_;   // scratch: one record in our byte order, and as it is selected
+  std::optional<format::WholeOutput> whole_;
+  format::ByteWriter turned_, selected_,
+      changed_;                           // scratch: a record in our byte order, selected, and changed
   format::ByteWriter pending_;            // records to be written together
   format::ByteWriter rounds_;             // and marks of rounds in which nothing came, to stand before them
   bool ends_with_round_ = false;          // what was written so far does
@@ -172,7 +176,15 @@ Result<> Conversion::start() {
   format::drop_section(features, abi::kFeatureAuxtrace);  // holds offsets: made anew at the end
   format::drop_section(features, abi::kFeatureDirFormat);
   features.environment.directory_format.reset();
-  if (auto created = create_writer(events, std::move(features)); !created) return created;
+  format::EventSet changed;
+  if (options_.change != nullptr) {
+    changed = events;
+    if (auto done = options_.change->change_head(changed, features); !done)
+      return std::move(done.error()).in(options_.input);
+  }
+  if (auto created = create_writer(options_.change != nullptr ? changed : events, std::move(features));
+      !created)
+    return created;
   for (const Held& held : std::exchange(held_, {})) {
     RecordView record = held.record;
     record.bytes = Bytes(held.bytes).first(held.record.bytes.size());
@@ -180,6 +192,23 @@ Result<> Conversion::start() {
     if (auto passed = pass(record); !passed) return passed;
   }
   return Done{};
+}
+
+Result<format::CaptureWriter> Conversion::create_file(const format::EventSet& events, Features features,
+                                                      const format::WriteOptions& options) {
+  if (!options_.is_whole_or_nothing)
+    return format::CaptureWriter::create(options_.output, events, std::move(features), options);
+  using Old = format::WholeOutput::Old;
+  std::error_code ignored;
+  auto target = options_.replaces_input ? std::filesystem::canonical(options_.input, ignored)
+                                        : std::filesystem::path(options_.output);
+  if (target.empty()) target = options_.input;
+  auto whole = format::WholeOutput::create(target, options_.replaces_input ? Old::Replaced : Old::Kept);
+  if (!whole) return std::move(whole.error());
+  auto file = whole->duplicate();
+  if (!file) return std::move(file.error());
+  whole_.emplace(std::move(*whole));
+  return format::CaptureWriter::create(std::move(*file), events, std::move(features), options);
 }
 
 Result<> Conversion::create_writer(const format::EventSet& events, Features features) {
@@ -191,7 +220,7 @@ Result<> Conversion::create_writer(const format::EventSet& events, Features feat
     options.compression_level = std::clamp<int>(static_cast<int>(compression->level), 1, 22);
   if (options_.packing == Packing::Compressed) options.compression_level = options_.level;
   if (!is_pipe_out()) {
-    auto writer = format::CaptureWriter::create(options_.output, events, std::move(features), options);
+    auto writer = create_file(events, std::move(features), options);
     if (!writer) return std::move(writer.error());
     writer_.emplace(std::move(*writer));
     return Done{};
@@ -225,8 +254,10 @@ Result<> Conversion::pass(const RecordView& record) {
   }
   const auto native = to_native(record);
   if (!native) return Done{};
-  const auto selected = selection_->apply(*native, changed_, diagnostics_);
-  return selected ? put(*selected) : Done{};
+  const auto selected = selection_->apply(*native, selected_, diagnostics_);
+  if (!selected || options_.change == nullptr) return selected ? put(*selected) : Done{};
+  const auto changed = options_.change->change(*selected, changed_);
+  return changed ? put(*changed) : Done{};
 }
 
 // Each round that ends makes the output sound as a whole, which takes several writes; one without records has
@@ -339,7 +370,10 @@ Features Conversion::late_features() const {
 Result<> Conversion::close() {
   if (auto flushed = flush(); !flushed) return flushed;
   const Features late = late_features();
-  if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) return file->close(late);
+  if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
+    if (auto closed = file->close(late); !closed || !whole_) return closed;
+    return whole_->finish();
+  }
   for (const format::RawSection& section : late.raw) {
     auto& pipe = std::get<format::PipeWriter>(*writer_);
     if (auto written = pipe.write_section(section.feature, section.bytes); !written) return written;
@@ -349,6 +383,7 @@ Result<> Conversion::close() {
 
 Error Conversion::give_up(Error error) {
   if (!writer_) return error;
+  if (whole_) return std::move(error).in(output_name());
   if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
     const auto closed = file->close_after_failure();
     diagnostics_.add_line(
@@ -362,7 +397,7 @@ Error Conversion::give_up(Error error) {
 
 Result<> convert(const ConvertOptions& options, format::Diagnostics& diagnostics) {
   format::ReadOptions reading = options.capture;
-  reading.keep_all = true;
+  reading.keep_all = options.change == nullptr;
   auto reader = CaptureReader::open(options.input, diagnostics, reading);
   if (!reader) return std::move(reader.error());
   std::error_code ignored;

@@ -9,6 +9,7 @@
 #include "format/capture_reader.h"
 #include "format/diagnostics.h"
 #include "format/result.h"
+#include "report/views/convert/capture_change.h"
 
 namespace tacho::report {
 
@@ -24,6 +25,11 @@ struct ConvertOptions {
   int level = 1;                    // zstd's, when packing is Compressed
   std::string times;                // as --time takes it; empty: all
   std::vector<std::string> events;  // names; empty: all
+  // What becomes of its content, to outlive the conversion; null: nothing. Then sections and records that are
+  // not understood do not come along.
+  CaptureChange* change = nullptr;
+  bool is_whole_or_nothing = false;  // a file takes its name when it is whole, and not before
+  bool replaces_input = false;       // and then it takes the input's, with its owner and mode
 };
 
 // Streams the capture through. A reader of our pipe that goes away ends it quietly.

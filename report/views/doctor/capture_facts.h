@@ -23,7 +23,8 @@ struct LackingModule {
 struct SensitiveClass {
   std::string_view name;  // as tacho redact calls it
   std::uint64_t count = 0;
-  std::string what;  // counted in
+  std::string what;   // counted in
+  std::string state;  // what tacho redact made of it; empty: nothing
 };
 
 struct CaptureFacts {

@@ -138,7 +138,8 @@ void write_rest(TextOutput& out, const CaptureFacts& facts) {
       facts.cgroups, facts.namespaces, facts.deleted_modules));
   out.text(facts.sensitive.empty() ? "sensitive content: none\n" : "sensitive content:\n");
   for (const SensitiveClass& one : facts.sensitive)
-    out.text(fmt::format("  {:<10} {} {}\n", one.name, one.count, one.what));
+    out.text(fmt::format("  {:<10} {} {}{}\n", one.name, one.count, one.what,
+                         one.state.empty() ? "" : ": " + printable(one.state)));
 }
 
 void write_json(TextOutput& out, const CaptureFacts& facts) {
@@ -179,6 +180,7 @@ void write_json(TextOutput& out, const CaptureFacts& facts) {
     to.text("class", one.name);
     to.number("count", one.count);
     to.text("what", one.what);
+    if (!one.state.empty()) to.text("state", one.state);
     to.end_object();
   }
   to.end_list();

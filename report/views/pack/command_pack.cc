@@ -1,7 +1,6 @@
 #include "report/views/pack/command_pack.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +16,7 @@
 #include "format/byte_writer.h"
 #include "format/cursor.h"
 #include "report/command.h"
+#include "report/output/no_stopping.h"
 #include "report/views/pack/gather.h"
 #include "report/views/pack/rewrite.h"
 #include "report/worker.h"
@@ -243,28 +243,6 @@ void tell(const Options& options, const Report& report, const std::vector<WorkDo
   if (options.is_brief) return;
   for (const std::string& line : report.lines) std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
-
-// From here on there may be a file without its name, which must not stay behind.
-class NoStopping {
- public:
-  NoStopping() {
-    sigemptyset(&stops_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops_, signal);
-    sigprocmask(SIG_BLOCK, &stops_, &before_);
-  }
-  NoStopping(const NoStopping&) = delete;
-  NoStopping& operator=(const NoStopping&) = delete;
-  // What came meanwhile came too late: the work is done.
-  ~NoStopping() {
-    const timespec at_once{};
-    while (sigtimedwait(&stops_, nullptr, &at_once) > 0) {
-    }
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t stops_{}, before_{};
-};
 
 Result<cli::ExitStatus> run(Options& options) {
   const std::string& input = options.reading.session.input;

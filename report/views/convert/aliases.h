@@ -1,0 +1,58 @@
+// Other words for words: equal ones for equal words, so that views group as before, and nobody finds the word
+// without the key.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "format/cursor.h"
+#include "format/result.h"
+
+namespace tacho::report {
+
+class Aliases {
+ public:
+  static constexpr std::size_t kLength = 10;  // letters: 50 bits
+
+  // A key that nobody knows, and that is gone with this. Fails when the system gives no random numbers.
+  static Result<Aliases> create();
+  // The same aliases for the same text: who knows the text can try words.
+  static Aliases of_key(std::string_view text);
+
+  // Letters and digits; the empty text stays empty.
+  std::string of(std::string_view text) const;
+  // A number in place of a number; 0 stays.
+  std::uint64_t of_number(std::uint64_t number) const;
+  // As many bytes as there are in `bytes`, in their place; what is all zero stays.
+  void replace(std::span<std::byte> bytes) const;
+
+ private:
+  using Key = std::array<std::uint64_t, 2>;
+  explicit Aliases(const Key& key) : key_(key) {}
+  std::uint64_t hash(std::string_view text, std::uint64_t number = 0) const;
+
+  Key key_;
+};
+
+// What is done to the paths of files.
+enum class PathRule : std::uint8_t {
+  Keep,
+  Users,  // the names of users in the places where their homes are
+  Last,   // the last part stays; folders that every system has stay as well, others become one alias
+  Hash,   // an alias for all
+};
+
+// A path, or the name that perf gives to what is no file ("[vdso]", "//anon", "/memfd:NAME (deleted)"), which
+// stays. What names are read by stays too: " (deleted)" and the ending of kernel modules.
+std::string hidden_path(std::string_view path, PathRule rule, const Aliases& aliases);
+// A text in which paths may stand: "uprobe:/home/me/a:main".
+std::string hidden_paths_in(std::string_view text, PathRule rule, const Aliases& aliases);
+// The user whose home a path lies in, and where in the path the name stands.
+std::optional<std::string_view> user_in(std::string_view path);
+
+}  // namespace tacho::report

@@ -1,0 +1,52 @@
+// What a capture holds of each class of content that may have to be hidden: counted, with an example of those
+// that may be shown to anybody who may read the capture's head.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <unordered_set>
+
+#include "format/capture_reader.h"
+#include "format/content_classes.h"
+#include "format/sample.h"
+#include "report/views/convert/kernel_places.h"
+
+namespace tacho::report {
+
+class Census {
+ public:
+  struct Count {
+    std::uint64_t number = 0;
+    std::string_view unit;  // what was counted
+    std::string example;    // as it stands; empty: none, or none that should be shown
+  };
+
+  void see_head(const format::EventSet& events, const format::Features& features);
+  void see(const format::RecordView& record, const format::EventSet& events);
+
+  // `content` by its number.
+  std::array<Count, format::kContentCount> counts() const;
+  const KernelPlaces& kernel() const { return kernel_; }
+  bool has_stacks() const { return stack_bytes_ != 0; }
+  // ns to take off every time so that it tells no time of day: 0 when the times are of another clock.
+  std::uint64_t time_shift() const;
+
+ private:
+  void see_sample(const format::RecordView& record, const format::EventAttr& attr);
+  void see_path(std::string_view path);
+  void see_pack(const format::Features& features);
+
+  std::unordered_set<std::string> paths_, source_files_, comms_, containers_;
+  std::string path_example_, comm_example_, container_example_, host_example_;
+  std::uint64_t words_ = 0, hosts_ = 0, users_ = 0, namespaces_ = 0, payloads_ = 0, stack_bytes_ = 0,
+                registers_ = 0, addresses_ = 0, kernel_addresses_ = 0, kernel_lists_ = 0, clocks_ = 0,
+                trace_bytes_ = 0;
+  bool is_wall_clock_ = false;
+  std::uint64_t first_time_ = std::numeric_limits<std::uint64_t>::max();  // ns
+  KernelPlaces kernel_;
+  format::SampleParser samples_;
+};
+
+}  // namespace tacho::report

@@ -1,0 +1,175 @@
+#include "report/views/convert/command_redact.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "cli/shell_word.h"
+#include "report/command.h"
+#include "report/samples/filter.h"
+#include "report/views/convert/redact.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::string_view kDescription =
+    "Makes a capture that may be given to others of one that may not: command lines, names, folders, texts "
+    "and memory "
+    "of programs are taken out, or replaced by aliases that nobody can turn back. Every record and section "
+    "is written "
+    "anew, and only what is understood is written, so nothing stays behind: not in unused bytes, in "
+    "compressed parts, "
+    "in the packed symbols or in attached files. Equal words get equal aliases, so reports count as before; "
+    "names of "
+    "functions, build ids, times and numbers of processes stay.";
+
+std::string epilog() {
+  return "Classes of content, and what becomes of them by default:\n" + Redaction::table() +
+         "\nAddresses of functions of the kernel are moved to where they would be without KASLR, in samples, "
+         "mappings "
+         "and\nnames alike. Texts in payloads are those of a tracepoint or BPF program; of a payload without "
+         "a "
+         "description\nnothing stays.\n\n"
+         "Examples:\n"
+         "  tacho redact perf.data --dry-run\n"
+         "  tacho redact perf.data public.data\n"
+         "  tacho redact perf.data public.data --keep comm --hash paths --time 10%-20%\n\n";
+}
+
+struct Options {
+  RedactOptions redact;
+  std::vector<std::string> words;
+  bool is_dry = false, is_quiet = false, is_brief = false;
+};
+
+using SetClasses = Result<> (Redaction::*)(std::string_view);
+
+cli::Option class_option(std::string name, std::string help, Redaction& redaction, SetClasses set) {
+  return {std::move(name), cli::Takes::Value, "CLASSES", std::move(help),
+          [&redaction, set](std::string_view text) { return (redaction.*set)(text); }};
+}
+
+void add_options(std::vector<cli::Option>& rows, Options& options) {
+  RedactOptions& redact = options.redact;
+  rows.push_back(flag(
+      "--dry-run", "write nothing; say what the capture holds, class by class, and what would become of it",
+      options.is_dry));
+  rows.push_back(flag("--in-place", "the copy takes the place of IN at once when it is whole, and IN is gone",
+                      redact.in_place));
+  rows.push_back(class_option("--keep", "leave these as they are: names of the classes below, or all",
+                              redact.redaction, &Redaction::keep));
+  rows.push_back(class_option("--hide", "hide these in their usual way after all: --keep all --hide stacks",
+                              redact.redaction, &Redaction::hide));
+  rows.push_back(class_option("--drop", "take these out", redact.redaction, &Redaction::drop));
+  rows.push_back(
+      class_option("--hash", "put aliases in the place of these", redact.redaction, &Redaction::hash));
+  rows.push_back(
+      cli::text("--key", "TEXT",
+                "make aliases with this key, so that several captures have the same ones; who knows it can "
+                "find out words by trying. Default: a random key, which is not kept",
+                redact.key));
+  rows.push_back({"--pid", cli::Takes::Value, "LIST",
+                  "only these processes: of others no sample, name or mapping stays",
+                  [&redact](std::string_view text) -> Result<> {
+                    auto pids = parse_number_list("--pid", text);
+                    if (!pids) return std::move(pids.error());
+                    redact.pids = std::move(*pids);
+                    return Done{};
+                  }});
+  rows.push_back({"--events", cli::Takes::Value, "LIST", "only these events, by name and separated by commas",
+                  [&redact](std::string_view text) -> Result<> {
+                    redact.copy.events = parse_name_list(text);
+                    return Done{};
+                  }});
+  rows.push_back(
+      cli::text("--time", "A,B",
+                "only samples between these times, in seconds (either side may be empty), or parts of the "
+                "capture: 10%-20%",
+                redact.copy.times));
+  rows.push_back(flag("-q,--quiet", "say nothing but what went wrong", options.is_quiet));
+  rows.push_back(flag("--brief", "one line in the form of tacho record's, as at the end of a recording",
+                      options.is_brief));
+  rows.push_back(inflate_option(redact.copy.capture));
+}
+
+Result<> settle(Options& options) {
+  ConvertOptions& copy = options.redact.copy;
+  const std::size_t most = options.is_dry || options.redact.in_place ? 1 : 2;
+  if (options.words.size() != most)
+    return use_error(most == 2 ? "name the capture and the file to write: tacho redact IN OUT"
+                               : "name one capture: with --dry-run and --in-place there is no second file");
+  copy.input = options.words[0];
+  copy.output = options.words.size() > 1 ? options.words[1] : copy.input;
+  if (copy.input == "-" || copy.output == "-")
+    return use_error("a capture is read twice and written as a file; name files in place of -");
+  std::error_code ignored;
+  if (most == 2 && std::filesystem::equivalent(copy.input, copy.output, ignored))
+    return use_error(cli::shell_word(copy.output) + " is the capture itself; --in-place replaces it");
+  return Done{};
+}
+
+void print(const Options& options, const Redacted& redacted) {
+  std::printf("%s holds:\n", printable(options.redact.copy.input).c_str());
+  for (const RedactedClass& one : redacted.classes) {
+    std::string line = fmt::format("  {:<11} {}", name_of(one.content), one.number);
+    if (one.number > 0) {
+      line += fmt::format(" {}: {}", one.unit, state_of(one.how));
+      if (!one.example.empty()) line += fmt::format(", e.g. \"{}\"", printable_quoted(one.example));
+      if (!one.becomes.empty() && one.becomes != one.example)
+        line += fmt::format(" becomes \"{}\"", printable_quoted(one.becomes));
+    }
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+void tell(const Options& options, const Redacted& redacted) {
+  std::string hidden, kept;
+  for (const RedactedClass& one : redacted.classes) {
+    if (one.number == 0) continue;
+    std::string& list = one.how == How::Keep ? kept : hidden;
+    list += (list.empty() ? "" : ", ") + std::string(name_of(one.content));
+    if (one.how != How::Keep) list += fmt::format(" ({})", state_of(one.how));
+  }
+  const std::string text =
+      (hidden.empty() ? "nothing was hidden" : hidden) + (kept.empty() ? "" : "; kept: " + kept);
+  if (options.is_brief)
+    std::fprintf(stderr, "[ tacho record: Redacted: %s ]\n", text.c_str());
+  else
+    std::fprintf(stderr, "tacho redact: %s: %s\n", printable(options.redact.copy.output).c_str(),
+                 text.c_str());
+  if (redacted.not_understood > 0)
+    std::fprintf(stderr, "tacho: %llu records were left out: nothing is known of their content\n",
+                 static_cast<unsigned long long>(redacted.not_understood));
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_redact(const std::vector<std::string>& arguments) {
+  Options options;
+  auto line = command_line("redact", std::string(kDescription));
+  line.synopsis = "IN OUT [options]";
+  add_options(line.options, options);
+  line.words = [&options](const std::vector<std::string>& words) -> Result<> {
+    options.words = words;
+    return Done{};
+  };
+  line.epilog = epilog() + line.epilog;
+  return run_command(line, arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (auto settled = settle(options); !settled) return std::move(settled.error());
+    format::Diagnostics diagnostics;
+    const auto redacted = options.is_dry ? examine_for_redaction(options.redact, diagnostics)
+                                         : redact(options.redact, diagnostics);
+    const auto status = tell_findings(diagnostics, options.redact.copy.input);
+    if (!redacted) return redacted.error();
+    if (options.is_dry)
+      print(options, *redacted);
+    else if (!options.is_quiet)
+      tell(options, *redacted);
+    return status;
+  });
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,36 @@
+// Where the kernel lies in memory, which KASLR is there to keep from others: its addresses are moved to where
+// they would be without it. Distances within the kernel's image, and among its modules and BPF programs,
+// stay.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace tacho::report {
+
+class KernelPlaces {
+ public:
+  // The kernel's mapping says where its text begins.
+  void see_text(std::uint64_t start);
+  // Any address of kernel code: modules are moved by the lowest.
+  void see_code(std::uint64_t address);
+
+  bool is_known() const { return text() != 0; }
+  // An address of the kernel's image or modules, moved; any other as it is.
+  std::uint64_t moved(std::uint64_t address) const;
+  bool moves(std::uint64_t address) const { return moved(address) != address; }
+
+ private:
+  // x86-64: the image lies between these, by a multiple of 2 MB; modules above, up to the fixed mappings.
+  static constexpr std::uint64_t kImages = 0xffffffff80000000, kUsualText = 0xffffffff81000000,
+                                 kModules = 0xffffffffc0000000, kModulesEnd = 0xffffffffff000000;
+  // Elsewhere image and modules lie within this distance, and move together.
+  static constexpr std::uint64_t kNear = std::uint64_t{4} << 30, kOtherText = 0xffff800080000000;
+  std::uint64_t text() const;
+
+  std::uint64_t told_text_ = 0;
+  std::uint64_t lowest_in_image_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t lowest_module_ = std::numeric_limits<std::uint64_t>::max();
+};
+
+}  // namespace tacho::report

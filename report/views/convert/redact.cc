@@ -1,0 +1,185 @@
+#include "report/views/convert/redact.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "cli/shell_word.h"
+#include "format/capture_reader.h"
+#include "format/record.h"
+#include "report/output/no_stopping.h"
+#include "report/views/convert/capture_change.h"
+#include "report/views/convert/census.h"
+#include "report/views/convert/redact_head.h"
+#include "report/views/convert/redact_records.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::CaptureReader;
+
+// The process that a record of the kernel is about; nothing for those that are about none.
+std::optional<std::uint32_t> process_of(const format::RecordView& record, const format::EventAttr& attr) {
+  constexpr std::uint32_t kKernel = ~std::uint32_t{0};
+  if (record.type >= abi::kRecordUserStart) return std::nullopt;
+  std::uint32_t pid = kKernel;
+  switch (record.type) {
+    case abi::kRecordSample: {
+      const auto sample = format::parse_sample(record, attr);
+      if (sample && attr.samples(abi::kSampleTid)) pid = sample->pid;
+      break;
+    }
+    case abi::kRecordMmap:
+    case abi::kRecordMmap2:
+    case abi::kRecordComm:
+    case abi::kRecordFork:
+    case abi::kRecordExit:
+    case abi::kRecordNamespaces:
+    case abi::kRecordRead:
+    case abi::kRecordItraceStart:
+      pid = record.body().u32();
+      break;
+    case abi::kRecordSwitch:
+    case abi::kRecordSwitchCpuWide:
+      if (attr.samples(abi::kSampleTid)) pid = format::parse_sample_id(record, attr).pid;
+      break;
+    default:
+      break;
+  }
+  return pid == kKernel ? std::nullopt : std::optional(pid);
+}
+
+class Change : public CaptureChange {
+ public:
+  Change(const RedactOptions& options, const Aliases& aliases, const Census& census,
+         const UnwoundChains* chains, std::vector<format::ContentClass> content)
+      : options_(options),
+        aliases_(aliases),
+        census_(census),
+        chains_(chains),
+        content_(std::move(content)) {}
+
+  Result<> change_head(format::EventSet& events, format::Features& features) override {
+    events_ = events;
+    descriptions_.tracing = features.tracing;
+    descriptions_.schemas = features.schemas;
+    const std::uint64_t shift = options_.redaction.hides(Content::Time) ? census_.time_shift() : 0;
+    records_.emplace(events_, descriptions_, options_.redaction, aliases_, census_.kernel(), shift, chains_);
+    return redact_head({options_.redaction, aliases_, census_.kernel(), shift, content_}, events, features);
+  }
+
+  std::optional<format::RecordView> change(const format::RecordView& record,
+                                           format::ByteWriter& scratch) override {
+    if (!options_.pids.empty() && record.type < abi::kRecordUserStart) {
+      const auto event = events_.event_of(record);
+      const auto pid = event ? process_of(record, events_[*event].attr) : std::nullopt;
+      if (pid && std::ranges::find(options_.pids, *pid) == options_.pids.end()) return std::nullopt;
+    }
+    return records_->change(record, scratch);
+  }
+
+  std::uint64_t not_understood() const {
+    std::uint64_t sum = 0;
+    if (records_)
+      for (const auto& [type, count] : records_->not_understood()) sum += count;
+    return sum;
+  }
+
+ private:
+  const RedactOptions& options_;
+  const Aliases& aliases_;
+  const Census& census_;
+  const UnwoundChains* chains_;
+  std::vector<format::ContentClass> content_;
+  format::EventSet events_;        // of the copy, before they are changed
+  format::Features descriptions_;  // of payloads, as they were recorded
+  std::optional<RecordRedaction> records_;
+};
+
+Result<> check(const CaptureReader& reader, const std::string& input) {
+  const std::string remedy =
+      "; 'tacho convert -i " + cli::shell_word(input) + " -o FILE' makes one that can be";
+  if (reader.layout().is_pipe)
+    return Error{input + ": has the form of a pipe, which is not redacted" + remedy};
+  if (reader.layout().order != std::endian::native)
+    return Error{input + ": was recorded in the other byte order and is not redacted" + remedy};
+  return Done{};
+}
+
+Result<Census> take_census(const RedactOptions& options, format::Diagnostics& diagnostics) {
+  auto reader = CaptureReader::open(options.copy.input, diagnostics, options.copy.capture);
+  if (!reader) return std::move(reader.error());
+  if (auto checked = check(*reader, options.copy.input); !checked) return std::move(checked.error());
+  Census census;
+  census.see_head(reader->events(), reader->features());
+  while (const auto record = reader->next()) census.see(*record, reader->events());
+  return census;
+}
+
+Result<Aliases> make_aliases(const RedactOptions& options) {
+  return options.key.empty() ? Aliases::create() : Result<Aliases>(Aliases::of_key(options.key));
+}
+
+std::string alias_of(Content content, How how, const std::string& example, const RedactOptions& options,
+                     const Aliases& aliases) {
+  if (example.empty() || how == How::Drop || content == Content::Containers) return {};
+  if (content == Content::Paths) return hidden_path(example, options.redaction.path_rule(), aliases);
+  return how == How::Hash ? aliases.of(example) : example;
+}
+
+Redacted described(const RedactOptions& options, const Census& census, const Aliases& aliases) {
+  Redacted redacted;
+  const auto counts = census.counts();
+  for (const format::ContentRow& row : format::kContents) {
+    const Census::Count& count = counts[static_cast<std::size_t>(row.content)];
+    const How how = options.redaction.of(row.content);
+    redacted.classes.push_back({row.content, how, count.number, count.unit, count.example,
+                                alias_of(row.content, how, count.example, options, aliases)});
+  }
+  return redacted;
+}
+
+}  // namespace
+
+Result<Redacted> examine_for_redaction(const RedactOptions& options, format::Diagnostics& diagnostics) {
+  auto aliases = make_aliases(options);
+  if (!aliases) return std::move(aliases.error());
+  const auto census = take_census(options, diagnostics);
+  if (!census) return census.error();
+  return described(options, *census, *aliases);
+}
+
+Result<Redacted> redact(const RedactOptions& options, format::Diagnostics& diagnostics) {
+  auto aliases = make_aliases(options);
+  if (!aliases) return std::move(aliases.error());
+  format::Diagnostics seen_again;  // the copying below finds the same damage once more
+  const auto census = take_census(options, seen_again);
+  if (!census) return census.error();
+  Redacted redacted = described(options, *census, *aliases);
+  std::vector<format::ContentClass> content;
+  for (const RedactedClass& one : redacted.classes)
+    if (one.number > 0)
+      content.push_back({std::string(name_of(one.content)), std::string(state_of(one.how))});
+  std::optional<UnwoundChains> chains;
+  if (options.redaction.hides(Content::Stacks) && census->has_stacks()) {
+    auto unwound = UnwoundChains::read(options.copy.input, options.copy.capture);
+    if (unwound)
+      chains = std::move(*unwound);
+    else
+      diagnostics.add_line(
+          format::Damage::Note,
+          "the calls in copied stacks go with these, they could not be unwound: " + unwound.error().what);
+  }
+  Change change(options, *aliases, *census, chains ? &*chains : nullptr, std::move(content));
+  ConvertOptions copying = options.copy;
+  copying.change = &change;
+  copying.is_whole_or_nothing = true;
+  copying.replaces_input = options.in_place;
+  const NoStopping while_writing;
+  if (auto done = convert(copying, diagnostics); !done) return std::move(done.error());
+  redacted.not_understood = change.not_understood();
+  return redacted;
+}
+
+}  // namespace tacho::report

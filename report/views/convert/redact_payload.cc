@@ -1,0 +1,106 @@
+#include "report/views/convert/redact_payload.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace tacho::report {
+namespace {
+
+using format::FieldKind;
+
+constexpr std::size_t kCommonFields = 8;  // bytes of every tracepoint: its number, flags and the thread
+constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
+
+struct Range {
+  std::size_t begin = 0, size = 0;
+};
+
+// The bytes that a field covers, as far as the payload goes.
+Range bytes_of(const PayloadField& field, std::size_t available) {
+  const std::uint64_t begin = field.bit_offset / 8;
+  if (begin >= available) return {};
+  std::uint64_t bits = field.bit_offset % 8;
+  if (is_located(field))
+    bits += 32;
+  else if (field.count == 0)
+    return {static_cast<std::size_t>(begin), available - static_cast<std::size_t>(begin)};
+  else
+    bits += std::uint64_t{field.bit_size} * field.count;
+  return {static_cast<std::size_t>(begin),
+          static_cast<std::size_t>(std::min<std::uint64_t>((bits + 7) / 8, available - begin))};
+}
+
+bool is_byte_array(const PayloadField& field) { return field.bit_size == 8 && is_list(field); }
+
+}  // namespace
+
+void PayloadRedaction::hide(std::span<std::byte> bytes, FieldKind kind) {
+  if (redaction_->of(Content::Payload) == How::Drop) {
+    std::ranges::fill(bytes, std::byte{});
+    return;
+  }
+  if (kind != FieldKind::Text) return aliases_->replace(bytes);
+  const std::string alias = aliases_->of(format::text_of(bytes));
+  std::ranges::fill(bytes, std::byte{});
+  if (bytes.empty()) return;
+  std::memcpy(bytes.data(), alias.data(), std::min(alias.size(), bytes.size() - 1));
+}
+
+// Pointers to what the kernel allocated tell where its memory lies as well.
+void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::byte> place) {
+  const bool can_be_address =
+      field.bit_size == 64 && field.kind == FieldKind::Unsigned && field.bit_offset % 8 == 0;
+  if (!can_be_address || !redaction_->hides(Content::Kernel)) return;
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= place.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, place.data() + at, sizeof value);
+    if (value < kKernelHalf || value >= format::abi::kContextMax) continue;
+    constexpr std::uint64_t kKeptBits = 0xffff'8000'0000'0000;
+    value = kernel_->moves(value) ? kernel_->moved(value)
+                                  : (value & kKeptBits) | (aliases_->of_number(value) & ~kKeptBits);
+    std::memcpy(place.data() + at, &value, sizeof value);
+  }
+}
+
+// What the field's own place holds: of a text that stands elsewhere, where.
+void PayloadRedaction::copy_place(const PayloadField& field, std::span<std::byte> raw) {
+  if (field.kind == FieldKind::Text && !is_located(field)) return;
+  const Range range = bytes_of(field, raw.size());
+  const std::span<std::byte> place = raw.subspan(range.begin, range.size);
+  std::ranges::copy(std::span(before_).subspan(range.begin, range.size), place.begin());
+  if (is_byte_array(field)) return hide(place, field.kind);
+  move_addresses(field, place);
+}
+
+void PayloadRedaction::hide_text(const PayloadField& field, std::span<std::byte> raw) {
+  if (field.kind != FieldKind::Text) return;
+  const auto room = room_of_text(field, before_, std::endian::native);
+  if (!room || room->empty()) return;
+  const std::span<std::byte> to =
+      raw.subspan(static_cast<std::size_t>(room->data() - before_.data()), room->size());
+  std::ranges::copy(*room, to.begin());
+  hide(to, FieldKind::Text);
+}
+
+void PayloadRedaction::change(std::size_t event, std::span<std::byte> raw) {
+  const PayloadSchema* const schema = schemas_.of(event);
+  if (!redaction_->hides(Content::Payload)) {
+    if (schema == nullptr) return;
+    for (const PayloadField& field : schema->fields) {
+      const Range range = bytes_of(field, raw.size());
+      move_addresses(field, raw.subspan(range.begin, range.size));
+    }
+    return;
+  }
+  before_.assign(raw.begin(), raw.end());
+  std::ranges::fill(raw, std::byte{});
+  const bool is_tracepoint = (*events_)[event].attr.type == format::abi::kTracepoint;
+  if (is_tracepoint) std::copy_n(before_.begin(), std::min(kCommonFields, raw.size()), raw.begin());
+  if (schema == nullptr) return;
+  // Texts come last: where another field claims a part of one, it is hidden all the same.
+  for (const PayloadField& field : schema->fields) copy_place(field, raw);
+  for (const PayloadField& field : schema->fields) hide_text(field, raw);
+}
+
+}  // namespace tacho::report

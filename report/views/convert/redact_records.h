@@ -1,0 +1,90 @@
+// The records of a capture without what is to be hidden.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "format/byte_writer.h"
+#include "format/event_set.h"
+#include "format/features.h"
+#include "format/record_view.h"
+#include "format/sample.h"
+#include "report/views/convert/aliases.h"
+#include "report/views/convert/kernel_places.h"
+#include "report/views/convert/redact_payload.h"
+#include "report/views/convert/redaction.h"
+#include "report/views/convert/unwound_chains.h"
+
+namespace tacho::report {
+
+class RecordRedaction {
+ public:
+  // `events` and `features` are those of the records that come. All of it must outlive this. Of every record
+  // `time_shift` ns are taken off its time, but of those without one. `chains` may be null: then the calls go
+  // with the copied stacks that they stand in.
+  RecordRedaction(const format::EventSet& events, const format::Features& features,
+                  const Redaction& redaction, const Aliases& aliases, const KernelPlaces& kernel,
+                  std::uint64_t time_shift, const UnwoundChains* chains)
+      : events_(&events),
+        redaction_(&redaction),
+        aliases_(&aliases),
+        kernel_(&kernel),
+        payloads_(events, features, redaction, aliases, kernel),
+        time_shift_(time_shift),
+        chains_(chains) {}
+
+  // The record as it may be given away, in `out`; nothing when it goes. Only fields that are known are passed
+  // on: what a record has besides goes, and so do records of types that nothing is known of.
+  std::optional<format::RecordView> change(const format::RecordView& record, format::ByteWriter& out);
+  // Records that went though nobody asked for it, by type.
+  const std::map<std::uint32_t, std::uint64_t>& not_understood() const { return not_understood_; }
+
+ private:
+  struct Cut {  // bytes of a record in place of which others stand: where nothing else is said, a word of
+                // zero
+    std::size_t begin = 0, size = 0;
+    std::vector<std::uint64_t> words{0};
+  };
+  bool change_sample(const format::RecordView& record, std::size_t event, format::ByteWriter& out);
+  void change_registers(const format::Registers& registers, const format::RecordView& record);
+  void add_unwound(const format::Sample& sample, const format::RecordView& record);
+  void change_user_stack(const format::Sample& sample, const format::RecordView& record);
+  void change_words(const format::U64Array& words, const format::RecordView& record, std::size_t step);
+  bool change_kernel_record(const format::RecordView& record, const format::EventAttr& attr,
+                            format::ByteWriter& out);
+  bool change_own_record(const format::RecordView& record, format::ByteWriter& out);
+  bool change_mapping(const format::RecordView& record, const format::EventAttr& attr,
+                      format::ByteWriter& out);
+  bool change_namespaces(const format::RecordView& record, std::size_t trailer, format::ByteWriter& out);
+  void change_thread_map(const format::RecordView& record, format::ByteWriter& out);
+  // The first `fixed` bytes of the record, the text in place of what follows, and the trailer. False: it is
+  // too short for them.
+  static bool with_text(const format::RecordView& record, std::size_t fixed, std::string_view text,
+                        std::size_t trailer, format::ByteWriter& out);
+  std::string comm(std::string_view name) const;
+  std::string container(std::string_view path) const;
+  std::uint64_t moved(std::uint64_t address) const {
+    return redaction_->hides(Content::Kernel) ? kernel_->moved(address) : address;
+  }
+  // In bytes that were copied: a word, if it is there.
+  template <class Change>
+  static void patch(std::vector<std::byte>& bytes, std::size_t at, Change&& change);
+  void shift_time(std::vector<std::byte>& bytes, std::size_t at) const;
+
+  const format::EventSet* events_;
+  const Redaction* redaction_;
+  const Aliases* aliases_;
+  const KernelPlaces* kernel_;
+  PayloadRedaction payloads_;
+  std::uint64_t time_shift_;
+  const UnwoundChains* chains_;
+  std::map<std::uint32_t, std::uint64_t> not_understood_;
+  format::SampleParser samples_;
+  std::vector<std::byte> bytes_;  // scratch: the record as it came, fields changed in their places
+  std::vector<Cut> cuts_;
+};
+
+}  // namespace tacho::report
