@@ -68,24 +68,31 @@ void extend(Assembler& program, std::uint8_t size, bool is_signed) {
     program.shift_right(kValue, unused);
 }
 
-// r7 = the value; `scratch` is a word of the stack.
+// r7 = the `size` bytes at `displacement` from where r7 points, or 0; `scratch` is a word of the stack.
+void read_user(Assembler& program, std::uint8_t size, std::int32_t displacement, std::int16_t scratch) {
+  program.set(0, 0);
+  program.store(BPF_DW, 10, 0, scratch);
+  program.move(1, 10);
+  program.add_number(1, scratch);
+  program.set(2, size);
+  program.move(3, kValue);
+  program.add_number(3, displacement);
+  program.call(kReadUser);
+  program.load(BPF_DW, kValue, 10, scratch);
+}
+
+// r7 = the value.
 void load_value(Assembler& program, const ProbeArgument& argument, std::int16_t scratch) {
   if (argument.source == Source::Constant) {
     program.set_wide(kValue, static_cast<std::uint64_t>(argument.constant));
     return;
   }
+  constexpr std::uint8_t kPointer = 8;
   program.load(BPF_DW, kValue, kContext, static_cast<std::int16_t>(argument.place));
-  if (argument.source == Source::Memory) {
-    program.set(0, 0);
-    program.store(BPF_DW, 10, 0, scratch);
-    program.move(1, 10);
-    program.add_number(1, scratch);
-    program.set(2, argument.size);
-    program.move(3, kValue);
-    program.add_number(3, argument.displacement);
-    program.call(kReadUser);
-    program.load(BPF_DW, kValue, 10, scratch);
-  }
+  if (argument.shift != 0) program.shift_right(kValue, argument.shift);
+  for (const std::int32_t pointer : argument.pointers) read_user(program, kPointer, pointer, scratch);
+  if (argument.source == Source::Memory) read_user(program, argument.size, argument.displacement, scratch);
+  if (argument.source == Source::Address) program.add_number(kValue, argument.displacement);
   extend(program, argument.size, argument.is_signed);
 }
 

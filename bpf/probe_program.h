@@ -17,14 +17,18 @@ namespace tacho::bpf {
 
 // One value of the payload.
 struct ProbeArgument {
-  enum class Source : std::uint8_t { Register, Memory, Constant };
+  enum class Source : std::uint8_t { Register, Memory, Address, Constant };  // Address: of Memory, itself
   enum class Shape : std::uint8_t { Number, Hex, UserText, KernelText };  // texts: what the value points to
 
   std::string name;
   Source source = Source::Register;
   Shape shape = Shape::Number;
-  std::uint16_t place = 0;        // of the register: bytes into pt_regs
-  std::int32_t displacement = 0;  // Memory: of user space, from what the register holds
+  std::uint16_t place = 0;  // of the register: bytes into pt_regs
+  std::uint8_t shift = 0;   // Register: bits of it below the value
+  // Memory: of user space, from what the register holds, or from where the last of `pointers` points: each of
+  // them is that far from there, and holds an address.
+  std::int32_t displacement = 0;
+  std::vector<std::int32_t> pointers = {};
   std::int64_t constant = 0;
   std::uint8_t size = 8;  // 1, 2, 4 or 8 bytes, of a number
   bool is_signed = false;

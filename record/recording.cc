@@ -290,7 +290,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     if (!workload) return std::move(workload.error());
     out.workload.emplace(std::move(*workload));
   }
-  auto probes = find_probes(options.events);
+  auto probes = find_probes(options.events, out.stop);
   if (!probes) return std::move(probes.error());
   auto requests = resolve_tracepoints(*probes, out.tracing);
   if (!requests) return requests.error();

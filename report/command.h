@@ -20,7 +20,7 @@ namespace tacho::report {
 // A row of the table of commands.
 struct Command {
   std::string_view name;
-  std::string_view help;  // one line
+  std::string_view help;  // one line; empty: for our programs alone, and listed nowhere
   Result<cli::ExitStatus> (*run)(const std::vector<std::string>& arguments);
 };
 

@@ -8,6 +8,7 @@
 #include "report/views/header/command_header.h"
 #include "report/views/hist/command_hist.h"
 #include "report/views/pack/command_pack.h"
+#include "report/views/parameters/command_parameters.h"
 #include "report/views/report/command_report.h"
 #include "report/views/script/command_script.h"
 #include "report/views/table/command_table.h"
@@ -28,6 +29,7 @@ constexpr Command kCommands[] = {
     {"pack", "puts the names of its addresses into a capture, to be read elsewhere", run_pack},
     {"redact", "a capture without what others should not see", run_redact},
     {"doctor", "what a capture can tell on another machine", run_doctor},
+    {"parameters", "", run_parameters},
 };
 
 }  // namespace

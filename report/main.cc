@@ -19,6 +19,7 @@ using tacho::report::commands;
 void print_commands(std::FILE* to) {
   std::fputs("usage: tacho COMMAND [options]; tacho help COMMAND lists them\n\n", to);
   for (const Command& command : commands()) {
+    if (command.help.empty()) continue;
     std::fprintf(to, "  %-8s  %.*s\n", std::string(command.name).c_str(),
                  static_cast<int>(command.help.size()), command.help.data());
   }
@@ -27,13 +28,15 @@ void print_commands(std::FILE* to) {
 // One command a line, for the dispatcher's --help and its search for the word that was meant.
 void list_commands() {
   for (const Command& command : commands()) {
+    if (command.help.empty()) continue;
     std::printf("%s\t%s\n", std::string(command.name).c_str(), std::string(command.help).c_str());
   }
 }
 
 std::string suggestion(const std::string& word) {
   std::vector<std::string> names;
-  for (const Command& command : commands()) names.emplace_back(command.name);
+  for (const Command& command : commands())
+    if (!command.help.empty()) names.emplace_back(command.name);
   return tacho::cli::suggestion(word, names);
 }
 
@@ -78,8 +81,8 @@ int run_command(int count, char** values) {
 }  // namespace
 
 int main(int count, char** values) {
-  // Stretches of a capture are given back as soon as they are shown: left to itself, glibc would keep them for
-  // the thread that read them, beside what other threads make of them.
+  // Stretches of a capture are given back as soon as they are shown: left to itself, glibc would keep them
+  // for the thread that read them, beside what other threads make of them.
   ::mallopt(M_MMAP_THRESHOLD, 512 * 1024);
   return tacho::cli::guarded_main("tacho", [&] { return run_command(count, values); });
 }

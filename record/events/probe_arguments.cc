@@ -47,6 +47,11 @@ bool read_number(std::string_view text, Number& value) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   return code == std::errc{} && end == text.data() + text.size();
 }
+// "length" of "request->head.length".
+std::string_view last_name(std::string_view text) {
+  const std::size_t end = text.find_last_of(".>");
+  return end == std::string_view::npos ? text : text.substr(end + 1);
+}
 // 2 of "arg2".
 std::optional<std::size_t> position_of(std::string_view text) {
   std::size_t number = 0;
@@ -135,6 +140,9 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
     out.size = place->size;
     return out;
   }
+  if (const auto named = std::ranges::find(known.named, source, &NamedArgument::source);
+      named != known.named.end())
+    return named->value;
   if (known.at_return && (source == "ret" || source == "$retval")) {
     ProbeArgument out;
     out.place = bpf::register_place(bpf::kResultRegister)->place;
@@ -152,11 +160,10 @@ Result<ProbeArgument> find_source(const std::string& source, const KnownArgument
   if (known.kind == ProbeKind::Marker)
     return use_error(
         fmt::format("'{}': a marker's arguments have no names, but positions: {}=arg1", source, source));
-  return use_error(
-      fmt::format("'{}': names are in the file's debugging information, which is not read while recording; "
-                  "say where it is: "
-                  "{}=arg1, or {}=%di",
-                  source, source, source));
+  return use_error(fmt::format(
+      "'{}': {}; say where it is: {}=arg1, or {}=%di", source,
+      known.lack.empty() ? "names are known at the begin of a function that has a name" : known.lack,
+      last_name(source), last_name(source)));
 }
 
 }  // namespace
@@ -176,7 +183,9 @@ std::vector<ArgumentRequest> parse_arguments(std::string_view text, std::optiona
     const std::size_t sign = what.find('=');
     ArgumentRequest one;
     one.source = trimmed(sign == std::string_view::npos ? what : what.substr(sign + 1));
-    one.name = sign == std::string_view::npos ? one.source : std::string(trimmed(what.substr(0, sign)));
+    one.name = sign == std::string_view::npos ? std::string(last_name(one.source))
+                                              : std::string(trimmed(what.substr(0, sign)));
+    if (one.source == "?") one.name = "what";  // what there is is told when it is looked for
     if (one.name.starts_with('%') || one.name.starts_with('$')) one.name.erase(0, 1);
     if (one.source.empty() || !is_name(one.name))
       return fail(at, "an argument is NAME, arg1 or %REGISTER, or NAME=one of these, and then :TYPE");
@@ -211,6 +220,11 @@ std::vector<ProbeArgument> marker_arguments(std::string_view note) {
     note.remove_prefix(std::min(end + 1, note.size()));
   }
   return out;
+}
+
+bool needs_debug_information(const ArgumentRequest& request) {
+  const std::string& source = request.source;
+  return !source.starts_with('%') && !source.starts_with('$') && !position_of(source);
 }
 
 EventRequest output_of(const EventRequest& request) {

@@ -1,6 +1,7 @@
 // Arguments of probes: what stands in parentheses behind the place, and where each of them is found there.
 //
 //   uprobe:FILE:FUNCTION(arg1, name=arg2:string, flags=%edx:x32)   by position and register
+//   uprobe:FILE:FUNCTION(size, request->head.length)               by the names of its debugging information
 //   kprobe:FUNCTION(count, file)                                    by the names of the kernel's BTF, too
 //   usdt:FILE:PROVIDER:NAME(arg1, size=arg2)                        as the marker's note tells them
 //   uretprobe:FILE:FUNCTION(ret)                                    what a function returns
@@ -54,12 +55,22 @@ std::vector<bpf::ProbeArgument> marker_arguments(std::string_view note);
 EventRequest output_of(const EventRequest& request);
 format::EventAttr probe_attr(const EventRequest& request);
 
+// An argument that the debugging information of a file tells of.
+struct NamedArgument {
+  std::string source;  // as it was asked for
+  bpf::ProbeArgument value;
+};
+// Whether it takes debugging information to know where this one of a function of a file is.
+bool needs_debug_information(const ArgumentRequest& request);
+
 // Where each one is. Of a function of the kernel `known` are the arguments in order, of a marker `marker`.
 struct KnownArguments {
   ProbeKind kind = ProbeKind::User;
   bool at_return = false;
   std::span<const bpf::FunctionArgument> function = {};
   std::span<const bpf::ProbeArgument> marker = {};
+  std::span<const NamedArgument> named = {};
+  std::string_view lack = {};  // why names of a file's function are not known
 };
 Result<std::vector<bpf::ProbeArgument>> place_arguments(std::span<const ArgumentRequest> requests,
                                                         const KnownArguments& known);

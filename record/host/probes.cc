@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +17,7 @@
 #include "record/events/probe_arguments.h"
 #include "record/host/elf_places.h"
 #include "record/host/kernel_functions.h"
+#include "record/host/user_arguments.h"
 
 namespace tacho::record {
 namespace {
@@ -85,16 +89,32 @@ Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes f
                                     names.empty() ? "; it has none at all" : cli::suggestion(wanted, names)));
 }
 
-Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventRequest>& out) {
+// `offset`: where the function begins, when it was asked for by its name.
+Result<> place_of_user(EventRequest& request, std::optional<std::uint64_t> offset,
+                       const std::function<bool()>& stop) {
+  KnownArguments known{.kind = ProbeKind::User, .at_return = request.at_return};
+  if (request.at_return || !offset || request.offset != 0) return place(request, known);
+  const auto named =
+      user_arguments({request.probe_target, *offset, request.function}, request.arguments, stop);
+  std::string lack;
+  if (named)
+    known.named = *named;
+  else if (named.error().code == EINTR)
+    return Error{named.error()}.in("-e " + request.text);
+  else
+    lack = named.error().what;
+  known.lack = lack;
+  return place(request, known);
+}
+
+Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventRequest>& out,
+                        const std::function<bool()>& stop) {
   auto path = whole_path(request);
   if (!path) return std::move(path.error());
   request.probe_target = std::move(*path);
-  if (request.probe == ProbeKind::User) {
-    if (auto done = place(request, {.kind = ProbeKind::User, .at_return = request.at_return}); !done)
-      return done;
-  }
   if (request.probe == ProbeKind::User && request.function.empty()) {
     request.config2 = request.offset;
+    if (auto done = place_of_user(request, std::nullopt, stop); !done) return done;
     out.push_back(std::move(request));
     return Done{};
   }
@@ -104,6 +124,7 @@ Result<> add_user_probe(EventRequest request, const Pmu& pmu, std::vector<EventR
   const auto offset = function_offset(*file, request.function);
   if (!offset) return wrong(request, fmt::format("{}: {}", request.path, offset.error().what));
   request.config2 = *offset + request.offset;
+  if (auto done = place_of_user(request, *offset, stop); !done) return done;
   out.push_back(std::move(request));
   return Done{};
 }
@@ -131,7 +152,8 @@ Result<> add_kernel_probe(EventRequest request, std::vector<EventRequest>& out) 
 
 }  // namespace
 
-Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests, const Pmus& pmus) {
+Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests,
+                                              const std::function<bool()>& stop, const Pmus& pmus) {
   std::vector<EventRequest> out;
   for (EventRequest& request : requests) {
     if (request.kind != EventKind::Probe) {
@@ -144,7 +166,7 @@ Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests
     if (auto done = set_field(request, *pmu, "retprobe", request.at_return ? 1 : 0); !done)
       return std::move(done.error());
     auto done = request.probe == ProbeKind::Kernel ? add_kernel_probe(std::move(request), out)
-                                                   : add_user_probe(std::move(request), *pmu, out);
+                                                   : add_user_probe(std::move(request), *pmu, out, stop);
     if (!done) return std::move(done.error());
   }
   return out;

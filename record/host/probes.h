@@ -2,6 +2,7 @@
 // as their descriptors, so that nothing is left behind, however the recorder ends.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "format/result.h"
@@ -11,7 +12,10 @@
 namespace tacho::record {
 
 // `requests` with every probe found: its type, config and offset, and the name that the kernel wants. A
-// marker that stands at several places in its file becomes an event for each of them.
-Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests, const Pmus& pmus = Pmus());
+// marker that stands at several places in its file becomes an event for each of them. Names of arguments take
+// a moment to be found: asked many times a second meanwhile, `stop` may end that.
+Result<std::vector<EventRequest>> find_probes(std::vector<EventRequest> requests,
+                                              const std::function<bool()>& stop = {},
+                                              const Pmus& pmus = Pmus());
 
 }  // namespace tacho::record

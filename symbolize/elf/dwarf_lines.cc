@@ -2,14 +2,14 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
 
-#include "symbolize/elf/debug_image.h"
+#include "symbolize/elf/die_walk.h"
+#include "symbolize/elf/dwarf_file.h"
 #include "symbolize/elf/dwarf_terms.h"
 #include "symbolize/elf/line_program.h"
 #include "symbolize/elf/named_file.h"
@@ -29,11 +29,6 @@ struct DwarfEnd {
 };
 using OwnedElf = std::unique_ptr<Elf, ElfEnd>;
 using OwnedDwarf = std::unique_ptr<Dwarf, DwarfEnd>;
-
-Error libdw_error() {
-  const char* const text = dwarf_errmsg(-1);
-  return Error{text ? text : "not readable as DWARF"};
-}
 
 std::string_view view_of(const char* text) { return text ? std::string_view(text) : std::string_view{}; }
 
@@ -67,64 +62,6 @@ void read_ranges(Dwarf_Die* die, DwarfBudget& budget, AddressRanges& ranges) {
   }
 }
 
-// Walks a unit's tree of entries in the order they stand in the file, in time linear in them however deep
-// they lie: libdw's own step over an entry with children looks at all of them again, at each level, where the
-// compiler left no shortcut.
-class DieWalk {
- public:
-  static constexpr std::size_t kDeepest = std::size_t{1} << 16;  // levels; compilers stay below some hundred
-
-  explicit DieWalk(const Dwarf_Die& unit) : levels_{unit} {}
-  // False at the end, and where the walk cannot go on.
-  bool next();
-  Dwarf_Die& die() { return levels_.back(); }
-  std::size_t depth() const { return levels_.size() - 2; }  // 0 right below the unit
-  bool is_too_deep() const { return levels_.size() > kDeepest; }
-  bool leads_back() const { return leads_back_; }
-
- private:
-  bool step();
-
-  std::vector<Dwarf_Die>
-      levels_;  // the unit, then an entry for each level; the last one is where the walk is
-  bool leads_back_ = false;
-};
-
-bool DieWalk::next() {
-  if (levels_.empty() || is_too_deep() || leads_back_) return false;
-  const Dwarf_Off last = dwarf_dieoffset(&levels_.back());
-  Dwarf_Die child{};
-  if (dwarf_haschildren(&levels_.back()) > 0 && dwarf_child(&levels_.back(), &child) == 0) {
-    levels_.push_back(child);
-  } else if (levels_.size() == 1 || !step()) {
-    levels_.clear();
-    return false;
-  }
-  leads_back_ = dwarf_dieoffset(&levels_.back()) <= last;
-  return !leads_back_ && !is_too_deep();
-}
-
-// To what follows the last entry, which has no children.
-bool DieWalk::step() {
-  Dwarf_Die next{};
-  const int status = dwarf_siblingof(&levels_.back(), &next);
-  if (status == 0) levels_.back() = next;
-  if (status <= 0 || next.addr == nullptr) return status == 0;
-  // Past the last entry of a level stands a zero byte; libdw says where. What follows is the next entry of
-  // the level above, or the zero that ends that one. libdw reads no byte beyond the unit, and knows no tag
-  // for zero.
-  auto* at = static_cast<unsigned char*>(next.addr);
-  for (levels_.pop_back(); levels_.size() > 1; levels_.pop_back()) {
-    Dwarf_Die follower = levels_.back();
-    follower.addr = ++at;
-    follower.abbrev = nullptr;
-    if (dwarf_tag(&follower) == DW_TAG_invalid) continue;
-    levels_.back() = follower;
-    return true;
-  }
-  return false;
-}
-
 bool is_function(int tag) {
   return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_entry_point;
 }
@@ -132,9 +69,9 @@ bool is_function(int tag) {
 }  // namespace
 
 struct DwarfLines::State {
-  DebugImage image, shared_image;
-  OwnedDwarf shared;
-  OwnedDwarf dwarf;  // ended before what it refers to
+  explicit State(DwarfFile file_dwarf) : dwarf(std::move(file_dwarf)) {}
+
+  DwarfFile dwarf;
   // The file once more, opened when a part of it was split off: libdw finds that part by the file's own
   // place.
   format::Fd file;
@@ -158,9 +95,7 @@ struct DwarfLines::State {
     lacks(std::move(what));
     left_out = true;
   }
-  bool may_read(unsigned form) const { return shared != nullptr || !needs_shared_part(form); }
-  std::string_view text(Dwarf_Die& die, unsigned name) const;
-  bool follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target) const;
+  std::string_view text(Dwarf_Die& die, unsigned name) const { return dwarf.text(die, name); }
   std::string_view split_name(Unit& unit) const;
   bool may_be_split(Unit& unit) const;
   std::optional<Dwarf_Die> split_part(Unit& unit);
@@ -173,18 +108,6 @@ struct DwarfLines::State {
   Function& named(Unit& unit, std::uint32_t number) const;
   Dwarf_Line* line_at(const Unit& unit, std::uint64_t address) const;
 };
-
-std::string_view DwarfLines::State::text(Dwarf_Die& die, unsigned name) const {
-  Dwarf_Attribute attribute;
-  if (!dwarf_attr(&die, name, &attribute) || !may_read(dwarf_whatform(&attribute))) return {};
-  return view_of(dwarf_formstring(&attribute));
-}
-
-bool DwarfLines::State::follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target) const {
-  Dwarf_Attribute attribute;
-  return dwarf_attr(&die, name, &attribute) && may_read(dwarf_whatform(&attribute)) &&
-         dwarf_formref_die(&attribute, &target);
-}
 
 std::string_view DwarfLines::State::split_name(Unit& unit) const {
   const std::string_view name = text(unit.die, DW_AT_dwo_name);
@@ -328,7 +251,7 @@ void DwarfLines::State::read_name(Dwarf_Die die, Function& function, int& left) 
   if (left-- <= 0) return;
   for (const unsigned reference : {DW_AT_abstract_origin, DW_AT_specification}) {
     Dwarf_Die target{};
-    if (follow(die, reference, target)) read_name(target, function, left);
+    if (dwarf.follow(die, reference, target)) read_name(target, function, left);
   }
   if (function.name.empty()) {
     function.name = text(die, DW_AT_name);
@@ -391,23 +314,12 @@ DwarfLines::DwarfLines(DwarfLines&&) noexcept = default;
 DwarfLines& DwarfLines::operator=(DwarfLines&&) noexcept = default;
 DwarfLines::~DwarfLines() = default;
 
-namespace {
-
-Result<> open_dwarf(const format::Fd& file, DebugImage& image, OwnedDwarf& dwarf) {
-  auto read = DebugImage::read(file);
-  if (!read) return std::move(read.error());
-  image = std::move(*read);
-  dwarf.reset(dwarf_begin_elf(image.elf(), DWARF_C_READ, nullptr));
-  return dwarf ? Result<>(Done{}) : libdw_error();
-}
-
-}  // namespace
-
 Result<DwarfLines> DwarfLines::open(format::Fd file, std::string root) {
-  auto state = std::make_unique<State>();
-  if (auto opened = open_dwarf(file, state->image, state->dwarf); !opened) return std::move(opened.error());
-  state->budget = DwarfBudget::of(state->image.size());
-  state->line_tables = LineTables(state->image);
+  auto dwarf = DwarfFile::open(file);
+  if (!dwarf) return std::move(dwarf.error());
+  auto state = std::make_unique<State>(std::move(*dwarf));
+  state->budget = DwarfBudget::of(state->dwarf.image().size());
+  state->line_tables = LineTables(state->dwarf.image());
   state->root = std::move(root);
   state->folder = folder_of(file.get());
   state->file = std::move(file);
@@ -421,31 +333,15 @@ Result<DwarfLines> DwarfLines::open(format::Fd file, std::string root) {
   return lines;
 }
 
-std::optional<SharedPart> DwarfLines::shared_part() const {
-  const char* name = nullptr;
-  const void* id = nullptr;
-  const std::ptrdiff_t size = dwelf_dwarf_gnu_debugaltlink(state_->dwarf.get(), &name, &id);
-  if (size <= 0 || !name || !id) return std::nullopt;
-  const format::Bytes bytes(static_cast<const std::byte*>(id), static_cast<std::size_t>(size));
-  return SharedPart{name, format::BuildId::from_bytes(bytes)};
-}
-
-Result<> DwarfLines::use_shared_part(format::Fd file) {
-  DebugImage image;
-  OwnedDwarf dwarf;
-  if (auto opened = open_dwarf(file, image, dwarf); !opened) return opened;
-  state_->shared_image = std::move(image);
-  state_->shared = std::move(dwarf);
-  dwarf_setalt(state_->dwarf.get(), state_->shared.get());
-  return Done{};
-}
+std::optional<SharedPart> DwarfLines::shared_part() const { return state_->dwarf.shared_part(); }
+Result<> DwarfLines::use_shared_part(format::Fd file) { return state_->dwarf.use_shared_part(file); }
 
 const std::string& DwarfLines::lack() const { return state_->lack; }
 bool DwarfLines::left_out() const { return state_->left_out; }
 
 std::optional<DwarfLines::Spot> DwarfLines::spot_of(format::ElfAddress address) {
   if (!state_->is_indexed) {
-    if (const auto part = shared_part(); part && !state_->shared)
+    if (const auto part = shared_part(); part && !state_->dwarf.has_shared_part())
       state_->lacks("the part that it shares with others, " + part->path + ", is not there");
     state_->index();
   }

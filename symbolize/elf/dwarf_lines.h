@@ -13,18 +13,12 @@
 #include <vector>
 
 #include "format/address.h"
-#include "format/build_id.h"
 #include "format/file.h"
 #include "format/result.h"
 #include "symbolize/elf/inline_calls.h"
+#include "symbolize/elf/shared_part.h"
 
 namespace tacho::symbolize {
-
-// Another file that holds what several files had in common (dwz, .gnu_debugaltlink).
-struct SharedPart {
-  std::string path;  // as the link says: absolute, or beside the file
-  format::BuildId build_id;
-};
 
 class DwarfLines {
  public:

@@ -180,16 +180,21 @@ Result<ModuleSymbols> ModuleFiles::kernel_module_symbols(const Module& module) c
   return symbols;
 }
 
+template <class Reader>
+void ModuleFiles::find_shared_part(const Candidate& from, Reader& reader) const {
+  const auto part = reader.shared_part();
+  if (!part) return;
+  for (const Candidate& candidate : DebugFiles::shared_parts(from, part->path, part->build_id)) {
+    auto shared = open_candidate(candidate, part->build_id);
+    if (shared && reader.use_shared_part(std::move(shared->file))) return;
+  }
+}
+
 Result<std::optional<DwarfLines>> ModuleFiles::read_lines(Opened file) const {
   const std::string place = files_.place(file.from);
   auto lines = DwarfLines::open(std::move(file.file), files_.root());
   if (!lines) return std::move(lines.error()).in(place);
-  if (const auto part = lines->shared_part()) {
-    for (const Candidate& candidate : DebugFiles::shared_parts(file.from, part->path, part->build_id)) {
-      auto shared = open_candidate(candidate, part->build_id);
-      if (shared && lines->use_shared_part(std::move(shared->file))) break;
-    }
-  }
+  find_shared_part(file.from, *lines);
   return std::optional(std::move(*lines));
 }
 
@@ -199,6 +204,19 @@ Result<std::optional<DwarfLines>> ModuleFiles::lines(const Module& module) const
   if (ran && ran->elf.has_lines()) return read_lines(std::move(*ran));
   auto debug = debug_file(module, ran, &ElfFile::has_lines);
   return debug ? read_lines(std::move(*debug)) : std::optional<DwarfLines>{};
+}
+
+Result<std::optional<ModuleFiles::Parameters>> ModuleFiles::parameters(const Module& module) const {
+  auto ran = own(module);
+  if (!ran) return std::move(ran.error());
+  LoadMap loads = ran->elf.load_map();
+  auto from =
+      ran->elf.has_lines() ? std::optional(std::move(*ran)) : debug_file(module, ran, &ElfFile::has_lines);
+  if (!from) return std::optional<Parameters>{};
+  auto functions = FunctionParameters::open(std::move(from->file));
+  if (!functions) return std::move(functions.error()).in(files_.place(from->from));
+  find_shared_part(from->from, *functions);
+  return std::optional(Parameters{std::move(*functions), std::move(loads)});
 }
 
 Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const format::BuildId& id,

@@ -11,6 +11,7 @@
 #include "format/result.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
+#include "symbolize/elf/function_parameters.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/debuginfod.h"
 #include "symbolize/frame.h"
@@ -47,6 +48,14 @@ class ModuleFiles {
   // Nothing when no file of the module has any; an error when one has, and cannot be read.
   Result<std::optional<DwarfLines>> lines(const Module& module) const;
 
+  // What functions of the module are called with, and from places in its file to addresses; nothing and an
+  // error likewise.
+  struct Parameters {
+    FunctionParameters functions;
+    LoadMap loads;
+  };
+  Result<std::optional<Parameters>> parameters(const Module& module) const;
+
   // Of a vmlinux the user names. `reference` is a symbol and where the recorded kernel had it.
   Result<KernelSymbols> kernel_symbols(const std::string& path, const format::BuildId& id,
                                        const std::string& reference, std::uint64_t reference_address) const;
@@ -69,6 +78,9 @@ class ModuleFiles {
   Result<ModuleSymbols> read(const Opened& file, const ElfFile& loaded, char letter) const;
   Result<std::optional<SymbolTable>> embedded(const ElfFile& file) const;
   Result<std::optional<DwarfLines>> read_lines(Opened file) const;
+  // Gives `reader` the part that its file shares with others, if that is here.
+  template <class Reader>
+  void find_shared_part(const Candidate& from, Reader& reader) const;
 
   DebugFiles files_;
   Debuginfod* servers_;

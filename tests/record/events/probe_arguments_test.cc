@@ -69,6 +69,32 @@ TEST(ProbeArguments, OfAFileStandInRegisters) {
   EXPECT_NE(placing("%xyz", {}).find("there is no register '%xyz'"), std::string::npos);
 }
 
+TEST(ProbeArguments, OfAFileMayHaveNames) {
+  EXPECT_EQ(parsed("request->head.length,name:string,first=a.b"),
+            (std::vector<ArgumentRequest>{
+                {"length", "request->head.length", ""}, {"name", "name", "string"}, {"first", "a.b", ""}}));
+  EXPECT_EQ(refused("a.size,b.size"), "7: there are two 'size'; give one another name: other=b.size");
+  EXPECT_EQ(parsed("?")[0].source, "?");
+  for (const char* plain : {"%di", "arg1", "x=arg2"}) EXPECT_FALSE(needs_debug_information(parsed(plain)[0]));
+  EXPECT_TRUE(needs_debug_information(parsed("argument")[0]));
+  ProbeArgument pointer;
+  pointer.source = Source::Memory;
+  pointer.shape = Shape::Hex;
+  pointer.pointers = {16};
+  ProbeArgument half;
+  half.shift = 32;
+  half.size = 4;
+  half.is_signed = true;
+  const std::vector<NamedArgument> named{{"a->b", pointer}, {"at.y", half}};
+  const KnownArguments known{.named = named, .lack = "it is not told"};
+  const auto placed = place_arguments(parsed("a->b:string,at.y,low=at.y:u8"), known);
+  ASSERT_TRUE(placed) << placed.error().what;
+  EXPECT_TRUE((*placed)[0].shape == Shape::UserText && (*placed)[0].pointers.size() == 1);
+  EXPECT_TRUE((*placed)[1].shift == 32 && (*placed)[1].is_signed && (*placed)[1].size == 4);
+  EXPECT_TRUE((*placed)[2].size == 1 && !(*placed)[2].is_signed && (*placed)[2].name == "low");
+  EXPECT_EQ(placing("b.c", known), "'b.c': it is not told; say where it is: c=arg1, or c=%di");
+}
+
 TEST(ProbeArguments, OfAReturnIsOne) {
   const KnownArguments known{.at_return = true};
   const auto placed = place_arguments(parsed("ret,low=ret:u8"), known);

@@ -1,0 +1,109 @@
+#include "record/host/report_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "format/file.h"
+
+extern char** environ;
+
+namespace tacho::record {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr int kLookEvery = 50;  // ms
+
+Result<pid_t> start(const std::string& program, const std::vector<std::string>& arguments, int output) {
+  std::vector<std::string> words{program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  // In a group of its own: a signal comes to us, and we end it.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  pid_t child = -1;
+  const int code = posix_spawn(&child, program.c_str(), &actions, &attributes, pointers.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (code != 0) return system_error(program, code);
+  return child;
+}
+
+enum class Ending : std::uint8_t { ByItself, Stopped, TooLong, TooMuch };
+
+Ending read_all(int from, const ReportRun& run, std::string& out) {
+  const auto until = std::chrono::steady_clock::now() + run.longest;
+  std::array<char, 4096> piece{};
+  for (;;) {
+    if (run.stop && run.stop()) return Ending::Stopped;
+    if (std::chrono::steady_clock::now() >= until) return Ending::TooLong;
+    pollfd news{from, POLLIN, 0};
+    if (::poll(&news, 1, kLookEvery) <= 0) continue;
+    const ssize_t got = ::read(from, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return Ending::ByItself;
+    out.append(piece.data(), static_cast<std::size_t>(got));
+    if (out.size() > kMostBytes) return Ending::TooMuch;
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> reading_program() {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return std::nullopt;
+  std::string path = self.parent_path() / "tacho-report";
+  return ::access(path.c_str(), X_OK) == 0 ? std::optional(std::move(path)) : std::nullopt;
+}
+
+Result<std::string> ask_report_program(const std::string& program, const ReportRun& run) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
+  const format::Fd from(ends[0]);
+  format::Fd to(ends[1]);
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
+  const auto child = start(program, run.arguments, to.get());
+  if (!child) return child.error();
+  to = format::Fd();
+  std::string out;
+  const Ending ending = read_all(from.get(), run, out);
+  if (ending != Ending::ByItself) ::kill(-*child, SIGKILL);
+  int status = 0;
+  while (::waitpid(*child, &status, 0) < 0)
+    if (errno != EINTR) return system_error("waiting for tacho-report", errno);
+  if (ending == Ending::Stopped) return Error{"stopped by a signal", EINTR};
+  if (ending == Ending::TooLong)
+    return Error{"tacho-report took more than " + std::to_string(run.longest.count()) + " s"};
+  if (ending == Ending::TooMuch) return Error{"tacho-report says too much"};
+  if (WIFSIGNALED(status)) return Error{"tacho-report died of signal " + std::to_string(WTERMSIG(status))};
+  if (WEXITSTATUS(status) != 0)
+    return Error{"tacho-report ended with status " + std::to_string(WEXITSTATUS(status))};
+  return out;
+}
+
+}  // namespace tacho::record

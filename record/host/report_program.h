@@ -1,0 +1,27 @@
+// tacho-report, where it is installed beside this program: what takes symbols and debugging information is
+// its work.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/result.h"
+
+namespace tacho::record {
+
+// Its path; nothing where there is none.
+std::optional<std::string> reading_program();
+
+// What it prints on standard output, 1 MB at most; standard error is dropped. Asked several times a second,
+// `stop` ends it. An error when it takes longer, dies, or its exit status is not 0.
+struct ReportRun {
+  std::vector<std::string> arguments;
+  std::chrono::seconds longest{60};
+  std::function<bool()> stop = {};
+};
+Result<std::string> ask_report_program(const std::string& program, const ReportRun& run);
+
+}  // namespace tacho::record

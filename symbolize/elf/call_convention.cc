@@ -1,0 +1,166 @@
+#include "symbolize/elf/call_convention.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint64_t kWord = 8, kMostInRegisters = 16;  // bytes
+constexpr std::array<std::string_view, 6> kArguments{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
+constexpr std::size_t kFloating = 8;  // registers
+constexpr int kDeepest = 16;          // structs in structs
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
+
+bool is_floating(std::uint64_t encoding) {
+  return encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_imaginary_float ||
+         encoding == DW_ATE_decimal_float;
+}
+
+}  // namespace
+
+std::string_view general_register(std::uint64_t number) {
+  constexpr std::array<std::string_view, 16> kNames{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+                                                    "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+  return number < kNames.size() ? kNames[number] : std::string_view{};
+}
+
+CallConvention::CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned) : types_(&types) {
+  if (!returned) return;
+  const auto classes = classes_of(*returned, false);
+  if (!classes) {
+    is_lost_ = types.is_struct(*returned);
+  } else if (classes->is_address ||
+             (classes->words.empty() && classes->size != 0 && types.is_struct(*returned))) {
+    general_ = 1;  // where the result is to be put
+  }
+}
+
+// Into one or two words of the value, or false: it is passed in memory.
+bool CallConvention::classify_number(Dwarf_Die type, std::uint64_t at, std::uint64_t size,
+                                     Classes& out) const {
+  const std::uint64_t encoding = types_->number(type, DW_AT_encoding).value_or(0);
+  const bool is_extended = types_->text(type, DW_AT_name).find("long double") != std::string_view::npos;
+  if (is_extended && is_floating(encoding)) {
+    out.alignment = kMostInRegisters;
+    return false;
+  }
+  if (at % std::min(std::max<std::uint64_t>(size, 1), kMostInRegisters) != 0 && size <= kWord) return false;
+  const Class kind = is_floating(encoding) ? Class::Float : Class::Integer;
+  for (std::uint64_t word = at / kWord; word < (at + size + kWord - 1) / kWord && word < out.words.size();
+       ++word)
+    if (out.words[word] != Class::Integer) out.words[word] = kind;
+  if (size > kWord) out.alignment = kMostInRegisters;
+  return true;
+}
+
+bool CallConvention::classify_members(Dwarf_Die type, std::uint64_t at, Classes& out, int left) const {
+  bool is_in_registers = true;
+  types_->each_member(type, [&](const TypeView::Member& member) {
+    if (member.is_bits) {
+      const std::uint64_t word = (at + member.at) / kWord;
+      for (std::uint64_t i = word; i < out.words.size() && i <= word + 1; ++i)
+        if (out.words[i] == Class::None) out.words[i] = Class::Integer;
+      return true;
+    }
+    const auto inner = types_->type_of(member.die);
+    is_in_registers = inner && classify(*inner, at + member.at, out, left - 1);
+    return is_in_registers;
+  });
+  return is_in_registers;
+}
+
+bool CallConvention::classify(Dwarf_Die type, std::uint64_t at, Classes& out, int left) const {
+  const auto size = types_->size_of(type);
+  if (left == 0 || !size || *size > kMostInRegisters || at + *size > kMostInRegisters) return false;
+  if (types_->is_struct(type)) return classify_members(type, at, out, left);
+  if (dwarf_tag(&type) != DW_TAG_array_type) return classify_number(type, at, *size, out);
+  const auto element = types_->type_of(type);
+  if (!element) return false;
+  if (types_->has(type, DW_AT_GNU_vector)) {
+    for (std::uint64_t word = at / kWord; word < out.words.size(); ++word) out.words[word] = Class::Float;
+    return true;
+  }
+  const std::uint64_t step = types_->size_of(*element).value_or(0);
+  for (std::uint64_t i = 0; step != 0 && i + step <= *size; i += step)
+    if (!classify(*element, at + i, out, left - 1)) return false;
+  return true;
+}
+
+// A struct of C++ with a destructor of its own, or with a part that has one. Compilers that say so are
+// believed (clang); gcc does not.
+bool CallConvention::is_passed_by_address(Dwarf_Die type, int left) const {
+  if (left == 0 || !types_->is_struct(type)) return false;
+  if (const auto told = types_->number(type, DW_AT_calling_convention))
+    return *told == std::uint64_t{DW_CC_pass_by_reference};
+  bool is_found = false;
+  types_->each_function(type, [&](Dwarf_Die function) {
+    const bool is_the_compilers =
+        types_->has(function, DW_AT_defaulted) || types_->has(function, DW_AT_artificial);
+    is_found = !is_the_compilers && types_->text(function, DW_AT_name).starts_with('~');
+    return !is_found;
+  });
+  if (is_found) return true;
+  types_->each_member(type, [&](const TypeView::Member& member) {
+    const auto inner = types_->type_of(member.die);
+    is_found = inner && is_passed_by_address(*inner, left - 1);
+    return !is_found;
+  });
+  return is_found;
+}
+
+std::optional<CallConvention::Classes> CallConvention::classes_of(Dwarf_Die type, bool is_address) const {
+  Classes out;
+  const auto size = types_->size_of(type);
+  if (!size || *size > kLargest) return std::nullopt;
+  out.size = *size;
+  if (is_address || is_passed_by_address(type, kDeepest)) {
+    out.is_address = true;
+    out.words = {Class::Integer};
+    return out;
+  }
+  if (*size > kMostInRegisters) return out;
+  out.words.assign((*size + kWord - 1) / kWord, Class::None);
+  if (!classify(type, 0, out, kDeepest)) out.words.clear();
+  return out;
+}
+
+ValuePlace CallConvention::put_on_stack(const Classes& classes) {
+  const auto alignment = static_cast<std::int64_t>(classes.alignment);
+  // The stack pointer before the call was a multiple of 16.
+  stack_ = (stack_ - 8 + alignment - 1) / alignment * alignment + 8;
+  ValuePlace place{.registers = {}, .on_stack = stack_, .is_address = classes.is_address};
+  const std::uint64_t size = classes.is_address ? kWord : classes.size;
+  stack_ += static_cast<std::int64_t>((size + kWord - 1) / kWord * kWord);
+  return place;
+}
+
+std::optional<ValuePlace> CallConvention::next(std::optional<Dwarf_Die> type, bool is_address) {
+  const auto classes = type && !is_lost_ ? classes_of(*type, is_address) : std::nullopt;
+  if (!classes) {
+    is_lost_ = true;
+    return std::nullopt;
+  }
+  if (classes->words.empty()) return classes->size == 0 ? ValuePlace{} : put_on_stack(*classes);
+  const bool is_vector = types_->has(*type, DW_AT_GNU_vector);
+  const auto general = static_cast<std::size_t>(std::ranges::count(classes->words, Class::Integer));
+  const std::size_t words_floating =
+      static_cast<std::size_t>(std::ranges::count(classes->words, Class::Float));
+  const std::size_t floating = is_vector ? 1 : words_floating;
+  if (general == 0 && floating == 0) return ValuePlace{};  // an empty struct
+  if (general_ + general > kArguments.size() || floating_ + floating > kFloating)
+    return put_on_stack(*classes);
+  ValuePlace place{.registers = {}, .on_stack = std::nullopt, .is_address = classes->is_address};
+  std::uint64_t left = classes->is_address ? kWord : classes->size;
+  for (const Class word : classes->words) {
+    const std::uint64_t bytes = std::min(left, kWord);
+    place.registers.push_back({word == Class::Integer ? kArguments[general_++] : std::string_view{}, bytes});
+    left -= bytes;
+  }
+  floating_ += floating;
+  return place;
+}
+
+}  // namespace tacho::symbolize

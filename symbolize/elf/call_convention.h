@@ -1,0 +1,58 @@
+// Where a function finds its arguments when it begins, by their types: the System V convention of x86-64.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "symbolize/elf/type_view.h"
+
+namespace tacho::symbolize {
+
+// Where a value is. Its bytes lie in registers, one after another, or in memory.
+struct ValuePlace {
+  struct Part {
+    std::string_view name;  // "rdi"; empty: in a register for floating point numbers
+    std::uint64_t bytes = 8;
+  };
+  std::vector<Part> registers;
+  std::optional<std::int64_t> on_stack;  // bytes from the stack pointer
+  bool is_address = false;               // what is there is the address of the value, a struct of C++
+};
+
+// DWARF's number of a general register as its name; empty for others.
+std::string_view general_register(std::uint64_t number);
+
+// Gives places to arguments in order.
+class CallConvention {
+ public:
+  // `returned`: the type of what the function returns; it may take the first register.
+  CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned);
+  // The next argument; nothing where its type is not told, and then every later one is not known either.
+  // `is_address`: it is known that it is passed by its address.
+  std::optional<ValuePlace> next(std::optional<Dwarf_Die> type, bool is_address = false);
+
+ private:
+  enum class Class : std::uint8_t { None, Integer, Float };
+  struct Classes {
+    std::vector<Class> words;  // none: it lies in memory
+    std::uint64_t size = 0, alignment = 8;
+    bool is_address = false;
+  };
+  std::optional<Classes> classes_of(Dwarf_Die type, bool is_address) const;
+  bool is_passed_by_address(Dwarf_Die type, int left) const;
+  bool classify(Dwarf_Die type, std::uint64_t at, Classes& out, int left) const;
+  bool classify_number(Dwarf_Die type, std::uint64_t at, std::uint64_t size, Classes& out) const;
+  bool classify_members(Dwarf_Die type, std::uint64_t at, Classes& out, int left) const;
+  ValuePlace put_on_stack(const Classes& classes);
+
+  const TypeView* types_;
+  std::size_t general_ = 0, floating_ = 0;  // registers that are taken
+  std::int64_t stack_ = 8;                  // behind the address to return to
+  bool is_lost_ = false;
+};
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,66 @@
+#include "symbolize/elf/dwarf_file.h"
+
+#include <elfutils/libdwelf.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "format/cursor.h"
+#include "symbolize/elf/dwarf_terms.h"
+
+namespace tacho::symbolize {
+
+Error libdw_error() {
+  const char* const text = dwarf_errmsg(-1);
+  return Error{text ? text : "not readable as DWARF"};
+}
+
+Result<> DwarfFile::open_into(const format::Fd& file, DebugImage& image, std::unique_ptr<Dwarf, End>& dwarf) {
+  auto read = DebugImage::read(file);
+  if (!read) return std::move(read.error());
+  image = std::move(*read);
+  dwarf.reset(dwarf_begin_elf(image.elf(), DWARF_C_READ, nullptr));
+  return dwarf ? Result<>(Done{}) : libdw_error();
+}
+
+Result<DwarfFile> DwarfFile::open(const format::Fd& file) {
+  DwarfFile made;
+  if (auto opened = open_into(file, made.image_, made.dwarf_); !opened) return std::move(opened.error());
+  return made;
+}
+
+std::optional<SharedPart> DwarfFile::shared_part() const {
+  const char* name = nullptr;
+  const void* id = nullptr;
+  const std::ptrdiff_t size = dwelf_dwarf_gnu_debugaltlink(dwarf_.get(), &name, &id);
+  if (size <= 0 || !name || !id) return std::nullopt;
+  const format::Bytes bytes(static_cast<const std::byte*>(id), static_cast<std::size_t>(size));
+  return SharedPart{name, format::BuildId::from_bytes(bytes)};
+}
+
+Result<> DwarfFile::use_shared_part(const format::Fd& file) {
+  DebugImage image;
+  std::unique_ptr<Dwarf, End> dwarf;
+  if (auto opened = open_into(file, image, dwarf); !opened) return opened;
+  shared_image_ = std::move(image);
+  shared_ = std::move(dwarf);
+  dwarf_setalt(dwarf_.get(), shared_.get());
+  return Done{};
+}
+
+bool DwarfFile::may_read(unsigned form) const { return shared_ != nullptr || !needs_shared_part(form); }
+
+std::string_view DwarfFile::text(Dwarf_Die& die, unsigned name) const {
+  Dwarf_Attribute attribute;
+  if (!dwarf_attr(&die, name, &attribute) || !may_read(dwarf_whatform(&attribute))) return {};
+  const char* const found = dwarf_formstring(&attribute);
+  return found ? std::string_view(found) : std::string_view{};
+}
+
+bool DwarfFile::follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target) const {
+  Dwarf_Attribute attribute;
+  return dwarf_attr(&die, name, &attribute) && may_read(dwarf_whatform(&attribute)) &&
+         dwarf_formref_die(&attribute, &target);
+}
+
+}  // namespace tacho::symbolize

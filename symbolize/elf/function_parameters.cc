@@ -1,0 +1,479 @@
+#include "symbolize/elf/function_parameters.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "symbolize/elf/call_convention.h"
+#include "symbolize/elf/die_walk.h"
+#include "symbolize/elf/dwarf_file.h"
+#include "symbolize/elf/dwarf_terms.h"
+#include "symbolize/elf/type_view.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::size_t kMostParameters = 256;
+constexpr std::size_t kMostOffered = 40;  // names in an error
+constexpr std::size_t kMostPointers = 8;
+constexpr int kDeepestMember = 16;  // structs without a name in structs
+constexpr std::uint64_t kWord = 8;
+constexpr std::string_view kStackPointer = "rsp";
+
+struct Parameter {
+  Dwarf_Die die{};
+  std::string_view name;
+  ValuePlace place;
+  std::string lack;  // why its place is not known; empty: it is
+};
+
+// What a name or "->" leads to.
+struct Value {
+  Dwarf_Die type{};
+  std::vector<ValuePlace::Part> registers;  // as long as it lies in them
+  std::uint64_t at = 0;                     // bytes into them
+  ParameterValue place;                     // else
+  bool is_in_memory = false;
+};
+
+struct Step {
+  std::string_view name;
+  bool is_through_pointer = false;
+};
+
+// "request->head.length" in its steps; none: it is nothing of this kind.
+std::vector<Step> steps_of(std::string_view text) {
+  std::vector<Step> steps;
+  bool is_through_pointer = false;
+  for (;;) {
+    const auto end = std::ranges::find_if(
+        text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_'; });
+    const auto length = static_cast<std::size_t>(end - text.begin());
+    if (length == 0) return {};
+    steps.push_back({text.substr(0, length), is_through_pointer});
+    text.remove_prefix(length);
+    if (text.empty()) return steps;
+    is_through_pointer = text.starts_with("->");
+    if (!is_through_pointer && !text.starts_with('.')) return {};
+    text.remove_prefix(is_through_pointer ? 2 : 1);
+  }
+}
+
+std::string quoted(std::string_view text) {
+  std::string out(1, '\'');
+  out += text;
+  out += '\'';
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size() && i < kMostOffered; ++i) out += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > kMostOffered ? out + ", ..." : out;
+}
+
+// Languages whose functions are called as the convention says.
+bool follows_convention(int language) {
+  constexpr std::array kLanguages = {DW_LANG_C_plus_plus,    DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11,
+                                     DW_LANG_C_plus_plus_14, DW_LANG_ObjC,           DW_LANG_ObjC_plus_plus};
+  constexpr int kCPlusPlus17 = 0x2a, kC17 = 0x2c;  // DWARF 6, and C++20 between them
+  return names_are_the_linkers(language) || std::ranges::find(kLanguages, language) != kLanguages.end() ||
+         (language >= kCPlusPlus17 && language <= kC17);
+}
+
+// How the compiler says where a parameter is at the first instruction.
+struct Told {
+  // LaterPlace: where the function will copy it to; Unclear: there, but in a way that is not understood here.
+  enum class How : std::uint8_t { Nothing, Place, LaterPlace, Unclear } how = How::Nothing;
+  ValuePlace place = {};
+};
+
+Told told_by(const Dwarf_Op* ops, std::size_t count, bool frame_is_callers) {
+  constexpr std::int64_t kReturnAddress = 8;
+  Told told{.how = Told::How::Unclear};
+  for (std::size_t i = 0; i < count; ++i) {
+    const Dwarf_Op& op = ops[i];
+    const bool is_named = op.atom >= DW_OP_reg0 && op.atom <= DW_OP_reg31;
+    if (!is_named && op.atom != DW_OP_regx) break;
+    const std::uint64_t number = is_named ? op.atom - DW_OP_reg0 : op.number;
+    const bool has_size = i + 1 < count && ops[i + 1].atom == DW_OP_piece;
+    told.place.registers.push_back({general_register(number), has_size ? ops[i + 1].number : kWord});
+    i += has_size ? 1 : 0;
+    if (i + 1 == count) {
+      told.how = Told::How::Place;
+      return told;
+    }
+  }
+  told.place.registers.clear();
+  const bool is_read = count == 2 && ops[1].atom == DW_OP_deref;
+  if (count != 1 && !is_read) return told;
+  const auto number = static_cast<std::int64_t>(ops[0].number);
+  if (is_read) {  // what is copied is the address of a struct of C++
+    if (ops[0].atom == DW_OP_fbreg) told.how = Told::How::LaterPlace;
+    told.place.is_address = true;
+  } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg15 && ops[0].atom != DW_OP_breg7 &&
+             number == 0) {
+    told.how = Told::How::Place;
+    told.place.registers.push_back({general_register(ops[0].atom - DW_OP_breg0), kWord});
+    told.place.is_address = true;
+  } else if (ops[0].atom == DW_OP_fbreg) {
+    // Below the caller's frame it is where the value will be copied to.
+    told.how = frame_is_callers && number >= 0 ? Told::How::Place : Told::How::LaterPlace;
+    told.place.on_stack = number + kReturnAddress;
+  } else if (ops[0].atom == DW_OP_breg7) {  // the stack pointer
+    told.how = number > 0 ? Told::How::Place : Told::How::LaterPlace;
+    told.place.on_stack = number;
+  }
+  return told;
+}
+
+bool same_registers(const ValuePlace& one, const ValuePlace& other) {
+  return std::ranges::equal(one.registers, other.registers, {}, &ValuePlace::Part::name,
+                            &ValuePlace::Part::name);
+}
+
+}  // namespace
+
+struct FunctionParameters::State {
+  explicit State(DwarfFile file) : dwarf(std::move(file)), types(dwarf) {}
+
+  DwarfFile dwarf;
+  TypeView types;
+
+  std::optional<Dwarf_Die> function_at(std::uint64_t entry, std::string& lack) const;
+  std::optional<Dwarf_Die> function_in(const Dwarf_Die& unit, std::uint64_t entry, DwarfBudget& budget) const;
+  bool may_hold(Dwarf_Die& unit, std::uint64_t entry) const;
+  std::vector<Parameter> parameters_of(Dwarf_Die function, std::uint64_t entry,
+                                       std::string_view symbol) const;
+  void add_parameters(Dwarf_Die parent, std::vector<Parameter>& out) const;
+  Told told_of(Dwarf_Die parameter, Dwarf_Die function, std::uint64_t entry) const;
+  std::string offer(const std::vector<Parameter>& all) const;
+  std::string members_of(Dwarf_Die type) const;
+
+  Result<ParameterValue> value_of(const std::vector<Parameter>& all, std::string_view wanted) const;
+  Result<> go_to_member(Value& value, const Step& step) const;
+  bool find_member(Dwarf_Die type, std::string_view name, TypeView::Member& found, int left) const;
+  Result<> go_behind(Value& value) const;
+  Result<ParameterValue> finished(Value value) const;
+};
+
+// False only where the unit says where its code is, and that is elsewhere.
+bool FunctionParameters::State::may_hold(Dwarf_Die& unit, std::uint64_t entry) const {
+  Dwarf_Addr base = 0, start = 0, end = 0;
+  std::ptrdiff_t offset = 0;
+  bool has_ranges = false;
+  for (int left = 1 << 16; left > 0; --left) {
+    const std::ptrdiff_t next = dwarf_ranges(&unit, offset, &base, &start, &end);
+    if (next <= 0 || next <= offset) break;
+    offset = next;
+    has_ranges = true;
+    if (start <= entry && entry < end) return true;
+  }
+  return !has_ranges;
+}
+
+std::optional<Dwarf_Die> FunctionParameters::State::function_in(const Dwarf_Die& unit, std::uint64_t entry,
+                                                                DwarfBudget& budget) const {
+  DieWalk walk(unit);
+  while (walk.next() && budget.attributes > 0) {
+    Dwarf_Die& die = walk.die();
+    const int tag = dwarf_tag(&die);
+    std::size_t attributes = 1;
+    if (tag != DW_TAG_invalid) dwarf_getattrcnt(die.abbrev, &attributes);
+    budget.attributes -= std::min(budget.attributes, attributes + 1);
+    Dwarf_Addr begins = 0;
+    if (tag == DW_TAG_subprogram && dwarf_entrypc(&die, &begins) == 0 && begins == entry) return die;
+  }
+  return std::nullopt;
+}
+
+std::optional<Dwarf_Die> FunctionParameters::State::function_at(std::uint64_t entry,
+                                                                std::string& lack) const {
+  DwarfBudget budget = DwarfBudget::of(dwarf.image().size());
+  Dwarf_CU* cu = nullptr;
+  Dwarf_Half version = 0;
+  std::uint8_t type = 0;
+  Dwarf_Die unit{};
+  while (budget.units-- > 0 && budget.attributes > 0 &&
+         dwarf_get_units(dwarf.get(), cu, &cu, &version, &type, &unit, nullptr) == 0) {
+    const int tag = dwarf_tag(&unit);
+    if ((tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit) || !may_hold(unit, entry)) continue;
+    if (type == DW_UT_skeleton || dwarf_hasattr(&unit, DW_AT_GNU_dwo_name)) {
+      lack = "its debugging information is in .dwo files, which are not read for this";
+      continue;
+    }
+    if (auto found = function_in(unit, entry, budget)) return found;
+  }
+  return std::nullopt;
+}
+
+// Packs of a template's parameters hold them one level deeper.
+void FunctionParameters::State::add_parameters(Dwarf_Die parent, std::vector<Parameter>& out) const {
+  Dwarf_Die child{};
+  if (dwarf_child(&parent, &child) != 0) return;
+  while (out.size() < kMostParameters) {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_formal_parameter)
+      out.push_back({.die = child, .name = types.text(child, DW_AT_name), .place = {}, .lack = {}});
+    Dwarf_Die inner{};
+    if (tag == DW_TAG_GNU_formal_parameter_pack && dwarf_child(&child, &inner) == 0) {
+      do {
+        if (dwarf_tag(&inner) == DW_TAG_formal_parameter)
+          out.push_back({.die = inner, .name = types.text(inner, DW_AT_name), .place = {}, .lack = {}});
+      } while (out.size() < kMostParameters && dwarf_siblingof(&inner, &inner) == 0);
+    }
+    if (dwarf_siblingof(&child, &child) != 0) return;
+  }
+}
+
+Told FunctionParameters::State::told_of(Dwarf_Die parameter, Dwarf_Die function, std::uint64_t entry) const {
+  Dwarf_Attribute attribute;
+  if (dwarf_attr(&parameter, DW_AT_location, &attribute) == nullptr) return {};
+  Dwarf_Op* ops = nullptr;
+  std::size_t count = 0;
+  if (dwarf_getlocation_addr(&attribute, entry, &ops, &count, 1) != 1 || count == 0) return {};
+  Dwarf_Attribute base;
+  Dwarf_Op* frame = nullptr;
+  std::size_t frame_count = 0;
+  const bool frame_is_callers = dwarf_attr(&function, DW_AT_frame_base, &base) != nullptr &&
+                                dwarf_getlocation_addr(&base, entry, &frame, &frame_count, 1) == 1 &&
+                                frame_count == 1 && frame[0].atom == DW_OP_call_frame_cfa;
+  return told_by(ops, count, frame_is_callers);
+}
+
+std::vector<Parameter> FunctionParameters::State::parameters_of(Dwarf_Die function, std::uint64_t entry,
+                                                                std::string_view symbol) const {
+  std::vector<Parameter> all;
+  add_parameters(function, all);
+  Dwarf_Die unit{};
+  const bool has_unit = dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr;
+  // "f.isra.0": a copy that the compiler changed, and called as it likes.
+  const bool is_copy = symbol.find('.') != std::string_view::npos;
+  const bool is_plain = has_unit && follows_convention(dwarf_srclang(&unit)) && !is_copy;
+  const bool is_external = types.has(function, DW_AT_external);
+  std::vector<Told> told;
+  std::vector<std::optional<ValuePlace>> expected;
+  CallConvention convention(types, types.type_of(function));
+  bool is_as_expected = true;
+  for (const Parameter& one : all) {
+    told.push_back(told_of(one.die, function, entry));
+    const ValuePlace& place = told.back().place;
+    expected.push_back(convention.next(types.type_of(one.die), place.is_address));
+    if (told.back().how == Told::How::Place && expected.back() && !place.on_stack)
+      is_as_expected = is_as_expected && same_registers(place, *expected.back());
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool is_there =
+        told[i].how == Told::How::LaterPlace || (told[i].how == Told::How::Unclear && is_as_expected);
+    if (told[i].how == Told::How::Place) {
+      all[i].place = std::move(told[i].place);
+      all[i].place.is_address |= expected[i] && expected[i]->is_address;
+    } else if (is_plain && expected[i] && (is_external || is_there)) {
+      all[i].place = *expected[i];
+    } else {
+      all[i].lack =
+          "the compiler does not say where it is when the function begins, and may have left it out";
+    }
+    if (all[i].lack.empty() && !all[i].place.on_stack && all[i].place.registers.empty())
+      all[i].lack = "it has no bytes";
+  }
+  return all;
+}
+
+std::string FunctionParameters::State::offer(const std::vector<Parameter>& all) const {
+  std::vector<std::string> names;
+  for (const Parameter& one : all)
+    if (!one.name.empty()) names.push_back(std::string(one.name) + " (" + types.name_of(one.die) + ")");
+  return names.empty() ? "the function has no arguments with names" : "the function has " + joined(names);
+}
+
+std::string FunctionParameters::State::members_of(Dwarf_Die type) const {
+  std::vector<std::string> names;
+  types.each_member(type, [&names](const TypeView::Member& member) {
+    if (!member.name.empty()) names.emplace_back(member.name);
+    return names.size() <= kMostOffered;
+  });
+  return names.empty() ? "nothing with a name" : joined(names);
+}
+
+// Where the value is an address: what is there.
+Result<> FunctionParameters::State::go_behind(Value& value) const {
+  if (!value.is_in_memory) {
+    std::uint64_t begin = 0;
+    for (const ValuePlace::Part& part : value.registers) {
+      if (begin == value.at && part.bytes == kWord && !part.name.empty()) {
+        value.place = {.register_name = part.name, .from = ParameterValue::From::Memory};
+        value.is_in_memory = true;
+        return Done{};
+      }
+      begin += part.bytes;
+    }
+    return Error{"its address is in no register of its own"};
+  }
+  if (value.place.pointers.size() == kMostPointers) return Error{"that leads through too many pointers"};
+  value.place.pointers.push_back(std::exchange(value.place.displacement, 0));
+  return Done{};
+}
+
+bool FunctionParameters::State::find_member(Dwarf_Die type, std::string_view name, TypeView::Member& found,
+                                            int left) const {
+  bool is_found = false;
+  types.each_member(type, [&](const TypeView::Member& member) {
+    if (member.name == name && !name.empty()) {
+      found = member;
+      is_found = true;
+    } else if (const auto inner = types.type_of(member.die);
+               member.name.empty() && left > 0 && inner && types.is_struct(*inner)) {
+      is_found = find_member(*inner, name, found, left - 1);
+      found.at += is_found ? member.at : 0;
+      found.is_bits |= is_found && member.is_bits;
+    }
+    return !is_found;
+  });
+  return is_found;
+}
+
+Result<> FunctionParameters::State::go_to_member(Value& value, const Step& step) const {
+  if (types.is_pointer(value.type)) {
+    const auto target = types.type_of(value.type);
+    if (!target) return Error{quoted(step.name) + ": the pointer does not say what it points to"};
+    if (auto done = go_behind(value); !done) return done;
+    value.type = *target;
+  }
+  if (!types.is_struct(value.type))
+    return Error{quoted(step.name) + ": what it is looked for in is no struct"};
+  if (types.has(value.type, DW_AT_declaration))
+    return Error{quoted(step.name) + ": what the struct consists of is not told there (it is only declared)"};
+  TypeView::Member member;
+  if (!find_member(value.type, step.name, member, kDeepestMember))
+    return Error{"there is no member " + quoted(step.name) + "; there is " + members_of(value.type)};
+  if (member.is_bits) return Error{quoted(step.name) + " is a bit field, which cannot be read"};
+  const auto type = types.type_of(member.die);
+  if (!type) return Error{quoted(step.name) + " has no type"};
+  if (value.is_in_memory)
+    value.place.displacement += static_cast<std::int64_t>(member.at);
+  else
+    value.at += member.at;
+  value.type = *type;
+  return Done{};
+}
+
+Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
+  using Kind = ParameterValue::Kind;
+  if (types.is_struct(value.type))
+    return Error{"is a struct; name a member, as with a dot or ->: " + members_of(value.type)};
+  const auto size = types.size_of(value.type);
+  const int tag = dwarf_tag(&value.type);
+  Kind kind = Kind::Unsigned;
+  if (tag == DW_TAG_array_type) {
+    const auto element = types.type_of(value.type);
+    if (!value.is_in_memory || !element || types.size_of(*element) != std::uint64_t{1})
+      return Error{"is an array; only texts in memory are read"};
+    value.place.from = ParameterValue::From::Address;
+    value.place.kind = Kind::Text;
+    value.place.size = kWord;
+    return value.place;
+  }
+  if (types.is_pointer(value.type)) {
+    kind = Kind::Pointer;
+  } else if (tag == DW_TAG_base_type) {
+    const auto encoding = types.number(value.type, DW_AT_encoding).value_or(0);
+    if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float || encoding == DW_ATE_decimal_float)
+      return Error{"is a floating point number, whose registers a probe cannot read"};
+    if (encoding == DW_ATE_signed || encoding == DW_ATE_signed_char) kind = Kind::Signed;
+  } else if (tag == DW_TAG_enumeration_type) {
+    const auto under = types.type_of(value.type);
+    const auto encoding = under ? types.number(*under, DW_AT_encoding).value_or(0) : 0;
+    if (encoding == DW_ATE_signed || encoding == DW_ATE_signed_char) kind = Kind::Signed;
+  }
+  if (!size || (*size != 1 && *size != 2 && *size != 4 && *size != 8))
+    return Error{"is no number of 1, 2, 4 or 8 bytes"};
+  if (!value.is_in_memory) {
+    std::uint64_t begin = 0;
+    const auto part = std::ranges::find_if(value.registers, [&](const ValuePlace::Part& one) {
+      const bool is_there = value.at >= begin && value.at + *size <= begin + one.bytes;
+      if (!is_there) begin += one.bytes;
+      return is_there;
+    });
+    if (part == value.registers.end()) return Error{"lies in several registers"};
+    if (part->name.empty())
+      return Error{"is in a register for floating point numbers, which a probe cannot read"};
+    value.place = {.register_name = part->name, .shift = static_cast<std::uint8_t>(8 * (value.at - begin))};
+  }
+  value.place.size = static_cast<std::uint8_t>(*size);
+  value.place.kind = kind;
+  return value.place;
+}
+
+Result<ParameterValue> FunctionParameters::State::value_of(const std::vector<Parameter>& all,
+                                                           std::string_view wanted) const {
+  if (wanted == "?") return Error{offer(all)};
+  const std::vector<Step> steps = steps_of(wanted);
+  if (steps.empty()) return Error{"is no name, nor a name with members: request->head.length"};
+  const auto one = std::ranges::find(all, steps.front().name, &Parameter::name);
+  if (one == all.end()) return Error{"there is no such argument; " + offer(all)};
+  if (!one->lack.empty()) return Error{one->lack + "; name the register, as %di"};
+  const auto type = types.type_of(one->die);
+  if (!type) return Error{"its type is not told"};
+  Value value;
+  value.type = *type;
+  value.registers = one->place.registers;
+  if (one->place.on_stack) {
+    value.is_in_memory = true;
+    value.place = {.register_name = kStackPointer,
+                   .from = ParameterValue::From::Memory,
+                   .displacement = *one->place.on_stack};
+  }
+  if (one->place.is_address)
+    if (auto done = go_behind(value); !done) return std::move(done.error());
+  const auto leave_reference = [&]() -> Result<> {
+    if (!types.is_reference(value.type)) return Done{};
+    const auto target = types.type_of(value.type);
+    if (!target) return Error{"it refers to something without a type"};
+    value.type = *target;
+    return go_behind(value);
+  };
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    if (auto done = leave_reference(); !done) return std::move(done.error());
+    if (steps[i].is_through_pointer && !types.is_pointer(value.type))
+      return Error{"what stands before ->" + std::string(steps[i].name) + " is no pointer"};
+    if (auto done = go_to_member(value, steps[i]); !done) return std::move(done.error());
+  }
+  if (auto done = leave_reference(); !done) return std::move(done.error());
+  return finished(std::move(value));
+}
+
+FunctionParameters::FunctionParameters(std::unique_ptr<State> state) : state_(std::move(state)) {}
+FunctionParameters::FunctionParameters(FunctionParameters&&) noexcept = default;
+FunctionParameters::~FunctionParameters() = default;
+
+Result<FunctionParameters> FunctionParameters::open(format::Fd file) {
+  auto dwarf = DwarfFile::open(file);
+  if (!dwarf) return std::move(dwarf.error());
+  return FunctionParameters(std::make_unique<State>(std::move(*dwarf)));
+}
+
+std::optional<SharedPart> FunctionParameters::shared_part() const { return state_->dwarf.shared_part(); }
+Result<> FunctionParameters::use_shared_part(format::Fd file) { return state_->dwarf.use_shared_part(file); }
+
+Result<std::vector<ParameterValue>> FunctionParameters::find(format::ElfAddress entry,
+                                                             std::string_view symbol,
+                                                             const std::vector<std::string>& wanted) const {
+  std::string lack = "its debugging information does not tell of a function that begins there";
+  const auto function = state_->function_at(entry.value, lack);
+  if (!function) return Error{lack, ENOENT};
+  const std::vector<Parameter> all = state_->parameters_of(*function, entry.value, symbol);
+  std::vector<ParameterValue> out;
+  for (const std::string& one : wanted) {
+    auto value = state_->value_of(all, one);
+    if (!value) return std::move(value.error()).in(quoted(one));
+    out.push_back(std::move(*value));
+  }
+  return out;
+}
+
+}  // namespace tacho::symbolize
