@@ -124,7 +124,8 @@ std::vector<cli::Option> rows(Gathered& to) {
       {"--switch-output-event", Takes::Value, "EVENT",
        "Go on in another file (or, with --overwrite, make a capture) when EVENT happens, many times or "
        "separated by commas as in -e. It is watched where the other events are, and not recorded "
-       "itself",
+       "itself. Of those that come while another file is being begun (some 0.1 s) one is begun for all, and "
+       "the last lines say how many they were",
        [&options](std::string_view text) { return add_events(options.switch_events, text); }});
   add_absent_options(rows);
   return rows;

@@ -123,10 +123,19 @@ class Pump::Loop {
     if (!heard) return fail(heard.error());
     if (heard->signals) take_signals();
     if (heard->control) take_commands();
-    if (heard->switches && switches_->have_happened()) is_switch_wanted_ = true;
+    if (heard->switches) take_switch_events();
     if (heard->writer) stop_for_failure();  // it ends by itself only when it failed
     if (heard->last_task_ended && workload_ == nullptr) stop();
     report_.wakeups += heard->rings ? 1 : 0;
+  }
+
+  // What comes before another file has begun lies in the same one as the event that it is begun for.
+  void take_switch_events() {
+    const std::uint64_t happened = switches_->take();
+    if (happened == 0) return;
+    report_.switch_events += happened;
+    report_.merged_switches += happened - (is_switch_wanted_ ? 0 : 1);
+    is_switch_wanted_ = true;
   }
 
   void stop() {
@@ -173,7 +182,7 @@ class Pump::Loop {
     if (!switch_rule_.is_on || stopped_at_) return;
     if (switching_ == Switching::No) {
       if (!is_switch_due()) return;
-      is_switch_wanted_ = false;
+      is_switch_wanted_ = true;
       push_step(FileStep::PrepareNext);
       switching_ = Switching::Prepares;
     } else if (writing_.steps_taken() == steps_asked_) {
@@ -192,6 +201,8 @@ class Pump::Loop {
     if (is_passed) take_snapshot();
     events_.pause_backward_rings(false);
     if (!is_passed) return;
+    if (switches_ != nullptr) take_switch_events();
+    is_switch_wanted_ = false;
     hand_over(true);
     push_step(FileStep::BeginNext);
     switching_ = Switching::Begins;

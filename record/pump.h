@@ -25,9 +25,12 @@ namespace tacho::record {
 
 struct PumpReport {
   RecordCounts counts;
-  RecordCounts kept;                  // of it, what stands in whole rounds of the file
-  std::uint64_t wakeups = 0;          // by a ring
-  Channels::LeftOut left_out;         // of BPF objects; for whoever ran the pump
+  RecordCounts kept;                // of it, what stands in whole rounds of the file
+  std::uint64_t wakeups = 0;        // by a ring
+  std::uint64_t switch_events = 0;  // of --switch-output-event that came
+  std::uint64_t merged_switches =
+      0;                       // of them, those that came while a file was being begun: one begins for all
+  Channels::LeftOut left_out;  // of BPF objects; for whoever ran the pump
   std::optional<int> command_status;  // when it ended
   bool command_left_running = false;  // it did not end when told to
   std::optional<Error> failure;       // of writing, or of the rings

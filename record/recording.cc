@@ -476,6 +476,11 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
   if (!options.files.to_pipe)
     for (const std::string& view : first_views(options.events, options.output)) messages.bracketed(view);
   report_losses(report.counts, lost, prepared, events, options, messages);
+  if (report.merged_switches != 0)
+    messages.bracketed(
+        fmt::format("--switch-output-event: came {} times, {} of them while another file was being begun, "
+                    "which is one for all",
+                    report.switch_events, report.merged_switches));
   tell_what_was_left_out(report.left_out, options.sampling.rate_of_objects, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))
     messages.warn(warning_of(program) + " (it came while recording)");

@@ -58,16 +58,16 @@ std::vector<int> SwitchEvents::fds() const {
   return all;
 }
 
-bool SwitchEvents::have_happened() {
-  bool any = false;
+std::uint64_t SwitchEvents::take() {
+  std::uint64_t happened = 0;
   for (PerfRing& ring : events_.rings()) {
     std::vector<std::byte> records;  // a run that wraps comes in two pieces
     (void)ring.drain(
         [&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
     RecordCounts counts;
-    any |= count_records(records, counts) && counts.samples != 0;
+    if (count_records(records, counts)) happened += counts.samples + counts.lost;
   }
-  return any;
+  return happened;
 }
 
 }  // namespace tacho::record

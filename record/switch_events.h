@@ -1,6 +1,7 @@
 // Events that begin another file (--switch-output-event), and are not recorded themselves.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <utility>
@@ -24,8 +25,8 @@ class SwitchEvents {
   // To be watched for being readable, once for each time.
   std::vector<int> fds() const;
   Result<> enable() const { return events_.enable_samples(); }
-  // Whether one was there since the last call.
-  bool have_happened();
+  // How many there were since the last call; of those that found no room in the ring, at least one.
+  std::uint64_t take();
 
  private:
   explicit SwitchEvents(KernelEvents events) : events_(std::move(events)) {}
