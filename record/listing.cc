@@ -15,6 +15,7 @@
 #include "record/events/event_names.h"
 #include "record/events/pmu.h"
 #include "record/events/tracepoint.h"
+#include "record/host/pfm_events.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
@@ -110,6 +111,20 @@ Result<> add_tracepoints(std::vector<Line>& lines, const ListOptions& options) {
   return Done{};
 }
 
+// Makers' names, as far as libpfm4 is installed: of the processors here if their counters can be opened, and
+// of all that it knows when one is asked for ("skl::*").
+void add_makers_names(std::vector<Line>& lines, const std::string& pattern) {
+  const bool is_asked_for = pattern.find("::") != std::string::npos;
+  const auto cycles = find_named_event("cycles");
+  if (!is_asked_for && !(cycles && can_be_opened(*cycles))) return;
+  const auto library = PfmLibrary::open();
+  if (!library) return;
+  library->each_event(is_asked_for ? PfmLibrary::Which::All : PfmLibrary::Which::Here,
+                      [&lines](const std::string& name, const std::string& description) {
+                        lines.push_back({name, "", "libpfm4, --pfm-events", {description}});
+                      });
+}
+
 Error nothing_matches(const std::vector<Line>& lines, const std::string& pattern) {
   std::vector<std::string> names;
   for (const Line& line : lines) names.push_back(line.name);
@@ -126,7 +141,8 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   line.description =
       "Lists the events that tacho record can record here: counters and caches of the processor where there "
       "are "
-      "some, software events, those of the kernel's PMUs, and tracepoints; with the word bpf the BPF "
+      "some (by their makers' names too, where libpfm4 is installed), software events, those of the kernel's "
+      "PMUs, and tracepoints; with the word bpf the BPF "
       "programs "
       "that are loaded now, whoever loaded them: where they are attached, who holds them and what they cost; "
       "with the word recorders the tools that "
@@ -178,6 +194,7 @@ Result<std::string> list_events(const ListOptions& options) {
   add_named(lines);
   add_pmus(lines, pmus);
   add_forms(lines, pmus);
+  add_makers_names(lines, options.pattern);
   const auto tracepoints = add_tracepoints(lines, options);
   std::string out;
   for (const Line& line : lines) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "record/absent_options.h"
+#include "record/host/pfm_events.h"
 #include "record/output_options.h"
 #include "record/target_options.h"
 
@@ -92,6 +93,17 @@ Result<> set_compression(RecordOptions& options, std::string_view text) {
   return Done{};
 }
 
+Result<> add_pfm_events(std::vector<EventRequest>& events, std::string_view text) {
+  auto parsed = parse_pfm_events(text);
+  if (!parsed) return std::move(parsed.error());
+  const std::size_t option = events.empty() ? 1 : events.back().option + 1;
+  for (EventRequest& event : *parsed) {
+    event.option = option;
+    events.push_back(std::move(event));
+  }
+  return Done{};
+}
+
 using cli::flag;
 using cli::Takes;
 
@@ -105,6 +117,11 @@ std::vector<cli::Option> rows(Gathered& to) {
        "cpu-clock. Programs of SEC(\"perf_event\") run on the sampling events that are named, one on each in "
        "this order; when none is, each on a cpu-clock event of its own (rate: -F or -c)",
        [&options](std::string_view text) { return add_events(options.events, text); }},
+      {"--pfm-events", Takes::Value, "EVENT",
+       "Events of the processor by its maker's names, many times or separated by commas, those in braces as "
+       "a group: inst_retired:any_p, skl::uops_issued:any:c=1:u. libpfm4 knows them, where it is installed; "
+       "tacho list 'skl::*' shows them. -e takes EVENT:MASK as well, where no tracepoint has that name",
+       [&options](std::string_view text) { return add_pfm_events(options.events, text); }},
       {"-m,--mmap-pages", Takes::Value, "PAGES",
        "Room of each CPU's ring, in pages or as a size (512K, 2M); auto: as much as a hundredth of the "
        "machine's memory gives to all of them, 256M at most, or auto,SIZE gives. Default: 2M",

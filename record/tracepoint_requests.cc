@@ -1,13 +1,30 @@
 #include "record/tracepoint_requests.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "record/events/tracepoint.h"
+#include "record/host/pfm_events.h"
 
 namespace tacho::record {
 namespace {
+
+// "inst_retired:any_p": no tracepoint, but an event of the processor by its maker's name.
+std::optional<EventRequest> as_counter(const EventRequest& request) {
+  const auto library = PfmLibrary::open();
+  if (!library) return std::nullopt;
+  const auto found = library->event(request.system + ":" + request.tracepoint);
+  if (!found) return std::nullopt;
+  EventRequest counter = request;
+  counter.kind = EventKind::Counter;
+  counter.type = found->type;
+  counter.config = found->config;
+  counter.config1 = found->config1;
+  counter.config2 = found->config2;
+  return counter;
+}
 
 // Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
 Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
@@ -19,7 +36,12 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
       continue;
     }
     auto tracepoints = tracefs.matching(request.system, request.tracepoint);
-    if (!tracepoints) return std::move(tracepoints.error()).in("-e " + request.text);
+    if (!tracepoints) {
+      const auto counter = as_counter(request);
+      if (!counter) return std::move(tracepoints.error()).in("-e " + request.text);
+      out.push_back(*counter);
+      continue;
+    }
     const std::string as_written = request.system + ":" + request.tracepoint;
     for (Tracepoint& tracepoint : *tracepoints) {
       EventRequest one = request;
