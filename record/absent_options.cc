@@ -54,7 +54,6 @@ constexpr Row kRows[] = {
     {"--proc-map-timeout", Takes::Value, kDescribed},
     {"--synth", Takes::Value, kDescribed},
     {"--tail-synthesize", Takes::Nothing, kDescribed},
-    {"--off-cpu", Takes::Nothing, "where threads wait is seen by -a -g -e sched:sched_switch"},
     {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
     {"--vmlinux", Takes::Value,
      "nothing is looked up while recording; tacho script and tacho report take -k FILE"},

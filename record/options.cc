@@ -20,6 +20,7 @@ namespace {
 struct Gathered {
   RecordOptions options;
   TargetOptions target;
+  bool takes_off_cpu = false;
 };
 
 struct SizeUnit {
@@ -122,6 +123,11 @@ std::vector<cli::Option> rows(Gathered& to) {
        "a group: inst_retired:any_p, skl::uops_issued:any:c=1:u. libpfm4 knows them, where it is installed; "
        "tacho list 'skl::*' shows them. -e takes EVENT:MASK as well, where no tracepoint has that name",
        [&options](std::string_view text) { return add_pfm_events(options.events, text); }},
+      flag("--off-cpu",
+           "Also what threads wait for, and how long, with their stacks: the recorder -e offcpu beside the "
+           "other "
+           "events",
+           to.takes_off_cpu),
       {"-m,--mmap-pages", Takes::Value, "PAGES",
        "Room of each CPU's ring, in pages or as a size (512K, 2M); auto: as much as a hundredth of the "
        "machine's memory gives to all of them, 256M at most, or auto,SIZE gives. Default: 2M",
@@ -266,6 +272,9 @@ Result<ParsedOptions> parse_options(const std::vector<std::string>& arguments) {
     return std::move(checked.error());
   if (options.events.empty()) {
     if (auto added = add_events(options.events, "cpu-clock"); !added) return std::move(added.error());
+  }
+  if (gathered.takes_off_cpu) {
+    if (auto added = add_events(options.events, "offcpu"); !added) return std::move(added.error());
   }
   out.options = std::move(options);
   return out;

@@ -2,6 +2,7 @@
 """perf's event language with what this machine can open: perf reads every capture and prints the same of it as tacho
 does, and what cannot be opened is refused in words."""
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -56,6 +57,16 @@ class EventLanguage(programs.Scratch):
         self.assertIn("mmap_data: 1", "".join(attrs))
         self.assertIn("sample_max_stack: 3", attrs[1])
         self.assertNotIn("CALLCHAIN", attrs[2])
+
+    @programs.needs_btf
+    def test_what_is_waited_for_beside_the_clock(self):
+        self.record("--off-cpu", work=["sh", "-c", "sleep 0.2; dd if=/dev/zero of=/dev/null bs=1M count=300"])
+        attrs = self.attrs()
+        self.assertRegex(attrs, r"(?m)^cpu-clock: ")
+        self.assertRegex(attrs, r"(?m)^offcpu: ")
+        slept = self.tacho("script", "-i", "ours.data", "-F", "comm,event,period").stdout.decode()
+        waits = [int(wait) for wait in re.findall(r"(?m)^ *sleep +(\d+) +offcpu: *$", slept)]
+        self.assertTrue(any(200_000_000 <= wait < 30_000_000_000 for wait in waits), slept)
 
     def test_a_group_that_is_read_with_its_leader(self):
         self.record("-e", "{cpu-clock,page-faults,context-switches}:S")
