@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Tests of tests/live that need more of a kernel than many have: functions of the kernel as probes, trampolines, breakpoints.
 
-TACHO_KERNEL_VM names a program that runs a command as root under such a kernel: $TACHO_KERNEL_VM -- COMMAND. What is on
-this machine's disks is the same inside. Several such programs, separated by colons, are several kernels.
+TACHO_KERNEL_VM names a program, with options if it needs any, that runs a command as root under such a kernel:
+$TACHO_KERNEL_VM -- COMMAND. What is on this machine's disks is the same inside. Several of them, separated by colons, are
+several kernels.
 """
 import os
+import shlex
 import subprocess
 import sys
 import unittest
@@ -24,7 +26,7 @@ class InAnotherKernel(unittest.TestCase):
                  sys.executable, ROOT / "tests/vm/run_tests.py", *tests]
         for machine in KERNEL_VMS:
             with self.subTest(machine=machine):
-                done = subprocess.run([machine, "--", "env", *map(str, words)], cwd=ROOT, capture_output=True, text=True,
+                done = subprocess.run([*shlex.split(machine), "--", "env", *map(str, words)], cwd=ROOT, capture_output=True, text=True,
                                       timeout=PATIENCE)
                 print(done.stdout[-6000:], done.stderr[-6000:], flush=True)
                 self.assertEqual(done.returncode, 0)
