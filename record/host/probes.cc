@@ -89,6 +89,10 @@ Result<> add_marker(const EventRequest& request, const Pmu& pmu, format::Bytes f
                                     names.empty() ? "; it has none at all" : cli::suggestion(wanted, names)));
 }
 
+bool asks_what_there_is(const EventRequest& request) {
+  return std::ranges::find(request.arguments, "?", &ArgumentRequest::source) != request.arguments.end();
+}
+
 // `offset`: where the function begins, when it was asked for by its name.
 Result<> place_of_user(EventRequest& request, std::optional<std::uint64_t> offset,
                        const std::function<bool()>& stop) {
@@ -101,6 +105,8 @@ Result<> place_of_user(EventRequest& request, std::optional<std::uint64_t> offse
     known.named = *named;
   else if (named.error().code == EINTR)
     return Error{named.error()}.in("-e " + request.text);
+  else if (named.error().what.starts_with('\'') || asks_what_there_is(request))
+    return wrong(request, named.error().what);  // of the one that it names
   else
     lack = named.error().what;
   known.lack = lack;

@@ -411,7 +411,6 @@ Result<ParameterValue> FunctionParameters::State::finished(Value value) const {
 
 Result<ParameterValue> FunctionParameters::State::value_of(const std::vector<Parameter>& all,
                                                            std::string_view wanted) const {
-  if (wanted == "?") return Error{offer(all)};
   const std::vector<Step> steps = steps_of(wanted);
   if (steps.empty()) return Error{"is no name, nor a name with members: request->head.length"};
   const auto one = std::ranges::find(all, steps.front().name, &Parameter::name);
@@ -469,6 +468,7 @@ Result<std::vector<ParameterValue>> FunctionParameters::find(format::ElfAddress 
   const std::vector<Parameter> all = state_->parameters_of(*function, entry.value, symbol);
   std::vector<ParameterValue> out;
   for (const std::string& one : wanted) {
+    if (one == "?") return Error{state_->offer(all)};
     auto value = state_->value_of(all, one);
     if (!value) return std::move(value.error()).in(quoted(one));
     out.push_back(std::move(*value));

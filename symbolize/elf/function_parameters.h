@@ -47,7 +47,8 @@ class FunctionParameters {
   Result<> use_shared_part(format::Fd file);
 
   // `wanted`: "size", "request->head.length", "point.x". `symbol`: the linker's name of the function that
-  // begins at `entry`. The error says which cannot be had, why, and what the function has.
+  // begins at `entry`. The error says which cannot be had, why, and what the function has; for "?" the last
+  // alone.
   Result<std::vector<ParameterValue>> find(format::ElfAddress entry, std::string_view symbol,
                                            const std::vector<std::string>& wanted) const;
 
