@@ -147,11 +147,15 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "that are loaded now, whoever loaded them: where they are attached, who holds them and what they cost; "
       "with the word recorders the tools that "
       "tacho record -e NAME carries: what each tells, and the names that other tools have for it. "
+      "With uprobe:FILE:, usdt:FILE: or kprobe: before it, the functions and markers that probes can be put "
+      "on. "
       "A GLOB ('sched:*') or a part of a "
       "name "
       "chooses among them.";
-  line.options.push_back(
-      cli::flag("-v,--verbose", "Also the fields of tracepoints and PMUs", options.fields));
+  line.options.push_back(cli::flag(
+      "-v,--verbose",
+      "Also the fields of tracepoints and PMUs, and of some functions the arguments that a probe can read",
+      options.fields));
   line.options.push_back(
       {"--cost", cli::Takes::Optional, "SECONDS",
        "With bpf: measure for so long (1 to 60; default: 1) what the programs cost. The kernel's statistics "
@@ -177,6 +181,7 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "  tacho list\n"
       "  tacho list 'syscalls:sys_enter_open*' -v\n"
       "  tacho list recorders\n"
+      "  tacho list 'uprobe:/bin/bash:read*'     functions of a program; with -v what they are called with\n"
       "  tacho list bpf --cost=5                 runs a second, time of each, share of a CPU\n"
       "\n"
       "Exit status: 0, 1 for a wrong command line or when nothing matches, 2 when tracefs cannot be read.";

@@ -20,6 +20,7 @@
 #include "record/messages.h"
 #include "record/options.h"
 #include "record/packing.h"
+#include "record/probe_listing.h"
 #include "record/program_listing.h"
 #include "record/recorder_listing.h"
 #include "record/recording.h"
@@ -78,9 +79,10 @@ int run_list(const std::vector<std::string>& arguments) {
   const auto options = parse_list_options(arguments);
   if (!options) return fail(options.error(), "list");
   if (options->outcome == cli::Parsed::HelpShown) return cli::kWhole;
-  auto lines = options->programs    ? list_bpf_programs(*options)
-               : options->recorders ? list_recorders(options->pattern)
-                                    : list_events(*options);
+  auto lines = options->programs                   ? list_bpf_programs(*options)
+               : options->recorders                ? list_recorders(options->pattern)
+               : asks_for_probes(options->pattern) ? list_probes(*options)
+                                                   : list_events(*options);
   if (!lines) return fail(lines.error(), "list");
   lines->pop_back();  // puts() ends the last line
   return say(shown_safely(*lines));

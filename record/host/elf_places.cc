@@ -18,6 +18,8 @@ using format::Cursor;
 
 // Names that are compared when none is right; programs have hundreds of thousands.
 constexpr std::size_t kMostCandidates = 50'000;
+constexpr std::size_t kLongestName =
+    4096;  // of those that are listed: a damaged file may have none that ends
 
 struct Section {
   std::uint32_t name = 0, type = 0, link = 0;
@@ -217,6 +219,17 @@ Result<std::uint64_t> function_offset(Bytes file, std::string_view name) {
   if (!offset)
     return Error{fmt::format("its function '{}' lies in no part of the file that is loaded", name)};
   return *offset;
+}
+
+Result<std::vector<std::string>> function_names(Bytes file) {
+  const auto elf = parse_elf(file);
+  if (!elf) return elf.error();
+  std::vector<std::string> names;
+  each_function(*elf, [&names](std::string_view name, std::uint64_t) {
+    if (!name.empty() && name.size() <= kLongestName) names.emplace_back(name);
+    return false;
+  });
+  return names;
 }
 
 Result<std::vector<UsdtPlace>> usdt_places(Bytes file) {

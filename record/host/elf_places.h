@@ -15,6 +15,9 @@ namespace tacho::record {
 // Where the function begins in the file. An error names the nearest function there is.
 Result<std::uint64_t> function_offset(format::Bytes file, std::string_view name);
 
+// Every one there is, as often as its tables of symbols name it; none where they were taken out.
+Result<std::vector<std::string>> function_names(format::Bytes file);
+
 // A marker that the program's author put there (SystemTap's sys/sdt.h), as .note.stapsdt tells of it.
 struct UsdtPlace {
   std::string provider, name;

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "cli/nearest.h"
 
@@ -66,6 +64,14 @@ std::string suggestion_for(std::string_view kallsyms, std::string_view function)
 }
 
 }  // namespace
+
+std::vector<std::string> kernel_function_names(std::string_view kallsyms) {
+  std::vector<std::string> names;
+  for_each_symbol(kallsyms, [&names](const Symbol& symbol) {
+    if (is_code(symbol)) names.emplace_back(symbol.name);
+  });
+  return names;
+}
 
 Result<> check_kernel_function(std::string_view kallsyms, std::string_view function, std::uint64_t offset) {
   std::optional<Symbol> found;

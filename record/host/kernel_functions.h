@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "format/result.h"
 
@@ -12,5 +14,8 @@ namespace tacho::record {
 // The error names the nearest function there is, or the function's length. Where the addresses are hidden
 // (kernel.kptr_restrict) offsets are left for the kernel to judge.
 Result<> check_kernel_function(std::string_view kallsyms, std::string_view function, std::uint64_t offset);
+
+// All of them, in the order of the list.
+std::vector<std::string> kernel_function_names(std::string_view kallsyms);
 
 }  // namespace tacho::record

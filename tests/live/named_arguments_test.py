@@ -171,6 +171,15 @@ class NamedArguments(programs.Scratch):
             told = self.ask("program", "request->next->text", "at.y", "seventh", program="mutant")
             self.assertTrue(told and all(line.startswith(("value ", "error ")) for line in told), told)
 
+    def test_they_are_listed(self):
+        self.build(C, "cc", "-O2")
+        lines = self.tacho("list", "-v", "uprobe:./program:handle").stdout.decode().splitlines()
+        self.assertRegex(lines[0], r"^  uprobe:\./program:handle +\[Function\]$")
+        self.assertIn("the function has request (request *), name (const char *), size (int32_t)", lines[1])
+        self.assertIn("uprobe:./program:local ", self.tacho("list", "uprobe:./program:l*").stdout.decode())
+        self.assertIn(b"did you mean 'handle'?", self.tacho("list", "uprobe:./program:hnadle", status=1).stderr)
+        self.assertIn(b"no such file", self.tacho("list", "uprobe:./nosuch:f", status=1).stderr.lower())
+
     def recorded(self, event):
         done = self.run_program(programs.BIN / "tacho-record", "-o", "n.data", "-e", event, "--", "./program")
         text = self.tacho("script", "-i", "n.data", "-F", "event,payload").stdout.decode()
@@ -188,6 +197,18 @@ class NamedArguments(programs.Scratch):
                 for function, wanted in (("big", "first, second"), ("local", "used, at.y")):
                     said, seen = self.recorded(f"uprobe:./program:{function}({wanted})")
                     self.assertEqual(seen, [values(line) for line in said if line.startswith(function + " ")], function)
+
+    @RECORDS
+    def test_what_cannot_be_had_is_refused(self):
+        self.build(C, "cc", "-O2")
+        self.run_program("strip", "-g", "-o", "bare", "program")
+        for event, words in {"program:handle(size, at.z)": "): 'at.z': there is no member 'z'; there is x, y",
+                             "program:handle(?)": "): the function has request (request *), name",
+                             "bare:handle(size)": "'size': it has no debugging information (compile with -g, or install its debug "
+                                                  "symbols); say where it is: size=arg1, or size=%di",
+                             "program:handle+4(size)": "name registers, as %di"}.items():
+            done = self.run_program(programs.BIN / "tacho-record", "-o", "n.data", "-e", f"uprobe:./{event}", "--", "true", status=1)
+            self.assertIn(words, done.stderr.decode(), event)
 
     @RECORDS
     def test_of_cpp_by_reference_and_in_classes(self):

@@ -108,6 +108,13 @@ class Probes(programs.Scratch):
         # A breakpoint that stayed would end this: the program does not expect one.
         self.run_program("./program")
 
+    def test_places_are_listed(self):
+        self.assertRegex(self.tacho("list", "usdt:./program:").stdout, rb"^  usdt:\./program:mine:passed +\[Marker\]\n$")
+        functions = self.tacho("list", "uretprobe:./program:").stdout
+        for name in (b"probed ", b"caller ", b"main "):
+            self.assertIn(b"  uretprobe:./program:" + name, functions)
+        self.assertRegex(self.tacho("list", "kprobe:vfs_rea?").stdout, rb"(?m)^  kprobe:vfs_read +\[Function\]$")
+
     def test_what_cannot_be_probed_is_refused_in_words(self):
         refusals = {
             "uprobe:./program:porbed": b"did you mean 'probed'?",

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
@@ -50,6 +51,13 @@ TEST(ElfPlaces, AFunctionLiesWhereItsCodeIs) {
       << "the same instructions in the file and in memory";
 }
 
+TEST(ElfPlaces, FunctionsHaveNames) {
+  const auto names = function_names(own_file());
+  ASSERT_TRUE(names);
+  EXPECT_NE(std::ranges::find(*names, "tacho_test_place"), names->end());
+  EXPECT_EQ(std::ranges::find(*names, ""), names->end());
+}
+
 TEST(ElfPlaces, TheNearestFunctionIsNamed) {
   const auto offset = function_offset(own_file(), "tacho_test_palce");
   ASSERT_FALSE(offset);
@@ -93,6 +101,7 @@ TEST(ElfPlaces, DamageIsNoFall) {
     const std::size_t reach = round % 2 == 0 ? std::min<std::size_t>(damaged.size(), 1024) : damaged.size();
     for (int i = 0; i < 40 && reach > 0; ++i) damaged[random() % reach] = static_cast<std::byte>(random());
     (void)function_offset(damaged, "tacho_test_place");
+    (void)function_names(damaged);
     (void)usdt_places(damaged);
   }
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace tacho::record {
 namespace {
@@ -25,6 +26,12 @@ std::string why_not(std::string_view name, std::uint64_t offset = 0) {
 TEST(KernelFunctions, AreFoundByName) {
   EXPECT_EQ(why_not("vfs_read"), "");
   EXPECT_EQ(why_not("ext4_file_open"), "");
+}
+
+TEST(KernelFunctions, AreListed) {
+  EXPECT_EQ(
+      kernel_function_names(kKallsyms),
+      (std::vector<std::string>{"_text", "vfs_write", "vfs_read", "ext4_file_open", "ext4_file_close"}));
 }
 
 TEST(KernelFunctions, TheNearestIsOffered) {
