@@ -40,7 +40,7 @@ function(tacho_test name label)
   endif()
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE project_options GTest::gtest_main)
-  if(TACHO_SANITIZE)
+  if(NOT label STREQUAL live)
     target_compile_options(${name} PRIVATE -O0)  # what is tested lies in the libraries; a third less time to compile
   endif()
   # Live tests watch the whole system: what another test does meanwhile would be in their captures.
