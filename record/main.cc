@@ -152,14 +152,21 @@ int run_program(const std::vector<std::string>& command_line) {
     return fail(done.error());
   // Who reads a pipe is here already: packing would cost both sides.
   if (options.files.to_pipe && !options.files.is_compression_chosen) options.compression_level.reset();
+  if (options.files.redacts)
+    if (auto done = check_redaction(); !done) return fail(done.error());
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
   // Everything of the recording is closed and detached when it returns.
   const auto recorded = record_events(options, command_line, *signals);
   if (!recorded)
     return signals->start_ended_by() == 0 ? fail(recorded.error()) : interrupted(*signals, recorded.error());
+  const Packing finishing{options.output, options.files.least_free, options.quiet};
   if (recorded->is_whole && options.files.is_packed_at_end())
-    pack_symbols({options.output, options.files.least_free, options.quiet}, *signals, Messages(options));
+    pack_symbols(finishing, *signals, Messages(options));
+  if (options.files.redacts)
+    if (auto done = redact_capture(finishing, options.files.redacted_classes, *signals, Messages(options));
+        !done)
+      return fail(done.error());
   return recorded->status;
 }
 

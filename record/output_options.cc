@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/option_rows.h"
+#include "format/content_classes.h"
 #include "record/schedule.h"
 
 namespace tacho::record {
@@ -28,6 +29,19 @@ struct SizeUnit {
 constexpr SizeUnit kSizeUnits[] = {{"", 1},        {"B", 1},       {"K", 1 << 10},
                                    {"k", 1 << 10}, {"M", 1 << 20}, {"m", 1 << 20},
                                    {"G", 1 << 30}, {"g", 1 << 30}, {"T", 1LL << 40}};
+
+// Names of classes between commas; nothing is all of them.
+Result<> check_classes(std::string_view classes) {
+  while (!classes.empty()) {
+    const std::string_view name = classes.substr(0, classes.find(','));
+    classes.remove_prefix(std::min(classes.size(), name.size() + 1));
+    if (name == "all" || format::find_content(name)) continue;
+    std::string known;
+    for (const format::ContentRow& row : format::kContents) known += ' ' + std::string(row.name);
+    return use_error("--redact: there is no class '" + std::string(name) + "'; there are" + known);
+  }
+  return Done{};
+}
 
 // Nothing or "signal"; a size, which has a unit; or a time, which has one as well.
 Result<> set_switch_rule(OutputOptions& files, std::string_view text) {
@@ -133,6 +147,18 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
          files.packs = false;
          return Done{};
        }},
+      {"--redact", Takes::Optional, "CLASSES",
+       "At the end take out of the capture, or replace by aliases, what others should not see: command "
+       "lines, the "
+       "host's name, folders, names of threads, texts in payloads, stacks and more; or these classes alone "
+       "(comm,paths). tacho redact --help lists them. tacho-report, which does it, must be installed beside; "
+       "until the "
+       "recording ends, everything is in the file",
+       [&files](std::string_view text) -> Result<> {
+         files.redacts = true;
+         files.redacted_classes = text;
+         return check_classes(text);
+       }},
       size_option("--max-size",
                   "End the recording when the capture has no room for more within that size (100M), which "
                   "it never exceeds; how many samples were left out is told",
@@ -165,6 +191,11 @@ Result<> choose_output(std::string& path, OutputOptions& files, StandardOutput s
     return use_error(
         "--max-size: with --switch-output, its SIZE and --switch-max-files say how much is kept");
   }
+  if (files.redacts && (files.to_pipe || files.is_named_by_time || files.overwrite))
+    return use_error(
+        "--redact: only one file is redacted at the end of a recording, and no pipe; leave it out, and run "
+        "tacho redact "
+        "on each capture");
   if (!files.to_pipe) return Done{};
   if (files.is_named_by_time || files.overwrite || files.least_free != 0) {
     return use_error(std::string(files.overwrite          ? "--overwrite"

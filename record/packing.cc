@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "cli/exit_status.h"
+#include "cli/shell_word.h"
 #include "format/file.h"
 #include "record/report_program.h"
 
@@ -34,14 +35,16 @@ constexpr std::uint64_t kMargin = 1 << 26;   // bytes: the names, and what other
 constexpr std::size_t kMostWords = 1 << 16;  // bytes of its messages
 constexpr int kLookEvery = 20;  // ms, where the kernel does not tell of a child's end (before 5.3)
 
+enum class Largest : std::uint8_t { Packed, Any };
+
 // Why it is not done by itself, to be followed by what to do; empty: it is.
-std::string reason_against(const Packing& packing) {
+std::string reason_against(const Packing& packing, Largest largest) {
   struct stat file {};
   struct statvfs system {};
   if (::stat(packing.capture.c_str(), &file) != 0 || ::statvfs(packing.capture.c_str(), &system) != 0)
     return std::system_category().message(errno);
   const auto size = static_cast<std::uint64_t>(file.st_size);
-  if (size > kMostPackedBytes) return "it is larger than 1 GB";
+  if (largest == Largest::Packed && size > kMostPackedBytes) return "it is larger than 1 GB";
   const std::uint64_t free = std::uint64_t{system.f_bavail} * system.f_frsize;
   if (free < size + kMargin + packing.least_free) return "there is no room for a second copy beside it";
   return {};
@@ -53,15 +56,15 @@ struct Packer {
 };
 
 // What it says comes to us: whoever reads our messages may sleep, and it must not wait for them.
-Result<Packer> start(const std::string& program, const Packing& packing) {
+Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
   (void)::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   Packer packer;
   packer.words = format::Fd(ends[0]);
   const format::Fd to(ends[1]);
-  std::vector<std::string> words{program, "pack", "--brief", "-i", packing.capture};
-  if (packing.is_quiet) words.emplace_back("--quiet");
+  const std::string program = words.front();
+  if (packing.is_quiet) words.insert(words.begin() + 2, "--quiet");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -146,26 +149,58 @@ void relay(std::string_view words, const Messages& messages) {
   }
 }
 
+// Runs the program to its end. Why it did not do its work; empty: it did.
+std::string run(std::vector<std::string> words, const Packing& packing, const StopSignals& signals,
+                const Messages& messages) {
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
+  const auto packer = start(std::move(words), packing);
+  if (!packer) return packer.error().what;
+  const End end = wait_for(*packer, signals);
+  relay(end.words, messages);
+  const int exit = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
+  if (exit == cli::kWhole || exit == cli::kIncomplete) return {};
+  if (end.is_by_signal_to_us) return "a signal came";
+  return exit < 0 ? fmt::format("tacho-report died of signal {}", WTERMSIG(end.status)) : "see above";
+}
+
 }  // namespace
 
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages) {
   const auto say_not = [&](const std::string& why) {
     messages.note(fmt::format("{}: names are not packed into it: {}; tacho pack {} does that",
-                              packing.capture, why, packing.capture));
+                              packing.capture, why, cli::shell_word(packing.capture)));
   };
   const auto program = report_program();
   if (!program)
     return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
-  if (const std::string why = reason_against(packing); !why.empty()) return say_not(why);
-  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
-  const auto packer = start(*program, packing);
-  if (!packer) return say_not(packer.error().what);
-  const End end = wait_for(*packer, signals);
-  relay(end.words, messages);
-  const int exit = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
-  if (exit == cli::kWhole || exit == cli::kIncomplete) return;
-  if (end.is_by_signal_to_us) return say_not("a signal came");
-  say_not(exit < 0 ? fmt::format("tacho-report died of signal {}", WTERMSIG(end.status)) : "see above");
+  if (const std::string why = reason_against(packing, Largest::Packed); !why.empty()) return say_not(why);
+  const std::string why =
+      run({*program, "pack", "--brief", "-i", packing.capture}, packing, signals, messages);
+  if (!why.empty()) say_not(why);
+}
+
+Result<> check_redaction() {
+  if (report_program()) return Done{};
+  return Error{
+      "--redact: tacho-report, which does it, is not installed beside tacho-record; record without it, and "
+      "run tacho redact elsewhere"};
+}
+
+Result<> redact_capture(const Packing& packing, const std::string& classes, const StopSignals& signals,
+                        const Messages& messages) {
+  const auto fail = [&](const std::string& why) {
+    return output_error(
+        fmt::format("{}: is not redacted, and holds everything: {}; tacho redact {} OUT does that",
+                    packing.capture, why, cli::shell_word(packing.capture)));
+  };
+  const auto program = report_program();
+  if (!program) return fail("tacho-report is not installed beside tacho-record");
+  if (const std::string why = reason_against(packing, Largest::Any); !why.empty()) return fail(why);
+  std::vector<std::string> words{*program, "redact", "--brief", "--in-place"};
+  if (!classes.empty()) words.insert(words.end(), {"--keep", "all", "--hide", classes});
+  words.insert(words.end(), {"--", packing.capture});
+  const std::string why = run(std::move(words), packing, signals, messages);
+  return why.empty() ? Result<>(Done{}) : fail(why);
 }
 
 }  // namespace tacho::record

@@ -1,10 +1,12 @@
-// Names go into a finished capture, so that it can be read anywhere: tacho-report does that, where it is
-// installed beside this program. The two meet in the file alone.
+// What is done to a finished capture: names go into it, so that it can be read anywhere, and what others
+// should not see goes out of it. tacho-report does both, where it is installed beside this program. The two
+// meet in the file alone.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "format/result.h"
 #include "record/messages.h"
 #include "record/stop_signals.h"
 
@@ -22,5 +24,12 @@ struct Packing {
 // Packs with the rights that are left, as a process of lower priority, and says in a line what came of it. A
 // signal that stops a recording ends it. Whatever happens, the capture is whole: as it was, or packed.
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages);
+
+// --redact can be kept: refused before anything is recorded where the program is missing.
+Result<> check_redaction();
+// The same for `tacho redact`: `classes` as after --redact=, empty for all. An error says that the capture is
+// as it was recorded.
+Result<> redact_capture(const Packing& packing, const std::string& classes, const StopSignals& signals,
+                        const Messages& messages);
 
 }  // namespace tacho::record

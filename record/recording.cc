@@ -247,7 +247,7 @@ void drop_needless_rights(const Prepared& prepared, const RecordOptions& options
                        .packs = packs};
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
-  const auto kept = drop_rights(work, makes_files || packs ? folder : "");
+  const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
   if (kept) return messages.detail("capabilities kept while recording: " + names_of(*kept));
   messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
 }

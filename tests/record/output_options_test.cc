@@ -47,6 +47,23 @@ TEST(OutputOptions, SizesHaveUnits) {
     EXPECT_FALSE(parse_size("--max-size", text)) << text;
 }
 
+TEST(OutputOptions, OneFileIsRedacted) {
+  const auto parsed = parse_options({"--redact=comm,paths"});
+  ASSERT_TRUE(parsed);
+  EXPECT_TRUE(parsed->options.files.redacts);
+  EXPECT_EQ(parsed->options.files.redacted_classes, "comm,paths");
+  EXPECT_FALSE(parse_options({"--redact=comm,nothing"}));
+  const auto is_refused = [](const std::vector<std::string>& words) {
+    auto with = parse_options(words);
+    if (!with) return true;
+    return !choose_output(with->options.output, with->options.files, StandardOutput::Pipe);
+  };
+  EXPECT_FALSE(is_refused({"--redact", "-o", "x.data"}));
+  EXPECT_TRUE(is_refused({"--redact", "-o", "-"}));
+  EXPECT_TRUE(is_refused({"--redact", "--switch-output", "-o", "x.data"}));
+  EXPECT_TRUE(is_refused({"--redact", "--overwrite", "-o", "x.data"}));
+}
+
 TEST(OutputOptions, FilesAreSwitchedBySignalSizeOrTime) {
   const auto rule = [](const std::string& word) {
     const auto parsed = parse_options({word});
