@@ -11,6 +11,7 @@
 #include "bpf/shipped_recorders.h"
 #include "bpf/user_object.h"
 #include "cli/nearest.h"
+#include "cli/shell_word.h"
 #include "record/events/recorders.h"
 
 namespace tacho::record {
@@ -92,7 +93,7 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
     if (row == nullptr) continue;
     const std::string view = fmt::format("{}{}{}", row->view, events.size() == 1 ? "" : " --event ",
                                          events.size() == 1 ? "" : row->object);
-    lines.push_back(fmt::format("{}: {} -i {}", row->name, view, capture));
+    lines.push_back(fmt::format("{}: {} -i {}", row->name, view, cli::shell_word(capture)));
   }
   return lines;
 }
