@@ -97,6 +97,24 @@ class Packing(programs.Scratch):
         self.assertIn("x.data: names are not packed into it: a signal came", said)
         self.assertEqual(self.samples(), 5)
 
+    def test_a_second_signal_ends_what_does_not_heed_the_first(self):
+        program = self.beside("trap '' TERM; touch begun; exec sleep 60")
+        process = subprocess.Popen([program, *RECORD], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        limit = time.monotonic() + 60
+        while not (self.folder / "begun").exists():
+            self.assertLess(time.monotonic(), limit)
+            self.assertIsNone(process.poll())
+            time.sleep(0.02)
+        before = time.monotonic()
+        while process.poll() is None:  # a signal that comes while the first one is handled is one with it
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+            self.assertLess(time.monotonic() - before, 40)
+        said = process.communicate(timeout=50)[1].decode()
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("x.data: names are not packed into it: a signal came", said)
+        self.assertEqual(self.samples(), 5)
+
 
 if __name__ == "__main__":
     programs.main()
