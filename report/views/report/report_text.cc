@@ -25,28 +25,38 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
   // is for one thread.
   const bool names_more = facts_->options().mode != ReportMode::Samples;
   const FullValues totals = full_values(entries);
+  const Kind weight = options_->has_children ? Kind::Children : Kind::Overhead;
+  const GraphTotals graph_totals{total_of(entries, 0, false), totals.weights[0]};
+  std::optional<GraphsAhead> ahead;
+  if (options_->graph && !names_more) ahead.emplace(*options_, entries, *tree_, graph_totals, weight);
   std::vector<Cell> cells;
-  Beside measuring(names_more ? 0 : entries.size(), [&] { cells = cells_of(entries, leader); });
+  Beside measuring(names_more ? 0 : entries.size(), [&] {
+    cells = cells_of(entries, leader);
+    if (ahead) ahead->draw();
+  });
   if (names_more) measuring.wait();
   const std::vector<std::uint32_t> rows = shown_rows(entries, totals.weights[0]);
   if (!names_more) measuring.wait();
   if (!options_->is_quiet) write_head(out, cells);
   std::vector<GraphRow> graph_rows;
   std::optional<RowGraphs> graphs;
-  if (options_->graph) {
-    const Kind kind = options_->has_children ? Kind::Children : Kind::Overhead;
+  std::size_t drawn = 0;
+  if (ahead && ahead->has_drawn()) {
+    drawn = rows.size();
+    while (drawn > 0 && !ahead->has_graph(rows[drawn - 1])) --drawn;
+  } else if (options_->graph) {
     graph_rows.reserve(rows.size());
-    for (const std::uint32_t& row : rows) graph_rows.push_back({{&row, 1}, entries.value(kind, row, 0)});
-    graphs.emplace(*options_, entries, *tree_, GraphTotals{total_of(entries, 0, false), totals.weights[0]},
-                   graph_rows);
+    for (const std::uint32_t& row : rows) graph_rows.push_back({{&row, 1}, entries.value(weight, row, 0)});
+    graphs.emplace(*options_, entries, *tree_, graph_totals, graph_rows);
+    drawn = graphs->end();
   }
-  const std::size_t drawn = graphs ? graphs->end() : 0;
   const std::size_t alone = names_more ? rows.size() : drawn;
   TextPieces others = pieces_of(entries, std::span(rows).subspan(alone), cells, totals);
   Last last;
   for (std::size_t i = 0; i < alone; ++i) {
     write_row(out, entries, rows[i], cells, totals, last);
-    if (i < drawn) graphs->write_next(out);
+    if (graphs && i < drawn) graphs->write_next(out);
+    if (!graphs && i < drawn && ahead->has_graph(rows[i])) out.text(ahead->graph(rows[i]));
     out.line_end();
   }
   others.write(out);
@@ -83,14 +93,15 @@ bool ReportText::is_hidden(const Entries& entries, std::uint32_t entry) const {
 }
 
 std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::uint64_t total) const {
-  std::vector<std::uint32_t> rows;
   const Kind kind = options_->has_children ? Kind::Children : Kind::Overhead;
-  for (const std::uint32_t entry : entries.sorted(columns_->sorted)) {
-    if (options_->top != 0 && rows.size() == options_->top) break;
-    if (is_hidden(entries, entry)) continue;
-    if (percent_of(entries.value(kind, entry, 0), total) < options_->percent_limit) continue;
-    rows.push_back(entry);
+  std::vector<std::uint32_t> rows = entries.sorted(columns_->sorted);
+  if (!options_->symbol_filter.empty() || options_->percent_limit > 0) {
+    std::erase_if(rows, [&](std::uint32_t entry) {
+      return is_hidden(entries, entry) ||
+             percent_of(entries.value(kind, entry, 0), total) < options_->percent_limit;
+    });
   }
+  if (options_->top != 0 && rows.size() > options_->top) rows.resize(options_->top);
   return rows;
 }
 

@@ -1,6 +1,13 @@
 #include "report/views/report/row_graphs.h"
 
+#include <algorithm>
+
 namespace tacho::report {
+namespace {
+
+constexpr std::size_t kMostStrands = std::size_t{1} << 21;  // that are told at a time
+
+}  // namespace
 
 RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTree& tree, GraphTotals totals,
                      std::span<const GraphRow> rows)
@@ -18,7 +25,6 @@ RowGraphs::RowGraphs(const TextOptions& options, const Entries& entries, CallTre
 }
 
 void RowGraphs::tell_more() {
-  constexpr std::size_t kMostStrands = std::size_t{1} << 21;
   std::vector<std::uint32_t> asked;
   std::vector<std::size_t> rows_of_asked;
   lists_begin_ = told_;
@@ -54,8 +60,39 @@ const CallTree* RowGraphs::next() {
   return tree_;
 }
 
-void RowGraphs::write_next(TextOutput& out) {
+void RowGraphs::write_next(TextBuffer& out) {
   if (const CallTree* const tree = next()) text_.write(out, *tree, graphed_);
+}
+
+void GraphsAhead::draw() {
+  constexpr std::size_t kMostRows = 4096;
+  const CallTreeLimit limit = graph_limit(*options_->graph, totals_.shown);
+  if (limit.share != CallTreeLimit::Share::OfTotal) return;
+  is_heavy_.resize(entries_->size());
+  std::size_t strands = 0;
+  for (std::uint32_t entry = 0; entry < entries_->size(); ++entry) {
+    const std::uint64_t weight = entries_->value(weight_, entry, 0);
+    if (weight < limit.least(weight) || percent_of(weight, totals_.shown) < options_->percent_limit) continue;
+    is_heavy_[entry] = true;
+    drawn_.push_back(entry);
+    strands += entries_->strand_count(entry);
+    if (drawn_.size() > kMostRows || strands > kMostStrands) return;
+  }
+  std::vector<GraphRow> rows;
+  for (const std::uint32_t& entry : drawn_) rows.push_back({{&entry, 1}, entries_->value(weight_, entry, 0)});
+  RowGraphs graphs(*options_, *entries_, *tree_, totals_, rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    begins_.push_back(text_.size());
+    graphs.write_next(text_);
+  }
+  begins_.push_back(text_.size());
+  has_drawn_ = true;
+}
+
+std::string_view GraphsAhead::graph(std::uint32_t entry) const {
+  const auto at = std::ranges::lower_bound(drawn_, entry) - drawn_.begin();
+  const auto begin = begins_[static_cast<std::size_t>(at)], end = begins_[static_cast<std::size_t>(at) + 1];
+  return text_.view().substr(begin, end - begin);
 }
 
 }  // namespace tacho::report

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "report/output/text_output.h"
@@ -36,7 +37,7 @@ class RowGraphs {
   // call.
   const CallTree* next();
   // Writes the graph of the next row, if one is heavy enough.
-  void write_next(TextOutput& out);
+  void write_next(TextBuffer& out);
 
  private:
   bool is_light(const GraphRow& row) const {  // too light for a graph
@@ -54,6 +55,36 @@ class RowGraphs {
   std::size_t next_ = 0, told_ = 0;         // rows: the next one; those before were asked for
   std::vector<std::vector<Strand>> lists_;  // of the rows from tell_more() on, up to told_
   std::size_t lists_begin_ = 0;
+};
+
+// The graphs of all rows, drawn while their order is made: it changes nothing in a graph. That is where few
+// rows are heavy enough to have one.
+class GraphsAhead {
+ public:
+  // As RowGraphs; rows are of one entry each and weigh what `weight` says.
+  GraphsAhead(const TextOptions& options, const Entries& entries, CallTree& tree, GraphTotals totals,
+              Column::Kind weight)
+      : options_(&options), entries_(&entries), tree_(&tree), totals_(totals), weight_(weight) {}
+
+  // On whichever thread, once.
+  void draw();
+  // False: too many have a graph, and none was drawn.
+  bool has_drawn() const { return has_drawn_; }
+  // The entry's graph: nothing where it has none. After draw().
+  bool has_graph(std::uint32_t entry) const { return is_heavy_[entry]; }
+  std::string_view graph(std::uint32_t entry) const;
+
+ private:
+  const TextOptions* options_;
+  const Entries* entries_;
+  CallTree* tree_;
+  GraphTotals totals_;
+  Column::Kind weight_;
+  bool has_drawn_ = false;
+  std::vector<bool> is_heavy_;        // by entry
+  std::vector<std::uint32_t> drawn_;  // entries, ascending
+  std::vector<std::size_t> begins_;   // of their graphs in text_, and the end of the last
+  TextBuffer text_;
 };
 
 }  // namespace tacho::report
