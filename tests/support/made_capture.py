@@ -73,8 +73,8 @@ class Capture:
         self.data += record(10, misc, body + text_field(name, size) + self.trailer())
         return self
 
-    def named(self, name):
-        self.data += record(3, 0, struct.pack("<II", PID, PID) + text_field(name, (len(name) + 8) // 8 * 8)
+    def named(self, name, tid=PID):
+        self.data += record(3, 0, struct.pack("<II", PID, tid) + text_field(name, (len(name) + 8) // 8 * 8)
                             + self.trailer())
         return self
 
@@ -96,7 +96,7 @@ class Capture:
         get = fields.get
         body = struct.pack("<QQ", event + 1, ip)
         if has(TID):
-            body += struct.pack("<II", PID, PID)
+            body += struct.pack("<II", PID, get("tid", PID))
         if has(TIME):
             body += struct.pack("<Q", self.time)
         if has(ADDR):

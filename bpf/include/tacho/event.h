@@ -71,6 +71,9 @@
 /* "value": what `tacho hist` shows (default: the only member with a unit of time or size);
  * "key": what it groups by, unless --by says otherwise; several members may be keys;
  * "weight": what `tacho folded` weighs stacks with, unless --weight says otherwise;
+ * "queued": of an event that is a wait, the part of its value in which the thread could run already;
+ * "wakes": the number of the thread whose wait ends by this (tacho folded --wakers); "waker": the name of the
+ *          thread that ended it, where the event may be told as another's;
  * "stack": an array of __u64 that bpf_get_stack() or bpf_get_task_stack() filled, up to its first 0. It is the event's
  *          call chain, in place of the one that `tacho record -g` has the kernel record. Several members follow one
  *          another (the kernel's part first). In events of a ring buffer they should be the last members: the recorder

@@ -11,7 +11,7 @@ enum state { R = 0, S = 1, D = 2, T = 4, t = 8, X = 16, Z = 32, P = 64, I = 128 
 
 struct offcpu {
   __u64 off_ns ROLE("value");
-  __u64 runq_ns; /* of it: woken, and waiting for a CPU */
+  __u64 runq_ns ROLE("queued"); /* of it: woken, and waiting for a CPU */
   enum state state;
   __u32 waker_tid; /* 0: nobody, or not seen. Of what an interrupt woke: who was interrupted */
   char waker[16];

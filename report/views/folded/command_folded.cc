@@ -16,6 +16,7 @@
 #include "report/samples/filter.h"
 #include "report/views/folded/folded.h"
 #include "report/views/folded/folded_inlines.h"
+#include "report/views/folded/waits.h"
 
 namespace tacho::report {
 namespace {
@@ -31,6 +32,7 @@ struct Options {
   std::string event_filter;  // empty: the first event met
   std::string weight;        // empty: the field tagged role:weight, else the period
   bool expands_inlines = false;
+  WaitOptions waits;
   Context context = Context::None;
 };
 
@@ -119,6 +121,7 @@ cli::CommandLine describe(Options& options) {
          options.weight = text;
          return Done{};
        }});
+  add_wait_options(rows, options.waits);
   return line;
 }
 
@@ -447,6 +450,12 @@ class FoldedSink : public Sink {
 };
 
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
+  if (options.waits.is_asked_for) {
+    if (!options.weight.empty() || !options.event_filter.empty())
+      return use_error(
+          "--off-cpu: stacks are weighed by time, whatever the event; leave --weight and --event out");
+    return show_waits(session, out, options.waits, options.fold, options.reading.names);
+  }
   FoldedSink sink(session, options);
   run_with_progress(session, sink, out);
   if (auto found = sink.check_filter(); !found) return std::move(found.error());

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Who wakes whom: the stack of whoever ended a thread's wait, and how long that one had been asleep.
+#include "bpf/programs/recorders/recorder.h"
+
+const volatile __u64 min_us HELP("only waits that lasted so long, in microseconds");
+
+struct waking {
+  __u64 blocked_ns ROLE("value"); /* from going to sleep to being woken */
+  __u32 woken_tid ROLE("wakes");
+  __u32 woken_pid, waker_tid, waker_pid;
+  char woken[16] ROLE("key");
+  char waker[16] ROLE("waker");
+  __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
+  __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
+};
+EVENT(waking, struct waking);
+RING_CHANNEL(channel, waking, 8 << 20);
+
+struct sleep {
+  __u64 time_ns;
+  __u32 process, pad;
+  char name[16];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 16384);
+  __type(key, __u32);
+  __type(value, struct sleep);
+} sleeps SEC(".maps");
+
+#define STATES 0xff
+#define DEAD 0x30 /* X and Z: they do not come back */
+#define IDLE 0x80 /* the kernel's workers */
+
+// The options choose who is woken; whoever wakes may be anybody.
+SEC("tracepoint/sched/sched_switch")
+int switches(struct trace_event_raw_sched_switch *context) {
+  __u32 thread = context->prev_pid, state = context->prev_state & STATES;
+  struct sleep sleep = {};
+  if (!thread || !state || (state & (DEAD | IDLE)) || !is_chosen()) return 1;
+  sleep.process = bpf_get_current_pid_tgid() >> 32;
+  bpf_get_current_comm(sleep.name, sizeof sleep.name);
+  sleep.time_ns = bpf_ktime_get_ns();
+  bpf_map_update_elem(&sleeps, &thread, &sleep, BPF_ANY);
+  return 1;
+}
+
+SEC("tracepoint/sched/sched_waking")
+int wakes(struct trace_event_raw_sched_wakeup_template *context) {
+  __u32 thread = context->pid;
+  __u64 now = bpf_ktime_get_ns(), waker = bpf_get_current_pid_tgid();
+  struct sleep *sleep = bpf_map_lookup_elem(&sleeps, &thread), was;
+  struct waking *event;
+  bool is_ours;
+  if (!sleep) return 1;
+  was = *sleep;
+  bpf_map_delete_elem(&sleeps, &thread);
+  if ((now - was.time_ns) / 1000 < min_us || !is_taken()) return 1;
+  // What other threads do is no event of a recording that follows some; then it is one of who was woken, without the
+  // waker's own addresses.
+  is_ours = tacho_follows_thread((__u32)waker);
+  event = tacho_reserve_for(channel, struct waking, is_ours ? waker >> 32 : was.process, is_ours ? (__u32)waker : thread);
+  if (!event) return 1;
+  event->blocked_ns = now - was.time_ns;
+  event->woken_tid = thread;
+  event->woken_pid = was.process;
+  event->waker_tid = (__u32)waker;
+  event->waker_pid = waker >> 32;
+  bpf_get_current_comm(event->waker, sizeof event->waker);
+  __builtin_memcpy(event->woken, was.name, sizeof event->woken);
+  take_stack(context, (struct stack *)event->kernel_stack);
+  if (!is_ours) event->user_stack[0] = 0;
+  tacho_submit(channel, event);
+  return 1;
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Who ended the waits of a thread: recorded by the recorders, and from the kernel's own tracepoints."""
+import os
+import subprocess
+import unittest
+
+import programs
+
+# A thread naps and then wakes main, as often as COUNT says; main waits in waits(), and is woken by wakes(). They make their
+# system calls themselves: the C library's functions have no frame pointers.
+WAITS = 12
+PROGRAM = r"""
+#include <pthread.h>
+#include <time.h>
+static int ready;
+static inline __attribute__((always_inline)) long call(long number, const void *one, long two, long three) {
+  register long four __asm__("r10") = 0;
+  long ret;
+  __asm__ volatile("syscall" : "=a"(ret) : "a"(number), "D"(one), "S"(two), "d"(three), "r"(four) : "rcx", "r11", "memory");
+  return ret;
+}
+__attribute__((noinline)) void wakes(void) {
+  __atomic_store_n(&ready, 1, __ATOMIC_SEQ_CST);
+  call(202, &ready, 1, 1);  // futex(FUTEX_WAKE)
+}
+__attribute__((noinline)) void naps(void) {
+  struct timespec nap = {0, 10000000};
+  call(35, &nap, 0, 0);  // nanosleep
+}
+__attribute__((noinline)) void *helps(void *unused) {
+  for (int i = 0; i < COUNT; ++i) {
+    naps();
+    wakes();
+  }
+  return unused;
+}
+__attribute__((noinline)) void waits(void) {
+  while (!__atomic_load_n(&ready, __ATOMIC_SEQ_CST)) call(202, &ready, 0, 0);  // futex(FUTEX_WAIT)
+  __atomic_store_n(&ready, 0, __ATOMIC_SEQ_CST);
+}
+int main(void) {
+  pthread_t helper;
+  pthread_create(&helper, 0, helps, 0);
+  for (int i = 0; i < COUNT; ++i) waits();
+  pthread_join(helper, 0);
+  return 0;
+}
+"""
+
+
+@programs.needs_root
+@programs.needs_btf
+@unittest.skipUnless(programs.shutil.which("cc") and os.uname().machine == "x86_64", "needs cc, and x86-64")
+class Wakers(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "pair.c").write_text(PROGRAM)
+        frames = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls"]
+        subprocess.run(["cc", "-O1", "-g", *frames, f"-DCOUNT={WAITS}", "-pthread", "-o", "pair", "pair.c"], cwd=self.folder,
+                       check=True)
+
+    def record(self, *words):
+        done = self.run_program(programs.BIN / "tacho-record", "-o", "w.data", *words, "--", "./pair", status=None)
+        said = done.stderr.decode()
+        if "carries no recorders" in said:
+            self.skipTest(said)
+        self.assertEqual(done.returncode, 0, said)
+
+    def folded(self, *words):
+        done = self.tacho("folded", "-i", "w.data", *words, status=None)
+        self.assertIn(done.returncode, (0, 3), done.stderr.decode())
+        return {stack: int(weight) for stack, weight in (line.rsplit(" ", 1) for line in done.stdout.decode().splitlines())}
+
+    def check(self):
+        lines = self.folded("--wakers")
+        # main waits as long as the other one naps, but for what it takes to get there; the signal is what ends it.
+        of_main = {stack: time for stack, time in lines.items() if ";waits;" in stack and ";wakes;" in stack.split("-- waker --")[-1]}
+        self.assertGreater(sum(of_main.values()), 5_000_000, lines)
+        for stack in of_main:
+            waiter, waker = stack.split(";-- waker --;")
+            self.assertTrue(waiter.startswith("pair;"))
+            self.assertTrue(waker.endswith(";pair"), stack)
+            self.assertLess(waker.index("futex_wake"), waker.index(";wakes;"), "the waker's leaf stands first")
+        # What ends a nap is a timer's interrupt, whoever it hit.
+        naps = [stack for stack in lines if ";naps;" in stack.split("-- waker --")[0]]
+        self.assertTrue(any(stack.endswith(";[irq]") for stack in naps), naps)
+        # And the chain: main was woken by the other one, which a timer had woken.
+        self.assertTrue(any(";waits;" in stack and stack.count("-- waker --") == 2 and stack.endswith(";[irq]")
+                            for stack in self.folded("--wakers=2")))
+        self.assertLessEqual(max(stack.count("-- waker --") for stack in self.folded("--wakers=3")), 3)
+
+    def test_of_recorders(self):
+        self.record("-e", "offcpu,waking")
+        self.check()
+        table = self.tacho("table", "-i", "w.data", "--event", "waking", "--by", "woken", "--columns", "count", "--csv").stdout.decode()
+        self.assertGreaterEqual(int(table.splitlines()[1].split(",")[1]), WAITS)  # the naps, at least
+
+    def test_of_the_kernels_tracepoints(self):
+        self.record("-a", "-g", "-e", "sched:sched_switch,sched:sched_waking")
+        self.check()
+
+
+if __name__ == "__main__":
+    programs.main()
