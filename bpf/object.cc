@@ -87,6 +87,7 @@ struct Object::State {
   std::vector<Program> programs;
   // Destroyed first: links, then the object.
   std::vector<format::Fd> event_links;
+  FunctionTargets functions;
   std::vector<std::unique_ptr<bpf_link, DestroyLink>> links;
 };
 
@@ -134,6 +135,10 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
     if (const auto section = parse_section(state->programs.back().section);
         section && section->spelling == Spelling::Perf)
       bpf_program__set_type(program, BPF_PROG_TYPE_TRACEPOINT);
+    else if (section && section->hook == Hook::Functions) {
+      bpf_program__set_type(program, BPF_PROG_TYPE_KPROBE);
+      bpf_program__set_expected_attach_type(program, static_cast<bpf_attach_type>(kFunctionsAttachType));
+    }
   }
   Object opened(std::move(state));
   if (auto fine = check_names(opened.programs(), opened.perf_event_arrays()); !fine)
@@ -300,7 +305,41 @@ std::optional<Refusal> Object::load(const Log& log) {
   return std::nullopt;
 }
 
+void Object::follow_functions(FunctionTargets targets) { state_->functions = std::move(targets); }
+
+std::optional<Refusal> Object::attach_to_functions(std::size_t program) {
+  const Program& of = state_->programs[program];
+  const bool at_return = of.section == kFunctionReturns;
+  const FunctionTargets& targets = state_->functions;
+  if (targets.offsets.empty()) return Refusal{of.name, ENOENT, "nobody says which functions it is for"};
+  auto link = probe_functions(bpf_program__fd(state_->handles[program]), targets,
+                              at_return ? FunctionEnd::Return : FunctionEnd::Entry);
+  if (link) {
+    state_->event_links.push_back(std::move(*link));
+    return std::nullopt;
+  }
+  const int code = link.error().code;
+  const auto refused = [&](int why) {
+    return Refusal{of.name, why,
+                   "cannot be attached to functions of " + targets.path + ": " + code_in_words(why)};
+  };
+  if (code != EINVAL && code != EOPNOTSUPP) return refused(code);
+  LibbpfLog said;
+  for (const std::uint64_t offset : targets.offsets) {
+    bpf_uprobe_opts options{};
+    options.sz = sizeof options;
+    options.retprobe = at_return;
+    errno = 0;
+    bpf_link* const one = bpf_program__attach_uprobe_opts(state_->handles[program], -1, targets.path.c_str(),
+                                                          static_cast<std::size_t>(offset), &options);
+    if (one == nullptr) return refused(errno);
+    state_->links.emplace_back(one);
+  }
+  return std::nullopt;
+}
+
 std::optional<Refusal> Object::attach(std::size_t program, const Section& section) {
+  if (section.hook == Hook::Functions) return attach_to_functions(program);
   LibbpfLog said;
   bpf_program* handle = state_->handles[program];
   bpf_link* link = nullptr;

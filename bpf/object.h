@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bpf/function_probes.h"
 #include "bpf/log.h"
 #include "bpf/ring.h"
 #include "bpf/section.h"
@@ -58,6 +59,9 @@ class Object {
   // Whether it writes to the kernel's trace pipe: bpf_printk(), bpf_trace_printk().
   bool prints(std::size_t program) const;
 
+  // Before attach(): where programs of Hook::Functions go.
+  void follow_functions(FunctionTargets targets);
+
   // Before load().
   void want(std::size_t program, bool wanted);
   // The initial bytes of a variable in section .rodata, to be changed before load(); empty when there is none
@@ -73,6 +77,8 @@ class Object {
   std::optional<Refusal> load(const Log& log);
   // Attaches where its section says.
   std::optional<Refusal> attach(std::size_t program, const Section& section);
+  // That of Hook::Functions: to all of them at once, on kernels before 6.6 to one after the other.
+  std::optional<Refusal> attach_to_functions(std::size_t program);
   // A program of section "perf_event" to an open event, which the caller keeps, enables and closes.
   Result<> attach_to_event(std::size_t program, int event_fd);
   // Puts an event's descriptor into a slot of a perf event array.

@@ -21,6 +21,7 @@ enum class Hook : std::uint8_t {
   Usdt,
   Function,   // fentry, fexit, fmod_ret: through a BPF trampoline
   Iterator,   // iter/task: runs when somebody reads it
+  Functions,  // entries or returns of functions that the recorder finds (FunctionTargets); no target
   PerfEvent,  // runs on samples of an event that the recorder opens
   Other,      // whatever else libbpf may know
 };
@@ -31,6 +32,9 @@ struct Section {
   std::string target;  // empty when the name has none
   Spelling spelling = Spelling::Libbpf;
 };
+
+// Sections of programs for Hook::Functions.
+constexpr std::string_view kFunctionEntries = "uprobe.multi", kFunctionReturns = "uretprobe.multi";
 
 // Fails for a section that names no target, and for perf's old probe definitions ("func=do_sys_open flags"),
 // with the spelling to write instead.

@@ -107,6 +107,7 @@ struct UserObject::State {
   std::vector<Channel> channels;
   std::vector<format::AttachedProgram> programs;
   std::optional<Object> object;
+  FunctionTargets functions;
   std::vector<std::size_t> perf_event_programs;  // of `object`, loaded
   std::vector<std::size_t> loaded;
   std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // that were set, whole
@@ -333,6 +334,13 @@ void UserObject::filter(const Channel& channel, std::span<const FilterStep> step
   state_->keep_filter(filter_of(channel), steps);
 }
 
+bool UserObject::wants_functions() const {
+  return std::ranges::any_of(state_->object->programs(), [](const Program& program) {
+    return program.section == kFunctionEntries || program.section == kFunctionReturns;
+  });
+}
+void UserObject::follow_functions(FunctionTargets targets) { state_->functions = std::move(targets); }
+
 void UserObject::begin() { state_->object->set_variable("tacho_begun", 1); }
 
 std::uint64_t UserObject::over_rate() const { return state_->object->counter("tacho_over_rate").value_or(0); }
@@ -390,6 +398,7 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
       return Refusal{"", replaced.error().code, replaced.error().what};
   }
   for (const auto& [name, bytes] : constants) std::ranges::copy(bytes, object->constant(name).begin());
+  object->follow_functions(functions);
   if (auto refused = object->load(options.log)) return refused;
 
   loaded.clear();

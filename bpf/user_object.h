@@ -19,6 +19,7 @@
 
 #include "bpf/constant_value.h"
 #include "bpf/event_filter.h"
+#include "bpf/function_probes.h"
 #include "bpf/ring.h"
 #include "format/cursor.h"
 #include "format/environment.h"
@@ -107,6 +108,10 @@ class UserObject {
   // For all its programs, or for one channel alone, where steps may look into the payload.
   void filter(std::span<const FilterStep> steps);
   void filter(const Channel& channel, std::span<const FilterStep> steps);
+
+  // Whether it has programs for functions that somebody else finds, and before load_and_attach(): which.
+  bool wants_functions() const;
+  void follow_functions(FunctionTargets targets);
 
   // From now on its events are wanted: those that ask hear it, and count from here.
   void begin();

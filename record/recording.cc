@@ -20,6 +20,7 @@
 #include "record/conditions.h"
 #include "record/events/cgroup.h"
 #include "record/flight_recorder.h"
+#include "record/followed_functions.h"
 #include "record/host/probes.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"
@@ -67,6 +68,11 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
     auto object = open_object(request, options);
     if (!object) return std::move(object.error());
     if (auto done = set_constants(*object, request); !done) return std::move(done.error());
+    if (object->wants_functions()) {
+      auto functions = followed_functions(request);
+      if (!functions) return std::move(functions.error());
+      object->follow_functions(std::move(*functions));
+    }
     objects.push_back(std::move(*object));
   }
   return objects;

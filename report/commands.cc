@@ -1,5 +1,6 @@
 #include "report/commands.h"
 
+#include "report/views/calls/command_calls.h"
 #include "report/views/convert/command_convert.h"
 #include "report/views/convert/command_redact.h"
 #include "report/views/doctor/command_doctor.h"
@@ -21,6 +22,7 @@ constexpr Command kCommands[] = {
     {"report", "samples counted by thread, module and function", run_report},
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
+    {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},

@@ -27,6 +27,7 @@ constexpr RecorderRow kRecorders[] = {
     {"waking", "waking", "", "who ends the waits of threads: the waker's stack, and how long the other slept",
      "tacho table --by woken,waker"},
     {"wakeuptime", "waking", "", "as waking", "tacho folded --weight blocked_ns"},
+    {"calls", "calls", "", "every call of a program's functions, with its duration: binary='./prog'", "tacho calls"},
     {"bio", "bio", "", "block I/O: size, time in the queue and at the disk, with the stack that asked",
      "tacho hist --by op"},
     {"biolatency", "bio", "", "as bio", "tacho hist --by none"},

@@ -246,4 +246,17 @@ Result<std::vector<UsdtPlace>> usdt_places(Bytes file) {
   return markers;
 }
 
+Result<FunctionPlaces> functions_of(Bytes file) {
+  const auto elf = parse_elf(file);
+  if (!elf) return elf.error();
+  FunctionPlaces found;
+  for (const Section& section : elf->sections) found.is_go |= elf->section_name(section) == ".gopclntab";
+  each_function(*elf, [&](std::string_view name, std::uint64_t address) {
+    if (const auto offset = elf->offset_of(address); offset && address != 0)
+      found.places.push_back({std::string(name), *offset});
+    return false;
+  });
+  return found;
+}
+
 }  // namespace tacho::record

@@ -28,4 +28,15 @@ struct UsdtPlace {
 // All of them in the order of the file; none when it has no markers.
 Result<std::vector<UsdtPlace>> usdt_places(format::Bytes file);
 
+struct FunctionPlace {
+  std::string name;
+  std::uint64_t offset = 0;  // in the file
+};
+// All that its symbol tables name and that lie in its code; is_go: the Go compiler made it.
+struct FunctionPlaces {
+  std::vector<FunctionPlace> places;
+  bool is_go = false;
+};
+Result<FunctionPlaces> functions_of(format::Bytes file);
+
 }  // namespace tacho::record

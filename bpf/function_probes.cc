@@ -1,0 +1,41 @@
+#include "bpf/function_probes.h"
+
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+
+namespace tacho::bpf {
+namespace {
+
+// What BPF_LINK_CREATE takes for this attach type, as Linux 6.6 and later have it.
+struct LinkAttr {
+  std::uint32_t program_fd = 0, target_fd = 0;
+  std::uint32_t attach_type = kFunctionsAttachType;
+  std::uint32_t flags = 0;
+  std::uint64_t path = 0, offsets = 0, counters = 0, cookies = 0;  // addresses
+  std::uint32_t count = 0, probe_flags = 0, pid = 0, pad = 0;
+};
+static_assert(offsetof(LinkAttr, path) == 16 && sizeof(LinkAttr) == 64);
+
+constexpr std::uint32_t kAtReturn = 1;
+
+std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+}  // namespace
+
+Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets, FunctionEnd end) {
+  LinkAttr attr;
+  attr.program_fd = static_cast<std::uint32_t>(program_fd);
+  attr.path = address_of(targets.path.c_str());
+  attr.offsets = address_of(targets.offsets.data());
+  attr.count = static_cast<std::uint32_t>(targets.offsets.size());
+  attr.probe_flags = end == FunctionEnd::Return ? kAtReturn : 0;
+  const long link = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
+  if (link < 0) return system_error(targets.path, errno);
+  return format::Fd(static_cast<int>(link));
+}
+
+}  // namespace tacho::bpf

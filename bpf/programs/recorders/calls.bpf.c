@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The calls of a program's functions, each when it returns: how long it took, and how deep it was.
+//
+// The programs sit on every function that the recorder finds in `binary`. A thread's calls that have begun are known by
+// the thread and their depth; which of them returns, and which were left without a return (longjmp), tells the stack pointer.
+#include "bpf/programs/recorders/recorder.h"
+
+#define ARGUMENTS 3
+#define MOST_LEFT 32 /* calls that one step can find left */
+
+const volatile char binary[256] HELP("the program or library whose functions are followed: binary='./prog'");
+const volatile char functions[128] HELP("only functions of these names, with * and ?: functions='parse_*'");
+const volatile __u32 depth HELP("only calls down to this depth; 1: those that no followed function made");
+const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
+
+struct call {
+  __u64 dur_ns ROLE("value");
+  __u64 function ROLE("function") FORMAT("uaddr");
+  __u64 level ROLE("depth"); /* 1: no followed function called it */
+  __u64 ret FORMAT("hex");   /* the register; functions that return nothing leave anything there */
+  __u64 args[ARGUMENTS] FORMAT("hex");
+};
+EVENT(call, struct call);
+CHANNEL(channel, call);
+
+struct place {
+  __u32 thread, level;
+};
+struct begun {
+  __u64 time_ns, function, stack;
+  __u64 args[ARGUMENTS];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 65536);
+  __type(key, struct place);
+  __type(value, struct begun);
+} calls SEC(".maps");
+BEGUN(levels, __u32);
+
+/* Levels that a thread still has when its stack pointer is `stack`: calls whose frame lies below were left. */
+static __always_inline __u32 still_there(__u32 thread, __u32 level, __u64 stack) {
+  for (int i = 0; i < MOST_LEFT && level; ++i) {
+    struct place at = {thread, level - 1};
+    struct begun *call = bpf_map_lookup_elem(&calls, &at);
+    if (call && call->stack >= stack) break;
+    if (call) bpf_map_delete_elem(&calls, &at);
+    --level;
+  }
+  return level;
+}
+
+/* At an entry with the stack pointer of a call that has begun: whether it is a jump at that call's end, and both will
+ * return together; else that call was left (longjmp), and this is another one in its place. The probe on the first one's
+ * return has put its own address in place of the caller's: it begins a page, as no return address does. */
+static __always_inline bool is_jump(__u64 stack) {
+  __u64 back = 0;
+  bpf_probe_read_user(&back, sizeof back, (const void *)stack);
+  return !(back & 4095);
+}
+
+SEC("uprobe.multi")
+int enters(struct pt_regs *context) {
+  __u32 thread = (__u32)bpf_get_current_pid_tgid(), level, *known;
+  struct begun call = {.function = PT_REGS_IP(context), .stack = PT_REGS_SP(context)};
+  struct place at = {thread, 0};
+  if (!is_chosen()) return 0;
+  known = bpf_map_lookup_elem(&levels, &thread);
+  level = still_there(thread, known ? *known : 0, is_jump(call.stack) ? call.stack : call.stack + 1);
+  at.level = level++;
+  call.args[0] = PT_REGS_PARM1(context);
+  call.args[1] = PT_REGS_PARM2(context);
+  call.args[2] = PT_REGS_PARM3(context);
+  bpf_map_update_elem(&levels, &thread, &level, BPF_ANY);
+  call.time_ns = bpf_ktime_get_ns();
+  bpf_map_update_elem(&calls, &at, &call, BPF_ANY);
+  return 0;
+}
+
+SEC("uretprobe.multi")
+int returns(struct pt_regs *context) {
+  __u64 now = bpf_ktime_get_ns(), stack = PT_REGS_SP(context) - sizeof(__u64); /* as at the entry */
+  __u32 thread = (__u32)bpf_get_current_pid_tgid(), level, *known;
+  struct call event = {};
+  struct place at = {thread, 0};
+  struct begun *call;
+  known = bpf_map_lookup_elem(&levels, &thread);
+  if (!known) return 0;
+  level = still_there(thread, *known, stack);
+  at.level = level - 1;
+  call = level ? bpf_map_lookup_elem(&calls, &at) : 0;
+  if (!call || call->stack != stack) {
+    bpf_map_update_elem(&levels, &thread, &level, BPF_ANY);
+    return 0;
+  }
+  event.dur_ns = now - call->time_ns;
+  event.function = call->function;
+  event.level = level;
+  event.ret = PT_REGS_RC(context);
+  for (int i = 0; i < ARGUMENTS; ++i) event.args[i] = call->args[i];
+  bpf_map_delete_elem(&calls, &at);
+  --level;
+  bpf_map_update_elem(&levels, &thread, &level, BPF_ANY);
+  if ((depth && event.level > depth) || event.dur_ns / 1000 < min_us || !is_taken()) return 0;
+  EMIT(context, channel, &event);
+  return 0;
+}

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""-e calls and tacho calls: a program every call of which is known, in all views."""
+import json
+import os
+import re
+import subprocess
+import time
+import unittest
+
+import programs
+
+# main calls outer 3 times; outer calls twice(n), which calls itself down to 0, and leaf twice; jumps is left by longjmp.
+PROGRAM = r"""
+#include <setjmp.h>
+#include <stdio.h>
+#include <time.h>
+static jmp_buf place;
+__attribute__((noinline)) long leaf(long *object) { return *object += 1; }
+__attribute__((noinline)) long again(long n) { return n == 0 ? 0 : 1 + again(n - 1) * 2; }
+__attribute__((noinline)) void jumps(void) { longjmp(place, 1); }
+__attribute__((noinline)) void naps(void) { struct timespec t = {0, 20000000}; nanosleep(&t, 0); }
+__attribute__((noinline)) long outer(long *object) {
+  leaf(object);
+  if (!setjmp(place)) jumps();
+  return again(3) + leaf(object);
+}
+int main(void) {
+  static long object;
+  long sum = 0;
+  printf("%p\n", (void *)&object);
+  for (int i = 0; i < 3; ++i) sum += outer(&object);
+  naps();
+  return sum == 0;
+}
+"""
+
+
+def made(name, source, folder, *flags):
+    (folder / f"{name}.c").write_text(source)
+    subprocess.run(["cc", "-O1", "-fno-inline", "-fno-optimize-sibling-calls", "-g", *flags, "-o", folder / name, folder / f"{name}.c"], check=True)
+
+
+@programs.needs_root
+@programs.needs_btf
+@unittest.skipUnless(programs.shutil.which("cc"), "needs cc")
+class Calls(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        made("known", PROGRAM, self.folder)
+
+    def record(self, options="", *words):
+        done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", f"calls/binary='./known'{options}/", *words,
+                                "--", "./known", status=None)
+        said = done.stderr.decode()
+        if "carries no recorders" in said:
+            self.skipTest(said)
+        self.assertEqual(done.returncode, 0, said)
+        return done.stdout.decode().strip()
+
+    def calls(self, *words, status=0):
+        return self.tacho("calls", "-i", "c.data", *words, status=status).stdout.decode()
+
+    def rows(self, *words):
+        return [json.loads(line) for line in self.calls("--json", *words).splitlines()]
+
+    def counts(self, *words):
+        found = {}
+        for row in self.rows(*words):
+            found[row["function"]] = found.get(row["function"], 0) + 1
+        return found
+
+    def test_every_call_that_returns_is_there(self):
+        self.record()
+        self.assertEqual(self.counts(), {"main": 1, "outer": 3, "leaf": 6, "again": 12, "naps": 1})
+        rows = self.rows()
+        depths = {name: sorted({row["depth"] for row in rows if row["function"] == name}) for name in ("main", "outer", "leaf", "again")}
+        self.assertEqual(depths, {"main": [1], "outer": [2], "leaf": [3], "again": [3, 4, 5, 6]})
+        self.assertEqual(sorted(row["ret"] for row in rows if row["function"] == "leaf"), [f"{n:#x}" for n in range(1, 7)])
+        nap = next(row for row in rows if row["function"] == "naps")
+        self.assertGreaterEqual(nap["duration"], 20_000_000)
+        main = next(row for row in rows if row["function"] == "main")
+        for row in rows:
+            self.assertTrue(main["begin"] <= row["begin"] and row["begin"] + row["duration"] <= main["begin"] + main["duration"])
+
+    def test_the_replay_shows_who_called_whom(self):
+        self.record()
+        names = [re.sub(r"^.*?\d+  (?=\S| )", "", line) for line in self.calls().splitlines()[1:]]
+        outer = ["  outer() {", "    leaf();", "    again() {", "      again() {", "        again() {", "          again();",
+                 "        } /* again */", "      } /* again */", "    } /* again */", "    leaf();", "  } /* outer */"]
+        self.assertEqual(names, ["main() {", *outer * 3, "  naps();", "} /* main */"])
+
+    def test_graph_and_report_add_up(self):
+        self.record()
+        graph = [line.rsplit("  ", 1) for line in self.calls("--graph").splitlines()[1:]]
+        counts = [(line[0].split()[-1], line[-1].strip()) for line in graph]
+        self.assertEqual(counts[0], ("1", "main"))
+        self.assertEqual(sorted(counts[1:]), sorted([("3", "outer"), ("6", "leaf"), ("3", "again"), ("3", "again"), ("3", "again"),
+                                                     ("3", "again"), ("1", "naps")]))
+        report = {line.split()[-1]: line.split() for line in self.calls("--report").splitlines()[1:]}
+        self.assertEqual({name: int(row[-2]) for name, row in report.items()},
+                         {"main": 1, "outer": 3, "leaf": 6, "again": 12, "naps": 1})
+        rows = self.rows()
+        main = next(row["duration"] for row in rows if row["function"] == "main")
+        below = sum(row["duration"] for row in rows if row["depth"] == 2)
+        number = {"us": 1e3, "ms": 1e6, "s": 1e9}
+        self.assertAlmostEqual(float(report["main"][0]) * number[report["main"][1]], main, delta=main / 500)
+        self.assertAlmostEqual(float(report["main"][2]) * number[report["main"][3]], main - below, delta=(main - below) / 500 + 1)
+
+    def test_chrome_reads_it(self):
+        self.record()
+        events = json.loads(self.calls("--chrome"))["traceEvents"]
+        spans = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(len(spans), 23)
+        self.assertEqual([event["args"]["name"] for event in events if event["ph"] == "M"], ["known"])
+        self.assertTrue(all(event["dur"] >= 0 and event["pid"] == event["tid"] for event in spans))
+
+    def test_the_life_of_one_object(self):
+        address = self.record()
+        # Registers are told as they are: a call without arguments may find it there from before.
+        counts = self.counts("--object", address)
+        self.assertEqual((counts["outer"], counts["leaf"]), (3, 6))
+        self.assertNotIn("again", counts)
+
+    def test_options_choose_calls(self):
+        self.record(",depth=2")
+        self.assertEqual(self.counts(), {"main": 1, "outer": 3, "naps": 1})
+        self.record(",min_us=15000")
+        self.assertEqual(self.counts(), {"main": 1, "naps": 1})
+        self.record(",functions='[ol]*'")
+        self.assertEqual(self.counts(), {"outer": 3, "leaf": 6})
+        self.assertEqual({row["depth"] for row in self.rows() if row["function"] == "outer"}, {1})
+
+    def test_three_hundred_probes_are_gone_within_two_seconds(self):
+        source = "".join(f"__attribute__((noinline)) int f{i}(int n) {{ return n + {i}; }}\n" for i in range(300))
+        source += "int main(int n, char **v) { int s = 0;" + "".join(f" s += f{i}(n);" for i in range(300)) + " return s == 0; }\n"
+        made("known", source, self.folder)
+        begun = time.monotonic()
+        self.record()
+        took = time.monotonic() - begun
+        self.assertEqual(len(self.counts()), 301)
+        # Attaching, running and detaching; on a busy machine the processor's own time is what counts.
+        self.assertLess(took, 2 + 20 * os.getloadavg()[0])
+
+    def test_wrong_use_is_answered(self):
+        for words, said in [("calls", "which program? binary="), ("calls/binary='./nosuch'/", "No such file"),
+                            ("calls/binary='./known',functions='x*'/", "no function that matches 'x*'")]:
+            done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", words, "--", "true", status=1)
+            self.assertIn(said, done.stderr.decode())
+        subprocess.run(["strip", "known"], cwd=self.folder, check=True)
+        done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", "calls/binary='./known'/", "--", "true", status=1)
+        self.assertIn("has no symbols", done.stderr.decode())
+
+
+if __name__ == "__main__":
+    programs.main()
