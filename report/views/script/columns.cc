@@ -174,14 +174,14 @@ std::string Columns::element_text(const PayloadField& field, const FieldValue& v
   return show_value(field, value, Names::Raw);
 }
 
-Cell Columns::field_cell(const Column& column, const ResolvedSample& sample) {
+ColumnValue Columns::field_cell(const Column& column, const ResolvedSample& sample) {
   const PayloadField& field = *column.fields[sample.event_index];
   const NumberText& number_text = column.number_texts[sample.event_index];
   const format::Bytes payload = sample.raw->raw;
-  Cell cell;
+  ColumnValue cell;
   if (is_internet_address(field)) {
     cell.text = internet_address(field, payload, sample.order);
-    cell.kind = cell.text.empty() ? Cell::Kind::Nothing : Cell::Kind::Text;
+    cell.kind = cell.text.empty() ? ColumnValue::Kind::Nothing : ColumnValue::Kind::Text;
     return cell;
   }
   if (!is_list(field)) {
@@ -193,7 +193,8 @@ Cell Columns::field_cell(const Column& column, const ResolvedSample& sample) {
     } else {
       cell.text = element_text(field, *value, sample);
     }
-    cell.kind = is_plain_number(field) && is_decimal(cell.text) ? Cell::Kind::Number : Cell::Kind::Text;
+    cell.kind =
+        is_plain_number(field) && is_decimal(cell.text) ? ColumnValue::Kind::Number : ColumnValue::Kind::Text;
     return cell;
   }
   const std::uint32_t count = shown_elements(field, payload, sample.order);
@@ -203,36 +204,37 @@ Cell Columns::field_cell(const Column& column, const ResolvedSample& sample) {
     if (i > 0) cell.text += ',';
     cell.text += element_text(field, *value, sample);
   }
-  cell.kind = cell.text.empty() ? Cell::Kind::Nothing : Cell::Kind::Text;
+  cell.kind = cell.text.empty() ? ColumnValue::Kind::Nothing : ColumnValue::Kind::Text;
   return cell;
 }
 
-Cell Columns::cell(std::size_t index, const ResolvedSample& sample) {
+ColumnValue Columns::cell(std::size_t index, const ResolvedSample& sample) {
   const Column& column = columns_[index];
   switch (column.what) {
     case What::Fields: {
-      return column.fields[sample.event_index] != nullptr ? field_cell(column, sample) : Cell{};
+      return column.fields[sample.event_index] != nullptr ? field_cell(column, sample) : ColumnValue{};
     }
     case What::Event:
-      return {Cell::Kind::Text, event_names_[sample.event_index]};
+      return {ColumnValue::Kind::Text, event_names_[sample.event_index]};
     case What::Symbol:
     case What::Dso: {
       const symbolize::Frame& frame = session_->resolver().frame(*sample.location);
       std::string text;
       if (column.what == What::Symbol) text = frame.function;
       if (column.what == What::Dso && frame.module != nullptr) text = frame.module->path;
-      return {text.empty() ? Cell::Kind::Nothing : Cell::Kind::Text, std::move(text)};
+      return {text.empty() ? ColumnValue::Kind::Nothing : ColumnValue::Kind::Text, std::move(text)};
     }
     case What::Own:
       break;
   }
   const FieldValue value = column.own->of(sample);
-  if (const auto* text = std::get_if<std::string_view>(&value)) return {Cell::Kind::Text, std::string(*text)};
+  if (const auto* text = std::get_if<std::string_view>(&value))
+    return {ColumnValue::Kind::Text, std::string(*text)};
   if (const auto* seconds = std::get_if<double>(&value))
-    return {Cell::Kind::Number, fmt::format("{:.6f}", *seconds)};
+    return {ColumnValue::Kind::Number, fmt::format("{:.6f}", *seconds)};
   const bool is_signed = std::holds_alternative<std::int64_t>(value);
-  return {Cell::Kind::Number, is_signed ? fmt::format("{}", std::get<std::int64_t>(value))
-                                        : fmt::format("{}", std::get<std::uint64_t>(value))};
+  return {ColumnValue::Kind::Number, is_signed ? fmt::format("{}", std::get<std::int64_t>(value))
+                                               : fmt::format("{}", std::get<std::uint64_t>(value))};
 }
 
 }  // namespace tacho::report

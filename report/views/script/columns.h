@@ -18,7 +18,7 @@
 namespace tacho::report {
 
 // One value on its way to a line.
-struct Cell {
+struct ColumnValue {
   enum class Kind : std::uint8_t { Nothing, Text, Number };
   Kind kind = Kind::Nothing;
   std::string text;  // as people write it; of a capture's text its own bytes
@@ -39,7 +39,7 @@ class Columns {
   std::size_t usual_width(std::size_t column) const;
   // Whether samples of an event have a line: when fields are asked for, those that have one of them.
   bool has_line(std::size_t event) const { return event < has_line_.size() && has_line_[event]; }
-  Cell cell(std::size_t column, const ResolvedSample& sample);
+  ColumnValue cell(std::size_t column, const ResolvedSample& sample);
   // Whether addresses beside the samples' own places are named.
   bool names_other_places() const;
 
@@ -59,7 +59,7 @@ class Columns {
   void add_usual();
   std::size_t add_field(std::string_view name);
   std::vector<std::string> known_names();
-  Cell field_cell(const Column& column, const ResolvedSample& sample);
+  ColumnValue field_cell(const Column& column, const ResolvedSample& sample);
   std::string element_text(const PayloadField& field, const FieldValue& value, const ResolvedSample& sample);
 
   Session* session_;

@@ -52,8 +52,8 @@ void ColumnsText::flush(TextOutput& out) {
 std::vector<std::string> ColumnsText::shown(const Line& line) const {
   std::vector<std::string> cells;
   cells.reserve(line.size());
-  for (const Cell& cell : line)
-    cells.push_back(cell.kind == Cell::Kind::Nothing ? "-" : printable(cell.text, names_));
+  for (const ColumnValue& cell : line)
+    cells.push_back(cell.kind == ColumnValue::Kind::Nothing ? "-" : printable(cell.text, names_));
   return cells;
 }
 
@@ -101,13 +101,13 @@ void ColumnsText::write_json(TextOutput& out, const Line& line) {
   JsonFields fields(out);
   for (std::size_t i = 0; i < line.size(); ++i) {
     switch (line[i].kind) {
-      case Cell::Kind::Nothing:
+      case ColumnValue::Kind::Nothing:
         fields.json(columns_.name(i), "null");
         break;
-      case Cell::Kind::Number:
+      case ColumnValue::Kind::Number:
         fields.json(columns_.name(i), line[i].text);
         break;
-      case Cell::Kind::Text:
+      case ColumnValue::Kind::Text:
         fields.text(columns_.name(i), line[i].text);
         break;
     }

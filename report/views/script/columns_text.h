@@ -30,7 +30,7 @@ class ColumnsText {
  private:
   static constexpr std::size_t kLinesAhead = 1000;
   static constexpr std::size_t kWidest = 40;  // characters that a column is padded to
-  using Line = std::vector<Cell>;
+  using Line = std::vector<ColumnValue>;
 
   void write_head(TextOutput& out);
   void write_text(TextOutput& out, const std::vector<std::string>& cells);
