@@ -116,6 +116,8 @@ struct Environment {
   std::vector<BuildIdEntry> build_ids;
   std::vector<AttachedProgram> attached_programs;
   std::vector<ContentClass> content;  // our feature kFeatureContent; empty: the capture does not say
+  // How users' stacks were had, and what became of them (our feature kFeatureUserStacks).
+  std::vector<std::pair<std::string, std::string>> user_stacks;
 };
 
 }  // namespace tacho::format

@@ -396,6 +396,8 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeatureAttachedPrograms, "ATTACHED_PROGRAMS", read_attached_programs, write_attached_programs},
     {abi::kFeatureSymbolPack, "SYMBOL_PACK", read_symbol_pack, write_symbol_pack},
     {abi::kFeatureContent, "CONTENT", read_content, write_content},
+    {abi::kFeatureUserStacks, "USER_STACKS", read_pairs<&Env::user_stacks>,
+     write_pair_list<&Env::user_stacks>},
 };
 static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
 

@@ -246,9 +246,10 @@ enum Feature : std::uint32_t {
   kFeatureAttachedPrograms = 226,
   kFeatureSymbolPack = 227,
   kFeatureContent = 228,
+  kFeatureUserStacks = 229,
 };
 inline constexpr std::uint32_t kFirstOwnFeature = kFeaturePayloadSchemas;
-inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureContent + 1;
+inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureUserStacks + 1;
 inline constexpr std::uint32_t kFeatureCount = 256;
 
 }  // namespace tacho::format::abi

@@ -1,10 +1,13 @@
 #include "record/capture_end.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "format/byte_writer.h"
 #include "format/features.h"
 #include "format/record.h"
+#include "record/stacks/stack_choice.h"
+#include "record/stacks/stack_text.h"
 
 namespace tacho::record {
 
@@ -48,6 +51,12 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   if (auto added = new_dropping_programs(prepared_, events_); !added.empty()) {
     added.insert(added.begin(), prepared_.dropping.begin(), prepared_.dropping.end());
     late.environment.attached_programs = attached_programs(prepared_.objects, added);
+  }
+  if (prepared_.stacks) {
+    const StackCounts now = prepared_.stacks->counts();
+    late.environment.user_stacks = facts_of_choice(prepared_.plan);
+    for (auto& fact : facts_of(now - told_stacks_)) late.environment.user_stacks.push_back(std::move(fact));
+    told_stacks_ = now;
   }
   return output.close(late);
 }

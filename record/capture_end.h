@@ -33,6 +33,7 @@ class CaptureEnd {
   const KernelEvents& events_;
   const Prepared& prepared_;
   std::map<std::uint64_t, std::uint64_t> told_;  // losses by the event's id
+  StackCounts told_stacks_;                      // those of the files before
 };
 
 }  // namespace tacho::record

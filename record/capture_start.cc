@@ -19,6 +19,7 @@
 #include "record/host/running_processes.h"
 #include "record/output/capture_head.h"
 #include "record/output/writing_thread.h"
+#include "record/stacks/stack_choice.h"
 
 namespace tacho::record {
 namespace {
@@ -37,11 +38,14 @@ std::vector<int> processes_to_describe(const Prepared& prepared, const RecordOpt
 }
 
 // What the kernel told of meanwhile: a scan of many processes takes longer than the rings have room for.
-Result<> take_sideband(KernelEvents& events, CaptureOutput& output) {
+// Programs on tracepoints walk stacks already, which no sample follows yet.
+Result<> take_sideband(const Prepared& prepared, KernelEvents& events, CaptureOutput& output) {
   std::vector<std::byte> records;
   for (PerfRing& ring : events.rings()) {
     if (ring.kind() == RingKind::Backward) continue;
+    const std::size_t begin = records.size();
     ring.drain([&records](format::Bytes run) { records.insert(records.end(), run.begin(), run.end()); });
+    if (prepared.stacks) prepared.stacks->take(ring, records, begin);
   }
   return records.empty() ? Result<>(Done{}) : output.write_records(records);
 }
@@ -94,7 +98,7 @@ Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head
     running.describe(process, out, told_of(process, prepared));
     if (out.size() < kPieceBytes) continue;
     if (auto done = output.write_plain(out.view()); !done) return done;
-    if (auto done = take_sideband(events, output); !done) return done;
+    if (auto done = take_sideband(prepared, events, output); !done) return done;
     out.clear();
   }
   format::write_mark(out, abi::kRecordFinishedInit);
@@ -159,6 +163,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());
   add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
                *head);
+  head->features.environment.user_stacks = facts_of_choice(prepared.plan);
   for (const std::string& note : head->notes) messages.note(note);
   if (auto room = check_room(options); !room) return std::move(room.error());
   const FileIdentity before = identity_of(options.output);
@@ -183,6 +188,7 @@ Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& 
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
   add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),
                *head);
+  head->features.environment.user_stacks = facts_of_choice(prepared.plan);
   RunningProcesses running = processes_of(prepared, options);
   // By now the watched ones may have children, which may have any parent.
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;

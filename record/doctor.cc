@@ -148,10 +148,12 @@ void programs(const HostFacts& facts, std::vector<Finding>& findings) {
 }
 
 Finding unwinding(const HostFacts& facts) {
-  if (facts.unwinding_refusal.empty()) return good("unwinding", "in the kernel (--call-graph eh)");
-  return {"unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
-          "--call-graph eh cannot be used; stacks of code without frame pointers need --call-graph dwarf",
-          holds_or_admin(facts, 39) ? "" : "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program};
+  if (facts.unwinding_refusal.empty()) return good("unwinding", "in the kernel (-g, --call-graph eh)");
+  return {
+      "unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
+      "-g walks stacks by frame pointers, and --call-graph eh cannot be used; stacks of code without frame "
+      "pointers need --call-graph dwarf",
+      holds_or_admin(facts, 39) ? "" : "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program};
 }
 
 Finding clang(const HostFacts& facts) {

@@ -11,6 +11,7 @@
 #include "format/perf_abi.h"
 #include "record/events/probe_arguments.h"
 #include "record/sampling_attr.h"
+#include "record/unwinding_choice.h"
 
 namespace tacho::record {
 namespace {
@@ -163,24 +164,23 @@ class Planner {
     return added;
   }
 
-  // --call-graph eh. What a BPF program writes has no place where another one could look at the stack first.
   Result<> choose_unwinding(const EventRequest& request, PlannedEvent& planned) {
     const StackOptions stacks = stacks_of(request, options_.sampling);
-    if (stacks.method != CallGraph::Unwound || planned.attr.has(abi::kExcludeCallchainUser)) return Done{};
-    if (options_.target.per_thread)
-      return use_error("--call-graph eh: its stacks need a ring for each CPU; leave --per-thread out");
-    if (planned.attr.is_bpf_output()) {
-      note("--call-graph eh: stacks of BPF events (" + planned.name + ") are walked by frame pointers");
-      return Done{};
-    }
-    const std::uint16_t frames = stacks.max_frames == 0 ? kDefaultUnwoundFrames : stacks.max_frames;
-    planned.unwound_frames = std::min(frames, kMostUnwoundFrames);
+    auto choice = unwinding_of(request, planned.attr, stacks, options_.target.per_thread);
+    if (!choice) return std::move(choice.error());
+    planned.unwound_frames = choice->frames;
+    planned.may_use_frame_pointers = choice->may_use_frame_pointers;
+    planned.no_unwinding = std::move(choice->refusal);
+    if (!planned.no_unwinding.empty()) tell_of_frame_pointers(planned);
     // The kernel's own part: more than its limit would be refused.
-    if (planned.attr.sample_max_stack > kKernelFrames) planned.attr.sample_max_stack = 0;
+    if (planned.unwound_frames != 0 && planned.attr.sample_max_stack > kKernelFrames)
+      planned.attr.sample_max_stack = 0;
     return Done{};
   }
-  void note(std::string line) {
-    if (std::ranges::find(plan_.notes, line) == plan_.notes.end()) plan_.notes.push_back(std::move(line));
+  void tell_of_frame_pointers(const PlannedEvent& event) {
+    if (!event.may_use_frame_pointers)
+      plan_.notes.push_back("--call-graph eh: stacks of '" + event.name +
+                            "' are walked by frame pointers, since " + event.no_unwinding);
   }
 
   // The first event of a group leads it: the others are counted while it is. With S only the leader takes
@@ -345,9 +345,9 @@ class Planner {
         return use_error("--filter: '" + event.name +
                          "' runs your BPF program, and the kernel runs one on an event; put --filter behind "
                          "the -e of the program, which asks tacho_wants() (tacho/emit.h)");
-      if (std::exchange(event.unwound_frames, 0) != 0)
-        note("--call-graph eh: '" + event.name +
-             "' runs your BPF program, so its stacks are walked by frame pointers");
+      if (std::exchange(event.unwound_frames, 0) == 0) continue;
+      event.no_unwinding = "it runs your BPF program";
+      tell_of_frame_pointers(event);
     }
     return Done{};
   }

@@ -36,6 +36,8 @@ struct PlannedEvent {
   // The user's side of its stacks, of so many frames at most, is walked by us and not by the kernel
   // (record/stacks); 0: it is not.
   std::uint16_t unwound_frames = 0;
+  bool may_use_frame_pointers = false;  // when that cannot be: nobody asked for it by name
+  std::string no_unwinding;             // why frame pointers were taken instead; empty: nobody wanted else
   // Of --filter, for what is no tracepoint: what the kernel asks before it takes a sample; empty: nothing.
   bpf::FilterSteps condition = {};
 };

@@ -28,6 +28,8 @@
 #include "record/loss_report.h"
 #include "record/output/ring_layout.h"
 #include "record/recorder_listing.h"
+#include "record/stacks/stack_choice.h"
+#include "record/stacks/unwound_events.h"
 #include "record/switch_events.h"
 #include "record/tracepoint_requests.h"
 
@@ -152,6 +154,7 @@ void tell_of_plan(const Prepared& prepared, const Messages& messages) {
         "event {}: type {}, config {}, {} {}, on {} CPUs", event.name, event.attr.type, event.attr.config,
         event.attr.has(abi::kFreq) ? "frequency" : "period", event.attr.sample_period, plan.cpus.size()));
   }
+  for (const auto& [what, how] : facts_of_choice(plan)) messages.detail("stacks of " + what + ": " + how);
   for (const SampleProgram& program : plan.sample_programs) {
     messages.detail(fmt::format("{}: program {} runs on the samples of event {}",
                                 prepared.objects[program.object].path(), program.program,
@@ -338,19 +341,16 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
     if (auto done = object.load_and_attach(); !done) return std::move(done.error());
   }
   if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
-  auto walker = StackUnwinding::load(prepared.plan, prepared.host,
-                                     [messages](std::string_view line) { messages.detail(line); });
-  if (!walker) return std::move(walker.error());
-  auto events = KernelEvents::open(prepared.plan, prepared.host, prepared.stop);
-  if (!events) return events;
+  auto opened = open_with_stacks(prepared.plan, prepared.host, prepared.stop,
+                                 [messages](std::string_view line) { messages.detail(line); });
+  if (!opened) return std::move(opened.error());
+  prepared.stacks = std::move(opened->stacks);
+  Result<KernelEvents> events = std::move(opened->events);
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
   auto probes = ArgumentProbes::open(prepared.plan, *events, prepared.host);
   if (!probes) return std::move(probes.error());
   prepared.argument_probes = std::move(*probes);
   if (auto done = attach_conditions(prepared.plan, *events); !done) return std::move(done.error());
-  auto stacks = StackUnwinding::create(std::move(*walker), prepared.plan, *events, prepared.host);
-  if (!stacks) return std::move(stacks.error());
-  prepared.stacks = std::move(*stacks);
   if (prepared.switch_plan) {
     auto switches = SwitchEvents::open(*prepared.switch_plan, prepared.host, prepared.stop);
     if (!switches) return std::move(switches.error());

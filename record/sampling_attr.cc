@@ -85,7 +85,7 @@ StackOptions stacks_of(const EventRequest& request, const SamplingOptions& optio
   StackOptions stacks = options.stacks;
   if (request.max_frames) {
     stacks.max_frames = *request.max_frames;
-    if (stacks.method == CallGraph::None) stacks.method = CallGraph::FramePointers;
+    if (stacks.method == CallGraph::None) stacks.method = CallGraph::Best;
   }
   if (request.call_graph) stacks.method = *request.call_graph;
   if (request.stack_bytes) stacks.bytes = *request.stack_bytes;

@@ -162,12 +162,18 @@ void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
 }
 
 void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
-  rows.push_back({"-g", Takes::Nothing, "", "Record the stack of every sample, by frame pointers",
-                  [&options](std::string_view) { return set_call_graph(options, "fp"); }});
+  rows.push_back({"-g", Takes::Nothing, "",
+                  "Record the stack of every sample: --call-graph eh where the kernel can and the rights "
+                  "allow it, fp elsewhere (-v and tacho header say which and why)",
+                  [&options](std::string_view) -> Result<> {
+                    // A method that was named stands, as it does for perf.
+                    if (options.stacks.method == CallGraph::None) options.stacks.method = CallGraph::Best;
+                    return Done{};
+                  }});
   rows.push_back(
       {"--call-graph", Takes::Value, "METHOD",
-       "Record the stack of every sample: fp[,FRAMES] is -g; dwarf[,BYTES] keeps registers and BYTES "
-       "of the stack (default: 8192) and unwinds them when the capture is read; lbr takes the calls "
+       "Record the stack of every sample: fp[,FRAMES] by frame pointers; dwarf[,BYTES] keeps registers and "
+       "BYTES of the stack (default: 8192) and unwinds them when the capture is read; lbr takes the calls "
        "that the processor kept; eh[,FRAMES] has the kernel unwind by the binaries' own unwind information: "
        "whole stacks without frame pointers (x86-64)",
        [&options](std::string_view text) { return set_call_graph(options, text); }});

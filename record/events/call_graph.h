@@ -14,6 +14,7 @@ enum class CallGraph : std::uint8_t {
   Dwarf,          // registers and a piece of the user's stack, unwound when the capture is read
   LastBranches,   // the processor keeps the calls (LBR)
   Unwound,        // the user's side walked in the kernel, by the binaries' own unwind information
+  Best,           // Unwound where the kernel can and may, FramePointers elsewhere: -g
 };
 
 inline constexpr std::uint32_t kDefaultStackBytes = 8192;

@@ -11,7 +11,14 @@
 
 namespace tacho::record {
 
-std::string described(const StackCounts& counts) {
+namespace {
+
+struct Ends {
+  std::uint64_t all = 0, whole = 0;
+  std::vector<std::pair<std::uint64_t, std::string_view>> others;  // most frequent first
+};
+
+Ends ends_of(const StackCounts& counts) {
   constexpr std::array<std::string_view, TACHO_END_COUNT> kReasons{
       "",
       "",
@@ -26,26 +33,57 @@ std::string described(const StackCounts& counts) {
       "of 32-bit programs",
       "in processes whose memory was gone, as they ended",
       "in execve, when the old program's stack was gone"};
-  std::uint64_t all = counts.without;
-  for (const std::uint64_t count : counts.ends) all += count;
-  if (all == 0) return "";
-  const auto percent = [all](std::uint64_t count) {
-    return 100.0 * static_cast<double>(count) / static_cast<double>(all);
-  };
-  const std::uint64_t whole = counts.ends[TACHO_END_WHOLE] + counts.ends[TACHO_END_FRAME_ZERO];
-  std::string text = fmt::format("User stacks: {:.2f} % of {} are whole", percent(whole), all);
-  if (whole == all) return text;
-  std::vector<std::pair<std::uint64_t, std::string_view>> others;
+  Ends ends;
+  ends.all = counts.without;
+  for (const std::uint64_t count : counts.ends) ends.all += count;
+  ends.whole = counts.ends[TACHO_END_WHOLE] + counts.ends[TACHO_END_FRAME_ZERO];
   for (std::size_t how = TACHO_END_CUT; how < TACHO_END_COUNT; ++how)
-    if (counts.ends[how] != 0) others.emplace_back(counts.ends[how], kReasons[how]);
+    if (counts.ends[how] != 0) ends.others.emplace_back(counts.ends[how], kReasons[how]);
   if (counts.without != 0)
-    others.emplace_back(counts.without,
-                        "before their first step, as the process was not known yet or the rings were full");
-  std::ranges::stable_sort(others, std::greater<>{}, &std::pair<std::uint64_t, std::string_view>::first);
+    ends.others.emplace_back(
+        counts.without, "before their first step, as the process was not known yet or the rings were full");
+  std::ranges::stable_sort(ends.others, std::greater<>{}, &std::pair<std::uint64_t, std::string_view>::first);
+  return ends;
+}
+
+double percent(std::uint64_t count, std::uint64_t all) {
+  return 100.0 * static_cast<double>(count) / static_cast<double>(all);
+}
+
+}  // namespace
+
+StackCounts operator-(StackCounts counts, const StackCounts& before) {
+  for (std::size_t how = 0; how < counts.ends.size(); ++how) counts.ends[how] -= before.ends[how];
+  counts.frames -= before.frames;
+  counts.without -= before.without;
+  counts.unused -= before.unused;
+  return counts;
+}
+
+std::string described(const StackCounts& counts) {
+  const Ends ends = ends_of(counts);
+  if (ends.all == 0) return "";
+  std::string text =
+      fmt::format("User stacks: {:.2f} % of {} are whole", percent(ends.whole, ends.all), ends.all);
+  if (ends.others.empty()) return text;
   text += "; others end";
-  for (std::size_t i = 0; i < others.size(); ++i)
-    text += fmt::format("{} {} ({:.2f} %)", i == 0 ? "" : ",", others[i].second, percent(others[i].first));
+  for (const auto& [count, reason] : ends.others) {
+    const bool is_first = &reason == &ends.others.front().second;
+    text += fmt::format("{} {} ({:.2f} %)", is_first ? "" : ",", reason, percent(count, ends.all));
+  }
   return text;
+}
+
+format::StringPairs facts_of(const StackCounts& counts) {
+  const Ends ends = ends_of(counts);
+  if (ends.all == 0) return {};
+  format::StringPairs facts{
+      {"walked", std::to_string(ends.all)},
+      {"whole", fmt::format("{} ({:.2f} %)", ends.whole, percent(ends.whole, ends.all))}};
+  for (const auto& [count, reason] : ends.others)
+    facts.emplace_back("others end " + std::string(reason),
+                       fmt::format("{} ({:.2f} %)", count, percent(count, ends.all)));
+  return facts;
 }
 
 std::string described(const TableFacts& facts) {

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <set>
@@ -31,6 +32,7 @@
 #include "record/kernel/perf_event.h"
 #include "record/stacks/code_maps.h"
 #include "record/stacks/number_runs.h"
+#include "record/stacks/stack_choice.h"
 
 namespace tacho::record {
 namespace {
@@ -41,6 +43,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
 constexpr std::chrono::milliseconds kPatienceAtStart{150};
 constexpr std::chrono::milliseconds kPatienceWithProgram{1000};  // a compiler's table takes 50
+constexpr std::chrono::milliseconds kPatienceUnasked{200};       // of who asked for stacks, not for these
 constexpr std::chrono::seconds kLingering{2};   // a process may have threads when its first one has ended
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
@@ -145,6 +148,15 @@ bool has_living_thread(std::uint32_t process) {
   return false;
 }
 
+// Whether questions about files can be answered by looking at the process; else the kernel's records tell,
+// and must be read at once.
+bool may_open_mappings() {
+  std::error_code failed;
+  const std::filesystem::directory_iterator mappings("/proc/self/map_files", failed);
+  return !failed && mappings != std::filesystem::directory_iterator() &&
+         format::open_input(mappings->path()).operator bool();
+}
+
 }  // namespace
 
 struct StackUnwinding::State {
@@ -153,6 +165,8 @@ struct StackUnwinding::State {
 
   bpf::StackWalker walker;
   format::EventAttr sideband;
+  bool is_asked_for = true;     // by name
+  mutable std::mutex counting;  // of what the splice counts: the thread that writes asks, too
   struct Ring {
     bool is_sideband = false;
     format::Fd walks;  // the event that writes them
@@ -314,8 +328,12 @@ Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const H
   for (const PlannedEvent& event : plan.events)
     if (event.unwound_frames != 0) options.hooks[static_cast<std::size_t>(hook_of(event))] = true;
   auto walker = bpf::StackWalker::load(options, log);
+  if (!walker && may_use_frame_pointers(plan)) {
+    use_frame_pointers(plan, host, walker.error().what);
+    return std::optional<bpf::StackWalker>();
+  }
   if (!walker) return std::move(walker.error()).in("--call-graph eh");
-  if (walker->reads_mappings())
+  if (walker->reads_mappings() && may_open_mappings())
     plan.events.back().attr.wakeup =
         static_cast<std::uint32_t>(plan.sideband_pages * host.page_size / kWakeupPart);
   return std::optional(std::move(*walker));
@@ -327,6 +345,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
   if (!walker) return std::unique_ptr<StackUnwinding>();
   const auto ranges = static_cast<std::uint32_t>(walker->ranges().size());
   auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, ranges);
+  state->is_asked_for = !may_use_frame_pointers(plan);
   std::set<std::pair<std::uint32_t, std::uint64_t>> hooked;  // tracepoints and probes: one program on each
   for (const OpenEvent& open : events.open_events()) {
     const PlannedEvent& planned = plan.events[open.event];
@@ -375,10 +394,13 @@ void StackUnwinding::begin(std::span<const int> processes) {
   if (state_->walker.reads_mappings()) {
     state_->tables.look_at(processes);
     const bool is_command = state_->expected != UnwindTables::kBare;
-    (void)state_->tables.wait_for(state_->expected, kPatienceWithProgram);
+    const auto patience = state_->is_asked_for ? kPatienceWithProgram : kPatienceUnasked;
+    const auto end = Clock::now() + patience;
+    (void)state_->tables.wait_for(state_->expected, patience);
     // A command shares with us the few libraries that we have mapped; of the whole system there are many
     // more.
-    (void)state_->tables.wait(is_command ? kPatienceWithProgram : kPatienceAtStart);
+    const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    (void)state_->tables.wait(is_command ? std::max(rest, std::chrono::milliseconds(0)) : kPatienceAtStart);
     return;
   }
   format::ByteWriter out;
@@ -424,6 +446,7 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
   };
   try {
     if (known.is_sideband) return state_->note(format::Bytes(records).subspan(begin));
+    const std::lock_guard lock(state_->counting);
     (void)state_->splice.splice(records, begin, known.waiting, lost_walks);
   } catch (const std::bad_alloc&) {
     known.waiting.clear();  // these samples keep what the kernel wrote
@@ -433,6 +456,7 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
 
 void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begin) {
   StackSplice::Waiting waiting;
+  const std::lock_guard lock(state_->counting);
   (void)state_->splice.splice(records, begin, waiting, [](std::uint64_t) { return std::uint64_t{0}; });
 }
 
@@ -450,7 +474,10 @@ void StackUnwinding::end_pass() {
   state.news.clear();
 }
 
-const StackCounts& StackUnwinding::counts() const { return state_->splice.counts(); }
+StackCounts StackUnwinding::counts() const {
+  const std::lock_guard lock(state_->counting);
+  return state_->splice.counts();
+}
 TableFacts StackUnwinding::tables() const { return state_->tables.facts(); }
 
 }  // namespace tacho::record

@@ -64,7 +64,7 @@ class StackUnwinding {
   // Every ring was looked at: what was told of processes holds from now on.
   void end_pass();
 
-  const StackCounts& counts() const;
+  StackCounts counts() const;  // from any thread
   TableFacts tables() const;
 
  private:

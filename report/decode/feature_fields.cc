@@ -258,6 +258,8 @@ void symbol_pack(FieldSink& to, const Features& from) {
   });
 }
 
+void user_stacks(FieldSink& to, const Features& from) { pairs(to, "facts", from.environment.user_stacks); }
+
 void programs(FieldSink& to, const Features& from) {
   objects(to, "programs", from.environment.attached_programs, [&](const AttachedProgram& program) {
     to.number("id", program.id);
@@ -319,6 +321,7 @@ constexpr FeatureFieldsRow kFeatureFields[] = {
     {abi::kFeatureAttachedPrograms, programs},
     {abi::kFeatureSymbolPack, symbol_pack},
     {abi::kFeatureContent, content_classes},
+    {abi::kFeatureUserStacks, user_stacks},
 };
 
 }  // namespace

@@ -328,6 +328,8 @@ void write_own_features(TextBuffer& out, const format::Features& features, Names
     out.text(fmt::format("# attached : {} from {}, {} bytes, {} packed\n", safe(attachment.name),
                          safe(attachment.origin), attachment.raw_size, attachment.packed.size()));
   }
+  for (const auto& [what, value] : features.environment.user_stacks)
+    out.text(fmt::format("# user stacks : {}: {}\n", safe(what), safe(value)));
   if (!features.symbol_pack.empty()) write_symbol_pack(out, features.symbol_pack);
   std::string content;
   for (const auto& one : features.environment.content) {

@@ -45,6 +45,7 @@ Features full_features() {
   env.cache_line_size = 64;
   env.content = {{"comm", "hashed"}, {"paths", "as recorded"}};
   env.attached_programs = {{"read", "kretprobe/vfs_read", "a.bpf.o", 5, "attached"}};
+  env.user_stacks = {{"every event", "unwound in the kernel (eh)"}, {"walked", "7"}};
   features.schemas = {{"evt", "event", 8, {}}};
   features.attachments = {{"kallsyms", "/proc/kallsyms", 3, {std::byte{1}}}};
   EventAttr attr;
@@ -69,10 +70,11 @@ TEST(Features, EverySectionIsWrittenAndWrittenAgainTheSame) {
     EXPECT_TRUE(write_feature(feature, back, again));
     EXPECT_TRUE(std::ranges::equal(out.view(), again.view())) << feature_name(feature);
   }
-  EXPECT_EQ(sections, 34u + 4u) << "perf's 1 to 34 and our four";
+  EXPECT_EQ(sections, 34u + 5u) << "perf's 1 to 34 and our five";
   EXPECT_EQ(back.present.count(), sections);
   EXPECT_EQ(back.environment.content, features.environment.content);
   EXPECT_EQ(back.environment.attached_programs, features.environment.attached_programs);
+  EXPECT_EQ(back.environment.user_stacks, features.environment.user_stacks);
   EXPECT_EQ(back.event_descriptions[0].name, "evt");
   EXPECT_EQ(back.event_descriptions[0].ids, (std::vector<std::uint64_t>{1, 2}));
 }

@@ -61,7 +61,7 @@ class Rights(programs.Scratch):
         self.assertEqual(process.wait(timeout=60), 0, (self.folder / "log").read_text())
 
     def test_while_it_records_root_holds_nothing(self):
-        process = self.start("-a", "-g", "-F", "99", "--no-pack", "-o", "a.data")
+        process = self.start("-a", "--call-graph", "fp", "-F", "99", "--no-pack", "-o", "a.data")
         self.check(process, set())
         self.run_program("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=2000")
         self.end(process)
@@ -69,7 +69,7 @@ class Rights(programs.Scratch):
         self.assertIn(b"dd ", text)
 
     def test_who_packs_at_the_end_may_read_files_of_others(self):
-        process = self.start("-a", "-g", "-F", "99", "-o", "p.data")
+        process = self.start("-a", "--call-graph", "fp", "-F", "99", "-o", "p.data")
         self.check(process, {DAC_READ_SEARCH})
         self.end(process)
         self.assertIn("Packed", (self.folder / "log").read_text())

@@ -151,6 +151,54 @@ class Unwinding(programs.Scratch):
         self.assertLessEqual(max(len([name for name in stack if name.startswith("deep_")])
                                  for stack in self.stacks()), 40)
 
+    def test_g_is_eh_where_the_kernel_can(self):
+        events = "{cpu-clock,page-faults,context-switches}:S"
+        kinds = [("-F", "499", "-e", "cpu-clock"), ("-F", "499", "-e", events), ("--no-inherit", "-F", "499", "-e", "cpu-clock"),
+                 ("-a", "-e", "syscalls:sys_enter_tgkill"), ("-F", "499", "-e", "cpu-clock", "--switch-output=1M")]
+        for words in kinds:
+            with self.subTest(words=words):
+                said = self.record(*words, "-v", "-g", "--", *self.deep("0.5"))
+                self.assertRegex(said, r"stacks of every event: unwound in the kernel|stacks of event .*: unwound in the kernel")
+                share, count = self.share(said)
+                self.assertGreater(count, 5, said)
+                self.assertGreater(share, NEEDED, said)
+                name = "x.data"
+                if "--switch-output=1M" in words:
+                    name = sorted(path.name for path in self.folder.glob("x.data.2*"))[-1]
+                header = self.tacho("header", "-i", name).stdout.decode()
+                self.assertIn("unwound in the kernel (eh)", header)
+                self.assertRegex(header, r"# user stacks : walked: \d+\n# user stacks : whole: \d+ \(\d+\.\d\d %\)")
+
+    def test_pipes_and_snapshots_say_the_same(self):
+        run = [programs.BIN / "tacho", "record", "-F", "499", "-e", "cpu-clock", "-g", "-o", "-", "--", *self.deep("0.4")]
+        piped = self.run_program("sh", "-c", '"$@" > piped.data', "sh", *run).stderr.decode()
+        self.assertGreater(self.share(piped)[0], NEEDED)
+        self.assertIn("unwound in the kernel (eh)", self.tacho("header", "-i", "piped.data").stdout.decode())
+        self.record("--overwrite", "-F", "499", "-e", "cpu-clock", "-g", "--", *self.deep("0.4"))
+        whole = [stack for stack in self.stacks() if stack[-1] in ("_start", "clone3", "__clone", "clone")]
+        self.assertGreater(len(whole), 20)
+
+    @programs.needs_perf
+    def test_perf_reads_what_g_records(self):
+        self.record("-e", "{cpu-clock,page-faults}:S", "-F", "199", "-g", "--", *self.deep("0.4"))
+        theirs = self.perf("script", "-i", "x.data", "-F", "comm,tid,time,event,ip,sym").stdout
+        self.assertEqual(theirs, self.tacho("script", "-i", "x.data", "-F", "comm,tid,time,event,ip,sym").stdout)
+        self.assertIn(b"deep_recurse", self.perf("report", "--stdio", "-i", "x.data").stdout)
+
+    def test_where_it_cannot_be_g_says_so_and_walks_frame_pointers(self):
+        """Without the rights; with no room for its events; and by wish. Nothing of it is an error."""
+        command = ["--", programs.BIN / "deep_load", "0.3", programs.BIN / "deep_library.so"]
+        said = self.record("-v", "-F", "99", "-e", "cpu-clock:u", "--call-graph", "fp", *command)
+        self.assertNotIn("User stacks:", said)
+        self.assertNotIn("user stacks :", self.tacho("header", "-i", "x.data").stdout.decode())
+        self.record("--per-thread", "-F", "99", "-e", "cpu-clock", "-g", *command)
+        self.assertIn("frame pointers, since unwound stacks need a ring for each CPU", self.tacho("header", "-i", "x.data").stdout.decode())
+        words = [programs.BIN / "tacho", "record", "-v", "-o", "y.data", "-F", "99", "-e", "cpu-clock:u", "-g", *command]
+        bare = self.run_program("setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "--", *words).stderr.decode()
+        self.assertRegex(bare, "stacks of every event: frame pointers, since no permission|stacks of event cpu-clock:u: frame pointers, since no permission")
+        self.assertNotIn("warning", bare)
+        self.assertIn("frame pointers, since no permission to load BPF programs", self.tacho("header", "-i", "y.data").stdout.decode())
+
     def test_what_cannot_be_is_said(self):
         said = self.record("--per-thread", "--call-graph", "eh", "--", "true", status=1)
         self.assertIn("leave --per-thread out", said)

@@ -23,7 +23,7 @@ std::string refusal(const std::vector<std::string>& arguments) {
 TEST(Options, TheCommandBeginsAtTheFirstWordAndKeepsItsOptions) {
   const auto options = parsed({"-g", "-e", "faults", "ls", "-a", "--", "-q"});
   EXPECT_EQ(options.command, (std::vector<std::string>{"ls", "-a", "--", "-q"}));
-  EXPECT_EQ(options.sampling.stacks.method, CallGraph::FramePointers);
+  EXPECT_EQ(options.sampling.stacks.method, CallGraph::Best);
   EXPECT_EQ(options.target.watch, Watch::Command);
   EXPECT_FALSE(options.quiet);
 }
@@ -88,7 +88,10 @@ TEST(Options, OnlyOneSideOfTheKernelCanBeChosen) {
 }
 
 TEST(Options, StacksComeByEachOfPerfsMethods) {
-  EXPECT_EQ(parsed({"-g", "-a"}).sampling.stacks.method, CallGraph::FramePointers);
+  EXPECT_EQ(parsed({"-g", "-a"}).sampling.stacks.method, CallGraph::Best);
+  EXPECT_EQ(parsed({"-g", "--call-graph", "fp", "-a"}).sampling.stacks.method, CallGraph::FramePointers);
+  EXPECT_EQ(parsed({"--call-graph", "dwarf", "-g", "-a"}).sampling.stacks.method, CallGraph::Dwarf)
+      << "as perf has it";
   const StackOptions dwarf = parsed({"--call-graph", "dwarf,100", "-a"}).sampling.stacks;
   EXPECT_EQ(dwarf.method, CallGraph::Dwarf);
   EXPECT_EQ(dwarf.bytes, 104u) << "the kernel takes multiples of 8";

@@ -41,6 +41,57 @@ TEST(Plan, ClocksSampleFourThousandTimesASecond) {
   EXPECT_EQ(plan->cpus, kHost.online_cpus);
 }
 
+const PlannedEvent& first_of(const Result<Plan>& plan) { return plan->events.front(); }
+
+TEST(Plan, StacksAreUnwoundByDefaultWhereEveryHitBecomesASample) {
+  const auto clock = plan_of(options_of({"-a", "-g", "-e", "cpu-clock"}));
+  EXPECT_EQ(first_of(clock).unwound_frames, kDefaultUnwoundFrames);
+  EXPECT_TRUE(first_of(clock).may_use_frame_pointers);
+  EXPECT_EQ(clock->events.back().attr.wakeup, 1u) << "of mappings";
+  const auto asked = plan_of(options_of({"-a", "--call-graph", "eh", "-e", "cpu-clock"}));
+  EXPECT_FALSE(first_of(asked).may_use_frame_pointers);
+  const auto pointers = plan_of(options_of({"-a", "--call-graph", "fp", "-e", "cpu-clock"}));
+  EXPECT_EQ(first_of(pointers).unwound_frames, 0u);
+  EXPECT_TRUE(first_of(pointers).no_unwinding.empty());
+
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--per-thread", "-e", "cpu-clock"},
+                                                {"-a", "-e", "bpf-output/no-inherit,name=x/"}}) {
+    auto options = words;
+    options.insert(options.end(), {"-g", "ls"});
+    const auto plan = plan_of(options_of(options));
+    ASSERT_TRUE(plan) << plan.error().what;
+    EXPECT_EQ(first_of(plan).unwound_frames, 0u);
+    EXPECT_NE(first_of(plan).no_unwinding, "");
+    EXPECT_TRUE(plan->notes.empty()) << "nobody asked for it";
+  }
+  const auto user_side = plan_of(options_of({"-a", "-g", "--kernel-callchains", "-e", "cpu-clock"}));
+  EXPECT_EQ(first_of(user_side).unwound_frames, 0u);
+  EXPECT_EQ(first_of(user_side).no_unwinding, "") << "there is no user's side";
+}
+
+TEST(Plan, ATracepointThatIsChosenFromLaterIsWalkedByFramePointers) {
+  const auto request = [](const std::string& filter, std::uint64_t period) {
+    EventRequest event;
+    event.kind = EventKind::Tracepoint;
+    event.type = abi::kTracepoint;
+    event.name = "a:b";
+    event.filter = filter;
+    event.period = period;
+    return event;
+  };
+  auto options = options_of({"-a", "-g"});
+  options.events = {request("", 1), request("x == 1", 1), request("", 100)};
+  const auto plan = plan_of(options);
+  ASSERT_TRUE(plan) << plan.error().what;
+  EXPECT_EQ(plan->events[0].unwound_frames, kDefaultUnwoundFrames);
+  EXPECT_EQ(plan->events[1].unwound_frames, 0u);
+  EXPECT_EQ(plan->events[2].unwound_frames, 0u);
+  EXPECT_NE(plan->events[1].no_unwinding.find("not every hit"), std::string::npos);
+  options.sampling.stacks.method = CallGraph::Unwound;
+  const auto asked = plan_of(options);
+  EXPECT_EQ(asked->events[2].unwound_frames, kDefaultUnwoundFrames) << "whoever asks by name has it";
+}
+
 TEST(Plan, TheSidebandEventIsLastAndAloneCarriesMappings) {
   const auto plan = plan_of(options_of({"-a", "-m", "1", "-e", "faults,cs"}));
   ASSERT_TRUE(plan);
