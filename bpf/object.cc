@@ -278,11 +278,13 @@ bool Object::has_map(std::string_view name) const {
   return false;
 }
 
-Result<> Object::replace_map(const std::string& name, int map_fd) {
-  bpf_map* const map = bpf_object__find_map_by_name(state_->object.get(), name.c_str());
-  if (map == nullptr) return Error{"there is no map '" + name + "'", ENOENT};
-  if (const int code = bpf_map__reuse_fd(map, map_fd); code != 0)
-    return system_error("map '" + name + "' cannot be replaced", -code);
+Result<> Object::replace_maps(const MapsByName& maps) {
+  for (const auto& [name, fd] : maps) {
+    bpf_map* const map = bpf_object__find_map_by_name(state_->object.get(), name.c_str());
+    if (map == nullptr) return Error{"there is no map '" + name + "'", ENOENT};
+    if (const int code = bpf_map__reuse_fd(map, fd); code != 0)
+      return system_error("map '" + name + "' cannot be replaced", -code);
+  }
   return Done{};
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bpf/function_probes.h"
@@ -19,6 +20,9 @@
 #include "format/result.h"
 
 namespace tacho::bpf {
+
+// Descriptors of maps.
+using MapsByName = std::vector<std::pair<std::string, int>>;
 
 struct Program {
   std::string name;
@@ -71,8 +75,8 @@ class Object {
   // Sets one of 32 or 64 bits; does nothing when there is none of that name and size.
   void set_number(std::string_view name, std::uint64_t value);
   bool has_map(std::string_view name) const;
-  // Puts a map of the caller's in the place of the object's own.
-  Result<> replace_map(const std::string& name, int map_fd);
+  // Puts maps of the caller's in the place of the object's own.
+  Result<> replace_maps(const MapsByName& maps);
 
   std::optional<Refusal> load(const Log& log);
   // Attaches where its section says.

@@ -23,12 +23,14 @@
 #include "bpf/btf_schema.h"
 #include "bpf/elf_object.h"
 #include "bpf/libbpf_log.h"
+#include "bpf/walk_link.h"
 
 namespace tacho::bpf {
 namespace {
 
 constexpr rlim_t kSeconds = 10;  // of CPU, and on the clock
 constexpr rlim_t kMemory = rlim_t{2} << 30;
+constexpr rlim_t kMostMemoryFile = rlim_t{64} << 20;
 constexpr uid_t kNobody = 65534;
 constexpr int kLastDescriptor = 1 << 16;
 
@@ -72,9 +74,9 @@ void limit(int resource, rlim_t most) {
   ::setrlimit(static_cast<__rlimit_resource>(resource), &both);
 }
 
-// Nothing that the object could make this child do reaches anything: no user of anybody, no descriptors, no
-// new files.
-void give_everything_up() {
+// Nothing that the object could make this child do reaches anything: no user of anybody, no descriptors, and no
+// new files but for an object that is linked, whose pieces are files in memory.
+void give_everything_up(rlim_t most_written) {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (int number = 0; number <= STDERR_FILENO; ++number) ::dup2(nothing, number);
 #ifdef SYS_close_range
@@ -83,7 +85,7 @@ void give_everything_up() {
     for (int number = STDERR_FILENO + 1; number < kLastDescriptor; ++number) ::close(number);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, kSeconds);
-  limit(RLIMIT_FSIZE, 0);
+  limit(RLIMIT_FSIZE, most_written);
 #ifndef __SANITIZE_ADDRESS__  // whose shadow takes all addresses there are
   limit(RLIMIT_AS, kMemory);
 #endif
@@ -92,6 +94,7 @@ void give_everything_up() {
     (void)::setresgid(kNobody, kNobody, kNobody);
     (void)::setresuid(kNobody, kNobody, kNobody);
   }
+  (void)::prctl(PR_SET_DUMPABLE, 1);  // else the files in memory that libbpf links cannot be opened by name
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
@@ -100,12 +103,18 @@ void give_everything_up() {
 
 // Everything that will be done with the object in the parent.
 [[noreturn]] void work_on(format::Bytes elf, const std::string& name) {
-  give_everything_up();
+  const WalkUse use = walk_use_of(elf);
+  const bool is_linked = use.in_front_of_events || use.in_payloads;
+  give_everything_up(is_linked ? kMostMemoryFile : 0);
   if (!close_the_kernel()) ::_exit(0);  // a kernel without seccomp: loading would be real
   const LibbpfLog said;
   if (const auto parsed = parse_elf_object(elf); parsed) {
     if (const ElfSection* types = parsed->find(".BTF"); types != nullptr)
       (void)read_declarations(types->content);
+  }
+  if (is_linked) {
+    LinkedWalk linked;
+    (void)link_walker(linked, elf, {{"", -1}});
   }
   bpf_object_open_opts options{};
   options.sz = sizeof options;

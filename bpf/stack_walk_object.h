@@ -7,5 +7,7 @@ namespace tacho::bpf {
 
 // Empty when tacho was built without a clang.
 format::Bytes stack_walk_object();
+// The same as programs of others run it.
+format::Bytes linked_walk_object();
 
 }  // namespace tacho::bpf

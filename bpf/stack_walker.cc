@@ -63,7 +63,7 @@ struct StackWalker::State {
   std::atomic_ref<std::uint32_t> now() const {
     return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(variables.bytes().data()));
   }
-  format::Mapping variables;  // .bss, which holds one number
+  format::Mapping variables;  // section .data.tacho, which holds one number
   std::vector<format::Mapping> rows;
   std::vector<format::Fd> links;  // destroyed first
 };
@@ -71,7 +71,7 @@ struct StackWalker::State {
 namespace {
 
 void set_options(bpf_object* object, const tacho_walk_options& options) {
-  bpf_map* const map = bpf_object__find_map_by_name(object, ".rodata");
+  bpf_map* const map = bpf_object__find_map_by_name(object, ".rodata.tacho");
   std::size_t size = 0;
   // libbpf 1.1 hands out the writable initial content under a const pointer.
   void* const content = map == nullptr ? nullptr : const_cast<void*>(bpf_map__initial_value(map, &size));
@@ -131,10 +131,10 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   const tacho_kernel_layout layout = layout_for(options, log);
   state->reads_mappings = layout.is_known != 0;
   const std::uint32_t most_ranges = state->reads_mappings ? 1 : options.most_ranges;
-  bpf_map__set_max_entries(map("stacks"), static_cast<std::uint32_t>(cpus));
-  bpf_map__set_max_entries(map("files"), state->reads_mappings ? TACHO_MOST_FILES : 1);
-  bpf_map__set_max_entries(map("ranges"), most_ranges);
-  bpf_map__set_max_entries(map("processes"), state->reads_mappings ? 1 : options.most_processes);
+  bpf_map__set_max_entries(map("tacho_stacks"), static_cast<std::uint32_t>(cpus));
+  bpf_map__set_max_entries(map("tacho_files"), state->reads_mappings ? TACHO_MOST_FILES : 1);
+  bpf_map__set_max_entries(map("tacho_ranges"), most_ranges);
+  bpf_map__set_max_entries(map("tacho_processes"), state->reads_mappings ? 1 : options.most_processes);
   const struct stat own = own_namespace();
   set_options(object,
               {options.most_frames, options.skips_strangers ? 1U : 0U, own.st_dev, own.st_ino, layout});
@@ -146,23 +146,23 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   for (std::size_t i = 0; i < kPrograms.size(); ++i)
     if (options.hooks[i])
       state->programs[i] = bpf_program__fd(bpf_object__find_program_by_name(object, kPrograms[i]));
-  state->segments = bpf_map__fd(map("segments"));
-  state->processes = bpf_map__fd(map("processes"));
-  state->stacks = bpf_map__fd(map("stacks"));
-  state->files = bpf_map__fd(map("files"));
-  auto questions = Ring::open(bpf_map__fd(map("questions")), bpf_map__max_entries(map("questions")));
+  state->segments = bpf_map__fd(map("tacho_segments"));
+  state->processes = bpf_map__fd(map("tacho_processes"));
+  state->stacks = bpf_map__fd(map("tacho_stacks"));
+  state->files = bpf_map__fd(map("tacho_files"));
+  auto questions = Ring::open(bpf_map__fd(map("tacho_questions")), bpf_map__max_entries(map("tacho_questions")));
   if (!questions) return std::move(questions.error());
   state->questions.emplace(std::move(*questions));
   state->range_count = most_ranges;
-  auto ranges = map_memory(bpf_map__fd(map("ranges")), in_pages(most_ranges * sizeof(tacho_code_range)));
+  auto ranges = map_memory(bpf_map__fd(map("tacho_ranges")), in_pages(most_ranges * sizeof(tacho_code_range)));
   if (!ranges) return std::move(ranges.error());
   state->ranges = std::move(*ranges);
   auto modules =
-      map_memory(bpf_map__fd(map("modules")), in_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
+      map_memory(bpf_map__fd(map("tacho_modules")), in_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
   if (!modules) return std::move(modules.error());
   state->modules = std::move(*modules);
   // What libbpf holds of it is a copy that the kernel does not see.
-  bpf_map* const variables = map(".bss");
+  bpf_map* const variables = map(".data.tacho");
   if (variables == nullptr || bpf_map__value_size(variables) < sizeof(std::uint32_t))
     return Error{"the program that walks stacks has no place for its time"};
   auto memory = map_memory(bpf_map__fd(variables), in_pages(bpf_map__value_size(variables)));
@@ -182,6 +182,13 @@ Result<> StackWalker::attach(StackHook hook, int event_fd) {
   if (errno == EEXIST || errno == EBUSY) return Error{"the event runs another BPF program already", errno};
   if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program) == 0) return Done{};
   return system_error("the program that walks stacks cannot be attached to the event", errno);
+}
+
+MapsByName StackWalker::maps() const {
+  MapsByName maps;
+  bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, state_->object.get()) maps.emplace_back(bpf_map__name(map), bpf_map__fd(map));
+  return maps;
 }
 
 int StackWalker::program(StackHook hook) const { return state_->programs[static_cast<std::size_t>(hook)]; }

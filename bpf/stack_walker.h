@@ -10,6 +10,7 @@
 #include <span>
 
 #include "bpf/log.h"
+#include "bpf/object.h"
 #include "bpf/programs/stack_maps.h"
 #include "format/result.h"
 
@@ -41,6 +42,8 @@ class StackWalker {
   Result<> attach(StackHook hook, int event_fd);
   // The program of that, for others to run it.
   int program(StackHook hook) const;
+  // For programs of others that run the walk themselves (walk_link.h).
+  MapsByName maps() const;
   // The bpf-output event of a CPU that the records are written by.
   Result<> put_output(int cpu, int event_fd);
 

@@ -114,8 +114,12 @@ struct UserObject::State {
   EventRate rate;                                                         // when it asks about that
   std::optional<int> table_of_threads;                                    // when it asks one
   std::string tracefs;
+  LinkedWalk walk;  // `elf` with the unwinder in it, when it is wanted
 
-  Result<Object> opened(const Log& log) const { return Object::open(elf, object_name(path), log); }
+  Result<> within(Result<> done) const { return done ? done : std::move(done.error()).in(path); }
+  Result<Object> opened(const Log& log) const {
+    return Object::open(walk.elf.empty() ? elf : walk.elf, object_name(path), log);
+  }
   std::size_t index_of(const std::string& program) const {
     return static_cast<std::size_t>(std::ranges::find(object->programs(), program, &Program::name) -
                                     object->programs().begin());
@@ -341,6 +345,12 @@ bool UserObject::wants_functions() const {
 }
 void UserObject::follow_functions(FunctionTargets targets) { state_->functions = std::move(targets); }
 
+WalkUse UserObject::walk_use() const { return walk_use_of(state_->elf); }
+
+Result<> UserObject::walk_stacks(MapsByName maps) {
+  return state_->within(link_walker(state_->walk, state_->elf, std::move(maps)));
+}
+
 void UserObject::begin() { state_->object->set_variable("tacho_begun", 1); }
 
 std::uint64_t UserObject::over_rate() const { return state_->object->counter("tacho_over_rate").value_or(0); }
@@ -392,11 +402,12 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
   object->set_number("tacho_waits", 1);
   object->set_number("tacho_one_in", rate.one_in);
   object->set_number("tacho_most_a_second", rate.most_a_second);
+  MapsByName shared = walk.maps;
   if (table_of_threads) {
     object->set_number(kFollowsConstant, 1);
-    if (auto replaced = object->replace_map(kFollowedMap, *table_of_threads); !replaced)
-      return Refusal{"", replaced.error().code, replaced.error().what};
+    shared.emplace_back(kFollowedMap, *table_of_threads);
   }
+  if (auto done = object->replace_maps(shared); !done) return Refusal{"", done.error().code, done.error().what};
   for (const auto& [name, bytes] : constants) std::ranges::copy(bytes, object->constant(name).begin());
   object->follow_functions(functions);
   if (auto refused = object->load(options.log)) return refused;
@@ -468,8 +479,7 @@ Result<> UserObject::connect(std::string_view map, int cpu, int event_fd) {
     return use_error(state_->path + ": has no perf event array '" + std::string(map) + "'; it has " +
                      (known.empty() ? "none" : known));
   }
-  auto put = state_->object->put_event(channel->map, cpu, event_fd);
-  return put ? Result<>(Done{}) : Result<>(std::move(put.error()).in(state_->path));
+  return state_->within(state_->object->put_event(channel->map, cpu, event_fd));
 }
 
 Result<Ring> UserObject::open_ring(const std::string& map) const {
@@ -484,8 +494,7 @@ std::uint64_t UserObject::lost_by_ring(const std::string& map) const {
 Result<> UserObject::attach_to_perf_event(std::string_view program, int event_fd) {
   for (const std::size_t each : state_->perf_event_programs) {
     if (state_->object->programs()[each].name != program) continue;
-    if (auto attached = state_->object->attach_to_event(each, event_fd); !attached)
-      return std::move(attached.error()).in(state_->path);
+    if (auto done = state_->object->attach_to_event(each, event_fd); !done) return state_->within(done);
   }
   return Done{};
 }

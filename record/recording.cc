@@ -28,6 +28,7 @@
 #include "record/loss_report.h"
 #include "record/output/ring_layout.h"
 #include "record/recorder_listing.h"
+#include "record/stacks/object_walks.h"
 #include "record/stacks/stack_choice.h"
 #include "record/stacks/unwound_events.h"
 #include "record/switch_events.h"
@@ -84,7 +85,7 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   std::vector<ObjectFacts> facts;
   for (const bpf::UserObject& object : objects) {
     ObjectFacts& fact = facts.emplace_back(
-        ObjectFacts{object.path(), {}, object.perf_event_programs(), {}, {}, object.unheard()});
+        ObjectFacts{object.path(), {}, object.perf_event_programs(), {}, {}, object.walk_use(), object.unheard()});
     for (const bpf::Channel& channel : object.channels()) {
       fact.channels.push_back({channel.map, channel.event});
       if (channel.kind != bpf::ChannelKind::PerfEventArray)
@@ -311,6 +312,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());
   out.plan = std::move(*plan);
+  settle_stacks_of_objects(out.plan, facts);
   for (const std::string& name : options.target.cgroups) messages.detail("only what runs in cgroup " + name);
   auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(out.plan, out.cgroups)
                                                         : assign_cgroups(out.plan, out.cgroups);
@@ -337,12 +339,13 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
 
 Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   raise_descriptor_limit();
-  for (bpf::UserObject& object : prepared.objects) {
-    if (auto done = object.load_and_attach(); !done) return std::move(done.error());
-  }
+  auto walker = StackUnwinding::load(prepared.plan, prepared.host,
+                                     [messages](std::string_view line) { messages.detail(line); });
+  if (!walker) return std::move(walker.error());
+  if (auto done = load_objects(prepared.plan, prepared.objects, *walker ? &**walker : nullptr); !done)
+    return std::move(done.error());
   if (auto done = check_that_programs_run(prepared, messages); !done) return std::move(done.error());
-  auto opened = open_with_stacks(prepared.plan, prepared.host, prepared.stop,
-                                 [messages](std::string_view line) { messages.detail(line); });
+  auto opened = open_with_stacks(std::move(*walker), prepared.plan, prepared.host, prepared.stop);
   if (!opened) return std::move(opened.error());
   prepared.stacks = std::move(opened->stacks);
   Result<KernelEvents> events = std::move(opened->events);

@@ -18,11 +18,9 @@ bool has_walks_for_nothing(const EventRequest& request, const format::EventAttr&
          ((is_tracepoint || request.kind == EventKind::Probe) && is_chosen_later);
 }
 
-// What a BPF program writes has no place where another one could look at the stack first.
 std::string_view refusal_of(const EventRequest& request, const format::EventAttr& attr, bool is_asked_for,
                             bool per_thread) {
   if (per_thread) return "unwound stacks need a ring for each CPU, and --per-thread has none";
-  if (attr.is_bpf_output()) return "a BPF program writes its samples";
   if (!is_asked_for && has_walks_for_nothing(request, attr))
     return "not every hit becomes a sample, and each would be unwound (--call-graph eh does it all the same)";
   return {};

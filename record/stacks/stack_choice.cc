@@ -1,6 +1,8 @@
 #include "record/stacks/stack_choice.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "format/perf_abi.h"
@@ -25,16 +27,48 @@ bool may_use_frame_pointers(const Plan& plan) {
   });
 }
 
+void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why) {
+  const std::uint16_t frames = std::exchange(event.unwound_frames, 0);
+  if (frames == 0) return;
+  event.no_unwinding = why.substr(0, why.find('\n'));
+  event.is_walked_in_payload = false;
+  if (frames > kKernelFrames) event.attr.sample_max_stack = frames;  // they were asked for
+  if (event.may_use_frame_pointers) return;
+  plan.notes.push_back("--call-graph eh: stacks of '" + event.name +
+                       "' are walked by frame pointers, since " + event.no_unwinding);
+}
+
 void use_frame_pointers(Plan& plan, const Host& host, const std::string& why) {
-  for (PlannedEvent& event : plan.events) {
-    const std::uint16_t frames = std::exchange(event.unwound_frames, 0);
-    if (frames == 0) continue;
-    event.no_unwinding = why.substr(0, why.find('\n'));
-    if (frames > kKernelFrames) event.attr.sample_max_stack = frames;  // they were asked for
-  }
-  // Nobody waits for each mapping.
+  for (PlannedEvent& event : plan.events) use_frame_pointers(plan, event, why);
+  relax_sideband(plan, host);
+}
+
+void relax_sideband(Plan& plan, const Host& host) {
   plan.events.back().attr.wakeup =
       static_cast<std::uint32_t>(plan.sideband_pages * host.page_size / kWakeupPart);
+}
+
+void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) {
+  for (std::size_t i = 0; i < plan.events.size(); ++i) {
+    PlannedEvent& event = plan.events[i];
+    if (event.unwound_frames == 0 || !event.attr.is_bpf_output()) continue;
+    if (!event.attr.samples(format::abi::kSampleCallchain)) {
+      event.unwound_frames = 0;  // of a ring buffer without stacks
+      continue;
+    }
+    bool is_fed = false, is_walked = true;
+    for (const Connection& connection : plan.connections) {
+      if (connection.event != i) continue;
+      is_fed = true;
+      const bool is_ring = connection.kind != bpf::ChannelKind::PerfEventArray;
+      const bpf::WalkUse& use = objects[connection.object].walk_use;
+      event.is_walked_in_payload = is_ring;
+      is_walked = is_walked && (is_ring ? use.in_payloads : use.in_front_of_events);
+    }
+    if (!is_fed) use_frame_pointers(plan, event, "a program without tacho/event.h writes its samples");
+    if (is_fed && !is_walked)
+      use_frame_pointers(plan, event, "its BPF program was compiled without tacho/event.h, or an older one");
+  }
 }
 
 format::StringPairs facts_of_choice(const Plan& plan) {

@@ -2,6 +2,7 @@
 // of it.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "format/header_strings.h"
@@ -15,6 +16,13 @@ bool may_use_frame_pointers(const Plan& plan);
 
 // Has the kernel walk them. `why`: a refusal, of which the first line is kept. The events are not open yet.
 void use_frame_pointers(Plan& plan, const Host& host, const std::string& why);
+// The same of one event; says so when unwound stacks were asked for by name.
+void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why);
+
+// Of what BPF programs write: whether they let the unwinder look at the stack first.
+void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects);
+// Nobody needs to hear of each mapping at once.
+void relax_sideband(Plan& plan, const Host& host);
 
 // What the capture's header says of it: one fact for each event that has a user's side, or one for all. Empty
 // when nobody asked for unwound stacks.

@@ -48,7 +48,6 @@ constexpr std::chrono::seconds kLingering{2};   // a process may have threads wh
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
 constexpr std::uint32_t kLeastProcesses = 4096;
-constexpr std::size_t kWakeupPart = 4;  // of a ring, until somebody looks
 
 std::uint32_t running_processes() {
   return static_cast<std::uint32_t>(RunningProcesses("/proc", 0).all().size());
@@ -317,7 +316,10 @@ StackUnwinding::~StackUnwinding() = default;
 
 Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const Host& host, const Log& log) {
   const auto first = std::ranges::max_element(plan.events, {}, &PlannedEvent::unwound_frames);
-  if (first == plan.events.end() || first->unwound_frames == 0) return std::optional<bpf::StackWalker>();
+  if (first == plan.events.end() || first->unwound_frames == 0) {
+    if (!plan.events.empty()) relax_sideband(plan, host);
+    return std::optional<bpf::StackWalker>();
+  }
   bpf::StackWalkerOptions options;
   options.most_frames = first->unwound_frames;
   const std::uint32_t running = running_processes();
@@ -326,16 +328,15 @@ Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const H
   options.skips_strangers = plan.tasks != std::vector<int>{-1};
   options.hooks = {};
   for (const PlannedEvent& event : plan.events)
-    if (event.unwound_frames != 0) options.hooks[static_cast<std::size_t>(hook_of(event))] = true;
+    if (event.unwound_frames != 0 && !event.attr.is_bpf_output())
+      options.hooks[static_cast<std::size_t>(hook_of(event))] = true;
   auto walker = bpf::StackWalker::load(options, log);
   if (!walker && may_use_frame_pointers(plan)) {
     use_frame_pointers(plan, host, walker.error().what);
     return std::optional<bpf::StackWalker>();
   }
   if (!walker) return std::move(walker.error()).in("--call-graph eh");
-  if (walker->reads_mappings() && may_open_mappings())
-    plan.events.back().attr.wakeup =
-        static_cast<std::uint32_t>(plan.sideband_pages * host.page_size / kWakeupPart);
+  if (walker->reads_mappings() && may_open_mappings()) relax_sideband(plan, host);
   return std::optional(std::move(*walker));
 }
 
@@ -352,7 +353,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
     const PerfRing& ring = events.rings()[open.ring];
     State::Ring& known = state->rings[&ring];
     known.is_sideband = planned.is_sideband;
-    if (planned.unwound_frames == 0) continue;
+    if (planned.unwound_frames == 0 || planned.is_walked_in_payload) continue;
     state->splice.add_event(open.id, planned.attr);
     if (known.walks.get() < 0) {
       const PlannedEvent writer = walk_event(planned);
@@ -368,6 +369,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
       known.walks_id = *id;
       state->splice.add_walks(*id, writer.attr, open.id);
     }
+    if (planned.attr.is_bpf_output()) continue;  // its program runs the walk (object_walks.h)
     const auto hook = hook_of(planned);
     int held_by = open.fd.get();
     if (hook == bpf::StackHook::Tracepoint) {

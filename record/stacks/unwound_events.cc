@@ -6,15 +6,13 @@
 
 namespace tacho::record {
 
-Result<UnwoundEvents> open_with_stacks(Plan& plan, const Host& host, const std::function<bool()>& stop,
-                                       const StackUnwinding::Log& log) {
-  auto walker = StackUnwinding::load(plan, host, log);
-  if (!walker) return std::move(walker.error());
+Result<UnwoundEvents> open_with_stacks(std::optional<bpf::StackWalker> walker, Plan& plan, const Host& host,
+                                       const std::function<bool()>& stop) {
   {
     auto events = KernelEvents::open(plan, host, stop);
     if (!events) return std::move(events.error());
-    if (!*walker) return UnwoundEvents{std::move(*events), nullptr};
-    auto stacks = StackUnwinding::create(std::move(*walker), plan, *events, host);
+    if (!walker) return UnwoundEvents{std::move(*events), nullptr};
+    auto stacks = StackUnwinding::create(std::move(walker), plan, *events, host);
     if (stacks) return UnwoundEvents{std::move(*events), std::move(*stacks)};
     if (!may_use_frame_pointers(plan)) return std::move(stacks.error());
     use_frame_pointers(plan, host, stacks.error().what);

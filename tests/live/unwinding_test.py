@@ -199,6 +199,49 @@ class Unwinding(programs.Scratch):
         self.assertNotIn("warning", bare)
         self.assertIn("frame pointers, since no permission to load BPF programs", self.tacho("header", "-i", "y.data").stdout.decode())
 
+    def test_what_bpf_programs_write_has_whole_stacks(self):
+        """A recorder's events in front of which the walk stands, and one whose stacks lie in its payload."""
+        opens = "for i in range(200): open('/proc/self/status').close()"
+        sleeps = "import time\nfor i in range(100): time.sleep(0.002)"
+        python = os.path.realpath(sys.executable)
+        for event, work, leaf in [("open", opens, "open"), ("offcpu", sleeps, "nanosleep")]:
+            with self.subTest(event=event):
+                said = self.record("-v", "-e", event, "-g", "--", python, "-S", "-c", work)
+                self.assertRegex(said, "stacks of every event: unwound in the kernel|stacks of event .*: unwound in the kernel")
+                text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym").stdout.decode()
+                stacks = [block.splitlines() for block in text.split("\n\n") if any(leaf in line for line in block.splitlines())]
+                whole = [lines for lines in stacks if "_start" in lines[-1] and "main" in lines[-3] + lines[-4]]
+                self.assertGreater(len(stacks), 90, said)
+                self.assertGreater(len(whole), NEEDED * len(stacks), said)
+
+    def test_programs_of_users_have_whole_stacks_when_they_let_us(self):
+        source = """
+            #include <linux/bpf.h>
+            #include <bpf/bpf_helpers.h>
+            %s
+            struct {
+              __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+              __uint(key_size, sizeof(int));
+              __uint(value_size, sizeof(int));
+            } calls SEC(".maps");
+            SEC("tracepoint/syscalls/sys_enter_tgkill")
+            int on_call(void *context) {
+              __u64 now = bpf_ktime_get_ns();
+              bpf_perf_event_output(context, &calls, BPF_F_CURRENT_CPU, &now, sizeof now);
+              return 1;
+            }
+            char LICENSE[] SEC("license") = "GPL";
+            """
+        for included, header, share in [("#include <tacho/event.h>", "unwound in the kernel", NEEDED), ("", "without tacho/event.h", 0)]:
+            with self.subTest(included=included):
+                (self.folder / "calls.bpf.c").write_text(source % included)
+                self.record("-e", "./calls.bpf.c", "-g", "--", *self.deep("0.4"))
+                self.assertIn(header, self.tacho("header", "-i", "x.data").stdout.decode())
+                stacks = self.stacks()
+                whole = [stack for stack in stacks if stack[-1] == "_start" and "main" in stack and "raise" in stack]
+                self.assertGreater(len(stacks), 5)
+                self.assertGreaterEqual(len(whole), share * len(stacks))
+
     def test_what_cannot_be_is_said(self):
         said = self.record("--per-thread", "--call-graph", "eh", "--", "true", status=1)
         self.assertIn("leave --per-thread out", said)

@@ -304,4 +304,13 @@ static __always_inline __u64 tacho_wakeup(void *ring) {
              : BPF_RB_NO_WAKEUP;
 }
 
+/*
+ * The user's stack of the current thread into `frames`, up to `bytes`: what bpf_get_stack(context, frames, bytes,
+ * BPF_F_USER_STACK) finds, and where -g is to find stacks without frame pointers, what tacho's unwinder does, which is linked
+ * in the place of this function. Bytes written, or below 0.
+ */
+__attribute__((weak, noinline, visibility("hidden"))) long tacho_user_stack(void *context, void *frames, __u32 bytes) {
+  return bpf_get_stack(context, frames, bytes, BPF_F_USER_STACK);
+}
+
 #endif

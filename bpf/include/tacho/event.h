@@ -94,4 +94,16 @@
 /* On a `const volatile` global: what its value does, in a line. */
 #define HELP(text) TACHO_TAG("help:" text)
 
+/*
+ * Where -g is to find users' stacks of binaries without frame pointers, tacho links its unwinder into the object in the
+ * place of this function, which writes the stack just in front of the event. It is called by bpf_perf_event_output() as it
+ * stands below; loaded by others than tacho, the object has this function, which does nothing.
+ */
+__attribute__((weak, noinline, visibility("hidden"))) int tacho_walk_stack(void *context) {
+  __asm__ volatile("" : : "r"(context));
+  return 0;
+}
+#define bpf_perf_event_output(context, map, flags, data, size) \
+  (tacho_walk_stack(context), bpf_perf_event_output(context, map, flags, data, size))
+
 #endif

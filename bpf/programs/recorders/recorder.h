@@ -104,7 +104,7 @@ static __always_inline void take_stack(void *context, struct stack *stack) {
   long bytes = bpf_get_stack(context, stack->kernel, sizeof stack->kernel, 0);
   if (bytes < 0) bytes = 0;
   if (bytes < (long)sizeof stack->kernel) stack->kernel[(bytes / 8) & (KERNEL_FRAMES - 1)] = 0;
-  bytes = bpf_get_stack(context, stack->user, sizeof stack->user, BPF_F_USER_STACK);
+  bytes = tacho_user_stack(context, stack->user, sizeof stack->user);
   if (bytes < 0) bytes = 0;
   if (bytes < (long)sizeof stack->user) stack->user[(bytes / 8) & (USER_FRAMES - 1)] = 0;
 }

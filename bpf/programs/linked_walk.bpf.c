@@ -1,0 +1,25 @@
+/* What stands in the place of tacho/event.h's weak functions when a program of others is to have its users' stacks
+ * unwound. Hidden: the kernel then verifies them with what they are given, as it does static functions. The license is that
+ * of the program, which libbpf wants to be said once. */
+#include "bpf/programs/stack_walk.h"
+
+__hidden int tacho_walk_stack(void *context) {
+  struct slot *slot = take_slot();
+  if (!slot) return 0;
+  if (read_user_registers(slot)) walk_and_tell(context, slot, false);
+  slot->busy = 0;
+  return 0;
+}
+
+__hidden long tacho_user_stack(void *context, void *frames, __u32 bytes) {
+  struct slot *slot = take_slot();
+  long written = -1;
+  if (!slot) return -1;
+  if (read_user_registers(slot) && walk_user_stack(slot, false)) {
+    __u32 size = slot->walk.frames * WORD;
+    if (size > bytes) size = bytes;
+    if (bpf_probe_read_kernel(frames, size, slot->frames) == 0) written = size;
+  }
+  slot->busy = 0;
+  return written;
+}

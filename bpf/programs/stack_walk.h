@@ -1,0 +1,317 @@
+/* Walks the user's stack of a sample by tables of the binaries' own unwind information, and writes the
+ * addresses into the ring of the CPU, just before the kernel writes the sample itself (record/stacks).
+ *
+ * It stands alone (stack_walk.bpf.c), and is linked into programs of others (linked_walk.bpf.c), beside whose names its
+ * own must be: they begin with tacho_, and what the recorder sets has sections of its own.
+ *
+ * Which file an address belongs to is read from the kernel's own tree of the process's mappings: so a process
+ * is known from its first instruction on. Kernels before 6.1 have another tree; there the recorder tells.
+ *
+ * Functions that are not static are verified by themselves, once, whoever calls them from where: with static
+ * ones the kernel took 0.7 s for each program, with these a fiftieth of it. What they are given may be null for
+ * all they know, and what they are given of a struct is no pointer to them but a number. */
+#ifndef TACHO_STACK_WALK_H
+#define TACHO_STACK_WALK_H
+
+#include "bpf/programs/walked_mappings.h"
+
+static __always_inline const struct tacho_unwind_block *block_of(__u32 number) {
+  __u32 key = number / TACHO_SEGMENT_BLOCKS;
+  void *segment = bpf_map_lookup_elem(&tacho_segments, &key);
+  if (!segment) return 0;
+  key = number % TACHO_SEGMENT_BLOCKS;
+  return bpf_map_lookup_elem(segment, &key);
+}
+
+/* The row of `pc`, which is below 2^32, as its 8 bytes; 0 when there is none. */
+__noinline __u64 tacho_find_row(__u32 first, __u32 count, __u64 pc) {
+  if (count == 0) return 0;
+  /* 0, which the verifier does not know: it follows one number for all, and not each of them. */
+  const __u32 nothing = pc >> 32;
+  __u32 low = nothing; /* the last block that begins at or below `pc` */
+  const struct tacho_unwind_block *block;
+  for (__u32 step = 1 << 17; step > 0; step /= 2) {
+    if (low + step >= count) continue;
+    block = block_of(first + low + step);
+    if (!block) return 0;
+    if (block->rows[0].pc <= pc) low += step;
+  }
+  block = block_of(first + low);
+  if (!block || block->rows[0].pc > pc) return 0;
+  __u32 at = nothing & (TACHO_BLOCK_ROWS - 1);
+  for (__u32 step = TACHO_BLOCK_ROWS / 2; step > 0; step /= 2) {
+    const __u32 next = (at + step) & (TACHO_BLOCK_ROWS - 1);
+    if (block->rows[next].pc <= pc) at = next;
+  }
+  return *(const __u64 *)&block->rows[at];
+}
+
+/* Registers other than rsp and rbp are known of the sampled function alone. */
+static __always_inline bool register_of_leaf(const struct pt_regs *registers, __u32 number, __u64 *value) {
+  switch (number) {
+    case 0: *value = registers->rax; return true;
+    case 1: *value = registers->rdx; return true;
+    case 2: *value = registers->rcx; return true;
+    case 3: *value = registers->rbx; return true;
+    case 4: *value = registers->rsi; return true;
+    case 5: *value = registers->rdi; return true;
+    case 8: *value = registers->r8; return true;
+    case 9: *value = registers->r9; return true;
+    case 10: *value = registers->r10; return true;
+    case 11: *value = registers->r11; return true;
+    case 12: *value = registers->r12; return true;
+    case 13: *value = registers->r13; return true;
+    case 14: *value = registers->r14; return true;
+    case 15: *value = registers->r15; return true;
+    default: return false;
+  }
+}
+
+__noinline int tacho_leave_signal_frame(struct slot *slot) {
+  if (!slot) return 1;
+  struct walk *walk = &slot->walk;
+  const __u64 frame = walk->sp;
+  __u64 sp;
+  if (!read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RIP, &walk->ip) ||
+      !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RBP, &walk->bp) ||
+      !read_word(frame + WORD * TACHO_UNWIND_SIGNAL_RSP, &sp))
+    return ends(walk, TACHO_END_UNREADABLE);
+  walk->sp = sp;
+  walk->is_return = false; /* it was interrupted, and called nobody */
+  walk->is_guess = false;
+  walk->is_bp_known = true;
+  return 0;
+}
+
+/* Whether a call stands before an address: it may be one to return to. */
+static __always_inline bool is_behind_call(__u64 address) {
+  __u64 code;
+  if (!read_word(address - WORD, &code)) return false;
+  return (code >> 24 & 0xff) == 0xe8 ||    /* call rel32 */
+         (code >> 16 & 0xffff) == 0x15ff ||  /* call *disp32(%rip) */
+         (code >> 48 & 0x38ff) == 0x10ff ||  /* call *register, call *(register) */
+         (code >> 40 & 0x38ff) == 0x10ff ||  /* call *disp8(register) */
+         (code >> 16 & 0x38ff) == 0x10ff;    /* call *disp32(register) */
+}
+
+/* The sampled function may be assembly that pushed nothing: what called it lies on top of the stack. */
+static __always_inline bool leave_bare_leaf(struct walk *walk) {
+  __u64 caller;
+  if (!read_word(walk->sp, &caller) || !is_behind_call(caller)) return false;
+  walk->ip = caller;
+  walk->sp += WORD;
+  walk->is_return = true;
+  walk->is_guess = true;
+  return true;
+}
+
+/* Code that nothing describes: the signal trampoline of a library without unwind information, or else it may
+ * keep a frame pointer, which is believed when it points a little above and to a return into mapped code. */
+__noinline int tacho_guess(struct slot *slot, __u32 lack /* or TACHO_END_COUNT: the module has no table */) {
+  if (!slot) return 1;
+  struct walk *walk = &slot->walk;
+  __u64 code = 0, caller = 0;
+  const __u64 trampoline = walk->frames == 1 ? walk->ip - 9 : walk->ip; /* called by the kernel; or at its call */
+  if (walk->is_return && read_word(trampoline, &code) && code == 0x0f0000000fc0c748)
+    return tacho_leave_signal_frame(slot); /* mov $15, %rax; syscall */
+  const bool is_bare = lack == TACHO_END_COUNT;
+  if (is_bare)
+    lack = TACHO_END_NO_RULE;
+  else if (walk->frames == 1 && leave_bare_leaf(walk))
+    return 0;
+  if (!walk->is_bp_known) return ends(walk, lack);
+  const __u64 frame = walk->bp;
+  if (frame == 0) return ends(walk, is_bare ? TACHO_END_FRAME_ZERO : lack);
+  if (frame % WORD != 0 || frame < walk->sp || frame - walk->sp > FRAME_POINTER_REACH) return ends(walk, lack);
+  if (!read_word(frame, &walk->bp) || !read_word(frame + WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
+  if (caller == 0) return ends(walk, TACHO_END_FRAME_ZERO);
+  walk->ip = caller;
+  walk->sp = frame + 2 * WORD;
+  walk->is_return = true;
+  walk->is_guess = true;
+  return 0;
+}
+
+static __always_inline int return_from(struct walk *walk, __u64 cfa, __s8 rbp) {
+  __u64 caller;
+  if (!read_word(cfa - WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
+  if (rbp < 0) {
+    if (!read_word(cfa + (__s64)rbp * WORD, &walk->bp)) return ends(walk, TACHO_END_UNREADABLE);
+    walk->is_bp_known = true;
+  } else if (rbp == TACHO_UNWIND_RBP_AT_RBP) {
+    if (!walk->is_bp_known || !read_word(walk->bp, &walk->bp)) return ends(walk, TACHO_END_UNREADABLE);
+  } else if (rbp == TACHO_UNWIND_RBP_LOST) {
+    walk->is_bp_known = false;
+  }
+  if (caller == 0) return ends(walk, TACHO_END_WHOLE);
+  walk->ip = caller;
+  walk->sp = cfa;
+  walk->is_return = true;
+  walk->is_guess = false;
+  return 0;
+}
+
+__noinline int tacho_follow(struct slot *slot, __u64 packed) {
+  if (!slot) return 1;
+  struct walk *walk = &slot->walk;
+  const __u32 kind = packed >> 56;
+  const __s64 offset = (__s64)(__s16)(packed >> 32) * WORD;
+  __s8 rbp = (__s8)(packed >> 48);
+  __u64 cfa;
+  if (kind == TACHO_UNWIND_RSP) {
+    cfa = walk->sp + offset;
+  } else if (kind == TACHO_UNWIND_RBP) {
+    if (!walk->is_bp_known) return ends(walk, TACHO_END_ODD_RULE);
+    cfa = walk->bp + offset;
+  } else if (kind <= TACHO_UNWIND_LAST_REGISTER) {
+    if (walk->frames != 1 || !register_of_leaf(&slot->registers, kind, &cfa))
+      return ends(walk, TACHO_END_ODD_RULE);
+    cfa += offset;
+  } else if (kind == TACHO_UNWIND_PLT) {
+    cfa = walk->sp + offset + ((__s8)(walk->ip & 15) >= rbp ? WORD : 0);
+    rbp = TACHO_UNWIND_RBP_SAME;
+  } else if (kind == TACHO_UNWIND_AT_RBP) {
+    if (!walk->is_bp_known) return ends(walk, TACHO_END_ODD_RULE);
+    if (!read_word(walk->bp + offset, &cfa)) return ends(walk, TACHO_END_UNREADABLE);
+  } else if (kind == TACHO_UNWIND_AT_RSP) {
+    if (!read_word(walk->sp + offset, &cfa)) return ends(walk, TACHO_END_UNREADABLE);
+    return return_from(walk, cfa + WORD, rbp); /* from another stack, which may lie anywhere */
+  } else if (kind == TACHO_UNWIND_SIGNAL) {
+    return tacho_leave_signal_frame(slot);
+  } else if (kind == TACHO_UNWIND_END) {
+    return ends(walk, TACHO_END_WHOLE);
+  } else if (kind == TACHO_UNWIND_OTHER) {
+    return ends(walk, TACHO_END_ODD_RULE);
+  } else {
+    return tacho_guess(slot, TACHO_END_NO_RULE);
+  }
+  if (cfa <= walk->sp) return ends(walk, TACHO_END_LOOP);
+  return return_from(walk, cfa, rbp);
+}
+
+/* One frame: notes its address and goes to its caller. */
+__noinline int tacho_take_step(struct slot *slot) {
+  if (!slot) return 1;
+  struct walk *walk = &slot->walk;
+  const bool is_near = walk->ip >= walk->range.start && walk->ip < walk->range.end;
+  const bool is_mapped = is_near || (tacho_options.layout.is_known ? tacho_find_mapping(slot) : tacho_find_range(slot)) != 0;
+  if (walk->is_guess && !is_mapped) return ends(walk, TACHO_END_NO_RULE);
+  if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES)
+    return ends(walk, TACHO_END_CUT);
+  slot->frames[walk->frames & (TACHO_MOST_FRAMES - 1)] = walk->ip;
+  walk->frames++;
+  if (!is_mapped) return ends(walk, walk->frames == 1 && slot->is_in_exec ? TACHO_END_EXEC : TACHO_END_NO_MAPPING);
+  const __u32 key = walk->range.module;
+  if (key == TACHO_MODULE_ASKED_FOR) return ends(walk, TACHO_END_NO_TABLE);
+  struct tacho_unwind_module *module = bpf_map_lookup_elem(&tacho_modules, &key);
+  if (!module) return tacho_guess(slot, TACHO_END_COUNT);
+  if (module->last_used != tacho_now) module->last_used = tacho_now;
+  if (module->state == TACHO_MODULE_BARE) return tacho_guess(slot, TACHO_END_COUNT);
+  if (module->state != TACHO_MODULE_READY) return ends(walk, TACHO_END_NO_TABLE);
+  const __u64 pc = walk->ip - walk->range.bias - module->base - (walk->is_return ? 1 : 0);
+  if (pc >= 0xffffffff) return tacho_guess(slot, TACHO_END_NO_RULE);
+  const __u64 row = tacho_find_row(module->first_block, module->blocks, pc);
+  if (row == 0) return tacho_guess(slot, TACHO_END_NO_RULE);
+  return tacho_follow(slot, row);
+}
+
+struct place {
+  struct slot *slot;
+};
+static long step(__u32 index, struct place *place) { return tacho_take_step(place->slot) != 0; }
+
+static __always_inline struct slot *take_slot(void) {
+#pragma unroll
+  for (__u32 i = 0; i < SLOTS; i++) {
+    const __u32 key = i;
+    struct slot *slot = bpf_map_lookup_elem(&tacho_slots, &key);
+    if (slot && __sync_val_compare_and_swap(&slot->busy, 0, 1) == 0) return slot;
+  }
+  return 0;
+}
+
+/* The registers with which the thread left user space; false for a thread that has none. */
+static __always_inline bool read_user_registers(struct slot *slot) {
+  struct task_struct *task = bpf_get_current_task_btf();
+  const void *at = (const void *)bpf_task_pt_regs(task);
+  if (bpf_probe_read_kernel(&slot->registers, sizeof slot->registers, at) != 0) return false;
+  slot->is_in_call = slot->registers.orig_rax != (__u64)-1;
+  slot->is_in_exec = slot->registers.orig_rax == CALL_EXECVE || slot->registers.orig_rax == CALL_EXECVEAT;
+  return (slot->registers.cs & 3) == 3;
+}
+
+static __always_inline bool take_registers(struct slot *slot, const struct pt_regs *registers) {
+  if ((registers->cs & 3) != 3) return read_user_registers(slot);
+  slot->registers = *registers;
+  slot->is_in_call = slot->is_in_exec = 0;
+  return true;
+}
+
+/* Programs on tracepoints run for whoever comes by. Only tasks that are watched have events of their own. */
+static __always_inline bool is_watched(const struct task_struct *task) {
+  const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
+  __u64 context = 0, other = 0;
+  read_kernel_word((__u64)task + layout->task_perf_contexts, &context);
+  if (layout->perf_contexts > 1) read_kernel_word((__u64)task + layout->task_perf_contexts + WORD, &other);
+  return context != 0 || other != 0;
+}
+
+/* Where the mappings of this process are found; false: the process is not to be walked. */
+static __always_inline bool find_process(struct walk *walk, __u32 process, bool skips_strangers) {
+  walk->end = TACHO_END_CUT;
+  if (tacho_options.layout.is_known) {
+    const struct task_struct *task = (const struct task_struct *)bpf_get_current_task();
+    if (skips_strangers && !is_watched(task)) return false;
+    if (!read_kernel_word((__u64)task + tacho_options.layout.task_mm, &walk->memory) || walk->memory == 0)
+      walk->end = TACHO_END_EXITING;
+    return true;
+  }
+  const struct tacho_process_ranges *known = bpf_map_lookup_elem(&tacho_processes, &process);
+  if (!known) {
+    walk->end = TACHO_END_NO_PROCESS;
+    return !skips_strangers;
+  }
+  walk->first = known->first;
+  walk->count = known->count;
+  return true;
+}
+
+/* Walks with the slot's registers; false: nobody wants to know. */
+static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strangers) {
+  const __u64 ids = bpf_get_current_pid_tgid();
+  struct walk *walk = &slot->walk;
+  __builtin_memset(walk, 0, sizeof *walk);
+  __builtin_memset(slot->recent, 0, sizeof slot->recent);
+  if (!find_process(walk, ids >> 32, skips_strangers)) return false;
+  walk->is_bp_known = true;
+  walk->ip = slot->registers.rip;
+  __u64 code;
+  /* Behind the instruction that called the kernel, which may be the last one of its function; but at the first
+   * one of a signal's handler when the call ends with a signal. */
+  if (slot->is_in_call && read_word(walk->ip - WORD, &code)) walk->is_return = code >> 48 == 0x050f;
+  walk->sp = slot->registers.rsp;
+  walk->bp = slot->registers.rbp;
+  if (slot->registers.cs != USER_CODE_64 || walk->end != TACHO_END_CUT) {
+    slot->frames[0] = walk->ip;
+    walk->frames = 1;
+    if (walk->end == TACHO_END_CUT) walk->end = TACHO_END_32_BIT;
+  } else {
+    struct place place = {slot};
+    bpf_loop(TACHO_MOST_FRAMES + 1, step, &place, 0);
+  }
+  if (walk->frames > TACHO_MOST_FRAMES) walk->frames = TACHO_MOST_FRAMES;
+  return true;
+}
+
+static __always_inline int walk_and_tell(void *context, struct slot *slot, bool skips_strangers) {
+  if (!walk_user_stack(slot, skips_strangers)) return 1;
+  __u32 frames = slot->walk.frames;
+  if (frames > TACHO_MOST_FRAMES) frames = TACHO_MOST_FRAMES;
+  slot->head.tid = bpf_get_current_pid_tgid();
+  slot->head.end = slot->walk.end;
+  slot->head.frames = frames;
+  bpf_perf_event_output(context, &tacho_stacks, BPF_F_CURRENT_CPU, &slot->head, sizeof slot->head + frames * WORD);
+  return 1;
+}
+
+#endif

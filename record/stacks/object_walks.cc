@@ -1,0 +1,40 @@
+#include "record/stacks/object_walks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "record/stacks/stack_choice.h"
+
+namespace tacho::record {
+namespace {
+
+bool is_unwound(const Plan& plan, std::size_t object) {
+  return std::ranges::any_of(plan.connections, [&](const Connection& each) {
+    return each.object == object && plan.events[each.event].unwound_frames != 0;
+  });
+}
+
+void give_up_walks(Plan& plan, std::size_t object, const std::string& why) {
+  for (const Connection& each : plan.connections)
+    if (each.object == object) use_frame_pointers(plan, plan.events[each.event], why);
+}
+
+}  // namespace
+
+Result<> load_objects(Plan& plan, std::span<bpf::UserObject> objects, const bpf::StackWalker* walker) {
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    bpf::UserObject& object = objects[i];
+    if (walker != nullptr && is_unwound(plan, i)) {
+      const auto linked = object.walk_stacks(walker->maps());
+      const auto loaded = linked ? object.load_and_attach() : linked;
+      if (loaded) continue;
+      give_up_walks(plan, i, "with the unwinder it is refused: " + loaded.error().what);
+      if (auto without = object.walk_stacks({}); !without) return without;
+    }
+    if (auto done = object.load_and_attach(); !done) return done;
+  }
+  return Done{};
+}
+
+}  // namespace tacho::record
