@@ -31,6 +31,7 @@
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/stacks/code_maps.h"
+#include "record/stacks/needed_libraries.h"
 #include "record/stacks/number_runs.h"
 #include "record/stacks/stack_choice.h"
 
@@ -40,7 +41,6 @@ namespace {
 namespace abi = format::abi;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;  // holds the build id
 constexpr std::chrono::milliseconds kPatienceAtStart{150};
 constexpr std::chrono::milliseconds kPatienceWithProgram{1000};  // a compiler's table takes 50
 constexpr std::chrono::milliseconds kPatienceUnasked{200};       // of who asked for stacks, not for these
@@ -195,6 +195,7 @@ struct StackUnwinding::State {
   std::uint32_t expected = UnwindTables::kBare;                          // the command's own module
   UnwindTables tables;  // last: its thread uses what stands above
 
+  std::uint32_t expect(const std::string& path);
   void apply(const News& what);
   void note(format::Bytes records);
   bool publish(std::uint32_t process);
@@ -419,21 +420,32 @@ void StackUnwinding::begin(std::span<const int> processes) {
   (void)state_->tables.wait(kPatienceAtStart);
 }
 
-void StackUnwinding::expect(const std::string& path) {
+std::uint32_t StackUnwinding::State::expect(const std::string& path) {
   const auto file = format::open_input(path);
   struct stat info {};
-  if (!file || fstat(file->get(), &info) != 0) return;
-  const auto head = format::read_at(file->get(), 0, kHeadOfBinary);
-  const auto id = head ? format::build_id_in_elf(*head) : std::nullopt;
-  if (!id || !state_->sideband.has(abi::kBuildId)) return;
-  MappedFile program;
-  program.build_id = *id;
-  program.major = major(info.st_dev);
-  program.minor = minor(info.st_dev);
-  program.inode = info.st_ino;
-  program.name = path;
-  program.process = static_cast<std::uint32_t>(getpid());
-  state_->expected = state_->tables.module_of(program);
+  if (!file || fstat(file->get(), &info) != 0) return UnwindTables::kBare;
+  MappedFile binary;
+  know(binary, *file);
+  // The kernel's records tell a file without build id apart in another way than its questions do.
+  const bool is_told_alike = !binary.build_id.empty() && sideband.has(abi::kBuildId);
+  if (!is_told_alike && !walker.reads_mappings()) return UnwindTables::kBare;
+  binary.major = major(info.st_dev);
+  binary.minor = minor(info.st_dev);
+  binary.inode = info.st_ino;
+  binary.name = path;
+  binary.process = static_cast<std::uint32_t>(getpid());
+  return tables.module_of(binary);
+}
+
+void StackUnwinding::expect(const std::string& program) {
+  std::error_code failed;
+  const std::string path = std::filesystem::canonical(program, failed);  // what is no path is no file's name
+  if (failed) return;
+  state_->expected = state_->expect(path);
+  if (state_->expected == UnwindTables::kBare) return;
+  const auto cache = format::read_file("/etc/ld.so.cache");
+  const auto known = cache ? libraries_of_cache(*cache) : LibraryPaths{};
+  for (const std::string& library : needed_libraries(path, known)) (void)state_->expect(library);
 }
 
 void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin) {

@@ -53,7 +53,7 @@ class StackUnwinding {
   // so that the first samples are as good as the last.
   void begin(std::span<const int> processes);
 
-  // A program that will be started soon: its table is built meanwhile.
+  // A program that will be started soon: its table is built meanwhile, and those of the libraries it names.
   void expect(const std::string& path);
 
   // What `records` hold from `begin` on came from `ring`: samples get their stacks, and what is told of
