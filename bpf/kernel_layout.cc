@@ -43,6 +43,15 @@ constexpr std::array kMembers{
     MemberRow{"super_block", "s_dev", &tacho_kernel_layout::super_block_device},
 };
 
+// When an inode's status changed, as kernels have called it; some may have another name for it yet.
+struct ChangeRow {
+  const char* seconds;
+  const char* nanoseconds;
+};
+constexpr std::array kChanges{ChangeRow{"i_ctime_sec", "i_ctime_nsec"},
+                              ChangeRow{"__i_ctime.tv_sec", "__i_ctime.tv_nsec"},
+                              ChangeRow{"i_ctime.tv_sec", "i_ctime.tv_nsec"}};
+
 // What the program has as fixed numbers.
 struct FixedRow {
   const char* type;
@@ -140,6 +149,13 @@ Result<tacho_kernel_layout> kernel_layout_in(format::Bytes bytes) {
     if (!found) return missing(row.type, row.path);
     layout.*row.to = found->offset;
     if (row.to == &tacho_kernel_layout::task_perf_contexts) layout.perf_contexts = found->count;
+  }
+  for (const ChangeRow& row : kChanges) {
+    const auto seconds = structs.find("inode", row.seconds), rest = structs.find("inode", row.nanoseconds);
+    if (!seconds || !rest) continue;
+    layout.inode_changed = seconds->offset;
+    layout.inode_changed_ns = rest->offset;
+    break;
   }
   for (const FixedRow& row : kFixed) {
     const auto found = structs.find(row.type, row.path);

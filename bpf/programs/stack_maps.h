@@ -38,6 +38,7 @@ struct tacho_kernel_layout {
   __u32 vma_start, vma_end, vma_mm, vma_flags, vma_page_offset, vma_file;
   __u32 file_inode;
   __u32 inode_number, inode_size, inode_generation, inode_super_block;
+  __u32 inode_changed, inode_changed_ns; /* when its status did last: seconds, and the rest; 0: not known */
   __u32 super_block_device;
 };
 
@@ -59,10 +60,11 @@ struct tacho_walk_options {
   struct tacho_kernel_layout layout;
 };
 
-/* What makes two mappings those of one file. The size tells files apart that were written anew in place (not those
- * that got the same size), the generation those that got the inode of a removed one, where the file system has one. */
+/* What makes two mappings those of one file. Size and time tell files apart that were written anew in place, the
+ * generation those that got the inode of a removed one, where the file system has one. */
 struct tacho_file_key {
   __u64 inode, size;
+  __u64 changed; /* ns since 1970, of the status; 0: not known */
   __u32 device, generation; /* the device as the kernel counts it: major << 20 | minor */
 };
 

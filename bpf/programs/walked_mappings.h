@@ -152,7 +152,12 @@ __noinline __u64 tacho_mapping_of(struct slot *slot) {
 
 static __always_inline bool read_key(__u64 file, struct tacho_file_key *key) {
   const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
-  __u64 inode, super_block;
+  __u64 inode, super_block, seconds;
+  __u32 nanoseconds;
+  if (layout->inode_changed != 0 && read_kernel_word(file + layout->file_inode, &inode) &&
+      read_kernel_word(inode + layout->inode_changed, &seconds) &&
+      read_kernel_half(inode + layout->inode_changed_ns, &nanoseconds))
+    key->changed = seconds * 1000000000 + (nanoseconds & 0x7fffffff); /* Linux 6.13 keeps a mark in the highest bit */
   return read_kernel_word(file + layout->file_inode, &inode) &&
          read_kernel_word(inode + layout->inode_number, &key->inode) &&
          read_kernel_word(inode + layout->inode_size, &key->size) &&

@@ -32,7 +32,10 @@ std::optional<tacho_file_key> key_of(const format::Fd& file) {
   long generation = 0;  // the kernel writes an int
   if (fstat(file.get(), &info) != 0 || ioctl(file.get(), FS_IOC_GETVERSION, &generation) != 0)
     return std::nullopt;
+  constexpr std::uint64_t kNanoseconds = 1'000'000'000;
   return tacho_file_key{info.st_ino, static_cast<std::uint64_t>(info.st_size),
+                        static_cast<std::uint64_t>(info.st_ctim.tv_sec) * kNanoseconds +
+                            static_cast<std::uint64_t>(info.st_ctim.tv_nsec),
                         major(info.st_dev) << kMinorBits | minor(info.st_dev),
                         static_cast<std::uint32_t>(generation)};
 }
@@ -44,7 +47,8 @@ bool is_the_same(const format::Fd& opened, const MappedFile& file) {
   if (file.size == 0) return true;
   const auto key = key_of(opened);
   return static_cast<std::uint64_t>(info.st_size) == file.size &&
-         (!key || key->generation == file.generation);
+         (!key ||
+          (key->generation == file.generation && (file.changed == 0 || key->changed == file.changed)));
 }
 
 // From ELF addresses to places in the file. Segments with code mostly lie in it as they do in memory.
@@ -98,7 +102,8 @@ MappedFile file_of(const format::MmapRecord& mapping) {
 std::string identity(const MappedFile& file) {
   if (file.name == "[vdso]") return file.name;
   if (!file.build_id.empty()) return file.build_id.hex();
-  return fmt::format("{}:{}:{}:{}:{}", file.major, file.minor, file.inode, file.size, file.generation);
+  return fmt::format("{}:{}:{}:{}:{}:{}", file.major, file.minor, file.inode, file.size, file.generation,
+                     file.changed);
 }
 
 bool is_code_of_no_file(const std::string& name) {
@@ -117,6 +122,7 @@ void know(MappedFile& file, const format::Fd& opened) {
   file.build_id = build_id_of(opened);
   if (const auto key = key_of(opened)) {
     file.size = key->size;
+    file.changed = key->changed;
     file.generation = key->generation;
   }
 }
@@ -146,10 +152,13 @@ Result<MappedFile> file_asked_for(const tacho_file_question& question) {
   // Meanwhile the process may have mapped something else.
   if (fstat(opened->get(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) != question.key.size)
     return Error{path + ": another file", kNotOpened};
-  if (const auto key = key_of(*opened);
-      key && key->device == question.key.device && std::memcmp(&*key, &question.key, sizeof *key) != 0)
-    return Error{path + ": another file", kNotOpened};
+  if (auto key = key_of(*opened); key && key->device == question.key.device) {
+    if (question.key.changed == 0) key->changed = 0;
+    if (std::memcmp(&*key, &question.key, sizeof *key) != 0)
+      return Error{path + ": another file", kNotOpened};
+  }
   file.size = question.key.size;
+  file.changed = question.key.changed;
   file.generation = question.key.generation;
   std::array<char, PATH_MAX> name{};
   const ssize_t size = readlink(path.c_str(), name.data(), name.size());

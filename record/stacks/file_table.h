@@ -22,6 +22,7 @@ struct MappedFile {
   std::uint64_t inode = 0;
   // The kernel's question tells them; a size of 0: it did not. An inode of a removed file comes again.
   std::uint64_t size = 0;
+  std::uint64_t changed = 0;  // ns since 1970, as the kernel tells it; 0: it did not
   std::uint32_t generation = 0;
   std::string name;           // as the kernel calls it
   std::uint32_t process = 0;  // one that has it mapped, there:
@@ -40,7 +41,7 @@ bool is_code_of_no_file(const std::string& name);
 // The mapping itself, which is right also for deleted files; its path as the process sees it; the path here,
 // when the process is gone.
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
-// Sets what tells the file from others: its build id, size and generation.
+// Sets what tells the file from others: its build id, size, time and generation.
 void know(MappedFile& file, const format::Fd& opened);
 // Empty when it has none.
 format::BuildId build_id_of(const format::Fd& file);

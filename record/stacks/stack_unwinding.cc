@@ -206,6 +206,7 @@ struct StackUnwinding::State {
 void StackUnwinding::State::apply(const News& what) {
   if (walker.reads_mappings()) {
     if (what.kind == News::Kind::Map) (void)tables.module_of(what.file);
+    if (what.kind == News::Kind::Exec) tables.forget(what.process);
     return;
   }
   switch (what.kind) {

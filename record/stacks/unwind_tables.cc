@@ -96,12 +96,22 @@ std::uint32_t UnwindTables::module_of(const MappedFile& file) {
     bind(question.asked.key, number);
     return true;
   });
-  if (told_.insert_or_assign(place, number).second) told_order_.push_back(place);
+  if (told_[file.process].insert_or_assign(file.start, number).second) told_order_.push_back(place);
   if (told_order_.size() > kMostTold) {
-    told_.erase(told_order_.front());
+    const auto [process, start] = told_order_.front();
     told_order_.pop_front();
+    const auto oldest = told_.find(process);
+    if (oldest != told_.end()) {
+      oldest->second.erase(start);
+      if (oldest->second.empty()) told_.erase(oldest);
+    }
   }
   return number;
+}
+
+void UnwindTables::forget(std::uint32_t process) {
+  const std::lock_guard lock(mutex_);
+  told_.erase(process);
 }
 
 // With the mutex held. `is_first`: a stack waits for it.
@@ -164,7 +174,8 @@ std::uint32_t UnwindTables::free_number() {
       resting_.emplace_back(now, number);
     }
     const std::unordered_set<std::uint32_t> gone(old.begin(), old.end());
-    std::erase_if(told_, [&gone](const auto& told) { return gone.contains(told.second); });
+    for (auto& [process, starts] : told_)
+      std::erase_if(starts, [&gone](const auto& told) { return gone.contains(told.second); });
   }
   if (resting_.empty() || now - resting_.front().first < NumberRuns::kRest) return kBare;
   const std::uint32_t number = resting_.front().second;
@@ -290,8 +301,10 @@ void UnwindTables::answer_questions() {
 void UnwindTables::answer(const tacho_file_question& question) {
   ++facts_.asked;
   if (const auto file = file_asked_for(question)) return bind(question.key, number_of(*file, true));
-  const auto told = told_.find({question.process, question.start});
-  if (told != told_.end()) return bind(question.key, told->second);
+  if (const auto process = told_.find(question.process); process != told_.end()) {
+    const auto told = process->second.find(question.start);
+    if (told != process->second.end()) return bind(question.key, told->second);
+  }
   questions_.push_back({question, std::chrono::steady_clock::now()});
 }
 

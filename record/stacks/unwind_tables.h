@@ -52,6 +52,8 @@ class UnwindTables {
   Result<> start();
   // The number of a file's module, whose table will be there soon.
   std::uint32_t module_of(const MappedFile& file);
+  // The process runs another program: what was told of its mappings holds no more.
+  void forget(std::uint32_t process);
   // What these processes have mapped will be known soon, too. For programs that find mappings by themselves.
   void look_at(std::span<const int> processes);
   // Waits until all tables asked for are there; false when it took longer.
@@ -112,13 +114,9 @@ class UnwindTables {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that are gone
   // What the kernel's records told of last, by process and begin of the mapping: a question may come later.
   using Place = std::pair<std::uint32_t, std::uint64_t>;
-  struct HashPlace {
-    std::size_t operator()(const Place& place) const {
-      return place.second ^ (std::uint64_t{place.first} << 40);
-    }
-  };
-  std::unordered_map<Place, std::uint32_t, HashPlace> told_;
-  std::deque<Place> told_order_;
+  using Starts = std::unordered_map<std::uint64_t, std::uint32_t>;
+  std::unordered_map<std::uint32_t, Starts> told_;
+  std::deque<Place> told_order_;  // some of them may be forgotten already
   bool is_building_ = false;
   std::atomic<bool> is_over_ = false;
   TableFacts facts_;
