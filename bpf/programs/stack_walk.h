@@ -105,6 +105,20 @@ static __always_inline bool leave_bare_leaf(struct walk *walk) {
   return true;
 }
 
+/* The sampled function may have pushed nothing yet, or never do, as Go's smallest: the call that what lies on top of the
+ * stack stands behind went to it then. */
+static __always_inline bool leave_called_leaf(struct walk *walk) {
+  __u64 caller, code;
+  if (!read_word(walk->sp, &caller) || !read_word(caller - WORD, &code)) return false;
+  const __u64 target = caller + (__s64)(__s32)(code >> 32);
+  if ((code >> 24 & 0xff) != 0xe8 /* call rel32 */ || walk->ip - target >= LEAF_REACH) return false;
+  walk->ip = caller;
+  walk->sp += WORD;
+  walk->is_return = true;
+  walk->is_guess = true;
+  return true;
+}
+
 /* Code that nothing describes: the signal trampoline of a library without unwind information, or else it may
  * keep a frame pointer, which is believed when it points a little above and to a return into mapped code. */
 __noinline int tacho_guess(struct slot *slot, __u32 lack /* or TACHO_END_COUNT: the module has no table */) {
@@ -115,10 +129,8 @@ __noinline int tacho_guess(struct slot *slot, __u32 lack /* or TACHO_END_COUNT: 
   if (walk->is_return && read_word(trampoline, &code) && code == 0x0f0000000fc0c748)
     return tacho_leave_signal_frame(slot); /* mov $15, %rax; syscall */
   const bool is_bare = lack == TACHO_END_COUNT;
-  if (is_bare)
-    lack = TACHO_END_NO_RULE;
-  else if (walk->frames == 1 && leave_bare_leaf(walk))
-    return 0;
+  if (is_bare) lack = TACHO_END_NO_RULE;
+  if (walk->frames == 1 && (is_bare ? leave_called_leaf(walk) : leave_bare_leaf(walk))) return 0;
   if (!walk->is_bp_known) return ends(walk, lack);
   const __u64 frame = walk->bp;
   if (frame == 0) return ends(walk, is_bare ? TACHO_END_FRAME_ZERO : lack);
