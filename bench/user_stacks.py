@@ -24,6 +24,19 @@ import stack_pairs  # noqa: E402
 
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 DEPTHS = (8, 100)
+NODE_WORK = """
+const fs = require('fs'), out = fs.openSync('/dev/null', 'w');
+fs.writeSync(out, 'x');
+for (const begin = Date.now(); Date.now() - begin < 1000;);
+function put() { fs.writeSync(out, 'x'); return 0; }
+function deep(depth, call) { return depth === 0 ? call() : deep(depth - 1, call); }
+for (let i = 0; i < 80; i++) {
+  deep(i % 9, put);
+  [3, 1, 2].sort((a, b) => { put(); return a - b; });
+  JSON.stringify({ toJSON() { put(); return 1; } });
+  '1'.replace(/1/, put);
+}
+"""
 
 
 def run(*words, **more):
@@ -44,7 +57,20 @@ def programs(folder):
             ("bash", "syscalls:sys_enter_rt_sigprocmask", ["bash", "-c", bash]),
             ("gcc's cc1", f"uprobe:{LIBC}:realloc", [compiler, "-quiet", "-O2", folder / "work.c", "-o", "/dev/null"]),
             ("signals, callbacks, threads", f"uprobe:{BIN}/deep_load:deep_leaf", [BIN / "deep_load", "1", BIN / "deep_library.so"])]
+    rows += [(name, "syscalls:sys_enter_getppid", command) for name, command in built(folder)]
+    rows.append(("node", "syscalls:sys_enter_write", ["node", "-e", NODE_WORK]))
     return [row for row in rows if shutil.which(row[2][0])]
+
+
+def built(folder):
+    """name, command: programs of bench/stack_loads, of those languages that are installed."""
+    sources = ROOT / "bench/stack_loads"
+    for name, words in [("C++ exceptions, sorts, signals, vfork", ["g++", "-O2", "-fomit-frame-pointer", "-pthread", "-o", folder / "hard_cc", sources / "hard_stacks.cc"]),
+                        ("Rust", ["rustc", "-O", "-o", folder / "hard_rs", sources / "hard_stacks.rs"]),
+                        ("Go", ["go", "build", "-o", folder / "hard_go", sources / "hard_stacks.go"])]:
+        if shutil.which(words[0]):
+            run(*words)
+            yield name, [next(word for word in words if str(word).startswith(str(folder))), "4"]
 
 
 def compare_programs(folder):
