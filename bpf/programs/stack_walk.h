@@ -130,7 +130,8 @@ __noinline int tacho_guess(struct slot *slot, __u32 lack /* or TACHO_END_COUNT: 
     return tacho_leave_signal_frame(slot); /* mov $15, %rax; syscall */
   const bool is_bare = lack == TACHO_END_COUNT;
   if (is_bare) lack = TACHO_END_NO_RULE;
-  if (walk->frames == 1 && (is_bare ? leave_called_leaf(walk) : leave_bare_leaf(walk))) return 0;
+  const bool is_unknown = is_bare || walk->is_doubtful;
+  if (walk->frames == 1 && (is_unknown ? leave_called_leaf(walk) : leave_bare_leaf(walk))) return 0;
   if (!walk->is_bp_known) return ends(walk, lack);
   const __u64 frame = walk->bp;
   if (frame == 0) return ends(walk, is_bare ? TACHO_END_FRAME_ZERO : lack);
@@ -201,6 +202,13 @@ __noinline int tacho_follow(struct slot *slot, __u64 packed) {
   return return_from(walk, cfa, rbp);
 }
 
+/* A table that is not there: the code may keep a frame pointer, which is better than nothing. The stack will not count
+ * as whole. */
+static __always_inline int go_on_without_table(struct slot *slot) {
+  slot->walk.is_doubtful = true;
+  return tacho_guess(slot, TACHO_END_NO_TABLE);
+}
+
 /* One frame: notes its address and goes to its caller. */
 __noinline int tacho_take_step(struct slot *slot) {
   if (!slot) return 1;
@@ -214,12 +222,12 @@ __noinline int tacho_take_step(struct slot *slot) {
   walk->frames++;
   if (!is_mapped) return ends(walk, walk->frames == 1 && slot->is_in_exec ? TACHO_END_EXEC : TACHO_END_NO_MAPPING);
   const __u32 key = walk->range.module;
-  if (key == TACHO_MODULE_ASKED_FOR) return ends(walk, TACHO_END_NO_TABLE);
+  if (key == TACHO_MODULE_ASKED_FOR) return go_on_without_table(slot);
   struct tacho_unwind_module *module = bpf_map_lookup_elem(&tacho_modules, &key);
   if (!module) return tacho_guess(slot, TACHO_END_COUNT);
   if (module->last_used != tacho_now) module->last_used = tacho_now;
   if (module->state == TACHO_MODULE_BARE) return tacho_guess(slot, TACHO_END_COUNT);
-  if (module->state != TACHO_MODULE_READY) return ends(walk, TACHO_END_NO_TABLE);
+  if (module->state != TACHO_MODULE_READY) return go_on_without_table(slot);
   const __u64 pc = walk->ip - walk->range.bias - module->base - (walk->is_return ? 1 : 0);
   if (pc >= 0xffffffff) return tacho_guess(slot, TACHO_END_NO_RULE);
   const __u64 row = tacho_find_row(module->first_block, module->blocks, pc);
@@ -312,6 +320,7 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
     bpf_loop(TACHO_MOST_FRAMES + 1, step, &place, 0);
   }
   if (walk->frames > TACHO_MOST_FRAMES) walk->frames = TACHO_MOST_FRAMES;
+  if (walk->is_doubtful && walk->end <= TACHO_END_FRAME_ZERO) walk->end = TACHO_END_NO_TABLE;
   return true;
 }
 

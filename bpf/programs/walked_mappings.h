@@ -86,6 +86,7 @@ struct walk {
   __u32 frames, end;
   bool is_return; /* ip stands behind a call */
   bool is_guess;  /* found by a frame pointer that nobody promised */
+  bool is_doubtful; /* some frame was found so for want of a table */
   bool is_bp_known;
 };
 
