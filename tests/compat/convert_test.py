@@ -71,6 +71,46 @@ class Convert(programs.Scratch):
         wanted = [line for line in self.script(capture, "-F", "comm,tid,time,event,ip").splitlines() if b"cpu-clock" in line]
         self.assertEqual(len(ours.splitlines()), len(wanted))
 
+    def check_unwound(self, capture):
+        """Copies of stacks become call chains: the same frames, for us and for perf, in a smaller file."""
+        fields = ["--no-inline", "-F", "comm,tid,time,event,ip,sym,dso"]
+        ours = self.tacho("script", "-i", capture, *fields).stdout
+        self.assertIn(b"deep_recurse", ours)
+        self.tacho("convert", "-i", capture, "-o", "chains.data", "--unwind", "--plain")
+        self.assertEqual(self.tacho("script", "-i", "chains.data", *fields).stdout, ours)
+        self.assertEqual(self.tacho("script", "-i", "chains.data", "--inline=all", *fields[1:]).stdout,
+                         self.tacho("script", "-i", capture, "--inline=all", *fields[1:]).stdout)
+        self.assert_same_text(self.script("chains.data", *fields), self.script(capture, *fields))
+        counts = [sorted(line.split(b"(")[0] for line in self.tacho("report", "--stats", "-i", name).stdout.splitlines()
+                         if any(word in line for word in (b"SAMPLE", b"MMAP", b"COMM", b"FORK", b"EXIT")))
+                  for name in (capture, "chains.data")]
+        self.assertEqual(*counts)
+        bits = self.perf("evlist", "-v", "-i", "chains.data").stdout.decode()
+        for gone in ("STACK_USER", "REGS_USER", "exclude_callchain_user"):
+            self.assertNotIn(gone, bits)
+        return "chains.data"
+
+    @programs.needs_root
+    def test_unwound_stacks_of_perf(self):
+        load = [BIN / "deep_load", "0.5", BIN / "deep_library.so"]
+        capture = self.record("-e", "cpu-clock,page-faults", "-F", "99", "--call-graph", "dwarf,32768", "--", *load)
+        chains = self.check_unwound(capture)
+        self.assertLess(os.path.getsize(self.folder / chains) * 4, os.path.getsize(capture))
+        again = self.tacho("convert", "-i", chains, "-o", "again.data", "--unwind", status=None)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn(b"no event of the capture keeps pieces of stack", again.stderr)
+
+    @programs.needs_root
+    def test_unwound_stacks_of_ours_and_of_pipes(self):
+        load = [BIN / "deep_load", "0.3", BIN / "deep_library.so"]
+        self.tacho("record", "-o", "ours.data", "-F", "99", "-e", "{cpu-clock,page-faults}:S", "--call-graph", "dwarf", "--", *load)
+        self.check_unwound("ours.data")
+        self.tacho("convert", "-i", "ours.data", "-o", "piped.data", "--to", "pipe")
+        self.tacho("convert", "-i", "piped.data", "-o", "back.data", "--unwind")
+        fields = ["--no-inline", "-F", "comm,tid,time,event,ip,sym,dso"]
+        self.assertEqual(self.tacho("script", "-i", "back.data", *fields).stdout,
+                         self.tacho("script", "-i", "ours.data", *fields).stdout)
+
     @programs.needs_root
     def test_perf_reports_from_a_real_pipe(self):
         capture = self.record("-e", "cpu-clock", "-g", "--", *BUSY)

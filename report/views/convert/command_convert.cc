@@ -21,7 +21,8 @@ constexpr std::string_view kExamples =
     "  tacho convert -i perf.data -o plain.data --plain\n"
     "  tacho convert -i perf.data -o - | perf report -i -\n"
     "  tacho convert -i killed.data -o whole.data\n"
-    "  tacho convert -i perf.data -o part.data --time 10%-20% --events cpu-clock\n\n";
+    "  tacho convert -i perf.data -o part.data --time 10%-20% --events cpu-clock\n"
+    "  tacho convert -i dwarf.data -o chains.data --unwind\n\n";
 
 Result<> set_form(std::string_view text, std::optional<CaptureForm>& form) {
   if (text != "file" && text != "pipe")
@@ -72,6 +73,15 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
          convert.events = parse_name_list(text);
          return Done{};
        }});
+  rows.push_back(
+      flag("--unwind",
+           "unwind the pieces of stack that --call-graph dwarf kept (by perf or tacho): samples get plain "
+           "call chains in their place, which every reader shows without the binaries' unwind information. "
+           "Records are written in order of time",
+           convert.unwinds));
+  rows.push_back(cli::text(
+      "--symfs", "DIR",
+      "with --unwind: a folder that stands for the recording host's root, with its binaries", convert.symfs));
   rows.push_back(inflate_option(convert.capture));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as perf has it; files of other owners are read anyway"));
@@ -81,6 +91,7 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
 Result<> settle(Words& words) {
   ConvertOptions& convert = words.convert;
   if (convert.output.empty()) return use_error("-o: name the file to write, or - for standard output");
+  if (!convert.symfs.empty() && !convert.unwinds) return use_error("--symfs is for --unwind");
   if (words.is_plain && words.is_compressed) return use_error("-z and --plain do not go together");
   if (words.is_plain) convert.packing = Packing::Plain;
   if (words.is_compressed) convert.packing = Packing::Compressed;

@@ -16,7 +16,9 @@
 #include "format/pipe_writer.h"
 #include "format/record.h"
 #include "format/section_pieces.h"
+#include "report/samples/ordered_records.h"
 #include "report/views/convert/convert_selection.h"
+#include "report/views/convert/convert_unwinding.h"
 
 namespace tacho::report {
 namespace {
@@ -93,6 +95,7 @@ class Conversion {
     RecordView record;
     std::vector<std::byte> bytes;
   };
+  Result<> run_in_order();
   Result<> take(const RecordView& record);
   Result<> start();
   Result<> create_writer(const format::EventSet& events, Features features);
@@ -118,8 +121,9 @@ class Conversion {
   std::vector<Held> held_;  // of a pipe, until its events are known
   std::size_t held_bytes_ = 0;
   std::optional<format::WholeOutput> whole_;
-  format::ByteWriter turned_, selected_,
-      changed_;                           // scratch: a record in our byte order, selected, and changed
+  std::optional<ConvertUnwinding> unwinding_;
+  // Scratch: a record in our byte order, selected, with its call chain, and changed.
+  format::ByteWriter turned_, selected_, unwound_, changed_;
   format::ByteWriter pending_;            // records to be written together
   format::ByteWriter rounds_;             // and marks of rounds in which nothing came, to stand before them
   bool ends_with_round_ = false;          // what was written so far does
@@ -134,10 +138,33 @@ class Conversion {
 };
 
 Result<> Conversion::run() {
+  if (options_.unwinds) return run_in_order();
   while (const auto record = reader_.next())
     if (auto taken = take(*record); !taken) return taken;
   if (!writer_)
     if (auto started = start(); !started) return started;
+  return close();
+}
+
+// Call chains depend on what was mapped before. What is written is in order, so a round may end anywhere;
+// records that tell of the recording's way through rings and files stay behind.
+Result<> Conversion::run_in_order() {
+  const Filter all;
+  OrderedRecords records(reader_, diagnostics_);
+  records.use(all);
+  OrderedRecord record;
+  for (;;) {
+    const auto step = records.next(record);
+    if (step == RecordFeed::Step::End) break;
+    if (step == RecordFeed::Step::Record) {
+      if (auto taken = take(record.view); !taken) return taken;
+    } else if (writer_) {
+      if (auto finished = finish_round(); !finished) return finished;
+    }
+  }
+  if (!writer_)
+    if (auto started = start(); !started) return started;
+  unwinding_->report(diagnostics_);
   return close();
 }
 
@@ -160,11 +187,21 @@ Result<> Conversion::take(const RecordView& record) {
 // The head is known: chooses events, opens the output and passes what had to wait.
 Result<> Conversion::start() {
   if (reader_.events().empty()) return Error{options_.input + ": describes no event before its records"};
+  if (options_.unwinds) {
+    symbolize::SymbolOptions symbols;
+    symbols.symfs = options_.symfs;
+    auto unwinding = ConvertUnwinding::create(symbols, reader_.events(), reader_.features());
+    if (!unwinding) return std::move(unwinding.error());
+    unwinding_.emplace(std::move(*unwinding));
+    // Its names came with records that stay behind.
+    names_known_ =
+        std::ranges::any_of(reader_.events(), [](const auto& event) { return !event.name.empty(); });
+  }
   auto selection =
       ConvertSelection::create(options_.events, options_.times, reader_.events(), reader_.features());
   if (!selection) return std::move(selection.error());
   selection_ = std::move(*selection);
-  Features features = reader_.take_features();
+  Features features = options_.unwinds ? reader_.features() : reader_.take_features();
   is_parted_ = features.environment.directory_format.value_or(0) != 0;
   names_known_ = names_known_ || !features.event_descriptions.empty();
   format::EventSet scratch;
@@ -173,18 +210,15 @@ Result<> Conversion::start() {
   if (is_pipe_in() && !is_pipe_out() && features.event_descriptions.empty() && names_known_)
     features.event_descriptions.assign(reader_.events().begin(), reader_.events().end());
   selection_->adjust(features);
+  if (unwinding_) ConvertUnwinding::adjust(features);
   format::drop_section(features, abi::kFeatureAuxtrace);  // holds offsets: made anew at the end
   format::drop_section(features, abi::kFeatureDirFormat);
   features.environment.directory_format.reset();
-  format::EventSet changed;
-  if (options_.change != nullptr) {
-    changed = events;
+  format::EventSet changed = unwinding_ ? ConvertUnwinding::changed(events) : events;
+  if (options_.change != nullptr)
     if (auto done = options_.change->change_head(changed, features); !done)
       return std::move(done.error()).in(options_.input);
-  }
-  if (auto created = create_writer(options_.change != nullptr ? changed : events, std::move(features));
-      !created)
-    return created;
+  if (auto created = create_writer(changed, std::move(features)); !created) return created;
   for (const Held& held : std::exchange(held_, {})) {
     RecordView record = held.record;
     record.bytes = Bytes(held.bytes).first(held.record.bytes.size());
@@ -229,7 +263,7 @@ Result<> Conversion::create_writer(const format::EventSet& events, Features feat
                                      : format::create_output(options_.output);
   if (!file) return std::move(file.error());
   // A pipe's own names come with its records.
-  names_written_ = !is_pipe_in() && names_known_;
+  names_written_ = (!is_pipe_in() || unwinding_) && names_known_;
   auto writer =
       format::PipeWriter::create(std::move(*file), events, std::move(features), options,
                                  names_written_ ? format::PipeNames::Write : format::PipeNames::LeaveOut);
@@ -254,7 +288,12 @@ Result<> Conversion::pass(const RecordView& record) {
   }
   const auto native = to_native(record);
   if (!native) return Done{};
-  const auto selected = selection_->apply(*native, selected_, diagnostics_);
+  auto selected = selection_->apply(*native, selected_, diagnostics_);
+  if (const auto event = unwinding_ ? reader_.events().event_of(*native) : std::nullopt) {
+    const auto& attr = reader_.events()[*event].attr;
+    unwinding_->note(*native, attr, diagnostics_);
+    if (selected) selected = unwinding_->apply(*selected, attr, unwound_, diagnostics_);
+  }
   if (!selected || options_.change == nullptr) return selected ? put(*selected) : Done{};
   const auto changed = options_.change->change(*selected, changed_);
   return changed ? put(*changed) : Done{};
@@ -357,6 +396,7 @@ Features Conversion::late_features() const {
     format::EventSet scratch;
     const format::EventSet& events = selection_->events(scratch);
     late.event_descriptions.assign(events.begin(), events.end());
+    if (unwinding_) ConvertUnwinding::adjust(late);
   }
   if (!aux_.empty()) {
     format::ByteWriter index;

@@ -25,6 +25,8 @@ struct ConvertOptions {
   int level = 1;                    // zstd's, when packing is Compressed
   std::string times;                // as --time takes it; empty: all
   std::vector<std::string> events;  // names; empty: all
+  bool unwinds = false;             // pieces of stack become call chains; records come in order of time then
+  std::string symfs;                // for that: a folder in place of this machine's root; empty: this machine
   // What becomes of its content, to outlive the conversion; null: nothing. Then sections and records that are
   // not understood do not come along.
   CaptureChange* change = nullptr;

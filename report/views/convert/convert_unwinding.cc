@@ -1,0 +1,174 @@
+#include "report/views/convert/convert_unwinding.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/record.h"
+#include "format/sample.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::Bytes;
+using format::Cursor;
+using format::Damage;
+using format::EventAttr;
+using format::RecordView;
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+constexpr std::size_t kLargestRecord = 0xfff8;               // bytes; sizes have 16 bits
+constexpr std::size_t kMostFrames = kLargestRecord / kWord;  // more have no room
+constexpr std::uint64_t kWordsBefore = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
+                                       abi::kSampleTime | abi::kSampleAddr | abi::kSampleId |
+                                       abi::kSampleStreamId | abi::kSampleCpu | abi::kSamplePeriod;
+constexpr std::uint64_t kOfCopies = abi::kSampleRegsUser | abi::kSampleStackUser;
+constexpr std::uint64_t kBranchIndex = 1U << 17, kBranchCounters = 1U << 19;  // PERF_SAMPLE_BRANCH_...
+constexpr std::size_t kBranchWords = 3;
+
+// Where the pieces of a sample stand that change: bytes from the begin of its body.
+struct Pieces {
+  std::size_t chain = 0, behind_chain = 0;
+  std::size_t copies = 0, behind_copies = 0;  // registers and stack, side by side
+};
+
+void skip_words(Cursor& in, std::uint64_t words) {
+  in.skip(words > in.left() / kWord ? in.left() + 1 : static_cast<std::size_t>(words) * kWord);
+}
+
+// In the order of the kernel's ABI (perf_event_open(2), PERF_RECORD_SAMPLE).
+std::optional<Pieces> pieces_of(Bytes body, const EventAttr& attr) {
+  Pieces pieces;
+  Cursor in(body);
+  const auto here = [&] { return body.size() - in.left(); };
+  in.skip(kWord * static_cast<std::size_t>(std::popcount(attr.sample_type & kWordsBefore)));
+  if (attr.samples(abi::kSampleRead)) (void)format::parse_read_values(in, attr.read_format);
+  pieces.chain = here();
+  skip_words(in, in.u64());
+  pieces.behind_chain = here();
+  if (attr.samples(abi::kSampleRaw)) in.skip(in.u32());
+  if (attr.samples(abi::kSampleBranchStack)) {
+    const std::uint64_t branches = in.u64();
+    if ((attr.branch_sample_type & kBranchIndex) != 0) in.u64();
+    skip_words(in, std::min<std::uint64_t>(branches, kLargestRecord) * kBranchWords);
+    if ((attr.branch_sample_type & kBranchCounters) != 0) skip_words(in, branches);
+  }
+  pieces.copies = here();
+  if (attr.samples(abi::kSampleRegsUser) && in.u64() != 0)
+    skip_words(in, static_cast<std::uint64_t>(std::popcount(attr.sample_regs_user)));
+  if (attr.samples(abi::kSampleStackUser)) {
+    const std::uint64_t size = in.u64();
+    in.skip(size > in.left() ? in.left() + 1 : static_cast<std::size_t>(size));
+    if (size != 0) in.u64();  // so much of it is valid
+  }
+  pieces.behind_copies = here();
+  if (in.failed()) return std::nullopt;
+  return pieces;
+}
+
+bool is_unwound(const EventAttr& attr) {
+  return symbolize::Unwinder::can_unwind(attr) && attr.samples(abi::kSampleCallchain);
+}
+
+EventAttr changed_attr(EventAttr attr) {
+  if (!is_unwound(attr)) return attr;
+  attr.sample_type &= ~kOfCopies;
+  attr.flags &= ~std::uint64_t{abi::kExcludeCallchainUser};
+  attr.sample_regs_user = 0;
+  attr.sample_stack_user = 0;
+  return attr;
+}
+
+}  // namespace
+
+ConvertUnwinding::ConvertUnwinding(const symbolize::SymbolOptions& symbols, const format::Features& features)
+    : spaces_(std::make_unique<symbolize::AddressSpaces>()), unwinder_(symbols, features, *spaces_) {}
+
+Result<ConvertUnwinding> ConvertUnwinding::create(const symbolize::SymbolOptions& symbols,
+                                                  const format::EventSet& events,
+                                                  const format::Features& features) {
+  if (std::ranges::none_of(events, [](const auto& event) { return is_unwound(event.attr); }))
+    return use_error(
+        "--unwind: no event of the capture keeps pieces of stack (record --call-graph dwarf); its call "
+        "chains are "
+        "what they are");
+  ConvertUnwinding made(symbols, features);
+  for (const auto& entry : features.environment.build_ids) made.spaces_->add_build_id(entry);
+  return made;
+}
+
+format::EventSet ConvertUnwinding::changed(const format::EventSet& events) {
+  format::EventSet out;
+  for (format::Event event : events) {
+    event.attr = changed_attr(event.attr);
+    out.add(std::move(event));
+  }
+  return out;
+}
+
+void ConvertUnwinding::adjust(format::Features& features) {
+  const bool is_known = !features.event_descriptions.empty();
+  for (format::Event& event : features.event_descriptions) event.attr = changed_attr(event.attr);
+  if (is_known) format::drop_section(features, abi::kFeatureEventDesc);  // the bytes as they were
+}
+
+void ConvertUnwinding::note(const RecordView& record, const EventAttr& attr,
+                            format::Diagnostics& diagnostics) {
+  if (record.type == abi::kRecordSample) return;
+  const auto parsed = format::parse_record(record, attr);
+  if (!parsed) return diagnostics.add(Damage::BadRecord, record.offset, parsed.error().what);
+  if (const auto* const entry = std::get_if<format::BuildIdRecord>(&*parsed))
+    return spaces_->add_build_id({entry->pid, entry->misc, entry->build_id, std::string(entry->filename)});
+  spaces_->apply(*parsed, record.misc);
+}
+
+// What perf and we find as callers are their return addresses minus 1, which in a plain chain name the same
+// calls.
+std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, const EventAttr& attr,
+                                                  format::ByteWriter& scratch,
+                                                  format::Diagnostics& diagnostics) {
+  if (record.type != abi::kRecordSample || !is_unwound(attr)) return record;
+  const auto sample = format::parse_sample(record, attr);
+  const Bytes head =
+      record.bytes.first(std::min(record.bytes.size(), std::size_t{format::kRecordHeaderSize}));
+  const Bytes body = record.bytes.subspan(head.size());
+  const auto pieces = pieces_of(body, attr);
+  if (!sample || !pieces) {
+    diagnostics.add(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
+    return std::nullopt;
+  }
+  auto frames = unwinder_.unwind(*sample, kMostFrames, record.order);
+  const std::size_t kept = head.size() + body.size() - (pieces->behind_copies - pieces->copies);
+  const std::size_t room = (kLargestRecord - std::min(kLargestRecord, kept)) / kWord;
+  frames = frames.first(std::min(frames.size(), room == 0 ? 0 : room - 1));
+  // A handle on the frames: they live until the unwinder is asked again.
+  const std::vector<std::uint64_t> callers(frames.begin(), frames.end());
+  const std::uint64_t known = Cursor(body.subspan(pieces->chain)).u64();
+  std::vector<std::byte> copy(head.begin(), head.end());  // `record` may lie in `scratch`
+  copy.insert(copy.end(), body.begin(), body.end());
+  const Bytes all = Bytes(copy).subspan(head.size());
+  scratch.clear();
+  scratch.bytes(Bytes(copy).first(head.size())).bytes(all.first(pieces->chain));
+  scratch.u64(known + (callers.empty() ? 0 : 1 + callers.size()));
+  scratch.bytes(all.subspan(pieces->chain + kWord, pieces->behind_chain - pieces->chain - kWord));
+  if (!callers.empty()) scratch.u64(abi::kContextUser);
+  for (const std::uint64_t caller : callers) scratch.u64(caller);
+  scratch.bytes(all.subspan(pieces->behind_chain, pieces->copies - pieces->behind_chain));
+  scratch.bytes(all.subspan(pieces->behind_copies));
+  scratch.patch<std::uint16_t>(sizeof(std::uint32_t) + sizeof(std::uint16_t),
+                               static_cast<std::uint16_t>(scratch.size()));
+  RecordView view = record;
+  view.bytes = scratch.view();
+  return view;
+}
+
+void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
+  for (const auto& lack : unwinder_.ended_chains())
+    diagnostics.add_line(Damage::NoSymbols, std::string(lack.module->path) + ": " + lack.reason);
+}
+
+}  // namespace tacho::report

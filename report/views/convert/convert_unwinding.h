@@ -1,0 +1,49 @@
+// Copies of stacks (--call-graph dwarf) unwound for good: samples with plain call chains in place of pieces
+// of stack and registers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "format/byte_writer.h"
+#include "format/diagnostics.h"
+#include "format/event_set.h"
+#include "format/features.h"
+#include "format/record_view.h"
+#include "format/result.h"
+#include "symbolize/address_space.h"
+#include "symbolize/symbol_options.h"
+#include "symbolize/unwind/unwind.h"
+
+namespace tacho::report {
+
+class ConvertUnwinding {
+ public:
+  // An error when no event keeps pieces of stack. `events` and `features` must outlive it.
+  static Result<ConvertUnwinding> create(const symbolize::SymbolOptions& symbols,
+                                         const format::EventSet& events, const format::Features& features);
+
+  // What the events are in the copy.
+  static format::EventSet changed(const format::EventSet& events);
+  // The same of the header's sections.
+  static void adjust(format::Features& features);
+
+  // The record, in order of time, takes effect: mappings and processes.
+  void note(const format::RecordView& record, const format::EventAttr& attr,
+            format::Diagnostics& diagnostics);
+  // What a sample of the event, in this machine's byte order, becomes: bytes in `scratch`; the record itself
+  // where there is nothing to unwind. Nothing when it is damaged, which is counted.
+  std::optional<format::RecordView> apply(const format::RecordView& record, const format::EventAttr& attr,
+                                          format::ByteWriter& scratch, format::Diagnostics& diagnostics);
+  // Where chains ended for want of unwind information.
+  void report(format::Diagnostics& diagnostics) const;
+
+ private:
+  ConvertUnwinding(const symbolize::SymbolOptions& symbols, const format::Features& features);
+
+  std::unique_ptr<symbolize::AddressSpaces> spaces_;  // where it is, since the unwinder looks into it
+  symbolize::Unwinder unwinder_;
+};
+
+}  // namespace tacho::report
