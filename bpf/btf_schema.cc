@@ -24,7 +24,7 @@ constexpr std::size_t kMaxFields = 4096;      // of one payload: what a capture'
 constexpr std::size_t kMaxSteps = 16 * kMaxFields;
 constexpr std::size_t kMaxGlobals = 1024;  // of one section
 constexpr int kMaxDepth = 32;              // of types inside types
-constexpr std::string_view kEventVariable = "__event_";
+constexpr std::string_view kEventVariable = "__event_", kSummaryVariable = "__summary_";
 
 struct FreeBtf {
   void operator()(btf* types) const noexcept { btf__free(types); }
@@ -119,6 +119,9 @@ class Reader {
   void read_variable(std::uint32_t id, const btf_type* variable, Declarations& found) const {
     const std::string variable_name = name(variable->name_off);
     if (const auto event = tag(id, -1, "event:")) found.channels.emplace_back(variable_name, *event);
+    if (const auto map = tag(id, -1, "summary:"); map && variable_name.starts_with(kSummaryVariable))
+      found.summaries.push_back(
+          describe_summary(variable_name.substr(kSummaryVariable.size()), *map, variable->type));
     if (!variable_name.starts_with(kEventVariable)) return;
     auto schema = describe_event(variable_name.substr(kEventVariable.size()), variable->type);
     if (schema) {
@@ -193,6 +196,36 @@ class Reader {
     if (auto described = describe(payload.id, Place{whole, 0, 0, 0, -1, 0}, work); !described)
       return std::move(described.error());
     finish(schema);
+    return schema;
+  }
+
+  // `pointer_id`: to the type of the map's variable, whose members `key` and `value` point to what it holds.
+  SummaryTypes describe_summary(std::string event, std::string map, std::uint32_t pointer_id) const {
+    SummaryTypes summary{std::move(event), std::move(map), {}, {}};
+    const Resolved pointer = strip(pointer_id);
+    if (pointer.type == nullptr || !btf_is_ptr(pointer.type)) return summary;
+    const Resolved type = strip(pointer.type->type);
+    if (type.type == nullptr || !btf_is_struct(type.type)) return summary;
+    const btf_member* members = btf_members(type.type);
+    for (std::uint32_t i = 0; i < btf_vlen(type.type); ++i) {
+      const std::string member = name(members[i].name_off);
+      if (member == "key") summary.key = describe_pointed_to(members[i].type, member);
+      if (member == "value") summary.value = describe_pointed_to(members[i].type, member);
+    }
+    return summary;
+  }
+  std::optional<PayloadSchema> describe_pointed_to(std::uint32_t pointer_id, const std::string& whole) const {
+    const Resolved pointer = strip(pointer_id);
+    if (pointer.type == nullptr || !btf_is_ptr(pointer.type)) return std::nullopt;
+    const Resolved type = strip(pointer.type->type);
+    const auto size = type.type == nullptr ? -1 : btf__resolve_size(types_, type.id);
+    if (size <= 0 || size > kMaxPayload) return std::nullopt;
+    PayloadSchema schema;
+    schema.type_name = type_name(pointer.type->type);
+    schema.size = static_cast<std::uint32_t>(size);
+    Work work{schema, 0};
+    const std::string named = btf_is_composite(type.type) ? "" : "(" + whole + ")";
+    if (!describe(type.id, Place{named, 0, 0, 0, -1, 0}, work)) return std::nullopt;
     return schema;
   }
 

@@ -2,6 +2,7 @@
 // which event, and which programs are alternatives of each other. Read once, by the recorder.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,16 @@ struct Global {
   bool is_constant() const { return is_const && is_volatile; }
 };
 
+// SUMMARY(name, map): the types of what the map holds. Nothing where BTF does not tell one, or it cannot be
+// described; what is no struct has one field, called "(key)" or "(value)".
+struct SummaryTypes {
+  std::string event, map;
+  std::optional<format::PayloadSchema> key, value;
+};
+
 struct Declarations {
-  std::vector<format::PayloadSchema> events;                  // EVENT(name, type)
+  std::vector<format::PayloadSchema> events;  // EVENT(name, type)
+  std::vector<SummaryTypes> summaries;
   std::vector<std::pair<std::string, std::string>> channels;  // map, event: EVENT_CHANNEL(event)
   std::vector<Alternative> alternatives;                      // in order of appearance
   std::vector<Global> globals;                                // in sections .rodata, .data and .bss

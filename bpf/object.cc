@@ -167,6 +167,9 @@ std::vector<std::string> Object::perf_event_arrays() const {
 std::vector<std::string> Object::ring_buffers() const {
   return maps_of_type(state_->object.get(), BPF_MAP_TYPE_RINGBUF);
 }
+std::vector<std::string> Object::stack_maps() const {
+  return maps_of_type(state_->object.get(), BPF_MAP_TYPE_STACK_TRACE);
+}
 
 bool Object::may_drop_events(std::size_t program) const {
   const bpf_program* const handle = state_->handles[program];
@@ -254,6 +257,22 @@ void Object::set_variable(std::string_view name, std::uint32_t value) {
   if (at == MAP_FAILED) return;
   const format::Mapping memory(at, size);
   std::memcpy(memory.bytes().data() + variable->offset, &value, sizeof value);
+}
+
+std::optional<MapFacts> Object::map_facts(const std::string& map) const {
+  const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
+  if (found == nullptr) return std::nullopt;
+  return MapFacts{bpf_map__type(found), bpf_map__key_size(found), bpf_map__value_size(found),
+                  bpf_map__max_entries(found)};
+}
+
+Result<MapReader> Object::open_map(const std::string& map) const {
+  const bpf_map* const found = bpf_object__find_map_by_name(state_->object.get(), map.c_str());
+  const auto facts = map_facts(map);
+  const int cpus = libbpf_num_possible_cpus();
+  if (!facts) return Error{"there is no map '" + map + "'", ENOENT};
+  if (cpus < 0) return Error{"cannot tell how many CPUs are possible: " + code_in_words(-cpus), -cpus};
+  return MapReader(bpf_map__fd(found), *facts, static_cast<std::size_t>(cpus));
 }
 
 Result<Ring> Object::open_ring(const std::string& map) const {

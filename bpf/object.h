@@ -14,6 +14,7 @@
 
 #include "bpf/function_probes.h"
 #include "bpf/log.h"
+#include "bpf/map_reader.h"
 #include "bpf/ring.h"
 #include "bpf/section.h"
 #include "format/cursor.h"
@@ -56,6 +57,7 @@ class Object {
   const std::vector<Program>& programs() const;  // in the object's order
   std::vector<std::string> perf_event_arrays() const;
   std::vector<std::string> ring_buffers() const;
+  std::vector<std::string> stack_maps() const;
 
   // Whether it can cost perf events samples when it runs on a tracepoint (return_value.h).
   bool may_drop_events(std::size_t program) const;
@@ -87,7 +89,10 @@ class Object {
   Result<> attach_to_event(std::size_t program, int event_fd);
   // Puts an event's descriptor into a slot of a perf event array.
   Result<> put_event(const std::string& map, int cpu, int event_fd);
+  // Before and after load(); nothing when there is none of that name.
+  std::optional<MapFacts> map_facts(const std::string& map) const;
   // After load().
+  Result<MapReader> open_map(const std::string& map) const;
   Result<Ring> open_ring(const std::string& map) const;
   // What a variable of 64 bits in section .bss holds now; nothing when there is none of that name.
   std::optional<std::uint64_t> counter(std::string_view name) const;

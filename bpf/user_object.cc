@@ -24,12 +24,9 @@ namespace {
 
 constexpr std::uint64_t kMaxObject = std::uint64_t{256} << 20;
 constexpr const char* kRecorderConstant = "tacho_recorder";
-constexpr const char* kFollowsConstant = "tacho_follows";
 constexpr std::string_view kOwnPrefix = "tacho_";
 constexpr const char* kFilter = "tacho_filter";
-constexpr const char* kFollowedMap = "tacho_followed";
-const std::string kLostCounter = "tacho_lost_";  // and the name of the map
-constexpr int kNotSupportedInKernel = 524;       // ENOTSUPP
+constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 
 // What a kernel answers that cannot do something; then an alternative is tried. Everything else, as a
 // verifier's EACCES, is a fault of the program, which another program must not hide.
@@ -49,27 +46,6 @@ Error not_trusted(const std::string& path, const Error& why) {
   return Error{path + ": is not loaded into the kernel, as others could change it: " + why.what +
                    "; copy it to a folder of your own",
                EACCES};
-}
-
-std::vector<Channel> channels_of(const Object& object, const Declarations& declared) {
-  std::vector<Channel> channels;
-  for (const std::string& map : object.perf_event_arrays()) channels.push_back({map, map, {}});
-  for (const std::string& map : object.ring_buffers()) {
-    const bool has_heads =
-        std::ranges::find(declared.globals, kLostCounter + map, &Global::name) != declared.globals.end();
-    channels.push_back({map, map, {}, has_heads ? ChannelKind::RingWithHeads : ChannelKind::PlainRing});
-  }
-  for (Channel& channel : channels) {
-    const auto tag =
-        std::ranges::find(declared.channels, channel.map, &std::pair<std::string, std::string>::first);
-    if (tag != declared.channels.end()) channel.event = tag->second;
-  }
-  // One channel without a tag and one EVENT belong together.
-  if (channels.size() == 1 && declared.events.size() == 1 && declared.channels.empty())
-    channels.front().event = declared.events.front().event;
-  for (Channel& channel : channels)
-    if (const auto* schema = declared.event(channel.event)) channel.schema = *schema;
-  return channels;
 }
 
 // Alternatives first, in the order in which the source has them. That is the order of BTF; the object itself
@@ -212,7 +188,9 @@ Result<> UserObject::State::read() {
   if (!fresh) return std::move(fresh.error());
   if (fresh->programs().empty())
     return Error{"holds no BPF program; put SEC(\"tracepoint/...\") or the like before a function"};
-  channels = channels_of(*fresh, declared);
+  auto found = channels_of(*fresh, declared);
+  if (!found) return std::move(found.error());
+  channels = std::move(*found);
   object = std::move(*fresh);
   return Done{};
 }
@@ -487,8 +465,18 @@ Result<Ring> UserObject::open_ring(const std::string& map) const {
   return ring ? std::move(ring) : Result<Ring>(std::move(ring.error()).in(state_->path));
 }
 
+Result<MapReader> UserObject::open_map(const std::string& map) const {
+  auto reader = state_->object->open_map(map);
+  return reader ? std::move(reader) : Result<MapReader>(std::move(reader.error()).in(state_->path));
+}
+
+std::string UserObject::stack_map() const {
+  const auto maps = state_->object->stack_maps();
+  return maps.size() == 1 ? maps.front() : "";
+}
+
 std::uint64_t UserObject::lost_by_ring(const std::string& map) const {
-  return state_->object->counter(kLostCounter + map).value_or(0);
+  return state_->object->counter(std::string(kLostCounter) + map).value_or(0);
 }
 
 Result<> UserObject::attach_to_perf_event(std::string_view program, int event_fd) {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bpf/channel.h"
 #include "bpf/constant_value.h"
 #include "bpf/event_filter.h"
 #include "bpf/function_probes.h"
@@ -28,22 +29,6 @@
 #include "format/result.h"
 
 namespace tacho::bpf {
-
-// How a channel reaches us: the kernel writes samples into our rings, or the program into a ring buffer of
-// its own, each event with a head that tells when and where (RING_CHANNEL() in tacho/emit.h), or without.
-enum class ChannelKind : std::uint8_t { PerfEventArray, RingWithHeads, PlainRing };
-
-// One perf event array or ring buffer of the object: a stream of events.
-struct Channel {
-  std::string map;  // name of the map
-  // What the object calls its event: its EVENT_CHANNEL(name), else the only EVENT() when this is the only
-  // array of the object, else the map's name.
-  std::string event;
-  // What the payload looks like, when the object says so with EVENT(event, type). Its `event` is as above; a
-  // recorder that names the event otherwise renames the copy it stores.
-  std::optional<format::PayloadSchema> schema;
-  ChannelKind kind = ChannelKind::PerfEventArray;
-};
 
 struct ObjectOptions {
   // Lines for -v: which alternative won, what was skipped and why, libbpf's own warnings.
@@ -137,7 +122,11 @@ class UserObject {
   Result<> connect(std::string_view map, int cpu, int event_fd);
   // A ring buffer among the channels, which stays the object's. After load_and_attach().
   Result<Ring> open_ring(const std::string& map) const;
-  // Events that found no room in a ring buffer with heads, so far.
+  // The map of a summary among them, or a map of stacks that one names. After load_and_attach().
+  Result<MapReader> open_map(const std::string& map) const;
+  // The object's only map of stacks; empty when it has none or several.
+  std::string stack_map() const;
+  // Events that found no room in a ring buffer with heads or in the map of a summary, so far.
   std::uint64_t lost_by_ring(const std::string& map) const;
   // Names of the programs of section "perf_event": each runs on samples of an event that the recorder opens
   // on each CPU. The kernel takes one program for each event.

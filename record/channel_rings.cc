@@ -18,12 +18,6 @@ namespace abi = format::abi;
 constexpr std::uint32_t kHead = 0x31434154;  // TACHO_HEAD of tacho/emit.h
 constexpr std::size_t kMostRecordBytes = 65528;
 
-std::uint64_t now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 // Where the code ran that stands first in the chain.
 std::uint16_t side_of(const std::vector<std::uint64_t>& chain) {
   if (chain.size() < 2) return 0;
@@ -31,6 +25,12 @@ std::uint16_t side_of(const std::vector<std::uint64_t>& chain) {
 }
 
 }  // namespace
+
+std::uint64_t monotonic_now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
 
 std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
   format::Cursor in(bytes);
@@ -47,9 +47,19 @@ std::optional<RingEvent> parse_ring_event(format::Bytes bytes) {
 
 bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
                    const format::EventAttr& attr, const RingLayout& layout) {
+  if (!attr.samples(abi::kSampleCallchain))
+    return append_sample(to, event, id, attr, SampleParts{{}, layout.period_of(event.payload)});
+  RingEvent rest = event;
+  rest.payload = layout.rest_of(event.payload);
+  return append_sample(to, rest, id, attr,
+                       SampleParts{layout.chain_of(event.payload), layout.period_of(event.payload)});
+}
+
+bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
+                   const format::EventAttr& attr, const SampleParts& parts) {
   const bool has_chain = attr.samples(abi::kSampleCallchain);
-  const auto chain = has_chain ? layout.chain_of(event.payload) : std::vector<std::uint64_t>();
-  const format::Bytes payload = has_chain ? layout.rest_of(event.payload) : event.payload;
+  const auto& chain = parts.chain;
+  const format::Bytes payload = event.payload;
   // As in the kernel: the size of what is raw and the bytes together fill whole words.
   const std::size_t padded = (sizeof(std::uint32_t) + payload.size() + 7) / 8 * 8;
   format::ByteWriter out;
@@ -65,7 +75,7 @@ bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint
     out.u32(event.cpu.value_or(0));
     out.u32(0);
   }
-  if (attr.samples(abi::kSamplePeriod)) out.u64(layout.period_of(event.payload));
+  if (attr.samples(abi::kSamplePeriod)) out.u64(parts.period);
   if (has_chain) {
     out.u64(chain.size());
     for (const std::uint64_t address : chain) out.u64(address);
@@ -88,7 +98,7 @@ Result<ChannelRings> ChannelRings::open(const Prepared& prepared, const KernelEv
                                         const bpf::EventRate& rate) {
   ChannelRings all(prepared, events);
   for (const Connection& connection : prepared.plan.connections) {
-    if (connection.kind == bpf::ChannelKind::PerfEventArray) continue;
+    if (connection.kind == bpf::ChannelKind::PerfEventArray || bpf::is_summary(connection.kind)) continue;
     auto ring = prepared.objects[connection.object].open_ring(connection.map);
     if (!ring) return std::move(ring.error());
     Source source{.object = connection.object,
@@ -118,7 +128,7 @@ std::vector<int> ChannelRings::fds() const {
 void ChannelRings::add(Source& source, format::Bytes bytes, std::vector<std::byte>& to) {
   auto event = source.kind == bpf::ChannelKind::RingWithHeads
                    ? parse_ring_event(bytes)
-                   : RingEvent{.time = now(), .cpu = std::nullopt, .payload = bytes};
+                   : RingEvent{.time = monotonic_now(), .cpu = std::nullopt, .payload = bytes};
   if (!event) {  // reserved by something else than tacho_reserve()
     count_lost(source);
     return;

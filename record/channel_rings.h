@@ -37,6 +37,17 @@ std::optional<RingEvent> parse_ring_event(format::Bytes bytes);
 bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
                    const format::EventAttr& attr, const RingLayout& layout = {});
 
+// The same of what is known already: `event.payload` is written as it is.
+struct SampleParts {
+  std::vector<std::uint64_t> chain;  // written where the event's samples have one
+  std::uint64_t period = 1;
+};
+bool append_sample(std::vector<std::byte>& to, const RingEvent& event, std::uint64_t id,
+                   const format::EventAttr& attr, const SampleParts& parts);
+
+// Nanoseconds of CLOCK_MONOTONIC.
+std::uint64_t monotonic_now();
+
 class ChannelRings {
  public:
   // Those of the prepared objects, which are loaded. What is passed must outlive it.

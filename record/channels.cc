@@ -42,12 +42,23 @@ Result<> tell_objects(Prepared& prepared, const bpf::EventRate& rate, const Mess
   return Done{};
 }
 
-Result<Channels> Channels::open(Prepared& prepared, const KernelEvents& events, const bpf::EventRate& rate) {
+Result<Channels> Channels::open(Prepared& prepared, const KernelEvents& events, const bpf::EventRate& rate,
+                                const SummaryReading& reading) {
   Channels channels(prepared);
   auto rings = ChannelRings::open(prepared, events, rate);
   if (!rings) return std::move(rings.error());
   channels.rings_ = std::make_shared<ChannelRings>(std::move(*rings));
-  if (!channels.rings_->empty()) prepared.ring_losses = [rings = channels.rings_] { return rings->losses(); };
+  auto summaries = Summaries::open(prepared, events, reading);
+  if (!summaries) return std::move(summaries.error());
+  channels.summaries_ = std::make_shared<Summaries>(std::move(*summaries));
+  if (!channels.rings_->empty() || !channels.summaries_->empty())
+    prepared.ring_losses = [rings = channels.rings_, summaries = channels.summaries_] {
+      auto all = rings->losses();
+      for (const Losses& loss : summaries->losses()) all.push_back(loss);
+      return all;
+    };
+  if (!channels.summaries_->empty())
+    prepared.summary_troubles = [summaries = channels.summaries_] { return summaries->troubles(); };
   const bool limits_here = rate.limits() && !prepared.limited_here.empty();
   if (!prepared.follower && !limits_here) return channels;
   channels.sieve_.emplace(

@@ -13,6 +13,7 @@
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
 #include "record/prepared.h"
+#include "record/summaries.h"
 
 namespace tacho::record {
 
@@ -23,10 +24,12 @@ Result<> tell_objects(Prepared& prepared, const bpf::EventRate& rate, const Mess
 class Channels {
  public:
   // Of the loaded objects. What is passed must outlive it; `prepared` is told how to ask for losses.
-  static Result<Channels> open(Prepared& prepared, const KernelEvents& events, const bpf::EventRate& rate);
+  static Result<Channels> open(Prepared& prepared, const KernelEvents& events, const bpf::EventRate& rate,
+                               const SummaryReading& reading);
 
   // For the pump; null when there is nothing to do.
   ChannelRings* rings() { return rings_->empty() ? nullptr : rings_.get(); }
+  Summaries* summaries() { return summaries_->empty() ? nullptr : summaries_.get(); }
   ChannelSieve* sieve() { return sieve_ ? &*sieve_ : nullptr; }
 
   struct LeftOut {
@@ -38,7 +41,8 @@ class Channels {
  private:
   explicit Channels(const Prepared& prepared) : prepared_(&prepared) {}
   const Prepared* prepared_;
-  std::shared_ptr<ChannelRings> rings_;  // also asked for losses at the end
+  std::shared_ptr<ChannelRings> rings_;   // also asked for losses at the end
+  std::shared_ptr<Summaries> summaries_;  // the same
   std::optional<ChannelSieve> sieve_;
 };
 

@@ -10,6 +10,7 @@
 #include "cli/nearest.h"
 #include "format/perf_abi.h"
 #include "record/events/probe_arguments.h"
+#include "record/ring_checks.h"
 #include "record/sampling_attr.h"
 #include "record/unwinding_choice.h"
 
@@ -148,10 +149,12 @@ class Planner {
   Result<std::size_t> add_any(const EventRequest& request) {
     if (request.placed_arguments.empty()) return add(request);
     if (request.group != 0 || options_.target.per_thread)
-      return use_error("-e " + request.text + ": a probe with arguments cannot be in a group, nor with --per-thread");
+      return use_error("-e " + request.text +
+                       ": a probe with arguments cannot be in a group, nor with --per-thread");
     const auto added = add(output_of(request));
     if (!added) return added;
-    PlannedEvent probe{.attr = probe_attr(request), .name = request.name, .probe_target = request.probe_target};
+    PlannedEvent probe{
+        .attr = probe_attr(request), .name = request.name, .probe_target = request.probe_target};
     probe.attr.size = plan_.events[*added].attr.size;
     probe.condition = request.condition;
     plan_.argument_probes.push_back({*added, std::move(probe), request.placed_arguments});
@@ -247,7 +250,11 @@ class Planner {
       const auto& with_stacks = objects_[connection.object].rings_with_stacks;
       const bool brings_stack = std::ranges::find(with_stacks, connection.map) != with_stacks.end();
       if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
-      if (has_stack && !brings_stack)
+      if (has_stack && !brings_stack && bpf::is_summary(connection.kind))
+        plan_.notes.push_back("the summary '" + connection.map +
+                              "' brings no stacks but those that its program puts into the map "
+                              "(ROLE(\"stack\") in tacho/event.h)");
+      if (has_stack && !brings_stack && !bpf::is_summary(connection.kind))
         plan_.notes.push_back("the ring buffer '" + connection.map +
                               "' brings no stacks but those that its program puts into the payload "
                               "(ROLE(\"stack\") in tacho/event.h); a perf event array brings them");
@@ -370,7 +377,8 @@ class Planner {
     if (plan_.connections.empty()) return Done{};
     if (options_.target.per_thread)
       return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
-    if (auto done = check_rings(); !done) return done;
+    for (const Connection& connection : plan_.connections)
+      if (auto done = check_ring(connection.map, connection.kind, options_); !done) return done;
     if (options_.target.watch == Watch::System) return Done{};
     for (const Connection& connection : plan_.connections) {
       PlannedEvent& event = plan_.events[connection.event];
@@ -384,28 +392,11 @@ class Planner {
     return Done{};
   }
 
-  // A ring buffer is filled whatever the kernel knows of the target; only the heads can be asked.
-  Result<> check_rings() const {
-    for (const Connection& connection : plan_.connections) {
-      if (connection.kind == bpf::ChannelKind::PerfEventArray) continue;
-      const std::string ring = "the ring buffer '" + connection.map + "'";
-      if (options_.files.overwrite)
-        return use_error("--overwrite: " + ring + " cannot be written over; a perf event array can");
-      if (!options_.target.cgroups.empty())
-        return use_error("-G: " + ring + " does not tell the cgroup of its events; use a perf event array");
-      if (connection.kind == bpf::ChannelKind::RingWithHeads) continue;
-      if (options_.target.watch != Watch::System || !options_.target.cpus.empty())
-        return use_error(ring +
-                         " does not tell whose events it carries: record everybody's with -a, or send them "
-                         "with tacho_reserve() (tacho/emit.h)");
-    }
-    return Done{};
-  }
-
   Error nothing_to_record() const {
     const ObjectFacts& object = objects_.front();
-    std::string what = "nothing to record: " + object.path +
-                       " has no perf event array, no ring buffer and no program of section perf_event";
+    std::string what =
+        "nothing to record: " + object.path +
+        " has no perf event array, no ring buffer, no SUMMARY() and no program of section perf_event";
     for (const std::string& line : object.unheard) what += "; " + line;
     return use_error(what);
   }
@@ -419,7 +410,8 @@ class Planner {
     for (std::size_t event = 0; event < plan_.events.size(); ++event) {
       const bool is_fed =
           std::ranges::find(plan_.connections, event, &Connection::event) != plan_.connections.end() ||
-          std::ranges::find(plan_.argument_probes, event, &ArgumentProbe::event) != plan_.argument_probes.end();
+          std::ranges::find(plan_.argument_probes, event, &ArgumentProbe::event) !=
+              plan_.argument_probes.end();
       if (is_fed || !plan_.events[event].attr.is_bpf_output()) continue;
       const std::string& name = plan_.events[event].name;
       plan_.warnings.push_back("no BPF map feeds the event " + name +
@@ -430,7 +422,8 @@ class Planner {
   // The kernel cannot hand a probe on to what a thread starts (sampling_attr()).
   void warn_of_probes(std::span<const EventRequest> requests) {
     const auto would_inherit = [this](const EventRequest& request) {
-      return request.kind == EventKind::Probe && request.arguments.empty() && request.inherit.value_or(following().inherits);
+      return request.kind == EventKind::Probe && request.arguments.empty() &&
+             request.inherit.value_or(following().inherits);
     };
     if (!following().children || options_.target.watch == Watch::System) return;
     if (std::ranges::none_of(requests, would_inherit)) return;

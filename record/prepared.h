@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bpf/follower.h"
@@ -39,6 +40,7 @@ struct Prepared {
   std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
   // Of ring buffers of the objects, so far; set once there are some.
   std::function<std::vector<Losses>()> ring_losses;
+  std::function<std::vector<std::string>()> summary_troubles;  // what summaries lack, in words; the same
   std::function<bool()> stop;  // whether a signal came; asked wherever the start may take long
 };
 

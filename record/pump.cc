@@ -59,6 +59,7 @@ class Pump::Loop {
         control_(parts.control),
         stacks_(parts.stacks),
         channels_(parts.channels),
+        summaries_(parts.summaries),
         switches_(parts.switches),
         schedule_(std::move(parts.schedule)),
         switch_rule_(parts.switch_rule),
@@ -97,6 +98,7 @@ class Pump::Loop {
       look_at_cpus();
     }
     events_.disable();
+    read_summaries();
     take_the_rest();
     take_snapshot();
     hand_over(true);
@@ -197,6 +199,7 @@ class Pump::Loop {
   void begin_next_file() {
     // First nothing comes any more, then mappings are taken: so none is missing that a sample needs.
     events_.pause_backward_rings(true);
+    read_summaries();
     const bool is_passed = pass();
     if (is_passed) take_snapshot();
     events_.pause_backward_rings(false);
@@ -322,8 +325,17 @@ class Pump::Loop {
     }
     if (stacks_ != nullptr) stacks_->end_pass();
     if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;
+    if (summaries_ != nullptr && summaries_->is_due()) read_summaries();
+    while (summaries_ != nullptr && summaries_->has_more())
+      if (!is_taken(round_.take(*summaries_, report_.counts))) return false;
     refused_in_vain_ = 0;
     return true;
+  }
+
+  void read_summaries() {
+    if (summaries_ == nullptr) return;
+    if (auto done = summaries_->read(stopped_at_.has_value()); !done && !report_.failure)
+      report_.failure = std::move(done.error());
   }
 
   bool is_taken(Round::Taken taken) {
@@ -406,6 +418,7 @@ class Pump::Loop {
   Control* control_;
   StackUnwinding* stacks_;
   ChannelRings* channels_;
+  Summaries* summaries_;
   SwitchEvents* switches_;
   Schedule schedule_;
   SwitchRule switch_rule_;

@@ -53,6 +53,7 @@ class Pump {
     Workload* workload = nullptr;
     Control* control = nullptr;
     ChannelRings* channels = nullptr;
+    Summaries* summaries = nullptr;
     ChannelSieve* sieve = nullptr;  // what every piece of a ring goes through
     StackUnwinding* stacks = nullptr;
     SwitchEvents* switches = nullptr;

@@ -90,7 +90,8 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
       fact.channels.push_back({channel.map, channel.event});
       if (channel.kind != bpf::ChannelKind::PerfEventArray)
         fact.rings.emplace_back(channel.map, channel.kind);
-      if (channel.schema && RingLayout(*channel.schema).has_stack())
+      if (channel.summary ? channel.summary->has_stack()
+                          : channel.schema && RingLayout(*channel.schema).has_stack())
         fact.rings_with_stacks.push_back(channel.map);
     }
   }
@@ -405,7 +406,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   Workload* const workload = prepared.workload ? &*prepared.workload : nullptr;
   Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
   const bool starts_enabled = schedule.starts_enabled();
-  auto channels = Channels::open(prepared, events, options.sampling.rate_of_objects);
+  auto channels = Channels::open(prepared, events, options.sampling.rate_of_objects,
+                                 {options.time.interval, options.files.is_named_by_time});
   if (!channels) return std::move(channels.error());
   // While we still may read what is mapped in processes of others.
   if (prepared.stacks) {
@@ -423,6 +425,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .workload = workload,
                             .control = control ? &*control : nullptr,
                             .channels = channels->rings(),
+                            .summaries = channels->summaries(),
                             .sieve = channels->sieve(),
                             .stacks = prepared.stacks.get(),
                             .switches = prepared.switches.get(),
@@ -434,7 +437,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
-  events.when_samples_begin([&prepared] {
+  events.when_samples_begin([&prepared, summaries = channels->summaries()] {
+    if (summaries != nullptr) summaries->begin();
     for (bpf::UserObject& object : prepared.objects) object.begin();
   });
   if (starts_enabled) {
@@ -490,6 +494,8 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
         fmt::format("--switch-output-event: came {} times, {} of them while another file was being begun, "
                     "which is one for all",
                     report.switch_events, report.merged_switches));
+  if (prepared.summary_troubles)
+    for (const std::string& line : prepared.summary_troubles()) messages.warn(line);
   tell_what_was_left_out(report.left_out, options.sampling.rate_of_objects, messages);
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))
     messages.warn(warning_of(program) + " (it came while recording)");

@@ -50,6 +50,19 @@ Round::Taken Round::take(ChannelRings& rings, RecordCounts& counts) {
   return buffer_.size() == begin ? Taken::Nothing : Taken::Records;
 }
 
+Round::Taken Round::take(Summaries& summaries, RecordCounts& counts) {
+  const std::size_t begin = buffer_.size();
+  try {
+    summaries.take(buffer_, kBatchBytes);
+  } catch (const std::bad_alloc&) {
+    buffer_.resize(begin);
+    return Taken::NoMemory;
+  }
+  if (buffer_.size() == begin) return Taken::Nothing;
+  open();
+  return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
+}
+
 Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts) {
   try {
     std::vector<std::byte> records;

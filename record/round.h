@@ -13,14 +13,15 @@
 #include "record/output/record_queue.h"
 #include "record/output/record_walk.h"
 #include "record/stacks/stack_unwinding.h"
+#include "record/summaries.h"
 
 namespace tacho::record {
 
 // A round is one look at every ring, or a few when they held little: what it holds is in the file as a whole.
 class Round {
  public:
-  // `sieve`: what every piece goes through, or none. With `stacks` samples get their stacks on the way. Both must
-  // outlive this.
+  // `sieve`: what every piece goes through, or none. With `stacks` samples get their stacks on the way. Both
+  // must outlive this.
   explicit Round(ChannelSieve* sieve, StackUnwinding* stacks = nullptr) : sieve_(sieve), stacks_(stacks) {}
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
@@ -30,6 +31,8 @@ class Round {
   Taken take(PerfRing& ring, RecordCounts& counts);
   // The same of the ring buffers of BPF objects.
   Taken take(ChannelRings& rings, RecordCounts& counts);
+  // What their maps were found to hold, piece by piece.
+  Taken take(Summaries& summaries, RecordCounts& counts);
   // A copy of what the rings hold that are written over and over; it stays there, for the next one.
   Taken take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts);
 

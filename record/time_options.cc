@@ -27,6 +27,16 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
          time.duration = *duration;
          return Done{};
        }},
+      {"--interval", Takes::Value, "TIME",
+       "Read what BPF programs count in maps (SUMMARY() in tacho/event.h) every so often, as in 1 (seconds), "
+       "100ms, "
+       "and not at the end alone: each sample then tells what came since the last reading",
+       [&time](std::string_view text) -> Result<> {
+         const auto interval = parse_duration("--interval", text);
+         if (!interval) return interval.error();
+         time.interval = *interval;
+         return Done{};
+       }},
       {"--control", Takes::Value, "WHERE",
        "Listen for commands, a line each: enable [EVENT], disable [EVENT], snapshot, evlist [-v|-F], ping, "
        "stop. WHERE: "

@@ -16,6 +16,8 @@ struct TimeOptions {
   Delay delay;
   std::optional<std::chrono::milliseconds> duration;
   std::optional<ControlPlace> control;
+  std::optional<std::chrono::milliseconds>
+      interval;  // between readings of summaries; nothing: at the end alone
 
   // Whether samples begin with the exec of a command, or at a time of their own.
   bool begins_late() const { return delay.starts_disabled || !delay.ranges.empty(); }

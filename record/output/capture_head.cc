@@ -26,7 +26,7 @@ std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const 
     const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
     if (channel == channels.end() || !channel->schema) continue;
     format::PayloadSchema schema = *channel->schema;
-    if (connection.kind != bpf::ChannelKind::PerfEventArray)
+    if (connection.kind != bpf::ChannelKind::PerfEventArray && !bpf::is_summary(connection.kind))
       schema = RingLayout::schema_of_rest(std::move(schema));
     schema.event = plan.events[connection.event].name;
     const auto same = [&](const format::PayloadSchema& other) { return other.event == schema.event; };

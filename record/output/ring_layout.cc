@@ -55,6 +55,16 @@ std::uint64_t word_at(format::Bytes bytes, std::size_t size) {
 
 }  // namespace
 
+bool ChainBuilder::add(std::uint64_t address) {
+  if (address == 0) return false;
+  const std::uint64_t needed =
+      static_cast<std::int64_t>(address) < 0 ? abi::kContextKernel : abi::kContextUser;
+  if (mark_ != needed) chain_.push_back(needed);
+  mark_ = needed;
+  chain_.push_back(address);
+  return true;
+}
+
 RingLayout::RingLayout(const format::PayloadSchema& schema) : kept_(end_of_rest(schema)) {
   for (const PayloadField& field : schema.fields)
     if (is_stack(field)) stacks_.push_back({field.bit_offset / 8, field.count});
@@ -63,22 +73,15 @@ RingLayout::RingLayout(const format::PayloadSchema& schema) : kept_(end_of_rest(
 }
 
 std::vector<std::uint64_t> RingLayout::chain_of(format::Bytes payload) const {
-  std::vector<std::uint64_t> chain;
-  std::uint64_t mark = 0;  // none yet
+  ChainBuilder chain;
   for (const Field& field : stacks_) {
     for (std::size_t i = 0; field.count == 0 || i < field.count; ++i) {
       const std::size_t at = field.offset + i * kWord;
       if (payload.size() < at + kWord) break;
-      const std::uint64_t address = word_at(payload.subspan(at), kWord);
-      if (address == 0) break;
-      const std::uint64_t needed =
-          static_cast<std::int64_t>(address) < 0 ? abi::kContextKernel : abi::kContextUser;
-      if (mark != needed) chain.push_back(needed);
-      mark = needed;
-      chain.push_back(address);
+      if (!chain.add(word_at(payload.subspan(at), kWord))) break;
     }
   }
-  return chain;
+  return std::move(chain).take();
 }
 
 std::uint64_t RingLayout::period_of(format::Bytes payload) const {

@@ -7,12 +7,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "format/cursor.h"
 #include "format/payload_schema.h"
 
 namespace tacho::record {
+
+// Addresses as the kernel writes call chains: with a mark before its own, and before those of the process.
+class ChainBuilder {
+ public:
+  // False at the 0 that ends a stack.
+  bool add(std::uint64_t address);
+  std::vector<std::uint64_t> take() && { return std::move(chain_); }
+
+ private:
+  std::vector<std::uint64_t> chain_;
+  std::uint64_t mark_ = 0;  // none yet
+};
 
 class RingLayout {
  public:

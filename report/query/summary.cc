@@ -16,6 +16,10 @@ double as_double(const ExpressionValue& value) {
   return value.kind == Kind::Whole ? static_cast<double>(value.whole) : value.real;
 }
 
+bool is_countable(const ExpressionValue& value) {
+  return value.kind == Kind::Whole || (value.kind == Kind::Real && std::isfinite(value.real));
+}
+
 bool is_less(const ExpressionValue& a, const ExpressionValue& b) {
   return apply(cli::Operation::Less, a, b).is_true();
 }
@@ -42,16 +46,26 @@ double Summary::highest_in(std::int32_t bucket) {
   return std::ldexp(0.5 + 0.5 * (part + 1) / kPerPower, power);
 }
 
-void Summary::add(const ExpressionValue& value) {
-  const bool is_real = value.kind == Kind::Real;
-  if (value.kind != Kind::Whole && !is_real) return;
-  if (is_real && !std::isfinite(value.real)) return;
-  ++count_;
+void Summary::add(const ExpressionValue& value, std::uint64_t times) {
+  if (!is_countable(value) || times == 0) return;
+  add_total(times == 1 ? value : apply(cli::Operation::Times, value, ExpressionValue::of(times)), times);
+  spread(value, value, times);
+}
+
+void Summary::add_total(const ExpressionValue& sum, std::uint64_t times) {
+  if (!is_countable(sum)) return;
+  count_ += times;
+  const bool is_real = sum.kind == Kind::Real;
   is_real_ = is_real_ || is_real;
-  if (is_real || __builtin_add_overflow(whole_sum_, value.whole, &whole_sum_)) real_sum_ += as_double(value);
-  if (count_ == 1 || is_less(value, least_)) least_ = value;
-  if (count_ == 1 || is_less(largest_, value)) largest_ = value;
-  ++buckets_[bucket_of(as_double(value))];
+  if (is_real || __builtin_add_overflow(whole_sum_, sum.whole, &whole_sum_)) real_sum_ += as_double(sum);
+}
+
+void Summary::spread(const ExpressionValue& low, const ExpressionValue& high, std::uint64_t times) {
+  if (!is_countable(low) || !is_countable(high) || times == 0) return;
+  if (spread_ == 0 || is_less(low, least_)) least_ = low;
+  if (spread_ == 0 || is_less(largest_, high)) largest_ = high;
+  spread_ += times;
+  buckets_[bucket_of(as_double(high))] += times;
 }
 
 ExpressionValue Summary::sum() const {
@@ -66,9 +80,10 @@ ExpressionValue Summary::mean() const {
 }
 
 ExpressionValue Summary::percentile(double percent) const {
-  if (count_ == 0) return {};
-  const double wanted = std::ceil(static_cast<double>(count_) * percent / 100);
-  const auto rank = std::clamp<std::uint64_t>(wanted > 0 ? static_cast<std::uint64_t>(wanted) : 1, 1, count_);
+  if (spread_ == 0) return {};
+  const double wanted = std::ceil(static_cast<double>(spread_) * percent / 100);
+  const auto rank =
+      std::clamp<std::uint64_t>(wanted > 0 ? static_cast<std::uint64_t>(wanted) : 1, 1, spread_);
   std::uint64_t seen = 0;
   for (const auto& [bucket, count] : buckets_) {
     seen += count;

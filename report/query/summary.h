@@ -12,8 +12,12 @@ namespace tacho::report {
 // in 128.
 class Summary {
  public:
-  // A number; texts and nothing are not added.
-  void add(const ExpressionValue& value);
+  // A number that was there `times` times; texts and nothing are not added.
+  void add(const ExpressionValue& value, std::uint64_t times = 1);
+  // The parts of add(), where it is known of many values what they come to, and in which slot each lies: from
+  // `low` to `high`. Of values that were not spread there is neither least nor largest nor percentile.
+  void add_total(const ExpressionValue& sum, std::uint64_t times);
+  void spread(const ExpressionValue& low, const ExpressionValue& high, std::uint64_t times);
 
   std::uint64_t count() const { return count_; }
   // Of no values: nothing.
@@ -29,7 +33,7 @@ class Summary {
   static std::int32_t bucket_of(double value);
   static double highest_in(std::int32_t bucket);
 
-  std::uint64_t count_ = 0;
+  std::uint64_t count_ = 0, spread_ = 0;
   Int128 whole_sum_ = 0;
   double real_sum_ = 0;
   bool is_real_ = false;  // some value was no whole number

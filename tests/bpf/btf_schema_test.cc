@@ -59,6 +59,36 @@ class Types {
   std::unique_ptr<btf, FreeBtf> btf_;
 };
 
+// What SUMMARY(name, map) leaves behind: a pointer to the map's own type.
+TEST(BtfSchema, ASummaryTellsKeyAndValueOfItsMap) {
+  Types types;
+  const int key = types.structure("read_key", 8);
+  types.member("pid", types.u32, 0);
+  types.member("slot", types.u32, 32);
+  types.tag(key, 1, "role:log2");
+  types.tag(key, 1, "unit:bytes");
+  const int to_key = btf__add_ptr(*types, key), to_value = btf__add_ptr(*types, types.u64);
+  const int map = types.structure(nullptr, 16);
+  types.member("key", to_key, 0);
+  types.member("value", to_value, 64);
+  const int pointer = btf__add_ptr(*types, btf__add_const(*types, map));
+  const int variable = btf__add_var(*types, "__summary_reads", BTF_VAR_GLOBAL_ALLOCATED, pointer);
+  types.tag(variable, -1, "summary:sizes");
+  const auto declared = types.read();
+  ASSERT_EQ(declared.summaries.size(), 1u);
+  const SummaryTypes& summary = declared.summaries.front();
+  EXPECT_EQ(summary.event, "reads");
+  EXPECT_EQ(summary.map, "sizes");
+  ASSERT_TRUE(summary.key && summary.value);
+  ASSERT_EQ(summary.key->fields.size(), 2u);
+  EXPECT_EQ(summary.key->fields[1].role, "log2");
+  EXPECT_EQ(summary.key->fields[1].unit, "bytes");
+  ASSERT_EQ(summary.value->fields.size(), 1u);
+  EXPECT_EQ(summary.value->fields[0].name, "(value)");
+  EXPECT_EQ(summary.value->size, 8u);
+  EXPECT_TRUE(declared.events.empty());
+}
+
 TEST(BtfSchema, DescribesEachKindOfMember) {
   Types types;
   const int text = types.array(types.character, 16);

@@ -297,6 +297,41 @@ static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, __u64 byt
   return tacho_reserve_head(ring, lost, bytes, who >> 32, (__u32)who);
 }
 
+/*
+ * The entry of a key in the map of a SUMMARY() (event.h), made when it is not there; 0: the map is full, which is counted and
+ * told. In a map without PERCPU several CPUs count at a time: __sync_fetch_and_add(&entry->count, 1).
+ *
+ *   struct read_key key = {.pid = pid, .slot = tacho_log2(bytes)};
+ *   __u64 *count = tacho_entry(sizes, &key);
+ *   if (count) ++*count;
+ */
+#define tacho_entry(map, key)                                                                                      \
+  ({                                                                                                               \
+    static const __typeof__(*(map).value) tacho_nothing;                                                           \
+    (__typeof__((map).value)) tacho_entry_of(&(map), key, (const void *)&tacho_nothing, &tacho_lost_##map);        \
+  })
+static __always_inline void *tacho_entry_of(void *map, const void *key, const void *nothing,
+                                            unsigned long long *lost) {
+  void *entry = bpf_map_lookup_elem(map, key);
+  if (entry) return entry;
+  bpf_map_update_elem(map, key, nothing, BPF_NOEXIST); /* another CPU may have made it meanwhile */
+  entry = bpf_map_lookup_elem(map, key);
+  if (!entry) __sync_fetch_and_add(lost, 1);
+  return entry;
+}
+
+/* The slot of ROLE("log2") that a value is counted in. */
+static __always_inline __u32 tacho_log2(__u64 value) {
+  __u32 slot = 0;
+  for (__u32 bits = 32; bits; bits >>= 1) {
+    if (value >> bits) {
+      value >>= bits;
+      slot += bits;
+    }
+  }
+  return slot;
+}
+
 /* The recorder looks by itself ten times a second; waking it for every event would cost more than the event. */
 static __always_inline __u64 tacho_wakeup(void *ring) {
   return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 4

@@ -82,6 +82,32 @@
 /* "hex", "oct", "kaddr" or "uaddr" (an address in the kernel or in the process; shown with its function's name). */
 #define FORMAT(format) TACHO_TAG("format:" format)
 
+/*
+ * What a map holds for each key is an event `name`, too, without an event for each value: programs count in the map, and
+ * the recorder reads it (at the end, and with --interval in between) and makes a sample of each key that was counted.
+ *
+ *   struct read_key { __u32 pid; __u32 slot ROLE("log2") UNIT("bytes"); };
+ *   struct {
+ *     __uint(type, BPF_MAP_TYPE_PERCPU_HASH);      // or HASH, LRU_HASH, ARRAY and those with PERCPU
+ *     __uint(max_entries, 10240);
+ *     __type(key, struct read_key);
+ *     __type(value, __u64);
+ *   } sizes SEC(".maps");
+ *   SUMMARY(read_sizes, sizes);
+ *
+ * The members of key and value are those of the sample's payload. Roles of a key's members: "key" (all that have none);
+ * "log2" (what lies from 2^n up to 2^(n+1) is counted under n, 0 and 1 under 0) and "linear:N" (under value / N): a slot,
+ * shown as the least value in it; "value"; "stack": a 32-bit number that bpf_get_stackid() gave, the sample's call chain
+ * ("stack:MAP" where the object has several maps of stacks; the kernel's stands before the user's). Members `pid` and `tid`
+ * are those of the sample, which is how its stack gets names. A key that is a number and no struct is a value.
+ * Roles of a value's members: "count", "sum" (both only grow), "live" (goes up and down: what is there at the end), "max", and
+ * "log2" or "linear:N" on an array: its elements are the counts of slots. A value that is a number and no struct is a count.
+ * The sample's period is the live number, else the sum, else the count.
+ */
+#define SUMMARY(name, map)                                                                                           \
+  const __typeof__(map) *__summary_##name __attribute__((section(".events"), used)) TACHO_TAG("summary:" #map); \
+  __attribute__((unused)) unsigned long long tacho_lost_##map = 0
+
 /* On a perf event array (or a ring buffer, see tacho/emit.h): the event that it carries. Not needed when the object has
  * one such map and one EVENT. */
 #define EVENT_CHANNEL(name) TACHO_TAG("event:" #name)

@@ -11,6 +11,7 @@
 #include "report/output/shell_word.h"
 #include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
+#include "report/query/counted.h"
 #include "report/samples/filter.h"
 #include "report/views/hist/distribution_text.h"
 #include "report/views/hist/field_choice.h"
@@ -129,6 +130,15 @@ class HistSink : public Sink {
     if (options_->step != 0 && is_counted_by_value(*chosen->field))
       return use_error("--linear: the values of '" + chosen->field->name +
                        "' are texts or names, counted one by one");
+    if (options_->step != 0 && has_slots(*chosen->field))
+      return use_error("--linear: the values of '" + chosen->field->name +
+                       "' were counted in slots when they were recorded, and are shown in those");
+    if (chosen->field->format.starts_with("linear:")) {
+      const ExpressionValue last = highest_in_slot(*chosen->field, ExpressionValue::of(0));
+      step_ = static_cast<std::uint64_t>(last.whole) + 1;
+    }
+    count_ = counted_fields(*chosen->schema).count;
+    if (count_ == chosen->field) count_ = nullptr;
     chosen_ = *chosen;
     return Done{};
   }
@@ -148,12 +158,13 @@ class HistSink : public Sink {
     const PayloadField& field = *chosen_.field;
     const auto value = read_field(field, sample.raw->raw, sample.order);
     if (!value) return false;
+    const std::uint64_t count = count_of(count_, sample);
     Group& group = group_of(sample);
-    ++group.total;
+    group.total += count;
     if (is_counted_by_value(field)) {
-      ++group.counts[key_value(*value)];
+      group.counts[key_value(*value)] += count;
     } else if (const auto number = read_number(field, sample.raw->raw, sample.order)) {
-      group.distribution.add(*number);
+      group.distribution.add(*number, count);
     }
     return true;
   }
@@ -161,7 +172,7 @@ class HistSink : public Sink {
   Group& group_of(const ResolvedSample& sample) {
     Keys keys;
     for (const FieldKey& key : keys_) keys.push_back(key.value(sample));
-    return groups_.try_emplace(std::move(keys), options_->step).first->second;
+    return groups_.try_emplace(std::move(keys), step_).first->second;
   }
 
   // By their keys; with --top the largest first.
@@ -195,8 +206,10 @@ class HistSink : public Sink {
   Session* session_;
   const Options* options_;
   EventSchemas schemas_;
-  ChosenField chosen_;  // without a field: not chosen yet
-  std::string event_;   // its name
+  std::uint64_t step_ = options_->step;
+  ChosenField chosen_;                   // without a field: not chosen yet
+  const PayloadField* count_ = nullptr;  // of samples that stand for many values
+  std::string event_;                    // its name
   std::vector<FieldKey> keys_;
   Groups groups_;
 };

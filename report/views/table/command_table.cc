@@ -145,9 +145,8 @@ class TableSink : public Sink {
     Keys keys;
     keys.reserve(event->keys.size());
     for (const FieldKey& key : event->keys) keys.push_back(key.value(sample));
-    const ExpressionValue value = event->value ? event->value->value(sample) : ExpressionValue();
-    if (has_whole()) add(whole_, Keys(keys), *event, value);
-    add(rows_, std::move(keys), *event, value);
+    if (has_whole()) add(whole_, Keys(keys), *event, sample);
+    add(rows_, std::move(keys), *event, sample);
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
   }
 
@@ -199,11 +198,20 @@ class TableSink : public Sink {
 
   bool has_whole() const { return options_->reading.follows && options_->interval != 0; }
 
-  void add(Rows& rows, Keys&& keys, const TableEvent& event, const ExpressionValue& value) {
+  static void add(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample) {
     auto& [shown_by, row] = rows[std::move(keys)];
     shown_by = &event;
-    ++row.samples;
-    if (event.value) row.values.add(value);
+    const std::uint64_t count = count_of(event.counted.count, sample);
+    row.samples += count;
+    if (!event.value) return;
+    const ExpressionValue value = event.value->value(sample);
+    if (event.counted.sum == nullptr && event.slots == nullptr) return row.values.add(value, count);
+    const ExpressionValue high = event.slots != nullptr ? highest_in_slot(*event.slots, value) : value;
+    if (!event.value_is_sum) row.values.spread(value, high, count);
+    if (event.counted.sum == nullptr)
+      return row.values.add_total(apply(cli::Operation::Times, value, ExpressionValue::of(count)), count);
+    if (const auto sum = read_number(*event.counted.sum, sample.raw->raw, sample.order))
+      row.values.add_total(ExpressionValue::of(*sum), count);
   }
 
   Result<> find_order(bool has_values) {

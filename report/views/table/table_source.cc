@@ -31,6 +31,7 @@ std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Ses
 Result<TableEvent> TableSource::bind(const TableQuestion& question, const format::Event& event,
                                      const PayloadSchema* schema) {
   TableEvent bound;
+  if (schema != nullptr) bound.counted = counted_fields(*schema);
   for (const std::string& name : key_names_) {
     auto key = FieldKey::find("--by", name, schema != nullptr ? *schema : empty_, event.name);
     if (!key) return std::move(key.error());
@@ -53,6 +54,11 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
     return use_error("--value: '" + value_->source + "' is a text, which has no sum; make it a key: --by " +
                      value_->source);
   bound.value = std::move(*value);
+  if (schema == nullptr) return bound;
+  if (question.value) bound.counted.sum = nullptr;
+  bound.value_is_sum = bound.counted.sum != nullptr && bound.counted.sum->name == value_->source;
+  const auto field = std::ranges::find(schema->fields, value_->source, &PayloadField::name);
+  if (field != schema->fields.end() && has_slots(*field)) bound.slots = &*field;
   return bound;
 }
 
@@ -75,7 +81,8 @@ Result<> TableSource::find(const TableQuestion& question, Session& session) {
   };
   for (std::size_t i = 0; i < events.size() && !question.value && !default_value_; ++i) {
     const PayloadSchema* const schema = is_asked_for(i) ? schemas_->of(i) : nullptr;
-    const PayloadField* const field = schema != nullptr ? value_field(*schema) : nullptr;
+    const PayloadField* field = schema != nullptr ? value_field(*schema) : nullptr;
+    if (field == nullptr && schema != nullptr) field = counted_fields(*schema).sum;
     if (field == nullptr || field->kind == format::FieldKind::Text || is_list(*field)) continue;
     auto parsed = cli::parse_expression("--value", field->name);
     if (!parsed) continue;  // a name that is none in an expression

@@ -10,6 +10,7 @@
 #include "format/result.h"
 #include "report/profile/field_key.h"
 #include "report/query/bound_expression.h"
+#include "report/query/counted.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {
@@ -25,6 +26,9 @@ struct TableEvent {
   std::string name;
   std::vector<FieldKey> keys;
   std::optional<BoundExpression> value;  // nothing: only counted
+  CountedFields counted;  // of samples that stand for many; the sum only where nobody named a value
+  const PayloadField* slots = nullptr;  // the field that `value` is, when its values are slots
+  bool value_is_sum = false;            // `value` is that sum
 };
 
 class TableSource {

@@ -27,6 +27,31 @@ TEST(Summary, OfNothingIsNothing) {
   EXPECT_TRUE(summary.percentile(50).is_nothing());
 }
 
+TEST(Summary, AValueThatWasThereManyTimesIsThatManyValues) {
+  Summary many, one_by_one;
+  many.add(ExpressionValue::of(5), 1000);
+  many.add(ExpressionValue::of(7), 0);
+  for (int i = 0; i < 1000; ++i) one_by_one.add(ExpressionValue::of(5));
+  EXPECT_EQ(many.count(), one_by_one.count());
+  EXPECT_EQ(whole(many.sum()), 5000);
+  EXPECT_EQ(whole(many.largest()), 5);
+  EXPECT_EQ(whole(many.percentile(99)), 5);
+}
+
+TEST(Summary, OfSlotsAndTheirSum) {
+  Summary summary;
+  summary.add_total(ExpressionValue::of(900), 3);
+  EXPECT_EQ(whole(summary.sum()), 900);
+  EXPECT_TRUE(summary.largest().is_nothing()) << "nothing tells";
+  EXPECT_TRUE(summary.percentile(50).is_nothing());
+  summary.spread(ExpressionValue::of(128), ExpressionValue::of(255), 2);
+  summary.spread(ExpressionValue::of(512), ExpressionValue::of(1023), 1);
+  EXPECT_EQ(whole(summary.least()), 128);
+  EXPECT_EQ(whole(summary.largest()), 1023);
+  EXPECT_EQ(whole(summary.percentile(50)), 255);
+  EXPECT_EQ(summary.count(), 3u);
+}
+
 TEST(Summary, SmallWholeNumbersAreExact) {
   Summary summary;
   for (int value = -100; value <= 200; ++value) summary.add(ExpressionValue::of(value));

@@ -1,0 +1,57 @@
+#include "bpf/channel.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tacho::bpf {
+namespace {
+
+Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& declared) {
+  const bool asks =
+      object.has_map(kFollowedMap) && object.constant(kFollowsConstant).size() == sizeof(std::uint32_t);
+  std::vector<Channel> channels;
+  for (const SummaryTypes& types : declared.summaries) {
+    const auto facts = object.map_facts(types.map);
+    const std::string what = "SUMMARY(" + types.event + ", " + types.map + "): ";
+    if (!facts) return Error{what + "there is no such map"};
+    if (!facts->holds_entries())
+      return Error{
+          what +
+          "the map is no array and no hash (BPF_MAP_TYPE_HASH, LRU_HASH, ARRAY, and those with PERCPU)"};
+    SummaryLayout layout(types, facts->key_bytes, facts->value_bytes);
+    Channel channel{types.map, types.event, layout.schema(),
+                    asks ? ChannelKind::Summary : ChannelKind::PlainSummary};
+    channel.summary = std::move(layout);
+    channels.push_back(std::move(channel));
+  }
+  return channels;
+}
+
+}  // namespace
+
+Result<std::vector<Channel>> channels_of(Object& object, const Declarations& declared) {
+  std::vector<Channel> channels;
+  for (const std::string& map : object.perf_event_arrays()) channels.push_back({map, map});
+  for (const std::string& map : object.ring_buffers()) {
+    const bool has_heads = std::ranges::find(declared.globals, std::string(kLostCounter) + map,
+                                             &Global::name) != declared.globals.end();
+    channels.push_back({map, map, {}, has_heads ? ChannelKind::RingWithHeads : ChannelKind::PlainRing});
+  }
+  for (Channel& channel : channels) {
+    const auto tag =
+        std::ranges::find(declared.channels, channel.map, &std::pair<std::string, std::string>::first);
+    if (tag != declared.channels.end()) channel.event = tag->second;
+  }
+  // One channel without a tag and one EVENT belong together.
+  if (channels.size() == 1 && declared.events.size() == 1 && declared.channels.empty())
+    channels.front().event = declared.events.front().event;
+  for (Channel& channel : channels)
+    if (const auto* schema = declared.event(channel.event)) channel.schema = *schema;
+  auto summaries = summaries_of(object, declared);
+  if (!summaries) return std::move(summaries.error());
+  std::ranges::move(*summaries, std::back_inserter(channels));
+  return channels;
+}
+
+}  // namespace tacho::bpf

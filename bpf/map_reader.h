@@ -1,0 +1,48 @@
+// A map of a BPF object, read entry by entry while programs go on changing it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "format/cursor.h"
+#include "format/result.h"
+
+namespace tacho::bpf {
+
+// As the map was declared.
+struct MapFacts {
+  std::uint32_t type = 0;  // enum bpf_map_type
+  std::size_t key_bytes = 0, value_bytes = 0;
+  std::uint32_t most_entries = 0;
+
+  bool is_array() const;
+  bool is_per_cpu() const;
+  bool forgets() const;  // the oldest entries make room for others
+  // Whether it holds entries that a summary can be made of.
+  bool holds_entries() const;
+};
+
+class MapReader {
+ public:
+  // `fd` stays the object's.
+  MapReader(int fd, const MapFacts& facts, std::size_t possible_cpus);
+
+  const MapFacts& facts() const { return facts_; }
+  // Hands out each entry: its key, and its value, of per-CPU maps one for each possible CPU. One that
+  // programs delete meanwhile may be missing, and one may come twice when they do. Fails when the kernel
+  // refuses; EPERM: the rights are gone.
+  Result<> read(
+      const std::function<void(format::Bytes key, const std::vector<format::Bytes>& values)>& sink) const;
+  // The value of one key; empty when it is not there.
+  std::vector<std::byte> value(format::Bytes key) const;
+
+ private:
+  int fd_;
+  MapFacts facts_;
+  std::size_t cpus_;
+};
+
+}  // namespace tacho::bpf

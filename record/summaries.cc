@@ -1,0 +1,185 @@
+#include "record/summaries.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "record/output/ring_layout.h"
+
+namespace tacho::record {
+namespace {
+
+constexpr std::size_t kSizeAt = 6;  // of a record's own size, in its head
+
+}  // namespace
+
+Result<Summaries::Source> Summaries::open_source(const Prepared& prepared, const Connection& connection,
+                                                 const KernelEvents& events, const bpf::Channel& channel) {
+  const bpf::UserObject& object = prepared.objects[connection.object];
+  auto reader = object.open_map(connection.map);
+  if (!reader) return std::move(reader.error());
+  Source source{.object = connection.object,
+                .event = connection.event,
+                .map = connection.map,
+                .name = prepared.plan.events[connection.event].name,
+                .layout = *channel.summary,
+                .reader = std::move(*reader),
+                .stacks = {}};
+  for (const std::string& named : source.layout.stack_maps()) {
+    const std::string map = named.empty() ? object.stack_map() : named;
+    if (map.empty())
+      return use_error(object.path() + ": SUMMARY(" + source.name +
+                       "): ROLE(\"stack\") needs one map of type BPF_MAP_TYPE_STACK_TRACE; with several, "
+                       "ROLE(\"stack:MAP\") says which");
+    auto stacks = object.open_map(map);
+    if (!stacks) return std::move(stacks.error());
+    source.stacks.push_back(std::move(*stacks));
+  }
+  for (const OpenEvent& event : events.open_events()) {
+    if (event.event != connection.event) continue;
+    source.id = event.id;
+    source.cpu = static_cast<std::uint32_t>(std::max(event.cpu, 0));
+    return source;
+  }
+  return Error{"the event of the summary '" + source.name + "' is not open"};
+}
+
+Result<Summaries> Summaries::open(const Prepared& prepared, const KernelEvents& events,
+                                  const SummaryReading& reading) {
+  Summaries all(prepared, reading);
+  for (const Connection& connection : prepared.plan.connections) {
+    if (!bpf::is_summary(connection.kind)) continue;
+    const auto& channels = prepared.objects[connection.object].channels();
+    const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
+    if (channel == channels.end() || !channel->summary) continue;
+    auto source = open_source(prepared, connection, events, *channel);
+    if (!source) return std::move(source.error());
+    source->keeps = !source->layout.is_live() && (reading.interval || reading.is_split ||
+                                                  connection.kind == bpf::ChannelKind::PlainSummary);
+    all.sources_.push_back(std::move(*source));
+  }
+  return all;
+}
+
+void Summaries::begin() {
+  for (Source& source : sources_)
+    if (source.keeps) (void)read(source, false);  // a map that cannot be read is told of when it is to be
+  read_at_ = Clock::now();
+}
+
+bool Summaries::is_due() const {
+  return reading_.interval && !has_more() && Clock::now() - read_at_ >= *reading_.interval;
+}
+
+Result<> Summaries::read(bool is_last) {
+  read_at_ = Clock::now();
+  for (Source& source : sources_) {
+    if (source.layout.is_live() && !is_last) continue;
+    if (auto done = read(source, true); !done)
+      return std::move(done.error()).in("summary '" + source.name + "'");
+  }
+  return Done{};
+}
+
+Result<> Summaries::read(Source& source, bool is_told) {
+  const std::uint64_t time = monotonic_now();
+  const std::uint64_t reading = ++source.readings;
+  const bpf::MapFacts& facts = source.reader.facts();
+  std::vector<std::byte> sum(facts.value_bytes);
+  std::uint64_t entries = 0;
+  auto done = source.reader.read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
+    Known& known = source.known[std::string(reinterpret_cast<const char*>(key.data()), key.size())];
+    if (std::exchange(known.reading, reading) == reading) return;  // it came twice
+    ++entries;
+    std::ranges::copy(values.front(), sum.begin());
+    for (std::size_t cpu = 1; cpu < values.size(); ++cpu) source.layout.add_up(sum, values[cpu]);
+    if (is_told)
+      source.layout.expand(key, sum, known.value,
+                           [&](const bpf::SummaryLayout::Sample& sample) { tell(source, sample, time); });
+    if (source.keeps) known.value.assign(sum.begin(), sum.end());
+  });
+  source.is_full |= !facts.is_array() && !facts.forgets() && entries >= facts.most_entries;
+  const std::size_t gone =
+      std::erase_if(source.known, [&](const auto& each) { return each.second.reading != reading; });
+  if (facts.forgets()) source.forgotten += gone;
+  if (!source.keeps) source.known.clear();
+  return done;
+}
+
+void Summaries::tell(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time) {
+  ChainBuilder chain;
+  for (std::size_t i = 0; i < sample.stacks.size(); ++i) {
+    const std::int32_t id = sample.stacks[i];
+    if (id == -EEXIST || id == -ENOMEM) ++source.without_stack;
+    if (id < 0) continue;
+    const auto bytes = source.stacks[i].value(std::as_bytes(std::span(&id, 1)));
+    for (std::size_t at = 0; at + sizeof(std::uint64_t) <= bytes.size(); at += sizeof(std::uint64_t)) {
+      std::uint64_t address = 0;
+      std::memcpy(&address, bytes.data() + at, sizeof address);
+      if (!chain.add(address)) break;
+    }
+  }
+  const RingEvent event{.time = time,
+                        .cpu = source.cpu,
+                        .process = sample.process.value_or(~0U),
+                        .thread = sample.thread.value_or(~0U),
+                        .payload = sample.payload};
+  const auto& attr = prepared_->plan.events[source.event].attr;
+  if (!append_sample(waiting_, event, source.id, attr, SampleParts{std::move(chain).take(), sample.period}))
+    ++source.too_large;
+}
+
+void Summaries::take(std::vector<std::byte>& to, std::size_t most) {
+  std::size_t end = taken_;
+  while (end < waiting_.size()) {
+    std::uint16_t size = 0;
+    std::memcpy(&size, waiting_.data() + end + kSizeAt, sizeof size);
+    if (end > taken_ && end + size - taken_ > most) break;
+    end += size;
+  }
+  const auto at = [this](std::size_t bytes) { return waiting_.begin() + static_cast<std::ptrdiff_t>(bytes); };
+  to.insert(to.end(), at(taken_), at(end));
+  taken_ = end;
+  if (has_more()) return;
+  waiting_ = {};
+  taken_ = 0;
+}
+
+std::vector<Losses> Summaries::losses() const {
+  std::vector<Losses> all;
+  for (const Source& source : sources_)
+    if (const std::uint64_t lost = prepared_->objects[source.object].lost_by_ring(source.map); lost != 0)
+      all.push_back({source.event, source.id, lost});
+  return all;
+}
+
+std::vector<std::string> Summaries::troubles() const {
+  std::vector<std::string> lines;
+  for (const Source& source : sources_) {
+    const std::string summary = "warning: summary '" + source.name + "': ";
+    const std::uint32_t most = source.reader.facts().most_entries;
+    if (source.is_full)
+      lines.push_back(
+          fmt::format("{}its map '{}' is full ({} entries), so what came with other keys is not in it; "
+                      "give it a larger max_entries",
+                      summary, source.map, most));
+    if (source.forgotten != 0)
+      lines.push_back(
+          fmt::format("{}{} keys left its map '{}' (max_entries {}, the oldest make room), and what was "
+                      "counted under them since the last reading is gone",
+                      summary, source.forgotten, source.map, most));
+    if (source.without_stack != 0)
+      lines.push_back(
+          fmt::format("{}{} entries have no stack, as another one had its place in the map of stacks; "
+                      "give that a larger max_entries",
+                      summary, source.without_stack));
+    if (source.too_large != 0)
+      lines.push_back(fmt::format("{}{} entries are larger than a sample can be", summary, source.too_large));
+  }
+  return lines;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,86 @@
+// What BPF programs counted in maps (SUMMARY() in tacho/event.h), as samples: one for each key, at the end of
+// a recording and, where that is asked for, in between.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bpf/map_reader.h"
+#include "bpf/summary_layout.h"
+#include "format/result.h"
+#include "record/channel_rings.h"
+#include "record/kernel/kernel_events.h"
+#include "record/prepared.h"
+
+namespace tacho::record {
+
+// When summaries are read besides the end.
+struct SummaryReading {
+  std::optional<std::chrono::milliseconds> interval;
+  bool is_split = false;  // the recording goes on in other files, each with what came in its time
+};
+
+class Summaries {
+ public:
+  // Those of the prepared objects, which are loaded. What is passed must outlive it.
+  static Result<Summaries> open(const Prepared& prepared, const KernelEvents& events,
+                                const SummaryReading& reading);
+
+  bool empty() const { return sources_.empty(); }
+  // The recording begins: what programs counted before, as they did not ask, is left out. Restarts the
+  // interval.
+  void begin();
+  bool is_due() const;
+  // Reads all maps; what came since the last time waits for take(). `is_last`: also what is told once, at the
+  // end.
+  Result<> read(bool is_last);
+  // Appends whole records that wait, up to so many bytes or one record. Throws std::bad_alloc when there is
+  // no memory for them; then they wait on.
+  void take(std::vector<std::byte>& to, std::size_t most);
+  bool has_more() const { return taken_ < waiting_.size(); }
+
+  // Of entries that found no room in their map, so far: any thread may ask.
+  std::vector<Losses> losses() const;
+  // A line for each thing that the numbers lack.
+  std::vector<std::string> troubles() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Known {
+    std::vector<std::byte> value;  // where the next reading needs it
+    std::uint64_t reading = 0;     // the last one that saw it
+  };
+  struct Source {
+    std::size_t object = 0, event = 0;
+    std::string map, name;
+    bpf::SummaryLayout layout;
+    bpf::MapReader reader;
+    std::vector<bpf::MapReader> stacks;  // as many as layout.stack_maps()
+    std::uint64_t id = 0;
+    std::uint32_t cpu = 0;
+    bool keeps = false;  // values until the next reading
+    std::unordered_map<std::string, Known> known = {};
+    std::uint64_t readings = 0, forgotten = 0, without_stack = 0, too_large = 0;
+    bool is_full = false;
+  };
+  Summaries(const Prepared& prepared, const SummaryReading& reading)
+      : prepared_(&prepared), reading_(reading) {}
+  static Result<Source> open_source(const Prepared& prepared, const Connection& connection,
+                                    const KernelEvents& events, const bpf::Channel& channel);
+  Result<> read(Source& source, bool is_told);
+  void tell(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time);
+
+  const Prepared* prepared_;
+  SummaryReading reading_;
+  std::vector<Source> sources_;
+  std::vector<std::byte> waiting_;  // records
+  std::size_t taken_ = 0;           // bytes of them
+  Clock::time_point read_at_ = Clock::now();
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,42 @@
+#include "report/query/counted.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace tacho::report {
+namespace {
+
+constexpr std::string_view kLog2 = "log2", kLinear = "linear:";
+
+const PayloadField* tagged(const PayloadSchema& schema, std::string_view role) {
+  const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
+  return field == schema.fields.end() || is_list(*field) ? nullptr : &*field;
+}
+
+}  // namespace
+
+CountedFields counted_fields(const PayloadSchema& schema) {
+  return {tagged(schema, "count"), tagged(schema, "sum")};
+}
+
+std::uint64_t count_of(const PayloadField* count, const ResolvedSample& sample) {
+  if (count == nullptr) return 1;
+  const auto number = read_number(*count, sample.raw->raw, sample.order);
+  return number && *number >= 0 ? static_cast<std::uint64_t>(*number) : 1;
+}
+
+bool has_slots(const PayloadField& field) {
+  return field.format == kLog2 || field.format.starts_with(kLinear);
+}
+
+ExpressionValue highest_in_slot(const PayloadField& field, const ExpressionValue& low) {
+  if (low.kind != ExpressionValue::Kind::Whole || !has_slots(field)) return low;
+  if (field.format == kLog2) return ExpressionValue::of(low.whole <= 0 ? 1 : 2 * low.whole - 1);
+  const std::string_view digits = std::string_view(field.format).substr(kLinear.size());
+  std::uint64_t step = 1;
+  (void)std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return ExpressionValue::of(low.whole + std::max<std::uint64_t>(step, 1) - 1);
+}
+
+}  // namespace tacho::report

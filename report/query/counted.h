@@ -1,0 +1,27 @@
+// Samples that stand for many values each: what BPF programs counted in maps (SUMMARY() in tacho/event.h).
+#pragma once
+
+#include <cstdint>
+
+#include "report/decode/payload.h"
+#include "report/query/expression_value.h"
+#include "report/samples/resolved_sample.h"
+
+namespace tacho::report {
+
+struct CountedFields {
+  const PayloadField* count = nullptr;  // how many values: tagged role:count; null: each sample is one
+  const PayloadField* sum = nullptr;    // what they come to: role:sum
+};
+CountedFields counted_fields(const PayloadSchema& schema);
+
+// How many values a sample stands for; 1 where `count` is null or cannot be read.
+std::uint64_t count_of(const PayloadField* count, const ResolvedSample& sample);
+
+// The largest value that lies in the slot of a histogram whose least value is `low`; `low` itself where the
+// field's values are no slots.
+ExpressionValue highest_in_slot(const PayloadField& field, const ExpressionValue& low);
+// Whether its values are the least ones of slots.
+bool has_slots(const PayloadField& field);
+
+}  // namespace tacho::report
