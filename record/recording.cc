@@ -17,6 +17,7 @@
 #include "record/capture_start.h"
 #include "record/cgroup_plan.h"
 #include "record/channels.h"
+#include "record/closing_lines.h"
 #include "record/conditions.h"
 #include "record/events/cgroup.h"
 #include "record/flight_recorder.h"
@@ -227,21 +228,6 @@ Result<> check_room(const CaptureOutput& output, const RecordOptions& options) {
 
 void tell_of_files(CaptureOutput& output, const Messages& messages) {
   for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
-}
-
-// A limit ended the recording.
-void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
-  if (report.limit == Limit::Size)
-    messages.warn(fmt::format(
-        "{}: the capture has no room for more within the size that --max-size allows; the recording ends{}",
-        options.output,
-        report.counts.samples > report.kept.samples
-            ? fmt::format(", and {} samples that were taken by then are left out",
-                          report.counts.samples - report.kept.samples)
-            : ""));
-  if (report.limit == Limit::Free)
-    messages.warn(options.output +
-                  ": less is free on its file system than --min-free wants; the recording ends");
 }
 
 // Everything is open: what is left to be done needs few rights.
@@ -489,11 +475,7 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
   if (!options.files.to_pipe)
     for (const std::string& view : first_views(options.events, options.output)) messages.bracketed(view);
   report_losses(report.counts, lost, prepared, events, options, messages);
-  if (report.merged_switches != 0)
-    messages.bracketed(
-        fmt::format("--switch-output-event: came {} times, {} of them while another file was being begun, "
-                    "which is one for all",
-                    report.switch_events, report.merged_switches));
+  report_merged_switches(report, messages);
   if (prepared.summary_troubles)
     for (const std::string& line : prepared.summary_troubles()) messages.warn(line);
   tell_what_was_left_out(report.left_out, options.sampling.rate_of_objects, messages);

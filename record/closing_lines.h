@@ -1,0 +1,15 @@
+// Lines at the end of a recording about what ended it, and what was made of its files.
+#pragma once
+
+#include "record/messages.h"
+#include "record/options.h"
+#include "record/pump.h"
+
+namespace tacho::record {
+
+// Whether --max-size or --min-free ended it.
+void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages);
+// Whether events of --switch-output-event came closer together than files are begun.
+void report_merged_switches(const PumpReport& report, const Messages& messages);
+
+}  // namespace tacho::record
