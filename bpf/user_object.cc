@@ -385,7 +385,8 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
     object->set_number(kFollowsConstant, 1);
     shared.emplace_back(kFollowedMap, *table_of_threads);
   }
-  if (auto done = object->replace_maps(shared); !done) return Refusal{"", done.error().code, done.error().what};
+  if (auto done = object->replace_maps(shared); !done)
+    return Refusal{"", done.error().code, done.error().what};
   for (const auto& [name, bytes] : constants) std::ranges::copy(bytes, object->constant(name).begin());
   object->follow_functions(functions);
   if (auto refused = object->load(options.log)) return refused;

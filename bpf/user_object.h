@@ -99,10 +99,11 @@ class UserObject {
   bool wants_functions() const;
   void follow_functions(FunctionTargets targets);
 
-  // What its programs leave to the unwinder (walk_link.h), with which they find stacks without frame pointers.
+  // What its programs leave to the unwinder (walk_link.h), with which they find stacks without frame
+  // pointers.
   WalkUse walk_use() const;
-  // Before load_and_attach(): they run it, with these maps of a StackWalker by name, which must be open until then;
-  // with none they do not. Fails where it cannot be linked in, and then they do not.
+  // Before load_and_attach(): they run it, with these maps of a StackWalker by name, which must be open until
+  // then; with none they do not. Fails where it cannot be linked in, and then they do not.
   Result<> walk_stacks(MapsByName maps);
 
   // From now on its events are wanted: those that ask hear it, and count from here.

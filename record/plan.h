@@ -36,7 +36,8 @@ struct PlannedEvent {
   // The user's side of its stacks, of so many frames at most, is walked by us and not by the kernel
   // (record/stacks); 0: it is not.
   std::uint16_t unwound_frames = 0;
-  bool is_walked_in_payload = false;  // by the program that fills a ring buffer; the kernel's event is as it is
+  bool is_walked_in_payload =
+      false;  // by the program that fills a ring buffer; the kernel's event is as it is
   bool may_use_frame_pointers = false;  // when that cannot be: nobody asked for it by name
   std::string no_unwinding;             // why frame pointers were taken instead; empty: nobody wanted else
   // Of --filter, for what is no tracepoint: what the kernel asks before it takes a sample; empty: nothing.

@@ -85,8 +85,8 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
 std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   std::vector<ObjectFacts> facts;
   for (const bpf::UserObject& object : objects) {
-    ObjectFacts& fact = facts.emplace_back(
-        ObjectFacts{object.path(), {}, object.perf_event_programs(), {}, {}, object.walk_use(), object.unheard()});
+    ObjectFacts& fact = facts.emplace_back(ObjectFacts{
+        object.path(), {}, object.perf_event_programs(), {}, {}, object.walk_use(), object.unheard()});
     for (const bpf::Channel& channel : object.channels()) {
       fact.channels.push_back({channel.map, channel.event});
       if (channel.kind != bpf::ChannelKind::PerfEventArray)
