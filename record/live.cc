@@ -15,7 +15,7 @@
 #include "cli/option_rows.h"
 #include "format/file.h"
 #include "record/events/recorders.h"
-#include "record/report_program.h"
+#include "record/host/report_program.h"
 
 namespace tacho::record {
 namespace {

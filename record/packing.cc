@@ -23,7 +23,7 @@
 #include "cli/exit_status.h"
 #include "cli/shell_word.h"
 #include "format/file.h"
-#include "record/report_program.h"
+#include "record/host/report_program.h"
 
 extern char** environ;
 

@@ -73,7 +73,7 @@ Ending read_all(int from, const ReportRun& run, std::string& out) {
 
 }  // namespace
 
-std::optional<std::string> reading_program() {
+std::optional<std::string> report_program() {
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return std::nullopt;

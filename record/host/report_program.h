@@ -13,7 +13,7 @@
 namespace tacho::record {
 
 // Its path; nothing where there is none.
-std::optional<std::string> reading_program();
+std::optional<std::string> report_program();
 
 // What it prints on standard output, 1 MB at most; standard error is dropped. Asked several times a second,
 // `stop` ends it. An error when it takes longer, dies, or its exit status is not 0.

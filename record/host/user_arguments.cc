@@ -89,7 +89,7 @@ Result<std::vector<NamedArgument>> user_arguments(const UserFunction& function,
     if (needs_debug_information(one) && std::ranges::find(names, one.source) == names.end())
       names.push_back(one.source);
   if (names.empty()) return std::vector<NamedArgument>();
-  const auto program = reading_program();
+  const auto program = report_program();
   if (!program)
     return Error{"names are read by tacho-report, which is not installed beside tacho-record", ENOENT};
   ReportRun run{.arguments = {"parameters", function.path, std::to_string(function.offset), function.symbol},
