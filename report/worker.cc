@@ -174,6 +174,11 @@ std::string WorkPlace::path() const {
   return {shared_->path.data(), std::min(shared_->size.load(), kLongestPath)};
 }
 
+std::string WorkGate::lack(std::string_view path) const {
+  const auto death = std::ranges::find(deaths_, path, &WorkDone::Death::path);
+  return death == deaths_.end() ? std::string() : "the process that read it died: " + death->how;
+}
+
 Result<WorkDone> work_apart(const Work& work, Reach reach, const WorkLimits& limits) {
   WorkDone done;
   for (;;) {

@@ -13,6 +13,7 @@
 
 #include "format/result.h"
 #include "report/confinement.h"
+#include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
 
@@ -44,6 +45,19 @@ struct WorkDone {
     std::string path, how;
   };
   std::vector<Death> deaths;
+};
+
+// In the worker: what reads files tells this where it is, and leaves out what others died of.
+class WorkGate final : public symbolize::FileGate {
+ public:
+  // Both must outlive it.
+  WorkGate(WorkPlace& place, const std::vector<WorkDone::Death>& deaths) : place_(place), deaths_(deaths) {}
+  void at(std::string_view path) override { place_.at(path); }
+  std::string lack(std::string_view path) const override;
+
+ private:
+  WorkPlace& place_;
+  const std::vector<WorkDone::Death>& deaths_;
 };
 
 // Runs in the worker and gives bytes for the process that waits; whoever reads them must not trust them.

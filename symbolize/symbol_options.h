@@ -15,6 +15,8 @@ enum class Inlines : std::uint8_t { No, Unwound, All };
 enum class SourceLines : std::uint8_t { No, Yes };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
+class FileGate;
+
 struct SymbolOptions {
   std::string
       symfs;  // --symfs: a folder that stands for the recording host's root; empty: this machine's files
@@ -29,6 +31,7 @@ struct SymbolOptions {
   // AtFirst: perf's bytes, at the price that names depend on the samples before.
   StandIn stand_in = StandIn::Always;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
+  FileGate* gate = nullptr;                // of files that stacks are unwound with; must outlive its users
 };
 
 // Whether the user says where the names of such modules come from.

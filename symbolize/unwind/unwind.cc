@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "format/perf_abi.h"
+#include "symbolize/files/file_gate.h"
 #include "symbolize/unwind/dwarf_expression.h"
 #include "symbolize/unwind/unwind_module.h"
 #include "tsl/robin_map.h"
@@ -84,12 +85,20 @@ struct Mapped {
 class MappedFiles {
  public:
   MappedFiles(const SymbolOptions& options, const format::Features& features, const AddressSpaces& spaces)
-      : features_(features), spaces_(spaces), files_(options.symfs) {}
+      : features_(features), spaces_(spaces), files_(options.symfs), gate_(options.gate) {}
+
+  // Of a sample: what is told at its begin counts as news, though it be the same file as before.
+  void begin() { last_ = nullptr; }
+  void end() {
+    if (gate_ != nullptr && last_ != nullptr) gate_->at({});
+  }
 
   // Null when nothing is mapped there. Valid until the next call.
   const Mapped* find(std::uint32_t pid, std::uint64_t address) {
     const Mapping* const mapping = spaces_.find(pid, {address}, abi::kCpumodeUser);
     if (!mapping) return nullptr;
+    if (gate_ != nullptr && mapping->module != last_) gate_->at(mapping->module->path);
+    last_ = mapping->module;
     if (const auto known = mapped_.find(mapping); known != mapped_.end()) return &known->second;
     UnwindModule& module = module_of(*mapping->module);
     const Mapped made{&module, mapping, module.address_shift(mapping->page_offset)};
@@ -102,13 +111,19 @@ class MappedFiles {
  private:
   UnwindModule& module_of(const Module& module) {
     const auto [entry, is_new] = modules_.try_emplace(&module, module, files_, features_);
-    if (is_new) asked_.push_back(&entry->second);
+    if (!is_new) return entry->second;
+    asked_.push_back(&entry->second);
+    if (gate_ != nullptr)
+      if (std::string reason = gate_->lack(module.path); !reason.empty())
+        entry->second.leave_out(std::move(reason));
     return entry->second;
   }
 
   const format::Features& features_;
   const AddressSpaces& spaces_;
   DebugFiles files_;
+  FileGate* gate_;
+  const Module* last_ = nullptr;  // told to the gate
   std::unordered_map<const Module*, UnwindModule> modules_;
   std::deque<const UnwindModule*> asked_;
   tsl::robin_map<const Mapping*, Mapped> mapped_;
@@ -348,7 +363,9 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, st
   if (!machine) return {};
   const auto ip = sampled_register(registers, machine->sampled_pc);
   const auto sp = sampled_register(registers, machine->sampled_sp);
+  state_->files.begin();
   if (ip && sp) Walk(state_->files, *machine, sample, order).run(*ip, *sp, max_frames, state_->chain);
+  state_->files.end();
   return state_->chain;
 }
 

@@ -5,14 +5,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "format/features.h"
 #include "format/result.h"
 #include "symbolize/address_space.h"
-#include "unwind/elf_image.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
 #include "symbolize/unwind/cfi_table.h"
+#include "unwind/elf_image.h"
 
 namespace tacho::symbolize {
 
@@ -21,6 +22,9 @@ class UnwindModule {
   // Opens nothing yet. All arguments must outlive the object.
   UnwindModule(const Module& module, const DebugFiles& files, const format::Features& features)
       : module_(module), files_(files), features_(features) {}
+
+  // For a file that is not to be read.
+  void leave_out(std::string reason) { image_.emplace(Error{std::move(reason)}); }
 
   enum class Knowledge : std::uint8_t {
     Rules,       // of the function at the address

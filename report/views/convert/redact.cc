@@ -140,6 +140,19 @@ Redacted described(const RedactOptions& options, const Census& census, const Ali
   return redacted;
 }
 
+// Nothing where it failed, which is said.
+std::optional<UnwoundChains> unwind(const ConvertOptions& copy, format::Diagnostics& diagnostics) {
+  auto chains = UnwoundChains::read(copy.input, copy.capture);
+  if (!chains) {
+    diagnostics.add_line(
+        format::Damage::Note,
+        "the calls in copied stacks go with these, they could not be unwound: " + chains.error().what);
+    return std::nullopt;
+  }
+  for (const std::string& lack : chains->lacks()) diagnostics.add_line(format::Damage::Note, lack);
+  return std::move(*chains);
+}
+
 }  // namespace
 
 Result<Redacted> examine_for_redaction(const RedactOptions& options, format::Diagnostics& diagnostics) {
@@ -162,15 +175,8 @@ Result<Redacted> redact(const RedactOptions& options, format::Diagnostics& diagn
     if (one.number > 0)
       content.push_back({std::string(name_of(one.content)), std::string(state_of(one.how))});
   std::optional<UnwoundChains> chains;
-  if (options.redaction.hides(Content::Stacks) && census->has_stacks()) {
-    auto unwound = UnwoundChains::read(options.copy.input, options.copy.capture);
-    if (unwound)
-      chains = std::move(*unwound);
-    else
-      diagnostics.add_line(
-          format::Damage::Note,
-          "the calls in copied stacks go with these, they could not be unwound: " + unwound.error().what);
-  }
+  if (options.redaction.hides(Content::Stacks) && census->has_stacks())
+    chains = unwind(options.copy, diagnostics);
   Change change(options, *aliases, *census, chains ? &*chains : nullptr, std::move(content));
   ConvertOptions copying = options.copy;
   copying.change = &change;

@@ -55,13 +55,14 @@ class Gatherer : public Sink {
 
 }  // namespace
 
-std::vector<std::byte> UnwoundChains::gather(const std::string& input,
-                                             const format::ReadOptions& options) const {
+std::vector<std::byte> UnwoundChains::gather(const std::string& input, const format::ReadOptions& options,
+                                             symbolize::FileGate& gate) const {
   SessionOptions reading;
   reading.input = input;
   reading.capture = options;
   reading.max_stack = kDeepest;
   reading.keeps_addresses = true;
+  reading.symbols.gate = &gate;
   auto session = Session::open(std::move(reading));
   if (!session) {
     format::ByteWriter out;
@@ -94,10 +95,16 @@ Result<> UnwoundChains::parse(format::Bytes told) {
 
 Result<UnwoundChains> UnwoundChains::read(const std::string& input, const format::ReadOptions& options) {
   UnwoundChains chains;
-  const auto done = work_apart([&](WorkPlace&, const auto&) { return chains.gather(input, options); },
-                               Reach::Files, {.most_bytes = kMostBytes});
+  const auto unwind = [&](WorkPlace& place, const std::vector<WorkDone::Death>& deaths) {
+    WorkGate gate(place, deaths);
+    return chains.gather(input, options, gate);
+  };
+  const auto done = work_apart(unwind, Reach::Files, {.most_bytes = kMostBytes});
   if (!done) return done.error();
   if (auto parsed = chains.parse(done->bytes); !parsed) return std::move(parsed.error());
+  for (const WorkDone::Death& death : done->deaths)
+    chains.lacks_.push_back(death.path +
+                            ": call chains end in it: the process that read it died: " + death.how);
   return chains;
 }
 

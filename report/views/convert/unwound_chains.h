@@ -11,6 +11,7 @@
 #include "format/cursor.h"
 #include "format/result.h"
 #include "format/seeded_hash.h"
+#include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
 
@@ -23,14 +24,18 @@ class UnwoundChains {
   // The part of the chain that lies in the process, leaf first, of a sample by all its bytes. Empty: there is
   // none.
   std::span<const std::uint64_t> of(format::Bytes sample) const;
+  // Files in which chains end though they need not: a line for each.
+  const std::vector<std::string>& lacks() const { return lacks_; }
 
  private:
   UnwoundChains() = default;
-  std::vector<std::byte> gather(const std::string& input, const format::ReadOptions& options) const;
+  std::vector<std::byte> gather(const std::string& input, const format::ReadOptions& options,
+                                symbolize::FileGate& gate) const;
   Result<> parse(format::Bytes told);
 
   format::SeededTextHash hash_;
   std::vector<std::vector<std::uint64_t>> chains_;
+  std::vector<std::string> lacks_;
   std::unordered_map<std::uint64_t, std::uint32_t, format::SeededHash> by_sample_;
 };
 

@@ -177,16 +177,12 @@ std::vector<std::byte> told(const Error& error) {
 // In the worker.
 std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
                                  const std::vector<WorkDone::Death>& deaths) {
-  auto session = Session::open(options.reading.session);
+  WorkGate gate(place, deaths);
+  SessionOptions reading = options.reading.session;
+  reading.symbols.gate = &gate;
+  auto session = Session::open(std::move(reading));
   if (!session) return told(session.error());
-  GatherRules rules;
-  rules.level = options.level;
-  rules.at_module = [&place](std::string_view path) { place.at(path); };
-  if (!deaths.empty())
-    rules.lack = [&deaths](std::string_view path) {
-      const auto death = std::ranges::find(deaths, path, &WorkDone::Death::path);
-      return death == deaths.end() ? std::string() : "the process that read it died: " + death->how;
-    };
+  const GatherRules rules{options.level, &gate};
   GatheredSymbols gathered = gather_symbols(*session, rules);
   const auto section = format::write_symbol_pack_section(gathered.pack);
   if (!section) return told(section.error());

@@ -93,18 +93,18 @@ class ModuleGate {
   // The source of a module that is not read, with the reason; else null.
   symbolize::Source* enter(const Location& location) {
     const symbolize::Module* const module = location.mapping != nullptr ? location.mapping->module : nullptr;
-    if (module != last_ && rules_.at_module)
-      rules_.at_module(module != nullptr ? module->path : std::string());
+    if (rules_.gate == nullptr) return nullptr;
+    if (module != last_) rules_.gate->at(module != nullptr ? module->path : std::string_view());
     last_ = module;
-    if (module == nullptr || !rules_.lack) return nullptr;
+    if (module == nullptr) return nullptr;
     const auto [entry, is_new] = unread_.try_emplace(module);
     if (is_new)
-      if (std::string lack = rules_.lack(module->path); !lack.empty())
+      if (std::string lack = rules_.gate->lack(module->path); !lack.empty())
         entry->second = std::make_unique<symbolize::Source>(symbolize::without_names(Error{std::move(lack)}));
     return entry->second.get();
   }
   void leave() const {
-    if (rules_.at_module) rules_.at_module({});
+    if (rules_.gate != nullptr) rules_.gate->at({});
   }
 
  private:

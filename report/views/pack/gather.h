@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <string>
-#include <string_view>
 
 #include "format/symbol_pack.h"
 #include "report/samples/session.h"
+#include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
 
@@ -22,10 +20,9 @@ void set_for_gathering(SessionOptions& options);
 
 struct GatherRules {
   format::PackLevel level = format::PackLevel::Inlines;
-  // Told whenever the file of another module is about to be read; may be empty.
-  std::function<void(std::string_view path)> at_module;
-  // Why a module is not to be read; empty: it is. May be empty as well.
-  std::function<std::string(std::string_view path)> lack;
+  // Of the modules that names are read of; may be null. Those that stacks are unwound with go by the
+  // session's own.
+  symbolize::FileGate* gate = nullptr;
 };
 // Reads the whole capture.
 GatheredSymbols gather_symbols(Session& session, const GatherRules& rules);

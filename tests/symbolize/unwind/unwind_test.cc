@@ -6,8 +6,9 @@
 
 #include "format/attachment.h"
 #include "format/perf_abi.h"
-#include "tests/unwind/cfi_image.h"
+#include "symbolize/files/file_gate.h"
 #include "tests/symbolize/folder.h"
+#include "tests/unwind/cfi_image.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -216,6 +217,37 @@ TEST_F(UnwindTest, AFileWithAnotherBuildIdIsNotUsedAndSaid) {
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_EQ(ended[0].module->path, "/bin/app");
   EXPECT_NE(ended[0].reason.find("/bin/app: has no build id"), std::string::npos) << ended[0].reason;
+}
+
+// Notes what it is told.
+class NotingGate final : public FileGate {
+ public:
+  void at(std::string_view path) override { told.emplace_back(path); }
+  std::string lack(std::string_view path) const override {
+    return path == refused ? "it is not to be read" : "";
+  }
+
+  std::vector<std::string> told;
+  std::string refused;
+};
+
+TEST_F(UnwindTest, AGateIsToldOfEachFileAndOfTheEnd) {
+  NotingGate gate;
+  options.gate = &gate;
+  run(kProgram);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers).size(), 3u);
+  EXPECT_EQ(gate.told, (std::vector<std::string>{"/bin/app", "", "/bin/app", ""}));
+}
+
+TEST_F(UnwindTest, AChainEndsInAFileThatTheGateRefuses) {
+  NotingGate gate;
+  gate.refused = "/bin/app";
+  options.gate = &gate;
+  run(kProgram);
+  EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers), (Chain{kLeaf}));
+  const auto ended = unwinder().ended_chains();
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].reason, "it is not to be read");
 }
 
 TEST_F(UnwindTest, ASecondSampleGivesTheSame) {

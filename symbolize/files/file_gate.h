@@ -1,0 +1,23 @@
+// Between a reader of files and whoever answers for what they do to it: a file that a process died of is
+// known to the next one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tacho::symbolize {
+
+class FileGate {
+ public:
+  FileGate() = default;
+  FileGate(const FileGate&) = delete;
+  FileGate& operator=(const FileGate&) = delete;
+  virtual ~FileGate() = default;
+
+  // From here on it is this module's file that is read; empty: none.
+  virtual void at(std::string_view path) = 0;
+  // Why a module's file is not to be read; empty: it is.
+  virtual std::string lack(std::string_view path) const = 0;
+};
+
+}  // namespace tacho::symbolize
