@@ -134,8 +134,6 @@ class Planner {
     PlannedEvent planned{.attr = std::move(*attr),
                          .name = request.name,
                          .filter = request.filter,
-                         .leader = {},
-                         .group_name = {},
                          .probe_target = request.probe_target,
                          .most_precise = request.most_precise};
     planned.condition = request.condition;

@@ -19,16 +19,16 @@ namespace tacho::record {
 
 struct PlannedEvent {
   format::EventAttr attr;
-  std::string name;
+  std::string name{};
   // Carries the mappings, names and ends of processes; has rings of its own, so that no flood of samples can
   // cost a mapping.
   bool is_sideband = false;
   // The folder of the cgroup whose threads alone it takes, open elsewhere; -1: everybody's.
   int cgroup = -1;
-  std::string filter;                 // of a tracepoint, as the kernel understands it; empty: none
-  std::optional<std::size_t> leader;  // index of the event that leads its group; its own for the leader
-  std::string group_name;
-  std::string probe_target;  // of a probe: what the kernel is to find, whose address goes into config1
+  std::string filter{};                 // of a tracepoint, as the kernel understands it; empty: none
+  std::optional<std::size_t> leader{};  // index of the event that leads its group; its own for the leader
+  std::string group_name{};
+  std::string probe_target{};  // of a probe: what the kernel is to find, whose address goes into config1
   // Opened on every CPU for whoever runs there, whatever the target: its samples are chosen elsewhere
   // (bpf/follower.h).
   bool is_everybodys = false;
@@ -39,7 +39,7 @@ struct PlannedEvent {
   bool is_walked_in_payload =
       false;  // by the program that fills a ring buffer; the kernel's event is as it is
   bool may_use_frame_pointers = false;  // when that cannot be: nobody asked for it by name
-  std::string no_unwinding;             // why frame pointers were taken instead; empty: nobody wanted else
+  std::string no_unwinding{};           // why frame pointers were taken instead; empty: nobody wanted else
   // Of --filter, for what is no tracepoint: what the kernel asks before it takes a sample; empty: nothing.
   bpf::FilterSteps condition = {};
 };
