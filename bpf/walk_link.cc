@@ -86,6 +86,8 @@ Result<> link_walker(LinkedWalk& out, format::Bytes object, MapsByName maps) {
   const format::Bytes walker = linked_walk_object();
   if (walker.empty())
     return Error{"this tacho was built without clang, and has no program that walks stacks"};
+  // libbpf 1.1's linker dies of what is no ELF file, instead of refusing it.
+  if (const auto parsed = parse_elf_object(object); !parsed) return parsed.error();
   auto first = memory_file(object), second = memory_file(walker), both = memory_file({});
   for (const auto* file : {&first, &second, &both})
     if (!*file) return file->error();
