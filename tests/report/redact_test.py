@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tacho redact: what is planted into every place that a capture has is found before and in no byte after, and what was kept
 is shown as before. Records are made here: what a live recording holds is tests/live/redact_test.py's."""
+import ctypes
 import json
 import struct
 
@@ -15,10 +16,32 @@ STACK_USER, CGROUP_RECORD, NAMESPACES_RECORD, COMM_RECORD = 1 << 13, 19, 16, 3
 USE_CLOCKID = 1 << 25
 KERNEL_BASE = 0xffffffff9a600000  # where KASLR put this kernel
 MODULE = 0xffffffffc0123000
+OBJECT = 0xffff8881234567c0  # what the kernel allocated
+BREAKPOINT, THREAD_MAP = 5, 73
 
 
 def strings(*texts):
     return struct.pack("<I", len(texts)) + b"".join(made.header_string(text) for text in texts)
+
+
+def attachments(**contents):
+    """The section's body; of names the '_' is a '/'."""
+    zstd = bytes_of.library()
+    zstd.ZSTD_compress.restype = ctypes.c_ulonglong
+    body = struct.pack("<II", 1, len(contents))
+    for name, content in contents.items():
+        name, room = name.replace("_", "/").encode(), ctypes.create_string_buffer(len(content) + 1000)
+        size = zstd.ZSTD_compress(room, ctypes.c_size_t(len(room)), content, ctypes.c_size_t(len(content)), 3)
+        body += struct.pack("<IIQQ", len(name), 0, len(content), size) + name + room.raw[:size]
+        body += bytes(-len(body) % 8)
+    return body
+
+
+def programs_attached(*sections):
+    body = struct.pack("<II", 1, len(sections))
+    for section in sections:
+        body += struct.pack("<I", 7) + b"".join(payload.text(text) for text in ("f", section, "x.bpf.o", "attached"))
+    return body + bytes(-len(body) % 8)
 
 
 class Redacted(made.Capture):
@@ -238,6 +261,174 @@ class Redact(programs.Scratch):
         said = self.tacho("redact", "a pipe", "x", status=2).stderr.decode()
         self.assertIn("'tacho convert -i 'a pipe' -o FILE'", said)
         self.assertFalse((self.folder / "x").exists())
+
+    def write(self, *names, type_=made.SOFTWARE, mapped=(), config1=0, **features):
+        """A capture with events of these names."""
+        events = [made.Event(name, type_, 0, made.USUAL, config1=config1) for name in names]
+        capture = made.Capture(*events, features={int(bit[1:]): body for bit, body in features.items()})
+        kernel = struct.pack("<IIQQQ", 0xffffffff, 0, KERNEL_BASE, 0x2000000, KERNEL_BASE)
+        capture.data += made.record(1, made.KERNEL, kernel + made.text_field("[kernel.kallsyms]_text", 24) + capture.trailer())
+        for at, name in enumerate(mapped):
+            capture.mapped(made.PID, made.START + (at << 20), 0x1000, 0, name)
+        capture.sample()
+        self.capture.write_bytes(capture.file())
+        return capture
+
+    def assert_clean(self, kept=()):
+        rest = bytes_of.capture(self.folder / "out.data")
+        at = rest.find(TOKEN.encode())
+        self.assertEqual(at, -1, rest[max(0, at - 60):at + 20])
+        for text in kept:
+            self.assertTrue(text in rest, text)
+
+    def test_files_of_probes_are_paths(self):
+        names = [f"uprobe:/home/{TOKEN}/app:main", f"uprobe:./{TOKEN}/srv:main", f"uprobe:../{TOKEN}/y:f",
+                 f"usdt:/opt/my {TOKEN}/x:prov:mark", "cpu/event=0x3c/u", "sched:sched_switch"]
+        self.write(*names)
+        for options in ((), ("--hash", "paths")):
+            self.redact(*options)
+            self.assert_clean([b":prov:mark", b"cpu/event=0x3c/u", b"sched:sched_switch"])
+        self.write(f"uprobe:srv-{TOKEN}:main")
+        self.redact("--hash", "paths")
+        self.assert_clean()
+
+    def test_sections_of_programs(self):
+        self.write("cpu-clock", f226=programs_attached(f"uprobe//home/{TOKEN}/srv:f", f"uprobe.s/../{TOKEN}/srv:g",
+                                                       f"usdt//opt/{TOKEN}/x:prov:mark", f"kprobe//home/{TOKEN}/x",
+                                                       "kprobe/vfs_read", "tracepoint/sched/sched_switch"))
+        self.assertIn(TOKEN, self.view("in.data", "header"))
+        self.redact()
+        self.assert_clean([b"/srv:f", b"/x:prov:mark", b"kprobe/vfs_read", b"tracepoint/sched/sched_switch"])
+
+    def test_paths_in_the_names_of_code_made_at_run_time(self):
+        names = [f"LazyCompile:*run file:///home/{TOKEN}/secret/app.mjs:3", f"method@/home/{TOKEN}/a.rb:4",
+                 f"LazyCompile:~f /home/me/my {TOKEN}/b.js:7", f"py::f:/srv/{TOKEN}/x y/c.py", "Builtin:Divide /",
+                 f"g http://host.{TOKEN}:80/x/d.js:9"]
+        table = "".join(f"7f000000{at}000 40 {name}\n" for at, name in enumerate(names)).encode()
+        self.write("cpu-clock", f225=attachments(**{f"perf-map_{made.PID}": table}))
+        self.assertIn(TOKEN.encode(), bytes_of.capture(self.capture))
+        self.redact()
+        self.assert_clean([b"/app.mjs:3", b"method@/", b"/a.rb:4", b"/b.js:7", b"py::f:/", b"Builtin:Divide /\n", b"/d.js:9"])
+
+    def test_memory_that_programs_named(self):
+        kept = ["//anon", "/dev/zero (deleted)", "/SYSV0000abcd (deleted)", "[heap]", "anon_inode:[perf_event]"]
+        self.write("cpu-clock", mapped=[*kept, f"/dev/shm/{TOKEN}", f"/dev/hugepages/{TOKEN} (deleted)", f"/dev/mqueue/{TOKEN}",
+                                        f"/memfd:{TOKEN}", f"[anon:{TOKEN}]", f"//{TOKEN}/x", f"[{TOKEN}]/x"])
+        self.redact()
+        self.assert_clean()
+        names = [one["filename"] for one in self.records()["MMAP2"]]
+        self.assertEqual(names[:len(kept)], kept)
+        for name, form in zip(names[len(kept):], (r"/dev/shm/A", r"/dev/hugepages/A \(deleted\)", r"/dev/mqueue/A", r"/memfd:A",
+                                                  r"\[anon:A\]", r"/A/x", r"A/x")):
+            self.assertRegex(name, "^" + form.replace("A", "[a-z2-7]{10}") + "$")
+
+    def test_breakpoints_tell_no_distance(self):
+        for address, shown in ((KERNEL_BASE + 0x1234, "ffffffff81001234"), (OBJECT, None), (0x404060, "0x404060")):
+            name = f"mem:{address:#x}/8:rw"
+            self.write(name, type_=BREAKPOINT, config1=address)
+            self.redact()
+            rest = bytes_of.capture(self.folder / "out.data")
+            if address != 0x404060:
+                self.assertFalse(f"{address:x}".encode() in rest, name)
+                self.assertFalse(struct.pack("<Q", address) in rest, name)
+            text = self.view("out.data", "header")
+            self.assertRegex(text, rf"name = mem:(0x)?{shown or '[0-9a-f]*'}/8:rw")
+            place = text.split("name = mem:")[1].split("/")[0]
+            self.assertTrue(struct.pack("<Q", int(place, 16)) in rest, "the attr and the name have the same place")
+
+    def test_code_of_a_kernel_without_kaslr_stays(self):
+        fields = [payload.Field("caller", format="kaddr"), payload.Field("object", format="hex")]
+        channel = made.Event("io", made.SOFTWARE, payload.BPF_OUTPUT, made.USUAL | made.RAW, 1)
+        capture = made.Capture(channel, features={payload.PAYLOAD_SCHEMAS: payload.schemas(io=fields)}).started()
+        capture.sample(raw=struct.pack("<QQ", made.KERNEL_TEXT + 0x77, OBJECT))
+        self.capture.write_bytes(capture.file())
+        self.redact()
+        caller, kernel_object = struct.unpack_from("<QQ", bytes.fromhex(self.records()["SAMPLE"][0]["raw"]))
+        self.assertEqual(caller, made.KERNEL_TEXT + 0x77)
+        self.assertNotEqual(kernel_object, OBJECT)
+
+    def test_unions_bring_nothing_back(self):
+        fields = [payload.Field("bytes", payload.UNSIGNED, 1, 8), payload.Field("number", payload.SIGNED, 8, at=0),
+                  payload.Field("place"), payload.Field("halves", payload.UNSIGNED, 4, 2, at=8)]
+        channel = made.Event("io", made.SOFTWARE, payload.BPF_OUTPUT, made.USUAL | made.RAW, 1)
+        capture = made.Capture(channel, features={payload.PAYLOAD_SCHEMAS: payload.schemas(io=fields)}).started()
+        capture.sample(raw=made.text_field(TOKEN, 8) + struct.pack("<Q", OBJECT))
+        self.capture.write_bytes(capture.file())
+        self.redact()
+        self.assert_clean()
+        self.assertFalse(struct.pack("<Q", OBJECT) in (self.folder / "out.data").read_bytes())
+
+    def test_a_record_that_would_be_too_long_goes(self):
+        capture = Redacted().fill()
+        capture.other(CGROUP_RECORD, 0, struct.pack("<Q", 9) + made.text_field("a/" * 12000, 24008))
+        self.capture.write_bytes(capture.file())
+        self.assertIn("1 records were left out: nothing is known of their content, or it would be too long", self.redact())
+        self.assertEqual(len(self.records()["CGROUP"]), 1)
+        self.assertEqual(len(self.records()["SAMPLE"]), 4)
+
+    def test_of_other_processes_nothing_stays(self):
+        entry = lambda misc, name: made.record(0, misc, struct.pack("<i20s4x", -1, bytes([7] * 20)) + made.text_field(name, 64))
+        mine, theirs = b"7f0000000000 40 mine\n", f"7f0000000000 40 their_{TOKEN}\n".encode()
+        self.write("cpu-clock", mapped=["/usr/bin/mine"],
+                   f225=attachments(**{f"perf-map_{made.PID}": mine, "perf-map_99": theirs,
+                                       "processes": b"pid\n99\t" + TOKEN.encode()}),
+                   f2=entry(made.USER, "/usr/bin/mine") + entry(made.USER, f"/usr/bin/{TOKEN}")
+                   + entry(made.KERNEL, "[kernel.kallsyms]"))
+        capture = self.capture.read_bytes()
+        self.assertIn(TOKEN.encode(), bytes_of.capture(self.capture))
+        self.redact("--keep", "all", "--pid", str(made.PID))
+        self.assert_clean([b" mine\n", b"/usr/bin/mine", b"[kernel.kallsyms]"])
+        self.assertEqual(len(self.records()["SAMPLE"]), 1)
+        self.assertEqual(self.capture.read_bytes(), capture)
+        # Lists of threads, and samples that do not say whose they are.
+        event = made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL & ~made.TID)
+        made_here = made.Capture(event)
+        made_here.data += made.record(THREAD_MAP, 0, struct.pack("<QQ16s", 1, 99, TOKEN.encode()))
+        made_here.sample()
+        self.capture.write_bytes(made_here.file())
+        self.redact("--keep", "all", "--pid", str(made.PID))
+        self.assert_clean()
+        self.assertNotIn("SAMPLE", self.records())
+
+    def test_packed_names_of_other_processes_go(self):
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL))
+        for pid, name in ((made.PID, "mine"), (99, f"their_{TOKEN}")):
+            capture.mapped(pid, made.START, 0x1000, 0, "//anon")
+            capture.time += made.STEP
+            body = struct.pack("<QQIIQIIQ", 1, made.START + 0x10, pid, pid, capture.time, 0, 0, 1000)
+            capture.data += made.record(9, made.USER, body)
+            (self.folder / f"perf-{pid}.map").write_text(f"{made.START:x} 40 {name}\n")
+        self.capture.write_bytes(capture.file())
+        self.tacho("pack", "in.data", "--perf-map-dir", self.folder)
+        self.assertTrue(TOKEN.encode() in bytes_of.capture(self.capture))
+        for options in ((), ("--keep", "all")):
+            self.redact("--pid", str(made.PID), *options)
+            self.assert_clean([b"mine"])
+
+    def test_what_grows_or_is_damaged_is_not_replaced(self):
+        whole = self.capture.read_bytes()
+        for reason, bytes_there in (("still runs or was killed", whole[:48] + bytes(8) + whole[56:]),
+                                    ("is damaged", whole[:len(whole) // 2]), ("is damaged", self.with_a_broken_record(whole))):
+            with self.subTest(reason):
+                self.capture.write_bytes(bytes_there)
+                said = self.tacho("redact", "in.data", "--in-place", status=2).stderr.decode()
+                self.assertIn(reason, said)
+                self.assertIn("tacho convert -i in.data", said)
+                self.assertEqual(self.capture.read_bytes(), bytes_there)
+        (self.folder / "a folder").mkdir()
+        (self.folder / "a folder" / "data").write_bytes(whole)
+        said = self.tacho("redact", "a folder", "--in-place", status=2).stderr.decode()
+        self.assertIn("is a folder, which is not replaced", said)
+        self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith(".")], [])
+
+    @staticmethod
+    def with_a_broken_record(whole):
+        """The last record but one says that it is longer than what is left."""
+        at, size = struct.unpack_from("<QQ", whole, 40)
+        last = at
+        while last + 8 < at + size and last + struct.unpack_from("<H", whole, last + 6)[0] < at + size:
+            last += struct.unpack_from("<H", whole, last + 6)[0]
+        return whole[:last + 6] + struct.pack("<H", 65000) + whole[last + 8:]
 
     @programs.needs_perf
     def test_perf_reads_it(self):

@@ -23,6 +23,7 @@ class Field:
     role: str = ""
     format: str = ""
     enumerators: tuple = ()  # (value, name)
+    at: int = None  # bytes from the start: of a union; behind the field before it where nothing is said
 
 
 def text(value):
@@ -30,20 +31,22 @@ def text(value):
 
 
 def schemas(**fields_by_event):
-    """The section's body; fields stand one after another, without holes."""
+    """The section's body; fields stand one after another, without holes, or where they say."""
     body = struct.pack("<II", 1, len(fields_by_event))
     for event, fields in fields_by_event.items():
-        size = sum(field.size * field.count for field in fields)
+        size = sum(field.size * field.count for field in fields if field.at is None)
         body += text(event) + text("struct " + event) + struct.pack("<II", size, len(fields))
         offset = 0
         for field in fields:
-            body += text(field.name) + struct.pack("<BBBBIII", field.kind, 0, field.count > 1, 0, 8 * offset,
+            place = offset if field.at is None else field.at
+            body += text(field.name) + struct.pack("<BBBBIII", field.kind, 0, field.count > 1, 0, 8 * place,
                                                    8 * field.size, field.count)
             body += text(field.unit) + text(field.role) + text(field.format)
             body += struct.pack("<I", len(field.enumerators))
             for value, name in field.enumerators:
                 body += struct.pack("<q", value) + text(name)
-            offset += field.size * field.count
+            if field.at is None:
+                offset += field.size * field.count
     return body + bytes(-len(body) % 8)
 
 

@@ -73,14 +73,45 @@ constexpr std::string_view kCommonFolders[] = {
     "/lib/aarch64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
 };
-// Names of mappings that are no files.
-constexpr std::string_view kNoFiles[] = {"[",     "//",          "/anon_hugepage", "/dev/",
-                                         "/SYSV", "anon_inode:", "socket:"};
+// Mappings that are no files, by their whole names.
+constexpr std::string_view kNoFiles[] = {"//anon", "//toolong", "//enomem", "/anon_hugepage"};
+constexpr std::string_view kDevices = "/dev/";
+// Folders of memory that programs gave a name.
+constexpr std::string_view kNamedMemory[] = {"/memfd:", "/dev/shm/", "/dev/hugepages/", "/dev/mqueue/"};
+// And what the kernel shows of names that programs gave to what is no file: "[anon:NAME]".
+constexpr std::string_view kNamedAreas[] = {"[anon:", "[anon_shmem:"};
+constexpr std::string_view kNamesWithoutFile[] = {"anon_inode:", "socket:", "["};
+constexpr std::string_view kSystemV = "/SYSV";  // and the key, in hexadecimal digits
+// The kinds of sections behind which no path stands.
+constexpr std::string_view kPlainSections[] = {
+    "kprobe", "kretprobe",  "ksyscall", "kretsyscall", "tracepoint", "tp",  "raw_tracepoint",
+    "raw_tp", "tp_btf",     "fentry",   "fexit",       "fmod_ret",   "lsm", "lsm_cgroup",
+    "iter",   "perf_event", "cgroup",   "struct_ops",
+};
+constexpr std::string_view kFileProbes[] = {"uprobe", "uretprobe", "usdt"};
 constexpr std::string_view kModuleEndings[] = {".ko", ".ko.gz", ".ko.xz", ".ko.zst"};
 constexpr std::string_view kHomes[] = {"/home/", "/Users/"};
 
-bool starts_with_any(std::string_view text, std::span<const std::string_view> starts) {
-  return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });
+std::optional<std::string_view> start_of(std::string_view text, std::span<const std::string_view> starts) {
+  for (const std::string_view start : starts)
+    if (text.starts_with(start)) return start;
+  return std::nullopt;
+}
+
+bool is_made_of(std::string_view text, std::string_view letters) {
+  return text.find_first_not_of(letters) == std::string_view::npos;
+}
+
+constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF", kDigits = "0123456789",
+                           kSmall = "abcdefghijklmnopqrstuvwxyz",
+                           kWordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+// A name that says nothing about whose system it is: without " (deleted)".
+bool is_no_file(std::string_view name) {
+  if (std::ranges::find(kNoFiles, name) != std::end(kNoFiles)) return true;
+  if (name.starts_with(kSystemV)) return is_made_of(name.substr(kSystemV.size()), kHexDigits);
+  if (name.starts_with(kDevices)) return name.find('/', kDevices.size()) == std::string_view::npos;
+  return start_of(name, kNamesWithoutFile) && name.find('/') == std::string_view::npos;
 }
 
 // "jit-123.dump" says by its name whose code it has.
@@ -92,12 +123,15 @@ std::string hidden_folder(std::string_view folder, const Aliases& aliases) {
   return (folder.starts_with('/') ? "/" : "") + aliases.of(folder);
 }
 
+// Of every home that is named in it.
 std::string hidden_user(std::string_view path, const Aliases& aliases) {
-  const auto user = user_in(path);
-  if (!user) return std::string(path);
-  const auto begin = static_cast<std::size_t>(user->data() - path.data());
-  return std::string(path.substr(0, begin)) + aliases.of(*user) +
-         std::string(path.substr(begin + user->size()));
+  std::string hidden;
+  while (const auto user = user_in(path)) {
+    const auto begin = static_cast<std::size_t>(user->data() - path.data());
+    hidden += std::string(path.substr(0, begin)) + aliases.of(*user);
+    path.remove_prefix(begin + user->size());
+  }
+  return hidden + std::string(path);
 }
 
 std::string hidden_file(std::string_view path, PathRule rule, const Aliases& aliases) {
@@ -159,46 +193,101 @@ void Aliases::replace(std::span<std::byte> bytes) const {
 }
 
 std::optional<std::string_view> user_in(std::string_view path) {
-  for (const std::string_view homes : kHomes) {
-    const auto at = path.find(homes);
-    if (at == std::string_view::npos) continue;
-    const std::string_view rest = path.substr(at + homes.size());
-    const std::string_view user = rest.substr(0, rest.find('/'));
-    if (!user.empty()) return user;
-  }
-  return std::nullopt;
+  std::optional<std::string_view> first;
+  for (const std::string_view homes : kHomes)
+    for (std::size_t at = path.find(homes); at != std::string_view::npos; at = path.find(homes, at + 1)) {
+      const std::string_view rest = path.substr(at + homes.size());
+      const std::string_view user = rest.substr(0, rest.find('/'));
+      if (user.empty()) continue;
+      if (!first || user.data() < first->data()) first = user;
+      break;
+    }
+  return first;
 }
 
 std::string hidden_path(std::string_view path, PathRule rule, const Aliases& aliases) {
-  if (rule == PathRule::Keep || path.empty() || starts_with_any(path, kNoFiles)) return std::string(path);
+  if (rule == PathRule::Keep || path.empty()) return std::string(path);
+  if (rule == PathRule::Users) return hidden_user(path, aliases);
   std::string_view end;
   if (path.ends_with(kDeleted)) {
     path.remove_suffix(kDeleted.size());
     end = kDeleted;
   }
-  constexpr std::string_view kMemory = "/memfd:";
-  if (path.starts_with(kMemory) && rule != PathRule::Users)
-    return std::string(kMemory) + aliases.of(path.substr(kMemory.size())) + std::string(end);
+  if (const auto area = start_of(path, kNamedAreas))
+    return std::string(*area) + aliases.of(path.substr(area->size())) + "]" + std::string(end);
+  if (is_no_file(path)) return std::string(path) + std::string(end);
+  if (const auto folder = start_of(path, kNamedMemory))
+    return std::string(*folder) + aliases.of(path.substr(folder->size())) + std::string(end);
   return hidden_file(path, rule, aliases) + std::string(end);
 }
 
+namespace {
+
+// A path that reaches from `begin` to the ':' behind its last '/'.
+std::string hidden_from(std::string_view text, std::size_t begin, PathRule rule, const Aliases& aliases) {
+  const auto slash = text.rfind('/');
+  const std::size_t from = slash == std::string_view::npos ? begin : std::max(begin, slash);
+  const std::size_t end = std::min(text.find(':', from), text.size());
+  const std::string_view path = text.substr(begin, end - begin);
+  const std::string hidden = path == "/" ? std::string(path) : hidden_path(path, rule, aliases);
+  return std::string(text.substr(0, begin)) + hidden + std::string(text.substr(end));
+}
+
+// "uprobe:" or, of sections, "uprobe.s/": where the file behind it begins.
+std::optional<std::size_t> file_of_probe(std::string_view name) {
+  const auto kind = start_of(name, kFileProbes);
+  if (!kind) return std::nullopt;
+  const auto end = name.find_first_of(":/", kind->size());
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view between = name.substr(kind->size(), end - kind->size());
+  return between.empty() || between.starts_with('.') ? std::optional(end + 1) : std::nullopt;
+}
+
+// "cpu/event=0x3c/u": one word, what is between two slashes, and letters.
+bool is_of_pmu(std::string_view name) {
+  const auto first = name.find('/'), last = name.rfind('/');
+  return first != std::string_view::npos && first != 0 && first != last &&
+         name.find('/', first + 1) == last && is_made_of(name.substr(0, first), kWordLetters) &&
+         is_made_of(name.substr(last + 1), kWordLetters) &&
+         name.find_first_of(" \t") == std::string_view::npos && !file_of_probe(name);
+}
+
+// "mem:0x1234/8:rw".
+bool is_breakpoint(std::string_view name) {
+  constexpr std::string_view kStart = "mem:0x";
+  if (!name.starts_with(kStart)) return false;
+  name.remove_prefix(std::min(name.find_first_not_of(kHexDigits, kStart.size()), name.size()));
+  if (name.starts_with('/')) name.remove_prefix(std::min(name.find_first_not_of(kDigits, 1), name.size()));
+  return name.empty() || (name.starts_with(':') && is_made_of(name.substr(1), std::string(kSmall) + ":"));
+}
+
+}  // namespace
+
 std::string hidden_paths_in(std::string_view text, PathRule rule, const Aliases& aliases) {
-  constexpr std::string_view kBefore = " :=(,'\"", kBehind = " :,()'\"\t";
-  if (rule == PathRule::Keep) return std::string(text);
-  std::string hidden;
-  for (std::size_t at = 0; at < text.size();) {
-    const bool is_begin =
-        text[at] == '/' && (at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos);
-    if (!is_begin) {
-      hidden += text[at++];
-      continue;
-    }
-    const std::size_t end = std::min(text.find_first_of(kBehind, at), text.size());
-    const std::string_view path = text.substr(at, end - at);
-    hidden += path.size() > 1 ? hidden_path(path, rule, aliases) : std::string(path);
-    at = end;
-  }
-  return hidden;
+  // What may stand before a path that begins with its slash, and before one that does not.
+  constexpr std::string_view kBeforeWhole = " \t:=(,'\"@*~<[{|;", kBeforeRest = " \t:@*~'\"";
+  const auto slash = text.find('/');
+  if (rule == PathRule::Keep || slash == std::string_view::npos) return std::string(text);
+  if (slash != 0 && kBeforeWhole.find(text[slash - 1]) != std::string_view::npos)
+    return hidden_from(text, slash, rule, aliases);
+  const auto before = text.substr(0, slash).find_last_of(kBeforeRest);
+  return hidden_from(text, before == std::string_view::npos ? 0 : before + 1, rule, aliases);
+}
+
+std::string hidden_event(std::string_view name, PathRule rule, const Aliases& aliases) {
+  if (rule == PathRule::Keep) return std::string(name);
+  if (const auto file = file_of_probe(name)) return hidden_from(name, *file, rule, aliases);
+  return is_of_pmu(name) || is_breakpoint(name) ? std::string(name) : hidden_paths_in(name, rule, aliases);
+}
+
+std::string hidden_section(std::string_view name, PathRule rule, const Aliases& aliases) {
+  if (rule == PathRule::Keep) return std::string(name);
+  if (const auto file = file_of_probe(name)) return hidden_from(name, *file, rule, aliases);
+  std::string_view kind = name.substr(0, name.find('/'));
+  kind = kind.substr(0, kind.find('.'));
+  const bool is_plain = std::ranges::find(kPlainSections, kind) != std::end(kPlainSections) &&
+                        std::ranges::count(name, '/') <= 2 && name.find("//") == std::string_view::npos;
+  return is_plain ? std::string(name) : hidden_paths_in(name, rule, aliases);
 }
 
 }  // namespace tacho::report

@@ -47,11 +47,20 @@ enum class PathRule : std::uint8_t {
   Hash,   // an alias for all
 };
 
-// A path, or the name that perf gives to what is no file ("[vdso]", "//anon", "/memfd:NAME (deleted)"), which
-// stays. What names are read by stays too: " (deleted)" and the ending of kernel modules.
+// A path, or the name that perf gives to what is no file ("[vdso]", "//anon", "/dev/zero (deleted)"), which
+// stays; names that programs give to their memory ("/memfd:NAME", "/dev/shm/NAME", "[anon:NAME]") become
+// aliases. What names are read by stays too: " (deleted)" and the ending of kernel modules.
 std::string hidden_path(std::string_view path, PathRule rule, const Aliases& aliases);
-// A text in which paths may stand: "uprobe:/home/me/a:main".
+// A text in which a path may stand anywhere ("LazyCompile:*run file:///home/me/a b.js:7"): all from where the
+// first one begins to the last '/' counts as its folder, so that nothing of a path with blanks or of a second
+// one is left. Its last part ends with the next ':'.
 std::string hidden_paths_in(std::string_view text, PathRule rule, const Aliases& aliases);
+// An event's name: the file of "uprobe:FILE:FUNCTION" and "usdt:FILE:PROVIDER:NAME" is a path, however it is
+// written; "cpu/event=1/u" and "mem:0x1234/8:rw" hold none.
+std::string hidden_event(std::string_view name, PathRule rule, const Aliases& aliases);
+// A section of a BPF object, by which libbpf attaches the program: "uprobe//usr/bin/x:main",
+// "kprobe/vfs_read".
+std::string hidden_section(std::string_view name, PathRule rule, const Aliases& aliases);
 // The user whose home a path lies in, and where in the path the name stands.
 std::optional<std::string_view> user_in(std::string_view path);
 

@@ -71,14 +71,16 @@ void add_options(std::vector<cli::Option>& rows, Options& options) {
                 "make aliases with this key, so that several captures have the same ones; who knows it can "
                 "find out words by trying. Default: a random key, which is not kept",
                 redact.key));
-  rows.push_back({"--pid", cli::Takes::Value, "LIST",
-                  "only these processes: of others no sample, name or mapping stays",
-                  [&redact](std::string_view text) -> Result<> {
-                    auto pids = parse_number_list("--pid", text);
-                    if (!pids) return std::move(pids.error());
-                    redact.pids = std::move(*pids);
-                    return Done{};
-                  }});
+  rows.push_back(
+      {"--pid", cli::Takes::Value, "LIST",
+       "only these processes: of others no sample, name, mapping, perf map or list stays, nor the symbols "
+       "and build ids of files that they alone have mapped. What is the kernel's stays, and cgroups",
+       [&redact](std::string_view text) -> Result<> {
+         auto pids = parse_number_list("--pid", text);
+         if (!pids) return std::move(pids.error());
+         redact.pids = std::move(*pids);
+         return Done{};
+       }});
   rows.push_back({"--events", cli::Takes::Value, "LIST", "only these events, by name and separated by commas",
                   [&redact](std::string_view text) -> Result<> {
                     redact.copy.events = parse_name_list(text);
@@ -141,7 +143,9 @@ void tell(const Options& options, const Redacted& redacted) {
     std::fprintf(stderr, "tacho redact: %s: %s\n", printable(options.redact.copy.output).c_str(),
                  text.c_str());
   if (redacted.not_understood > 0)
-    std::fprintf(stderr, "tacho: %llu records were left out: nothing is known of their content\n",
+    std::fprintf(stderr,
+                 "tacho: %llu records were left out: nothing is known of their content, or it "
+                 "would be too long\n",
                  static_cast<unsigned long long>(redacted.not_understood));
 }
 

@@ -412,6 +412,8 @@ Result<> Conversion::close() {
   const Features late = late_features();
   if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
     if (auto closed = file->close(late); !closed || !whole_) return closed;
+    if (options_.input_state)
+      if (auto same = options_.input_state->check_same(options_.input); !same) return same;
     return whole_->finish();
   }
   for (const format::RawSection& section : late.raw) {

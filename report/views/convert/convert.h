@@ -9,6 +9,7 @@
 #include "format/capture_reader.h"
 #include "format/diagnostics.h"
 #include "format/result.h"
+#include "report/output/whole_capture.h"
 #include "report/views/convert/capture_change.h"
 
 namespace tacho::report {
@@ -30,8 +31,9 @@ struct ConvertOptions {
   // What becomes of its content, to outlive the conversion; null: nothing. Then sections and records that are
   // not understood do not come along.
   CaptureChange* change = nullptr;
-  bool is_whole_or_nothing = false;  // a file takes its name when it is whole, and not before
-  bool replaces_input = false;       // and then it takes the input's, with its owner and mode
+  bool is_whole_or_nothing = false;      // a file takes its name when it is whole, and not before
+  bool replaces_input = false;           // and then it takes the input's, with its owner and mode
+  std::optional<FileState> input_state;  // nothing is replaced when the input has another one by then
 };
 
 // Streams the capture through. A reader of our pipe that goes away ends it quietly.

@@ -5,6 +5,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "report/views/convert/aliases.h"
 
 namespace tacho::report {
 
@@ -18,7 +23,13 @@ class KernelPlaces {
   bool is_known() const { return text() != 0; }
   // An address of the kernel's image or modules, moved; any other as it is.
   std::uint64_t moved(std::uint64_t address) const;
-  bool moves(std::uint64_t address) const { return moved(address) != address; }
+  // Whether it lies where the image or the modules are known to be, also when they are not moved at all.
+  bool is_code(std::uint64_t address) const { return place_of(address).has_value(); }
+  // An address of the kernel's half: code is moved, and pointers to what the kernel allocated, which tell
+  // where its memory lies as well, get an alias.
+  std::uint64_t hidden(std::uint64_t address, const Aliases& aliases) const;
+  // A text with such addresses in it, of 16 hexadecimal digits: "mem:0xffffffff9a601234/8:rw".
+  std::string hidden_in(std::string_view text, const Aliases& aliases) const;
 
  private:
   // x86-64: the image lies between these, by a multiple of 2 MB; modules above, up to the fixed mappings.
@@ -27,6 +38,8 @@ class KernelPlaces {
   // Elsewhere image and modules lie within this distance, and move together.
   static constexpr std::uint64_t kNear = std::uint64_t{4} << 30, kOtherText = 0xffff800080000000;
   std::uint64_t text() const;
+  // Where an address of image or modules is moved to; nothing for others.
+  std::optional<std::uint64_t> place_of(std::uint64_t address) const;
 
   std::uint64_t told_text_ = 0;
   std::uint64_t lowest_in_image_ = std::numeric_limits<std::uint64_t>::max();

@@ -1,81 +1,49 @@
 #include "report/views/convert/redact.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "cli/shell_word.h"
 #include "format/capture_reader.h"
-#include "format/record.h"
 #include "report/output/no_stopping.h"
+#include "report/output/whole_capture.h"
 #include "report/views/convert/capture_change.h"
 #include "report/views/convert/census.h"
 #include "report/views/convert/redact_head.h"
+#include "report/views/convert/redact_processes.h"
 #include "report/views/convert/redact_records.h"
 
 namespace tacho::report {
 namespace {
 
-namespace abi = format::abi;
 using format::CaptureReader;
 
-// The process that a record of the kernel is about; nothing for those that are about none.
-std::optional<std::uint32_t> process_of(const format::RecordView& record, const format::EventAttr& attr) {
-  constexpr std::uint32_t kKernel = ~std::uint32_t{0};
-  if (record.type >= abi::kRecordUserStart) return std::nullopt;
-  std::uint32_t pid = kKernel;
-  switch (record.type) {
-    case abi::kRecordSample: {
-      const auto sample = format::parse_sample(record, attr);
-      if (sample && attr.samples(abi::kSampleTid)) pid = sample->pid;
-      break;
-    }
-    case abi::kRecordMmap:
-    case abi::kRecordMmap2:
-    case abi::kRecordComm:
-    case abi::kRecordFork:
-    case abi::kRecordExit:
-    case abi::kRecordNamespaces:
-    case abi::kRecordRead:
-    case abi::kRecordItraceStart:
-      pid = record.body().u32();
-      break;
-    case abi::kRecordSwitch:
-    case abi::kRecordSwitchCpuWide:
-      if (attr.samples(abi::kSampleTid)) pid = format::parse_sample_id(record, attr).pid;
-      break;
-    default:
-      break;
-  }
-  return pid == kKernel ? std::nullopt : std::optional(pid);
-}
+// What is known of a capture before it is written again.
+struct Scan {
+  Census census;
+  RedactProcesses processes;
+};
 
 class Change : public CaptureChange {
  public:
-  Change(const RedactOptions& options, const Aliases& aliases, const Census& census,
-         const UnwoundChains* chains, std::vector<format::ContentClass> content)
-      : options_(options),
-        aliases_(aliases),
-        census_(census),
-        chains_(chains),
-        content_(std::move(content)) {}
+  Change(const RedactOptions& options, const Aliases& aliases, const Scan& scan, const UnwoundChains* chains,
+         std::vector<format::ContentClass> content)
+      : options_(options), aliases_(aliases), scan_(scan), chains_(chains), content_(std::move(content)) {}
 
   Result<> change_head(format::EventSet& events, format::Features& features) override {
     events_ = events;
     descriptions_.tracing = features.tracing;
     descriptions_.schemas = features.schemas;
-    const std::uint64_t shift = options_.redaction.hides(Content::Time) ? census_.time_shift() : 0;
-    records_.emplace(events_, descriptions_, options_.redaction, aliases_, census_.kernel(), shift, chains_);
-    return redact_head({options_.redaction, aliases_, census_.kernel(), shift, content_}, events, features);
+    const Census& census = scan_.census;
+    const std::uint64_t shift = options_.redaction.hides(Content::Time) ? census.time_shift() : 0;
+    records_.emplace(events_, descriptions_, options_.redaction, aliases_, census.kernel(), shift, chains_);
+    if (auto reduced = scan_.processes.reduce(features); !reduced) return reduced;
+    return redact_head({options_.redaction, aliases_, census.kernel(), shift, content_}, events, features);
   }
 
   std::optional<format::RecordView> change(const format::RecordView& record,
                                            format::ByteWriter& scratch) override {
-    if (!options_.pids.empty() && record.type < abi::kRecordUserStart) {
-      const auto event = events_.event_of(record);
-      const auto pid = event ? process_of(record, events_[*event].attr) : std::nullopt;
-      if (pid && std::ranges::find(options_.pids, *pid) == options_.pids.end()) return std::nullopt;
-    }
+    if (!scan_.processes.keeps(record, events_)) return std::nullopt;
     return records_->change(record, scratch);
   }
 
@@ -89,7 +57,7 @@ class Change : public CaptureChange {
  private:
   const RedactOptions& options_;
   const Aliases& aliases_;
-  const Census& census_;
+  const Scan& scan_;
   const UnwoundChains* chains_;
   std::vector<format::ContentClass> content_;
   format::EventSet events_;        // of the copy, before they are changed
@@ -107,14 +75,20 @@ Result<> check(const CaptureReader& reader, const std::string& input) {
   return Done{};
 }
 
-Result<Census> take_census(const RedactOptions& options, format::Diagnostics& diagnostics) {
+Result<Scan> scan_capture(const RedactOptions& options, format::Diagnostics& diagnostics) {
   auto reader = CaptureReader::open(options.copy.input, diagnostics, options.copy.capture);
   if (!reader) return std::move(reader.error());
   if (auto checked = check(*reader, options.copy.input); !checked) return std::move(checked.error());
-  Census census;
-  census.see_head(reader->events(), reader->features());
-  while (const auto record = reader->next()) census.see(*record, reader->events());
-  return census;
+  Scan scan{{}, RedactProcesses(options.pids)};
+  scan.census.see_head(reader->events(), reader->features());
+  while (const auto record = reader->next()) {
+    scan.census.see(*record, reader->events());
+    scan.processes.see(*record, reader->events());
+  }
+  if (options.in_place)
+    if (auto whole = check_whole(*reader, diagnostics, options.copy.input, "replaced"); !whole)
+      return std::move(whole.error());
+  return scan;
 }
 
 Result<Aliases> make_aliases(const RedactOptions& options) {
@@ -158,27 +132,34 @@ std::optional<UnwoundChains> unwind(const ConvertOptions& copy, format::Diagnost
 Result<Redacted> examine_for_redaction(const RedactOptions& options, format::Diagnostics& diagnostics) {
   auto aliases = make_aliases(options);
   if (!aliases) return std::move(aliases.error());
-  const auto census = take_census(options, diagnostics);
-  if (!census) return census.error();
-  return described(options, *census, *aliases);
+  const auto scan = scan_capture(options, diagnostics);
+  if (!scan) return scan.error();
+  return described(options, scan->census, *aliases);
 }
 
 Result<Redacted> redact(const RedactOptions& options, format::Diagnostics& diagnostics) {
   auto aliases = make_aliases(options);
   if (!aliases) return std::move(aliases.error());
   format::Diagnostics seen_again;  // the copying below finds the same damage once more
-  const auto census = take_census(options, seen_again);
-  if (!census) return census.error();
-  Redacted redacted = described(options, *census, *aliases);
+  ConvertOptions copying = options.copy;
+  if (options.in_place) {
+    if (auto checked = check_no_folder(options.copy.input, "replaced"); !checked)
+      return std::move(checked.error());
+    auto state = FileState::of(options.copy.input);
+    if (!state) return std::move(state.error());
+    copying.input_state = *state;
+  }
+  const auto scan = scan_capture(options, seen_again);
+  if (!scan) return scan.error();
+  Redacted redacted = described(options, scan->census, *aliases);
   std::vector<format::ContentClass> content;
   for (const RedactedClass& one : redacted.classes)
     if (one.number > 0)
       content.push_back({std::string(name_of(one.content)), std::string(state_of(one.how))});
   std::optional<UnwoundChains> chains;
-  if (options.redaction.hides(Content::Stacks) && census->has_stacks())
+  if (options.redaction.hides(Content::Stacks) && scan->census.has_stacks())
     chains = unwind(options.copy, diagnostics);
-  Change change(options, *aliases, *census, chains ? &*chains : nullptr, std::move(content));
-  ConvertOptions copying = options.copy;
+  Change change(options, *aliases, *scan, chains ? &*chains : nullptr, std::move(content));
   copying.change = &change;
   copying.is_whole_or_nothing = true;
   copying.replaces_input = options.in_place;

@@ -41,6 +41,12 @@ class Head {
   std::string paths_in(std::string_view text) const {
     return hidden_paths_in(text, path_rule_, rules_.aliases);
   }
+  std::string numbers_in(std::string text) const {
+    return hides(Content::Kernel) ? rules_.kernel.hidden_in(text, rules_.aliases) : text;
+  }
+  std::string event_name(std::string_view name) const {
+    return numbers_in(hidden_event(name, path_rule_, rules_.aliases));
+  }
   std::uint64_t moved(std::uint64_t address) const {
     return hides(Content::Kernel) ? rules_.kernel.moved(address) : address;
   }
@@ -59,9 +65,13 @@ class Head {
 
 // Places of probes and breakpoints are addresses in the attr.
 format::Event Head::event(format::Event event) const {
-  event.name = paths_in(event.name);
+  event.name = event_name(event.name);
+  if (!hides(Content::Kernel)) return event;
+  // Of other events than breakpoints it may be no address.
+  const bool is_address = event.attr.type == abi::kBreakpoint;
   for (std::uint64_t* const word : {&event.attr.config1, &event.attr.config2})
-    if (*word >= kKernelHalf && *word < abi::kContextMax) *word = moved(*word);
+    if (*word >= kKernelHalf && *word < abi::kContextMax)
+      *word = is_address ? rules_.kernel.hidden(*word, rules_.aliases) : moved(*word);
   return event;
 }
 
@@ -82,7 +92,7 @@ void Head::environment(format::Environment& environment) const {
   if (how(Content::CommandLine) == How::Hash)
     for (std::string& word : environment.command_line) word = rules_.aliases.of(word);
   for (format::BuildIdEntry& entry : environment.build_ids) entry.filename = path(entry.filename);
-  for (format::EventGroup& group : environment.groups) group.name = paths_in(group.name);
+  for (format::EventGroup& group : environment.groups) group.name = event_name(group.name);
   if (hides(Content::Time)) environment.clock_data.reset();
   if (environment.sample_time) {
     environment.sample_time->first = shifted(environment.sample_time->first);
@@ -95,8 +105,8 @@ void Head::environment(format::Environment& environment) const {
   }
   for (format::AttachedProgram& program : environment.attached_programs) {
     program.object = path(program.object);
-    program.section = paths_in(program.section);
-    program.state = paths_in(program.state);
+    program.section = numbers_in(hidden_section(program.section, path_rule_, rules_.aliases));
+    program.state = numbers_in(paths_in(program.state));
   }
 }
 
@@ -106,7 +116,7 @@ void Head::tracing(format::TracingData& tracing) const {
 }
 
 void Head::schemas(std::vector<format::PayloadSchema>& schemas) const {
-  for (format::PayloadSchema& schema : schemas) schema.event = paths_in(schema.event);
+  for (format::PayloadSchema& schema : schemas) schema.event = event_name(schema.event);
 }
 
 // Lines that begin with an address, as /proc/kallsyms has them and printk_formats (with 0x).

@@ -32,6 +32,18 @@ Range bytes_of(const PayloadField& field, std::size_t available) {
 }
 
 bool is_byte_array(const PayloadField& field) { return field.bit_size == 8 && is_list(field); }
+bool can_be_address(const PayloadField& field) {
+  return field.bit_size == 64 && field.kind == FieldKind::Unsigned && field.bit_offset % 8 == 0;
+}
+
+// A place that several fields have (a union) gets what the last of them makes of it: what tells nothing comes
+// first. Texts that stand elsewhere come after all of these.
+enum class Step : std::uint8_t { Numbers, Addresses, Bytes };
+
+Step step_of(const PayloadField& field) {
+  if (is_byte_array(field)) return Step::Bytes;
+  return can_be_address(field) ? Step::Addresses : Step::Numbers;
+}
 
 }  // namespace
 
@@ -47,18 +59,13 @@ void PayloadRedaction::hide(std::span<std::byte> bytes, FieldKind kind) {
   std::memcpy(bytes.data(), alias.data(), std::min(alias.size(), bytes.size() - 1));
 }
 
-// Pointers to what the kernel allocated tell where its memory lies as well.
 void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::byte> place) {
-  const bool can_be_address =
-      field.bit_size == 64 && field.kind == FieldKind::Unsigned && field.bit_offset % 8 == 0;
-  if (!can_be_address || !redaction_->hides(Content::Kernel)) return;
+  if (!can_be_address(field) || !redaction_->hides(Content::Kernel)) return;
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= place.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t value = 0;
     std::memcpy(&value, place.data() + at, sizeof value);
     if (value < kKernelHalf || value >= format::abi::kContextMax) continue;
-    constexpr std::uint64_t kKeptBits = 0xffff'8000'0000'0000;
-    value = kernel_->moves(value) ? kernel_->moved(value)
-                                  : (value & kKeptBits) | (aliases_->of_number(value) & ~kKeptBits);
+    value = kernel_->hidden(value, *aliases_);
     std::memcpy(place.data() + at, &value, sizeof value);
   }
 }
@@ -98,8 +105,9 @@ void PayloadRedaction::change(std::size_t event, std::span<std::byte> raw) {
   const bool is_tracepoint = (*events_)[event].attr.type == format::abi::kTracepoint;
   if (is_tracepoint) std::copy_n(before_.begin(), std::min(kCommonFields, raw.size()), raw.begin());
   if (schema == nullptr) return;
-  // Texts come last: where another field claims a part of one, it is hidden all the same.
-  for (const PayloadField& field : schema->fields) copy_place(field, raw);
+  for (const Step step : {Step::Numbers, Step::Addresses, Step::Bytes})
+    for (const PayloadField& field : schema->fields)
+      if (step_of(field) == step) copy_place(field, raw);
   for (const PayloadField& field : schema->fields) hide_text(field, raw);
 }
 

@@ -18,6 +18,8 @@ using format::RecordView;
 constexpr std::size_t kHead = format::kRecordHeaderSize, kWord = sizeof(std::uint64_t);
 constexpr std::uint64_t kKernelHalf = std::uint64_t{1} << 63;
 
+constexpr std::size_t kLongest = 65528;  // bytes: its size has 16 bits, and is a multiple of 8
+
 // Where the text of a record begins, in bytes from its start.
 constexpr std::size_t kMmapName = kHead + 32, kMmap2Name = kHead + 64, kCommName = kHead + 8,
                       kKsymbolName = kHead + 16, kCgroupPath = kHead + 8, kBuildIdName = kHead + 28;
@@ -109,6 +111,10 @@ std::optional<RecordView> RecordRedaction::change(const RecordView& record, form
       out.clear();
       out.bytes(bytes_);
     }
+  }
+  if (stays && out.size() > kLongest) {  // aliases are longer than words, call chains than no stack
+    ++not_understood_[record.type];
+    stays = false;
   }
   if (!stays) return std::nullopt;
   out.patch<std::uint16_t>(6, static_cast<std::uint16_t>(out.size()));
@@ -336,9 +342,14 @@ bool RecordRedaction::change_own_record(const RecordView& record, format::ByteWr
       constexpr std::size_t kText = kHead + 2 * kWord;
       constexpr std::uint64_t kUnit = 0, kName = 2;
       const std::uint64_t kind = record.body().u64();
-      if (kind == kUnit || kind == kName)
-        return with_text(record, kText, hidden_paths_in(text_behind(record, kText, 0), rule, *aliases_), 0,
+      const std::string_view text = text_behind(record, kText, 0);
+      if (kind == kUnit) return with_text(record, kText, text, 0, out);  // "MiB/s": the PMU's own word
+      if (kind == kName) {
+        const std::string name = hidden_event(text, rule, *aliases_);
+        return with_text(record, kText,
+                         redaction_->hides(Content::Kernel) ? kernel_->hidden_in(name, *aliases_) : name, 0,
                          out);
+      }
       out.bytes(record.bytes);
       return true;
     }

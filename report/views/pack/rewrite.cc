@@ -1,9 +1,6 @@
 #include "report/views/pack/rewrite.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -12,6 +9,7 @@
 #include "format/capture_writer.h"
 #include "format/file.h"
 #include "format/output.h"
+#include "report/output/whole_capture.h"
 
 namespace tacho::report {
 namespace {
@@ -22,19 +20,13 @@ using format::CaptureReader;
 Result<> check(const CaptureReader& reader, const format::Diagnostics& diagnostics,
                const std::string& input) {
   const format::CaptureLayout& layout = reader.layout();
-  const std::string remedy = "; 'tacho convert -i " + cli::shell_word(input) + " -o FILE' makes one that can be";
+  const std::string remedy =
+      "; 'tacho convert -i " + cli::shell_word(input) + " -o FILE' makes one that can be";
   if (layout.is_pipe)
     return Error{input + ": has the form of a pipe, to which nothing can be added" + remedy};
-  if (!layout.is_closed)
-    return Error{input + ": its recorder still runs or was killed, so it is not rewritten" + remedy};
-  if (reader.features().environment.directory_format.value_or(0) != 0)
-    return Error{input + ": is a folder of several files, which is not rewritten" + remedy};
   if (layout.order != std::endian::native)
     return Error{input + ": was recorded in the other byte order and is not rewritten" + remedy};
-  if (diagnostics.incomplete() || layout.data_size > layout.file_size ||
-      layout.data_offset > layout.file_size - layout.data_size)
-    return Error{input + ": is damaged, and is not rewritten" + remedy};
-  return Done{};
+  return check_whole(reader, diagnostics, input, "rewritten");
 }
 
 // u64 count, then {u64 offset in the file, u64 size} of each AUXTRACE record: they move with the data.
@@ -51,11 +43,6 @@ void move_aux_index(format::Features& features, std::uint64_t moved_by, format::
   format::keep_section(late, abi::kFeatureAuxtrace, out.view());
 }
 
-bool is_same_state(const struct stat& a, const struct stat& b) {
-  return a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
-         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
-}
-
 // Where what is written goes in the end: behind a link, the file that it names.
 std::string real_path(const std::string& path) {
   std::error_code ignored;
@@ -68,10 +55,7 @@ std::string real_path(const std::string& path) {
 Result<> check_rewritable(const std::string& input) {
   if (input == "-") return Error{"standard input cannot be rewritten; name a file"};
   format::Diagnostics diagnostics;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(input, ignored))
-    return Error{input + ": is a folder, which is not rewritten; 'tacho convert -i " + cli::shell_word(input) +
-                 " -o FILE' makes one file of it"};
+  if (auto checked = check_no_folder(input, "rewritten"); !checked) return checked;
   const auto reader = CaptureReader::open(input, diagnostics);
   if (!reader) return reader.error();
   return check(*reader, diagnostics, input);
@@ -81,11 +65,10 @@ Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(for
   format::Diagnostics diagnostics;
   format::ReadOptions reading;
   reading.keep_all = true;
+  const auto before = FileState::of(options.input);
+  if (!before) return before.error();
   auto source = format::open_input(options.input);
   if (!source) return std::move(source.error());
-  struct stat before {
-  }, after{};
-  if (::fstat(source->get(), &before) != 0) return system_error(options.input, errno);
   auto reader = CaptureReader::open(options.input, diagnostics, reading);
   if (!reader) return std::move(reader.error());
   if (auto checked = check(*reader, diagnostics, options.input); !checked) return checked;
@@ -109,8 +92,7 @@ Result<> rewrite(const RewriteOptions& options, const std::function<Result<>(for
   if (auto copied = writer->copy_data(source->get(), layout.data_offset, layout.data_size); !copied)
     return std::move(copied.error()).in(target);
   if (auto closed = writer->close(late); !closed) return std::move(closed.error()).in(target);
-  if (::fstat(source->get(), &after) != 0 || !is_same_state(before, after))
-    return Error{options.input + ": changed while it was read, so nothing was written"};
+  if (auto same = before->check_same(options.input); !same) return same;
   return output->finish();
 }
 
