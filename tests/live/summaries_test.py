@@ -35,7 +35,7 @@ struct {
   __uint(type, BPF_MAP_TYPE_STACK_TRACE);
   __uint(key_size, 4);
   __uint(value_size, 127 * 8);
-  __uint(max_entries, 4096);
+  __uint(max_entries, 65536);
 } stacks SEC(".maps");
 SEC("tracepoint/raw_syscalls/sys_exit")
 int leave(struct trace_event_raw_sys_exit *context) {
@@ -118,7 +118,7 @@ class Summaries(programs.Scratch):
         return list(csv.DictReader(io.StringIO(self.tacho("table", "-i", "out.data", "--csv", *options).stdout.decode())))
 
     def test_each_call_is_counted_with_its_stack(self):
-        self.record("--", self.built / "writes", program=CALLS.replace("ENTRIES", "4096"))
+        said = self.record("--", self.built / "writes", program=CALLS.replace("ENTRIES", "4096"))
         rows = self.rows("--event", "calls", "--by", "value", "--where", f"nr == {PWRITE}", "--columns", "count,sum,min,max,p50")
         self.assertEqual([list(row.values()) for row in sorted(rows, key=lambda row: int(row["value"]))],
                          [["64", "300", "30000", "64", "127", "127"], ["4096", "20", "100000", "4096", "8191", "8191"]])
@@ -128,7 +128,9 @@ class Summaries(programs.Scratch):
         self.assertRegex(shown, r"4096 -> 8191 +: 20 ")
         folded = self.tacho("folded", "-i", "out.data").stdout.decode()
         weights = [int(line.rsplit(" ", 1)[1]) for line in folded.splitlines() if "pwrite" in line]
-        self.assertEqual(sum(weights), 130000, folded)
+        # Where two stacks want one place of their map one has none, which the recorder says.
+        lacks = [line for line in said.splitlines() if "have no stack" in line]
+        self.assertEqual(sum(weights), 130000, f"{folded}\n{lacks}")
         self.assertRegex(folded, r"writes;.*main;\w*pwrite")
         text = self.tacho("script", "-i", "out.data", "-F", "+payload", "--where", f"nr == {PWRITE}").stdout.decode()
         self.assertRegex(text, r"(?s)writes +\d+ .*calls=300 bytes=30000 largest=100")
