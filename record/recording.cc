@@ -393,7 +393,9 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   Schedule schedule(options.time.delay, options.time.duration, workload != nullptr || control);
   const bool starts_enabled = schedule.starts_enabled();
   auto channels = Channels::open(prepared, events, options.sampling.rate_of_objects,
-                                 {options.time.interval, options.files.is_named_by_time});
+                                 {.interval = options.time.interval,
+                                  .is_split = options.files.is_named_by_time,
+                                  .is_switched = control || !options.time.delay.ranges.empty()});
   if (!channels) return std::move(channels.error());
   // While we still may read what is mapped in processes of others.
   if (prepared.stacks) {
@@ -423,8 +425,9 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
-  events.when_samples_begin([&prepared, summaries = channels->summaries()] {
-    if (summaries != nullptr) summaries->begin();
+  events.when_samples_switch([&prepared, summaries = channels->summaries()](std::size_t event, Sampling now) {
+    if (summaries != nullptr) summaries->switch_samples(event, now);
+    if (now == Sampling::Off) return;
     for (bpf::UserObject& object : prepared.objects) object.begin();
   });
   if (starts_enabled) {

@@ -57,27 +57,44 @@ Result<Summaries> Summaries::open(const Prepared& prepared, const KernelEvents& 
     if (channel == channels.end() || !channel->summary) continue;
     auto source = open_source(prepared, connection, events, *channel);
     if (!source) return std::move(source.error());
-    source->keeps = !source->layout.is_live() && (reading.interval || reading.is_split ||
-                                                  connection.kind == bpf::ChannelKind::PlainSummary);
+    source->keeps =
+        !source->layout.is_live() && (reading.interval || reading.is_split || reading.is_switched ||
+                                      connection.kind == bpf::ChannelKind::PlainSummary);
     all.sources_.push_back(std::move(*source));
   }
   return all;
 }
 
-void Summaries::begin() {
-  for (Source& source : sources_)
-    if (source.keeps) (void)read(source, false);  // a map that cannot be read is told of when it is to be
-  read_at_ = Clock::now();
+void Summaries::switch_samples(std::size_t event, Sampling now) {
+  const bool is_on = now == Sampling::On;
+  for (Source& source : sources_) {
+    if (source.event != event || source.is_on == is_on) continue;
+    // The interval begins with the first one.
+    if (is_on && std::ranges::none_of(sources_, &Source::is_on)) read_at_ = Clock::now();
+    source.is_on = is_on;
+    source.was_ever_on |= is_on;
+    if (source.layout.is_live()) continue;
+    if (is_on) {
+      if (source.keeps) (void)read(source, false);  // a map that cannot be read is told of when it is to be
+    } else if (auto done = read(source, true); !done && !failure_) {
+      failure_ = std::move(done.error()).in("summary '" + source.name + "'");
+    }
+  }
 }
 
 bool Summaries::is_due() const {
-  return reading_.interval && !has_more() && Clock::now() - read_at_ >= *reading_.interval;
+  if (!reading_.interval || has_more() || Clock::now() - read_at_ < *reading_.interval) return false;
+  return std::ranges::any_of(sources_,
+                             [](const Source& source) { return source.is_on && !source.layout.is_live(); });
 }
 
 Result<> Summaries::read(bool is_last) {
   read_at_ = Clock::now();
+  if (failure_) return *std::exchange(failure_, std::nullopt);
   for (Source& source : sources_) {
-    if (source.layout.is_live() && !is_last) continue;
+    // Where events are off what came until then was read when they went off.
+    const bool is_told_now = source.layout.is_live() ? is_last && source.was_ever_on : source.is_on;
+    if (!is_told_now) continue;
     if (auto done = read(source, true); !done)
       return std::move(done.error()).in("summary '" + source.name + "'");
   }
@@ -104,7 +121,7 @@ Result<> Summaries::read(Source& source, bool is_told) {
   source.is_full |= !facts.is_array() && !facts.forgets() && entries >= facts.most_entries;
   const std::size_t gone =
       std::erase_if(source.known, [&](const auto& each) { return each.second.reading != reading; });
-  if (facts.forgets()) source.forgotten += gone;
+  if (facts.forgets() && is_told) source.forgotten += gone;  // else nobody wanted what they counted
   if (!source.keeps) source.known.clear();
   return done;
 }

@@ -22,7 +22,8 @@ namespace tacho::record {
 // When summaries are read besides the end.
 struct SummaryReading {
   std::optional<std::chrono::milliseconds> interval;
-  bool is_split = false;  // the recording goes on in other files, each with what came in its time
+  bool is_split = false;     // the recording goes on in other files, each with what came in its time
+  bool is_switched = false;  // events may be switched off and on again meanwhile
 };
 
 class Summaries {
@@ -32,12 +33,13 @@ class Summaries {
                                 const SummaryReading& reading);
 
   bool empty() const { return sources_.empty(); }
-  // The recording begins: what programs counted before, as they did not ask, is left out. Restarts the
-  // interval.
-  void begin();
+  // Samples of an event of the plan are switched on: what programs counted before, as nothing stops them, is
+  // left out. Or off: what came until now is read and waits for take(); what comes later is left out. What
+  // fails is told by the next read().
+  void switch_samples(std::size_t event, Sampling now);
   bool is_due() const;
-  // Reads all maps; what came since the last time waits for take(). `is_last`: also what is told once, at the
-  // end.
+  // Reads the maps of all events that are on; what came since the last time waits for take(). `is_last`: also
+  // what is told once, at the end, of those that were ever on.
   Result<> read(bool is_last);
   // Appends whole records that wait, up to so many bytes or one record. Throws std::bad_alloc when there is
   // no memory for them; then they wait on.
@@ -64,6 +66,7 @@ class Summaries {
     std::uint64_t id = 0;
     std::uint32_t cpu = 0;
     bool keeps = false;  // values until the next reading
+    bool is_on = false, was_ever_on = false;
     std::unordered_map<std::string, Known> known = {};
     std::uint64_t readings = 0, forgotten = 0, without_stack = 0, too_large = 0;
     bool is_full = false;
@@ -81,6 +84,7 @@ class Summaries {
   std::vector<std::byte> waiting_;  // records
   std::size_t taken_ = 0;           // bytes of them
   Clock::time_point read_at_ = Clock::now();
+  std::optional<Error> failure_;  // of a reading when an event was switched off
 };
 
 }  // namespace tacho::record

@@ -207,7 +207,7 @@ void KernelEvents::note_switch(std::size_t event, bool on) const {
   if (!all.empty() && all.back().on == on) return;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  if (on && samples_begin_) samples_begin_();
+  if (on_switch_) on_switch_(event, on ? Sampling::On : Sampling::Off);
   all.push_back(
       {static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec), on});
 }

@@ -51,8 +51,9 @@ class KernelEvents {
   // Of the events that take whoever runs where the others follow a target, the kernel's numbers.
   std::vector<std::uint64_t> ids_of_everybody() const;
 
-  // Called whenever samples are switched on, right behind that.
-  void when_samples_begin(std::function<void()> what) { samples_begin_ = std::move(what); }
+  // Called whenever samples of an event (its index in the plan) are switched on or off, right behind that.
+  using OnSwitch = std::function<void(std::size_t event, Sampling now)>;
+  void when_samples_switch(OnSwitch what) { on_switch_ = std::move(what); }
 
   Result<> enable_sideband() const;
   // Everything else. Events of a command that we start are enabled by its exec instead.
@@ -94,7 +95,7 @@ class KernelEvents {
   void note_switch(std::size_t event, bool on) const;
 
   std::vector<PlannedEvent> planned_;
-  std::function<void()> samples_begin_;
+  OnSwitch on_switch_;
   std::shared_ptr<std::vector<std::vector<Switched>>> switched_;  // by event; written to by whoever switches
   std::vector<OpenEvent> events_;
   std::vector<PerfRing> rings_;

@@ -2,8 +2,11 @@
 """Summaries that BPF programs make in maps: beside what strace and the load itself know, in every view and in perf."""
 import csv
 import io
+import itertools
+import os
 import re
 import subprocess
+import time
 import unittest
 
 import programs
@@ -150,6 +153,51 @@ class Summaries(programs.Scratch):
         self.assertEqual([row["count"], row["sum"]], ["640", "260000"])
         times = self.tacho("script", "-i", "out.data", "-F", "time").stdout.split()
         self.assertGreater(len(set(times)), 1)
+
+    def test_what_comes_while_events_are_off_is_left_out(self):
+        """Programs count on whatever the recorder does: what counts is what they counted while it was on."""
+        for name in ("commands", "answers"):
+            os.mkfifo(self.folder / name)
+        file = os.open(self.folder / "known_file", os.O_RDWR | os.O_CREAT)
+        self.addCleanup(os.close, file)
+
+        def write(times, size):
+            for _ in range(times):
+                os.pwrite(file, bytes(size), 0)
+
+        plain = (PLAIN.replace("PID", str(os.getpid())), ("--event", "written", "--by", "value", "--columns", "count"), {"200": 50, "400": 5})
+        asks = (CALLS.replace("ENTRIES", "65536"),
+                ("--by", "nr", "--where", f"nr == {PWRITE} && pid == {os.getpid()}", "--columns", "count,sum"), {str(PWRITE): 55})
+        for (program, words, counts), interval in itertools.product((plain, asks), ((), ("--interval", "20ms"))):
+            with self.subTest(words=words, interval=interval):
+                (self.folder / "program.bpf.c").write_text(program)
+                recorder = subprocess.Popen(
+                    [programs.BIN / "tacho-record", "-o", "out.data", "-a", "-e", "./program.bpf.c", "-D", "-1", *interval,
+                     "--control", "fifo:commands,answers"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+                self.addCleanup(recorder.stderr.close)
+                self.addCleanup(recorder.wait)
+                self.addCleanup(recorder.kill)
+                said = ""
+                while "Ready" not in said:
+                    line = recorder.stderr.readline()
+                    self.assertTrue(line, said)
+                    said += line
+                with open(self.folder / "commands", "w") as commands, open(self.folder / "answers") as answers:
+                    for wanted, times, size in (("", 7, 100), ("enable", 30, 200), ("disable", 50, 300), ("enable", 20, 200), ("ping", 5, 400),
+                                                ("disable", 9, 500)):
+                        if wanted:
+                            print(wanted, file=commands, flush=True)
+                            answers.readline()
+                        write(times, size)
+                        if interval:
+                            time.sleep(0.06)  # readings in between, or none: both add up to the same
+                    print("stop", file=commands, flush=True)
+                    answers.readline()
+                said += recorder.stderr.read()
+                self.assertEqual(recorder.wait(timeout=programs.PATIENCE), 0, said)
+                rows = self.rows(*words)
+                self.assertEqual({row.get("value") or row["nr"]: int(row["count"]) for row in rows}, counts, said)
+                self.assertTrue(all(row.get("sum", "12000") == "12000" for row in rows), rows)
 
     def test_a_full_map_is_told(self):
         said = self.record("--", self.built / "writes", program=CALLS.replace("ENTRIES", "2"))
