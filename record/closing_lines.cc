@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/shell_word.h"
+
 namespace tacho::record {
 
 void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
@@ -24,6 +26,12 @@ void report_merged_switches(const PumpReport& report, const Messages& messages) 
       fmt::format("--switch-output-event: came {} times, {} of them while another file was being begun, "
                   "which is one for all",
                   report.switch_events, report.merged_switches));
+}
+
+std::string not_redacted(const RecordOptions& options) {
+  if (!options.files.redacts) return {};
+  return fmt::format("; it is not redacted, and holds everything; tacho redact {} OUT does that",
+                     cli::shell_word(options.output));
 }
 
 }  // namespace tacho::record

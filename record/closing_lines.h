@@ -1,6 +1,8 @@
 // Lines at the end of a recording about what ended it, and what was made of its files.
 #pragma once
 
+#include <string>
+
 #include "record/messages.h"
 #include "record/options.h"
 #include "record/pump.h"
@@ -11,5 +13,7 @@ namespace tacho::record {
 void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages);
 // Whether events of --switch-output-event came closer together than files are begun.
 void report_merged_switches(const PumpReport& report, const Messages& messages);
+// What follows a failure by which --redact could not be kept; empty where it was not wanted.
+std::string not_redacted(const RecordOptions& options);
 
 }  // namespace tacho::record

@@ -1,7 +1,9 @@
 // tacho-record: options -> plan -> open -> pump -> close.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -12,6 +14,7 @@
 #include "cli/exit_status.h"
 #include "cli/guarded_main.h"
 #include "record/capture_start.h"
+#include "record/closing_lines.h"
 #include "record/doctor.h"
 #include "record/events/registers.h"
 #include "record/host/host.h"
@@ -36,8 +39,11 @@ struct Recorded {
   bool is_whole = false;  // the capture
 };
 
+// What there is of the capture when the recording has failed.
+enum class Left : std::uint8_t { Nothing, Unclosed, Closed };
+
 Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
-                               StopSignals& signals) {
+                               StopSignals& signals, Left& left) {
   const Messages messages(options);
   auto prepared = prepare(options, messages, [&signals] { return signals.ends_start(); });
   if (!prepared) return std::move(prepared.error());
@@ -46,15 +52,18 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
   auto output = options.files.overwrite ? begin_flight(*prepared, *events, options, command_line, messages)
                                         : begin_capture(*prepared, *events, options, command_line, messages);
   if (!output) return std::move(output.error());
+  left = Left::Unclosed;
   const auto report = run(*prepared, *events, *output, options, command_line, signals, messages);
   if (!report) {
-    (void)(*output)->close_after_failure();  // an empty capture; the first failure is the one to tell
+    // An empty capture; the first failure is the one to tell.
+    if ((*output)->close_after_failure()) left = Left::Closed;
     return report.error();
   }
   if (report->writer_is_stuck) leave_stuck(*report, options, messages);
-  const auto status = finish(*prepared, *events, **output, *report, options, messages);
-  if (!status) return status.error();
-  return Recorded{*status, !report->failure};
+  const auto finished = finish(*prepared, *events, **output, *report, options, messages);
+  if (finished.is_closed) left = Left::Closed;
+  if (!finished.status) return finished.status.error();
+  return Recorded{*finished.status, !report->failure};
 }
 
 int fail(const Error& error, std::string_view command = "record") {
@@ -67,6 +76,18 @@ int interrupted(const StopSignals& signals, const Error& error) {
   const int number = signals.start_ended_by();
   tell_failure(Error{fmt::format("ended by signal {} before recording began: {}", number, error.what)});
   return 128 + number;
+}
+
+// The recording failed; what there is of it is redacted all the same, or is told not to be.
+int end_failed(Error failure, Left left, const RecordOptions& options, const StopSignals& signals) {
+  const bool is_there = left != Left::Nothing && ::access(options.output.c_str(), F_OK) == 0;
+  if (is_there && left == Left::Unclosed) failure.what += not_redacted(options);
+  if (is_there && left == Left::Closed && options.files.redacts) {
+    const Packing finishing{options.output, options.files.least_free, options.quiet};
+    const auto done = redact_capture(finishing, options.files.redacted_classes, signals, Messages(options));
+    if (!done) failure.what += "; " + done.error().what;
+  }
+  return signals.start_ended_by() == 0 ? fail(failure) : interrupted(signals, failure);
 }
 
 int say(const std::string& line) {
@@ -130,7 +151,8 @@ int run_live(const std::vector<std::string>& command_line) {
   if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done)
     return fail(done.error(), "live");
   options.compression_level.reset();
-  const auto recorded = record_events(options, command_line, *signals);
+  Left left = Left::Nothing;
+  const auto recorded = record_events(options, command_line, *signals, left);
   return end_live(*view, recorded, *signals);
 }
 
@@ -157,9 +179,9 @@ int run_program(const std::vector<std::string>& command_line) {
   auto signals = StopSignals::block();
   if (!signals) return fail(signals.error());
   // Everything of the recording is closed and detached when it returns.
-  const auto recorded = record_events(options, command_line, *signals);
-  if (!recorded)
-    return signals->start_ended_by() == 0 ? fail(recorded.error()) : interrupted(*signals, recorded.error());
+  Left left = Left::Nothing;
+  const auto recorded = record_events(options, command_line, *signals, left);
+  if (!recorded) return end_failed(recorded.error(), left, options, *signals);
   const Packing finishing{options.output, options.files.least_free, options.quiet};
   if (recorded->is_whole && options.files.is_packed_at_end())
     pack_symbols(finishing, *signals, Messages(options));

@@ -187,8 +187,8 @@ std::string described(const RecordCounts& kept) {
 }
 
 // Nothing of a failed round stays; what was written before it does.
-Error finish_after_failure(CaptureOutput& output, Error failure, const PumpReport& report,
-                           const RecordOptions& options) {
+Finished finish_after_failure(CaptureOutput& output, Error failure, const PumpReport& report,
+                              const RecordOptions& options) {
   const auto cut = output.close_after_failure();
   Error error = std::move(failure).in(options.output);
   error.what += cut ? fmt::format("; the recording is cut short there: it holds {} ({:.3f} MB)",
@@ -196,7 +196,7 @@ Error finish_after_failure(CaptureOutput& output, Error failure, const PumpRepor
                     : fmt::format("; its end could not be made whole: {}", cut.error().what);
   if (const std::uint64_t lost = report.counts.samples - report.kept.samples; lost != 0)
     error.what += fmt::format("; {} samples after them are lost", lost);
-  return error;
+  return {std::move(error), static_cast<bool>(cut)};
 }
 
 // How further captures of this recording are made.
@@ -448,12 +448,13 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
 void leave_stuck(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   const std::string what = report.failure ? report.failure->what : "the disk does not answer";
   messages.warn(options.output + ": " + what +
-                ", and does not answer: the file ends with the last whole round that it took");
+                ", and does not answer: the file ends with the last whole round that it took" +
+                not_redacted(options));
   _exit(cli::kNoOutput);
 }
 
-Result<int> finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
-                   const PumpReport& report, const RecordOptions& options, const Messages& messages) {
+Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
+                const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   report_limit(report, options, messages);
   messages.bracketed(fmt::format("Woken up {} times to write data", report.wakeups));
   if (report.failure) {
@@ -485,7 +486,7 @@ Result<int> finish(const Prepared& prepared, const KernelEvents& events, Capture
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))
     messages.warn(warning_of(program) + " (it came while recording)");
   report_command(prepared, report, options, messages);
-  return report.command_status.value_or(cli::kWhole);
+  return {report.command_status.value_or(cli::kWhole)};
 }
 
 }  // namespace tacho::record

@@ -39,8 +39,13 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
 [[noreturn]] void leave_stuck(const PumpReport& report, const RecordOptions& options,
                               const Messages& messages);
 
-// Says what became of the file. Gives the exit status.
-Result<int> finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
-                   const PumpReport& report, const RecordOptions& options, const Messages& messages);
+// Says what became of the file. Gives the exit status; of a failure also whether the file, which ends early,
+// is closed.
+struct Finished {
+  Result<int> status;
+  bool is_closed = true;
+};
+Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
+                const PumpReport& report, const RecordOptions& options, const Messages& messages);
 
 }  // namespace tacho::record

@@ -2,6 +2,8 @@
 """Tokens planted into the arguments, the environment, the name, the folder and the memory of a program that is recorded are
 in no byte of the capture that tacho redact makes; names of functions and counts are as before, and perf reads it."""
 import os
+import resource
+import shlex
 import subprocess
 import unittest
 
@@ -9,6 +11,7 @@ import bytes_of
 import programs
 
 TOKEN = "pl4nted"
+LIMIT = 6 << 20  # bytes, of a file or disk that the recording does not fit
 PLACES = ("argument", "environment", "comm", "folder", "payload", "stack")
 LOAD = r"""
 #include <fcntl.h>
@@ -130,6 +133,23 @@ class Redact(programs.Scratch):
         rest = bytes_of.capture(self.folder / "x.data")
         for place, is_there in (("argument", False), ("comm", True), ("folder", True)):
             self.assertEqual(f"{TOKEN}-{place}".encode() in rest, is_there, place)
+
+    def test_what_a_failed_recording_left_is_redacted_or_told_of(self):
+        words = ["-z0", "-e", "minor-faults", "-c", "1", "--call-graph", "dwarf,16384", "--redact"]
+        # Some thousand samples of 16 KB.
+        command = ["sh", "-c", f"for i in $(seq 50); do /bin/true {TOKEN}-argument; done"]
+        small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
+        said = self.run_program(programs.BIN / "tacho-record", *words, "-o", "x.data", "--", *command, status=4,
+                                preexec_fn=small).stderr.decode()
+        self.assertIn("the recording is cut short there", said)
+        self.assertIn("Redacted: ", said)
+        self.assertNotIn("is not redacted", said)
+        self.assertNotIn(TOKEN.encode(), bytes_of.capture(self.folder / "x.data"))
+        (self.folder / "disk").mkdir()
+        words = shlex.join(map(str, [programs.BIN / "tacho-record", *words, "-o", "disk/x.data", "--", *command]))
+        said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size={LIMIT},mode=700 none disk && {words}", status=4)
+        self.assertIn("disk/x.data: is not redacted, and holds everything: there is no room for a second copy beside it; "
+                      "tacho redact disk/x.data OUT does that", said.stderr.decode())
 
     def test_redact_that_cannot_be_kept_is_told(self):
         for words, text in ((("--redact=nothing",), "there is no class 'nothing'"),
