@@ -23,9 +23,12 @@ struct flock mark(short type) {
   return lock;
 }
 
-bool is_held(int fd) {
+enum class Mark : std::uint8_t { Held, Free, CannotBeAsked };
+
+Mark look_at_mark(int fd) {
   struct flock lock = mark(F_RDLCK);
-  return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  if (::fcntl(fd, F_OFD_GETLK, &lock) != 0) return Mark::CannotBeAsked;
+  return lock.l_type == F_UNLCK ? Mark::Free : Mark::Held;
 }
 
 }  // namespace
@@ -37,7 +40,7 @@ void hold_for_writing(int fd) {
 
 // In this order: what a recorder wrote before it died is seen.
 std::uint64_t GrowingFile::data_end() {
-  const bool is_held_now = is_held(fd_);
+  const Mark mark_now = look_at_mark(fd_);
   struct stat status {};
   const std::uint64_t size = ::fstat(fd_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
   const auto start = read_at(fd_, 0, FileHead::kSize);
@@ -54,10 +57,12 @@ std::uint64_t GrowingFile::data_end() {
   const bool is_closed = early ? early->is_closed : head->data.size != 0;
   if (is_closed) {
     end_ = Following::End::Closed;
-  } else if (was_held_ && !is_held_now) {
+  } else if (mark_now == Mark::Free && (was_held_ || early)) {
+    // Our recorder marks a file before it writes the head: where there is one and no mark, it is gone
+    // already.
     end_ = Following::End::Died;
   }
-  was_held_ = was_held_ || is_held_now;
+  was_held_ = was_held_ || mark_now == Mark::Held;
   const std::uint64_t before = std::exchange(size_before_, size);
   // Other recorders say how much data there is when they close the file, and write header sections behind the
   // data shortly before: what was there at the last look already is data.

@@ -166,6 +166,19 @@ class Growing(programs.Scratch):
         self.assertEqual(status, 3)
         self.assertIn("tacho: grows.data: not closed by its recorder: it was killed", said)
 
+    def test_a_recorder_that_was_killed_before_is_not_waited_for(self):
+        recorder = self.recorder()
+        follower = self.follower("script", "--columns", "path")
+        lines = Lines(follower.stdout)
+        self.open_file(recorder, "one")
+        lines.wait_for("/nosuch/one")
+        recorder.kill()
+        self.read_rest(follower, lines)
+        self.wait_for(recorder)
+        late = self.tacho("script", "--follow", "-i", "grows.data", "--columns", "path", status=3)
+        self.assertEqual(late.stdout.split(), [b"path", b"/nosuch/one"])
+        self.assertIn("tacho: grows.data: not closed by its recorder: it was killed", late.stderr.decode())
+
     def test_live_shows_events_and_ends_with_its_command(self):
         live = self.start("live", "--view", "script --columns error,path", EVENT, "--", "sh", "-c", LOOP)
         lines = Lines(live.stdout)
