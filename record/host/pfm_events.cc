@@ -5,6 +5,8 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <utility>
 
@@ -18,7 +20,9 @@ namespace abi = format::abi;
 // What is used of libpfm4's interface, version 4 of which has been the same since 2010 (its own headers need
 // not be here to build). Structs carry their size, by which it knows which of their members there are.
 constexpr const char* kLibrary = "libpfm.so.4";
-constexpr int kSuccess = 0, kPerfEvent = 1;  // of its operating systems
+constexpr int kSuccess = 0;
+// Of its operating systems: that of perf_event_attr with the modifiers that are no part of the hardware.
+constexpr int kPerfEventExtended = 2;
 constexpr int kKernelAndUser = 0x01 | 0x08;  // levels of privilege
 constexpr int kMostPmus = 4096;
 constexpr int kUnitMask = 1;    // of its types of attributes
@@ -106,19 +110,30 @@ Result<PfmLibrary> PfmLibrary::open() {
                         state->find("pfm_get_event_next", state->next_event);
   if (!is_whole) return Error{std::string(kLibrary) + " has not what it should have"};
   // An event of another processor is encoded as well; the kernel says that it does not have it.
-  ::setenv("LIBPFM_ENCODE_INACTIVE", "1", 0);
-  if (const int code = state->initialize(); code != kSuccess)
-    return Error{std::string(kLibrary) + ": " + text_of(state->error_text(code))};
+  // It is asked for in the environment, which a command that is recorded is to have as it was.
+  constexpr const char* kInactive = "LIBPFM_ENCODE_INACTIVE";
+  const bool is_ours = std::getenv(kInactive) == nullptr;
+  if (is_ours) ::setenv(kInactive, "1", 1);
+  const int code = state->initialize();
+  if (is_ours) ::unsetenv(kInactive);
+  if (code != kSuccess) return Error{std::string(kLibrary) + ": " + text_of(state->error_text(code))};
   return PfmLibrary(std::move(state));
 }
 
 Result<EventRequest> PfmLibrary::event(const std::string& text) const {
-  perf_event_attr attr{};
+  // A newer library may know a longer one.
+  struct {
+    perf_event_attr attr{};
+    std::array<std::byte, 256> room{};
+  } place;
+  perf_event_attr& attr = place.attr;
   attr.size = sizeof(attr);
   EncodeArguments arguments;
   arguments.attr = &attr;
-  const int code = state_->encode(text.c_str(), kKernelAndUser, kPerfEvent, &arguments);
+  const int code = state_->encode(text.c_str(), kKernelAndUser, kPerfEventExtended, &arguments);
   if (code != kSuccess) return use_error(fmt::format("'{}': {}", text, text_of(state_->error_text(code))));
+  if (arguments.cpu >= 0)
+    return use_error(fmt::format("'{}': cpu= is for the whole recording: -C {}", text, arguments.cpu));
   EventRequest request;
   request.kind = EventKind::Counter;
   request.text = request.name = text;
@@ -132,6 +147,12 @@ Result<EventRequest> PfmLibrary::event(const std::string& text) const {
   if (attr.exclude_guest == 0) request.flags &= ~std::uint64_t{abi::kExcludeGuest};
   request.flags |= std::uint64_t{attr.precise_ip} << abi::kPreciseIpShift;
   if (attr.pinned != 0) request.flags |= abi::kPinned;
+  if (attr.exclusive != 0) request.flags |= abi::kExclusive;
+  if (attr.freq != 0) {
+    request.frequency = attr.sample_freq;
+  } else if (attr.sample_period != 0) {
+    request.period = attr.sample_period;
+  }
   return request;
 }
 
@@ -143,12 +164,12 @@ void PfmLibrary::each_event(Which which, const Seen& seen) const {
     if (found.type == kGenericPmu || (which == Which::Here && !is_here)) continue;
     for (int index = found.first_event; index != -1; index = state_->next_event(index)) {
       EventInfo event;
-      if (state_->event_info(index, kPerfEvent, &event) != kSuccess || event.name == nullptr) break;
+      if (state_->event_info(index, kPerfEventExtended, &event) != kSuccess || event.name == nullptr) break;
       const std::string name = text_of(found.name) + "::" + event.name;
       bool has_masks = false;
       for (int i = 0; i < event.attributes; ++i) {
         AttributeInfo attribute;
-        if (state_->attribute_info(index, i, kPerfEvent, &attribute) != kSuccess) break;
+        if (state_->attribute_info(index, i, kPerfEventExtended, &attribute) != kSuccess) break;
         if (attribute.type != kUnitMask || attribute.name == nullptr) continue;
         has_masks = true;
         seen(name + ":" + attribute.name, text_of(attribute.description));

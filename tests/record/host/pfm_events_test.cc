@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,37 @@ TEST_F(PfmEvents, AreNumbersOfTheProcessor) {
   EXPECT_TRUE((user.flags & abi::kExcludeKernel) != 0 && (user.flags & abi::kExcludeUser) == 0);
   EXPECT_EQ((*events)[2].config, 0xc0U);
   EXPECT_TRUE(((*events)[2].flags & abi::kExcludeUser) != 0);
+}
+
+// What perf takes behind a name, besides what the hardware is told.
+TEST_F(PfmEvents, SayHowTheyAreCounted) {
+  const auto events = parse_pfm_events(
+      "skl::INST_RETIRED:ANY_P:precise=2:pinned,skl::UOPS_ISSUED:ANY:period=12345:excl,"
+      "skl::INST_RETIRED:ANY_P:freq=99,skl::INST_RETIRED:ANY_P");
+  ASSERT_TRUE(events) << events.error().what;
+  ASSERT_EQ(events->size(), 4U);
+  const EventRequest& exact = (*events)[0];
+  EXPECT_EQ(exact.flags >> abi::kPreciseIpShift & 3, 2U);
+  EXPECT_TRUE((exact.flags & abi::kPinned) != 0 && (exact.flags & abi::kExclusive) == 0);
+  EXPECT_FALSE(exact.period || exact.frequency);
+  EXPECT_EQ((*events)[1].period, 12345U);
+  EXPECT_FALSE((*events)[1].frequency);
+  EXPECT_TRUE(((*events)[1].flags & abi::kExclusive) != 0);
+  EXPECT_EQ((*events)[2].frequency, 99U);
+  EXPECT_FALSE((*events)[2].period);
+  EXPECT_EQ((*events)[3].flags, std::uint64_t{abi::kExcludeGuest});
+  EXPECT_NE(refused("skl::INST_RETIRED:ANY_P:cpu=1").find("-C 1"), std::string::npos);
+}
+
+TEST_F(PfmEvents, LeaveTheEnvironmentAsItWas) {
+  constexpr const char* kInactive = "LIBPFM_ENCODE_INACTIVE";
+  unsetenv(kInactive);
+  EXPECT_TRUE(PfmLibrary::open());
+  EXPECT_EQ(std::getenv(kInactive), nullptr);
+  setenv(kInactive, "0", 1);
+  EXPECT_TRUE(PfmLibrary::open());
+  EXPECT_STREQ(std::getenv(kInactive), "0");
+  unsetenv(kInactive);
 }
 
 TEST_F(PfmEvents, BracesMakeAGroup) {
