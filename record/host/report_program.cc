@@ -6,12 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "format/file.h"
 
@@ -22,6 +24,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr int kLookEvery = 50;  // ms
+using Clock = std::chrono::steady_clock;
 
 Result<pid_t> start(const std::string& program, const std::vector<std::string>& arguments, int output) {
   std::vector<std::string> words{program};
@@ -55,12 +58,11 @@ Result<pid_t> start(const std::string& program, const std::vector<std::string>& 
 
 enum class Ending : std::uint8_t { ByItself, Stopped, TooLong, TooMuch };
 
-Ending read_all(int from, const ReportRun& run, std::string& out) {
-  const auto until = std::chrono::steady_clock::now() + run.longest;
+Ending read_all(int from, const ReportRun& run, Clock::time_point until, std::string& out) {
   std::array<char, 4096> piece{};
   for (;;) {
     if (run.stop && run.stop()) return Ending::Stopped;
-    if (std::chrono::steady_clock::now() >= until) return Ending::TooLong;
+    if (Clock::now() >= until) return Ending::TooLong;
     pollfd news{from, POLLIN, 0};
     if (::poll(&news, 1, kLookEvery) <= 0) continue;
     const ssize_t got = ::read(from, piece.data(), piece.size());
@@ -69,6 +71,27 @@ Ending read_all(int from, const ReportRun& run, std::string& out) {
     out.append(piece.data(), static_cast<std::size_t>(got));
     if (out.size() > kMostBytes) return Ending::TooMuch;
   }
+}
+
+// What closed its output need not have ended. `status` is that of waitpid() when it ended by itself; it is
+// there to be killed and reaped otherwise.
+Result<Ending> wait_for(pid_t child, const ReportRun& run, Clock::time_point until, int& status) {
+  for (int patience = 1;; patience = std::min(2 * patience, kLookEvery)) {
+    const pid_t got = ::waitpid(child, &status, WNOHANG);
+    if (got == child) return Ending::ByItself;
+    if (got < 0 && errno != EINTR) return system_error("waiting for tacho-report", errno);
+    if (run.stop && run.stop()) return Ending::Stopped;
+    if (Clock::now() >= until) return Ending::TooLong;
+    (void)::poll(nullptr, 0, patience);
+  }
+}
+
+Result<> kill_group(pid_t child) {
+  ::kill(-child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return system_error("waiting for tacho-report", errno);
+  return Done{};
 }
 
 }  // namespace
@@ -91,11 +114,16 @@ Result<std::string> ask_report_program(const std::string& program, const ReportR
   if (!child) return child.error();
   to = format::Fd();
   std::string out;
-  const Ending ending = read_all(from.get(), run, out);
-  if (ending != Ending::ByItself) ::kill(-*child, SIGKILL);
+  const auto until = Clock::now() + run.longest;
+  Ending ending = read_all(from.get(), run, until, out);
   int status = 0;
-  while (::waitpid(*child, &status, 0) < 0)
-    if (errno != EINTR) return system_error("waiting for tacho-report", errno);
+  if (ending == Ending::ByItself) {
+    const auto waited = wait_for(*child, run, until, status);
+    if (!waited) return waited.error();
+    ending = *waited;
+  }
+  if (ending != Ending::ByItself)
+    if (auto done = kill_group(*child); !done) return std::move(done.error());
   if (ending == Ending::Stopped) return Error{"stopped by a signal", EINTR};
   if (ending == Ending::TooLong)
     return Error{"tacho-report took more than " + std::to_string(run.longest.count()) + " s"};
