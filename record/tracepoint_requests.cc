@@ -1,7 +1,6 @@
 #include "record/tracepoint_requests.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,11 +11,17 @@ namespace tacho::record {
 namespace {
 
 // "inst_retired:any_p": no tracepoint, but an event of the processor by its maker's name.
-std::optional<EventRequest> as_counter(const EventRequest& request) {
+// The error is that of the tracepoint, and says why it is no such event either.
+Result<EventRequest> as_counter(const EventRequest& request, Error no_tracepoint) {
+  const std::string name = request.system + ":" + request.tracepoint;
+  no_tracepoint = std::move(no_tracepoint).in("-e " + request.text);
+  if (name.find_first_of("*?[") != std::string::npos) return no_tracepoint;
   const auto library = PfmLibrary::open();
-  if (!library) return std::nullopt;
-  const auto found = library->event(request.system + ":" + request.tracepoint);
-  if (!found) return std::nullopt;
+  const auto found = library ? library->event(name) : Result<EventRequest>(Error{library.error()});
+  if (!found) {
+    no_tracepoint.what += "; nor an event of the processor: " + found.error().what;
+    return no_tracepoint;
+  }
   EventRequest counter = request;
   counter.kind = EventKind::Counter;
   counter.type = found->type;
@@ -28,18 +33,20 @@ std::optional<EventRequest> as_counter(const EventRequest& request) {
 
 // Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
 Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
-                                                   std::vector<Tracepoint>& found, const Tracefs& tracefs) {
+                                                   std::vector<Tracepoint>& found,
+                                                   const Result<Tracefs>& tracefs) {
   std::vector<EventRequest> out;
   for (const EventRequest& request : requests) {
     if (request.kind != EventKind::Tracepoint) {
       out.push_back(request);
       continue;
     }
-    auto tracepoints = tracefs.matching(request.system, request.tracepoint);
+    auto tracepoints = tracefs ? tracefs->matching(request.system, request.tracepoint)
+                               : Result<std::vector<Tracepoint>>(Error{tracefs.error()});
     if (!tracepoints) {
-      const auto counter = as_counter(request);
-      if (!counter) return std::move(tracepoints.error()).in("-e " + request.text);
-      out.push_back(*counter);
+      auto counter = as_counter(request, std::move(tracepoints.error()));
+      if (!counter) return std::move(counter.error());
+      out.push_back(std::move(*counter));
       continue;
     }
     const std::string as_written = request.system + ":" + request.tracepoint;
@@ -64,10 +71,9 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
   if (std::ranges::find(requests, EventKind::Tracepoint, &EventRequest::kind) == requests.end())
     return requests;
   const auto tracefs = Tracefs::find();
-  if (!tracefs) return tracefs.error();
   std::vector<Tracepoint> found;
-  auto out = find_tracepoints(requests, found, *tracefs);
-  if (!out) return out;
+  auto out = find_tracepoints(requests, found, tracefs);
+  if (!out || found.empty()) return out;
   auto described = tracefs->describe(found);
   if (!described) return std::move(described.error());
   tracing = std::move(*described);
