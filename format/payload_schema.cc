@@ -8,6 +8,7 @@ namespace {
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kMaxSchemas = 4096;
 constexpr std::uint32_t kMaxFields = 4096;        // of one payload
+constexpr std::uint32_t kMaxSize = 65535;         // bytes of one payload: a record's size is a u16
 constexpr std::uint32_t kMaxEnumerators = 65536;  // of one field
 
 void write_text(ByteWriter& out, std::string_view text) {
@@ -33,9 +34,9 @@ void write_field(ByteWriter& out, const PayloadField& field) {
   }
 }
 
-// True when the field's first element lies inside the payload.
+// True when all elements of the field lie inside the payload: readers go through as many as `count` says.
 bool fits(const PayloadField& field, std::uint32_t payload_size) {
-  const std::uint64_t end = std::uint64_t{field.bit_offset} + (field.count == 0 ? 0 : field.bit_size);
+  const std::uint64_t end = field.bit_offset + std::uint64_t{field.bit_size} * field.count;
   return end <= std::uint64_t{payload_size} * 8;
 }
 
@@ -75,6 +76,9 @@ Result<PayloadSchema> read_schema(Cursor& in) {
   const std::uint32_t fields = in.u32();
   if (in.failed()) return Error{"cut short"};
   if (fields > kMaxFields) return Error{"has " + std::to_string(fields) + " fields, too many"};
+  if (schema.size > kMaxSize)
+    return Error{schema.event + ": its payload of " + std::to_string(schema.size) +
+                 " bytes is more than a record holds"};
   for (std::uint32_t i = 0; i < fields; ++i) {
     auto field = read_field(in, schema.size);
     if (!field) return std::move(field.error()).in(schema.event);

@@ -57,6 +57,29 @@ TEST(PayloadSchema, AFieldOutsideItsPayloadIsRefused) {
   EXPECT_EQ(back.error().what, "bigread: field 'bytes' does not lie inside its payload");
 }
 
+TEST(PayloadSchema, AFieldWithMoreElementsThanItsPayloadHoldsIsRefused) {
+  for (const std::uint32_t count : {13u, 0xffffffffu}) {
+    PayloadSchema schema = example();
+    schema.fields[2].count = count;  // 12 have room
+    ByteWriter out;
+    write_payload_schemas(out, {schema});
+    const auto back = parse_payload_schemas(Cursor(out.view()));
+    ASSERT_FALSE(back) << count;
+    EXPECT_EQ(back.error().what, "bigread: field 'comm' does not lie inside its payload");
+  }
+}
+
+TEST(PayloadSchema, APayloadLargerThanARecordIsRefused) {
+  PayloadSchema schema = example();
+  schema.size = 0xffffffff;
+  schema.fields[2].count = 0x10000000;
+  ByteWriter out;
+  write_payload_schemas(out, {schema});
+  const auto back = parse_payload_schemas(Cursor(out.view()));
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().what, "bigread: its payload of 4294967295 bytes is more than a record holds");
+}
+
 TEST(PayloadSchema, AFieldOfNoBitsIsRefused) {
   PayloadSchema schema = example();
   schema.fields[0].bit_size = 0;

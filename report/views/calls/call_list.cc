@@ -13,6 +13,7 @@ namespace tacho::report {
 namespace {
 
 constexpr std::uint64_t kMostDepth = 1 << 20;  // deeper is no stack
+constexpr std::size_t kMostValues = 1024;      // that an event tells of a call beside its time and place
 
 const PayloadField* field_of(const PayloadSchema& schema, std::string_view role) {
   const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
@@ -39,6 +40,9 @@ Result<> CallList::find_events() {
       const bool is_own = &field == facts.time || &field == facts.function || &field == facts.depth;
       if (is_own || !is_whole(field)) continue;
       const std::uint32_t count = is_list(field) ? field.count : 1;
+      if (count > kMostValues - facts.others.size())
+        return use_error(
+            fmt::format("{}: tells of more than {} values of a call", schema->event, kMostValues));
       for (std::uint32_t k = 0; k < count; ++k)
         facts.others.emplace_back(
             &field, number_of(is_list(field) ? fmt::format("{}{}", field.name, k + 1) : field.name));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace tacho::report {
@@ -10,12 +11,36 @@ namespace {
 using ThreadIds = std::pair<std::uint32_t, std::uint32_t>;
 using OpenCalls = std::vector<std::uint32_t>;  // calls that have begun, the outermost first
 
-// Takes off what ended before `call` began; a call that was not seen to its end (records were lost) is told
-// by its depth.
-void leave(OpenCalls& stack, const std::vector<Call>& calls, const Call& call) {
-  while (!stack.empty() && (calls[stack.back()].depth >= call.depth || calls[stack.back()].end < call.end))
-    stack.pop_back();
-}
+// One thread's, with how many of them are of each function: stacks may be too deep to be looked through for
+// each call.
+class OpenFunctions {
+ public:
+  explicit OpenFunctions(const std::vector<Call>& calls) : calls_(&calls) {}
+  bool empty() const { return stack_.empty(); }
+  std::uint32_t innermost() const { return stack_.back(); }
+  bool has(std::uint32_t name) const { return counts_.contains(name); }
+
+  void enter(std::uint32_t call) {
+    stack_.push_back(call);
+    ++counts_[(*calls_)[call].name];
+  }
+  // Takes off what ended before `call` began; a call that was not seen to its end (records were lost) is told
+  // by its depth.
+  void leave_for(const Call& call) {
+    while (!stack_.empty()) {
+      const Call& last = (*calls_)[stack_.back()];
+      if (last.depth < call.depth && last.end >= call.end) return;
+      stack_.pop_back();
+      const auto count = counts_.find(last.name);
+      if (--count->second == 0) counts_.erase(count);
+    }
+  }
+
+ private:
+  const std::vector<Call>* calls_;
+  OpenCalls stack_;
+  std::unordered_map<std::uint32_t, std::uint32_t> counts_;  // by name
+};
 
 }  // namespace
 
@@ -26,18 +51,18 @@ Callers find_callers(const CallList& list) {
   tree.in_callees.assign(calls.size(), 0);
   tree.has_callees.assign(calls.size(), false);
   tree.recurses.assign(calls.size(), false);
-  std::map<ThreadIds, OpenCalls> stacks;
+  std::map<ThreadIds, OpenFunctions> stacks;
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
-    OpenCalls& stack = stacks[{calls[i].pid, calls[i].tid}];
-    leave(stack, calls, calls[i]);
-    if (!stack.empty()) {
-      tree.callers[i] = stack.back();
-      tree.in_callees[stack.back()] += calls[i].end - calls[i].begin;
-      tree.has_callees[stack.back()] = true;
-      tree.recurses[i] =
-          std::ranges::any_of(stack, [&](std::uint32_t above) { return calls[above].name == calls[i].name; });
+    OpenFunctions& open = stacks.try_emplace({calls[i].pid, calls[i].tid}, calls).first->second;
+    open.leave_for(calls[i]);
+    if (!open.empty()) {
+      const std::uint32_t caller = open.innermost();
+      tree.callers[i] = caller;
+      tree.in_callees[caller] += calls[i].end - calls[i].begin;
+      tree.has_callees[caller] = true;
+      tree.recurses[i] = open.has(calls[i].name);
     }
-    stack.push_back(i);
+    open.enter(i);
   }
   return tree;
 }
