@@ -48,6 +48,8 @@ struct CaptureReader::State {
   // Of a file that is followed: what is known of its growth, and where what the stream may read ends.
   std::optional<GrowingFile> growing;
   std::uint64_t known_end = 0;  // offset in the file
+  std::uint32_t following_records = 0;
+  bool was_stopped = false;  // in the middle of what is there
 
   std::uint64_t missing = 0;  // bytes that were cut out of the data
   std::optional<RecordStream> stream;
@@ -81,6 +83,7 @@ struct CaptureReader::State {
   void apply_feature(const HeaderFeatureRecord& header, std::uint64_t offset);
   void apply_update(const EventUpdateRecord& update, std::uint64_t offset);
   bool end_following(Following::End why);
+  bool is_stopped();  // asked before each record
   bool wait_for_file();
   void end_of_pieces();
   void refuse(const RecordView& record);
@@ -447,6 +450,15 @@ bool CaptureReader::State::end_following(Following::End why) {
   return false;
 }
 
+// Who follows may be far behind, and then nothing is waited for until all of it is read.
+bool CaptureReader::State::is_stopped() {
+  constexpr std::uint32_t kRecordsUnasked = 1024;
+  if (options.following == nullptr || was_stopped) return was_stopped;
+  if (++following_records % kRecordsUnasked != 0 || options.following->waits()) return false;
+  end_following(Following::End::Stopped);
+  return was_stopped = true;
+}
+
 bool CaptureReader::State::wait_for_file() {
   constexpr int kPatience = 100;  // ms
   // The first look was when the file was opened.
@@ -463,6 +475,7 @@ bool CaptureReader::State::wait_for_file() {
 bool CaptureReader::wait_for_more() {
   constexpr int kPatience = 100;  // ms
   State& state = *state_;
+  if (state.was_stopped) return false;
   if (!state.stream->grows()) return state.end_following(Following::End::Closed);
   if (!state.options.following->waits()) return state.end_following(Following::End::Stopped);
   if (state.growing) return state.wait_for_file();
@@ -472,6 +485,7 @@ bool CaptureReader::wait_for_more() {
 }
 
 std::optional<RecordView> CaptureReader::next() {
+  if (state_->is_stopped()) return std::nullopt;
   std::optional<RecordView> record(std::in_place);
   do {
     while (state_->stream->next(*record)) {

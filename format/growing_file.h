@@ -16,7 +16,7 @@ struct Following {
     Died,     // its recorder ended without finishing it
     Stopped,  // waits() said so
   };
-  // Asked about ten times a second while nothing new is there: whether to wait on.
+  // Whether to go on: asked ten times a second while nothing new is there, and at every 1024th record.
   std::function<bool()> waits;
   End end = End::NotYet;
 };
