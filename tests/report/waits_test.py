@@ -107,6 +107,38 @@ class Waits(programs.Scratch):
         lines, _ = self.folded("--wakers")
         self.assertEqual(lines, {"main;do_wait;schedule;-- waker --;do_wake;busy;a_stranger": 700, "main;do_wait;schedule": 40})
 
+    def test_filters_choose_who_waits_and_not_who_ends_the_wait(self):
+        self.plain()
+        self.switch(MAIN, SLEEPING, WAKER)
+        self.wakes(WAKER, MAIN)
+        self.switch(WAKER, SLEEPING, MAIN)
+        self.wakes(MAIN, WAKER)
+        self.switch(MAIN, SLEEPING, WAKER)
+        self.switch(WAKER, RUNNING, MAIN)
+        of_main = {"main;entry;do_wait;schedule;-- waker --;do_wake;entry;the_waker": 2 * STEP, "main;entry;do_wait;schedule": STEP}
+        of_waker = {"the_waker;entry;do_wait;schedule;-- waker --;do_wake;entry;main": 2 * STEP}
+        self.assertEqual(self.folded("--wakers")[0], {**of_main, **of_waker})
+        for choice in (("--comm", "main"), ("--where", 'comm == "main"'), ("--where", f"tid == {MAIN}")):
+            lines, said = self.folded("--wakers", *choice)
+            self.assertEqual(lines, of_main, choice)
+            self.assertEqual(said, "tacho folded: 1 of 2 waits have a waker\n")
+        self.assertEqual(self.folded("--wakers", "--comm", "the waker")[0], of_waker)
+        self.assertEqual(self.folded("--off-cpu", f"--tid={WAKER}")[0],
+                         {"the_waker;entry;do_wait;schedule": 2 * STEP})
+        self.assertEqual(self.folded("--off-cpu", f"--pid={made.PID}", "--cpu", "0", "--comm", "main")[0],
+                         {"main;entry;do_wait;schedule": 3 * STEP})
+        for choice in (f"--tid={FIRST}", "--cpu=1", "--pid=1"):
+            lines, said = self.folded("--off-cpu", choice)
+            self.assertEqual(lines, {}, choice)
+            self.assertIn("no wait has an end in the capture", said)
+
+    def test_what_cannot_choose_waits_is_refused(self):
+        self.plain()
+        self.switch(MAIN, SLEEPING, WAKER)
+        self.switch(WAKER, RUNNING, MAIN)
+        for choice in (("--dsos", "x"), ("--symbols", "do_wait"), ("--symbol-filter", "wait")):
+            self.assertIn("leave --dsos, --symbols and --symbol-filter out", self.folded("--off-cpu", *choice, status=1)[1])
+
     def test_captures_without_waits_or_wakers_are_refused(self):
         self.begin(ends=[Field("whom", size=4, role="wakes"), Field("pad", size=4)])
         self.take("ends", WAKER, ["do_wake"], "<II", MAIN, 0)

@@ -479,6 +479,7 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
       return use_error("--context says where inlined calls stand: it needs --inline");
     // stackcollapse-perf.pl reads perf's text; with --inline it asks addr2line for each address anew.
     if (!options.expands_inlines) options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;
+    if (options.waits.is_asked_for) options.waits.who = take_who(options.reading.session.filter);
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show(session, out, options);
     });

@@ -43,7 +43,8 @@ void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options) {
   rows.push_back(
       {"--off-cpu", cli::Takes::Nothing, "",
        "waits by their time in nanoseconds: those of -e offcpu, or those between two sched:sched_switch "
-       "(with -g); idle CPUs and threads that could run are left out",
+       "(with -g); idle CPUs and threads that could run are left out. --comm, -C and --where choose by the "
+       "thread that waits, when it goes to sleep",
        [&options](std::string_view) -> Result<> {
          options.is_asked_for = true;
          return Done{};
@@ -63,10 +64,21 @@ void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options) {
        }});
 }
 
+Filter take_who(Filter& filter) {
+  Filter who;
+  who.pids = std::exchange(filter.pids, {});
+  who.tids = std::exchange(filter.tids, {});
+  who.cpus = std::exchange(filter.cpus, {});
+  who.comms = std::exchange(filter.comms, {});
+  return who;
+}
+
 Result<Shown> show_waits(Session& session, TextOutput& out, const WaitOptions& options,
                          const FoldOptions& fold, Names names) {
+  WaitOptions wanted = options;
+  wanted.who.condition = std::exchange(session.filter().condition, nullptr);
   read_head(session);
-  WaitSink sink(session, options, fold, names);
+  WaitSink sink(session, wanted, fold, names);
   if (auto found = sink.find_events(); !found) return std::move(found.error());
   run_with_progress(session, sink, out);
   sink.write(out);
@@ -139,6 +151,10 @@ Result<> WaitSink::find_events() {
     return use_error(
         "--off-cpu: no event of the capture is a wait; record with -e offcpu, or with -g -e "
         "sched:sched_switch");
+  if (has_switches_ && session_->filter().looks_at_names())
+    return use_error(
+        "--off-cpu: of sched:sched_switch every sample is taken in the scheduler, whatever waits; leave "
+        "--dsos, --symbols and --symbol-filter out");
   if (options_.wakers > 0 && !has_wakers)
     return use_error(
         "--wakers: no event of the capture tells who woke; record with -e offcpu,waking, or with -g -e "
@@ -162,20 +178,34 @@ Sink::Flow WaitSink::on_sample(const ResolvedSample& sample) {
     case What::Wake:
       if (thread && options_.wakers > 0) wake(sample, static_cast<std::uint32_t>(*thread));
       break;
-    case What::Wait: {
-      const auto duration = number(facts.time, sample);
-      if (!duration || *duration <= 0) break;
-      if (sample.stack == nullptr) {
-        ++without_stack_;
-      } else {
-        add(sample.tid(), waiting_stack(sample), static_cast<std::uint64_t>(*duration));
-      }
+    case What::Wait:
+      take_wait(sample, facts);
       break;
-    }
     case What::Nothing:
       break;
   }
   return Flow::GoOn;
+}
+
+bool WaitSink::is_wanted(const ResolvedSample& sample) const {
+  const Filter& who = options_.who;
+  return who.accepts_start(*sample.raw) && who.accepts_comm(sample.comm) &&
+         (who.condition == nullptr || who.condition->holds(sample));
+}
+
+void WaitSink::take_wait(const ResolvedSample& sample, const EventFacts& facts) {
+  const auto duration = number(facts.time, sample);
+  if (!duration || *duration <= 0) return;
+  if (!is_wanted(sample)) {
+    // Whoever ended this wait has not ended the next one.
+    if (const auto old = woken_.find(sample.tid()); old != woken_.end()) old->second.is_new = false;
+    return;
+  }
+  if (sample.stack == nullptr) {
+    ++without_stack_;
+    return;
+  }
+  add(sample.tid(), waiting_stack(sample), static_cast<std::uint64_t>(*duration));
 }
 
 void WaitSink::leave(const ResolvedSample& sample, const EventFacts& facts) {
@@ -184,7 +214,7 @@ void WaitSink::leave(const ResolvedSample& sample, const EventFacts& facts) {
   if (const auto old = woken_.find(thread); old != woken_.end()) old->second.is_new = false;
   asleep_.erase(thread);
   const bool sleeps = state && (*state & kStates) != 0 && (*state & (kDead | kIdle)) == 0;
-  if (thread == 0 || !sleeps) return;
+  if (thread == 0 || !sleeps || !is_wanted(sample)) return;
   if (sample.stack == nullptr) {
     ++without_stack_;
     return;

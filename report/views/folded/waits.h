@@ -23,8 +23,14 @@ namespace tacho::report {
 struct WaitOptions {
   bool is_asked_for = false;
   unsigned wakers = 0;  // how many follow one another: who woke, who woke whoever woke, ...
+  Filter who;           // whose waits: take_who() made it
 };
 constexpr unsigned kMostWakers = 16;
+
+// Takes from a session's filter what chooses processes, threads, their names and processors. That is asked of
+// who waits, when it begins: the end of a wait, and who woke, are told by samples of others, which the
+// session must give.
+Filter take_who(Filter& filter);
 
 // Rows for --off-cpu and --wakers; `options` must outlive the parsing.
 void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options);
@@ -66,6 +72,8 @@ class WaitSink : public Sink {
   };
 
   EventFacts facts_of(std::size_t event, const std::string& name);
+  bool is_wanted(const ResolvedSample& sample) const;
+  void take_wait(const ResolvedSample& sample, const EventFacts& facts);
   void leave(const ResolvedSample& sample, const EventFacts& facts);
   void arrive(std::uint32_t thread, std::uint64_t time);
   void wake(const ResolvedSample& sample, std::uint32_t thread);
