@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -17,12 +18,14 @@ class Beside {
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
-  // Returns when the work is done; what no thread has begun is done here. Once only.
+  // Returns when the work is done; what no thread has begun is done here. Once only. Throws what the work
+  // threw.
   void wait();
 
  private:
   std::function<void()> work_;
-  std::optional<std::jthread> thread_;  // the last member: it uses the other
+  std::exception_ptr thrown_;
+  std::optional<std::jthread> thread_;  // the last member: it uses the others
 };
 
 }  // namespace tacho::report

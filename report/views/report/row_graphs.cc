@@ -1,6 +1,7 @@
 #include "report/views/report/row_graphs.h"
 
 #include <algorithm>
+#include <new>
 
 namespace tacho::report {
 namespace {
@@ -65,9 +66,20 @@ void RowGraphs::write_next(TextBuffer& out) {
 }
 
 void GraphsAhead::draw() {
-  constexpr std::size_t kMostRows = 4096;
+  try {
+    has_drawn_ = draw_all();
+  } catch (const std::bad_alloc&) {  // who draws row by row needs less
+  }
+  if (has_drawn_) return;
+  drawn_ = {};
+  begins_ = {};
+  text_ = TextBuffer();
+}
+
+bool GraphsAhead::draw_all() {
+  constexpr std::size_t kMostRows = 4096, kMostText = std::size_t{32} << 20;  // bytes
   const CallTreeLimit limit = graph_limit(*options_->graph, totals_.shown);
-  if (limit.share != CallTreeLimit::Share::OfTotal) return;
+  if (limit.share != CallTreeLimit::Share::OfTotal) return false;
   is_heavy_.resize(entries_->size());
   std::size_t strands = 0;
   for (std::uint32_t entry = 0; entry < entries_->size(); ++entry) {
@@ -76,17 +88,20 @@ void GraphsAhead::draw() {
     is_heavy_[entry] = true;
     drawn_.push_back(entry);
     strands += entries_->strand_count(entry);
-    if (drawn_.size() > kMostRows || strands > kMostStrands) return;
+    if (drawn_.size() > kMostRows || strands > kMostStrands) return false;
   }
+  // Most would be drawn for nobody.
+  if (options_->top != 0 && drawn_.size() > options_->top) return false;
   std::vector<GraphRow> rows;
   for (const std::uint32_t& entry : drawn_) rows.push_back({{&entry, 1}, entries_->value(weight_, entry, 0)});
   RowGraphs graphs(*options_, *entries_, *tree_, totals_, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     begins_.push_back(text_.size());
     graphs.write_next(text_);
+    if (text_.size() > kMostText) return false;
   }
   begins_.push_back(text_.size());
-  has_drawn_ = true;
+  return true;
 }
 
 std::string_view GraphsAhead::graph(std::uint32_t entry) const {

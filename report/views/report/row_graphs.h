@@ -68,13 +68,16 @@ class GraphsAhead {
 
   // On whichever thread, once.
   void draw();
-  // False: too many have a graph, and none was drawn.
+  // False: too many have a graph, or more than are shown, or their text is too long or memory too short to
+  // keep it. None was drawn then.
   bool has_drawn() const { return has_drawn_; }
   // The entry's graph: nothing where it has none. After draw().
   bool has_graph(std::uint32_t entry) const { return is_heavy_[entry]; }
   std::string_view graph(std::uint32_t entry) const;
 
  private:
+  bool draw_all();
+
   const TextOptions* options_;
   const Entries* entries_;
   CallTree* tree_;

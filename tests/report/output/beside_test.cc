@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -23,6 +24,13 @@ TEST(Beside, LittleWorkIsDoneByWhoeverWaits) {
   EXPECT_EQ(done_by, std::thread::id()) << "it is not worth a thread, and nobody has waited yet";
   work.wait();
   EXPECT_EQ(done_by, std::this_thread::get_id());
+}
+
+TEST(Beside, WhatTheWorkThrowsReachesWhoeverWaits) {
+  for (const std::size_t items : {std::size_t{10}, std::size_t{100'000}}) {
+    Beside work(items, [] { throw std::bad_alloc(); });
+    EXPECT_THROW(work.wait(), std::bad_alloc) << items;
+  }
 }
 
 TEST(Beside, WorkThatNobodyWaitsForHasEndedWhenItsOwnerIsGone) {
