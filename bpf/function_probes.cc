@@ -27,6 +27,8 @@ std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint
 }  // namespace
 
 Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets, FunctionEnd end) {
+  // The kernel can keep such probes to one process (attr.pid). Who records a command or a process records the
+  // processes that it makes, too, which that would lose: so they are in all that use the file.
   LinkAttr attr;
   attr.program_fd = static_cast<std::uint32_t>(program_fd);
   attr.path = address_of(targets.path.c_str());

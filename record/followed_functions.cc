@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 #include "format/file.h"
@@ -19,9 +21,10 @@ namespace {
 // Each is a breakpoint, which a program's every call runs into.
 constexpr std::size_t kMostFunctions = 20'000;
 
-// Code that no compiler made of a function: where it returns to does not lie where a function's caller is, or
-// it runs before there is anything to follow.
-constexpr std::string_view kNeverFollowed[] = {
+// While a function is followed, the address that it returns to is that of the kernel's probe. These go by
+// that address in other ways than returning there, are not entered by a call, so that what lies where it
+// would be is something else, or run before there is anything to follow. Patterns of fnmatch(3).
+constexpr const char* kNeverFollowed[] = {
     "_start",
     "_init",
     "_fini",
@@ -32,7 +35,45 @@ constexpr std::string_view kNeverFollowed[] = {
     "_dl_relocate_static_pie",
     "__libc_csu_init",
     "__libc_csu_fini",
+    // They keep it, for a return there later: longjmp() would go to a probe that is over.
+    "setjmp",
+    "_setjmp",
+    "__setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "getcontext",
+    "__getcontext",
+    "swapcontext",
+    "__swapcontext",
+    "makecontext",
+    "__makecontext",
+    "vfork",
+    "__vfork",
+    "__libc_vfork",
+    // They look for it in tables of unwinding.
+    "_Unwind_*",
+    "__cxa_throw",
+    "__cxa_rethrow",
+    // They compute with it.
+    "__x86.get_pc_thunk.*",
+    "__morestack",
+    "mcount",
+    "_mcount",
+    "__fentry__",
+    // Nobody calls them: a jump, or a return of the kernel or of another function, leads there.
+    "_dl_start_user",
+    "_dl_runtime_resolve*",
+    "_dl_runtime_profile*",
+    "__restore_rt",
+    "__restore",
+    "__start_context",
 };
+
+bool is_never_followed(const std::string& name) {
+  const std::string plain = name.substr(0, name.find('@'));  // without the version
+  return std::ranges::any_of(kNeverFollowed,
+                             [&](const char* pattern) { return ::fnmatch(pattern, plain.c_str(), 0) == 0; });
+}
 
 std::string setting(const EventRequest& request, std::string_view name) {
   const auto found = std::ranges::find(request.constants, name, &ConstantSetting::name);
@@ -47,7 +88,7 @@ std::string unquoted(std::string text) {
 
 }  // namespace
 
-Result<bpf::FunctionTargets> followed_functions(const EventRequest& request) {
+Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const Messages& messages) {
   const std::string binary = unquoted(setting(request, "binary"));
   const std::string pattern = unquoted(setting(request, "functions"));
   const auto wrong = [&](const std::string& what) {
@@ -66,10 +107,12 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request) {
     return wrong(
         fmt::format("{} is a Go program, whose stacks move: probes on returns would end it", binary));
   bpf::FunctionTargets targets{whole, {}};
+  std::unordered_set<std::uint64_t> left_out;  // by whatever name
+  for (const FunctionPlace& place : functions->places)
+    if (is_never_followed(place.name)) left_out.insert(place.offset);
   for (const FunctionPlace& place : functions->places) {
-    const bool is_left_out = std::ranges::find(kNeverFollowed, place.name) != std::end(kNeverFollowed);
     const bool is_wanted = pattern.empty() || ::fnmatch(pattern.c_str(), place.name.c_str(), 0) == 0;
-    if (!is_left_out && is_wanted) targets.offsets.push_back(place.offset);
+    if (is_wanted && !left_out.contains(place.offset)) targets.offsets.push_back(place.offset);
   }
   std::ranges::sort(targets.offsets);
   targets.offsets.erase(std::unique(targets.offsets.begin(), targets.offsets.end()), targets.offsets.end());
@@ -81,6 +124,11 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request) {
   if (targets.offsets.size() > kMostFunctions)
     return wrong(fmt::format("{} has {} functions, more than {}; choose some: functions='parse_*'", binary,
                              targets.offsets.size(), kMostFunctions));
+  if (functions->throws)
+    messages.warn(fmt::format(
+        "warning: -e {}: {} throws exceptions: one that flies through a followed function ends the process, "
+        "recorded or not, that it happens in; choose functions that none flies through: functions='parse_*'",
+        request.text, binary));
   return targets;
 }
 

@@ -73,7 +73,7 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
     if (!object) return std::move(object.error());
     if (auto done = set_constants(*object, request); !done) return std::move(done.error());
     if (object->wants_functions()) {
-      auto functions = followed_functions(request);
+      auto functions = followed_functions(request, messages);
       if (!functions) return std::move(functions.error());
       object->follow_functions(std::move(*functions));
     }

@@ -142,9 +142,9 @@ Symbol read_symbol(const ElfFile& elf, Cursor& in) {
   return symbol;
 }
 
-// Calls `seen` with name and address of every function; true ends it.
+// Calls `seen` with name and symbol of every symbol that has a name; true ends it.
 template <class Seen>
-void each_function(const ElfFile& elf, Seen&& seen) {
+void each_symbol(const ElfFile& elf, Seen&& seen) {
   for (const Section& table : elf.sections) {
     if (table.type != SHT_SYMTAB && table.type != SHT_DYNSYM) continue;
     if (table.link >= elf.sections.size()) continue;
@@ -153,12 +153,29 @@ void each_function(const ElfFile& elf, Seen&& seen) {
     const std::size_t size = elf.is_wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
     while (in.left() >= size) {
       const Symbol symbol = read_symbol(elf, in);
-      const int kind = symbol.info & 0xf;
-      if ((kind != STT_FUNC && kind != STT_GNU_IFUNC) || symbol.section == SHN_UNDEF) continue;
       if (symbol.name >= names.size()) continue;
-      if (seen(format::text_of(names.subspan(symbol.name)), symbol.value)) return;
+      if (seen(format::text_of(names.subspan(symbol.name)), symbol)) return;
     }
   }
+}
+
+bool is_function(const Symbol& symbol) {
+  const int kind = symbol.info & 0xf;
+  return (kind == STT_FUNC || kind == STT_GNU_IFUNC) && symbol.section != SHN_UNDEF;
+}
+
+// Calls `seen` with name and address of every function that the file has; true ends it.
+template <class Seen>
+void each_function(const ElfFile& elf, Seen&& seen) {
+  each_symbol(elf, [&seen](std::string_view name, const Symbol& symbol) {
+    return is_function(symbol) && seen(name, symbol.value);
+  });
+}
+
+// With the version that a linker wrote behind it.
+bool throws(std::string_view name) {
+  const std::string_view plain = name.substr(0, name.find('@'));
+  return plain == "_Unwind_RaiseException" || plain == "__cxa_throw" || plain == "__cxa_rethrow";
 }
 
 // One note of .note.stapsdt: three addresses, then provider, name and arguments, each ended by a NUL.
@@ -251,8 +268,10 @@ Result<FunctionPlaces> functions_of(Bytes file) {
   if (!elf) return elf.error();
   FunctionPlaces found;
   for (const Section& section : elf->sections) found.is_go |= elf->section_name(section) == ".gopclntab";
-  each_function(*elf, [&](std::string_view name, std::uint64_t address) {
-    if (const auto offset = elf->offset_of(address); offset && address != 0)
+  each_symbol(*elf, [&](std::string_view name, const Symbol& symbol) {
+    found.throws |= throws(name);
+    if (!is_function(symbol) || symbol.value == 0) return false;
+    if (const auto offset = elf->offset_of(symbol.value))
       found.places.push_back({std::string(name), *offset});
     return false;
   });

@@ -32,10 +32,11 @@ struct FunctionPlace {
   std::string name;
   std::uint64_t offset = 0;  // in the file
 };
-// All that its symbol tables name and that lie in its code; is_go: the Go compiler made it.
+// All that its symbol tables name and that lie in its code. is_go: the Go compiler made it; throws: it has,
+// or has from a library, what throws exceptions of C++ and Rust.
 struct FunctionPlaces {
   std::vector<FunctionPlace> places;
-  bool is_go = false;
+  bool is_go = false, throws = false;
 };
 Result<FunctionPlaces> functions_of(format::Bytes file);
 

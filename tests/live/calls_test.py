@@ -150,6 +150,26 @@ class Calls(programs.Scratch):
                 return
         self.fail(f"seconds for 3 and for 301 functions: {rounds}")
 
+    def test_functions_that_keep_their_return_address_are_left_out(self):
+        # Statically linked it has the C library's own, by which longjmp() finds back.
+        try:
+            made("known", PROGRAM, self.folder, "-static")
+        except subprocess.CalledProcessError:
+            self.skipTest("needs a static C library")
+        self.record(",functions='*jmp*'")
+        self.record(",functions='*jump*'")
+        self.assertEqual(self.counts(), {}, "jumps() never returns")
+        done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", "calls/binary='./known',functions='*setjmp'/",
+                                "--", "true", status=1)
+        self.assertIn("no function that matches '*setjmp'", done.stderr.decode())
+
+    def test_who_throws_is_warned_of(self):
+        words = ("-o", "c.data", "-e", "calls/binary='./known',functions='leaf'/", "--", "./known")
+        self.assertNotIn("throws", self.run_program(programs.BIN / "tacho-record", *words).stderr.decode())
+        made("known", "extern int _Unwind_RaiseException(void *); __attribute__((noinline)) int leaf(int n) { return n; }\n"
+             "int main(int n, char **v) { return n > 5 ? _Unwind_RaiseException(0) : leaf(n) != 1; }\n", self.folder)
+        self.assertIn("./known throws exceptions", self.run_program(programs.BIN / "tacho-record", *words).stderr.decode())
+
     def test_wrong_use_is_answered(self):
         for words, said in [("calls", "which program? binary="), ("calls/binary='./nosuch'/", "No such file"),
                             ("calls/binary='./known',functions='x*'/", "no function that matches 'x*'")]:

@@ -8,7 +8,7 @@
 #define ARGUMENTS 3
 #define MOST_LEFT 32 /* calls that one step can find left */
 
-const volatile char binary[256] HELP("the program or library whose functions are followed: binary='./prog'");
+const volatile char binary[256] HELP("the program or library whose functions are followed (all processes that use it run into the probes): binary='./prog'");
 const volatile char functions[128] HELP("only functions of these names, with * and ?: functions='parse_*'");
 const volatile __u32 depth HELP("only calls down to this depth; 1: those that no followed function made");
 const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
