@@ -74,8 +74,8 @@ void limit(int resource, rlim_t most) {
   ::setrlimit(static_cast<__rlimit_resource>(resource), &both);
 }
 
-// Nothing that the object could make this child do reaches anything: no user of anybody, no descriptors, and no
-// new files but for an object that is linked, whose pieces are files in memory.
+// Nothing that the object could make this child do reaches anything: no user of anybody, no descriptors, and
+// no new files but for an object that is linked, whose pieces are files in memory.
 void give_everything_up(rlim_t most_written) {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (int number = 0; number <= STDERR_FILENO; ++number) ::dup2(nothing, number);
@@ -92,9 +92,10 @@ void give_everything_up(rlim_t most_written) {
   if (::geteuid() == 0) {
     (void)::setgroups(0, nullptr);
     (void)::setresgid(kNobody, kNobody, kNobody);
+    // From here on no process of that user may look into this one, whose memory is a copy of root's: it is
+    // not dumpable any more. Its own /proc/self/fd stays open to itself, where libbpf finds what it links.
     (void)::setresuid(kNobody, kNobody, kNobody);
   }
-  (void)::prctl(PR_SET_DUMPABLE, 1);  // else the files in memory that libbpf links cannot be opened by name
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
