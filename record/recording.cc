@@ -401,7 +401,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   if (prepared.stacks) {
     // A command will map much of what we have mapped.
     if (const auto path = workload != nullptr ? path_of_program(options.command.front()) : std::nullopt)
-      prepared.stacks->expect(*path);
+      prepared.stacks->expect(*path, prepared.stop);
     std::vector<int> processes =
         options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all() : prepared.tasks.processes;
     if (processes.empty()) processes = {static_cast<int>(getpid())};

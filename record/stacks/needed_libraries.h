@@ -2,6 +2,7 @@
 // the host's dynamic linker looks for them. A guess, good for building tables ahead.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ using LibraryPaths = std::map<std::string, std::string, std::less<>>;
 LibraryPaths libraries_of_cache(format::Bytes cache);
 
 // Paths, nearest first, each once: the program's interpreter, what it needs, what that needs. At most 128.
-std::vector<std::string> needed_libraries(const std::string& program, const LibraryPaths& known);
+// The files may be anybody's: of each no more than 128 names of at most 255 bytes and 64 folders are looked
+// at, and what was found by then is the answer when `stop` says true (it may be empty).
+std::vector<std::string> needed_libraries(const std::string& program, const LibraryPaths& known,
+                                          const std::function<bool()>& stop = {});
 
 }  // namespace tacho::record

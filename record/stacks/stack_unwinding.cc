@@ -438,7 +438,7 @@ std::uint32_t StackUnwinding::State::expect(const std::string& path) {
   return tables.module_of(binary);
 }
 
-void StackUnwinding::expect(const std::string& program) {
+void StackUnwinding::expect(const std::string& program, const std::function<bool()>& stop) {
   std::error_code failed;
   const std::string path = std::filesystem::canonical(program, failed);  // what is no path is no file's name
   if (failed) return;
@@ -446,7 +446,7 @@ void StackUnwinding::expect(const std::string& program) {
   if (state_->expected == UnwindTables::kBare) return;
   const auto cache = format::read_file("/etc/ld.so.cache");
   const auto known = cache ? libraries_of_cache(*cache) : LibraryPaths{};
-  for (const std::string& library : needed_libraries(path, known)) (void)state_->expect(library);
+  for (const std::string& library : needed_libraries(path, known, stop)) (void)state_->expect(library);
 }
 
 void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin) {

@@ -53,8 +53,9 @@ class StackUnwinding {
   // so that the first samples are as good as the last.
   void begin(std::span<const int> processes);
 
-  // A program that will be started soon: its table is built meanwhile, and those of the libraries it names.
-  void expect(const std::string& path);
+  // A program that will be started soon: its table is built meanwhile, and those of the libraries it names,
+  // as far as they are found before `stop` says true.
+  void expect(const std::string& path, const std::function<bool()>& stop);
 
   // What `records` hold from `begin` on came from `ring`: samples get their stacks, and what is told of
   // processes is noted. Bytes that are no records stay as they are.

@@ -1,11 +1,17 @@
 #include "record/stacks/needed_libraries.h"
 
 #include <gtest/gtest.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <functional>
 
 #include "format/byte_writer.h"
 #include "format/file.h"
+#include "tests/symbolize/elf_maker.h"
 
 namespace tacho::record {
 namespace {
@@ -62,6 +68,71 @@ TEST(NeededLibraries, ThisProgramNeedsItsInterpreterAndTheCLibrary) {
   EXPECT_TRUE(has("/libc.so."));
   EXPECT_TRUE(has("/libstdc++.so."));
   EXPECT_TRUE(needed_libraries("/dev/null", {}).empty());
+}
+
+using symbolize::test::number;
+
+// A program whose dynamic section has these tags and texts.
+class Hostile {
+ public:
+  void add(std::uint64_t tag, const std::string& text) {
+    dynamic_ += number(tag, 8) + number(texts_.size(), 8);
+    texts_ += text + '\0';
+  }
+  void add_folder(const std::string& path) { add(DT_RUNPATH, path); }
+  std::vector<std::string> needed(const std::function<bool()>& stop = {}) const {
+    const std::string path = testing::TempDir() + "/hostile." + std::to_string(getpid());
+    std::ofstream(path, std::ios::binary)
+        << symbolize::test::elf_file({{.name = ".dynamic", .type = SHT_DYNAMIC, .bytes = dynamic_},
+                                      {.name = ".dynstr", .type = SHT_STRTAB, .bytes = texts_}});
+    auto found = needed_libraries(path, {{"known.so", "/lib/known.so"}}, stop);
+    unlink(path.c_str());
+    return found;
+  }
+
+ private:
+  std::string dynamic_, texts_;
+};
+
+TEST(NeededLibraries, OfOneFileOnlySoManyNamesAndNoneThatIsTooLong) {
+  Hostile program;
+  program.add(DT_NEEDED, "/" + std::string(300, 'x'));
+  program.add(DT_NEEDED, "known.so");
+  for (int i = 0; i < 1000; ++i) program.add(DT_NEEDED, "/nowhere/" + std::to_string(i));
+  const auto found = program.needed();
+  ASSERT_EQ(found.size(), 128u) << "the name that is too long counts for none";
+  EXPECT_EQ(found.front(), "/lib/known.so");
+  EXPECT_EQ(found.back(), "/nowhere/126");
+}
+
+TEST(NeededLibraries, OfManyFoldersTheFirstAreLookedInto) {
+  const std::string folder = testing::TempDir() + "/needed." + std::to_string(getpid());
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  std::ofstream(folder + "/here.so") << "x";
+  const auto with_before = [&](const std::string& before) {
+    Hostile program;
+    program.add_folder(before + folder);
+    program.add(DT_NEEDED, "here.so");
+    return program.needed();
+  };
+  const std::vector<std::string> here{folder + "/here.so"};
+  EXPECT_EQ(with_before(symbolize::test::repeated("/nowhere:", 63)), here);
+  EXPECT_TRUE(with_before(symbolize::test::repeated("/nowhere:", 64)).empty());
+  EXPECT_EQ(with_before("/" + std::string(PATH_MAX, 'x') + ":"), here) << "no path is that long";
+  EXPECT_TRUE(with_before(symbolize::test::repeated("/nowhere:", 1'000'000)).empty());
+  unlink(here.front().c_str());
+  rmdir(folder.c_str());
+}
+
+TEST(NeededLibraries, WhoIsToStopStops) {
+  Hostile program;
+  program.add_folder("/nowhere:/nowhere/else");
+  for (int i = 0; i < 100; ++i) program.add(DT_NEEDED, std::to_string(i) + ".so");
+  program.add(DT_NEEDED, "/found.so");
+  EXPECT_EQ(program.needed(), std::vector<std::string>{"/found.so"});
+  int asked = 0;
+  EXPECT_TRUE(program.needed([&asked] { return ++asked > 10; }).empty());
+  EXPECT_EQ(asked, 11);
 }
 
 }  // namespace
