@@ -34,7 +34,7 @@ constexpr std::chrono::nanoseconds kMostCpu{5'000'000'000};  // for one file; li
 constexpr std::uint32_t kLooksPerClock = 256;
 constexpr int kNice = -5;  // the stacks of what just began wait for it
 constexpr std::chrono::seconds kPatienceWithQuestions{1};
-constexpr std::size_t kMostQuestions = 1024, kMostTold = 16384, kMostKeysOfModule = 64;
+constexpr std::size_t kMostQuestions = 1024, kMostSeen = 16384, kMostKeysOfModule = 64;
 constexpr std::size_t kNumbersAtOnce = 1024;
 
 std::chrono::nanoseconds cpu_time() {
@@ -90,28 +90,19 @@ std::uint32_t UnwindTables::module_of(const MappedFile& file) {
   const std::lock_guard lock(mutex_);
   const std::uint32_t number = number_of(file, false);
   if (!reads_mappings_ || file.process == 0) return number;
-  const Place place(file.process, file.start);
+  const MappingPlace place{file.process, file.start};
   std::erase_if(questions_, [&](const Question& question) {
-    if (Place(question.asked.process, question.asked.start) != place) return false;
+    if (MappingPlace{question.asked.process, question.asked.start} != place) return false;
     bind(question.asked.key, number);
     return true;
   });
-  if (told_[file.process].insert_or_assign(file.start, number).second) told_order_.push_back(place);
-  if (told_order_.size() > kMostTold) {
-    const auto [process, start] = told_order_.front();
-    told_order_.pop_front();
-    const auto oldest = told_.find(process);
-    if (oldest != told_.end()) {
-      oldest->second.erase(start);
-      if (oldest->second.empty()) told_.erase(oldest);
-    }
-  }
+  told_.note(place, number);
   return number;
 }
 
 void UnwindTables::forget(std::uint32_t process) {
   const std::lock_guard lock(mutex_);
-  told_.erase(process);
+  told_.forget(process);
 }
 
 // With the mutex held. `is_first`: a stack waits for it.
@@ -173,9 +164,7 @@ std::uint32_t UnwindTables::free_number() {
       module = {};
       resting_.emplace_back(now, number);
     }
-    const std::unordered_set<std::uint32_t> gone(old.begin(), old.end());
-    for (auto& [process, starts] : told_)
-      std::erase_if(starts, [&gone](const auto& told) { return gone.contains(told.second); });
+    told_.forget_modules({old.begin(), old.end()});
   }
   if (resting_.empty() || now - resting_.front().first < NumberRuns::kRest) return kBare;
   const std::uint32_t number = resting_.front().second;
@@ -301,10 +290,7 @@ void UnwindTables::answer_questions() {
 void UnwindTables::answer(const tacho_file_question& question) {
   ++facts_.asked;
   if (const auto file = file_asked_for(question)) return bind(question.key, number_of(*file, true));
-  if (const auto process = told_.find(question.process); process != told_.end()) {
-    const auto told = process->second.find(question.start);
-    if (told != process->second.end()) return bind(question.key, told->second);
-  }
+  if (const auto told = told_.module_at({question.process, question.start})) return bind(question.key, *told);
   questions_.push_back({question, std::chrono::steady_clock::now()});
 }
 
@@ -321,7 +307,7 @@ void UnwindTables::look_at_one(int process) {
     MappedFile file = file_of(parsed->mapping);
     file.process = static_cast<std::uint32_t>(process);
     if (is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second) continue;
-    if (seen_.size() > kMostTold) seen_.clear();
+    if (seen_.size() > kMostSeen) seen_.clear();
     const auto opened = open_binary(file);
     if (opened) know(file, *opened);
     const std::lock_guard lock(mutex_);

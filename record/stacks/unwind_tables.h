@@ -24,6 +24,7 @@
 #include "format/result.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/number_runs.h"
+#include "record/stacks/told_mappings.h"
 #include "unwind/row_table.h"
 
 namespace tacho::record {
@@ -63,6 +64,7 @@ class UnwindTables {
   TableFacts facts();
 
  private:
+  static constexpr std::size_t kMostTold = 16384;
   struct Module {
     MappedFile file;
     std::uint32_t first_block = 0, blocks = 0;  // 0 blocks: it has no table now
@@ -112,11 +114,7 @@ class UnwindTables {
   std::deque<Question> questions_;  // about processes that were gone; the kernel's records may tell yet
   std::deque<std::pair<std::chrono::steady_clock::time_point, std::uint32_t>> resting_;  // numbers given back
   std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that are gone
-  // What the kernel's records told of last, by process and begin of the mapping: a question may come later.
-  using Place = std::pair<std::uint32_t, std::uint64_t>;
-  using Starts = std::unordered_map<std::uint64_t, std::uint32_t>;
-  std::unordered_map<std::uint32_t, Starts> told_;
-  std::deque<Place> told_order_;  // some of them may be forgotten already
+  ToldMappings told_{kMostTold};                                   // a question may come later
   bool is_building_ = false;
   std::atomic<bool> is_over_ = false;
   TableFacts facts_;
