@@ -235,13 +235,14 @@ void drop_needless_rights(const Prepared& prepared, const RecordOptions& options
   const OutputOptions& files = options.files;
   const bool makes_files = files.is_named_by_time || files.overwrite;
   const bool packs = options.files.is_packed_at_end();
-  const LaterWork work{.tells_again = makes_files,
-                       .asks_programs = std::ranges::any_of(
-                           prepared.plan.events,
-                           [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
-                       .has_objects = !prepared.objects.empty() || prepared.stacks,
-                       .signals_command = prepared.workload.has_value(),
-                       .packs = packs};
+  const LaterWork work{
+      .tells_again = makes_files,
+      .asks_programs =
+          std::ranges::any_of(prepared.plan.events,
+                              [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
+      .has_objects = !prepared.objects.empty() || (prepared.stacks && prepared.stacks->tells_of_mappings()),
+      .signals_command = prepared.workload.has_value(),
+      .packs = packs};
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
   const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");

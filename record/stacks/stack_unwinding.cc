@@ -438,6 +438,8 @@ std::uint32_t StackUnwinding::State::expect(const std::string& path) {
   return tables.module_of(binary);
 }
 
+bool StackUnwinding::tells_of_mappings() const { return !state_->walker.reads_mappings(); }
+
 void StackUnwinding::expect(const std::string& program, const std::function<bool()>& stop) {
   std::error_code failed;
   const std::string path = std::filesystem::canonical(program, failed);  // what is no path is no file's name

@@ -65,6 +65,10 @@ class StackUnwinding {
   // Every ring was looked at: what was told of processes holds from now on.
   void end_pass();
 
+  // Whether bpf(2) is needed as long as it runs, to tell the program of mappings: it does not find them by
+  // itself (before Linux 6.1).
+  bool tells_of_mappings() const;
+
   StackCounts counts() const;  // from any thread
   TableFacts tables() const;
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import programs
 
 NOBODY = 65534
-KILL, DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYSLOG, PERFMON, BPF = 5, 2, 19, 21, 34, 38, 39
+KILL, DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYSLOG, PERFMON, BPF, CHECKPOINT_RESTORE = 5, 2, 19, 21, 34, 38, 39, 40
+BUILDS_TABLES = {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT_RESTORE}
 TELLS_AGAIN = {DAC_READ_SEARCH, SYS_PTRACE, SYS_ADMIN, SYSLOG, PERFMON, BPF}
 LEAST = "perfmon,bpf,syslog,sys_ptrace,dac_read_search"
 BEGUN = b"Recording"
@@ -67,6 +68,26 @@ class Rights(programs.Scratch):
         self.end(process)
         text = self.run_program(programs.BIN / "tacho-report", "script", "-i", "a.data").stdout
         self.assertIn(b"dd ", text)
+
+    def test_with_g_the_thread_that_builds_unwind_tables_alone_holds_rights(self):
+        process = self.start("-v", "-a", "-g", "-F", "99", "--no-pack", "-o", "g.data")
+        if "unwound in the kernel" not in (self.folder / "log").read_text():
+            self.skipTest("-g goes by frame pointers here")
+        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 1):
+            self.skipTest("this kernel's mappings are told, which takes CAP_BPF")
+        threads = list(self.each_thread(process))
+        holders = [held for held in threads if held["CapPrm"]]
+        self.assertEqual(len(holders), 1, threads)
+        self.assertGreaterEqual(len(threads), 3, "the threads that drain, that write and that build tables")
+        for held in threads:
+            expected = BUILDS_TABLES if held in holders else set()
+            for name in ("CapEff", "CapPrm", "CapBnd"):
+                self.assertEqual(held[name], expected, name)
+            self.assertEqual((held["CapInh"], held["NoNewPrivs"]), (set(), 1))
+        self.assertEqual(rights(Path(f"/proc/{process.pid}/status").read_text())["CapPrm"], set(), "the main thread")
+        self.run_program("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=2000")
+        self.end(process)
+        self.assertIn(b"dd ", self.run_program(programs.BIN / "tacho-report", "script", "-i", "g.data").stdout)
 
     def test_who_packs_at_the_end_may_read_files_of_others(self):
         process = self.start("-a", "--call-graph", "fp", "-F", "99", "-o", "p.data")
