@@ -18,17 +18,21 @@ class DeepCalls(programs.Scratch):
         (self.folder / "perf.data").write_bytes(capture.file())
         return self.tacho("calls", *words, status=status)
 
-    def nested(self, functions):
-        """One thread's calls, each in the one before, and all in one another: the innermost returned first."""
+    def made(self, first_to_last):
+        """A capture of one thread's calls, (when the sample was written, duration, function, depth) each."""
         capture = made_payload.capture(call=CALL)
-        first = capture.time
-        samples, trailer = [], struct.pack("<QQ", 1, made.MAIN)
-        for depth in range(len(functions), 0, -1):
-            time = first + made.STEP * 2 - depth
-            samples.append(made.record(9, made.USER, trailer + struct.pack(
-                "<IIQIIQIQQQI", made.PID, made.PID, time, 0, 0, 1, 28, time - first - depth, functions[depth - 1], depth, 0)))
-        capture.data += b"".join(samples)
+        trailer = struct.pack("<QQ", 1, made.MAIN)
+        capture.data += b"".join(
+            made.record(9, made.USER, trailer + struct.pack(
+                "<IIQIIQIQQQI", made.PID, made.PID, capture.time + time, 0, 0, 1, 28, duration, function, depth, 0))
+            for time, duration, function, depth in first_to_last)
         return capture
+
+    def nested(self, functions):
+        """Calls, each in the one before, and all in one another: the innermost returned first."""
+        return self.made(
+            (made.STEP * 2 - depth, made.STEP * 2 - 2 * depth, functions[depth - 1], depth)
+            for depth in range(len(functions), 0, -1))
 
     def test_a_function_in_itself_counts_once(self):
         f, g = FIRST, FIRST + 0x1000
@@ -39,6 +43,18 @@ class DeepCalls(programs.Scratch):
         self.assertEqual([int(rows[f"{at:#x}"][-2]) for at in (f, g)], [3, 2])
         for at, outermost in ((f, durations[0]), (g, durations[1])):
             self.assertAlmostEqual(float(rows[f"{at:#x}"][0]) * 1e6, outermost, delta=1e4)
+
+    def test_a_call_whose_sample_came_late_still_lies_around_its_own(self):
+        outer, middle, inner = FIRST, FIRST + 0x1000, FIRST + 0x2000
+        # Each `middle` takes 1000 ns around an `inner` of 900; the second one's sample was written 300 ns late.
+        capture = self.made([
+            (1950, 900, inner, 3), (2000, 1000, middle, 2),
+            (3950, 900, inner, 3), (4300, 1000, middle, 2),
+            (5000, 4500, outer, 1)])
+        graph = [line.split()[-2:] for line in self.calls(capture, "--graph").stdout.decode().splitlines()[1:]]
+        self.assertEqual(graph, [["1", f"{outer:#x}"], ["2", f"{middle:#x}"], ["2", f"{inner:#x}"]])
+        calls = [json.loads(line) for line in self.calls(capture, "--json").stdout.splitlines()]
+        self.assertEqual([call["duration"] for call in calls], [4500, 1000, 900, 1000, 900])
 
     def test_what_a_deep_stack_costs_grows_with_its_depth(self):
         # Looking through 300,000 open calls for each of them would take minutes of the processor.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -108,7 +109,24 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
   return Flow::GoOn;
 }
 
+// A sample's time is that of its writing. An interrupt between a return and its sample moves the whole call,
+// which then begins later than calls inside it; they tell by how much at least. Calls return the innermost
+// first.
+void CallList::move_to_callees() {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const Call*>> returned;  // of no caller yet
+  for (Call& call : calls_) {
+    auto& callees = returned[{call.pid, call.tid}];
+    std::uint64_t begin = call.begin;
+    for (; !callees.empty() && callees.back()->depth > call.depth; callees.pop_back())
+      if (callees.back()->end > begin) begin = std::min(begin, callees.back()->begin);
+    call.end -= call.begin - begin;
+    call.begin = begin;
+    callees.push_back(&call);
+  }
+}
+
 void CallList::sort() {
+  move_to_callees();
   std::ranges::stable_sort(calls_, [](const Call& a, const Call& b) {
     return std::tuple(a.begin, a.depth, b.end) < std::tuple(b.begin, b.depth, a.end);
   });

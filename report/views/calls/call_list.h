@@ -40,7 +40,7 @@ class CallList : public Sink {
   Result<> find_events();
   Flow on_sample(const ResolvedSample& sample) override;
 
-  // In the order of begin; of equal ones the outer first.
+  // Once all have come: in the order of begin; of equal ones the outer first.
   void sort();
   const std::vector<Call>& calls() const { return calls_; }
   const std::string& text(std::uint32_t number) const { return *texts_[number]; }
@@ -52,6 +52,7 @@ class CallList : public Sink {
     const PayloadField *time = nullptr, *function = nullptr, *depth = nullptr;
     std::vector<std::pair<const PayloadField*, std::uint32_t>> others;  // with their names
   };
+  void move_to_callees();
   std::uint32_t number_of(std::string text);
   std::uint32_t name_of(const ResolvedSample& sample, std::uint64_t address);
 
