@@ -3,7 +3,8 @@
 import programs
 from programs import ROOT
 
-CAPTURES = sorted((ROOT / "tests/golden/captures").glob("*.data"))
+OF_PERF_7 = {"latency.data"}  # its events have attributes of a size that perf 6.1 refuses
+CAPTURES = sorted(path for path in (ROOT / "tests/golden/captures").glob("*.data") if path.name not in OF_PERF_7)
 ALIKE = [
     (["report", "--stats"], ["--raw-names"]),
     (["report", "--tasks"], ["--raw-names"]),
