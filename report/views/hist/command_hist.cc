@@ -6,9 +6,9 @@
 #include <map>
 #include <optional>
 
+#include "cli/shell_word.h"
 #include "report/decode/event_name.h"
 #include "report/filter_options.h"
-#include "report/output/shell_word.h"
 #include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
 #include "report/query/counted.h"
@@ -115,7 +115,7 @@ class HistSink : public Sink {
     std::vector<std::string> names;
     for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
     auto chosen = choose_field(names, schemas_, options_->event, options_->field,
-                               "tacho hist -i " + shell_word(options_->reading.session.input));
+                               "tacho hist -i " + cli::shell_word(options_->reading.session.input));
     if (!chosen) return std::move(chosen.error());
     event_ = names[chosen->event];
     for (const std::string& name : key_names(*chosen->schema)) {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "cli/nearest.h"
-#include "report/output/shell_word.h"
+#include "cli/shell_word.h"
 #include "report/query/value_field.h"
 
 namespace tacho::report {
@@ -59,8 +59,8 @@ std::string example(const std::vector<std::string>& names, EventSchemas& schemas
                     const std::string& field, std::span<const ChosenField> fitting,
                     std::string_view command) {
   const auto line = [&](const std::string& of, std::string_view own) {
-    std::string text = fmt::format("; for example: {} --event {}", command, shell_word(of));
-    if (!own.empty()) text += fmt::format(" --field {}", shell_word(own));
+    std::string text = fmt::format("; for example: {} --event {}", command, cli::shell_word(of));
+    if (!own.empty()) text += fmt::format(" --field {}", cli::shell_word(own));
     return text;
   };
   if (!fitting.empty()) return line(names[fitting[0].event], field);
