@@ -128,6 +128,8 @@ Result<Object> Object::open(format::Bytes elf, const std::string& name, const Lo
 
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, state->object.get()) {
+    // A function that programs would call, alone in its object: libbpf takes it for one.
+    if (std::string_view(bpf_program__section_name(program)) == ".text") continue;
     // libbpf has cut the '?' off the section's name, and keeps such a program from being loaded instead.
     state->programs.push_back(
         {bpf_program__name(program), bpf_program__section_name(program), !bpf_program__autoload(program)});
