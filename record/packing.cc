@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -24,8 +23,6 @@
 #include "cli/shell_word.h"
 #include "format/file.h"
 #include "record/host/report_program.h"
-
-extern char** environ;
 
 namespace tacho::record {
 namespace {
@@ -63,32 +60,10 @@ Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   Packer packer;
   packer.words = format::Fd(ends[0]);
   const format::Fd to(ends[1]);
-  const std::string program = words.front();
   if (packing.is_quiet) words.insert(words.begin() + 2, "--quiet");
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  for (const int number : {STDOUT_FILENO, STDERR_FILENO})
-    posix_spawn_file_actions_adddup2(&actions, to.get(), number);
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  // In a group of its own: Ctrl-C comes to us, and we end it.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  const int code =
-      posix_spawn(&packer.pid, program.c_str(), &actions, &attributes, arguments.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (code != 0) return system_error(program, code);
+  const auto child = start_report_program(std::move(words), to.get(), to.get());
+  if (!child) return child.error();
+  packer.pid = *child;
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(packer.pid), kNiceness);
   return packer;
 }

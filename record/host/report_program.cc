@@ -26,36 +26,6 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr int kLookEvery = 50;  // ms
 using Clock = std::chrono::steady_clock;
 
-Result<pid_t> start(const std::string& program, const std::vector<std::string>& arguments, int output) {
-  std::vector<std::string> words{program};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  // In a group of its own: a signal comes to us, and we end it.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  pid_t child = -1;
-  const int code = posix_spawn(&child, program.c_str(), &actions, &attributes, pointers.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (code != 0) return system_error(program, code);
-  return child;
-}
-
 enum class Ending : std::uint8_t { ByItself, Stopped, TooLong, TooMuch };
 
 Ending read_all(int from, const ReportRun& run, Clock::time_point until, std::string& out) {
@@ -104,13 +74,47 @@ std::optional<std::string> report_program() {
   return ::access(path.c_str(), X_OK) == 0 ? std::optional(std::move(path)) : std::nullopt;
 }
 
+Result<pid_t> start_report_program(std::vector<std::string> words, int output, int errors) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  if (errors >= 0)
+    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+  else
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  // In a group of its own: a signal comes to us, and we end it.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  pid_t child = -1;
+  const int code =
+      posix_spawn(&child, words.front().c_str(), &actions, &attributes, pointers.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (code != 0) return system_error(words.front(), code);
+  return child;
+}
+
 Result<std::string> ask_report_program(const std::string& program, const ReportRun& run) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error("pipe", errno);
   const format::Fd from(ends[0]);
   format::Fd to(ends[1]);
   std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
-  const auto child = start(program, run.arguments, to.get());
+  std::vector<std::string> words{program};
+  words.insert(words.end(), run.arguments.begin(), run.arguments.end());
+  const auto child = start_report_program(std::move(words), to.get(), kNowhere);
   if (!child) return child.error();
   to = format::Fd();
   std::string out;
