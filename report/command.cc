@@ -240,6 +240,11 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
   return end(*shown, session->diagnostics(), options);
 }
 
+Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,
+                                 const ReadingOptions& options, const ShowSession& show) {
+  return run_command(line, arguments, [&] { return show_session(options, show); });
+}
+
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {
   format::Diagnostics diagnostics;
   auto reader = format::CaptureReader::open(options.session.input, diagnostics, options.session.capture);

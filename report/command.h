@@ -77,7 +77,10 @@ using ShowRecords = std::function<Result<Shown>(format::CaptureReader&, format::
 // what was damaged, missing or lost, which decides the exit status. An error of `show` leaves what it printed
 // unsaid.
 Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show);
-// The same with the bare records: nothing is ordered or resolved.
+// The command of a view that shows a session: its command line, then show_session().
+Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,
+                                 const ReadingOptions& options, const ShowSession& show);
+// As show_session(), with the bare records: nothing is ordered or resolved.
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show);
 
 // Gives the samples to `sink`, as Session::run() does; whoever waits longer than a second at a terminal sees

@@ -85,11 +85,8 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
 Result<cli::ExitStatus> run_calls(const std::vector<std::string>& arguments) {
   Options options;
   options.reading.session.wants_stacks = false;
-  return run_command(describe(options), arguments, [&options] {
-    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
-      return show(session, out, options);
-    });
-  });
+  return run_view(describe(options), arguments, options.reading,
+                  [&options](Session& session, TextOutput& out) { return show(session, out, options); });
 }
 
 }  // namespace tacho::report

@@ -1,13 +1,11 @@
 #include "report/views/table/command_table.h"
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include "report/filter_options.h"
+#include "report/stretches.h"
 #include "report/views/table/table_columns.h"
 #include "report/views/table/table_source.h"
 #include "report/views/table/table_text.h"
@@ -33,18 +31,6 @@ cli::Option form_option(Options& options, std::string_view name, std::string_vie
             options.form = form;
             return Done{};
           }};
-}
-
-Result<> set_interval(Options& options, std::string_view text) {
-  constexpr double kLongest = 1e9;  // s
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  const bool is_whole = error == std::errc{} && end == text.data() + text.size();
-  if (!is_whole || !(seconds >= 1e-6 && seconds <= kLongest)) {
-    return use_error("--interval: '" + std::string(text) + "' is no time in seconds, from 0.000001 up");
-  }
-  options.interval = static_cast<std::uint64_t>(std::llround(seconds * 1e9));
-  return Done{};
 }
 
 Result<> set_value(Options& options, std::string_view text) {
@@ -91,9 +77,10 @@ cli::CommandLine describe(Options& options) {
                 options.sort));
   rows.push_back(cli::flag("--reverse", "the other way round", options.is_reversed));
   rows.push_back(cli::number("--top", "N", "only the first N rows", 1, std::uint64_t{1} << 32, options.top));
-  rows.push_back({"--interval", cli::Takes::Value, "SECONDS",
-                  "a table for each stretch of time of this length; with --follow the whole at the end, too",
-                  [&options](std::string_view text) { return set_interval(options, text); }});
+  rows.push_back(
+      interval_option("a table for each stretch of time of this length: seconds, or as in 100ms; with "
+                      "--follow the whole at the end, too",
+                      options.interval));
   rows.push_back(
       form_option(options, "--csv", "comma-separated values, a first line of names", TableForm::Csv));
   rows.push_back(form_option(options, "--json", "one JSON object a row", TableForm::Json));
@@ -120,7 +107,7 @@ bool is_json_number(std::string_view text) {
 class TableSink : public Sink {
  public:
   TableSink(Session& session, TextOutput& out, const Options& options)
-      : session_(&session), out_(&out), options_(&options) {}
+      : session_(&session), out_(&out), options_(&options), stretches_(options.interval) {}
 
   // Once the events are known.
   Result<> prepare() {
@@ -134,14 +121,14 @@ class TableSink : public Sink {
     for (const std::string& name : source_.key_names()) head_.keys.push_back(printable(name, names));
     for (const TableColumn& column : columns_) head_.numbers.push_back(column.name);
     head_.title = source_.title(names);
-    head_.has_begin = options_->interval != 0;
+    head_.has_begin = stretches_.are_asked_for();
     return find_order(has_values);
   }
 
   Flow on_sample(const ResolvedSample& sample) override {
     TableEvent* const event = source_.event(sample.event_index);
     if (event == nullptr) return Flow::GoOn;
-    if (options_->interval != 0) move_on(sample.raw->time);
+    stretches_.move_to(sample.raw->time, [this] { write(); });
     Keys keys;
     keys.reserve(event->keys.size());
     for (const FieldKey& key : event->keys) keys.push_back(key.value(sample));
@@ -150,16 +137,8 @@ class TableSink : public Sink {
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
   }
 
-  // While a capture grows: a stretch of time that is over by the clock on the wall is not held back until a
-  // later sample comes.
   void write_what_is_over() {
-    const auto now = std::chrono::steady_clock::now();
-    if (options_->interval == 0 || rows_.empty() ||
-        now - begun_ < std::chrono::nanoseconds(options_->interval))
-      return;
-    write();
-    begin_ += options_->interval;
-    begun_ = now;
+    if (!rows_.empty()) stretches_.move_by_clock([this] { write(); });
   }
 
   // The last stretch, and where tables were written as time went on, all of it.
@@ -180,8 +159,8 @@ class TableSink : public Sink {
     if (options_->top != 0) order.resize(std::min<std::size_t>(order.size(), options_->top));
     std::vector<TableLine> lines;
     for (const auto* const row : order) lines.push_back(line_of(*row));
-    const bool is_stretch = options_->interval != 0 && !is_whole_;
-    const auto begin = is_stretch ? std::optional(static_cast<double>(begin_) / 1e9) : std::nullopt;
+    const bool is_stretch = stretches_.are_asked_for() && !is_whole_;
+    const auto begin = is_stretch ? std::optional(stretches_.begin()) : std::nullopt;
     write_table(*out_, options_->form, head_, begin, lines, is_first_);
     is_first_ = false;
     rows_.clear();
@@ -196,7 +175,7 @@ class TableSink : public Sink {
   };
   using Rows = std::map<Keys, Row, KeyValuesLess>;
 
-  bool has_whole() const { return options_->reading.follows && options_->interval != 0; }
+  bool has_whole() const { return options_->reading.follows && stretches_.are_asked_for(); }
 
   static void add(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample) {
     auto& [shown_by, row] = rows[std::move(keys)];
@@ -266,20 +245,6 @@ class TableSink : public Sink {
     return line;
   }
 
-  // Writes the table of a stretch of time that is over.
-  void move_on(std::uint64_t time) {
-    const std::uint64_t interval = options_->interval;
-    if (!begin_is_known_) {
-      begin_ = time;
-      begin_is_known_ = true;
-      begun_ = std::chrono::steady_clock::now();
-    }
-    if (time < begin_ || time - begin_ < interval) return;
-    write();
-    begin_ += (time - begin_) / interval * interval;
-    begun_ = std::chrono::steady_clock::now();
-  }
-
   Session* session_;
   TextOutput* out_;
   const Options* options_;
@@ -289,11 +254,9 @@ class TableSink : public Sink {
   std::optional<std::size_t> sort_key_;
   TableColumn sort_column_;
   Rows rows_, whole_;
-  bool is_whole_ = false;                        // the rows are those of all stretches
-  std::uint64_t begin_ = 0;                      // ns, of the present stretch
-  std::chrono::steady_clock::time_point begun_;  // when that was, here
-  bool begin_is_known_ = false;
+  bool is_whole_ = false;  // the rows are those of all stretches
   bool is_first_ = true;
+  Stretches stretches_;
 };
 
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
@@ -313,11 +276,8 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
 Result<cli::ExitStatus> run_table(const std::vector<std::string>& arguments) {
   Options options;
   options.reading.session.wants_stacks = false;
-  return run_command(describe(options), arguments, [&options] {
-    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
-      return show(session, out, options);
-    });
-  });
+  return run_view(describe(options), arguments, options.reading,
+                  [&options](Session& session, TextOutput& out) { return show(session, out, options); });
 }
 
 }  // namespace tacho::report
