@@ -1,6 +1,7 @@
 #include "report/profile/distribution.h"
 
 #include <bit>
+#include <utility>
 
 namespace tacho::report {
 namespace {
@@ -15,10 +16,32 @@ std::uint64_t magnitude_of(std::int64_t value) {
   return value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
 }
 
+// Parts of powers of two, of which small values need none: numbers below 2^bits are buckets of their own,
+// and each power from there on goes on where the one before it ended.
+std::int64_t part_of(std::uint64_t magnitude, int bits) {
+  const auto exponent = static_cast<int>(std::bit_width(magnitude | 1)) - 1;
+  if (exponent < bits) return static_cast<std::int64_t>(magnitude);
+  const auto begin = static_cast<std::int64_t>(exponent - bits) << bits;
+  return begin + static_cast<std::int64_t>(magnitude >> (exponent - bits));
+}
+
+// From the first value to the last one.
+std::pair<std::uint64_t, std::uint64_t> values_of_part(std::int64_t part, int bits) {
+  const auto number = static_cast<std::uint64_t>(part);
+  if (number >> bits == 0) return {number, number};
+  const auto shift = static_cast<int>((number >> bits) - 1);
+  const std::uint64_t low = (number - (static_cast<std::uint64_t>(shift) << bits)) << shift;
+  return {low, low + (std::uint64_t{1} << shift) - 1};
+}
+
 }  // namespace
 
 // Power of two: 0 for values 0 and 1, n for 2^n to 2^(n+1)-1, -(n+1) for the mirror image of 2^n.
 std::int64_t Distribution::index_of(std::int64_t value) const {
+  if (step_ == 0 && bits_ != 0) {
+    const std::int64_t part = part_of(magnitude_of(value), bits_);
+    return value < 0 ? -part : part;
+  }
   if (step_ == 0) {
     const auto exponent = static_cast<std::int64_t>(std::bit_width(magnitude_of(value) | 1) - 1);
     return value < 0 ? -exponent - 1 : exponent;
@@ -28,6 +51,13 @@ std::int64_t Distribution::index_of(std::int64_t value) const {
 }
 
 Bucket Distribution::bucket_at(std::int64_t index) const {
+  if (step_ == 0 && bits_ != 0) {
+    const auto [low, high] = values_of_part(index < 0 ? -index : index, bits_);
+    if (index >= 0) return {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high), 0};
+    // The last one below 0 would end beyond the least number.
+    const auto lowest = high > magnitude_of(kLowest) ? kLowest : static_cast<std::int64_t>(0 - high);
+    return {lowest, static_cast<std::int64_t>(0 - low), 0};
+  }
   if (step_ == 0) {
     if (index == 0) return {0, 1, 0};
     const auto exponent = static_cast<int>(index > 0 ? index : -index - 1);

@@ -17,8 +17,12 @@ struct Bucket {
 class Distribution {
  public:
   // `step` 0: powers of two, as bcc counts them: 0 and 1 share the first bucket, then 2-3, 4-7, ...; negative
-  // values mirror them: -1, -3 to -2, -7 to -4. Otherwise buckets of `step` values, one of which begins at 0.
-  explicit Distribution(std::uint64_t step = 0) : step_(std::min(step, kWidestStep)) {}
+  // values mirror them: -1, -3 to -2, -7 to -4. With `bits` (up to kMostBits) each power of two is 2^bits
+  // buckets of equal width, where it has so many values, and 0 and 1 have one each. Otherwise buckets of
+  // `step` values, one of which begins at 0.
+  explicit Distribution(std::uint64_t step = 0, int bits = 0)
+      : step_(std::min(step, kWidestStep)), bits_(std::clamp(bits, 0, kMostBits)) {}
+  static constexpr int kMostBits = 6;
 
   void add(std::int64_t value, std::uint64_t count = 1);
 
@@ -33,6 +37,7 @@ class Distribution {
   Bucket bucket_at(std::int64_t index) const;
 
   std::uint64_t step_;
+  int bits_;
   std::map<std::int64_t, std::uint64_t> counts_;  // by bucket index, ascending
   std::uint64_t total_ = 0;
 };

@@ -1,244 +1,148 @@
 #include "report/views/hist/command_hist.h"
 
-#include <fmt/format.h>
+#include <bit>
+#include <charconv>
+#include <utility>
 
-#include <algorithm>
-#include <map>
-#include <optional>
-
-#include "cli/shell_word.h"
-#include "report/decode/event_name.h"
 #include "report/filter_options.h"
-#include "report/profile/distribution.h"
-#include "report/profile/field_key.h"
-#include "report/query/counted.h"
 #include "report/samples/filter.h"
-#include "report/views/hist/distribution_text.h"
-#include "report/views/hist/field_choice.h"
-#include "report/views/hist/value_table.h"
+#include "report/stretches.h"
+#include "report/views/hist/hist_sink.h"
 
 namespace tacho::report {
 namespace {
 
-constexpr std::string_view kNoKey = "none";
+constexpr std::uint64_t kMostRows = std::uint64_t{1} << Distribution::kMostBits;
 
-struct Options {
-  ReadingOptions reading;
-  std::string event, field, by;
-  std::uint64_t step = 0;  // 0: powers of two
-  std::uint64_t top = 0;   // 0: all
-};
+Result<> set_rows(HistOptions& options, std::string_view text) {
+  auto rows = cli::parse_number("--log", text, 1, kMostRows);
+  if (!rows) return std::move(rows.error());
+  if (!std::has_single_bit(*rows)) return use_error("--log: " + std::string(text) + " is no power of two");
+  options.rows = *rows;
+  return Done{};
+}
 
-cli::CommandLine describe(Options& options) {
-  auto line = command_line(
-      "hist",
-      "Shows how the values of a field are distributed, in powers of two: a field of a BPF event's payload "
-      "or "
-      "of a tracepoint. Texts and named numbers are counted one by one, the most frequent first.");
-  auto& rows = line.options;
-  add_reading_options(rows, options.reading);
-  rows.push_back(follow_option(options.reading));
+Result<> set_percentiles(HistOptions& options, std::string_view text) {
+  options.percentiles.clear();
+  for (const std::string& name : parse_name_list(text)) {
+    const std::string_view digits = std::string_view(name).substr(name.starts_with('p') ? 1 : 0);
+    double percent = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
+    if (error != std::errc{} || end != digits.data() + digits.size() || !(percent >= 0 && percent <= 100))
+      return use_error("--percentiles: '" + name + "' is no number from 0 to 100, as in 50,99,99.9");
+    options.percentiles.push_back(percent);
+  }
+  return Done{};
+}
+
+cli::Option name_list(std::string name, std::string value, std::string help,
+                      std::vector<std::string>& names) {
+  return {std::move(name), cli::Takes::Value, std::move(value), std::move(help),
+          [&names](std::string_view text) -> Result<> {
+            names = parse_name_list(text);
+            return Done{};
+          }};
+}
+
+void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
   rows.push_back(
       cli::text("--event", "NAME", "which event (default: the only one that has the field)", options.event));
   rows.push_back(cli::text("--field", "NAME",
                            "which field (default: the one tagged role:value, else the only one with a unit)",
                            options.field));
+  rows.push_back(name_list("--between", "FIRST,SECOND",
+                           "not a field, but the nanoseconds from each event FIRST to the next event SECOND "
+                           "of the same --key; keys of --by are those of SECOND",
+                           options.pairs.events));
+  rows.push_back(name_list("--key", "FIELD[,FIELD]",
+                           "the field by which two events of --between belong together, and how it is called "
+                           "in SECOND; several at once as dev+sector (default: the thread)",
+                           options.pairs.keys));
   rows.push_back(cli::text(
       "--by", "KEY[,KEY]",
       "a histogram for each value of these: other fields of the event, or the thread's comm, pid, tid and "
-      "cpu "
-      "(sample.comm and so on where a field has that name); none: a single one (default: the fields tagged "
-      "role:key)",
+      "cpu (sample.comm and so on where a field has that name); none: a single one (default: the fields "
+      "tagged role:key)",
       options.by));
+}
+
+void add_form_options(std::vector<cli::Option>& rows, HistOptions& options) {
   rows.push_back(cli::number("--linear", "STEP", "rows of equal width instead of powers of two", 1,
                              std::uint64_t{1} << 62, options.step));
+  rows.push_back({"--log", cli::Takes::Value, "ROWS",
+                  "so many rows for each power of two: 1, 2, 4, 8, 16, 32 or 64 (default: 1, and 0 and 1 in "
+                  "one row)",
+                  [&options](std::string_view text) { return set_rows(options, text); }});
+  rows.push_back(
+      {"--percentiles", cli::Takes::Value, "P[,P]",
+       "below each histogram the values that so many of 100 do not exceed, as in 50,99,99.9: right to 1 part "
+       "in 128; of what was counted in slots, a slot's last value",
+       [&options](std::string_view text) { return set_percentiles(options, text); }});
+  rows.push_back(
+      interval_option("histograms for each stretch of time of this length: seconds, or as in 100ms; with "
+                      "--follow those of the whole at the end, too",
+                      options.interval));
   rows.push_back(cli::number("--top", "N",
                              "only the N groups of --by with the most values, and the N most frequent texts",
                              1, std::uint64_t{1} << 32, options.top));
+}
+
+cli::CommandLine describe(HistOptions& options) {
+  auto line = command_line(
+      "hist",
+      "Shows how the values of a field are distributed, in powers of two: a field of a BPF event's payload "
+      "or of a tracepoint, or the time between two events. Texts and named numbers are counted one by one, "
+      "the most frequent first.");
+  auto& rows = line.options;
+  add_reading_options(rows, options.reading);
+  rows.push_back(follow_option(options.reading));
+  add_value_options(rows, options);
+  add_form_options(rows, options);
   add_filter_options(rows, options.reading.session.filter);
+  line.epilog =
+      "Examples:\n"
+      "  tacho hist --percentiles 50,99 --by comm\n"
+      "  tacho hist --between raw_syscalls:sys_enter,raw_syscalls:sys_exit --by id --top 5\n"
+      "  tacho hist --between sched:sched_waking,sched:sched_switch --key pid,next_pid\n\n" +
+      line.epilog;
   return line;
 }
 
-struct ValueLess {
-  bool operator()(const KeyValue& a, const KeyValue& b) const { return compare(a, b) < 0; }
-};
+Result<> check(const HistOptions& options) {
+  if (options.pairs.events.empty() && !options.pairs.keys.empty())
+    return use_error("--key says which events of --between FIRST,SECOND belong together");
+  if (!options.pairs.events.empty() && !(options.event.empty() && options.field.empty()))
+    return use_error(
+        "--between shows the time between two events; --event and --field choose something else");
+  if (options.step != 0 && options.rows != 0)
+    return use_error("--linear and --log: rows are of one kind; take one of them");
+  return Done{};
+}
 
-// The values of one group.
-struct Group {
-  explicit Group(std::uint64_t step) : distribution(step) {}
-  Distribution distribution;                            // of numbers
-  std::map<KeyValue, std::uint64_t, ValueLess> counts;  // of what is counted by value
-  std::uint64_t total = 0;
-};
-
-class HistSink : public Sink {
- public:
-  HistSink(Session& session, const Options& options)
-      : session_(&session), options_(&options), schemas_(session.events(), session.features()) {}
-
-  Flow on_sample(const ResolvedSample& sample) override {
-    // The events are all known once there are samples.
-    if (chosen_.field == nullptr) {
-      if (auto chosen = choose(); !chosen) {
-        error = std::move(chosen.error());
-        return Flow::Stop;
-      }
-    }
-    if (sample.event_index != chosen_.event) return Flow::GoOn;
-    if (!add(sample)) {
-      session_->diagnostics().add(
-          format::Damage::BadRecord, format::Diagnostics::kNoOffset,
-          "a payload of '" + event_ + "' that ends before its field '" + chosen_.field->name + "'");
-    }
-    return Flow::GoOn;
-  }
-
-  void write(TextOutput& out) const {
-    bool is_first = true;
-    for (const auto* entry : in_order()) {
-      if (!is_first) out.character('\n');
-      is_first = false;
-      write_group(out, entry->first, entry->second);
-      out.line_end();
-    }
-  }
-
-  bool empty() const { return groups_.empty(); }
-  std::vector<std::string> notes;
-  std::optional<Error> error;
-
- private:
-  using Keys = std::vector<KeyValue>;
-  using Groups = std::map<Keys, Group, KeyValuesLess>;
-
-  Result<> choose() {
-    std::vector<std::string> names;
-    for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
-    auto chosen = choose_field(names, schemas_, options_->event, options_->field,
-                               "tacho hist -i " + cli::shell_word(options_->reading.session.input));
-    if (!chosen) return std::move(chosen.error());
-    event_ = names[chosen->event];
-    for (const std::string& name : key_names(*chosen->schema)) {
-      auto key = FieldKey::find("--by", name, *chosen->schema, event_);
-      if (!key) return std::move(key.error());
-      if (key->hides_own()) {
-        notes.push_back("tacho hist: --by " + printable(name) + " is the field of '" + printable(event_) +
-                        "'; the sample's own is sample." + printable(name));
-      }
-      keys_.push_back(std::move(*key));
-    }
-    if (options_->step != 0 && is_counted_by_value(*chosen->field))
-      return use_error("--linear: the values of '" + chosen->field->name +
-                       "' are texts or names, counted one by one");
-    if (options_->step != 0 && has_slots(*chosen->field))
-      return use_error("--linear: the values of '" + chosen->field->name +
-                       "' were counted in slots when they were recorded, and are shown in those");
-    if (chosen->field->format.starts_with("linear:")) {
-      const ExpressionValue last = highest_in_slot(*chosen->field, ExpressionValue::of(0));
-      step_ = static_cast<std::uint64_t>(last.whole) + 1;
-    }
-    count_ = counted_fields(*chosen->schema).count;
-    if (count_ == chosen->field) count_ = nullptr;
-    chosen_ = *chosen;
-    return Done{};
-  }
-
-  std::vector<std::string> key_names(const PayloadSchema& schema) const {
-    if (options_->by == kNoKey) return {};
-    if (!options_->by.empty()) return parse_name_list(options_->by);
-    std::vector<std::string> names;
-    for (const PayloadField& field : schema.fields) {
-      if (field.role == "key") names.push_back(field.name);
-    }
-    return names;
-  }
-
-  // False when the payload ends before the field.
-  bool add(const ResolvedSample& sample) {
-    const PayloadField& field = *chosen_.field;
-    const auto value = read_field(field, sample.raw->raw, sample.order);
-    if (!value) return false;
-    const std::uint64_t count = count_of(count_, sample);
-    Group& group = group_of(sample);
-    group.total += count;
-    if (is_counted_by_value(field)) {
-      group.counts[key_value(*value)] += count;
-    } else if (const auto number = read_number(field, sample.raw->raw, sample.order)) {
-      group.distribution.add(*number, count);
-    }
-    return true;
-  }
-
-  Group& group_of(const ResolvedSample& sample) {
-    Keys keys;
-    for (const FieldKey& key : keys_) keys.push_back(key.value(sample));
-    return groups_.try_emplace(std::move(keys), step_).first->second;
-  }
-
-  // By their keys; with --top the largest first.
-  std::vector<const Groups::value_type*> in_order() const {
-    std::vector<const Groups::value_type*> order;
-    for (const auto& group : groups_) order.push_back(&group);
-    if (options_->top == 0) return order;
-    std::ranges::stable_sort(order,
-                             [](const auto* a, const auto* b) { return a->second.total > b->second.total; });
-    order.resize(std::min<std::size_t>(order.size(), options_->top));
-    return order;
-  }
-
-  void write_group(TextOutput& out, const Keys& keys, const Group& group) const {
-    const Names names = options_->reading.names;
-    const PayloadField& field = *chosen_.field;
-    std::string heading = printable(event_, names) + ": " + printable(field.name, names);
-    if (!field.unit.empty()) heading += " in " + printable(field.unit, names);
-    for (std::size_t i = 0; i < keys_.size(); ++i)
-      heading += ", " + printable(keys_[i].name(), names) + " " + keys_[i].show(keys[i], names);
-    out.text(fmt::format("{}, {} value{}\n", heading, group.total, group.total == 1 ? "" : "s"));
-    std::string label = printable(field.name, names);
-    if (!field.unit.empty() && field.unit != field.name) label += " (" + printable(field.unit, names) + ")";
-    if (!is_counted_by_value(field)) return write_distribution(out, label, group.distribution.buckets());
-    std::vector<ValueCount> rows;
-    for (const auto& [value, count] : group.counts) rows.push_back({show_key(&field, value, names), count});
-    std::ranges::stable_sort(rows, std::ranges::greater(), &ValueCount::count);
-    write_values(out, label, rows, group.total, options_->top);
-  }
-
-  Session* session_;
-  const Options* options_;
-  EventSchemas schemas_;
-  std::uint64_t step_ = options_->step;
-  ChosenField chosen_;                   // without a field: not chosen yet
-  const PayloadField* count_ = nullptr;  // of samples that stand for many values
-  std::string event_;                    // its name
-  std::vector<FieldKey> keys_;
-  Groups groups_;
-};
-
-Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
-  HistSink sink(session, options);
-  run_with_progress(session, sink, out);
+Result<Shown> show(Session& session, TextOutput& out, const HistOptions& options) {
+  if (auto checked = check(options); !checked) return std::move(checked.error());
+  HistSink sink(session, out, options);
+  run_with_progress(session, sink, out, [&sink] { sink.write_what_is_over(); });
   const std::string input = printable(options.reading.session.input);
   if (sink.error) return std::move(*sink.error).in(input);
+  sink.finish();
   Shown shown(Symbols::NotUsed);
-  shown.notes = std::move(sink.notes);
-  if (sink.empty()) {
-    shown.notes.push_back("tacho: " + input + ": no sample of that event");
-  } else {
-    sink.write(out);
-  }
+  shown.notes = sink.notes();
+  if (sink.is_empty())
+    shown.notes.insert(
+        shown.notes.begin(),
+        "tacho: " + input +
+            (options.pairs.events.empty() ? ": no sample of that event" : ": no two events with one key"));
   return shown;
 }
 
 }  // namespace
 
 Result<cli::ExitStatus> run_hist(const std::vector<std::string>& arguments) {
-  Options options;
+  HistOptions options;
   options.reading.session.wants_stacks = false;
-  return run_command(describe(options), arguments, [&options] {
-    return show_session(options.reading, [&options](Session& session, TextOutput& out) {
-      return show(session, out, options);
-    });
-  });
+  return run_view(describe(options), arguments, options.reading,
+                  [&options](Session& session, TextOutput& out) { return show(session, out, options); });
 }
 
 }  // namespace tacho::report

@@ -34,6 +34,38 @@ TEST(Distribution, RowsBeginAtTheFirstWithACount) {
   EXPECT_EQ(rows[0].count, 3u);
 }
 
+TEST(Distribution, PowersInPartsHoldEachNumberOnceWithoutGaps) {
+  for (const int bits : {1, 2, 3, 6}) {
+    std::int64_t next = -5000;
+    Distribution values(0, bits);
+    for (std::int64_t value = -5000; value <= 5000; ++value) values.add(value);
+    for (const Bucket& row : values.buckets()) {
+      EXPECT_TRUE(row.low == next || next == -5000) << bits << ": " << row.low;
+      // No row is wider than its part of the power that it begins in.
+      const std::int64_t least = std::min(std::abs(row.low), std::abs(row.high));
+      EXPECT_LE((row.high - row.low + 1) << bits, std::max<std::int64_t>(least, 1) << (least < (1 << bits) ? bits : 0));
+      const std::int64_t counted = std::min<std::int64_t>(row.high, 5000) - std::max<std::int64_t>(row.low, -5000) + 1;
+      EXPECT_EQ(row.count, static_cast<std::uint64_t>(counted));
+      next = row.high + 1;
+    }
+    EXPECT_GT(next, 5000);
+  }
+}
+
+TEST(Distribution, PowersInPartsReachTheEndsOfTheNumbers) {
+  Distribution values(0, 2);
+  values.add(kHighest);
+  values.add(kLowest);
+  values.add(kLowest + 1);
+  const auto rows = values.buckets();
+  EXPECT_EQ(rows.front().low, kLowest);
+  EXPECT_EQ(rows.front().count, 1u);
+  EXPECT_EQ(rows[1].count, 1u);
+  EXPECT_EQ(rows[1].low, kLowest + 1);
+  EXPECT_EQ(rows.back().high, kHighest);
+  EXPECT_EQ(rows.back().count, 1u);
+}
+
 TEST(Distribution, RowsBetweenAreShownThoughEmpty) {
   Distribution values;
   values.add(4);

@@ -1,0 +1,227 @@
+#include "report/views/hist/hist_sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "cli/shell_word.h"
+#include "report/decode/event_name.h"
+#include "report/query/counted.h"
+#include "report/samples/filter.h"
+#include "report/views/hist/distribution_text.h"
+#include "report/views/hist/value_table.h"
+
+namespace tacho::report {
+
+HistSink::HistSink(Session& session, TextOutput& out, const HistOptions& options)
+    : session_(&session),
+      out_(&out),
+      options_(&options),
+      schemas_(session.events(), session.features()),
+      step_(options.step),
+      bits_(options.rows == 0 ? 0 : std::countr_zero(options.rows)),
+      stretches_(options.interval) {}
+
+Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
+  // The events are all known once there are samples.
+  if (chosen_.field == nullptr) {
+    if (auto chosen = choose(); !chosen) {
+      error = std::move(chosen.error());
+      return Flow::Stop;
+    }
+  }
+  const auto between = pairs_ ? pairs_->take(sample) : std::nullopt;
+  if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::GoOn;
+  stretches_.move_to(sample.raw->time, [this] { write(); });
+  const bool is_added = add(groups_, sample, between);
+  if (is_added && has_whole()) add(whole_, sample, between);
+  if (!is_added)
+    session_->diagnostics().add(
+        format::Damage::BadRecord, format::Diagnostics::kNoOffset,
+        "a payload of '" + event_ + "' that ends before its field '" + chosen_.field->name + "'");
+  return out_->is_done() ? Flow::Stop : Flow::GoOn;
+}
+
+Result<> HistSink::choose() {
+  std::vector<std::string> names;
+  for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+  auto chosen = options_->pairs.events.empty()
+                    ? choose_field(names, schemas_, options_->event, options_->field,
+                                   "tacho hist -i " + cli::shell_word(options_->reading.session.input))
+                    : choose_pairs(names);
+  if (!chosen) return std::move(chosen.error());
+  event_ = names[chosen->event];
+  for (const std::string& name : key_names(*chosen->schema)) {
+    auto key = FieldKey::find("--by", name, *chosen->schema, event_);
+    if (!key) return std::move(key.error());
+    if (key->hides_own()) {
+      notes_.push_back("tacho hist: --by " + printable(name) + " is the field of '" + printable(event_) +
+                       "'; the sample's own is sample." + printable(name));
+    }
+    keys_.push_back(std::move(*key));
+  }
+  if (auto checked = check_scale(*chosen->field); !checked) return checked;
+  if (chosen->field->format.starts_with("linear:")) {
+    const ExpressionValue last = highest_in_slot(*chosen->field, ExpressionValue::of(0));
+    step_ = static_cast<std::uint64_t>(last.whole) + 1;
+  }
+  count_ = pairs_ ? nullptr : counted_fields(*chosen->schema).count;
+  if (count_ == chosen->field) count_ = nullptr;
+  chosen_ = *chosen;
+  return Done{};
+}
+
+Result<> HistSink::check_scale(const PayloadField& field) const {
+  const std::string_view scale = options_->step != 0 ? "--linear" : options_->rows != 0 ? "--log" : "";
+  const std::string values = ": the values of '" + field.name + "' ";
+  if (is_counted_by_value(field) && !scale.empty())
+    return use_error(std::string(scale) + values + "are texts or names, counted one by one");
+  if (is_counted_by_value(field) && !options_->percentiles.empty())
+    return use_error("--percentiles" + values + "are texts or names, which have no order");
+  if (has_slots(field) && !scale.empty())
+    return use_error(std::string(scale) + values +
+                     "were counted in slots when they were recorded, and are shown in those");
+  return Done{};
+}
+
+// Times as a field that the second event had.
+Result<ChosenField> HistSink::choose_pairs(const std::vector<std::string>& names) {
+  auto pairs = EventPairs::find(options_->pairs, session_->events(), names, schemas_);
+  if (!pairs) return std::move(pairs.error());
+  pairs_.emplace(std::move(*pairs));
+  between_.name = "time since " + options_->pairs.events.front();
+  between_.unit = "ns";
+  const PayloadSchema* const schema = schemas_.of(pairs_->second());
+  return ChosenField{pairs_->second(), schema == nullptr ? &no_payload_ : schema, &between_};
+}
+
+std::vector<std::string> HistSink::key_names(const PayloadSchema& schema) const {
+  if (options_->by == kNoKey) return {};
+  if (!options_->by.empty()) return parse_name_list(options_->by);
+  std::vector<std::string> names;
+  for (const PayloadField& field : schema.fields) {
+    if (field.role == "key") names.push_back(field.name);
+  }
+  return names;
+}
+
+// False when the payload ends before the field.
+bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<std::uint64_t> between) const {
+  const PayloadField& field = *chosen_.field;
+  const auto value = between ? FieldValue(*between) : read_field(field, sample.raw->raw, sample.order);
+  if (!value) return false;
+  Keys keys;
+  for (const FieldKey& key : keys_) keys.push_back(key.value(sample));
+  Group& group = groups.try_emplace(std::move(keys), step_, bits_).first->second;
+  const std::uint64_t count = count_of(count_, sample);
+  group.total += count;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (between) {
+    add_number(group, static_cast<std::int64_t>(std::min(*between, kMost)), count);
+  } else if (is_counted_by_value(field)) {
+    group.counts[key_value(*value)] += count;
+  } else if (const auto number = read_number(field, sample.raw->raw, sample.order)) {
+    add_number(group, *number, count);
+  }
+  return true;
+}
+
+void HistSink::add_number(Group& group, std::int64_t number, std::uint64_t count) const {
+  group.distribution.add(number, count);
+  if (options_->percentiles.empty()) return;
+  const ExpressionValue low = ExpressionValue::of(number);
+  group.values.spread(low, highest_in_slot(*chosen_.field, low), count);
+}
+
+void HistSink::write_what_is_over() {
+  if (!groups_.empty()) stretches_.move_by_clock([this] { write(); });
+}
+
+void HistSink::finish() {
+  write();
+  if (!has_whole()) return;
+  groups_ = std::move(whole_);
+  is_whole_ = true;
+  write();
+}
+
+// What has come since the last time.
+void HistSink::write() {
+  for (const auto* const entry : in_order()) {
+    if (!is_first_) out_->character('\n');
+    is_first_ = false;
+    write_group(entry->first, entry->second);
+    out_->line_end();
+  }
+  groups_.clear();
+}
+
+// By their keys; with --top the largest first.
+std::vector<const HistSink::Groups::value_type*> HistSink::in_order() const {
+  std::vector<const Groups::value_type*> order;
+  for (const auto& group : groups_) order.push_back(&group);
+  if (options_->top == 0) return order;
+  std::ranges::stable_sort(order,
+                           [](const auto* a, const auto* b) { return a->second.total > b->second.total; });
+  order.resize(std::min<std::size_t>(order.size(), options_->top));
+  return order;
+}
+
+std::string HistSink::heading(const Keys& keys, const Group& group) const {
+  const Names names = options_->reading.names;
+  const PayloadField& field = *chosen_.field;
+  std::string text = printable(event_, names) + ": " + printable(field.name, names);
+  if (!field.unit.empty()) text += " in " + printable(field.unit, names);
+  for (std::size_t i = 0; i < keys_.size(); ++i)
+    text += ", " + printable(keys_[i].name(), names) + " " + keys_[i].show(keys[i], names);
+  if (stretches_.are_asked_for() && !is_whole_) text += fmt::format(", from {:.6f} s", stretches_.begin());
+  return text + fmt::format(", {} value{}\n", group.total, group.total == 1 ? "" : "s");
+}
+
+void HistSink::write_group(const Keys& keys, const Group& group) const {
+  const Names names = options_->reading.names;
+  const PayloadField& field = *chosen_.field;
+  out_->text(heading(keys, group));
+  std::string label = pairs_ ? "time" : printable(field.name, names);
+  if (!field.unit.empty() && field.unit != field.name) label += " (" + printable(field.unit, names) + ")";
+  if (!is_counted_by_value(field)) {
+    write_distribution(*out_, label, group.distribution.buckets());
+    out_->text(percentiles_text(group));
+    return;
+  }
+  std::vector<ValueCount> rows;
+  for (const auto& [value, count] : group.counts) rows.push_back({show_key(&field, value, names), count});
+  std::ranges::stable_sort(rows, std::ranges::greater(), &ValueCount::count);
+  write_values(*out_, label, rows, group.total, options_->top);
+}
+
+// "p50 812, p99 1204"
+std::string HistSink::percentiles_text(const Group& group) const {
+  std::string text;
+  for (const double percent : options_->percentiles) {
+    const ExpressionValue value = group.values.percentile(percent);
+    if (!text.empty()) text += ", ";
+    text += fmt::format("p{} {}", percent, value.whole);
+  }
+  return text.empty() ? text : text + "\n";
+}
+
+std::vector<std::string> HistSink::notes() const {
+  std::vector<std::string> all = notes_;
+  if (!pairs_ || pairs_->first() == pairs_->second()) return all;
+  const auto tell = [&all](std::uint64_t number, const std::string& event, std::string_view what) {
+    if (number == 0) return;
+    all.push_back(fmt::format("tacho hist: {} event{} '{}' {}", number, number == 1 ? "" : "s",
+                              printable(event), what));
+  };
+  tell(pairs_->without_end(), options_->pairs.events.front(), "had no end in the capture");
+  tell(pairs_->without_begin(), options_->pairs.events.back(), "had no begin in it");
+  tell(pairs_->forgotten(), options_->pairs.events.front(),
+       "of these were given up to bound memory: is --key the right one?");
+  return all;
+}
+
+}  // namespace tacho::report

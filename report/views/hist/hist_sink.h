@@ -1,0 +1,98 @@
+// The values of a field while samples come, in groups, and their histograms in the end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/command.h"
+#include "report/profile/distribution.h"
+#include "report/profile/field_key.h"
+#include "report/query/summary.h"
+#include "report/stretches.h"
+#include "report/views/hist/event_pairs.h"
+#include "report/views/hist/field_choice.h"
+
+namespace tacho::report {
+
+struct HistOptions {
+  ReadingOptions reading;
+  std::string event, field;
+  std::string by;                   // names of keys; empty: the fields tagged role:key; kNoKey: none
+  std::uint64_t step = 0;           // of rows of equal width; 0: powers of two
+  std::uint64_t rows = 0;           // for each power of two: itself a power of two; 0: nothing was said
+  std::uint64_t top = 0;            // 0: all
+  PairQuestion pairs;               // of --between
+  std::uint64_t interval = 0;       // ns; 0: one histogram
+  std::vector<double> percentiles;  // of 100
+};
+
+class HistSink : public Sink {
+ public:
+  HistSink(Session& session, TextOutput& out, const HistOptions& options);
+
+  Flow on_sample(const ResolvedSample& sample) override;
+  // While a capture grows, about ten times a second: with --interval, a stretch that is over.
+  void write_what_is_over();
+  // The last stretch, and of a capture that was followed in stretches the whole.
+  void finish();
+
+  bool is_empty() const { return is_first_; }
+  std::vector<std::string> notes() const;
+  std::optional<Error> error;
+
+ private:
+  // The values of one group.
+  struct ValueLess {
+    bool operator()(const KeyValue& a, const KeyValue& b) const { return compare(a, b) < 0; }
+  };
+  struct Group {
+    Group(std::uint64_t step, int bits) : distribution(step, bits) {}
+    Distribution distribution;                            // of numbers
+    std::map<KeyValue, std::uint64_t, ValueLess> counts;  // of what is counted by value
+    std::uint64_t total = 0;
+    Summary values;  // for percentiles
+  };
+  using Keys = std::vector<KeyValue>;
+  using Groups = std::map<Keys, Group, KeyValuesLess>;
+
+  Result<> choose();
+  Result<ChosenField> choose_pairs(const std::vector<std::string>& names);
+  Result<> check_scale(const PayloadField& field) const;
+  std::vector<std::string> key_names(const PayloadSchema& schema) const;
+
+  bool add(Groups& groups, const ResolvedSample& sample, std::optional<std::uint64_t> between) const;
+  void add_number(Group& group, std::int64_t number, std::uint64_t count) const;
+
+  bool has_whole() const { return options_->reading.follows && stretches_.are_asked_for(); }
+  void write();
+  std::vector<const Groups::value_type*> in_order() const;
+  std::string heading(const Keys& keys, const Group& group) const;
+  void write_group(const Keys& keys, const Group& group) const;
+  std::string percentiles_text(const Group& group) const;
+
+  Session* session_;
+  TextOutput* out_;
+  const HistOptions* options_;
+  EventSchemas schemas_;
+  std::uint64_t step_;
+  int bits_;
+  ChosenField chosen_;                   // without a field: not chosen yet
+  const PayloadField* count_ = nullptr;  // of samples that stand for many values
+  std::string event_;                    // its name
+  std::vector<FieldKey> keys_;
+  std::optional<EventPairs> pairs_;
+  PayloadField between_;      // what is shown of pairs
+  PayloadSchema no_payload_;  // of an event that has none
+  std::vector<std::string> notes_;
+  Groups groups_, whole_;
+  Stretches stretches_;
+  bool is_first_ = true, is_whole_ = false;
+};
+
+// What --by says for a single histogram.
+inline constexpr std::string_view kNoKey = "none";
+
+}  // namespace tacho::report

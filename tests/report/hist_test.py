@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""tacho hist: percentiles, stretches of time, rows, and the time between two events, against numbers counted here."""
+import random
+import re
+import struct
+
+import made_capture as made
+import made_payload
+import programs
+from made_payload import SIGNED, TEXT, Field
+
+ROW = re.compile(r"^ *(-?\d+) -> (-?\d+) *: (\d+) ")
+
+
+class Hist(programs.Scratch):
+    def output(self, *words, status=0):
+        done = self.tacho("hist", *words, status=status)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def histograms(self, *words):
+        """(heading, rows, percentiles) of each."""
+        found = []
+        for block in self.output(*words)[0].split("\n\n"):
+            heading, _, *lines = block.splitlines()
+            rows = [tuple(map(int, ROW.match(line).groups())) for line in lines if ROW.match(line)]
+            found.append((heading, rows, lines[-1] if lines[-1].startswith("p") else ""))
+        return found
+
+    def write_operations(self):
+        """One each millisecond, of random latency."""
+        chance = random.Random(7)
+        self.values = []
+        capture = made_payload.capture(op=[Field("lat", unit="ns", role="value"), Field("kind", TEXT, 1, 8)])
+        for number in range(200):
+            value = chance.choice([chance.randrange(120), chance.randrange(100_000)])
+            self.values.append(value)
+            capture.time = 6_000_000_000 + number * 1_000_000 - made.STEP  # sample() adds a step
+            capture.sample(raw=struct.pack("<Q8s", value, b"ab"[number % 2:][:1]))
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def test_percentiles_are_those_of_the_values(self):
+        self.write_operations()
+        [(_, _, text)] = self.histograms("--percentiles", "0,50,p90,99.9")
+        told = dict(one.split() for one in text.split(", "))
+        values = sorted(self.values)
+        self.assertEqual(list(told), ["p0", "p50", "p90", "p99.9"])
+        for name, value in told.items():
+            right = values[max(-(-len(values) * float(name[1:]) // 100), 1).__int__() - 1]
+            self.assertGreaterEqual(int(value), right)
+            self.assertLessEqual(int(value), right + right / 127)
+
+    def test_rows_hold_the_values_between_their_ends(self):
+        self.write_operations()
+        for words in ([], ["--log", "1"], ["--log", "16"], ["--linear", "1000"]):
+            [(_, rows, _)] = self.histograms(*words)
+            for low, high, count in rows:
+                self.assertEqual(count, sum(low <= value <= high for value in self.values), words)
+            self.assertEqual(sum(count for _, _, count in rows), len(self.values))
+        self.assertGreater(len(self.histograms("--log", "16")[0][1]), 100)
+
+    def test_stretches_of_time_stand_one_after_another(self):
+        self.write_operations()
+        found = self.histograms("--interval", "50ms", "--percentiles", "100")
+        self.assertEqual([heading for heading, _, _ in found],
+                         [f"op: lat in ns, from 6.{at:03}000 s, 50 values" for at in (0, 50, 100, 150)])
+        for number, (_, rows, last) in enumerate(found):
+            values = self.values[50 * number:50 * number + 50]
+            self.assertEqual([count for *_, count in rows],
+                             [sum(low <= value <= high for value in values) for low, high, _ in rows])
+            self.assertEqual(last, f"p100 {max(values)}")
+        self.assertEqual(self.output("--interval", "0.05")[0], self.output("--interval", "50000us")[0])
+
+    def test_a_capture_that_was_followed_has_the_whole_at_the_end(self):
+        self.write_operations()
+        whole = self.output()[0]
+        followed = self.output("--interval", "100ms", "--follow")[0]
+        self.assertEqual(followed, self.output("--interval", "100ms")[0] + "\n" + whole)
+
+    def write_pairs(self, issues):
+        """(time in ms, event, device, sector) of events that name the sector differently, and with another type."""
+        capture = made_payload.capture(
+            issue=[Field("dev", size=4), Field("sector", SIGNED, 4)], done=[Field("device", size=4), Field("where"), Field("kind", TEXT, 1, 8)])
+        for at, event, device, sector in sorted(issues):
+            capture.time = 6_000_000_000 + at * 1_000_000 - made.STEP
+            raw = struct.pack("<II", device, sector) if event == 0 else struct.pack("<IQ8s", device, sector, b"rw"[sector % 2:][:1])
+            capture.sample(event=event, raw=raw)
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def test_times_between_events_of_one_key(self):
+        chance = random.Random(3)
+        waits = {(device, sector): (chance.randrange(1000), chance.randrange(1, 2000)) for device in (1, 2) for sector in range(30)}
+        self.write_pairs([(begin, 0, *key) for key, (begin, _) in waits.items()]
+                         + [(begin + wait, 1, *key) for key, (begin, wait) in waits.items()])
+        out, said = self.output("--between", "issue,done", "--key", "dev+sector,device+where", "--linear", "1000000")
+        self.assertEqual(said, "")
+        rows = [tuple(map(int, ROW.match(line).groups())) for line in out.splitlines() if ROW.match(line)]
+        self.assertEqual(out.splitlines()[0], "done: time since issue in ns, 60 values")
+        for low, _, count in rows:
+            self.assertEqual(count, sum(wait == low // 1_000_000 for _, wait in waits.values()))
+        self.assertEqual(sum(count for *_, count in rows), 60)
+        for heading, rows, _ in self.histograms("--between", "issue,done", "--key", "dev+sector,device+where", "--by", "kind"):
+            self.assertRegex(heading, r"kind [rw], 30 values$")
+
+    def test_events_without_a_partner_are_told(self):
+        # Sector 7 comes twice before it is done, 8 never ends, 9 never began.
+        self.write_pairs([(0, 0, 1, 7), (5, 0, 1, 7), (9, 1, 1, 7), (20, 0, 1, 8), (30, 1, 1, 9)])
+        out, said = self.output("--between", "issue,done", "--key", "sector,where")
+        self.assertIn("1 value\n", out)
+        self.assertIn("2097152 -> 4194303", out)  # 4 ms: from the later one
+        self.assertEqual(said, "tacho hist: 2 events 'issue' had no end in the capture\n"
+                               "tacho hist: 1 event 'done' had no begin in it\n")
+
+    def test_one_event_from_time_to_time(self):
+        self.write_pairs([(at, 0, 1, sector) for sector in (1, 2) for at in range(sector, 100, 4 * sector)])
+        found = self.histograms("--between", "issue,issue", "--key", "sector", "--by", "sector")
+        self.assertEqual([(heading.split(", ")[1], heading.split(", ")[2]) for heading, _, _ in found],
+                         [("sector 1", "24 values"), ("sector 2", "12 values")])
+        self.assertEqual([rows for _, rows, _ in found], [[(2097152, 4194303, 24)], [(4194304, 8388607, 12)]])
+
+    def test_many_keys_that_never_end_are_given_up(self):
+        """Long keys: as many bytes as the two tables of those that wait hold together, and more."""
+        capture = made_payload.capture(begin=[Field("name", TEXT, 1, 60_000)], end=[Field("name", TEXT, 1, 60_000)])
+        capture.data = bytearray(capture.data)  # grows without being copied each time
+        for number in range(2800):
+            capture.sample(event=0, raw=str(number).encode().ljust(60_000, b"x"))
+        for number in (2799, 0):
+            capture.sample(event=1, raw=str(number).encode().ljust(60_000, b"x"))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        out, said = self.output("--between", "begin,end", "--key", "name")
+        self.assertIn("1 value\n", out)
+        self.assertRegex(said, r"(?m)^tacho hist: [1-9]\d* events 'begin' of these were given up to bound memory")
+        self.assertIn("1 event 'end' had no begin", said)
+
+    def test_wrong_words_are_answered(self):
+        self.write_operations()
+        for words, said in [(["--percentiles", "50,x"], "--percentiles: 'x' is no number from 0 to 100"),
+                            (["--percentiles", "101"], "'101' is no number"), (["--percentiles", "nan"], "'nan' is no number"),
+                            (["--field", "kind", "--percentiles", "50"], "are texts or names"),
+                            (["--log", "3"], "--log: 3 is no power of two"), (["--log", "128"], "--log"),
+                            (["--log", "2", "--linear", "5"], "take one of them"), (["--interval", "5m"], "--interval: '5m' is no time"),
+                            (["--interval", "nan"], "is no time"), (["--key", "tid"], "--key says which events of --between"),
+                            (["--between", "op"], "--between takes two events"), (["--between", "op,o"], "there is no event 'o'"),
+                            (["--between", "op,op", "--key", "a,b,c"], "--key takes a field"),
+                            (["--between", "op,op", "--key", "lat+kind,lat"], "another number of fields"),
+                            (["--between", "op,op", "--field", "lat"], "choose something else")]:
+            out, error = self.output(*words, status=1)
+            self.assertEqual(out, "", words)
+            self.assertIn(said, error)
+
+
+if __name__ == "__main__":
+    programs.main()
