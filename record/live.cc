@@ -32,10 +32,10 @@ bool has_option(const std::vector<std::string>& words, std::string_view name) {
 cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& words) {
   cli::CommandLine line;
   line.program = "tacho live";
-  line.synopsis = "[--view VIEW] [--interval SECONDS] EVENT [OPTION]... [-- COMMAND]";
+  line.synopsis = "[--view VIEW] [--interval TIME] EVENT [OPTION]... [-- COMMAND]";
   line.description =
-      "Records and shows at once what comes: a line for each event, or a table each second and one of "
-      "everything at "
+      "Records and shows at once what comes: a line for each event, or a table or histograms each second and "
+      "those of everything at "
       "the end. EVENT is a recorder (tacho list recorders) or whatever tacho record -e takes; the OPTIONs "
       "behind it "
       "are those of tacho record: -a, -p PID, -g, --duration. It ends with the COMMAND, or at Ctrl-C.";
@@ -45,7 +45,10 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
           "the command that shows it, with its options: script, table or hist, as in 'table --by comm'. "
           "Default: what the recorder suggests, else script --columns auto",
           options.view),
-      cli::text("--interval", "SECONDS", "from one table to the next (default: 1)", options.interval),
+      cli::text("--interval", "TIME",
+                "from one table or histogram to the next, in seconds or as in 100ms (default: 1); maps of "
+                "summaries are read as often",
+                options.interval),
   };
   line.stop_at_first_word = true;
   line.words = [&words](std::vector<std::string> given) -> Result<> {
@@ -99,7 +102,12 @@ Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments
         fmt::format("'{}' stands before the event; options of the recording stand behind it: tacho "
                     "live EVENT {} ...",
                     words.front(), words.front()));
-  options.recording = {"-q", "-o", "-", "-e"};
+  options.recording = {"-q", "-o", "-"};
+  // What is counted in maps is read as often as it is shown.
+  const std::vector<std::string> own(words.begin(), std::ranges::find(words, "--"));
+  if (!has_option(own, "--interval"))
+    options.recording.insert(options.recording.end(), {"--interval", options.interval});
+  options.recording.emplace_back("-e");
   std::ranges::move(words, std::back_inserter(options.recording));
   return options;
 }
@@ -134,7 +142,7 @@ Result<std::vector<std::string>> live_view(const LiveOptions& options,
     return use_error(
         fmt::format("--view: '{}' does not show what still comes; script, table and hist do", options.view));
   if (!is_following) words = {"table"};
-  if (words.front() == "table") {
+  if (words.front() != "script") {
     if (const auto at = std::ranges::find(words, "--interval"); at != words.end() && options.view.empty())
       words.erase(at, at + std::min<std::ptrdiff_t>(2, words.end() - at));
     if (!has_option(words, "--interval")) words.insert(words.end(), {"--interval", options.interval});

@@ -16,7 +16,7 @@ struct LiveOptions {
   cli::Parsed outcome = cli::Parsed::Run;
   std::vector<std::string> recording;  // the command line of the recording, which writes to standard output
   std::string view;                    // "table --by comm"; empty: what the recorder suggests
-  std::string interval = "1";          // seconds from one table to the next
+  std::string interval = "1";          // from one table to the next: seconds, or as in 100ms
 };
 Result<LiveOptions> parse_live_options(const std::vector<std::string>& arguments);
 

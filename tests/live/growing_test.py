@@ -207,6 +207,20 @@ class Growing(programs.Scratch):
         self.assertEqual(self.wait_for(live), 128 + signal.SIGINT)  # its command's
         self.assert_nothing_left(live)
 
+    def test_live_histograms_come_meanwhile_and_whole_at_the_end(self):
+        live = self.start("live", "--view", "hist --field path --by none", "--interval", "100ms", EVENT, "--", "sh", "-c", LOOP)
+        lines = Lines(live.stdout)
+        for name in ("one", "two", "one"):
+            self.open_file(live, name)
+            lines.wait_for("/nosuch/" + name)
+        live.stdin.close()
+        headings = [line for line in lines.to_the_end() if line.startswith("open: ")]
+        self.assertGreater(len(headings), 1)
+        self.assertTrue(all(" from " in line for line in headings[:-1]), headings)
+        self.assertEqual(headings[-1], "open: path, 3 values")
+        self.assertEqual([line.split()[::2] for line in lines.lines[-2:]], [["2", "/nosuch/one"], ["1", "/nosuch/two"]])
+        self.assertEqual(self.wait_for(live), 7)
+
     def test_live_ends_when_nobody_reads(self):
         live = self.start("live", "--view", "script --columns path", EVENT, "--", "sh", "-c", LOOP)
         self.open_file(live, "one")

@@ -57,7 +57,7 @@ Result<> HistSink::choose() {
   for (const std::string& name : key_names(*chosen->schema)) {
     auto key = FieldKey::find("--by", name, *chosen->schema, event_);
     if (!key) return std::move(key.error());
-    if (key->hides_own()) {
+    if (!options_->by.empty() && key->hides_own()) {
       notes_.push_back("tacho hist: --by " + printable(name) + " is the field of '" + printable(event_) +
                        "'; the sample's own is sample." + printable(name));
     }
