@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "format/byte_writer.h"
@@ -55,7 +57,19 @@ std::size_t trailer_of(const Prepared& prepared) {
   return format::sample_id_size(prepared.plan.events.front().attr);
 }
 
-void describe_kernel(const CaptureHead& head, std::size_t trailer, format::ByteWriter& out) {
+// Samples that are of no thread, as those of summaries and of ring buffers that tell nothing: without a name
+// for its number it would be shown as ":-1".
+constexpr std::string_view kNoThread = "[no thread]";
+
+bool has_samples_of_nobody(const Plan& plan) {
+  return std::ranges::any_of(plan.connections, [](const Connection& connection) {
+    return bpf::is_summary(connection.kind) || connection.kind == bpf::ChannelKind::PlainRing;
+  });
+}
+
+void describe_kernel(const Prepared& prepared, const CaptureHead& head, format::ByteWriter& out) {
+  const std::size_t trailer = trailer_of(prepared);
+  if (has_samples_of_nobody(prepared.plan)) format::write_comm(out, {~0U, ~0U, kNoThread, false}, trailer);
   write_kernel_records(out, head.kernel_text, head.modules, trailer);
   write_image_records(out, head.images, trailer);
   write_program_records(out, head.programs, trailer);
@@ -91,7 +105,7 @@ Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
 Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
                                const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
   format::ByteWriter out;
-  describe_kernel(head, trailer_of(prepared), out);
+  describe_kernel(prepared, head, out);
   RunningProcesses running = processes_of(prepared, options);
   for (const int process : processes_to_describe(prepared, options, running)) {
     if (prepared.stop()) return Error{"stopped by a signal", EINTR};
@@ -196,7 +210,7 @@ Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& 
       have_children ? running.all() : processes_to_describe(prepared, options, running);
   if (auto done = add_processes(processes, *head); !done) return std::move(done.error());
   format::ByteWriter out;
-  describe_kernel(*head, trailer_of(prepared), out);
+  describe_kernel(prepared, *head, out);
   for (const int process : processes) running.describe(process, out, told_of(process, prepared));
   format::write_mark(out, abi::kRecordFinishedInit);
   const format::Bytes records = out.view();

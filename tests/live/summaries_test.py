@@ -216,6 +216,11 @@ class Summaries(programs.Scratch):
                     f"until grep -q ^State:.Z /proc/{waiting.pid}/status; do sleep 0.05; done", program=program)
         rows = sorted(self.rows("--event", "written", "--by", "value"), key=lambda row: int(row["value"]))
         self.assertEqual([(row["value"], row["count"]) for row in rows], [("100", "300"), ("5000", "20")])
+        # They are of no thread, which has a name here and in perf.
+        for program in [self.tacho] + [self.perf] * bool(programs.shutil.which("perf")):
+            names = program("script", "-i", "out.data", "-F", "comm,event").stdout.decode()
+            self.assertRegex(names, r"(?m)^ *\[no thread\] +written: ")
+            self.assertNotIn(":-1", names)
         shown = self.tacho("hist", "-i", "out.data", "--event", "written_spread").stdout.decode()
         self.assertRegex(shown, r"0 -> 999 +: 300 ")
         self.assertRegex(shown, r"5000 -> 5999 +: 20 ")
