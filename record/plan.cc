@@ -10,6 +10,7 @@
 #include "cli/nearest.h"
 #include "format/perf_abi.h"
 #include "record/events/probe_arguments.h"
+#include "record/object_options.h"
 #include "record/ring_checks.h"
 #include "record/sampling_attr.h"
 #include "record/unwinding_choice.h"
@@ -225,7 +226,11 @@ class Planner {
     for (const MapBinding& channel : objects_[object].channels) {
       EventRequest output;
       output.config = abi::kBpfOutput;
-      output.name = channel.event;
+      output.name = distinct_name(channel.event, [this](const std::string& name) {
+        return std::ranges::find(plan_.events, name, &PlannedEvent::name) != plan_.events.end();
+      });
+      if (output.name != channel.event)
+        plan_.notes.push_back("'" + output.name + "' are the events of -e " + request.text);
       const auto added = add(output);
       if (!added) return added.error();
       connect({object, channel.map, *added});

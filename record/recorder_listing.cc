@@ -13,6 +13,7 @@
 #include "cli/nearest.h"
 #include "cli/shell_word.h"
 #include "record/events/recorders.h"
+#include "record/object_options.h"
 
 namespace tacho::record {
 namespace {
@@ -87,12 +88,15 @@ Result<std::string> recorder_help(const EventRequest& request) {
 }
 
 std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines, names;
   for (const EventRequest& request : events) {
     const RecorderRow* const row = find_recorder(request.recorder);
     if (row == nullptr) continue;
+    names.push_back(distinct_name(std::string(row->object), [&names](const std::string& name) {
+      return std::ranges::find(names, name) != names.end();
+    }));
     const std::string view = fmt::format("{}{}{}", row->view, events.size() == 1 ? "" : " --event ",
-                                         events.size() == 1 ? "" : row->object);
+                                         events.size() == 1 ? "" : names.back());
     lines.push_back(fmt::format("{}: {} -i {}", row->name, view, cli::shell_word(capture)));
   }
   return lines;

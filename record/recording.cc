@@ -27,6 +27,7 @@
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/loss_report.h"
+#include "record/object_options.h"
 #include "record/output/ring_layout.h"
 #include "record/recorder_listing.h"
 #include "record/stacks/object_walks.h"
@@ -39,19 +40,6 @@ namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
-
-// Values for the globals of an object, as its -e says them. An error points at the letter.
-Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
-  for (const ConstantSetting& setting : request.constants) {
-    const auto fault = object.set_constant(setting.name, setting.value);
-    if (!fault) continue;
-    const bool is_in_name = fault->part == bpf::ConstantFault::Part::Name;
-    const std::size_t at = (is_in_name ? setting.name_at : setting.value_at) + fault->at;
-    return use_error(
-        fmt::format("-e {}: letter {}: {}: {}", request.text, at + 1, setting.name, fault->what));
-  }
-  return Done{};
-}
 
 Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::ObjectOptions& options) {
   if (request.recorder.empty()) return bpf::UserObject::open(request.path, options);

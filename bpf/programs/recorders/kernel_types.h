@@ -50,6 +50,18 @@ struct mm_struct {
   unsigned long arg_start, arg_end;
 };
 
+struct kernfs_node {
+  __u64 id;
+};
+struct cgroup {
+  int level;
+  struct kernfs_node *kn;
+  struct cgroup *ancestors[1];
+};
+struct css_set {
+  struct cgroup *dfl_cgrp;
+};
+
 struct task_struct {
   int pid, tgid;
   unsigned int flags, __state;
@@ -57,6 +69,7 @@ struct task_struct {
   struct mm_struct *mm;
   struct files_struct *files;
   struct task_struct *real_parent;
+  struct css_set *cgroups;
   char comm[16];
 };
 

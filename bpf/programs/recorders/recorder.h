@@ -18,6 +18,9 @@
 const volatile __u32 pid HELP("only this process");
 const volatile __u32 tid HELP("only this thread");
 const volatile char comm[16] HELP("only threads of this name");
+const volatile char cgroup[256] HELP("only threads in this control group, or in one below it, by its path");
+const volatile __u64 cgroup_number; /* of it, and how many are above; the recorder sets them with `cgroup` */
+const volatile __u32 cgroup_level;
 const volatile __u32 sample HELP("every Nth event of each CPU, as --sample-rate 1/N");
 const volatile __u64 rate HELP("at most so many events a second, as --max-rate");
 
@@ -31,6 +34,23 @@ static __always_inline bool is_called(const char name[16], const volatile char w
   return true;
 }
 
+/* The number of the control group of a thread, or of one above that. Kernels before 6.1 keep the numbers themselves. */
+struct cgroup___before_6_1 {
+  __u64 ancestor_ids[1];
+} __attribute__((preserve_access_index));
+static __always_inline __u64 cgroup_of(struct task_struct *task, __u32 level) {
+  struct cgroup *of = BPF_CORE_READ(task, cgroups, dfl_cgrp), *above = 0;
+  struct cgroup___before_6_1 *old = (void *)of;
+  __u64 number = 0;
+  if (BPF_CORE_READ(of, level) < (int)level) return 0;
+  if (!bpf_core_field_exists(of->ancestors)) {
+    bpf_core_read(&number, sizeof number, (void *)&old->ancestor_ids + level * sizeof number);
+    return number;
+  }
+  bpf_core_read(&above, sizeof above, (void *)&of->ancestors + level * sizeof above);
+  return BPF_CORE_READ(above, kn, id);
+}
+
 /* Whether the current thread is one of those that are asked for. */
 static __always_inline bool is_chosen(void) {
   __u64 who = bpf_get_current_pid_tgid();
@@ -42,6 +62,7 @@ static __always_inline bool is_chosen(void) {
     bpf_get_current_comm(name, sizeof name);
     if (!is_called(name, comm)) return false;
   }
+  if (cgroup_number && bpf_get_current_ancestor_cgroup_id(cgroup_level) != cgroup_number) return false;
   return tacho_follows_thread((__u32)who);
 }
 
@@ -56,6 +77,7 @@ static __always_inline bool is_task_chosen(struct task_struct *task) {
     bpf_core_read(name, sizeof name, &task->comm);
     if (!is_called(name, comm)) return false;
   }
+  if (cgroup_number && cgroup_of(task, cgroup_level) != cgroup_number) return false;
   return tacho_follows_thread(thread);
 }
 

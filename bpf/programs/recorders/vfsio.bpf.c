@@ -5,7 +5,7 @@
 enum op { any, read, write, sync };
 enum file_system {
   all = 0, ext4 = 0xef53, xfs = 0x58465342, btrfs = 0x9123683e, tmpfs = 0x01021994, nfs = 0x6969, overlay = 0x794c7630,
-  f2fs = 0xf2f52010, zfs = 0x2fc12fc1, fuse = 0x65735546, proc = 0x9fa0, sysfs = 0x62656572, cgroup = 0x27e0eb,
+  f2fs = 0xf2f52010, zfs = 0x2fc12fc1, fuse = 0x65735546, proc = 0x9fa0, sysfs = 0x62656572, cgroup1 = 0x27e0eb,
   cgroup2 = 0x63677270, pipe = 0x50495045, sockets = 0x534f434b, devtmpfs_or_blocks = 0x62646576, devpts = 0x1cd1,
   ninep = 0x01021997, squashfs = 0x73717368, iso9660 = 0x9660, vfat = 0x4d44
 };

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Options that all recorders have: a control group, asked in the kernel; and one recorder twice in a command."""
+import csv
+import io
+import os
+from pathlib import Path
+
+import programs
+
+
+@programs.needs_root
+@programs.needs_btf
+class RecorderOptions(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        done = self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None)
+        if done.returncode != 0:
+            self.skipTest(done.stderr.decode())
+
+    def record(self, *words, status=0):
+        return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", *words, status=status).stderr.decode()
+
+    def rows(self, *options):
+        return list(csv.DictReader(io.StringIO(self.tacho("table", "-i", "out.data", "--csv", *options).stdout.decode())))
+
+    def counts(self, key, *options):
+        return {row[key]: int(row["count"]) for row in self.rows("--by", key, "--columns", "count", *options)}
+
+    def make_groups(self):
+        """An outer and an inner control group, by their paths in /sys/fs and below the mount."""
+        mount = next((line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
+        if mount is None:
+            self.skipTest("no cgroups of version 2")
+        outer = os.path.join(mount, f"tacho_options_{os.getpid()}")
+        inner = os.path.join(outer, "inner")
+        try:
+            os.makedirs(inner)
+        except OSError as refused:
+            self.skipTest(f"no cgroup can be made: {refused}")
+        self.addCleanup(os.rmdir, outer)
+        self.addCleanup(os.rmdir, inner)
+        return outer, inner, outer[len(mount):]
+
+    def test_only_a_control_group_and_those_below(self):
+        outer, inner, name = self.make_groups()
+        # cat in the outer one, wc in the inner one, tail in none of them: each opens what is not there.
+        everybody = ["--", "sh", "-c", f"(echo 0 > {outer}/cgroup.procs; exec cat /nosuch/cat); "
+                                       f"(echo 0 > {inner}/cgroup.procs; exec wc /nosuch/wc); tail /nosuch/tail; true"]
+        for group, expected in ((name, {"cat", "wc"}), (name + "/inner", {"wc"}), ("/", {"cat", "wc", "tail"})):
+            self.record("-e", f"open/path='/nosuch',cgroup='{group}'/", *everybody)
+            self.assertEqual(self.counts("path"), {f"/nosuch/{one}": 1 for one in expected}, group)
+        # Of threads that are not the current one, too: who waits to run.
+        self.record("-a", "-e", f"runqlat/cgroup='{name}/inner'/", "--", "sh", "-c",
+                    f"(echo 0 > {inner}/cgroup.procs; for i in 1 2 3 4 5; do sleep 0.01; done); cat /dev/null; true")
+        waited = self.counts("comm")
+        self.assertIn("sleep", waited)
+        self.assertLessEqual(set(waited), {"sh", "sleep"})
+
+    def test_a_control_group_that_is_not_there(self):
+        said = self.record("-e", "open/cgroup='/nosuch/group'/", "--", "true", status=1)
+        self.assertRegex(said, r"letter 14: cgroup: (there is no cgroup '/nosuch/group'|no cgroups of version 2)")
+        self.assertIn("cgroup: whose?", self.record("-e", "open/cgroup=''/", "--", "true", status=1))
+
+    def test_one_recorder_twice(self):
+        said = self.record("-e", "open/failed,path='/nosuch'/,open/path='/etc/passwd'/", "-e", "exec", "--", "sh", "-c",
+                           "cat /nosuch/one /etc/passwd > /dev/null; true")
+        self.assertIn("'open.2' are the events of -e open/path='/etc/passwd'/", said)
+        self.assertIn("tacho table --by path,error --event open -i out.data", said)
+        self.assertIn("tacho table --by path,error --event open.2 -i out.data", said)
+        self.assertEqual(self.counts("path", "--event", "open"), {"/nosuch/one": 1})
+        self.assertEqual(self.counts("path", "--event", "open.2"), {"/etc/passwd": 1})
+        self.assertEqual(len(self.tacho("script", "-i", "out.data", "--event", "open.2").stdout.split(b"open.2:")), 2)
+        if programs.shutil.which("perf"):
+            events = self.perf("script", "-i", "out.data", "-F", "event").stdout.split()
+            self.assertEqual((events.count(b"open:"), events.count(b"open.2:")), (1, 1))
+
+
+if __name__ == "__main__":
+    programs.main()
