@@ -54,7 +54,7 @@ class Recorder:
         output, log = folder / "one.data", folder / "log"
         output.unlink(missing_ok=True)
         with open(log, "wb") as messages:
-            process = subprocess.Popen([*self.first, *self.words, "-a", "-g", "-e", EVENT, "-o", output], stdout=messages,
+            process = subprocess.Popen([*self.first, *self.words, "-a", "--call-graph", "fp", "-e", EVENT, "-o", output], stdout=messages,
                                        stderr=messages)
         while not output.exists() or output.stat().st_size == 0:
             if process.poll() is not None:
@@ -96,7 +96,7 @@ def main():
         raise SystemExit("needs root")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     first = shlex.split(asked.first)
-    perf, tacho = ["perf", "record"], [BIN / "tacho-record"]
+    perf, tacho = ["perf", "record"], [BIN / "tacho-record", "--no-pack"]
     recorders = [Recorder("perf", perf, first), Recorder("perf -z", [*perf, "-z"], first),
                  Recorder("tacho -z0", [*tacho, "-z0"], first), Recorder("tacho", tacho, first)]
     with tempfile.TemporaryDirectory(prefix="tacho-bench-") as name:

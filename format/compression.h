@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "format/alike_records.h"
 #include "format/buffer.h"
 #include "format/cursor.h"
 #include "format/result.h"
@@ -21,6 +22,8 @@ namespace tacho::format {
 class RecordCompressor {
  public:
   static constexpr std::size_t kMaxInput = 256 * 1024;  // bytes that one record inflates to, at most
+  // At this level frames are made by comparing records with each other, where that does nearly as well.
+  static constexpr int kQuickLevel = 1;
 
   static Result<RecordCompressor> create(int level);
   // Appends COMPRESSED records that hold `records`, which must be whole records one after another.
@@ -30,17 +33,42 @@ class RecordCompressor {
   struct Free {
     void operator()(ZSTD_CCtx_s* context) const noexcept;
   };
+  // Which way of packing does well with the records of late. Both are tried now and then.
+  struct Trial {
+    unsigned pieces_left = 0;     // until the next one
+    unsigned after_failure = 1;   // pieces until another one
+    bool is_alike_good = false;   // by comparing
+    std::size_t least_ratio = 0;  // what that is expected to reach; less, and another trial is due
+    void decide(bool alike_is_good, std::size_t ratio);
+  };
   explicit RecordCompressor(ZSTD_CCtx_s* context) : context_(context) {}
+  std::size_t pack_alike(Bytes records, std::size_t most);
+  std::size_t try_both(Bytes records);
+  bool pack_by_zstd(Bytes records);
+  void append_packed(std::vector<std::byte>& out) const;
+
   std::unique_ptr<ZSTD_CCtx_s, Free> context_;
+  std::unique_ptr<AlikeRecords> alike_;  // null: another level was asked for
+  Trial trial_;
+  Buffer packed_, other_;          // scratch: a frame
   std::size_t chunk_ = kMaxInput;  // adapts: a record's size field is 16 bits wide
 };
+
+// What a COMPRESSED record holds. Ours begin with a frame that zstd skips: a checksum of the frame behind it,
+// so that damage is found in what is packed, where bytes are few.
+struct PackedBytes {
+  Bytes frames;          // behind the checksum
+  bool is_sound = true;  // it agrees, or there is none
+};
+PackedBytes packed_bytes(Bytes content);
 
 // Inflates the bytes of COMPRESSED and COMPRESSED2 records, fed in file order: one stream over many records
 // (perf) or a frame in each (ours).
 class RecordInflater {
  public:
   static Result<RecordInflater> create();
-  // Appends what `packed` holds; refuses more than `limit` bytes and windows above 8 MiB.
+  // Appends what `packed` holds; refuses more than `limit` bytes, windows above 8 MiB and what a checksum of
+  // ours disagrees with.
   Result<> inflate(Bytes packed, std::size_t limit, Buffer& out);
   // Forgets a stream that broke, to begin again at the next frame.
   void reset();

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "format/compression.h"
+
 namespace tacho::format {
 
 namespace {
@@ -34,17 +36,20 @@ void fetch_lines(Buffer& bytes) {
 }  // namespace
 
 std::optional<std::size_t> standalone_frame_size(Bytes packed, std::size_t limit) {
-  const auto size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  const auto [frames, is_sound] = packed_bytes(packed);
+  if (!is_sound) return std::nullopt;
+  const auto size = ZSTD_getFrameContentSize(frames.data(), frames.size());
   if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size == 0 || size > limit)
     return std::nullopt;
-  const std::size_t whole = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
-  if (ZSTD_isError(whole) != 0 || whole != packed.size()) return std::nullopt;
+  const std::size_t whole = ZSTD_findFrameCompressedSize(frames.data(), frames.size());
+  if (ZSTD_isError(whole) != 0 || whole != frames.size()) return std::nullopt;
   return static_cast<std::size_t>(size);
 }
 
 class InflateAhead::Job {
  public:
-  Job(Bytes packed, std::size_t size, BlockRef keep) : packed_(packed), size_(size), keep_(std::move(keep)) {}
+  Job(Bytes packed, std::size_t size, BlockRef keep)
+      : frame_(packed_bytes(packed).frames), size_(size), keep_(std::move(keep)) {}
 
   enum class Memory : std::uint8_t { Own, ReadersLast };
   // `context` may be null: there was no memory for one.
@@ -57,7 +62,7 @@ class InflateAhead::Job {
     block->bytes.resize(size_);
     if (memory == Memory::ReadersLast) fetch_lines(block->bytes);
     const std::size_t got =
-        ZSTD_decompressDCtx(context, block->bytes.data(), size_, packed_.data(), packed_.size());
+        ZSTD_decompressDCtx(context, block->bytes.data(), size_, frame_.data(), frame_.size());
     if (ZSTD_isError(got) != 0)
       result_ = Error{std::string("zstd: ") + ZSTD_getErrorName(got)};
     else if (got != size_)
@@ -72,7 +77,7 @@ class InflateAhead::Job {
   Result<std::shared_ptr<Block>> take_result() { return std::move(result_); }
 
  private:
-  Bytes packed_;
+  Bytes frame_;
   std::size_t size_;
   BlockRef keep_;
   Result<std::shared_ptr<Block>> result_ = Error{"not inflated"};
@@ -96,7 +101,8 @@ struct InflateAhead::State {
 
   void work() {
     const Context context(ZSTD_createDCtx());
-    if (context == nullptr) return;  // the caller's thread inflates everything, as where no thread could be made
+    if (context == nullptr)
+      return;  // the caller's thread inflates everything, as where no thread could be made
     std::unique_lock lock(mutex);
     for (;;) {
       has_work.wait(lock, [&] { return stopping || !waiting.empty(); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "format/compression.h"
 #include "format/perf_abi.h"
 #include "format/record.h"
 #include "format/sample.h"
@@ -75,7 +76,7 @@ struct IsPossible {
 // Starts a zstd frame.
 bool is_frame(Bytes packed) {
   constexpr std::uint32_t kZstdMagic = 0xFD2FB528;
-  return Cursor(packed, std::endian::little).u32() == kZstdMagic;
+  return Cursor(packed_bytes(packed).frames, std::endian::little).u32() == kZstdMagic;
 }
 
 bool is_header_attr(Cursor body) {

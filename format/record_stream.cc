@@ -291,7 +291,7 @@ void RecordStream::leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_
 namespace {
 
 // The zstd bytes of a COMPRESSED or COMPRESSED2 record; nothing when the latter says more than it holds.
-std::optional<Bytes> packed_bytes(const RecordView& record) {
+std::optional<Bytes> packed_content(const RecordView& record) {
   if (record.type == abi::kRecordCompressed) return record.bytes.subspan(kRecordHeaderSize);
   Cursor body = record.body();
   const Bytes packed = body.take(body.u64());
@@ -312,7 +312,7 @@ void RecordStream::look_ahead() {
     Ahead item{record, outer_, nullptr};
     if (is_compressed(record.type)) {
       ++compressed_records_;
-      const auto packed = packed_bytes(record);
+      const auto packed = packed_content(record);
       const auto size = packed && may_look_ahead_ ? standalone_frame_size(*packed, limit) : std::nullopt;
       if (size) {
         if (!pool_) pool_.emplace();
@@ -344,10 +344,10 @@ bool RecordStream::may_inflate(const RecordView& record) {
 
 // One record of a stream that goes over many.
 void RecordStream::inflate(const RecordView& record) {
-  const auto packed = packed_bytes(record);
+  const auto packed = packed_content(record);
   if (!packed) return diagnostics_->add(Damage::BadFrame, record.offset, "holds fewer bytes than it says");
   constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
-  const bool starts_frame = packed->size() >= 4 && Cursor(*packed, std::endian::little).u32() == kFrameMagic;
+  const bool starts_frame = Cursor(packed_bytes(*packed).frames, std::endian::little).u32() == kFrameMagic;
   if (stream_broken_ && !starts_frame)
     return diagnostics_->add(Damage::BadFrame, record.offset, "belongs to a stream that broke before");
   if (!inflater_) {

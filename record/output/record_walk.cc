@@ -1,6 +1,7 @@
 #include "record/output/record_walk.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "format/perf_abi.h"
 #include "format/record_view.h"
@@ -13,11 +14,12 @@ namespace abi = format::abi;
 // Every planned event samples IDENTIFIER, IP, TID and TIME, in this order.
 constexpr std::size_t kTimeOffset = 3 * sizeof(std::uint64_t);
 
-void count_sample(format::Cursor body, RecordCounts& counts) {
+// Every sample passes here while others wait, so its fields are taken without a cursor.
+void count_sample(format::Bytes body, RecordCounts& counts) {
   ++counts.samples;
-  body.skip(kTimeOffset);
-  const std::uint64_t time = body.u64();
-  if (body.failed()) return;
+  std::uint64_t time;
+  if (body.size() < kTimeOffset + sizeof time) return;
+  std::memcpy(&time, body.data() + kTimeOffset, sizeof time);
   counts.first_time = std::min(counts.first_time, time);
   counts.last_time = std::max(counts.last_time, time);
 }
@@ -36,18 +38,26 @@ void count_loss(format::Cursor body, RecordCounts& counts) {
 }  // namespace
 
 bool count_records(format::Bytes records, RecordCounts& counts) {
-  format::Cursor in(records);
-  while (in.left() > 0) {
-    const std::uint32_t type = in.u32();
-    in.u16();  // misc
-    const std::uint16_t size = in.u16();
-    if (size < format::kRecordHeaderSize) return false;
-    format::Cursor body(in.take(size - format::kRecordHeaderSize));
-    if (in.failed()) return false;
-    if (type == abi::kRecordSample) count_sample(body, counts);
-    if (type == abi::kRecordLost) count_loss(body, counts);
+  struct Header {
+    std::uint32_t type;
+    std::uint16_t misc, size;
+  } header;
+  static_assert(sizeof header == format::kRecordHeaderSize);
+  RecordCounts sum = counts;
+  bool is_whole = true;
+  for (std::size_t at = 0; at < records.size(); at += header.size) {
+    const std::size_t left = records.size() - at;
+    is_whole = left >= sizeof header;
+    if (!is_whole) break;
+    std::memcpy(&header, records.data() + at, sizeof header);
+    is_whole = header.size >= sizeof header && header.size <= left;
+    if (!is_whole) break;
+    const auto body = records.subspan(at + sizeof header, header.size - sizeof header);
+    if (header.type == abi::kRecordSample) count_sample(body, sum);
+    if (header.type == abi::kRecordLost) count_loss(format::Cursor(body), sum);
   }
-  return true;
+  counts = sum;
+  return is_whole;
 }
 
 }  // namespace tacho::record

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "format/inflate_ahead.h"
 #include "format/record.h"
 
 namespace tacho::format {
@@ -74,6 +75,45 @@ TEST(Compression, ShrinksWhatRepeats) {
   EXPECT_LT(packed.size(), raw.size() / 5);
 }
 
+// Samples of one event: their time alone differs, and, with `noise`, half of the words behind it.
+ByteWriter samples(std::uint64_t count, bool noise) {
+  ByteWriter out;
+  std::mt19937_64 random(1);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    constexpr std::uint16_t kWords = 24;
+    out.u32(abi::kRecordSample).u16(1).u16(kWords * 8);
+    for (std::uint64_t word = 1; word < kWords; ++word)
+      out.u64(word == 4 ? 1'000'000'000 + i * 3000 : noise && word % 2 == 0 ? random() % 64 : word);
+  }
+  return out;
+}
+
+TEST(Compression, ComparedRecordsComeBack) {
+  expect_comes_back(samples(20000, false));
+  expect_comes_back(samples(20000, true));
+}
+
+TEST(Compression, ComparedRecordsTakeHardlyMoreThanZstdMakesOfThem) {
+  for (const bool noise : {false, true}) {
+    const ByteWriter raw = samples(40000, noise);
+    auto compressor = RecordCompressor::create(RecordCompressor::kQuickLevel);
+    ASSERT_TRUE(compressor);
+    std::vector<std::byte> packed;
+    ASSERT_TRUE(compressor->compress(raw.view(), packed));
+    std::vector<std::byte> by_zstd(ZSTD_compressBound(raw.size()));
+    const std::size_t least = ZSTD_compress(by_zstd.data(), by_zstd.size(), raw.view().data(), raw.size(), 1);
+    EXPECT_LT(packed.size(), least + least * 3 / 10) << noise;
+  }
+}
+
+// What the records are like changes in the middle of a recording: some pieces later its packing has followed.
+TEST(Compression, PackingFollowsWhatTheRecordsAreLike) {
+  ByteWriter raw = samples(30000, false);
+  const ByteWriter others = records(200, true), more = samples(30000, true);
+  raw.bytes(others.view()).bytes(more.view());
+  expect_comes_back(raw);
+}
+
 TEST(Compression, BytesThatAreNoRecordsAreRefused) {
   auto compressor = RecordCompressor::create(1);
   ASSERT_TRUE(compressor);
@@ -132,14 +172,20 @@ TEST(Compression, DamageInAFrameIsFound) {
   ASSERT_TRUE(compressor);
   std::vector<std::byte> packed;
   ASSERT_TRUE(compressor->compress(raw.view(), packed));
-  packed[packed.size() / 2] ^= std::byte{0x10};
-  auto inflater = RecordInflater::create();
-  ASSERT_TRUE(inflater);
-  Buffer out;
-  bool failed = false;
-  for (const Bytes record : split(packed))
-    failed |= !inflater->inflate(record.subspan(kRecordHeaderSize), RecordCompressor::kMaxInput, out);
-  EXPECT_TRUE(failed) << "each frame carries a checksum";
+  // Any byte behind the record's header and the first 8, by which the checksum is known.
+  for (std::size_t at = kRecordHeaderSize + 8; at < packed.size(); at += 1 + packed.size() / 500) {
+    auto damaged = packed;
+    damaged[at] ^= std::byte{0x10};
+    auto inflater = RecordInflater::create();
+    ASSERT_TRUE(inflater);
+    Buffer out;
+    EXPECT_FALSE(
+        inflater->inflate(Bytes(damaged).subspan(kRecordHeaderSize), RecordCompressor::kMaxInput, out))
+        << at;
+    EXPECT_FALSE(
+        standalone_frame_size(Bytes(damaged).subspan(kRecordHeaderSize), RecordCompressor::kMaxInput))
+        << at;
+  }
 }
 
 }  // namespace
