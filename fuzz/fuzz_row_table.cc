@@ -1,7 +1,8 @@
-// Compact unwind tables: from bytes as a section of either kind, and from a whole ELF file.
+// Compact unwind tables: from bytes as a section of either kind, and from a whole ELF file; single rows of it.
 #include <cstdlib>
 #include <span>
 
+#include "unwind/row_finder.h"
 #include "unwind/row_table.h"
 
 using namespace tacho::unwind;
@@ -24,11 +25,17 @@ void check(const tacho::Result<RowTable>& table, std::size_t most_rows) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kMostRows = 4096;
+  constexpr std::uint64_t kMostOffsets = 256;
   const auto bytes = std::as_bytes(std::span(data, size));
   const RowLimits limits{.most_rows = kMostRows};
   for (const CfiForm form : {CfiForm::EhFrame, CfiForm::DebugFrame})
     check(build_row_table({bytes, 0x1000, form, std::endian::little}, limits), kMostRows);
   const auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
-  if (image) check(row_table_of(*image, limits), kMostRows);
+  if (!image) return 0;
+  check(row_table_of(*image, limits), kMostRows);
+  auto finder = RowFinder::create(*image);
+  if (!finder) return 0;
+  for (std::uint64_t offset = 0; offset < size && offset < kMostOffsets; ++offset)
+    if (finder->row_at_offset(offset).kind > TACHO_UNWIND_OTHER) std::abort();
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "format/cursor.h"
+#include "unwind/fde_index.h"
 #include "unwind/leb128.h"
 
 namespace tacho::unwind {
@@ -182,22 +183,8 @@ class Builder {
   std::uint64_t begun_ = 0;  // up to here addresses have rows
 };
 
-// .eh_frame by its name or, in a file without section headers, by the pointer in the segment of its table.
-std::optional<ElfImage::Section> eh_frame_of(const ElfImage& image) {
-  if (auto named = image.section(".eh_frame"); named && !named->is_packed) return named;
-  const auto header = image.eh_frame_header_segment();
-  if (!header) return std::nullopt;
-  format::Cursor in(header->bytes, image.order());
-  in.u8();  // version
-  const std::uint8_t encoding = in.u8();
-  in.u16();  // encodings of count and table
-  const auto place = read_encoded(in, encoding, header->address + header->bytes.size(), header->address);
-  return place ? image.loaded_from(*place) : std::nullopt;
-}
-
 // Where a program or the dynamic linker begins, in assembly that some do not describe: nobody called it.
 void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
-  constexpr std::uint64_t kMostBytes = 64;  // of it; up to the first call that does not return
   if (entry == 0 || table.rows.empty() || table.rows.size() + 2 > limits.most_rows) return;
   const Row* const there = table.find(entry);
   if (there != nullptr && there->kind != TACHO_UNWIND_NOTHING) return;
@@ -209,11 +196,11 @@ void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
     table.base = entry;
   }
   const std::uint64_t place = entry - table.base;
-  if (place + kMostBytes >= kMost) return;
+  if (place + kEntryBytes >= kMost) return;
   auto next = std::ranges::upper_bound(table.rows, place, {}, &Row::pc);
-  if (next == table.rows.end() || next->pc > place + kMostBytes) {
+  if (next == table.rows.end() || next->pc > place + kEntryBytes) {
     Row nothing = of_kind(TACHO_UNWIND_NOTHING);
-    nothing.pc = static_cast<std::uint32_t>(place + kMostBytes);
+    nothing.pc = static_cast<std::uint32_t>(place + kEntryBytes);
     next = table.rows.insert(next, nothing);
   }
   Row end = of_kind(TACHO_UNWIND_END);

@@ -17,6 +17,10 @@ namespace tacho::unwind {
 
 using Row = tacho_unwind_row;
 
+// Of a program's first instructions, up to the first call that does not return: where nothing describes them,
+// nobody called.
+inline constexpr std::uint64_t kEntryBytes = 64;
+
 // What hostile call frame information may cost.
 struct RowLimits {
   std::size_t most_rows = std::size_t{1} << 22;  // libclang-cpp, 59 MB, has 1.0 million

@@ -24,8 +24,8 @@ enum tacho_unwind_kind {
   /* 8 * cfa above rsp, and 8 more when the last four bits of the instruction pointer are at least `rbp`: an
    * entry of the procedure linkage table, which pushes a word on its way. */
   TACHO_UNWIND_PLT = 18,
-  TACHO_UNWIND_SIGNAL = 19, /* the kernel's signal frame lies at rsp, with all registers */
-  TACHO_UNWIND_END = 20,    /* nobody called: _start, or a thread's first function */
+  TACHO_UNWIND_SIGNAL = 19,  /* the kernel's signal frame lies at rsp, with all registers */
+  TACHO_UNWIND_END = 20,     /* nobody called: _start, or a thread's first function */
   TACHO_UNWIND_NOTHING = 21, /* no function is described here */
   TACHO_UNWIND_OTHER = 22,   /* rules that a row cannot hold */
 };

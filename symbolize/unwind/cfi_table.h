@@ -9,6 +9,7 @@
 #include "tsl/robin_map.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
+#include "unwind/fde_index.h"
 
 namespace tacho::symbolize {
 
@@ -37,23 +38,16 @@ class CfiTable {
   Found find(std::uint64_t pc);
 
  private:
-  struct SearchTable {  // of .eh_frame_hdr: pairs of 32-bit numbers, counted from its address
-    ElfImage::Section section;
-    std::uint64_t first = 0, count = 0;  // offset of the first pair, how many
-  };
-
   CfiTable(ElfImage::Section section, CfiForm form, std::endian order);
   CfiSection view() const { return {section_.bytes, section_.address, form_, order_}; }
-  static std::optional<SearchTable> read_search_table(ElfImage::Section header, std::endian order);
   std::optional<std::uint64_t> fde_offset(std::uint64_t pc);
-  std::optional<std::uint64_t> fde_offset_by_search_table(std::uint64_t pc) const;
   Found evaluate(std::uint64_t pc);
 
   ElfImage::Section section_;
   CfiForm form_;
   std::endian order_;
-  std::optional<SearchTable> search_;
-  std::optional<std::vector<FdeRange>> index_;  // when there is no search table: made at the first question
+  std::optional<unwind::FdeIndex> index_by_address_;
+  std::optional<std::vector<FdeRange>> index_;  // when there is none of the file: made at the first question
   tsl::robin_map<std::uint64_t, Found> known_;  // one entry for each address asked
   std::vector<std::unique_ptr<UnwindRow>> rows_;
 };

@@ -1,0 +1,116 @@
+// Single rows, beside those of whole tables.
+#include "unwind/row_finder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/file.h"
+#include "tests/unwind/cfi_image.h"
+#include "unwind/row_table.h"
+
+namespace tacho::unwind {
+namespace {
+
+using test::Function;
+using test::Headers;
+using test::kBase;
+using test::Search;
+
+std::string text_of(const Row& row) {
+  return std::to_string(row.kind) + " " + std::to_string(row.cfa) + " " + std::to_string(row.rbp);
+}
+
+ElfImage image_of(const std::string& file) {
+  const auto bytes = std::as_bytes(std::span(file));
+  auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
+  EXPECT_TRUE(image);
+  return std::move(*image);
+}
+
+const std::vector<Function>& functions() {
+  static const std::vector<Function> made{
+      {.start = 0x1000, .size = 0x40, .program = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6}},
+      {.start = 0x1080, .size = 0x20, .program = {}},
+      {.start = 0x10c0, .size = 0x20, .program = {0x07, 16}}};
+  return made;
+}
+
+TEST(RowFinder, RowsAreThoseOfTheTable) {
+  for (const Search search : {Search::Table, Search::Index}) {
+    for (const Headers headers : {Headers::Sections, Headers::SegmentsOnly}) {
+      if (search == Search::Index && headers == Headers::SegmentsOnly) continue;  // nothing leads to it
+      const ElfImage image = image_of(test::elf_image(functions(), search, headers));
+      auto finder = RowFinder::create(image);
+      ASSERT_TRUE(finder) << finder.error().what;
+      const auto table = row_table_of(image);
+      ASSERT_TRUE(table);
+      ASSERT_FALSE(table->rows.empty());
+      for (std::uint64_t offset = 0x0ff0; offset < 0x1100; ++offset) {
+        const Row* const row = table->find(kBase + offset);
+        const std::string wanted = row == nullptr ? "21 0 0" : text_of(*row);
+        EXPECT_EQ(text_of(finder->row_at(kBase + offset)), wanted) << offset;
+        EXPECT_EQ(text_of(finder->row_at_offset(offset)), wanted) << offset;
+      }
+    }
+  }
+}
+
+// Of this test program: at the begin of each row of its table, and right before.
+TEST(RowFinder, RowsOfARealProgramAreThoseOfItsTable) {
+  auto opened = format::open_input("/proc/self/exe");
+  ASSERT_TRUE(opened);
+  const auto image = ElfImage::open(std::move(*opened));
+  ASSERT_TRUE(image);
+  auto finder = RowFinder::create(*image);
+  ASSERT_TRUE(finder);
+  const auto table = row_table_of(*image);
+  ASSERT_TRUE(table);
+  ASSERT_GT(table->rows.size(), 1000u);
+  std::size_t different = 0;
+  for (const Row& row : table->rows) {
+    for (const std::uint64_t address : {table->base + row.pc, table->base + row.pc - 1}) {
+      const Row* const wanted = table->find(address);
+      if (wanted != nullptr && text_of(finder->row_at(address)) != text_of(*wanted)) ++different;
+    }
+  }
+  EXPECT_EQ(different, 0u);
+}
+
+TEST(RowFinder, WhereNothingDescribesTheEntryNobodyCalledIt) {
+  std::string file = test::elf_image(functions());
+  constexpr std::size_t kEntryField = 24;
+  const std::uint64_t entry = kBase + 0x1050;
+  std::memcpy(file.data() + kEntryField, &entry, sizeof entry);
+  auto finder = RowFinder::create(image_of(file));
+  ASSERT_TRUE(finder);
+  EXPECT_EQ(finder->row_at(entry).kind, TACHO_UNWIND_END);
+  EXPECT_EQ(finder->row_at(entry + kEntryBytes).kind, finder->row_at(kBase + 0x1090).kind);
+  EXPECT_EQ(finder->row_at(entry - 1).kind, TACHO_UNWIND_NOTHING);
+}
+
+// Every word of the index overwritten: answers may be wrong, and are never more than that.
+TEST(RowFinder, ADamagedIndexIsSurvived) {
+  const std::string sound = test::elf_image(functions());
+  for (std::size_t at = test::kHeader; at < test::kHeader + 12 + 8 * functions().size(); ++at) {
+    for (const char value : {'\0', '\x7f', '\x80', '\xff'}) {
+      std::string file = sound;
+      file[at] = value;
+      auto finder = RowFinder::create(image_of(file));
+      if (!finder) continue;
+      for (std::uint64_t offset = 0x1000; offset < 0x1100; offset += 7)
+        EXPECT_LE(finder->row_at(kBase + offset).kind, TACHO_UNWIND_OTHER);
+    }
+  }
+}
+
+TEST(RowFinder, FilesWithoutDescriptionsAreToldSo) {
+  const ElfImage image = image_of(test::elf_image(functions(), Search::Index, Headers::SegmentsOnly));
+  EXPECT_FALSE(RowFinder::create(image));
+}
+
+}  // namespace
+}  // namespace tacho::unwind

@@ -1,0 +1,35 @@
+// Which function's call frame information covers an address, found without reading all of it: by the sorted
+// table that linkers write beside .eh_frame.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "unwind/elf_image.h"
+
+namespace tacho::unwind {
+
+// .eh_frame by its name or, in a file without section headers, by the pointer in the segment of its table.
+// Nothing when there is none, or a packed one.
+std::optional<ElfImage::Section> eh_frame_of(const ElfImage& image);
+
+class FdeIndex {
+ public:
+  // From .eh_frame_hdr, or the segment that is the same; nothing when it cannot be searched.
+  static std::optional<FdeIndex> of(const ElfImage& image);
+
+  // The ELF address of the last FDE whose function does not begin behind `pc`. It is what the file says:
+  // whether an FDE is there, and covers `pc`, is for the caller to see.
+  std::optional<std::uint64_t> fde_address(std::uint64_t pc) const;
+
+ private:
+  FdeIndex(ElfImage::Section section, std::endian order) : section_(std::move(section)), order_(order) {}
+  std::int64_t number(std::uint64_t at) const;
+
+  ElfImage::Section section_;
+  std::endian order_;
+  std::uint64_t first_ = 0, count_ = 0;  // of the pairs: where in the section they begin, how many
+};
+
+}  // namespace tacho::unwind

@@ -1,0 +1,71 @@
+#include "unwind/row_finder.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "unwind/row_table.h"
+
+namespace tacho::unwind {
+namespace {
+
+constexpr tacho_unwind_row of_kind(std::uint8_t kind) { return {0, 0, 0, kind}; }
+
+}  // namespace
+
+Result<RowFinder> RowFinder::create(const ElfImage& image) {
+  if (image.order() != std::endian::little) return Error{"is for another machine"};
+  auto frames = eh_frame_of(image);
+  const CfiForm form = frames ? CfiForm::EhFrame : CfiForm::DebugFrame;
+  if (!frames) frames = image.section(".debug_frame");
+  if (!frames || frames->is_packed) return Error{"has no call frame information"};
+  RowFinder finder(std::move(*frames), form);
+  if (form == CfiForm::EhFrame) finder.index_ = FdeIndex::of(image);
+  finder.code_ = image.code_segments();
+  finder.entry_ = image.entry();
+  const auto offset = finder.fde_offset(finder.entry_);
+  const auto fde = offset ? parse_fde(finder.section(), *offset) : std::nullopt;
+  if (fde && finder.entry_ < fde->end) finder.entry_ = 0;  // as others are
+  return finder;
+}
+
+std::optional<std::uint64_t> RowFinder::fde_offset(std::uint64_t address) {
+  if (index_) {
+    const auto place = index_->fde_address(address);
+    return place ? std::optional(*place - frames_.address) : std::nullopt;  // parse_fde() checks it
+  }
+  if (!ranges_) ranges_ = list_fdes(section());
+  const auto after = std::ranges::upper_bound(*ranges_, address, {}, &FdeRange::start);
+  return after == ranges_->begin() ? std::nullopt : std::optional(std::prev(after)->offset);
+}
+
+tacho_unwind_row RowFinder::evaluate(std::uint64_t address) {
+  const auto offset = fde_offset(address);
+  const auto fde = offset ? parse_fde(section(), *offset) : std::nullopt;
+  if (!fde || address < fde->start || address >= fde->end) {
+    const bool is_entry =
+        entry_ != 0 && address >= entry_ && address - entry_ < kEntryBytes && !(fde && fde->start > entry_);
+    return of_kind(is_entry ? TACHO_UNWIND_END : TACHO_UNWIND_NOTHING);
+  }
+  tacho_unwind_row found = of_kind(TACHO_UNWIND_OTHER);
+  (void)walk_cfi(section(), *fde, [&](const CfiRow& rules) {
+    if (address >= rules.start && address < rules.end) found = compact_row(rules);
+  });
+  return found;
+}
+
+tacho_unwind_row RowFinder::row_at(std::uint64_t address) {
+  if (const auto known = known_.find(address); known != known_.end()) return known->second;
+  if (known_.size() == kMostKnown) known_.clear();
+  return known_.emplace(address, evaluate(address)).first->second;
+}
+
+tacho_unwind_row RowFinder::row_at_offset(std::uint64_t offset) {
+  const auto holds = [offset](const ElfImage::Code& code) {
+    return offset >= code.offset && offset - code.offset < code.size;
+  };
+  const auto code = std::ranges::find_if(code_, holds);
+  return code == code_.end() ? of_kind(TACHO_UNWIND_NOTHING) : row_at(offset - code->offset + code->address);
+}
+
+}  // namespace tacho::unwind

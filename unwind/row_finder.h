@@ -1,0 +1,49 @@
+// Single rows of a module's unwind table, made when they are asked for: for the few frames that somebody
+// cannot wait for a whole table with. The rows are those of row_table.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "format/result.h"
+#include "unwind/cfi.h"
+#include "unwind/elf_image.h"
+#include "unwind/fde_index.h"
+#include "unwind/unwind_row.h"
+
+namespace tacho::unwind {
+
+class RowFinder {
+ public:
+  // The error says why the file has no rows.
+  static Result<RowFinder> create(const ElfImage& image);
+  RowFinder(RowFinder&&) = default;
+  RowFinder& operator=(RowFinder&&) = default;
+
+  // The row of an offset in the file, as mappings know code; its `pc` is 0. Of kind NOTHING where no function
+  // is described, OTHER where its description is damaged.
+  tacho_unwind_row row_at_offset(std::uint64_t offset);
+  // The same of an ELF address.
+  tacho_unwind_row row_at(std::uint64_t address);
+  std::size_t bytes() const { return frames_.bytes.size(); }  // that it holds of the file
+
+ private:
+  static constexpr std::size_t kMostKnown = 1U << 16;  // rows
+  RowFinder(ElfImage::Section frames, CfiForm form) : frames_(std::move(frames)), form_(form) {}
+  CfiSection section() const { return {frames_.bytes, frames_.address, form_, std::endian::little}; }
+  std::optional<std::uint64_t> fde_offset(std::uint64_t address);
+  tacho_unwind_row evaluate(std::uint64_t address);
+
+  ElfImage::Section frames_;
+  CfiForm form_;
+  std::optional<FdeIndex> index_;
+  std::optional<std::vector<FdeRange>> ranges_;  // where there is no index
+  std::vector<ElfImage::Code> code_;
+  std::uint64_t entry_ = 0;                                    // 0: it is described like all other code
+  std::unordered_map<std::uint64_t, tacho_unwind_row> known_;  // by address
+};
+
+}  // namespace tacho::unwind
