@@ -28,6 +28,7 @@ namespace tacho::bpf {
 namespace {
 
 constexpr std::size_t kVerifierLines = 20;
+constexpr std::uint32_t kCopyBytes = std::uint32_t{8} << 20;  // 0.1 s at 8000 stacks a second
 constexpr std::array<const char*, 3> kPrograms{"walk_on_sample", "walk_on_tracepoint", "walk_on_probe"};
 
 struct CloseObject {
@@ -57,13 +58,14 @@ struct StackWalker::State {
   std::array<int, kPrograms.size()> programs{-1, -1, -1};
   int segments = -1, processes = -1, stacks = -1, files = -1;
   bool reads_mappings = false;
-  std::optional<Ring> questions;
+  std::optional<Ring> questions, copies;
   format::Mapping ranges, modules;
   std::size_t range_count = 0;
-  std::atomic_ref<std::uint32_t> now() const {
-    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(variables.bytes().data()));
+  tacho_walk_variables& walk_variables() const {
+    return *reinterpret_cast<tacho_walk_variables*>(variables.bytes().data());
   }
-  format::Mapping variables;  // section .data.tacho, which holds one number
+  std::atomic_ref<std::uint32_t> now() const { return std::atomic_ref(walk_variables().now); }
+  format::Mapping variables;  // section .data.tacho
   std::vector<format::Mapping> rows;
   std::vector<format::Fd> links;  // destroyed first
 };
@@ -133,6 +135,7 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   const std::uint32_t most_ranges = state->reads_mappings ? 1 : options.most_ranges;
   bpf_map__set_max_entries(map("tacho_stacks"), static_cast<std::uint32_t>(cpus));
   bpf_map__set_max_entries(map("tacho_files"), state->reads_mappings ? TACHO_MOST_FILES : 1);
+  bpf_map__set_max_entries(map("tacho_copies"), kCopyBytes);
   bpf_map__set_max_entries(map("tacho_ranges"), most_ranges);
   bpf_map__set_max_entries(map("tacho_processes"), state->reads_mappings ? 1 : options.most_processes);
   const struct stat own = own_namespace();
@@ -150,21 +153,26 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   state->processes = bpf_map__fd(map("tacho_processes"));
   state->stacks = bpf_map__fd(map("tacho_stacks"));
   state->files = bpf_map__fd(map("tacho_files"));
-  auto questions = Ring::open(bpf_map__fd(map("tacho_questions")), bpf_map__max_entries(map("tacho_questions")));
+  auto questions =
+      Ring::open(bpf_map__fd(map("tacho_questions")), bpf_map__max_entries(map("tacho_questions")));
   if (!questions) return std::move(questions.error());
   state->questions.emplace(std::move(*questions));
+  auto copies = Ring::open(bpf_map__fd(map("tacho_copies")), kCopyBytes);
+  if (!copies) return std::move(copies.error());
+  state->copies.emplace(std::move(*copies));
   state->range_count = most_ranges;
-  auto ranges = map_memory(bpf_map__fd(map("tacho_ranges")), in_pages(most_ranges * sizeof(tacho_code_range)));
+  auto ranges =
+      map_memory(bpf_map__fd(map("tacho_ranges")), in_pages(most_ranges * sizeof(tacho_code_range)));
   if (!ranges) return std::move(ranges.error());
   state->ranges = std::move(*ranges);
-  auto modules =
-      map_memory(bpf_map__fd(map("tacho_modules")), in_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
+  auto modules = map_memory(bpf_map__fd(map("tacho_modules")),
+                            in_pages(TACHO_MOST_MODULES * sizeof(tacho_unwind_module)));
   if (!modules) return std::move(modules.error());
   state->modules = std::move(*modules);
   // What libbpf holds of it is a copy that the kernel does not see.
   bpf_map* const variables = map(".data.tacho");
-  if (variables == nullptr || bpf_map__value_size(variables) < sizeof(std::uint32_t))
-    return Error{"the program that walks stacks has no place for its time"};
+  if (variables == nullptr || bpf_map__value_size(variables) < sizeof(tacho_walk_variables))
+    return Error{"the program that walks stacks has no place for its variables"};
   auto memory = map_memory(bpf_map__fd(variables), in_pages(bpf_map__value_size(variables)));
   if (!memory) return std::move(memory.error());
   state->variables = std::move(*memory);
@@ -205,6 +213,13 @@ std::span<tacho_unwind_module> StackWalker::modules() const {
   return items_of<tacho_unwind_module>(state_->modules).first(TACHO_MOST_MODULES);
 }
 void StackWalker::set_now(std::uint32_t now) { state_->now().store(now, std::memory_order_relaxed); }
+
+void StackWalker::let_copy() {
+  std::atomic_ref(state_->walk_variables().may_copy).store(1, std::memory_order_relaxed);
+}
+bool StackWalker::take_copies(const std::function<void(format::Bytes)>& sink) {
+  return state_->copies->drain(sink);
+}
 
 Result<std::span<tacho_unwind_block>> StackWalker::add_segment() {
   constexpr std::size_t kSize = TACHO_SEGMENT_BLOCKS * sizeof(tacho_unwind_block);

@@ -12,6 +12,7 @@
 #include "bpf/log.h"
 #include "bpf/object.h"
 #include "bpf/programs/stack_maps.h"
+#include "format/cursor.h"
 #include "format/result.h"
 
 namespace tacho::bpf {
@@ -55,6 +56,13 @@ class StackWalker {
   void take_questions(const std::function<void(const tacho_file_question&)>& sink);
   Result<> set_file(const tacho_file_key& file, std::uint32_t module);
   void remove_file(const tacho_file_key& file);
+
+  // From now on stacks that lead to code without a table are copied, up to 8 MiB of them, for the recorder to
+  // finish.
+  void let_copy();
+  // Hands out a struct tacho_stack_copy with fewer bytes, for each; they come before the records that name
+  // them. False: there was no memory for one.
+  bool take_copies(const std::function<void(format::Bytes)>& sink);
 
   // Maps as memory, which the program reads at the same time.
   std::span<tacho_code_range> ranges() const;

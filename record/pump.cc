@@ -32,6 +32,8 @@ constexpr milliseconds kLongestWait{100};  // see Round for what is promised fro
 // A command that was told to end by a signal has this long before we leave it alone.
 constexpr milliseconds kGrace{1500};
 constexpr int kReaderNice = -10;
+// What is left of stacks is found in milliseconds, unless a disk has to be read.
+constexpr milliseconds kPatienceWithStacks{1000}, kStackWait{1};
 constexpr milliseconds kLookAtCpus{1000};
 
 // Memory that was refused is asked for again after a moment, and so often in vain while nothing of ours is on
@@ -200,13 +202,14 @@ class Pump::Loop {
     // First nothing comes any more, then mappings are taken: so none is missing that a sample needs.
     events_.pause_backward_rings(true);
     read_summaries();
-    const bool is_passed = pass();
+    const bool is_passed = pass() && settle();
     if (is_passed) take_snapshot();
     events_.pause_backward_rings(false);
     if (!is_passed) return;
     if (switches_ != nullptr) take_switch_events();
     is_switch_wanted_ = false;
     hand_over(true);
+    if (stacks_ != nullptr) stacks_->begin_file();
     push_step(FileStep::BeginNext);
     switching_ = Switching::Begins;
     file_began_at_ = Clock::now();
@@ -312,9 +315,24 @@ class Pump::Loop {
   }
 
   void take_the_rest() {
-    while (!pass() && !gave_up_ && !report_.failure) {
+    while (!(pass() && settle()) && !gave_up_ && !report_.failure) {
       if (has_waited_long_enough()) give_up_writing();
     }
+  }
+
+  // Samples that were taken so far and wait for the rest of their stacks come out. False when memory was
+  // refused.
+  bool settle() {
+    if (stacks_ == nullptr) return true;
+    const auto end = Clock::now() + kPatienceWithStacks;
+    for (const std::uint64_t last = stacks_->last_pass(); stacks_->holds_samples_until(last);) {
+      const auto now = Clock::now();
+      if (now >= end) stacks_->give_up();
+      if (now >= end + kPatienceWithStacks) break;  // a file that hangs keeps one
+      if (!pass()) return false;
+      std::this_thread::sleep_for(kStackWait);
+    }
+    return true;
   }
 
   // One look at every ring; false when memory was refused.
@@ -323,7 +341,7 @@ class Pump::Loop {
       if (ring.kind() == RingKind::Backward) continue;
       if (!is_taken(round_.take(ring, report_.counts))) return false;
     }
-    if (stacks_ != nullptr) stacks_->end_pass();
+    if (!is_taken(round_.end_pass(report_.counts))) return false;
     if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;
     if (summaries_ != nullptr && summaries_->is_due()) read_summaries();
     while (summaries_ != nullptr && summaries_->has_more())
@@ -349,7 +367,7 @@ class Pump::Loop {
   }
 
   void hand_over_if_due() {
-    if (round_.is_due()) hand_over(true);
+    if (round_.is_due()) hand_over(stacks_ == nullptr || stacks_->end_round());
   }
 
   void hand_over(bool ends_round) {

@@ -36,6 +36,16 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts) {
   return Taken::Damage;
 }
 
+Round::Taken Round::end_pass(RecordCounts& counts) {
+  if (stacks_ == nullptr) return Taken::Nothing;
+  const std::size_t begin = buffer_.size();
+  stacks_->end_pass(buffer_);
+  if (sieve_ != nullptr) sieve_->sift(buffer_, begin);
+  if (buffer_.size() == begin) return Taken::Nothing;
+  open();
+  return count_records(format::Bytes(buffer_).subspan(begin), counts) ? Taken::Records : Taken::Damage;
+}
+
 Round::Taken Round::take(ChannelRings& rings, RecordCounts& counts) {
   const std::size_t begin = buffer_.size();
   const bool is_fine = rings.take(buffer_);

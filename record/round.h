@@ -33,6 +33,8 @@ class Round {
   Taken take(ChannelRings& rings, RecordCounts& counts);
   // What their maps were found to hold, piece by piece.
   Taken take(Summaries& summaries, RecordCounts& counts);
+  // Every ring was looked at: what was held back of earlier looks and may come now.
+  Taken end_pass(RecordCounts& counts);
   // A copy of what the rings hold that are written over and over; it stays there, for the next one.
   Taken take_snapshot(std::span<const PerfRing> rings, RecordCounts& counts);
 

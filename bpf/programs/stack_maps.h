@@ -17,6 +17,15 @@ enum tacho_stack_sizes {
   TACHO_MOST_FILES = 32768, /* a module may be several files: copies in containers */
   TACHO_MOST_RANGES_OF_PROCESS = 16384,
   TACHO_MOST_FRAMES = 1024,
+  TACHO_STACK_PAGE = 4096,
+  TACHO_COPIED_PAGES = 6, /* the first one in part; a value of a map of one CPU has 32 KiB */
+};
+
+/* What changes while the program runs. */
+struct tacho_walk_variables {
+  __u32 now;      /* which second it is: the recorder sets it */
+  __u32 may_copy; /* the recorder takes copies, and finishes stacks */
+  __u64 copies;   /* so many were made */
 };
 
 struct tacho_unwind_block {
@@ -78,7 +87,8 @@ struct tacho_file_question {
 /* Code that is mapped in a process: ELF address = address - bias. */
 struct tacho_code_range {
   __u64 start, end, bias;
-  __u32 module, unused;
+  __u32 module;
+  __u32 file; /* the recorder's number of it, not the program's business */
 };
 
 /* Where the ranges of a process stand, ascending and not overlapping. */
@@ -95,7 +105,7 @@ struct tacho_unwind_module {
   __u64 base; /* ELF address from which the rows count */
   __u32 first_block, blocks;
   __u32 state;
-  __u32 last_used; /* what tacho_now was when a stack led through it */
+  __u32 last_used; /* what the time was when a stack led through it */
 };
 
 /* How a walk ended. */
@@ -116,11 +126,24 @@ enum tacho_stack_end {
   TACHO_END_COUNT,
 };
 
-/* A record: header, then `frames` addresses, leaf first. */
+/* A record: header, then `frames` addresses, leaf first. With TACHO_STACK_HAS_COPY in `end`: one word more, the number of
+ * a copy. */
+#define TACHO_STACK_HAS_COPY 0x8000
 struct tacho_stack_record {
   __u32 tid;
   __u16 end; /* enum tacho_stack_end */
   __u16 frames;
+};
+
+/* Of a stack that led to a module whose table is not there: what it takes to go on from there, which the recorder does
+ * when it has read the sample. `frames`: those found before, the last one is in that module. Then the stack, from `sp` on. */
+struct tacho_stack_copy {
+  __u64 number, sp, bp;
+  __u32 frames;
+  __u8 is_return, is_bp_known;
+  __u16 unused;
+  /* A page more than is copied: the verifier does not know better. */
+  __u8 bytes[(TACHO_COPIED_PAGES + 1) * TACHO_STACK_PAGE];
 };
 
 #endif

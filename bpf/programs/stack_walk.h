@@ -203,9 +203,17 @@ __noinline int tacho_follow(struct slot *slot, __u64 packed) {
 }
 
 /* A table that is not there: the code may keep a frame pointer, which is better than nothing. The stack will not count
- * as whole. */
+ * as whole, unless the recorder finishes it. */
 static __always_inline int go_on_without_table(struct slot *slot) {
-  slot->walk.is_doubtful = true;
+  struct walk *walk = &slot->walk;
+  if (!walk->is_doubtful) {
+    walk->is_doubtful = true;
+    walk->stop.sp = walk->sp;
+    walk->stop.bp = walk->bp;
+    walk->stop.frames = walk->frames;
+    walk->stop.is_return = walk->is_return;
+    walk->stop.is_bp_known = walk->is_bp_known;
+  }
   return tacho_guess(slot, TACHO_END_NO_TABLE);
 }
 
@@ -225,7 +233,7 @@ __noinline int tacho_take_step(struct slot *slot) {
   if (key == TACHO_MODULE_ASKED_FOR) return go_on_without_table(slot);
   struct tacho_unwind_module *module = bpf_map_lookup_elem(&tacho_modules, &key);
   if (!module) return tacho_guess(slot, TACHO_END_COUNT);
-  if (module->last_used != tacho_now) module->last_used = tacho_now;
+  if (module->last_used != tacho_variables.now) module->last_used = tacho_variables.now;
   if (module->state == TACHO_MODULE_BARE) return tacho_guess(slot, TACHO_END_COUNT);
   if (module->state != TACHO_MODULE_READY) return go_on_without_table(slot);
   const __u64 pc = walk->ip - walk->range.bias - module->base - (walk->is_return ? 1 : 0);
@@ -245,7 +253,10 @@ static __always_inline struct slot *take_slot(void) {
   for (__u32 i = 0; i < SLOTS; i++) {
     const __u32 key = i;
     struct slot *slot = bpf_map_lookup_elem(&tacho_slots, &key);
-    if (slot && __sync_val_compare_and_swap(&slot->busy, 0, 1) == 0) return slot;
+    if (slot && __sync_val_compare_and_swap(&slot->busy, 0, 1) == 0) {
+      slot->number = i;
+      return slot;
+    }
   }
   return 0;
 }
@@ -324,6 +335,33 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
   return true;
 }
 
+/* Copies the stack from where a table was missing, page by page: the highest one ends where memory does. Returns the
+ * copy's number; 0: there is none. */
+__noinline __u64 tacho_copy_stack(struct slot *slot) {
+  if (!slot || !tacho_variables.may_copy) return 0;
+  const __u32 key = slot->number;
+  struct tacho_stack_copy *copy = bpf_map_lookup_elem(&tacho_copied, &key);
+  if (!copy) return 0;
+  const __u64 sp = slot->walk.stop.sp;
+  __u32 size = TACHO_STACK_PAGE - (sp & (TACHO_STACK_PAGE - 1));
+  if (bpf_probe_read_user(copy->bytes, size, (const void *)sp) != 0) return 0;
+#pragma unroll
+  for (int i = 1; i < TACHO_COPIED_PAGES; i++) {
+    if (bpf_probe_read_user(copy->bytes + size, TACHO_STACK_PAGE, (const void *)(sp + size)) != 0) break;
+    size += TACHO_STACK_PAGE;
+  }
+  const __u64 number = __sync_fetch_and_add(&tacho_variables.copies, 1) + 1;
+  copy->number = number;
+  copy->sp = sp;
+  copy->bp = slot->walk.stop.bp;
+  copy->frames = slot->walk.stop.frames;
+  copy->is_return = slot->walk.stop.is_return;
+  copy->is_bp_known = slot->walk.stop.is_bp_known;
+  if (size > sizeof copy->bytes) return 0;
+  const __u32 all = __builtin_offsetof(struct tacho_stack_copy, bytes) + size;
+  return bpf_ringbuf_output(&tacho_copies, copy, all, BPF_RB_NO_WAKEUP) == 0 ? number : 0;
+}
+
 static __always_inline int walk_and_tell(void *context, struct slot *slot, bool skips_strangers) {
   if (!walk_user_stack(slot, skips_strangers)) return 1;
   __u32 frames = slot->walk.frames;
@@ -331,7 +369,13 @@ static __always_inline int walk_and_tell(void *context, struct slot *slot, bool 
   slot->head.tid = bpf_get_current_pid_tgid();
   slot->head.end = slot->walk.end;
   slot->head.frames = frames;
-  bpf_perf_event_output(context, &tacho_stacks, BPF_F_CURRENT_CPU, &slot->head, sizeof slot->head + frames * WORD);
+  const __u64 copy = slot->walk.is_doubtful ? tacho_copy_stack(slot) : 0;
+  __u32 size = frames;
+  if (copy != 0) {
+    slot->head.end |= TACHO_STACK_HAS_COPY;
+    slot->frames[size++] = copy;
+  }
+  bpf_perf_event_output(context, &tacho_stacks, BPF_F_CURRENT_CPU, &slot->head, sizeof slot->head + size * WORD);
   return 1;
 }
 

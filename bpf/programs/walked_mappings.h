@@ -24,7 +24,7 @@
 #define TREE_DEPTH 8                 /* 2 or 3 are usual */
 
 volatile const struct tacho_walk_options tacho_options SEC(".rodata.tacho") = {.most_frames = 127};
-__u32 tacho_now SEC(".data.tacho");
+struct tacho_walk_variables tacho_variables SEC(".data.tacho");
 
 struct segment_map {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -58,6 +58,17 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 65536);
 } tacho_questions SEC(".maps");
+/* Stacks that the recorder finishes (struct tacho_stack_copy), and where they are put together: one for each slot. */
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 4096); /* the recorder sets it */
+} tacho_copies SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, SLOTS);
+  __type(key, __u32);
+  __type(value, struct tacho_stack_copy);
+} tacho_copied SEC(".maps");
 /* Without it: what the recorder tells of processes. */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -86,13 +97,19 @@ struct walk {
   __u32 frames, end;
   bool is_return; /* ip stands behind a call */
   bool is_guess;  /* found by a frame pointer that nobody promised */
-  bool is_doubtful; /* some frame was found so for want of a table */
+  bool is_doubtful; /* some frame was found so for want of a table; the first of them: */
+  struct {
+    __u64 sp, bp;
+    __u32 frames;
+    bool is_return, is_bp_known;
+  } stop;
   bool is_bp_known;
 };
 
 /* Where a walk is done and its record is put together. */
 struct slot {
   __u32 busy;
+  __u32 number;
   __u32 is_in_call; /* of the system */
   __u32 is_in_exec;
   struct pt_regs registers;
@@ -101,7 +118,7 @@ struct slot {
   __u32 oldest; /* of the recent ones */
   __u64 node[TACHO_MAPLE_NODE_WORDS];
   struct tacho_stack_record head; /* what follows it is the record */
-  __u64 frames[TACHO_MOST_FRAMES];
+  __u64 frames[TACHO_MOST_FRAMES + 1]; /* and the number of a copy */
 };
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -38,14 +38,14 @@ void CodeMaps::fork(std::uint32_t child, std::uint32_t parent, std::uint64_t tim
   const auto ranges = from->second.ranges;  // before the map grows
   Process& made = process_of(child);
   if (time < made.since) return;
-  made = {ranges, time};
+  made = {ranges, time, nullptr};
   changed_.insert(child);
 }
 
 void CodeMaps::exec(std::uint32_t process, std::uint64_t time) {
   Process& owner = process_of(process);
   if (time < owner.since) return;
-  owner = {std::make_shared<Ranges>(), time};
+  owner = {std::make_shared<Ranges>(), time, owner.ranges};
   changed_.insert(process);
 }
 
@@ -62,6 +62,12 @@ std::vector<std::uint32_t> CodeMaps::take_changed() {
 std::shared_ptr<const CodeMaps::Ranges> CodeMaps::ranges(std::uint32_t process) const {
   const auto found = processes_.find(process);
   return found == processes_.end() ? nullptr : found->second.ranges;
+}
+
+std::shared_ptr<const CodeMaps::Ranges> CodeMaps::ranges_at(std::uint32_t process, std::uint64_t time) const {
+  const auto found = processes_.find(process);
+  if (found == processes_.end()) return nullptr;
+  return time != 0 && time < found->second.since ? found->second.before : found->second.ranges;
 }
 
 }  // namespace tacho::record

@@ -28,12 +28,16 @@ class CodeMaps {
   std::vector<std::uint32_t> take_changed();
   // Null when nothing is known of the process. Shared by a parent and its children until one changes.
   std::shared_ptr<const Ranges> ranges(std::uint32_t process) const;
+  // The same as it was at a time: before its last exec those of the program that it was. Else they are those
+  // of now: what was mapped since did not lie over code that ran then, mostly.
+  std::shared_ptr<const Ranges> ranges_at(std::uint32_t process, std::uint64_t time) const;
   std::size_t size() const { return processes_.size(); }
 
  private:
   struct Process {
     std::shared_ptr<Ranges> ranges;
     std::uint64_t since = 0;
+    std::shared_ptr<Ranges> before;  // its last exec
   };
   Process& process_of(std::uint32_t process);
 

@@ -18,6 +18,7 @@ namespace abi = format::abi;
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kLargestRecord = 0xfff8;  // bytes; sizes have 16 bits
 constexpr std::size_t kMostWaiting = 16;        // walks; interrupts nest three deep at most
+constexpr std::size_t kSizeOffset = sizeof(std::uint32_t) + sizeof(std::uint16_t);  // behind type and misc
 constexpr std::uint16_t kModeMask = 7, kModeUser = 2;
 
 std::size_t read_size(format::Cursor in, std::uint64_t read_format) {
@@ -53,8 +54,10 @@ void StackSplice::add_walks(std::uint64_t id, const format::EventAttr& attr, std
 void StackSplice::put_word(std::uint64_t word) { put(std::as_bytes(std::span(&word, 1))); }
 
 bool StackSplice::splice(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
-                         const std::function<std::uint64_t(std::uint64_t)>& lost_walks) {
+                         const std::function<std::uint64_t(std::uint64_t)>& lost_walks,
+                         std::vector<Unfinished>* unfinished) {
   out_.clear();
+  unfinished_ = unfinished;
   format::Bytes rest = format::Bytes(records).subspan(begin);
   while (!rest.empty()) {
     format::Cursor in(rest);
@@ -110,9 +113,11 @@ void StackSplice::take_walk(format::Bytes body, const Event& event, Waiting& wai
   in.u32();
   Walk walk;
   walk.tid = in.u32();
-  walk.end = in.u16();
+  const std::uint16_t end = in.u16();
+  walk.end = end & static_cast<std::uint16_t>(~TACHO_STACK_HAS_COPY);
   const std::uint16_t count = in.u16();
   const format::U64Array frames = in.words(count);
+  if ((end & TACHO_STACK_HAS_COPY) != 0) walk.copy = in.u64();
   if (in.failed() || walk.end >= TACHO_END_COUNT) return;
   if (waiting.size() == kMostWaiting) {
     waiting.erase(waiting.begin());
@@ -130,14 +135,14 @@ void StackSplice::put_sample(format::Bytes record, const Event& event, Waiting& 
   format::Cursor fields(body);
   fields.u64();
   const std::uint64_t ip = fields.u64();
-  fields.u32();
-  const std::uint32_t tid = fields.u32();
+  const std::uint32_t process = fields.u32(), tid = fields.u32();
+  const std::uint64_t time = event.attr.samples(abi::kSampleTime) ? fields.u64() : 0;
   std::uint16_t misc = 0;
   std::memcpy(&misc, record.data() + sizeof(std::uint32_t), sizeof misc);
   const bool is_user = (misc & kModeMask) == kModeUser;
 
   // The last walk of the thread: an interrupt's own sample stands before that of what it interrupted.
-  Walk walk{tid, TACHO_END_COUNT, {}};
+  Walk walk{tid, TACHO_END_COUNT, {}, 0};
   const auto last = std::ranges::find(waiting.rbegin(), waiting.rend(), tid, &Walk::tid);
   if (last != waiting.rend()) {
     walk = std::move(*last);
@@ -148,29 +153,52 @@ void StackSplice::put_sample(format::Bytes record, const Event& event, Waiting& 
     walk.frames.clear();
     if (is_user) walk.frames.push_back(ip);
     counts_.without += is_user ? 1 : 0;  // in the kernel it may be a thread that has no other side
-  } else {
-    ++counts_.ends[walk.end];
+    return put_with_stack(record, *offset, walk);
   }
+  if (walk.copy != 0 && unfinished_ != nullptr)
+    return unfinished_->push_back({{record.begin(), record.end()}, std::move(walk), process, time});
+  ++counts_.ends[walk.end];
+  put_with_stack(record, *offset, walk);
+}
+
+void StackSplice::put_finished(const Unfinished& sample, std::vector<std::byte>& records) {
+  const format::Bytes record(sample.record), body = record.subspan(format::kRecordHeaderSize);
+  const auto event = events_.find(format::Cursor(body).u64());
+  const auto offset = event == events_.end() ? std::nullopt : callchain_offset(body, event->second.attr);
+  out_.clear();
+  Walk walk = sample.walk;
+  ++counts_.ends[walk.end];
+  counts_.finished += walk.end <= TACHO_END_FRAME_ZERO ? 1 : 0;
+  if (offset)
+    put_with_stack(record, *offset, walk);
+  else
+    put(record);
+  records.insert(records.end(), out_.begin(), out_.end());
+}
+
+// `chain_offset`: of the call chain in the body.
+void StackSplice::put_with_stack(format::Bytes record, std::size_t chain_offset, Walk& walk) {
+  const format::Bytes body = record.subspan(format::kRecordHeaderSize);
   const std::size_t room = (kLargestRecord - std::min(kLargestRecord, record.size())) / kWord;
   if (walk.frames.empty() || room < 2) return put(record);
   if (walk.frames.size() > room - 1) walk.frames.resize(room - 1);
   counts_.frames += walk.frames.size();
 
   std::uint64_t known = 0;
-  std::memcpy(&known, body.data() + *offset, sizeof known);
-  const std::size_t behind = *offset + kWord;
+  std::memcpy(&known, body.data() + chain_offset, sizeof known);
+  const std::size_t behind = chain_offset + kWord;
   if (known > (body.size() - behind) / kWord) return put(record);
   const std::size_t more = 1 + walk.frames.size();
   const std::size_t start = out_.size();
   const std::size_t end_of_chain = behind + static_cast<std::size_t>(known) * kWord;
-  put(record.first(format::kRecordHeaderSize + *offset));
+  put(record.first(format::kRecordHeaderSize + chain_offset));
   put_word(known + more);
   put(body.subspan(behind, end_of_chain - behind));
   put_word(abi::kContextUser);
   put(std::as_bytes(std::span(walk.frames)));
   put(body.subspan(end_of_chain));
   const auto size = static_cast<std::uint16_t>(record.size() + more * kWord);
-  std::memcpy(out_.data() + start + sizeof(std::uint32_t) + sizeof misc, &size, sizeof size);
+  std::memcpy(out_.data() + start + kSizeOffset, &size, sizeof size);
 }
 
 // {id, lost}: a reader counts them as events.

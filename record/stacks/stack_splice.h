@@ -21,6 +21,7 @@ struct StackCounts {
   std::uint64_t frames = 0;                           // of the user's side, all together
   std::uint64_t without = 0;                          // samples outside of the kernel whose walk is missing
   std::uint64_t unused = 0;                           // walks whose sample was not written
+  std::uint64_t finished = 0;                         // of the whole ones, those that the recorder finished
 };
 
 class StackSplice {
@@ -36,14 +37,26 @@ class StackSplice {
     std::uint32_t tid = 0;
     std::uint16_t end = 0;
     std::vector<std::uint64_t> frames;
+    std::uint64_t copy = 0;  // its number, of a stack that can be finished (struct tacho_stack_copy)
+  };
+  // A sample whose stack can be finished: its record as the kernel wrote it.
+  struct Unfinished {
+    std::vector<std::byte> record;
+    Walk walk;
+    std::uint32_t process = 0;
+    std::uint64_t time = 0;  // 0: the event does not tell
   };
   using Waiting = std::vector<Walk>;
 
   // What `records` hold from `begin` on is made anew: samples get their stacks, walks go. False, and nothing
   // is changed, when these are not whole records. `lost_walks`: how many of the records that LOST records
-  // tell of were walks, of at most so many.
+  // tell of were walks, of at most so many. `unfinished`: gets the samples that wait for the rest of their
+  // stacks; null: they are written as they are.
   bool splice(std::vector<std::byte>& records, std::size_t begin, Waiting& waiting,
-              const std::function<std::uint64_t(std::uint64_t)>& lost_walks);
+              const std::function<std::uint64_t(std::uint64_t)>& lost_walks,
+              std::vector<Unfinished>* unfinished = nullptr);
+  // Appends the sample with the stack that its walk has now.
+  void put_finished(const Unfinished& sample, std::vector<std::byte>& records);
 
   // Only takes the walks out; allocates nothing.
   void drop_walks(std::vector<std::byte>& records, std::size_t begin) const;
@@ -58,13 +71,15 @@ class StackSplice {
   };
   void take_walk(format::Bytes body, const Event& event, Waiting& waiting);
   void put_sample(format::Bytes record, const Event& event, Waiting& waiting);
+  void put_with_stack(format::Bytes record, std::size_t chain_offset, Walk& walk);
   void put_lost(format::Bytes record, const std::function<std::uint64_t(std::uint64_t)>& lost_walks);
   void put(format::Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
   void put_word(std::uint64_t word);
 
   std::unordered_map<std::uint64_t, Event> events_;
   StackCounts counts_;
-  std::vector<std::byte> out_;  // kept, so that steady splicing allocates nothing
+  std::vector<Unfinished>* unfinished_ = nullptr;  // of the call that is under way
+  std::vector<std::byte> out_;                     // kept, so that steady splicing allocates nothing
 };
 
 // Bytes before the call chain in the body of a sample; nothing when it is too short for them.

@@ -57,6 +57,7 @@ StackCounts operator-(StackCounts counts, const StackCounts& before) {
   counts.frames -= before.frames;
   counts.without -= before.without;
   counts.unused -= before.unused;
+  counts.finished -= before.finished;
   return counts;
 }
 
@@ -80,6 +81,9 @@ format::StringPairs facts_of(const StackCounts& counts) {
   format::StringPairs facts{
       {"walked", std::to_string(ends.all)},
       {"whole", fmt::format("{} ({:.2f} %)", ends.whole, percent(ends.whole, ends.all))}};
+  if (counts.finished != 0)
+    facts.emplace_back("of them finished by the recorder",
+                       fmt::format("{} ({:.2f} %)", counts.finished, percent(counts.finished, ends.all)));
   for (const auto& [count, reason] : ends.others)
     facts.emplace_back("others end " + std::string(reason),
                        fmt::format("{} ({:.2f} %)", count, percent(count, ends.all)));

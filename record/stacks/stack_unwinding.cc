@@ -9,7 +9,6 @@
 #include <array>
 #include <bit>
 #include <chrono>
-#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -27,10 +26,11 @@
 #include "format/file.h"
 #include "format/perf_abi.h"
 #include "format/record.h"
-#include "format/record_view.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/stacks/code_maps.h"
+#include "record/stacks/late_stacks.h"
+#include "record/stacks/mapping_news.h"
 #include "record/stacks/needed_libraries.h"
 #include "record/stacks/number_runs.h"
 #include "record/stacks/stack_choice.h"
@@ -95,42 +95,6 @@ bpf::StackHook hook_of(const PlannedEvent& event) {
   return event.probe_target.empty() ? bpf::StackHook::Overflow : bpf::StackHook::Probe;
 }
 
-// What a record says of a process.
-struct News {
-  std::uint64_t time = 0;
-  enum class Kind : std::uint8_t { Map, Fork, Exec, Exit } kind = Kind::Map;
-  std::uint32_t process = 0, parent = 0;
-  std::uint64_t start = 0, end = 0, offset = 0;
-  MappedFile file;
-};
-
-std::optional<News> news_in(const format::Record& record) {
-  News news;
-  if (const auto* const mapping = std::get_if<format::MmapRecord>(&record)) {
-    if (mapping->is_data || mapping->pid == ~0U || mapping->length == 0) return std::nullopt;
-    news.process = mapping->pid;
-    news.start = mapping->start;
-    news.end = mapping->start + mapping->length;
-    news.offset = mapping->page_offset;
-    news.file = file_of(*mapping);
-    return news;
-  }
-  if (const auto* const comm = std::get_if<format::CommRecord>(&record)) {
-    if (!comm->is_exec) return std::nullopt;
-    news.kind = News::Kind::Exec;
-    news.process = comm->pid;
-    return news;
-  }
-  if (const auto* const task = std::get_if<format::TaskRecord>(&record)) {
-    news.kind = task->is_exit ? News::Kind::Exit : News::Kind::Fork;
-    news.process = task->pid;
-    news.parent = task->parent_pid;
-    if (task->is_exit ? task->pid != task->tid : task->pid == task->parent_pid) return std::nullopt;
-    return news;
-  }
-  return std::nullopt;
-}
-
 // Its first thread may have ended before the others; their states may be read by everybody.
 bool has_living_thread(std::uint32_t process) {
   std::error_code failed;
@@ -159,8 +123,13 @@ bool may_open_mappings() {
 }  // namespace
 
 struct StackUnwinding::State {
-  State(bpf::StackWalker loaded, const format::EventAttr& sideband_attr, std::uint32_t ranges)
-      : walker(std::move(loaded)), sideband(sideband_attr), rooms(ranges), tables(walker, kTableBudget) {}
+  State(bpf::StackWalker loaded, const format::EventAttr& sideband_attr, std::uint32_t ranges,
+        std::size_t most_frames)
+      : walker(std::move(loaded)),
+        sideband(sideband_attr),
+        rooms(ranges),
+        tables(walker, kTableBudget),
+        late(walker, most_frames) {}
 
   bpf::StackWalker walker;
   format::EventAttr sideband;
@@ -193,26 +162,23 @@ struct StackUnwinding::State {
   std::set<std::uint32_t> unpublished;                                   // processes whose ranges changed
   std::deque<std::pair<Clock::time_point, std::uint32_t>> ended;         // processes whose first thread ended
   std::uint32_t expected = UnwindTables::kBare;                          // the command's own module
-  UnwindTables tables;  // last: its thread uses what stands above
+  UnwindTables tables;                                                   // its thread uses what stands above
+  LateStacks late;                                                       // and so does its
 
   std::uint32_t expect(const std::string& path);
   void apply(const News& what);
-  void note(format::Bytes records);
   bool publish(std::uint32_t process);
   void release(const CodeMaps::Ranges* ranges);
   void forget_ended();
 };
 
 void StackUnwinding::State::apply(const News& what) {
-  if (walker.reads_mappings()) {
-    if (what.kind == News::Kind::Map) (void)tables.module_of(what.file);
-    if (what.kind == News::Kind::Exec) tables.forget(what.process);
-    return;
-  }
+  if (what.kind == News::Kind::Exec && walker.reads_mappings()) tables.forget(what.process);
   switch (what.kind) {
     case News::Kind::Map:
       return maps.map(what.process,
-                      {what.start, what.end, what.start - what.offset, tables.module_of(what.file), 0},
+                      {what.start, what.end, what.start - what.offset, tables.module_of(what.file),
+                       late.number_of(what.file)},
                       what.time);
     case News::Kind::Fork:
       return maps.fork(what.process, what.parent, what.time);
@@ -221,25 +187,6 @@ void StackUnwinding::State::apply(const News& what) {
     case News::Kind::Exit:
       ended.emplace_back(Clock::now(), what.process);
       return;
-  }
-}
-
-void StackUnwinding::State::note(format::Bytes records) {
-  while (records.size() >= format::kRecordHeaderSize) {
-    std::uint16_t size = 0;
-    std::memcpy(&size, records.data() + sizeof(std::uint32_t) + sizeof size, sizeof size);
-    if (size < format::kRecordHeaderSize || size > records.size()) return;
-    const auto record = format::whole_record(records.first(size), std::endian::native);
-    records = records.subspan(size);
-    const bool matters = record.type == abi::kRecordMmap2 || record.type == abi::kRecordMmap ||
-                         record.type == abi::kRecordComm || record.type == abi::kRecordFork ||
-                         record.type == abi::kRecordExit;
-    if (!matters) continue;
-    const auto parsed = format::parse_record(record, sideband);
-    auto found = parsed ? news_in(*parsed) : std::nullopt;
-    if (!found) continue;
-    found->time = format::record_time(record, sideband).value_or(0);
-    news.push_back(std::move(*found));
   }
 }
 
@@ -347,7 +294,8 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
                                                                const Host& host) {
   if (!walker) return std::unique_ptr<StackUnwinding>();
   const auto ranges = static_cast<std::uint32_t>(walker->ranges().size());
-  auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, ranges);
+  const auto most = std::ranges::max_element(plan.events, {}, &PlannedEvent::unwound_frames)->unwound_frames;
+  auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, ranges, most);
   state->is_asked_for = !may_use_frame_pointers(plan);
   std::set<std::pair<std::uint32_t, std::uint64_t>> hooked;  // tracepoints and probes: one program on each
   for (const OpenEvent& open : events.open_events()) {
@@ -391,6 +339,7 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
       return std::move(done.error()).in("--call-graph eh: event '" + planned.name + "'");
   }
   if (auto done = state->tables.start(); !done) return std::move(done.error()).in("--call-graph eh");
+  if (auto done = state->late.start(); !done) return std::move(done.error()).in("--call-graph eh");
   return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
 }
 
@@ -412,12 +361,13 @@ void StackUnwinding::begin(std::span<const int> processes) {
                            {.build_ids = state_->sideband.has(abi::kBuildId)});
   for (const int process : processes) {
     running.describe(process, out);
-    state_->note(out.view());
+    note_news(out.view(), state_->sideband, state_->news);
     // Threads stand there as forks of a parent, whose mappings are not theirs.
     std::erase_if(state_->news, [](const News& news) { return news.kind == News::Kind::Fork; });
     out.clear();
   }
-  end_pass();
+  std::vector<std::byte> none;  // nothing was sampled yet
+  end_pass(none);
   (void)state_->tables.wait(kPatienceAtStart);
 }
 
@@ -461,14 +411,18 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
     known.told_lost += std::min(lost, most);
     return std::min(lost, most);
   };
+  const std::size_t held = state_->late.fresh().size();
+  bool is_done = false;
   try {
-    if (known.is_sideband) return state_->note(format::Bytes(records).subspan(begin));
+    if (known.is_sideband)
+      return note_news(format::Bytes(records).subspan(begin), state_->sideband, state_->news);
     const std::lock_guard lock(state_->counting);
-    (void)state_->splice.splice(records, begin, known.waiting, lost_walks);
+    is_done = state_->splice.splice(records, begin, known.waiting, lost_walks, &state_->late.fresh());
   } catch (const std::bad_alloc&) {
     known.waiting.clear();  // these samples keep what the kernel wrote
     state_->splice.drop_walks(records, begin);
   }
+  if (!is_done) state_->late.fresh().resize(held);  // they stand in the records still
 }
 
 void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begin) {
@@ -477,19 +431,28 @@ void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begi
   (void)state_->splice.splice(records, begin, waiting, [](std::uint64_t) { return std::uint64_t{0}; });
 }
 
-void StackUnwinding::end_pass() {
+void StackUnwinding::end_pass(std::vector<std::byte>& records) {
   State& state = *state_;
   try {
     std::ranges::stable_sort(state.news, {}, &News::time);
     for (const News& news : state.news) state.apply(news);
     state.forget_ended();
-    for (const std::uint32_t process : state.maps.take_changed()) state.unpublished.insert(process);
+    for (const std::uint32_t process : state.maps.take_changed())
+      if (!state.walker.reads_mappings()) state.unpublished.insert(process);
     std::erase_if(state.unpublished, [&state](std::uint32_t process) { return state.publish(process); });
   } catch (const std::bad_alloc&) {
     // Stacks through what these records told of end there, and say so.
   }
   state.news.clear();
+  const std::lock_guard lock(state.counting);
+  state.late.end_pass(state.maps, state.splice, records);
 }
+
+std::uint64_t StackUnwinding::last_pass() const { return state_->late.last_pass(); }
+bool StackUnwinding::holds_samples_until(std::uint64_t pass) const { return state_->late.holds_until(pass); }
+void StackUnwinding::begin_file() { state_->late.begin_file(); }
+bool StackUnwinding::end_round() { return state_->late.end_round(); }
+void StackUnwinding::give_up() { state_->late.give_up(); }
 
 StackCounts StackUnwinding::counts() const {
   const std::lock_guard lock(state_->counting);

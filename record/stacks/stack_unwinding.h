@@ -6,7 +6,7 @@
 //   auto stacks = StackUnwinding::create(*walker, plan, events, host);  // attached; nothing is sampled yet
 //   stacks->begin(processes);                                           // what runs already
 //   stacks->take(ring, records, begin);                                 // for each ring, again and again
-//   stacks->end_pass();                                                 // after all rings
+//   stacks->end_pass(records);                                    // after all rings
 #pragma once
 
 #include <cstddef>
@@ -62,8 +62,19 @@ class StackUnwinding {
   void take(const PerfRing& ring, std::vector<std::byte>& records, std::size_t begin);
   // The same of a copy of a ring that is written over and over.
   void take_copy(std::vector<std::byte>& records, std::size_t begin);
-  // Every ring was looked at: what was told of processes holds from now on.
-  void end_pass();
+  // Every ring was looked at: what was told of processes holds from now on. Appends samples of earlier passes
+  // whose stacks were finished meanwhile.
+  void end_pass(std::vector<std::byte>& records);
+  // The number of the pass that ended last, and whether samples that were taken by then are still to come.
+  std::uint64_t last_pass() const;
+  bool holds_samples_until(std::uint64_t pass) const;
+  // They will come as they are.
+  void give_up();
+  // Whether a round of records may end here: no sample will come that is older than what the last round ended
+  // with. The caller ends it then.
+  bool end_round();
+  // The next round is the first one of another file.
+  void begin_file();
 
   // Whether bpf(2) is needed as long as it runs, to tell the program of mappings: it does not find them by
   // itself (before Linux 6.1).

@@ -2,6 +2,7 @@
 """--call-graph eh: stacks of code without frame pointers are whole in the capture, and perf shows them as we do."""
 import os
 import re
+import shutil
 import sys
 import unittest
 from collections import Counter
@@ -132,6 +133,62 @@ class Unwinding(programs.Scratch):
                 self.assertGreater(counts["pairs"], 200, said)
                 self.assertEqual((counts["different"], counts["copied is shorter"]), (0, 0), examples[:1])
                 self.assertGreater(counts["equal"], NEEDED * counts["pairs"], said)
+
+    def fresh(self, program, number=0):
+        """A copy that nobody has mapped and no table was made of. Its stacks begin before its table can be there."""
+        copy = self.folder / f"fresh_{number}_{os.path.basename(program)}"
+        shutil.copy(os.path.realpath(program), copy)
+        with open(copy, "r+b") as file:
+            file.seek(0, 2)
+            file.write(os.urandom(16))
+        return copy
+
+    def finished(self, name="x.data"):
+        found = re.search(r"finished by the recorder: (\d+)", self.tacho("header", "-i", name).stdout.decode())
+        return int(found.group(1)) if found else 0
+
+    def test_programs_that_end_before_their_tables_are_there_have_whole_stacks(self):
+        work = f"{self.fresh(sys.executable)} -S -c 'import os\nfor i in range(300): os.write(1, b\"x\")' > /dev/null"
+        said = self.record("-e", "syscalls:sys_enter_write", "-g", "--", "sh", "-c", work)
+        share, count = self.share(said)
+        self.assertGreaterEqual(count, 300, said)
+        self.assertGreater(share, NEEDED, said)
+        self.assertGreater(self.finished(), 0, "the table of a program of megabytes takes longer than its first write")
+        stacks = [stack for stack in self.stacks() if any("write" in name for name in stack)]
+        whole = [stack for stack in stacks if stack[-1] == "_start" and any("main" in name for name in stack)]
+        self.assertGreater(len(whole), NEEDED * len(stacks))
+        times = self.tacho("script", "-i", "x.data", "-F", "time").stdout.decode().split()
+        self.assertEqual(times, sorted(times, key=lambda time: float(time.rstrip(":"))))
+
+    def test_finished_stacks_are_those_that_copies_unwind_to(self):
+        perl = stack_pairs.PERL_WORK.replace("sleep(1);", "")
+        work = f"exec {self.fresh('/usr/bin/perl')} -e \"$WORK\""
+        said = self.record(*stack_pairs.events("syscalls:sys_enter_write", copied=32768), "--", "env", "WORK=" + perl, "sh", "-c", work)
+        text = self.tacho("script", "-i", "x.data", "-F", "tid,time,event,ip,sym", "--no-inline").stdout.decode()
+        counts, examples = stack_pairs.compare(text)
+        self.assertGreater(counts["pairs"], 200, said)
+        self.assertEqual((counts["different"], counts["copied is shorter"]), (0, 0), examples[:1])
+        self.assertGreater(counts["equal"], NEEDED * counts["pairs"], said)
+        self.assertGreater(self.finished(), 0, said)
+
+    @programs.needs_perf
+    def test_files_with_finished_stacks_are_in_order_for_perf(self):
+        work = f"for i in 1 2 3; do {self.fresh('/usr/bin/perl')} -e 'for (1..20000) {{ $x{{$_}} = $_ }}'; done"
+        self.record("-e", "cpu-clock", "-F", "5000", "-g", "--", "sh", "-c", work)
+        theirs = self.perf("script", "-i", "x.data", "-F", "comm,tid,time,ip,sym")
+        self.assertNotIn("out of order", theirs.stderr.decode())
+        self.assertEqual(theirs.stdout, self.tacho("script", "-i", "x.data", "-F", "comm,tid,time,ip,sym").stdout)
+
+    def test_switched_files_lose_no_sample_that_waits(self):
+        copies = " ".join(str(self.fresh("/usr/bin/perl", number)) for number in range(4))
+        work = f"for perl in {copies}; do $perl -e 'for (1..60000) {{ $x{{$_ % 5000}} = $_ }}'; kill -USR2 $PPID; done"
+        said = self.record("-e", "cpu-clock", "-F", "5000", "-g", "--no-pack", "--switch-output", "--", "sh", "-c", work)
+        files = sorted(path.name for path in self.folder.glob("x.data.2*"))
+        self.assertGreater(len(files), 1, said)
+        counted = sum(self.tacho("script", "-i", name, "-F", "time").stdout.count(b":") for name in files)
+        told = re.findall(r"\((\d+) samples, 0 lost\)", said)
+        self.assertEqual(counted, int(told[-1]), said)
+        self.assertGreater(sum(self.finished(name) for name in files), 0, said)
 
     def test_without_the_kernels_types_the_program_is_told_of_mappings(self):
         words = [programs.BIN / "tacho", "record", "-v", "-o", "x.data", "-e", "cpu-clock", "-F", "499", "--call-graph", "eh", "--",

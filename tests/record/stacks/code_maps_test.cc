@@ -25,6 +25,18 @@ tacho_code_range range_of(std::uint64_t start, std::uint64_t end, std::uint32_t 
   return {start, end, 0, module, 0};
 }
 
+TEST(CodeMaps, WhatRanBeforeAnExecHadOtherMappings) {
+  CodeMaps maps;
+  EXPECT_EQ(maps.ranges_at(kParent, 5), nullptr);
+  maps.map(kParent, range_of(100, 200, 1), 1);
+  maps.exec(kParent, 10);
+  maps.map(kParent, range_of(300, 400, 2), 11);
+  ASSERT_NE(maps.ranges_at(kParent, 9), nullptr);
+  EXPECT_EQ(maps.ranges_at(kParent, 9)->front().start, 100u);
+  EXPECT_EQ(maps.ranges_at(kParent, 12)->front().start, 300u);
+  EXPECT_EQ(maps.ranges_at(kParent, 0)->front().start, 300u) << "an event without time";
+}
+
 TEST(CodeMaps, ANewMappingTakesThePlaceOfWhatItCovers) {
   CodeMaps maps;
   maps.map(kParent, range_of(100, 200, 1), 1);

@@ -58,7 +58,8 @@ class StackSpliceTest : public testing::Test {
         .u32(static_cast<std::uint32_t>(12 + 8 * frames.size()))
         .u32(tid)
         .u16(end);
-    body.u16(static_cast<std::uint16_t>(frames.size()));
+    const bool has_copy = (end & TACHO_STACK_HAS_COPY) != 0;  // the last word is its number
+    body.u16(static_cast<std::uint16_t>(frames.size() - (has_copy ? 1 : 0)));
     for (const std::uint64_t word : frames) body.u64(word);
     body.u32(0);
     record(abi::kRecordSample, kKernel, body.view());
@@ -174,6 +175,45 @@ TEST_F(StackSpliceTest, WhatWasLostBeforeAWalkIsSaidOfTheSamplesEvent) {
   wanted.u32(abi::kRecordLost).u16(0).u16(48);
   wanted.u64(kEvent).u64(3).u32(1).u32(9).u64(1000).u64(kEvent);
   EXPECT_TRUE(std::ranges::equal(records, wanted.view()));
+}
+
+TEST_F(StackSpliceTest, AStackThatCanBeFinishedHoldsItsSampleBack) {
+  walk(9, {0x11, 0x12, 77}, TACHO_END_NO_TABLE | TACHO_STACK_HAS_COPY);
+  sample(9, kUser, 0x11, {});
+  sample(9, kKernel, 0xf2, {kK, 0xf2});
+  std::vector<std::byte> records(in_.view().begin(), in_.view().end());
+  std::vector<StackSplice::Unfinished> unfinished;
+  const auto none_lost = [](std::uint64_t) { return std::uint64_t{0}; };
+  ASSERT_TRUE(splice_.splice(records, 0, waiting_, none_lost, &unfinished));
+  ASSERT_EQ(unfinished.size(), 1u);
+  EXPECT_EQ(unfinished[0].walk.frames, (Words{0x11, 0x12})) << "the word behind them is the copy's number";
+  EXPECT_EQ(unfinished[0].walk.copy, 77u);
+  EXPECT_EQ(unfinished[0].process, 1u);
+  EXPECT_EQ(unfinished[0].time, 1000u);
+  EXPECT_EQ(splice_.counts().ends[TACHO_END_NO_TABLE], 0u) << "it did not end yet";
+  const std::size_t others = records.size();
+
+  unfinished[0].walk.frames.push_back(0x13);
+  unfinished[0].walk.end = TACHO_END_WHOLE;
+  splice_.put_finished(unfinished[0], records);
+  EXPECT_EQ(splice_.counts().ends[TACHO_END_WHOLE], 1u);
+  EXPECT_EQ(splice_.counts().finished, 1u);
+  in_.clear();
+  in_.bytes(format::Bytes(records).subspan(others));
+  const auto again = in_.view();
+  format::SampleParser parser;
+  const format::Sample* const sample = parser.parse(format::whole_record(again, std::endian::native), attr_);
+  ASSERT_NE(sample, nullptr);
+  ASSERT_EQ(sample->callchain.size(), 4u);
+  EXPECT_EQ(sample->callchain[3], 0x13u);
+  EXPECT_EQ(sample->raw.size(), 12u) << "what stands behind is as it was";
+}
+
+TEST_F(StackSpliceTest, WhereNobodyFinishesStacksTheyAreWrittenAsTheyAre) {
+  walk(9, {0x11, 0x12, 77}, TACHO_END_NO_TABLE | TACHO_STACK_HAS_COPY);
+  sample(9, kUser, 0x11, {});
+  EXPECT_EQ(spliced(), (std::vector<Words>{{kU, 0x11, 0x12}}));
+  EXPECT_EQ(splice_.counts().ends[TACHO_END_NO_TABLE], 1u);
 }
 
 TEST_F(StackSpliceTest, OtherEventsAndRecordsStay) {

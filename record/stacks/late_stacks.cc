@@ -1,0 +1,80 @@
+#include "record/stacks/late_stacks.h"
+
+#include <iterator>
+#include <new>
+#include <utility>
+
+namespace tacho::record {
+
+Result<> LateStacks::start() {
+  if (auto done = finisher_.start(); !done) return done;
+  walker_.let_copy();
+  return Done{};
+}
+
+void LateStacks::take_copies() {
+  (void)walker_.take_copies([this](format::Bytes written) {
+    auto copy = stack_copy_of(written);
+    if (!copy || bytes_ + copy->bytes.size() > kMostBytes) return;  // its sample is written as it is
+    const std::uint64_t number = copy->number;
+    const std::size_t size = copy->bytes.size();
+    if (copies_.try_emplace(number, Copy{std::move(*copy), pass_}).second) bytes_ += size;
+  });
+}
+
+// What was told of mappings before these samples has been read by now.
+void LateStacks::give_ripe(const CodeMaps& maps) {
+  std::vector<StackFinisher::Stack> stacks;
+  stacks.reserve(ripe_.size());
+  for (StackSplice::Unfinished& sample : ripe_) {
+    StackFinisher::Stack& stack = stacks.emplace_back();
+    const auto copy = copies_.find(sample.walk.copy);
+    if (copy != copies_.end()) {
+      stack.copy = std::move(copy->second.stack);
+      copies_.erase(copy);
+    }
+    stack.copied_bytes = stack.copy.bytes.size();
+    stack.ranges = maps.ranges_at(sample.process, sample.time);
+    stack.pass = pass_ - 1;
+    stack.sample = std::move(sample);
+  }
+  ripe_.clear();
+  finisher_.give(std::move(stacks));
+  // Of samples that were lost, or that somebody sorted out.
+  std::erase_if(copies_, [this](const auto& each) {
+    if (each.second.pass + 1 >= pass_) return false;
+    bytes_ -= each.second.stack.bytes.size();
+    return true;
+  });
+}
+
+void LateStacks::end_pass(const CodeMaps& maps, StackSplice& splice, std::vector<std::byte>& records) {
+  try {
+    take_copies();
+    give_ripe(maps);
+    if (!fresh_.empty()) held_[pass_] = fresh_.size();
+    ripe_ = std::exchange(fresh_, {});
+    ++pass_;
+    std::vector<StackFinisher::Stack> done = finisher_.take_done();
+    done_.insert(done_.end(), std::make_move_iterator(done.begin()), std::make_move_iterator(done.end()));
+    while (!done_.empty()) {
+      const StackFinisher::Stack& stack = done_.back();
+      splice.put_finished(stack.sample, records);
+      bytes_ -= stack.copied_bytes;
+      const auto held = held_.find(stack.pass);
+      if (held != held_.end() && --held->second == 0) held_.erase(held);
+      done_.pop_back();
+    }
+  } catch (const std::bad_alloc&) {
+    // The rest waits for the next pass.
+  }
+}
+
+bool LateStacks::end_round() {
+  constexpr std::uint64_t kPasses = 2;
+  if (round_end_ && !held_.empty() && held_.begin()->first < *round_end_ + kPasses) return false;
+  round_end_ = pass_ - 1;
+  return true;
+}
+
+}  // namespace tacho::record
