@@ -1,13 +1,45 @@
 // How many records of each type a capture holds, and how many samples of each event: perf report --stats.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
 #include "format/capture_reader.h"
+#include "format/seeded_hash.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 
 namespace tacho::report {
 
-// Reads all records of `reader`; `diagnostics` gets those that cannot be counted for an event.
+class RecordCounts {
+ public:
+  // `diagnostics` gets records that cannot be counted for an event. Both must outlive this.
+  RecordCounts(format::CaptureReader& reader, format::Diagnostics& diagnostics)
+      : reader_(reader), diagnostics_(diagnostics) {}
+
+  void add(const format::RecordView& record);
+  // perf tells each event's losses with --stats, not below its dump of records.
+  enum class Losses : std::uint8_t { Shown, Hidden };
+  void write(TextBuffer& out, Names names, Losses losses);
+
+ private:
+  struct EventCounts {
+    std::uint64_t samples = 0, lost = 0;
+  };
+  void add_sample(const format::RecordView& record, std::size_t event, const format::EventAttr& attr);
+  void add_lost(const format::RecordView& record, std::size_t event, const format::EventAttr& attr);
+
+  format::CaptureReader& reader_;
+  format::Diagnostics& diagnostics_;
+  std::map<std::uint32_t, std::uint64_t> by_type_;
+  std::vector<EventCounts> by_event_;
+  // Of a counter, by its id: its last value.
+  std::unordered_map<std::uint64_t, std::uint64_t, format::SeededHash> last_value_;
+};
+
+// Reads all records of `reader`.
 void write_stats(TextBuffer& out, format::CaptureReader& reader, format::Diagnostics& diagnostics,
                  Names names);
 

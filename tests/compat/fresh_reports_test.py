@@ -98,6 +98,10 @@ class FreshReports(FreshCapture):
         if ties:
             print(f"{self.id().split('.')[-1]}: {ties} rows differ from perf's in the order of equals only")
 
+    def compare_traces(self):
+        words = ["report", "-D", "-i", self.capture]
+        self.assert_same_text(self.tacho(*words, "--raw-names", status=None).stdout, self.perf(*words).stdout)
+
     def test_stacks_of_a_program(self):
         self.record(*CLOCK, "-g", "--", *BUSY)
         self.compare(GRAPHS + ROWS + LEVELS + [["-v", "--no-children", "-g", "none", "--dsos", "[kernel.kallsyms]"]])
@@ -146,12 +150,14 @@ class FreshReports(FreshCapture):
 
     def test_compressed_groups(self):
         self.record("-z", "-e", "{cpu-clock,page-faults,context-switches}:S", "-F", "499", "-g", "--", *BUSY)
+        self.compare_traces()
         self.compare([["--group"], ["--group", "--no-children", "-g", "none"], ["--no-children"], ["--hierarchy", "-n"],
                       ["--no-group", "--no-children"], ["--group-sort-idx", "2", "--no-children", "-g", "none"],
                       ["--stdio-color", "always"], ["--group-sort-idx", "1", "--no-children", "-n", "--hierarchy"]])
 
     def test_an_event_without_stacks_beside_one_with_them(self):
         self.record("-e", "cpu-clock/call-graph=fp/", "-e", "task-clock/call-graph=no/", "-F", "499", "--", *BUSY)
+        self.compare_traces()
         self.compare([["--show-ref-call-graph", *more] for more in (
             [], ["--no-children"], ["-g", "caller,0", "-s", "sym"], ["-g", "none", "-s", "comm,dso"])])
 
@@ -162,6 +168,7 @@ class FreshReports(FreshCapture):
 
     def test_context_switches_and_namespaces(self):
         self.record(*CLOCK, "--switch-events", "--namespaces", "-a", "--", "sh", "-c", "ls >/dev/null; sleep 0.1")
+        self.compare_traces()
         self.compare(SYSTEM_ROWS + [["--sort", "cpu,comm"], ["--sort", "socket,pid"],
                       ["--socket-filter", "0"], ["--socket-filter", "7", "-n"], ["--hierarchy", "--socket-filter", "7"],
                       ["--socket-filter", "0", "--sort", "socket,comm"]])

@@ -15,7 +15,7 @@ CAPTURE = programs.ROOT / "tests" / "golden" / "captures" / "comm.data"
 # The options as perf 6.1 lists them; True: a value follows.
 OPTIONS = {
     "-b": False, "--branch-stack": False, "-c": True, "--comms": True, "-C": True, "--cpu": True, "-d": True,
-    "--dsos": True, "-D": False, "--dump-raw-trace": False, "-F": True, "--fields": True, "-f": False, "--force": False,
+    "--dsos": True, "-D": True, "--dump-raw-trace": True, "-F": True, "--fields": True, "-f": False, "--force": False,
     "-g": False, "--call-graph": False, "-G": False, "--inverted": False, "-i": True, "--input": True, "-I": False,
     "--show-info": False, "-k": True, "--vmlinux": True, "-M": True, "--disassembler-style": True, "-m": False,
     "--modules": False, "-n": False, "--show-nr-samples": False, "-p": True, "--parent": True, "-q": False,

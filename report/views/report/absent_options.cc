@@ -14,9 +14,6 @@ constexpr std::string_view kTraces =
 
 // A row leaves this table when the option comes; rows of options that exist have no effect.
 constexpr cli::AbsentOption kRows[] = {
-    {"-D,--dump-raw-trace", Takes::Nothing,
-     "perf's dump of raw bytes is not printed here; tacho dump -i FILE shows every record with its fields "
-     "decoded (--json for programs), --stats counts them"},
     {"--tui", Takes::Nothing, kInteractive},
     {"--gtk", Takes::Nothing, kInteractive},
     {"--itrace", Takes::Optional, kTraces},

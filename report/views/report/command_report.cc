@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "report/output/colour.h"
+#include "report/perf_text/raw_trace.h"
 #include "report/perf_text/stats_text.h"
 #include "report/views/report/name_pattern.h"
 #include "report/views/report/report_options.h"
@@ -13,6 +14,9 @@
 
 namespace tacho::report {
 namespace {
+
+constexpr std::string_view kHeaderHint =
+    "# To display the perf.data header info, please use --header/--header-only options.\n#\n";
 
 // The header, and of a pipe what its first records say.
 void write_heads(TextOutput& out, Session& session, const ReportOptions& options) {
@@ -47,7 +51,7 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   if (wants_header(options) || options.header_only) {
     write_heads(out, session, options);
   } else if (!options.is_quiet && !options.is_for_programs()) {
-    out.text("# To display the perf.data header info, please use --header/--header-only options.\n#\n");
+    out.text(kHeaderHint);
   }
   if (options.header_only) return Shown(Symbols::NotUsed);
 
@@ -80,6 +84,18 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
 Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
   ReportOptions options;
   return run_command(describe_report(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (options.dumps_records) {
+      return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
+        if (wants_header(options)) {
+          write_header(out, reader.layout(), reader.events(), reader.features(), options.reading.names,
+                       options.detail);
+        } else if (!options.is_quiet) {
+          out.text(kHeaderHint);
+        }
+        write_raw_trace(out, reader, diagnostics, options.reading.session.input, options.reading.names);
+        return Result<Shown>(Shown(Symbols::NotUsed));
+      });
+    }
     if (options.stats) {
       return show_records(options.reading, [&options](auto& reader, auto& diagnostics, TextOutput& out) {
         if (wants_header(options))

@@ -304,6 +304,9 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
          options.colour = *colour;
          return Done{};
        }});
+  rows.push_back(flag("-D,--dump-raw-trace",
+                      "print every record with its bytes and what they mean, then the numbers of --stats",
+                      options.dumps_records));
   rows.push_back(flag("--stats", "only count records by type and samples by event", options.stats));
   rows.push_back(flag("--tasks", "only list threads, below those that started them", options.shows_tasks));
   rows.push_back(flag("--mmaps", "as --tasks, and what each process had mapped", options.shows_maps));

@@ -71,6 +71,7 @@ struct ReportOptions {
   bool header = false, header_only = false;
   HeaderDetail detail = HeaderDetail::Brief;
   bool stats = false;
+  bool dumps_records = false;  // -D
   std::size_t top = 0;
   Colour colour = Colour::Auto;
   std::string weight;  // empty: the field tagged role:weight, else the period

@@ -15,7 +15,8 @@ constexpr std::string_view kScripts =
 constexpr std::string_view kGuests = "guests' samples are left out, as they are without this option";
 
 constexpr cli::AbsentOption kRows[] = {
-    {"-D,--dump-raw-trace", Takes::Nothing, "tacho dump prints every record with its fields"},
+    {"-D,--dump-raw-trace", Takes::Nothing,
+     "tacho report -D prints every record with its bytes, tacho dump with its fields"},
     {"--dump-unsorted-raw-trace", Takes::Nothing, "tacho dump prints every record in the order of the file"},
     {"--show-round-events", Takes::Nothing, "tacho dump shows FINISHED_ROUND records in their places"},
     {"-v,--verbose", Takes::Nothing,

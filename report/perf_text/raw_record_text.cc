@@ -1,0 +1,270 @@
+#include "report/perf_text/raw_record_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "format/record.h"
+
+namespace tacho::report {
+namespace {
+
+using namespace format;
+
+constexpr std::size_t kBytesInLine = 16;
+
+// 0x12, but 0 without 0x: printf's %#lx.
+std::string hex(std::uint64_t value) { return value == 0 ? "0" : fmt::format("{:#x}", value); }
+
+std::int32_t as_signed(std::uint32_t value) { return static_cast<std::int32_t>(value); }
+
+// "0-3,6": as ascending numbers stand in it, whose neighbours are joined.
+std::string ranges_text(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    if (!text.empty()) text += ',';
+    text += std::to_string(numbers[i]);
+    if (end - i > 1) text += '-' + std::to_string(numbers[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+// One of the three forms of perf's CPU_MAP: numbers, bits of words, first and last.
+std::vector<std::int64_t> cpus_of(Cursor in) {
+  enum Form : std::uint16_t { Numbers = 0, Mask = 1, Range = 2 };
+  std::vector<std::int64_t> cpus;
+  const std::uint16_t form = in.u16();
+  if (form == Numbers) {
+    const std::uint16_t count = in.u16();
+    for (unsigned i = 0; i < count && in.left() >= 2; ++i)
+      cpus.push_back(static_cast<std::int16_t>(in.u16()));
+  } else if (form == Mask) {
+    const std::uint16_t count = in.u16(), word_size = in.u16();
+    if (word_size == 8) in.u16();  // padding
+    for (std::int64_t first = 0; first < std::int64_t{count} * word_size * 8 && in.left() >= word_size;
+         first += word_size * 8) {
+      const std::uint64_t word = word_size == 8 ? in.u64() : in.u32();
+      for (unsigned bit = 0; bit < word_size * 8U; ++bit)
+        if ((word >> bit & 1) != 0) cpus.push_back(first + bit);
+      if (word_size != 4 && word_size != 8) break;
+    }
+  } else if (form == Range) {
+    const bool has_any = in.u8() != 0;
+    in.u8();  // padding
+    const std::uint16_t first = in.u16(), last = in.u16();
+    if (has_any) cpus.push_back(-1);
+    for (std::int64_t cpu = first; cpu <= last && !in.failed(); ++cpu) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+class Text {
+ public:
+  Text(TextBuffer& out, const RecordView& record, const EventAttr& attr, std::string_view event, Names names)
+      : out_(out), record_(record), attr_(attr), event_(event), names_(names) {}
+
+  void operator()(const MmapRecord& r) {
+    out_.text(fmt::format(" {}/{}: [{}({}) @ {}", as_signed(r.pid), as_signed(r.tid), hex(r.start),
+                          hex(r.length), hex(r.page_offset)));
+    if (!r.is_mmap2) {
+      out_.text(fmt::format("]: {} ", r.is_data ? 'r' : 'x'));
+    } else {
+      constexpr std::uint32_t kRead = 1, kWrite = 2, kExecute = 4, kShared = 1;  // PROT_ and MAP_ of Linux
+      const auto letter = [](bool is_set, char c) { return is_set ? c : '-'; };
+      if ((record_.misc & abi::kMiscMmapBuildId) != 0) {
+        out_.text(fmt::format(" <{}>", r.build_id.hex()));
+      } else {
+        out_.text(fmt::format(" {:02x}:{:02x} {} {}", r.major, r.minor, r.inode, r.inode_generation));
+      }
+      out_.text(fmt::format(
+          "]: {}{}{}{} ", letter((r.protection & kRead) != 0, 'r'), letter((r.protection & kWrite) != 0, 'w'),
+          letter((r.protection & kExecute) != 0, 'x'), (r.flags & kShared) != 0 ? 's' : 'p'));
+    }
+    name_line(r.filename);
+  }
+  void operator()(const CommRecord& r) {
+    out_.text(r.is_exec ? " exec: " : ": ");
+    out_.text(printable(r.name, names_));
+    out_.text(fmt::format(":{}/{}\n", as_signed(r.pid), as_signed(r.tid)));
+  }
+  void operator()(const TaskRecord& r) {
+    out_.text(fmt::format("({}:{}):({}:{})\n", as_signed(r.pid), as_signed(r.tid), as_signed(r.parent_pid),
+                          as_signed(r.parent_tid)));
+  }
+  void operator()(const LostRecord& r) { out_.text(fmt::format(": id:{}: lost:{}\n", r.id, r.lost)); }
+  void operator()(const LostSamplesRecord& r) {
+    out_.text(fmt::format(": id:{}: lost samples :{}\n", parse_sample_id(record_, attr_).id, r.lost));
+  }
+  void operator()(const SwitchRecord& r) {
+    const std::string_view way = !r.is_out ? "IN         " : r.is_preempt ? "OUT preempt" : "OUT        ";
+    out_.text(fmt::format(" {}", way));
+    if (r.is_cpu_wide) {
+      out_.text(fmt::format("  {} pid/tid: {:5}/{:<5}", r.is_out ? "next" : "prev",
+                            as_signed(r.next_prev_pid), as_signed(r.next_prev_tid)));
+    }
+    out_.character('\n');
+  }
+  void operator()(const NamespacesRecord& r) {
+    static constexpr std::array<std::string_view, 7> kNames = {"net",  "uts", "ipc",   "pid",
+                                                               "user", "mnt", "cgroup"};
+    constexpr std::size_t kInLine = 4;
+    const std::size_t count = r.links.size() / 2;
+    out_.text(fmt::format(" {}/{} - nr_namespaces: {}\n\t\t[", as_signed(r.pid), as_signed(r.tid), count));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0 && i % kInLine == 0) out_.text("\n\t\t ");
+      out_.text(fmt::format("{}/{}: {}/{}{}", i, i < kNames.size() ? kNames[i] : "unknown", r.links[2 * i],
+                            hex(r.links[2 * i + 1]), i + 1 < count ? ", " : ""));
+    }
+    out_.text("]\n");
+  }
+  void operator()(const KsymbolRecord& r) {
+    out_.text(
+        fmt::format(" addr {:x} len {} type {} flags 0x{:x} name ", r.address, r.length, r.type, r.flags));
+    name_line(r.name);
+  }
+  void operator()(const BpfEventRecord& r) {
+    out_.text(fmt::format(" type {}, flags {}, id {}\n", r.type, r.flags, r.id));
+  }
+  void operator()(const CgroupRecord& r) {
+    out_.text(fmt::format(" cgroup: {} ", r.id));
+    name_line(r.path);
+  }
+  void operator()(const TextPokeRecord& r) {
+    out_.text(
+        fmt::format(" {:x}  old len {} new len {}\n", r.address, r.old_bytes.size(), r.new_bytes.size()));
+    code(r.old_bytes, "            Old bytes:");
+    code(r.new_bytes, "            New bytes:");
+  }
+  void operator()(const ItraceStartRecord& r) {
+    out_.text(fmt::format(" pid: {} tid: {}\n", as_signed(r.pid), as_signed(r.tid)));
+  }
+  void operator()(const AuxRecord& r) {
+    constexpr std::uint64_t kTruncated = 1, kOverwrite = 2, kPartial = 4;
+    out_.text(fmt::format(" offset: {} size: {} flags: {} [{}{}{}]\n", hex(r.offset), hex(r.size),
+                          hex(r.flags), (r.flags & kTruncated) != 0 ? "T" : "",
+                          (r.flags & kOverwrite) != 0 ? "O" : "", (r.flags & kPartial) != 0 ? "P" : ""));
+  }
+  void operator()(const ReadRecord& r) {
+    const auto entry = r.values.size() == 0 ? ReadValues::Entry{} : r.values.entry(0);
+    const auto has = [&](std::uint64_t bit) { return (attr_.read_format & bit) != 0; };
+    out_.text(fmt::format(": {} {} ", as_signed(r.pid), as_signed(r.tid)));
+    out_.text(printable(event_, names_));
+    out_.text(fmt::format(" {}\n", r.values.single.value_or(entry.value)));
+    if (has(abi::kReadTimeEnabled)) out_.text(fmt::format("... time enabled : {}\n", r.values.time_enabled));
+    if (has(abi::kReadTimeRunning)) out_.text(fmt::format("... time running : {}\n", r.values.time_running));
+    if (has(abi::kReadId)) out_.text(fmt::format("... id           : {}\n", entry.id));
+    if (has(abi::kReadLost)) out_.text(fmt::format("... lost         : {}\n", entry.lost));
+  }
+  void operator()(const EventUpdateRecord& r) {
+    enum Kind : std::uint64_t { Unit = 0, Scale = 1, Name = 2, Cpus = 3 };
+    out_.text(fmt::format("\n... id:    {}\n", r.id));
+    Cursor in(r.data, record_.order);
+    if (r.kind == Unit || r.kind == Name) {
+      out_.text(r.kind == Unit ? "... unit:  " : "... name:  ");
+      name_line(in.text(in.left()));
+    } else if (r.kind == Scale) {
+      out_.text(fmt::format("... scale: {:f}\n", std::bit_cast<double>(in.u64())));
+    } else if (r.kind == Cpus) {
+      out_.text("... cpus:  " + ranges_text(cpus_of(in)) + "\n");
+    } else {
+      out_.text("... unknown type\n");
+    }
+  }
+  void operator()(const OtherRecord&) { other(record_.body()); }
+  void operator()(const auto&) {}  // perf has no more than the name of these
+
+ private:
+  void name_line(std::string_view name) {
+    out_.text(printable(name, names_));
+    out_.character('\n');
+  }
+  void code(Bytes bytes, std::string_view head) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      if (i % kBytesInLine == 0) out_.text(head);
+      out_.text(fmt::format(" {:02x}", static_cast<unsigned>(bytes[i])));
+      if (i % kBytesInLine == kBytesInLine - 1 || i + 1 == bytes.size()) out_.character('\n');
+    }
+  }
+  void other(Cursor in) {
+    switch (record_.type) {
+      case abi::kRecordFinishedRound:
+        return out_.character('\n');
+      case abi::kRecordFinishedInit:
+        return out_.text(": unhandled!\n");
+      case abi::kRecordCpuMap:
+        return out_.text(": " + ranges_text(cpus_of(in)) + "\n: unhandled!\n");
+      case abi::kRecordThreadMap:
+        return threads(in);
+      case abi::kRecordIdIndex:
+        return id_index(in);
+      default:
+        return;
+    }
+  }
+  void threads(Cursor in) {
+    constexpr std::size_t kEntry = 24;  // u64 tid, 16 bytes of its name
+    const std::uint64_t count = in.u64();
+    out_.text(fmt::format(" nr: {} {}: ", count, count > 1 ? "threads" : "thread"));
+    bool is_first = true;
+    for (; in.left() >= kEntry; is_first = false) {
+      out_.text(fmt::format("{}{}", is_first ? "" : ", ", static_cast<std::int32_t>(in.u64())));
+      in.take(kEntry - 8);
+    }
+    out_.text("\n: unhandled!\n");
+  }
+  void id_index(Cursor in) {
+    constexpr std::size_t kEntry = 32;
+    out_.text(fmt::format(" nr: {}\n", in.u64()));
+    for (; in.left() >= kEntry;) {
+      const std::uint64_t id = in.u64(), index = in.u64(), cpu = in.u64(), tid = in.u64();
+      out_.text(fmt::format(" ... id: {}  idx: {}  cpu: {}  tid: {}\n", id, index,
+                            static_cast<std::int64_t>(cpu), static_cast<std::int64_t>(tid)));
+    }
+  }
+
+  TextBuffer& out_;
+  const RecordView& record_;
+  const EventAttr& attr_;
+  std::string_view event_;
+  Names names_;
+};
+
+}  // namespace
+
+void write_record_bytes(TextBuffer& out, const RecordView& record, std::string_view file) {
+  out.text(fmt::format("\n{}@{} [{:#x}]: event: {}\n.\n. ... raw event: size {} bytes\n", hex(record.offset),
+                       file, record.bytes.size(), record.type, record.bytes.size()));
+  for (std::size_t at = 0; at < record.bytes.size(); at += kBytesInLine) {
+    const Bytes line = record.bytes.subspan(at, std::min(kBytesInLine, record.bytes.size() - at));
+    out.text(fmt::format(".  {:04x}: ", at));
+    for (const std::byte byte : line) {
+      out.character(' ');
+      out.hex_byte(static_cast<std::uint8_t>(byte));
+    }
+    out.blanks(3 * (kBytesInLine - line.size()) + 2);
+    for (const std::byte byte : line) {
+      const char c = static_cast<char>(byte);
+      out.character(c >= ' ' && c <= '~' ? c : '.');
+    }
+    out.blanks(kBytesInLine - line.size());
+    out.character('\n');
+  }
+  out.character('\n');
+}
+
+void write_raw_record(TextBuffer& out, const RecordView& record, const EventAttr& attr,
+                      std::string_view event, Names names) {
+  const auto parsed = parse_record(record, attr);
+  if (!parsed) return;
+  std::visit(Text(out, record, attr, event, names), *parsed);
+}
+
+}  // namespace tacho::report
