@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 
@@ -26,15 +27,34 @@ std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uint
 
 }  // namespace
 
-Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets, FunctionEnd end) {
-  // The kernel can keep such probes to one process (attr.pid). Who records a command or a process records the
-  // processes that it makes, too, which that would lose: so they are in all that use the file.
+ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_view section_target) {
+  if (section_target.empty()) return {targets.offsets, {}};
+  ChosenFunctions chosen;
+  std::string_view rest = section_target;
+  for (std::uint64_t number = 0; !rest.empty(); ++number) {
+    const std::string_view name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    const auto found = std::ranges::find(targets.names, name);
+    if (found == targets.names.end()) continue;
+    chosen.offsets.push_back(targets.offsets[static_cast<std::size_t>(found - targets.names.begin())]);
+    chosen.cookies.push_back(number);
+  }
+  return chosen;
+}
+
+Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets,
+                                   const ChosenFunctions& functions, FunctionEnd end) {
+  // The kernel can keep such probes to one process. Who records a command or a process records the
+  // processes that it makes, too, which that would lose: so they are in all that use the file, unless one was
+  // named.
   LinkAttr attr;
   attr.program_fd = static_cast<std::uint32_t>(program_fd);
   attr.path = address_of(targets.path.c_str());
-  attr.offsets = address_of(targets.offsets.data());
-  attr.count = static_cast<std::uint32_t>(targets.offsets.size());
+  attr.offsets = address_of(functions.offsets.data());
+  attr.cookies = functions.cookies.empty() ? 0 : address_of(functions.cookies.data());
+  attr.count = static_cast<std::uint32_t>(functions.offsets.size());
   attr.probe_flags = end == FunctionEnd::Return ? kAtReturn : 0;
+  attr.pid = targets.process > 0 ? static_cast<std::uint32_t>(targets.process) : 0;
   const long link = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
   if (link < 0) return system_error(targets.path, errno);
   return format::Fd(static_cast<int>(link));

@@ -330,12 +330,13 @@ std::optional<Refusal> Object::load(const Log& log) {
 
 void Object::follow_functions(FunctionTargets targets) { state_->functions = std::move(targets); }
 
-std::optional<Refusal> Object::attach_to_functions(std::size_t program) {
+std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Section& section) {
   const Program& of = state_->programs[program];
-  const bool at_return = of.section == kFunctionReturns;
+  const bool at_return = of.section.starts_with(kFunctionReturns);
   const FunctionTargets& targets = state_->functions;
-  if (targets.offsets.empty()) return Refusal{of.name, ENOENT, "nobody says which functions it is for"};
-  auto link = probe_functions(bpf_program__fd(state_->handles[program]), targets,
+  const ChosenFunctions chosen = chosen_functions(targets, section.target);
+  if (chosen.offsets.empty()) return Refusal{of.name, ENOENT, "nobody says which functions it is for"};
+  auto link = probe_functions(bpf_program__fd(state_->handles[program]), targets, chosen,
                               at_return ? FunctionEnd::Return : FunctionEnd::Entry);
   if (link) {
     state_->event_links.push_back(std::move(*link));
@@ -348,21 +349,32 @@ std::optional<Refusal> Object::attach_to_functions(std::size_t program) {
   };
   if (code != EINVAL && code != EOPNOTSUPP) return refused(code);
   LibbpfLog said;
-  for (const std::uint64_t offset : targets.offsets) {
+  for (std::size_t i = 0; i < chosen.offsets.size(); ++i) {
     bpf_uprobe_opts options{};
     options.sz = sizeof options;
     options.retprobe = at_return;
+    options.bpf_cookie = chosen.cookies.empty() ? 0 : chosen.cookies[i];
     errno = 0;
-    bpf_link* const one = bpf_program__attach_uprobe_opts(state_->handles[program], -1, targets.path.c_str(),
-                                                          static_cast<std::size_t>(offset), &options);
+    bpf_link* const one =
+        bpf_program__attach_uprobe_opts(state_->handles[program], targets.process, targets.path.c_str(),
+                                        static_cast<std::size_t>(chosen.offsets[i]), &options);
     if (one == nullptr) return refused(errno);
     state_->links.emplace_back(one);
   }
   return std::nullopt;
 }
 
+Result<> Object::run(std::size_t program) const {
+  bpf_test_run_opts options{};
+  options.sz = sizeof options;
+  const int code = bpf_prog_test_run_opts(bpf_program__fd(state_->handles[program]), &options);
+  if (code == 0) return Done{};
+  return system_error("program '" + state_->programs[program].name + "' cannot be run", -code);
+}
+
 std::optional<Refusal> Object::attach(std::size_t program, const Section& section) {
-  if (section.hook == Hook::Functions) return attach_to_functions(program);
+  if (section.hook == Hook::AtEnd) return std::nullopt;
+  if (section.hook == Hook::Functions) return attach_to_functions(program, section);
   LibbpfLog said;
   bpf_program* handle = state_->handles[program];
   bpf_link* link = nullptr;

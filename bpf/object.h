@@ -84,7 +84,9 @@ class Object {
   // Attaches where its section says.
   std::optional<Refusal> attach(std::size_t program, const Section& section);
   // That of Hook::Functions: to all of them at once, on kernels before 6.6 to one after the other.
-  std::optional<Refusal> attach_to_functions(std::size_t program);
+  std::optional<Refusal> attach_to_functions(std::size_t program, const Section& section);
+  // Runs a program of Hook::AtEnd, once.
+  Result<> run(std::size_t program) const;
   // A program of section "perf_event" to an open event, which the caller keeps, enables and closes.
   Result<> attach_to_event(std::size_t program, int event_fd);
   // Puts an event's descriptor into a slot of a perf event array.

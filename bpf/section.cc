@@ -90,9 +90,15 @@ bool is_old_tracepoint(std::string_view name) {
 
 Result<Section> parse_section(std::string_view name) {
   if (name.starts_with('?')) name.remove_prefix(1);  // libbpf's mark of an optional program
+  if (name == "syscall") return Section{Hook::AtEnd, "", Spelling::Libbpf};
   if (name == "perf_event") return Section{Hook::PerfEvent, "", Spelling::Libbpf};
   if (name == kFunctionEntries || name == kFunctionReturns)
     return Section{Hook::Functions, "", Spelling::Libbpf};
+  for (const std::string_view prefix : {kFunctionEntries, kFunctionReturns}) {
+    if (name.starts_with(prefix) && name.substr(prefix.size()).starts_with(kOfLibrary))
+      return Section{Hook::Functions, std::string(name.substr(prefix.size() + kOfLibrary.size())),
+                     Spelling::Libbpf};
+  }
   const auto slash = name.find('/');
   const auto row = std::ranges::find(kSections, name.substr(0, slash), &SectionRow::prefix);
   if (row != std::end(kSections)) {

@@ -21,7 +21,9 @@ enum class Hook : std::uint8_t {
   Usdt,
   Function,   // fentry, fexit, fmod_ret: through a BPF trampoline
   Iterator,   // iter/task: runs when somebody reads it
-  Functions,  // entries or returns of functions that the recorder finds (FunctionTargets); no target
+  Functions,  // entries or returns of functions that the recorder finds (FunctionTargets); target: names, or
+              // none
+  AtEnd,      // SEC("syscall"): the recorder runs it once, before it reads summaries for the last time
   PerfEvent,  // runs on samples of an event that the recorder opens
   Other,      // whatever else libbpf may know
 };
@@ -35,6 +37,9 @@ struct Section {
 
 // Sections of programs for Hook::Functions.
 constexpr std::string_view kFunctionEntries = "uprobe.multi", kFunctionReturns = "uretprobe.multi";
+
+// Those may name the functions, of a file that the recorder finds: "uprobe.multi/$lib:malloc,free".
+constexpr std::string_view kOfLibrary = "/$lib:";
 
 // Fails for a section that names no target, and for perf's old probe definitions ("func=do_sys_open flags"),
 // with the spelling to write instead.

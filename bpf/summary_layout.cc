@@ -16,7 +16,7 @@ using format::PayloadSchema;
 
 constexpr std::uint32_t kWordBits = 64;
 constexpr std::uint64_t kMostStep = std::uint64_t{1} << 62;
-constexpr std::string_view kStack = "stack", kLinear = "linear:";
+constexpr std::string_view kStack = "stack", kLinear = "linear:", kLiveCount = "live:count";
 constexpr std::string_view kWholeKey = "(key)", kWholeValue = "(value)";  // of btf_schema
 
 bool is_number(const PayloadField& field) {
@@ -140,7 +140,7 @@ void SummaryLayout::append(PayloadField field, Part part) {
 
 void SummaryLayout::add_field(const PayloadField& field, bool is_key) {
   const bool is_all = field.name == (is_key ? kWholeKey : kWholeValue);  // no struct
-  if (field.role.starts_with(kStack) && is_one_number(field) && field.bit_size == 32) {
+  if (field.role.starts_with(kStack) && is_one_number(field) && is_whole(field) && field.bit_size >= 32) {
     stacks_.push_back(
         {field, is_key, field.role.size() > kStack.size() ? field.role.substr(kStack.size() + 1) : ""});
     return;
@@ -181,7 +181,13 @@ void SummaryLayout::add_field(const PayloadField& field, bool is_key) {
   if (is_one_number(field) && is_whole(field)) {
     if (is_all && out.role.empty()) out.role = "count";
     if (is_all && out.role == "count") out.name = "count", out.format.clear();
-    if (out.role == "count" || out.role == "sum" || out.role == "live") {
+    if (out.role == kLiveCount) {
+      part.kind = Kind::Live;
+      part.to_bytes = sizeof(std::uint64_t);
+      is_live_ = true;
+      if (!live_count_) live_count_ = parts_.size();
+      out.role = "count";
+    } else if (out.role == "count" || out.role == "sum" || out.role == "live") {
       part.kind = out.role == "live" ? Kind::Live : Kind::Counted;
       part.to_bytes = sizeof(std::uint64_t);
       auto& place = out.role == "live" ? live_ : out.role == "sum" ? sum_ : count_;
@@ -200,6 +206,12 @@ std::vector<std::string> SummaryLayout::stack_maps() const {
   std::vector<std::string> maps;
   for (const StackId& stack : stacks_) maps.push_back(stack.map);
   return maps;
+}
+
+std::vector<std::uint32_t> SummaryLayout::stack_key_bytes() const {
+  std::vector<std::uint32_t> sizes;
+  for (const StackId& stack : stacks_) sizes.push_back(stack.from.bit_size / 8);
+  return sizes;
 }
 
 void SummaryLayout::put(const Part& part, Bytes key, Bytes value, Bytes before, Sample& sample) const {
@@ -239,13 +251,15 @@ bool SummaryLayout::fill(Bytes key, Bytes value, Bytes before, Sample& sample) c
   if (thread_ && !process_) sample.process = sample.thread;
   for (const StackId& stack : stacks_) {
     const std::uint64_t id = bits_at(stack.from, stack.is_key ? key : value, 0);
-    sample.stacks.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(id)));
+    sample.stacks.push_back(stack.from.bit_size == kWordBits
+                                ? static_cast<std::int64_t>(id)
+                                : static_cast<std::int32_t>(static_cast<std::uint32_t>(id)));
   }
   if (has_slot_array_) return true;
-  const auto weight = live_ ? live_ : sum_ ? sum_ : count_;
+  const auto weight = live_ ? live_ : live_count_ ? live_count_ : sum_ ? sum_ : count_;
   if (!weight) return !std::ranges::equal(value, before);
   sample.period = number_of(*weight);
-  const auto says = live_ ? live_ : count_ ? count_ : sum_;
+  const auto says = live_count_ ? live_count_ : live_ ? live_ : count_ ? count_ : sum_;
   return number_of(*says) != 0;
 }
 

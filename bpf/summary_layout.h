@@ -28,12 +28,16 @@ class SummaryLayout {
   bool is_live() const { return is_live_; }
   // Maps of stacks by name, for each member with a number of one; empty: the object's only one.
   std::vector<std::string> stack_maps() const;
+  // Bytes of such a number, for each of them: 4 or 8.
+  std::vector<std::uint32_t> stack_key_bytes() const;
 
   struct Sample {
     std::vector<std::byte> payload;
     std::uint64_t period = 1;
     std::optional<std::uint32_t> process, thread;
-    std::vector<std::int32_t> stacks;  // as many as stack_maps()
+    // As many as stack_maps(): what bpf_get_stackid() gave, or with 64 bits a key of the program's own; 0 and
+    // numbers below 0: none.
+    std::vector<std::int64_t> stacks;
   };
   // Hands out a sample for each number that has grown since `before`, which is empty for a key that was not
   // there. Both values have all their bytes.
@@ -72,7 +76,7 @@ class SummaryLayout {
   format::PayloadSchema schema_;
   std::vector<Part> parts_;
   std::vector<StackId> stacks_;
-  std::optional<std::size_t> count_, sum_, live_;  // of parts_
+  std::optional<std::size_t> count_, sum_, live_, live_count_;  // of parts_
   std::optional<format::PayloadField> process_, thread_;
   bool is_live_ = false, has_slot_array_ = false;
 };

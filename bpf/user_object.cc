@@ -14,6 +14,7 @@
 #include "bpf/kernel_support.h"
 #include "bpf/object.h"
 #include "bpf/object_trial.h"
+#include "bpf/program_candidates.h"
 #include "bpf/program_choice.h"
 #include "bpf/section.h"
 #include "format/file.h"
@@ -46,29 +47,6 @@ Error not_trusted(const std::string& path, const Error& why) {
   return Error{path + ": is not loaded into the kernel, as others could change it: " + why.what +
                    "; copy it to a folder of your own",
                EACCES};
-}
-
-// Alternatives first, in the order in which the source has them. That is the order of BTF; the object itself
-// groups programs by section.
-std::vector<Candidate> candidates_of(const Object& object, const Declarations& declared) {
-  std::vector<Candidate> candidates;
-  for (std::size_t index = 0; index < object.programs().size(); ++index) {
-    const Program& program = object.programs()[index];
-    Candidate candidate{program.name, program.section, "", "", program.optional, false};
-    const auto section = parse_section(program.section);
-    candidate.drops_events = section && section->hook == Hook::Tracepoint && object.may_drop_events(index);
-    const auto alternative = std::ranges::find(declared.alternatives, program.name, &Alternative::program);
-    if (alternative != declared.alternatives.end()) {
-      candidate.group = alternative->group;
-      candidate.set = alternative->set;
-    }
-    candidates.push_back(std::move(candidate));
-  }
-  const auto rank = [&](const Candidate& candidate) {
-    return std::ranges::find(declared.alternatives, candidate.name, &Alternative::program);
-  };
-  std::ranges::stable_sort(candidates, {}, rank);
-  return candidates;
 }
 
 }  // namespace
@@ -317,11 +295,19 @@ void UserObject::filter(const Channel& channel, std::span<const FilterStep> step
 }
 
 bool UserObject::wants_functions() const {
-  return std::ranges::any_of(state_->object->programs(), [](const Program& program) {
-    return program.section == kFunctionEntries || program.section == kFunctionReturns;
-  });
+  return std::ranges::any_of(state_->object->programs(), is_for_functions);
+}
+std::vector<std::string> UserObject::wanted_functions() const {
+  return names_of_functions(state_->object->programs());
 }
 void UserObject::follow_functions(FunctionTargets targets) { state_->functions = std::move(targets); }
+
+std::vector<std::byte> UserObject::constant(std::string_view name) const {
+  for (const auto& [variable, bytes] : state_->constants)
+    if (variable == name) return bytes;
+  const auto initial = state_->object->constant(name);
+  return {initial.begin(), initial.end()};
+}
 
 WalkUse UserObject::walk_use() const { return walk_use_of(state_->elf); }
 
@@ -330,6 +316,15 @@ Result<> UserObject::walk_stacks(MapsByName maps) {
 }
 
 void UserObject::begin() { state_->object->set_variable("tacho_begun", 1); }
+
+Result<> UserObject::end() const {
+  for (const std::size_t program : state_->loaded) {
+    const auto section = parse_section(state_->object->programs()[program].section);
+    if (!section || section->hook != Hook::AtEnd) continue;
+    if (auto done = state_->object->run(program); !done) return state_->within(std::move(done));
+  }
+  return Done{};
+}
 
 std::uint64_t UserObject::over_rate() const { return state_->object->counter("tacho_over_rate").value_or(0); }
 

@@ -97,7 +97,11 @@ class UserObject {
 
   // Whether it has programs for functions that somebody else finds, and before load_and_attach(): which.
   bool wants_functions() const;
+  // Names of those that programs ask for, the indispensable ones first; none: they take all.
+  std::vector<std::string> wanted_functions() const;
   void follow_functions(FunctionTargets targets);
+  // The value of a `const volatile` global as it was set, or as the object has it; empty when there is none.
+  std::vector<std::byte> constant(std::string_view name) const;
 
   // What its programs leave to the unwinder (walk_link.h), with which they find stacks without frame
   // pointers.
@@ -108,6 +112,9 @@ class UserObject {
 
   // From now on its events are wanted: those that ask hear it, and count from here.
   void begin();
+
+  // Runs the programs of section "syscall": once, before the summaries are read for the last time.
+  Result<> end() const;
 
   // What the program left out because of EventRate::most_a_second.
   std::uint64_t over_rate() const;

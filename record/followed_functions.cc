@@ -4,6 +4,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 
 #include "format/file.h"
 #include "record/host/elf_places.h"
+#include "record/host/library_file.h"
 #include "record/workload.h"
 
 namespace tacho::record {
@@ -86,9 +89,50 @@ std::string unquoted(std::string text) {
   return text;
 }
 
+// Of a `const volatile` global.
+std::string text_of(const std::vector<std::byte>& constant) {
+  const std::string_view all(reinterpret_cast<const char*>(constant.data()), constant.size());
+  return std::string(all.substr(0, all.find('\0')));
+}
+std::uint32_t number_of(const std::vector<std::byte>& constant) {
+  std::uint32_t number = 0;
+  if (constant.size() == sizeof number) std::memcpy(&number, constant.data(), sizeof number);
+  return number;
+}
+
+// The functions of a library that the object's programs name.
+Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const bpf::UserObject& object,
+                                             const std::vector<std::string>& names) {
+  const std::uint32_t pid = number_of(object.constant("pid"));
+  const int process = pid == 0 ? -1 : static_cast<int>(pid);
+  const auto wrong = [&](const std::string& what) {
+    return use_error(fmt::format("-e {}: {}", request.text, what));
+  };
+  const auto path = library_file(text_of(object.constant("lib")), process);
+  if (!path) return wrong(path.error().what + "; lib='...' names the library or program to be watched");
+  const auto file = format::read_file(*path);
+  if (!file) return file.error();
+  const auto functions = functions_of(*file);
+  if (!functions) return wrong(fmt::format("{}: {}", *path, functions.error().what));
+  bpf::FunctionTargets targets{*path, {}, {}, process};
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(functions->places, name, &FunctionPlace::name);
+    if (found == functions->places.end()) continue;
+    targets.names.push_back(name);
+    targets.offsets.push_back(found->offset);
+  }
+  if (targets.names.empty() || targets.names.front() != names.front())
+    return wrong(fmt::format("{} has no function {}(); lib='...' names the library or program that has it",
+                             *path, names.front()));
+  return targets;
+}
+
 }  // namespace
 
-Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const Messages& messages) {
+Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
+                                                const Messages& messages) {
+  if (const auto names = object.wanted_functions(); !names.empty())
+    return named_functions(request, object, names);
   const std::string binary = unquoted(setting(request, "binary"));
   const std::string pattern = unquoted(setting(request, "functions"));
   const auto wrong = [&](const std::string& what) {
@@ -106,7 +150,7 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, con
   if (functions->is_go)
     return wrong(
         fmt::format("{} is a Go program, whose stacks move: probes on returns would end it", binary));
-  bpf::FunctionTargets targets{whole, {}};
+  bpf::FunctionTargets targets{whole, {}, {}, -1};
   std::unordered_set<std::uint64_t> left_out;  // by whatever name
   for (const FunctionPlace& place : functions->places)
     if (is_never_followed(place.name)) left_out.insert(place.offset);

@@ -1,16 +1,20 @@
-// The functions that -e calls follows: those of a program's symbol table that may be probed.
+// The functions that recorders such as calls and alloc follow: those of a file's symbol table that may be
+// probed.
 #pragma once
 
 #include "bpf/function_probes.h"
+#include "bpf/user_object.h"
 #include "format/result.h"
 #include "record/events/event_request.h"
 #include "record/messages.h"
 
 namespace tacho::record {
 
-// By the request's settings `binary` and `functions`. An error of the use: there are none, or the program is
-// of a kind whose returns cannot be probed. Warns of a program that throws exceptions, which probes on
-// returns stop.
-Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const Messages& messages);
+// Of an object that names functions (UserObject::wanted_functions()): those in the file of its setting `lib`,
+// and with its `pid` in that process alone. Of another one: by the settings `binary` and `functions`; warns
+// of a program that throws exceptions, which probes on returns stop. An error of the use: there are none, or
+// the program is of a kind whose returns cannot be probed.
+Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
+                                                const Messages& messages);
 
 }  // namespace tacho::record

@@ -61,7 +61,7 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
     if (!object) return std::move(object.error());
     if (auto done = set_constants(*object, request); !done) return std::move(done.error());
     if (object->wants_functions()) {
-      auto functions = followed_functions(request, messages);
+      auto functions = followed_functions(request, *object, messages);
       if (!functions) return std::move(functions.error());
       object->follow_functions(std::move(*functions));
     }

@@ -91,6 +91,10 @@ bool Summaries::is_due() const {
 Result<> Summaries::read(bool is_last) {
   read_at_ = Clock::now();
   if (failure_) return *std::exchange(failure_, std::nullopt);
+  if (is_last) {
+    for (const bpf::UserObject& object : prepared_->objects)
+      if (auto done = object.end(); !done) return done;
+  }
   for (Source& source : sources_) {
     // Where events are off what came until then was read when they went off.
     const bool is_told_now = source.layout.is_live() ? is_last && source.was_ever_on : source.is_on;
@@ -128,11 +132,16 @@ Result<> Summaries::read(Source& source, bool is_told) {
 
 void Summaries::tell(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time) {
   ChainBuilder chain;
+  const auto key_bytes = source.layout.stack_key_bytes();
   for (std::size_t i = 0; i < sample.stacks.size(); ++i) {
-    const std::int32_t id = sample.stacks[i];
+    const std::int64_t id = sample.stacks[i];
+    const auto short_id = static_cast<std::int32_t>(id);
+    const bool is_short = key_bytes[i] == sizeof short_id;
     if (id == -EEXIST || id == -ENOMEM) ++source.without_stack;
-    if (id < 0) continue;
-    const auto bytes = source.stacks[i].value(std::as_bytes(std::span(&id, 1)));
+    if (id < 0 || (id == 0 && !is_short)) continue;
+    const auto bytes = source.stacks[i].value(is_short ? std::as_bytes(std::span(&short_id, 1))
+                                                       : std::as_bytes(std::span(&id, 1)));
+    if (bytes.empty() && !is_short) ++source.without_stack;
     for (std::size_t at = 0; at + sizeof(std::uint64_t) <= bytes.size(); at += sizeof(std::uint64_t)) {
       std::uint64_t address = 0;
       std::memcpy(&address, bytes.data() + at, sizeof address);

@@ -9,6 +9,7 @@ namespace {
 
 // Views of several rows: a line an event.
 constexpr std::string_view kEach = "tacho script --columns auto";
+constexpr std::string_view kHeaviest = "tacho report --no-children";
 constexpr std::string_view kStarts = "tacho script --columns time,comm,pid,ppid,error,args";
 constexpr std::string_view kSlow = "tacho script --columns time,comm,pid,op,bytes,lat_ns,fs,name";
 
@@ -27,7 +28,14 @@ constexpr RecorderRow kRecorders[] = {
     {"waking", "waking", "", "who ends the waits of threads: the waker's stack, and how long the other slept",
      "tacho table --by woken,waker"},
     {"wakeuptime", "waking", "", "as waking", "tacho folded --weight blocked_ns"},
-    {"calls", "calls", "", "every call of a program's functions, with its duration: binary='./prog'", "tacho calls"},
+    {"calls", "calls", "", "every call of a program's functions, with its duration: binary='./prog'",
+     "tacho calls"},
+    {"alloc", "alloc", "",
+     "memory that programs asked the C library for and did not give back, by the stack that asked",
+     kHeaviest},
+    {"memleak", "alloc", "", "as alloc", kHeaviest},
+    {"kalloc", "kalloc", "", "memory that the kernel took and did not give back, by the stack that asked",
+     "tacho report"},
     {"bio", "bio", "", "block I/O: size, time in the queue and at the disk, with the stack that asked",
      "tacho hist --by op"},
     {"biolatency", "bio", "", "as bio", "tacho hist --by none"},

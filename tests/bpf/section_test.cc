@@ -26,6 +26,9 @@ TEST(Section, KnowsLibbpfsSpellings) {
       {"perf_event", Hook::PerfEvent, ""},
       {"xdp", Hook::Other, ""},
       {"iter/task", Hook::Iterator, "task"},
+      {"syscall", Hook::AtEnd, ""},
+      {"uprobe.multi", Hook::Functions, ""},
+      {"uretprobe.multi/$lib:malloc,calloc", Hook::Functions, "malloc,calloc"},
   };
   for (const auto& each : cases) {
     const auto section = parse_section(each.name);

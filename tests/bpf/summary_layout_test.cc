@@ -97,7 +97,8 @@ TEST(SummaryLayout, RolesOfKeyAndValue) {
   ASSERT_EQ(told.samples.size(), 1u);
   EXPECT_EQ(told.samples[0].process, 41u);
   EXPECT_EQ(told.samples[0].thread, 41u);
-  EXPECT_EQ(told.samples[0].stacks, (std::vector<std::int32_t>{5, -17}));
+  EXPECT_EQ(told.samples[0].stacks, (std::vector<std::int64_t>{5, -17}));
+  EXPECT_EQ(layout.stack_key_bytes(), (std::vector<std::uint32_t>{4, 4}));
   EXPECT_EQ(told.samples[0].period, 800u) << "the sum weighs more than the count";
   EXPECT_EQ(told.number(layout, "value"), 4096u);
   EXPECT_EQ(told.number(layout, "op"), 5u) << "bits, as a whole byte";
@@ -133,6 +134,33 @@ TEST(SummaryLayout, NumbersOfCpusAreAddedUp) {
   layout.add_up(sum, bytes<std::uint64_t>({2, 100, 7}));
   layout.add_up(sum, bytes<std::uint64_t>({3, static_cast<std::uint64_t>(-40), 5}));
   EXPECT_EQ(sum, bytes<std::uint64_t>({5, 60, 7}));
+}
+
+TEST(SummaryLayout, WhatGoesUpAndDownHasACountOfItsOwn) {
+  const SummaryLayout layout(
+      {"alloc", "map", type(16, {field("pid", 0, 64), field("stack", 64, 64, "stack:stacks")}),
+       type(24,
+            {field("bytes", 0, 64, "live"), field("blocks", 64, 64, "live:count"), field("made", 128, 64)})},
+      16, 24);
+  EXPECT_TRUE(layout.is_live());
+  EXPECT_EQ(layout.stack_maps(), std::vector<std::string>{"stacks"});
+  EXPECT_EQ(layout.stack_key_bytes(), std::vector<std::uint32_t>{8}) << "a key of the program's own";
+  EXPECT_EQ(field_of(layout, "bytes").role, "sum");
+  EXPECT_EQ(field_of(layout, "blocks").role, "count");
+  Told told;
+  told.expand(layout, bytes<std::uint64_t>({41, 0x123456789a}), bytes<std::uint64_t>({700, 7, 9}),
+              bytes<std::uint64_t>({900, 9, 9}));
+  ASSERT_EQ(told.samples.size(), 1u);
+  EXPECT_EQ(told.samples[0].stacks, std::vector<std::int64_t>{0x123456789a});
+  EXPECT_EQ(told.samples[0].period, 700u) << "what is there, and not what came";
+  EXPECT_EQ(told.samples[0].process, 41u);
+  EXPECT_EQ(told.number(layout, "blocks"), 7u);
+  EXPECT_EQ(told.number(layout, "made"), 9u);
+  told.samples.clear();
+  told.expand(layout, bytes<std::uint64_t>({41, 5}), bytes<std::uint64_t>({0, 0, 9}));
+  EXPECT_TRUE(told.samples.empty()) << "nothing is left";
+  told.expand(layout, bytes<std::uint64_t>({41, 5}), bytes<std::uint64_t>({0, 2, 9}));
+  EXPECT_EQ(told.samples.size(), 1u) << "blocks without bytes";
 }
 
 TEST(SummaryLayout, WhatBtfDoesNotTellIsHex) {

@@ -98,11 +98,14 @@
  * The members of key and value are those of the sample's payload. Roles of a key's members: "key" (all that have none);
  * "log2" (what lies from 2^n up to 2^(n+1) is counted under n, 0 and 1 under 0) and "linear:N" (under value / N): a slot,
  * shown as the least value in it; "value"; "stack": a 32-bit number that bpf_get_stackid() gave, the sample's call chain
- * ("stack:MAP" where the object has several maps of stacks; the kernel's stands before the user's). Members `pid` and `tid`
+ * ("stack:MAP" where the object has several maps of stacks; the kernel's stands before the user's), or one of 64 bits, above 0,
+ * that is a key of a hash MAP of the program's own, whose values are arrays of addresses up to their first 0. Members `pid` and `tid`
  * are those of the sample, which is how its stack gets names. A key that is a number and no struct is a value.
- * Roles of a value's members: "count", "sum" (both only grow), "live" (goes up and down: what is there at the end), "max", and
- * "log2" or "linear:N" on an array: its elements are the counts of slots. A value that is a number and no struct is a count.
+ * Roles of a value's members: "count", "sum" (both only grow), "live" (goes up and down: what is there at the end; "live:count"
+ * is the number of things that it is the sum of), "max", and "log2" or "linear:N" on an array: its elements are the counts of slots. A value that is a number and no struct is a count.
  * The sample's period is the live number, else the sum, else the count.
+ *
+ * A program SEC("syscall") is run by the recorder, once, before it reads maps for the last time.
  */
 #define SUMMARY(name, map)                                                                                           \
   const __typeof__(map) *__summary_##name __attribute__((section(".events"), used)) TACHO_TAG("summary:" #map); \

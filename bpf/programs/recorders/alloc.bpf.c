@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Memory that programs asked the C library for and did not give back, by the stack that asked.
+//
+// Blocks are counted in the kernel: under their stack when they come, and not any more when they go.
+#include "bpf/programs/recorders/recorder.h"
+
+#define BLOCKS (1 << 20)
+#define BLOCK_FLAGS BPF_F_NO_PREALLOC
+#include "bpf/programs/recorders/blocks.h"
+
+const volatile char lib[256] HELP("the library or program whose malloc() and free() are watched: lib='./libjemalloc.so'; otherwise libc.so.6") =
+    "libc.so.6";
+const volatile __u64 min_bytes HELP("only blocks of so many bytes");
+const volatile bool alive HELP("only processes that are still there at the end");
+
+SUMMARY(alloc, outstanding);
+
+struct request {
+  __u64 bytes;
+  __u64 out;      /* where the block's address will stand; 0: it is returned */
+  __u64 old;      /* of realloc(): the block before, which is out of the map meanwhile */
+  struct block block; /* that one */
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 16384);
+  __type(key, __u32);
+  __type(value, struct request);
+} requests SEC(".maps");
+
+static __always_inline int asks(__u64 bytes, __u64 out) {
+  __u32 thread = (__u32)bpf_get_current_pid_tgid();
+  struct request request = {.bytes = bytes, .out = out};
+  if (!is_chosen() || bytes < min_bytes) {
+    bpf_map_delete_elem(&requests, &thread); /* what an outer call began is not what this one returns */
+    return 0;
+  }
+  bpf_map_update_elem(&requests, &thread, &request, BPF_ANY);
+  return 0;
+}
+
+static __always_inline int gets(void *context, __u64 result) {
+  __u64 who = bpf_get_current_pid_tgid();
+  __u32 thread = (__u32)who;
+  struct request *request = bpf_map_lookup_elem(&requests, &thread);
+  struct block_key key = {.space = who >> 32};
+  struct block block = {};
+  __u64 old, bytes;
+  if (!request) return 0;
+  key.address = result;
+  bytes = request->bytes;
+  old = request->old;
+  if (request->out) {
+    key.address = 0;
+    if (!result) bpf_probe_read_user(&key.address, sizeof key.address, (const void *)request->out);
+  }
+  if (old && !result && bytes) { /* realloc() that failed: the old block is where it was */
+    key.address = old;
+    block = request->block;
+    bpf_map_delete_elem(&requests, &thread);
+    count_block(&key, &block, false);
+    return 0;
+  }
+  bpf_map_delete_elem(&requests, &thread);
+  if (!key.address || bytes < min_bytes || !is_chosen() || !is_taken()) return 0;
+  block.bytes = bytes;
+  block.pid = who >> 32;
+  block.stack = take_number(context, false);
+  block.made_ns = bpf_ktime_get_ns();
+  count_block(&key, &block, true);
+  return 0;
+}
+
+static __always_inline int gives_back(__u64 address) {
+  struct block_key key = {.address = address, .space = bpf_get_current_pid_tgid() >> 32};
+  if (address) forget_block(&key, 0);
+  return 0;
+}
+
+/* As the block before is somebody else's once it is given back, it goes when realloc() begins. */
+static __always_inline int asks_anew(__u64 address, __u64 bytes) {
+  __u64 who = bpf_get_current_pid_tgid();
+  __u32 thread = (__u32)who;
+  struct block_key key = {.address = address, .space = who >> 32};
+  struct request request = {.bytes = bytes};
+  bool known = address && forget_block(&key, &request.block);
+  if (known) request.old = address;
+  if (!known && (!is_chosen() || bytes < min_bytes)) {
+    bpf_map_delete_elem(&requests, &thread);
+    return 0;
+  }
+  bpf_map_update_elem(&requests, &thread, &request, BPF_ANY);
+  return 0;
+}
+
+/* In the order in which the sections name them, by which the programs are told. A library may lack some. */
+enum call { MALLOC, CALLOC, REALLOC, POSIX_MEMALIGN, ALIGNED_ALLOC, MEMALIGN, VALLOC, PVALLOC, FREE };
+#define GIVING "malloc,calloc,realloc,posix_memalign,aligned_alloc,memalign,valloc,pvalloc"
+
+SEC("uprobe.multi/$lib:" GIVING ",free")
+int begins(struct pt_regs *context) {
+  __u64 first = PT_REGS_PARM1(context), second = PT_REGS_PARM2(context);
+  switch (bpf_get_attach_cookie(context)) {
+    case FREE: return gives_back(first);
+    case CALLOC: return asks(first * second, 0);
+    case REALLOC: return asks_anew(first, second);
+    case POSIX_MEMALIGN: return asks(PT_REGS_PARM3(context), first);
+    case ALIGNED_ALLOC:
+    case MEMALIGN: return asks(second, 0);
+    default: return asks(first, 0);
+  }
+}
+SEC("uretprobe.multi/$lib:" GIVING)
+int returns(struct pt_regs *context) {
+  __u64 result = PT_REGS_RC(context);
+  return gets(context, bpf_get_attach_cookie(context) == POSIX_MEMALIGN ? (__u32)result : result);
+}
+
+/* What a program did not give back goes when it executes another one, and with `alive` when it ends. */
+struct leaving {
+  __u32 process;
+};
+static long leaves(void *map, struct alloc_key *key, struct alloc_value *value, struct leaving *leaving) {
+  struct alloc_key copy = *key;
+  if (copy.pid == leaving->process) bpf_map_delete_elem(&outstanding, &copy);
+  return 0;
+}
+static __always_inline int forget_process(void) {
+  struct leaving leaving = {.process = bpf_get_current_pid_tgid() >> 32};
+  if (comm[0] || is_chosen()) bpf_for_each_map_elem(&outstanding, leaves, &leaving, 0); /* its name may be new */
+  return 1;
+}
+SEC("?tracepoint/sched/sched_process_exec")
+int executes(void *context) { return forget_process(); }
+SEC("?tracepoint/sched/sched_process_exit")
+int exits(void *context) {
+  __u64 who = bpf_get_current_pid_tgid();
+  return alive && who >> 32 == (__u32)who ? forget_process() : 1;
+}

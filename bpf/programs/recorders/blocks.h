@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Memory that was asked for and not given back: each block by its address, and what all blocks of one stack come to. Who
+ * takes a block out of the map is the one that counts it as gone, so that it is counted once.
+ *
+ * Before: recorder.h; BLOCKS and BLOCK_FLAGS, the most blocks that are known at a time and flags of the maps. Behind:
+ * SUMMARY(name, outstanding).
+ */
+#ifndef TACHO_BLOCKS_H
+#define TACHO_BLOCKS_H
+
+const volatile __u64 min_age_ms HELP("only blocks that are so old at the end, in milliseconds");
+
+struct alloc_key {
+  __u64 pid;
+  __u64 stack ROLE("stack:stacks");
+};
+struct alloc_value {
+  __u64 bytes ROLE("live");
+  __u64 blocks ROLE("live:count");
+  __u64 made_bytes, made_blocks; /* with those that were given back */
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BLOCK_FLAGS);
+  __uint(max_entries, 65536);
+  __type(key, struct alloc_key);
+  __type(value, struct alloc_value);
+} outstanding SEC(".maps");
+unsigned long long tacho_lost_outstanding; /* SUMMARY() defines it */
+
+/* Stacks by a number made of their addresses, of 63 bits: two that differ have two. */
+struct frames {
+  __u64 frames[USER_FRAMES]; /* up to the first 0 */
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BLOCK_FLAGS);
+  __uint(max_entries, 16384);
+  __type(key, __u64);
+  __type(value, struct frames);
+} stacks SEC(".maps");
+
+struct block_key {
+  __u64 address;
+  __u32 space, kind; /* space: of the address: a process, 0: the kernel; kind: of the block */
+};
+struct block {
+  __u64 bytes, stack, made_ns, pid;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BLOCK_FLAGS);
+  __uint(max_entries, BLOCKS);
+  __type(key, struct block_key);
+  __type(value, struct block);
+} blocks SEC(".maps");
+
+/* Room for a stack while its number is made. Programs on user functions can be put aside in the middle, and another one
+ * run on their CPU. */
+#define ROOMS 4
+struct room {
+  __u32 busy, pad;
+  struct frames stack;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, ROOMS);
+  __type(key, __u32);
+  __type(value, struct room);
+} rooms SEC(".maps");
+
+static __always_inline struct room *take_room(void) {
+  for (__u32 i = 0; i < ROOMS; ++i) {
+    __u32 at = i;
+    struct room *room = bpf_map_lookup_elem(&rooms, &at);
+    if (room && __sync_val_compare_and_swap(&room->busy, 0, 1) == 0) return room;
+  }
+  return 0;
+}
+
+static __always_inline __u64 number_of_stack(struct room *room, long bytes) {
+  __u64 number = 0xcbf29ce484222325;
+  if (bytes < 0) bytes = 0;
+  if (bytes < (long)sizeof room->stack) room->stack.frames[(bytes / 8) & (USER_FRAMES - 1)] = 0;
+  if (!room->stack.frames[0]) return 0;
+  for (int i = 0; i < USER_FRAMES; ++i) {
+    if (!room->stack.frames[i]) break;
+    number = (number ^ room->stack.frames[i]) * 0x9e3779b97f4a7c15;
+    number ^= number >> 29;
+  }
+  number &= ~(1ULL << 63);
+  if (!bpf_map_lookup_elem(&stacks, &number)) bpf_map_update_elem(&stacks, &number, &room->stack, BPF_NOEXIST);
+  return number;
+}
+
+/* The number of the present stack; 0: there is none. `of_kernel`: the kernel's part of it. */
+static __always_inline __u64 take_number(void *context, bool of_kernel) {
+  struct room *room = take_room();
+  __u64 number;
+  if (!room) return 0;
+  number = number_of_stack(room, of_kernel ? bpf_get_stack(context, &room->stack, sizeof room->stack, 0)
+                                           : tacho_user_stack(context, &room->stack, sizeof room->stack));
+  room->busy = 0;
+  return number;
+}
+
+/* Takes a block out, into `gone` when that is not null. False: there is none. */
+static __always_inline bool forget_block(const struct block_key *key, struct block *gone) {
+  struct block *block = bpf_map_lookup_elem(&blocks, key);
+  struct alloc_key of = {};
+  struct alloc_value *sum;
+  __u64 bytes;
+  if (!block) return false;
+  of.pid = block->pid;
+  of.stack = block->stack;
+  bytes = block->bytes;
+  if (gone) *gone = *block;
+  if (bpf_map_delete_elem(&blocks, key) != 0) return false;
+  sum = bpf_map_lookup_elem(&outstanding, &of);
+  if (!sum) return true;
+  __sync_fetch_and_sub(&sum->bytes, bytes);
+  __sync_fetch_and_sub(&sum->blocks, 1);
+  return true;
+}
+
+/* A block in the map where there is none yet. */
+static __always_inline void count_block(const struct block_key *key, struct block *block, bool is_new) {
+  struct alloc_key of = {.pid = block->pid, .stack = block->stack};
+  struct alloc_value *sum = tacho_entry(outstanding, &of);
+  if (!sum) return;
+  if (bpf_map_update_elem(&blocks, key, block, BPF_NOEXIST) != 0) {
+    /* The map is full; or one was given back in a way that nobody sees. */
+    if (!forget_block(key, 0) || bpf_map_update_elem(&blocks, key, block, BPF_NOEXIST) != 0) {
+      __sync_fetch_and_add(&tacho_lost_outstanding, 1);
+      return;
+    }
+  }
+  __sync_fetch_and_add(&sum->bytes, block->bytes);
+  __sync_fetch_and_add(&sum->blocks, 1);
+  if (!is_new) return;
+  __sync_fetch_and_add(&sum->made_bytes, block->bytes);
+  __sync_fetch_and_add(&sum->made_blocks, 1);
+}
+
+struct ending {
+  __u64 now;
+};
+static long leave_out_young(void *map, struct block_key *key, struct block *block, struct ending *ending) {
+  struct block_key copy = *key;
+  if (ending->now - block->made_ns < min_age_ms * 1000000) forget_block(&copy, 0);
+  return 0;
+}
+
+/* Before the end's reading. Kernels before 5.14 cannot. */
+SEC("?syscall")
+int ends(void *context) {
+  struct ending ending = {.now = bpf_ktime_get_ns()};
+  if (min_age_ms) bpf_for_each_map_elem(&blocks, leave_out_young, &ending, 0);
+  return 0;
+}
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Memory that the kernel took for itself and did not give back, by the stack that asked: slabs and pages.
+//
+// A tracepoint tells who asks; who gives back may be another thread, an interrupt or a process that is not recorded.
+#include "bpf/programs/recorders/recorder.h"
+
+/* Made beforehand: a program that asked the kernel for memory here would come back to itself. */
+#define BLOCKS (1 << 18)
+#define BLOCK_FLAGS 0
+#include "bpf/programs/recorders/blocks.h"
+
+const volatile __u64 min_bytes HELP("only blocks of so many bytes");
+const volatile bool pages HELP("pages of the page allocator, too: those of processes and files are among them");
+
+SUMMARY(kalloc, outstanding);
+
+enum kind { SLAB, PAGES };
+#define PAGE_BYTES 4096 /* of x86-64, for which recorders are made */
+
+struct trace_event_raw_kmalloc {
+  const void *ptr;
+  unsigned long bytes_alloc;
+} __attribute__((preserve_access_index));
+struct trace_event_raw_kmem_cache_alloc {
+  const void *ptr;
+  unsigned long bytes_alloc;
+} __attribute__((preserve_access_index));
+/* Of both, before Linux 6.1. */
+struct trace_event_raw_kmem_alloc {
+  const void *ptr;
+  unsigned long bytes_alloc;
+} __attribute__((preserve_access_index));
+struct trace_event_raw_kfree {
+  const void *ptr;
+} __attribute__((preserve_access_index));
+struct trace_event_raw_kmem_cache_free {
+  const void *ptr;
+} __attribute__((preserve_access_index));
+/* Of both, before Linux 5.12. */
+struct trace_event_raw_kmem_free {
+  const void *ptr;
+} __attribute__((preserve_access_index));
+struct trace_event_raw_mm_page_alloc {
+  unsigned long pfn;
+  unsigned int order;
+} __attribute__((preserve_access_index));
+struct trace_event_raw_mm_page_free {
+  unsigned long pfn;
+  unsigned int order;
+} __attribute__((preserve_access_index));
+
+static __always_inline int takes(void *context, enum kind kind, __u64 address, __u64 bytes) {
+  struct block_key key = {.address = address, .kind = kind};
+  struct block block = {.bytes = bytes};
+  if (!address || bytes < min_bytes || !is_chosen() || !is_taken()) return 1;
+  block.pid = bpf_get_current_pid_tgid() >> 32;
+  block.stack = take_number(context, true);
+  block.made_ns = bpf_ktime_get_ns();
+  count_block(&key, &block, true);
+  return 1;
+}
+
+static __always_inline int gives_back(enum kind kind, __u64 address) {
+  struct block_key key = {.address = address, .kind = kind};
+  forget_block(&key, 0);
+  return 1;
+}
+
+/* Members that stand in one of two structures, read as memory: a program's context is read at fixed places alone. */
+#define EITHER(context, old, member)                                                                           \
+  ({                                                                                                           \
+    __u64 found = 0;                                                                                           \
+    if (bpf_core_type_exists(*(context)))                                                                      \
+      bpf_core_read(&found, sizeof found, &(context)->member);                                                 \
+    else                                                                                                       \
+      bpf_core_read(&found, sizeof found, &((old *)(void *)(context))->member);                                \
+    found;                                                                                                     \
+  })
+
+static __always_inline int kmallocs(struct trace_event_raw_kmalloc *context) {
+  return takes(context, SLAB, EITHER(context, struct trace_event_raw_kmem_alloc, ptr),
+               EITHER(context, struct trace_event_raw_kmem_alloc, bytes_alloc));
+}
+static __always_inline int takes_object(struct trace_event_raw_kmem_cache_alloc *context) {
+  return takes(context, SLAB, EITHER(context, struct trace_event_raw_kmem_alloc, ptr),
+               EITHER(context, struct trace_event_raw_kmem_alloc, bytes_alloc));
+}
+
+SEC("tracepoint/kmem/kmalloc")
+int on_kmalloc(struct trace_event_raw_kmalloc *context) { return kmallocs(context); }
+SEC("?tracepoint/kmem/kmalloc_node")
+int on_kmalloc_node(struct trace_event_raw_kmalloc *context) { return kmallocs(context); }
+SEC("tracepoint/kmem/kmem_cache_alloc")
+int on_cache_alloc(struct trace_event_raw_kmem_cache_alloc *context) { return takes_object(context); }
+SEC("?tracepoint/kmem/kmem_cache_alloc_node")
+int on_cache_alloc_node(struct trace_event_raw_kmem_cache_alloc *context) { return takes_object(context); }
+
+SEC("tracepoint/kmem/kfree")
+int kfrees(struct trace_event_raw_kfree *context) {
+  return gives_back(SLAB, EITHER(context, struct trace_event_raw_kmem_free, ptr));
+}
+SEC("tracepoint/kmem/kmem_cache_free")
+int gives_object_back(struct trace_event_raw_kmem_cache_free *context) {
+  return gives_back(SLAB, EITHER(context, struct trace_event_raw_kmem_free, ptr));
+}
+
+SEC("tracepoint/kmem/mm_page_alloc")
+int takes_pages(struct trace_event_raw_mm_page_alloc *context) {
+  __u64 number = context->pfn;
+  if (!pages || number == ~0UL) return 1; /* there was none */
+  return takes(context, PAGES, number + 1, (__u64)PAGE_BYTES << (context->order & 31));
+}
+SEC("tracepoint/kmem/mm_page_free")
+int gives_pages_back(struct trace_event_raw_mm_page_free *context) {
+  return pages ? gives_back(PAGES, (__u64)context->pfn + 1) : 1;
+}

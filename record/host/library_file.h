@@ -1,0 +1,16 @@
+// The file that a library's or program's name stands for.
+#pragma once
+
+#include <string>
+
+#include "format/result.h"
+
+namespace tacho::record {
+
+// `name`: a path, or a name that is looked for: among the files that this program itself has mapped
+// ("libc.so.6"), in the folders of libraries and along PATH. With a `process` (otherwise -1): among those
+// that it has mapped, as it may have others in a container; a path is one of its root folder. An error of the
+// use says what there is not.
+Result<std::string> library_file(const std::string& name, int process);
+
+}  // namespace tacho::record
