@@ -49,6 +49,21 @@ class Waits(programs.Scratch):
         lines = [line.rsplit(" ", 1) for line in done.stdout.decode().splitlines()]
         return {stack: int(weight) for stack, weight in lines}, done.stderr.decode()
 
+    def test_without_asking_waits_are_taken_and_not_who_ended_them(self):
+        """Whichever comes first; who ended them is told and can be asked for."""
+        self.begin(waking=[Field("blocked_ns", role="value"), Field("woken_tid", size=4, role="wakes"), Field("pad", size=4)],
+                   wait=[Field("off_ns", role="value"), Field("runq_ns", role="queued")])
+        self.take("waking", WAKER, ("do_wake", "entry"), "<QII", 500, MAIN, 0)
+        lines, said = self.folded()
+        self.assertEqual(lines, {})
+        self.assertIn("left out the samples of 'waking', which tell who ended waits; --event-filter NAME", said)
+        self.take("wait", MAIN, ("schedule", "entry"), "<QQ", 700, 100)
+        lines, said = self.folded("--weight", "off_ns")
+        self.assertEqual(lines, {"main;entry;schedule": 700})
+        self.assertIn("took the samples of 'wait' and left out those of 'waking'", said)
+        lines, _ = self.folded("--event-filter", "waking", "--weight", "blocked_ns")
+        self.assertEqual(lines, {"the_waker;entry;do_wake": 500})
+
     def test_a_wait_lies_between_two_switches(self):
         self.plain()
         self.switch(MAIN, SLEEPING, WAKER)

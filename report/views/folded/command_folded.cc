@@ -179,12 +179,15 @@ class FoldedSink : public Sink {
         weights.append(weights.empty() ? "" : ", ").append(printable(facts.weight->name));
     }
     const bool is_chosen = options_->event_filter.empty();
-    if (folded_.empty()) {
+    if (folded_.empty() && (!is_chosen || left_out.empty())) {
       notes.push_back(is_chosen ? "no sample has a stack; record with -g to have them"
                                 : "no sample of '" + printable(filter_) +
                                       "' has a stack; record with -g to have them");
     }
-    if (is_chosen && !left_out.empty()) {
+    if (is_chosen && !left_out.empty() && taken.empty()) {
+      notes.push_back("left out the samples of " + left_out +
+                      ", which tell who ended waits; --event-filter NAME takes them");
+    } else if (is_chosen && !left_out.empty()) {
       notes.push_back("took the samples of " + taken + " and left out those of " + left_out +
                       "; --event-filter NAME takes another event");
     } else if (is_chosen && several > 1) {
@@ -215,6 +218,7 @@ class FoldedSink : public Sink {
     std::string name;
     bool is_told_by_line = false;
     const PayloadField* weight = nullptr;  // what stacks are weighed by when nobody says
+    bool tells_wakes = false;              // who ended waits, not what was waited for
     std::optional<bool> is_taken;          // once that is known for good
     bool has_stacks = false;
   };
@@ -234,13 +238,18 @@ class FoldedSink : public Sink {
       const std::string name = event_name(event, session_->features());
       const bool is_told = event.attr.type != abi::kTracepoint && event.attr.samples(abi::kSampleTime) &&
                            name.find_first_of(kBlanks) == std::string::npos;
-      facts_.push_back({name, is_told, default_weight(facts_.size()), std::nullopt, false});
+      const std::size_t i = facts_.size();
+      const bool wakes = is_told && field_with(i, "wakes");
+      const bool waits = field_with(i, "queued") || field_with(i, "stack") || field_with(i, "weight");
+      has_waits_ |= is_told && waits && !wakes;
+      const PayloadField* const weight = options_->weight.empty() ? field_with(i, "weight") : nullptr;
+      facts_.push_back({name, is_told, weight, wakes, std::nullopt, false});
     }
   }
-  const PayloadField* default_weight(std::size_t event) {
-    const PayloadSchema* const schema = options_->weight.empty() ? schemas_.of(event) : nullptr;
+  const PayloadField* field_with(std::size_t event, std::string_view role) {
+    const PayloadSchema* const schema = schemas_.of(event);
     if (schema == nullptr) return nullptr;
-    const auto field = std::ranges::find(schema->fields, "weight", &PayloadField::role);
+    const auto field = std::ranges::find(schema->fields, role, &PayloadField::role);
     return field == schema->fields.end() ? nullptr : &*field;
   }
   bool takes_event(const ResolvedSample& sample) {
@@ -248,7 +257,8 @@ class FoldedSink : public Sink {
     EventFacts& facts = facts_[sample.event_index];
     facts.has_stacks = true;
     if (!facts.is_taken) {
-      if (options_->event_filter.empty() && facts.is_told_by_line && filter_.empty()) filter_ = facts.name;
+      const bool is_first = options_->event_filter.empty() && filter_.empty();
+      if (is_first && facts.is_told_by_line && !(facts.tells_wakes && has_waits_)) filter_ = facts.name;
       facts.is_taken = (options_->event_filter.empty() && !facts.is_told_by_line) || facts.name == filter_;
     }
     return *facts.is_taken;
@@ -429,6 +439,7 @@ class FoldedSink : public Sink {
   FoldedStacks folded_;
   std::string filter_;
   std::uint64_t unreadable_weights_ = 0;
+  bool has_waits_ = false;         // an event that is one
   std::vector<EventFacts> facts_;  // by the event's index
   StartHash start_hash_;
   std::unordered_map<StartKey, Start, StartHash> starts_;
