@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "report/apart.h"
 #include "report/interruption.h"
 #include "report/output/progress.h"
 
@@ -20,15 +21,13 @@ class UntilFirstSample : public Sink {
   Flow on_sample(const ResolvedSample&) override { return Flow::Stop; }
 };
 
-Result<TextOutput> open_output(const ReadingOptions& options) {
+Result<OutputFile> open_output(const ReadingOptions& options) {
   const Paging paging = options.follows ? Paging::Never : options.paging;
-  if (options.output.empty() || options.output == "-") return TextOutput(standard_output(paging));
+  if (options.output.empty() || options.output == "-") return standard_output(paging);
   std::error_code ignored;
   if (std::filesystem::equivalent(options.output, options.session.input, ignored))
     return use_error("-o: " + options.output + " is the capture itself");
-  auto file = OutputFile::create(options.output);
-  if (!file) return std::move(file.error());
-  return TextOutput(std::move(*file));
+  return OutputFile::create(options.output);
 }
 
 // The last words of every command that prints.
@@ -142,9 +141,10 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                            symbols.symfs));
   rows.push_back(cli::text("--kallsyms", "FILE", "kernel symbols (default: those attached to the capture)",
                            symbols.kallsyms));
-  rows.push_back(cli::text("--perf-map-dir", "DIR",
-                           "where the perf-PID.map files of JIT compilers lie (default: /tmp)",
-                           symbols.perf_map_dir));
+  rows.push_back(
+      cli::text("--perf-map-dir", "DIR",
+                "where the perf-PID.map files of JIT compilers lie (default: /tmp)",
+                symbols.perf_map_dir));
   rows.push_back(
       cli::text("--jitdump-dir", "DIR",
                 "where the jit-PID.dump files of JIT compilers lie (default: where they were mapped)",
@@ -186,6 +186,14 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     symbols.demangle = symbolize::Demangle::No;
                     return Done{};
                   }});
+  options.has_worker = true;
+  rows.push_back({"--no-worker", cli::Takes::Nothing, "",
+                  "read the capture and the files that it names in this process; by default a process of its "
+                  "own does, which may only read, and a file that it dies of is left out",
+                  [&options](std::string_view) -> Result<> {
+                    options.has_worker = false;
+                    return Done{};
+                  }});
 }
 
 cli::CommandLine command_line(std::string_view name, std::string description) {
@@ -211,15 +219,19 @@ Result<cli::ExitStatus> run_command(const cli::CommandLine& line, const std::vec
   return work();
 }
 
-Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show) {
-  SessionOptions wanted = options.session;
+namespace {
+
+// What is different in a worker.
+struct Surroundings {
+  std::function<Result<OutputFile>()> open_output;
+  std::function<bool()> is_asked_to_stop;  // --follow
+};
+
+Result<cli::ExitStatus> show_here(const ReadingOptions& options, SessionOptions wanted,
+                                  const ShowSession& show, const Surroundings& around) {
   format::Following following;
-  std::optional<Interruption> interruption;
   if (options.follows) {
-    auto watched = Interruption::watch();
-    if (!watched) return std::move(watched.error());
-    interruption.emplace(std::move(*watched));
-    following.waits = [&interruption] { return !interruption->is_asked_for(); };
+    following.waits = [&around] { return !around.is_asked_to_stop(); };
     wanted.capture.following = &following;
   }
   auto session = Session::open(std::move(wanted));
@@ -229,15 +241,71 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
     if (auto bound = session->bind_condition(); !bound)
       return std::move(bound.error()).in(printable(options.session.input));
   }
-  auto out = open_output(options);
-  if (!out) return std::move(out.error());
-  const auto shown = show(*session, *out);
+  auto file = around.open_output();
+  if (!file) return std::move(file.error());
+  TextOutput out(std::move(*file));
+  const auto shown = show(*session, out);
   if (!shown) return shown.error();
-  if (auto written = out->finish(); !written) return std::move(written.error());
+  if (auto written = out.finish(); !written) return std::move(written.error());
   tell_end_of_following(following.end, options.session.input);
   // Who stopped reading does not want to know what was missing from the rest.
-  if (shown->symbols == Symbols::Used && !out->is_done()) session->report_missing_symbols();
+  if (shown->symbols == Symbols::Used && !out.is_done()) session->report_missing_symbols();
   return end(*shown, session->diagnostics(), options);
+}
+
+// Whether whoever opens the input once more finds all of it again.
+bool can_be_read_again(const std::string& input) {
+  struct stat status {};
+  const bool is_known =
+      input == "-" ? ::fstat(STDIN_FILENO, &status) == 0 : ::stat(input.c_str(), &status) == 0;
+  return !is_known || S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
+}
+
+Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const ShowSession& show,
+                                       const Surroundings& around, bool& is_confined) {
+  ApartTask task;
+  task.input = options.session.input;
+  task.can_begin_again = can_be_read_again(options.session.input);
+  task.open_output = around.open_output;
+  task.is_asked_to_stop = around.is_asked_to_stop;
+  const bool asks_servers = options.session.symbols.debuginfod == symbolize::Servers::Asked;
+  task.reach = asks_servers ? Reach::AndServers : Reach::AndTrials;
+  const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
+  task.show = [&](ApartView& view) {
+    if (options.session.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);
+    SessionOptions wanted = options.session;
+    wanted.symbols.gate = &view.stacks;
+    wanted.symbols.name_gate = &view.names;
+    wanted.in_step = view.in_step;
+    const Surroundings there{
+        [&]() -> Result<OutputFile> { return view.channel.open_output(options.follows); },
+        [&] { return view.channel.is_asked_to_stop(); }};
+    return show_here(options, std::move(wanted), show, there);
+  };
+  return show_apart(task, is_confined);
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show) {
+  std::optional<Interruption> interruption;
+  Surroundings around{[&options] { return open_output(options); }, {}};
+  if (options.follows) {
+    auto watched = Interruption::watch();
+    if (!watched) return std::move(watched.error());
+    interruption.emplace(std::move(*watched));
+    around.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
+  }
+  if (!options.has_worker) return show_here(options, options.session, show, around);
+  bool is_confined = false;
+  auto status = show_in_worker(options, show, around, is_confined);
+  if (is_confined) return status;
+  // Where the kernel has no such walls. Root's rights are not for files that anybody may have made.
+  const std::string why = "no process that may only read: " + printable(status.error().what);
+  if (::geteuid() == 0)
+    return Error{why + "; with --no-worker this process reads the files, with all its rights"};
+  std::fprintf(stderr, "tacho: %s; this process reads the files\n", why.c_str());
+  return show_here(options, options.session, show, around);
 }
 
 Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,
@@ -249,11 +317,12 @@ Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRe
   format::Diagnostics diagnostics;
   auto reader = format::CaptureReader::open(options.session.input, diagnostics, options.session.capture);
   if (!reader) return std::move(reader.error());
-  auto out = open_output(options);
-  if (!out) return std::move(out.error());
-  const auto shown = show(*reader, diagnostics, *out);
+  auto file = open_output(options);
+  if (!file) return std::move(file.error());
+  TextOutput out(std::move(*file));
+  const auto shown = show(*reader, diagnostics, out);
   if (!shown) return shown.error();
-  if (auto written = out->finish(); !written) return std::move(written.error());
+  if (auto written = out.finish(); !written) return std::move(written.error());
   return end(*shown, diagnostics, options);
 }
 

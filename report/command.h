@@ -33,6 +33,8 @@ struct ReadingOptions {
   std::string output;  // a file for the text; empty: standard output
   Paging paging = Paging::OnTerminal;
   bool follows = false;  // --follow: the capture may still be written
+  // Whether a process that may do nothing else reads the capture and the files that it names.
+  bool has_worker = false;
 };
 
 // "-" when standard input is a pipe, as perf has it; else "perf.data".
@@ -44,7 +46,7 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 
 // Those rows, and the rows about symbols: --symfs, --kallsyms, -k, --buildid-dir, --debuginfod,
 // --perf-map-dir,
-// --jitdump-dir, --inline, --no-inline and --no-demangle.
+// --jitdump-dir, --inline, --no-inline, --no-demangle and --no-worker; the command has a worker then.
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 
 // The row for --follow: for a command that shows samples as they come, or is worth to be waited for.
@@ -75,7 +77,7 @@ using ShowRecords = std::function<Result<Shown>(format::CaptureReader&, format::
 
 // Opens the capture and the output, lets `show` print, and ends: the output is made whole, and stderr says
 // what was damaged, missing or lost, which decides the exit status. An error of `show` leaves what it printed
-// unsaid.
+// unsaid. Where the options want a worker, `show` runs there: what it changes is lost.
 Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show);
 // The command of a view that shows a session: its command line, then show_session().
 Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,

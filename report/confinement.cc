@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,6 +49,9 @@ constexpr std::array kReading = {
     SCMP_SYS(sysinfo), SCMP_SYS(getrandom), SCMP_SYS(getrusage), SCMP_SYS(times), SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday),
     SCMP_SYS(time), SCMP_SYS(poll), SCMP_SYS(ppoll)};
+
+// What trying something in a child takes besides.
+constexpr std::array kTrying = {SCMP_SYS(wait4), SCMP_SYS(alarm)};
 
 // What asking servers takes besides, and keeping files that came.
 constexpr std::array kServing = {
@@ -86,6 +90,14 @@ void allow_threads(const Filter& filter) {
                          SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
 }
 
+// Copies of the process, as fork() makes them: nothing is shared with it, and no namespace is made.
+void allow_trials(const Filter& filter) {
+  (void)seccomp_rule_add(
+      filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+      SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(SIGCHLD) | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID));
+  allow(filter, kTrying);
+}
+
 // The flags of openat2() lie in memory as well; whoever asks takes openat() then.
 void allow_opening(const Filter& filter, bool is_writing_forbidden) {
   constexpr scmp_datum_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC;
@@ -102,8 +114,10 @@ void allow_questions(const Filter& filter) {
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0));
   // Not those by which a file sends signals to any process.
-  for (const scmp_datum_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL})
+  for (const scmp_datum_t command : {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_OFD_GETLK})
     (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
+  (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2, SCMP_A1(SCMP_CMP_EQ, F_SETFL),
+                         SCMP_A2(SCMP_CMP_MASKED_EQ, O_ASYNC, 0));
   // abort() does it.
   (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                          SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid())));
@@ -115,8 +129,9 @@ Result<> load_filter(Reach reach, bool is_writing_forbidden) {
   allow(filter, kReading);
   allow_threads(filter);
   allow_questions(filter);
+  if (reach != Reach::Files) allow_trials(filter);
   if (reach == Reach::AndServers) {
-    for (const scmp_datum_t command : {F_SETFL, F_SETLK, F_SETLKW, F_GETLK})
+    for (const scmp_datum_t command : {F_SETLK, F_SETLKW, F_GETLK})
       (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));
     for (const scmp_datum_t request : {FIONREAD, FIONBIO})
       (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, request));
@@ -170,7 +185,7 @@ Result<> confine(Reach reach) {
   const rlimit none{1, 1};
   (void)::setrlimit(RLIMIT_CORE, &none);
   if (auto done = keep_reading_rights(); !done) return done;
-  return load_filter(reach, reach == Reach::Files && forbid_changes());
+  return load_filter(reach, reach != Reach::AndServers && forbid_changes());
 }
 
 }  // namespace tacho::report

@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::size_t kMostDeaths = 8;
 constexpr std::size_t kLongestPath = 4096;
-constexpr int kRefused = 125, kNoMemory = 124;  // exit statuses of the worker
-constexpr int kLookEvery = 500;                 // ms
+constexpr int kRefused = 125;  // exit status of the worker
+constexpr std::chrono::milliseconds kLookEvery(500);
 
 struct Ended {
   std::vector<std::byte> bytes;
@@ -49,13 +49,7 @@ bool send(int to, std::span<const std::byte> bytes) {
 
 [[noreturn]] void be_worker(const Work& work, WorkPlace& place, const std::vector<WorkDone::Death>& deaths,
                             Reach reach, int to, pid_t parent) {
-  // When memory runs out, it is this one that shall go.
-  if (const format::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score)
-    (void)!::write(score.get(), "1000", 4);
-  // It ends with whoever waits for it.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kRefused);
-  if (const auto done = confine(reach); !done) {
+  if (const auto done = become_worker(reach, parent); !done) {
     const std::string& what = done.error().what;
     (void)send(to, std::as_bytes(std::span(what)));
     ::_exit(kRefused);
@@ -70,31 +64,13 @@ bool send(int to, std::span<const std::byte> bytes) {
   ::_exit(status);
 }
 
-// Whether the worker is at the same file for too long.
-class Patience {
- public:
-  explicit Patience(std::chrono::seconds most) : most_(most) {}
-  bool is_over(const WorkPlace& place) {
-    const auto now = std::chrono::steady_clock::now();
-    const std::uint64_t turn = place.turn();
-    if (turn != turn_) since_ = now;
-    turn_ = turn;
-    return place.is_at_file() && now - since_ > most_;
-  }
-
- private:
-  std::chrono::seconds most_;
-  std::uint64_t turn_ = 0;
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
-};
-
 // All that comes until the worker has closed its end.
 void receive(int from, pid_t worker, const WorkPlace& place, const WorkLimits& limits, Ended& ended) {
   std::array<std::byte, std::size_t{1} << 16> piece;
-  Patience patience(limits.at_one_file);
+  Patience patience(limits.at_one_file, kLookEvery);
   for (;;) {
     pollfd news{from, POLLIN, 0};
-    if (::poll(&news, 1, kLookEvery) == 0) {
+    if (::poll(&news, 1, static_cast<int>(kLookEvery.count())) == 0) {
       if (!ended.took_too_long && patience.is_over(place)) {
         ended.took_too_long = true;
         ::kill(worker, SIGKILL);
@@ -131,14 +107,30 @@ Result<Ended> run_worker(const Work& work, WorkPlace& place, const std::vector<W
   return ended;
 }
 
-std::string how_it_died(const Ended& ended, const WorkLimits& limits) {
-  if (ended.took_too_long) return "it took more than " + std::to_string(limits.at_one_file.count()) + " s";
-  if (WIFSIGNALED(ended.status)) return ::strsignal(WTERMSIG(ended.status));
-  if (WEXITSTATUS(ended.status) == kNoMemory) return "there was not enough memory";
-  return "exit status " + std::to_string(WEXITSTATUS(ended.status));
+}  // namespace
+
+bool Patience::is_over(const WorkPlace& place) {
+  const std::uint64_t turn = place.turn();
+  seen_ = turn == turn_ ? seen_ + 1 : 0;
+  turn_ = turn;
+  return place.is_at_file() && seen_ > looks_;
 }
 
-}  // namespace
+Result<> become_worker(Reach reach, pid_t parent) {
+  // When memory runs out, it is this one that shall go.
+  if (const format::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score)
+    (void)!::write(score.get(), "1000", 4);
+  // It ends with whoever waits for it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) return Error{"whoever waits for it has ended"};
+  return confine(reach);
+}
+
+std::string how_it_died(int status) {
+  if (WIFSIGNALED(status)) return ::strsignal(WTERMSIG(status));
+  if (WEXITSTATUS(status) == kNoMemory) return "there was not enough memory";
+  return "exit status " + std::to_string(WEXITSTATUS(status));
+}
 
 struct WorkPlace::Shared {
   // The worker writes. The process that waits reads the numbers at any time, and the path when the worker is
@@ -156,6 +148,12 @@ WorkPlace::WorkPlace() {
 
 WorkPlace::~WorkPlace() {
   if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+}
+
+void WorkPlace::begin() {
+  if (shared_ == nullptr) return;
+  shared_->turn.store(0);
+  shared_->size.store(0);
 }
 
 void WorkPlace::at(std::string_view path) {
@@ -197,7 +195,9 @@ Result<WorkDone> work_apart(const Work& work, Reach reach, const WorkLimits& lim
       return Error{"the process that reads the files cannot give up its rights: " +
                    std::string(reinterpret_cast<const char*>(ended->bytes.data()), ended->bytes.size())};
     // The sanitizers' end is an exit status.
-    const std::string how = how_it_died(*ended, limits);
+    const std::string how = ended->took_too_long
+                                ? "it took more than " + std::to_string(limits.at_one_file.count()) + " s"
+                                : how_it_died(ended->status);
     const bool is_known = std::ranges::find(done.deaths, path, &WorkDone::Death::path) != done.deaths.end();
     if (path.empty()) return Error{"the process that reads the files died: " + how};
     if (is_known || done.deaths.size() == kMostDeaths)

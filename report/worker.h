@@ -2,6 +2,8 @@
 // it costs that file, and neither this process nor what the others tell.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +27,8 @@ class WorkPlace {
   WorkPlace& operator=(const WorkPlace&) = delete;
   ~WorkPlace();
 
+  // Of a worker that is not there yet.
+  void begin();
   // From here on it is this file; longer paths are cut. Empty: none.
   void at(std::string_view path);
   // What at() was told last. For the process that waits, once the worker is dead.
@@ -59,6 +63,26 @@ class WorkGate final : public symbolize::FileGate {
   WorkPlace& place_;
   const std::vector<WorkDone::Death>& deaths_;
 };
+
+// Whether a worker is at the same file for too long: asked at equal times, so that a worker and its parent
+// that were stopped together do not count as busy.
+class Patience {
+ public:
+  // `most` over `between` looks are granted.
+  Patience(std::chrono::milliseconds most, std::chrono::milliseconds between)
+      : looks_(static_cast<std::uint64_t>(most / between)) {}
+  bool is_over(const WorkPlace& place);
+
+ private:
+  std::uint64_t looks_, turn_ = 0, seen_ = 0;
+};
+
+// In a child that was just forked, before it looks at anything of others: it ends with `parent`, is the first
+// to go where memory runs out, and is confined. An error: it must end.
+Result<> become_worker(Reach reach, pid_t parent);
+// How a child ended that should have gone on, in words: "Segmentation fault". `status` as waitpid() gives it.
+std::string how_it_died(int status);
+constexpr int kNoMemory = 124;  // exit status of a worker that found none
 
 // Runs in the worker and gives bytes for the process that waits; whoever reads them must not trust them.
 // `deaths`: of earlier workers; their files are to be left out.

@@ -9,10 +9,12 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "format/diagnostics.h"
 #include "format/result.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/module_files.h"
+#include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jit_code.h"
 #include "symbolize/names/symbol_table.h"
@@ -32,7 +34,7 @@ struct Source {
   char letter = '!';
   bool is_mangled = false;
   bool has_full_symbols = false;
-  bool has_own_table = false;  // its names are no part of kallsyms
+  bool has_own_table = false;   // its names are no part of kallsyms
   std::string lack;             // why names or lines are missing: the end of the message
   bool lacks_its_file = false;  // the reason is about the module's own file, whose name would stand before it
   bool is_left_out = false;     // they would take more memory or time than the file is worth
@@ -82,5 +84,11 @@ Source without_names(Error reason);
 
 // True of reasons with the code EFBIG: what there is would take more memory or time than its file is worth.
 bool is_left_out(const Error& reason);
+
+// One message for everything that the module at `path` lacks; empty: nothing. `source` may be null. `ended`:
+// why unwound call chains end in it; empty when none does.
+std::string lack_of(const Source* source, const DebugFiles& files, const std::string& path,
+                    std::string_view ended);
+format::Damage kind_of_lack(const Source* source);
 
 }  // namespace tacho::symbolize

@@ -31,7 +31,8 @@ struct SymbolOptions {
   // AtFirst: perf's bytes, at the price that names depend on the samples before.
   StandIn stand_in = StandIn::Always;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
-  FileGate* gate = nullptr;                // of files that stacks are unwound with; must outlive its users
+  FileGate* gate = nullptr;                // of files that stacks are unwound with, and of jitdumps
+  FileGate* name_gate = nullptr;           // of those that names are read of; both must outlive their users
 };
 
 // Whether the user says where the names of such modules come from.

@@ -12,6 +12,7 @@
 #include "symbolize/elf/running_vdso.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/files/debug_files.h"
+#include "symbolize/files/file_gate.h"
 #include "symbolize/kernel_names.h"
 #include "symbolize/name_source.h"
 #include "symbolize/names/demangle.h"
@@ -22,7 +23,7 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::uint64_t kMostTold = 1000;  // modules without symbols; of more, how many they are
+constexpr std::uint64_t kMostTold = 1000;       // modules without symbols; of more, how many they are
 constexpr std::string_view kBpfText = "[bpf]";  // of kallsyms: what the kernel made for BPF programs
 
 bool is_perf_map(const Module& module) {
@@ -45,11 +46,11 @@ struct Symbolizer::State {
   PackedNames pack;
   Sources sources;
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
-  std::deque<const Module*> asked;  // the keys of sources, in the order they were needed
+  std::deque<const Module*> asked;      // the keys of sources, in the order they were needed
   const Symbol* last_symbol = nullptr;  // what the last lookup found in a table
-  Frame frame;                      // what the last lookup returned, when that was one frame
-  std::vector<Frame> inlined;       // what it returned, when inlined calls made it several
-  std::vector<Call> calls;          // scratch
+  Frame frame;                          // what the last lookup returned, when that was one frame
+  std::vector<Frame> inlined;           // what it returned, when inlined calls made it several
+  std::vector<Call> calls;              // scratch
 
   State(SymbolOptions given, const format::Features& capture_features, KernelSpace kernel_space,
         const JitCode* jit_code)
@@ -88,8 +89,6 @@ struct Symbolizer::State {
   const Symbol* name(const Mapping& mapping);
   std::span<const Frame> add_lines(const Symbol* symbol, bool has_inlines);
   std::span<const Frame> add_calls(const Source& source);
-  std::string missing_of(const Module& module, std::string_view ended) const;
-  format::Damage kind_of_lack(const Module& module) const;
 };
 
 // Which source each kind of module has.
@@ -126,16 +125,20 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
   return known;
 }
 
-// What the user names comes first, then the symbols packed into the capture, then what lies where the capture says.
+// What the user names comes first, then the symbols packed into the capture, then what lies where the capture
+// says.
 Source Symbolizer::State::open_pack_or_files(const Module& module) {
   PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
-  if (!packed || !packed->is(format::PackedModule::kHasNames)) return open_source(module);
-  if (!names_are_given(options, module.kind)) return from_pack(*packed);
+  const bool is_packed = packed && packed->is(format::PackedModule::kHasNames);
+  if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed);
   Source source = open_source(module);
   if (source.table || source.own || source.embedded) return source;
-  if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
-    refusals.push_back(source.lack + "; names come from the symbols packed into the capture");
-  return from_pack(*packed);
+  if (is_packed) {
+    if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
+      refusals.push_back(source.lack + "; names come from the symbols packed into the capture");
+    return from_pack(*packed);
+  }
+  return source;
 }
 
 Source Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
@@ -144,7 +147,8 @@ Source Symbolizer::State::open_kallsyms(const Module& module) {
   Result<Kallsyms>& kallsyms = kernel_names.kallsyms();
   if (!kallsyms) return without_names(kallsyms.error());
   Source source;
-  source.table = module.kind == ModuleKind::Kernel ? &kallsyms->kernel() : kallsyms->module(module.short_name);
+  source.table =
+      module.kind == ModuleKind::Kernel ? &kallsyms->kernel() : kallsyms->module(module.short_name);
   if (!source.table) return without_names(Error{"kallsyms has no symbols of it"});
   source.letter = 'k';
   return source;
@@ -205,9 +209,10 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
 Source Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
   if (!attached && !files.root().empty()) return without_names(Error{"it is not attached to the capture"});
-  auto image = attached                                            ? unpack_attached_text(*attached)
-               : module.build_id.empty() && kernel_names.runs_recorded_kernel() ? running_vdso()
-                                                                   : running_vdso(module.build_id);
+  auto image = attached ? unpack_attached_text(*attached)
+               : module.build_id.empty() && kernel_names.runs_recorded_kernel()
+                   ? running_vdso()
+                   : running_vdso(module.build_id);
   if (!image)
     return without_names(Error{(attached ? "" : "it is not attached to the capture; ") + image.error().what,
                                image.error().code});
@@ -397,6 +402,8 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   if (!mapping) return {&frame, 1};
   frame.module = mapping->module;
   frame.shown_address = mapping->shown_address(ip);
+  const AtFile reading(state.options.name_gate, mapping->module->path);
+  if (reading.is_refused()) return {&frame, 1};
   state.last_symbol = state.name(*mapping);
   const bool asks_dwarf = has_inlines || state.options.source_lines == SourceLines::Yes;
   return asks_dwarf ? state.add_lines(state.last_symbol, has_inlines) : std::span<const Frame>(&frame, 1);
@@ -415,14 +422,16 @@ PlaceFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress ip, 
   if (is_bpf && mapping) return facts;
   if (facts.is_bpf_text || state.last_symbol) {
     const std::string_view name = facts.is_bpf_text ? frame.function : state.last_symbol->name;
-    facts.symbol = Symbol{.start = frame.function_start, .end = frame.function_end, .name = name, .is_data = frame.is_data};
+    facts.symbol = Symbol{
+        .start = frame.function_start, .end = frame.function_end, .name = name, .is_data = frame.is_data};
   }
   if (facts.is_bpf_text) return facts;
   facts.source = &state.source_of(*frame.module);
   const bool is_unlinked = facts.source->is_kernel_module && !facts.source->packed;
   const std::uint64_t offset = facts.source->offset_of(frame);
   facts.elf_address = is_unlinked ? frame.shown_address : facts.source->elf_address_of(frame, offset);
-  const bool has_packed_lines = facts.source->packed && facts.source->packed->is(format::PackedModule::kHasLines);
+  const bool has_packed_lines =
+      facts.source->packed && facts.source->packed->is(format::PackedModule::kHasLines);
   if (!is_unlinked && !has_packed_lines) facts.lines = state.lines_of(*frame.module);
   facts.source = &state.source_of(*frame.module);
   return facts;
@@ -433,34 +442,10 @@ void Symbolizer::expect_kernel_code() {
 }
 
 SymbolTable* Symbolizer::names_of(const Mapping& mapping) {
-  if (mapping.module->kind == ModuleKind::Bpf) return nullptr;
+  const AtFile reading(state_->options.name_gate, mapping.module->path);
+  if (mapping.module->kind == ModuleKind::Bpf || reading.is_refused()) return nullptr;
   Source& source = state_->source_of(*mapping.module);
-  const bool is_alone = !source.is_vmlinux && !source.is_kernel_module && !source.embedded;
-  return is_alone ? source.table : nullptr;
-}
-
-// One message for everything that a module lacks. `ended`: why unwound call chains end in it; empty when none
-// does.
-std::string Symbolizer::State::missing_of(const Module& module, std::string_view ended) const {
-  constexpr std::string_view kEnded = "call chains end there: ";
-  const std::string path(module.path);
-  const Source* const source = sources.find(module);
-  std::string lack = source ? source->lack : "";
-  if (source && source->lacks_its_file) lack.insert(0, files.place(path) + ": ");
-  if (lack.empty() && source && source->lines) lack = source->lines->lack();
-  if (lack.empty()) return ended.empty() ? "" : files.told(path, std::string(ended), kEnded);
-  std::string line = files.told(path, lack, source->lacking);
-  if (ended.empty() || lack.starts_with(ended)) return line;
-  const std::string here = files.place(path) + ": ";
-  if (ended.starts_with(here)) ended.remove_prefix(here.size());
-  return line + "; " + std::string(kEnded) + std::string(ended);
-}
-
-format::Damage Symbolizer::State::kind_of_lack(const Module& module) const {
-  const Source* const source = sources.find(module);
-  const bool is_left_out =
-      source != nullptr && (source->is_left_out || (source->lines && source->lines->left_out()));
-  return is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
+  return source.is_vmlinux || source.is_kernel_module || source.embedded ? nullptr : source.table;
 }
 
 void Symbolizer::report_missing(format::Diagnostics& diagnostics,
@@ -469,7 +454,8 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
     diagnostics.add_line(format::Damage::NoSymbols, refusal);
   }
   if (!state_->pack.lack().empty())
-    diagnostics.add_line(format::Damage::BadSymbolSource, "the symbols packed into it: " + state_->pack.lack());
+    diagnostics.add_line(format::Damage::BadSymbolSource,
+                         "the symbols packed into it: " + state_->pack.lack());
   std::unordered_map<const Module*, std::string_view> ended;
   std::vector<const Module*> modules(state_->asked.begin(), state_->asked.end());
   for (const ModuleLack& lack : ended_chains) {
@@ -479,9 +465,11 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   std::uint64_t told = 0, untold = 0, untold_left_out = 0;
   for (const Module* module : modules) {
     const auto end = ended.find(module);
-    std::string line = state_->missing_of(*module, end == ended.end() ? "" : end->second);
+    const Source* const source = state_->sources.find(*module);
+    std::string line = lack_of(source, state_->files, std::string(module->path),
+                               end == ended.end() ? std::string_view() : end->second);
     if (line.empty()) continue;
-    const format::Damage kind = state_->kind_of_lack(*module);
+    const format::Damage kind = kind_of_lack(source);
     if (++told <= kMostTold)
       diagnostics.add_line(kind, std::move(line));
     else

@@ -74,6 +74,8 @@ class SpawnSetup {
 
 OutputFile::OutputFile(int fd, std::string name) : name_(std::move(name)), fd_(fd) {}
 
+OutputFile::OutputFile(Elsewhere elsewhere) : elsewhere_(std::move(elsewhere)) {}
+
 OutputFile::OutputFile(OutputFile&& other) noexcept
     : name_(std::move(other.name_)),
       owned_(std::move(other.owned_)),
@@ -81,6 +83,7 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       target_(std::exchange(other.target_, {})),
       aside_(std::exchange(other.aside_, {})),
       command_(std::exchange(other.command_, {})),
+      elsewhere_(std::exchange(other.elsewhere_, std::nullopt)),
       child_(std::exchange(other.child_, -1)),
       interrupt_(other.interrupt_),
       quit_(other.quit_) {}
@@ -145,6 +148,7 @@ Result<> OutputFile::start_command() {
 
 Result<OutputFile::Reader> OutputFile::write(std::string_view text) {
   if (text.empty()) return Reader::There;
+  if (elsewhere_) return elsewhere_->write(text);
   if (!command_.empty() && fd_ < 0) {
     if (auto started = start_command(); !started) return std::move(started.error());
   }
@@ -185,11 +189,15 @@ Result<> OutputFile::name_file() {
 }
 
 Result<> OutputFile::finish() {
+  if (elsewhere_) return elsewhere_->finish();
   if (child_ > 0) return end_command();
   if (!aside_.empty()) return name_file();
   return Done{};
 }
 
-bool OutputFile::is_for_person() const { return !command_.empty() || ::isatty(fd_) != 0; }
+bool OutputFile::is_for_person() const {
+  if (elsewhere_) return elsewhere_->is_for_person;
+  return !command_.empty() || ::isatty(fd_) != 0;
+}
 
 }  // namespace tacho::report

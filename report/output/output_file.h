@@ -5,6 +5,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,15 @@ class OutputFile {
   // write, so that no text starts no program; while it runs, Ctrl-C is its own affair.
   static OutputFile to_command(std::string command);
 
+  enum class Reader : std::uint8_t { There, Gone };
+  // An output that somebody else has: it is told what is to be written, and when that was all.
+  struct Elsewhere {
+    std::function<Result<Reader>(std::string_view)> write;
+    std::function<Result<>()> finish;
+    bool is_for_person = false;
+  };
+  explicit OutputFile(Elsewhere elsewhere);
+
   OutputFile(OutputFile&&) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   // Without finish(): a file that was begun is removed, a program sees the end of its input and is waited
@@ -31,7 +42,6 @@ class OutputFile {
   ~OutputFile();
 
   // A reader that went away (head, a pager that was left) is no error: nothing more need be written then.
-  enum class Reader : std::uint8_t { There, Gone };
   Result<Reader> write(std::string_view text);
   // Makes the output whole: names the file, waits for the program. Errors have Fault::Output.
   Result<> finish();
@@ -45,11 +55,12 @@ class OutputFile {
   Result<> name_file();
   Error failed(std::string_view action, int code) const;
 
-  std::string name_;                                           // in messages
-  format::Fd owned_;                                           // of a file or pipe
-  int fd_ = -1;                                                // what is written to
-  std::string target_, aside_;                                 // a file's name to be, and its name until then
-  std::string command_;                                        // empty: none
+  std::string name_;            // in messages
+  format::Fd owned_;            // of a file or pipe
+  int fd_ = -1;                 // what is written to
+  std::string target_, aside_;  // a file's name to be, and its name until then
+  std::string command_;         // empty: none
+  std::optional<Elsewhere> elsewhere_;
   pid_t child_ = -1;                                           // the command, while it runs
   void (*interrupt_)(int) = nullptr, (*quit_)(int) = nullptr;  // signal handlers from before the command
 };

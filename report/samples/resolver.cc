@@ -1,6 +1,7 @@
 #include "report/samples/resolver.h"
 
 #include "format/perf_abi.h"
+#include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
 
@@ -13,6 +14,7 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
       jit_(&jit),
       locations_(&locations),
       files_(options.symfs),
+      gate_(options.name_gate),
       symbolizer_(options, features, kernel, &jit),
       code_(symbolize::DebugFiles(options.symfs)) {}
 
@@ -33,11 +35,17 @@ std::span<const symbolize::Frame> Resolver::kernel_frames(std::uint64_t address)
 format::Bytes Resolver::code(const Location& location, std::uint64_t address, std::size_t size) {
   const symbolize::Mapping* const mapping = location.mapping;
   if (mapping == nullptr || address < mapping->start || address >= mapping->end) return {};
-  return code_.read(*mapping->module, mapping->shown_address({address}), size);
+  const std::uint64_t shown = mapping->shown_address({address});
+  const symbolize::AtFile reading(gate_, mapping->module->path);
+  if (reading.is_refused()) return {};
+  return code_.read(*mapping->module, shown, size);
 }
 
 bool Resolver::is_64_bit(const Location& location) {
-  return location.mapping != nullptr && code_.is_64_bit(*location.mapping->module);
+  if (location.mapping == nullptr) return false;
+  const symbolize::Module& module = *location.mapping->module;
+  const symbolize::AtFile reading(gate_, module.path);
+  return !reading.is_refused() && code_.is_64_bit(module);
 }
 
 Result<std::vector<std::byte>> Resolver::recorded_file(const std::string& path) const {

@@ -66,6 +66,7 @@ class Resolver {
   const symbolize::JitCode* jit_;
   const StableArray<Location>* locations_;
   symbolize::DebugFiles files_;
+  symbolize::FileGate* gate_;
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
 };

@@ -54,7 +54,7 @@ Result<> check_places(const symbolize::SymbolOptions& symbols) {
 
 struct Session::State {
   explicit State(SessionOptions given)
-      : options(std::move(given)), spaces(options.symbols.jitdump_dir, options.symbols.symfs) {}
+      : options(std::move(given)), spaces(options.symbols) {}
 
   SessionOptions options;
   format::Diagnostics diagnostics;  // the caller's
@@ -127,7 +127,7 @@ bool Session::State::can_run_ahead(const Sink& sink) const {
   const format::CaptureReader& capture = reader->capture();
   const bool has_stacks = std::ranges::any_of(
       capture.events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
-  return sink.needs() == Sink::Needs::Names && has_stacks && options.wants_stacks &&
+  return !options.in_step && sink.needs() == Sink::Needs::Names && has_stacks && options.wants_stacks &&
          capture.fixed_header() != nullptr && !capture.follows() && std::thread::hardware_concurrency() > 1;
 }
 

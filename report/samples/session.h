@@ -25,6 +25,7 @@ struct SessionOptions : SampleOptions {
   std::string input = "perf.data";  // "-": standard input
   symbolize::SymbolOptions symbols;
   format::ReadOptions capture;
+  bool in_step = false;  // samples are shown before more is read, by one thread
 };
 
 // It belongs to one thread, which is also the one that calls the sink and its names.

@@ -18,14 +18,15 @@
 #include "symbolize/address_space.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/jit/jit_code.h"
+#include "symbolize/symbol_options.h"
 
 namespace tacho::report {
 
 class SharedSpaces {
  public:
-  // `jitdump_dir`: where to look for jitdumps first; empty: where the capture says.
-  SharedSpaces(std::string jitdump_dir, const std::string& symfs)
-      : jit_(std::move(jitdump_dir), symbolize::DebugFiles(symfs)) {}
+  // `symbols` says where jitdumps lie, and which gate they go by.
+  explicit SharedSpaces(const symbolize::SymbolOptions& symbols)
+      : jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs), symbols.gate) {}
   SharedSpaces(const SharedSpaces&) = delete;
   SharedSpaces& operator=(const SharedSpaces&) = delete;
 

@@ -20,4 +20,22 @@ class FileGate {
   virtual std::string lack(std::string_view path) const = 0;
 };
 
+// Tells a gate, which may be null, that a file is read as long as this lives.
+class AtFile {
+ public:
+  AtFile(FileGate* gate, std::string_view path) : gate_(gate), path_(path) {
+    if (gate_ != nullptr) gate_->at(path_);
+  }
+  AtFile(const AtFile&) = delete;
+  AtFile& operator=(const AtFile&) = delete;
+  ~AtFile() {
+    if (gate_ != nullptr) gate_->at({});
+  }
+  bool is_refused() const { return gate_ != nullptr && !gate_->lack(path_).empty(); }
+
+ private:
+  FileGate* gate_;
+  std::string_view path_;
+};
+
 }  // namespace tacho::symbolize

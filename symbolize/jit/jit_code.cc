@@ -26,6 +26,8 @@ std::optional<std::uint32_t> pid_of_dump(std::string_view path) {
 Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::string place = folder_.empty() ? files_.place(path) : folder_ + "/" + name;
+  const AtFile reading(gate_, path);
+  if (reading.is_refused()) return Error{gate_->lack(path)};
   auto bytes = folder_.empty() ? files_.read(path, kLargestDump) : format::read_file(place, kLargestDump);
   if (!bytes) return std::move(bytes.error());
   auto dump = Jitdump::parse(std::move(*bytes));

@@ -16,6 +16,7 @@
 #include "format/diagnostics.h"
 #include "format/record.h"
 #include "symbolize/files/debug_files.h"
+#include "symbolize/files/file_gate.h"
 #include "symbolize/jit/jitdump.h"
 
 namespace tacho::symbolize {
@@ -31,7 +32,9 @@ class JitCode {
   static constexpr std::uint64_t kTextOffset = 0x80;
 
   // `folder`: where to look for jitdumps first (--jitdump-dir); empty: where the capture says.
-  JitCode(std::string folder, DebugFiles files) : folder_(std::move(folder)), files_(std::move(files)) {}
+  // `gate`: of these; may be null, and must outlive this.
+  JitCode(std::string folder, DebugFiles files, FileGate* gate = nullptr)
+      : folder_(std::move(folder)), files_(std::move(files)), gate_(gate) {}
 
   // Whether it is the mapping of a jitdump, by which its maker says that there is one.
   static bool is_mark(const format::MmapRecord& record);
@@ -65,6 +68,7 @@ class JitCode {
 
   std::string folder_;
   DebugFiles files_;
+  FileGate* gate_;
   std::deque<Jitdump> dumps_;
   std::unordered_map<std::string, Function> functions_;  // by path
   std::multimap<std::uint64_t, Pending> pending_;        // by time

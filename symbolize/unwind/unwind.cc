@@ -97,7 +97,7 @@ class MappedFiles {
   const Mapped* find(std::uint32_t pid, std::uint64_t address) {
     const Mapping* const mapping = spaces_.find(pid, {address}, abi::kCpumodeUser);
     if (!mapping) return nullptr;
-    if (gate_ != nullptr && mapping->module != last_) gate_->at(mapping->module->path);
+    if (gate_ != nullptr && mapping->module != last_) enter(*mapping->module);
     last_ = mapping->module;
     if (const auto known = mapped_.find(mapping); known != mapped_.end()) return &known->second;
     UnwindModule& module = module_of(*mapping->module);
@@ -109,13 +109,14 @@ class MappedFiles {
   const std::deque<const UnwindModule*>& asked() const { return asked_; }
 
  private:
+  void enter(const Module& module) {
+    gate_->at(module.path);
+    if (std::string reason = gate_->lack(module.path); !reason.empty())
+      module_of(module).leave_out(std::move(reason));
+  }
   UnwindModule& module_of(const Module& module) {
     const auto [entry, is_new] = modules_.try_emplace(&module, module, files_, features_);
-    if (!is_new) return entry->second;
-    asked_.push_back(&entry->second);
-    if (gate_ != nullptr)
-      if (std::string reason = gate_->lack(module.path); !reason.empty())
-        entry->second.leave_out(std::move(reason));
+    if (is_new) asked_.push_back(&entry->second);
     return entry->second;
   }
 

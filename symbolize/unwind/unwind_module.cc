@@ -52,6 +52,7 @@ Result<ElfImage> UnwindModule::open_image() {
 }
 
 const ElfImage* UnwindModule::image() {
+  if (is_left_out_) return nullptr;
   if (!image_) image_.emplace(open_image());
   return *image_ ? &**image_ : nullptr;
 }
@@ -90,7 +91,7 @@ CfiTable* UnwindModule::debug_frame() {
 }
 
 UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::optional<std::uint64_t> shift) {
-  if (!has_opened_tables_) open_tables();
+  if (!has_opened_tables_ && !is_left_out_) open_tables();
   if (!lack_.empty()) return {};
   if (!shift) {
     lack_ = "a part of it was mapped that its segments do not name";

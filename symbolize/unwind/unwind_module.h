@@ -23,8 +23,11 @@ class UnwindModule {
   UnwindModule(const Module& module, const DebugFiles& files, const format::Features& features)
       : module_(module), files_(files), features_(features) {}
 
-  // For a file that is not to be read.
-  void leave_out(std::string reason) { image_.emplace(Error{std::move(reason)}); }
+  // From here on the file is not to be read.
+  void leave_out(std::string reason) {
+    lack_ = std::move(reason);
+    is_left_out_ = true;
+  }
 
   enum class Knowledge : std::uint8_t {
     Rules,       // of the function at the address
@@ -59,6 +62,7 @@ class UnwindModule {
   const format::Features& features_;
   std::optional<Result<ElfImage>> image_;
   std::optional<CfiTable> eh_frame_, debug_frame_;
+  bool is_left_out_ = false;
   bool has_opened_tables_ = false, has_sought_debug_frame_ = false;
   std::string lack_;
 };

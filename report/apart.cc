@@ -1,0 +1,316 @@
+#include "report/apart.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/output/printable.h"
+#include "report/worker.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kMostFiles = 8;     // that are left out one by one; then no further file is read
+constexpr std::size_t kMostAtNoFile = 4;  // deaths that no file explains
+constexpr std::size_t kLongestPath = 4096;
+constexpr std::chrono::milliseconds kLookEvery(100);
+constexpr std::chrono::seconds kMostAtOneFile(120);
+constexpr int kRefused = 125;  // exit status of a worker that was not confined
+
+// The two kinds of reading, each by one thread at a time and in the same order every time.
+enum Lane : std::uint8_t { kNames, kStacks, kLanes };
+
+struct LeftOut {
+  std::string path;  // empty: every file
+  std::string how;
+  std::array<std::uint64_t, kLanes> from{};  // turns: before that it was read, and stands in the text
+};
+
+class ViewGate final : public symbolize::FileGate {
+ public:
+  ViewGate(WorkPlace& place, Lane lane, const std::vector<LeftOut>& left_out)
+      : place_(place), lane_(lane), left_out_(left_out) {}
+  void at(std::string_view path) override {
+    // Where memory ran out at a file, that is the file.
+    if (path.empty() && std::uncaught_exceptions() > 0) return;
+    place_.at(path);
+  }
+  std::string lack(std::string_view path) const override {
+    if (left_out_.empty()) return {};
+    path = path.substr(0, kLongestPath);
+    for (const LeftOut& one : left_out_)
+      if ((one.path.empty() || one.path == path) && place_.turn() >= one.from.at(lane_))
+        return one.path.empty() ? "no more files are read" : "the process that read it died: " + one.how;
+    return {};
+  }
+
+ private:
+  WorkPlace& place_;
+  Lane lane_;
+  const std::vector<LeftOut>& left_out_;
+};
+
+// What was written by now, and whether a worker that begins anew makes the same of it.
+class Written {
+ public:
+  Written() { reset(all_); }
+  bool is_empty() const { return size_ == 0; }
+  void begin_anew() {
+    reset(again_);
+    left_ = size_;
+  }
+  // Cuts off `text` what was written before; false: it was something else.
+  bool take(std::string_view& text) {
+    const std::size_t known = std::min<std::uint64_t>(text.size(), left_);
+    if (known > 0) {
+      XXH3_128bits_update(&again_, text.data(), known);
+      text.remove_prefix(known);
+      left_ -= known;
+      if (left_ == 0 && !XXH128_isEqual(XXH3_128bits_digest(&again_), XXH3_128bits_digest(&all_)))
+        return false;
+    }
+    XXH3_128bits_update(&all_, text.data(), text.size());
+    size_ += text.size();
+    return true;
+  }
+  bool is_whole() const { return left_ == 0; }
+
+ private:
+  static void reset(XXH3_state_t& state) {
+    XXH3_INITSTATE(&state);
+    XXH3_128bits_reset(&state);
+  }
+  XXH3_state_t all_, again_;
+  std::uint64_t size_ = 0, left_ = 0;  // bytes
+};
+
+enum class End : std::uint8_t { Done, Died, Unconfined };
+
+// One view, by as many workers as it takes.
+class Shower {
+ public:
+  explicit Shower(const ApartTask& task) : task_(task) {}
+
+  Result<cli::ExitStatus> run(bool& is_confined);
+
+ private:
+  [[noreturn]] void be_worker(TextChannel& channel, pid_t parent);
+  Result<End> run_worker();
+  Result<End> serve(TextChannel& channel, pid_t worker);
+  Result<bool> serve(TextChannel& channel, const TextChannel::Question& question);
+  Result<> write(TextChannel& channel, std::string_view text);
+  std::optional<Lane> stuck();
+  Result<> blame(int status, std::optional<Lane> stuck_at);
+  void leave_out(const std::string& path, std::string how);
+  void tell() const;
+
+  const ApartTask& task_;
+  std::array<WorkPlace, kLanes> places_;
+  std::vector<LeftOut> left_out_;
+  std::size_t at_no_file_ = 0;
+  bool in_step_ = false;
+  std::optional<OutputFile> output_;
+  bool is_finished_ = false, is_reader_gone_ = false;
+  Written written_;
+  std::array<std::optional<Patience>, kLanes> patience_;
+  std::optional<cli::ExitStatus> status_;
+  std::optional<Error> error_;
+};
+
+void Shower::be_worker(TextChannel& channel, pid_t parent) {
+  // Ctrl-C is the parent's affair, which may wait for a pager; with it this process ends.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGQUIT, SIG_IGN);
+  channel.be_worker();
+  if (const auto done = become_worker(task_.reach, parent); !done) {
+    channel.fail(done.error());
+    ::_exit(kRefused);
+  }
+  try {
+    ViewGate names(places_[kNames], kNames, left_out_), stacks(places_[kStacks], kStacks, left_out_);
+    ApartView view{channel, names, stacks, in_step_};
+    if (auto status = task_.show(view); status)
+      channel.end(*status);
+    else
+      channel.fail(status.error());
+  } catch (const std::bad_alloc&) {
+    ::_exit(kNoMemory);
+  }
+  std::fflush(stderr);
+  ::_exit(0);  // what it has goes with it
+}
+
+Result<> Shower::write(TextChannel& channel, std::string_view text) {
+  if (!written_.take(text))
+    return Error{"what is shown without " + printable(left_out_.back().path) +
+                 " is not what was written before: the text ends there"};
+  if (!text.empty() && !is_reader_gone_) {
+    const auto reader = output_->write(text);
+    if (!reader) return reader.error();
+    is_reader_gone_ = *reader == OutputFile::Reader::Gone;
+  }
+  channel.answer(is_reader_gone_ ? TextChannel::Answer::ReaderGone : TextChannel::Answer::Yes);
+  return Done{};
+}
+
+// False: that was the last one.
+Result<bool> Shower::serve(TextChannel& channel, const TextChannel::Question& question) {
+  using Asks = TextChannel::Asks;
+  if (question.asks != Asks::Open && question.asks != Asks::Fail && question.asks != Asks::End && !output_)
+    return Error{"the process that reads the files writes before it asks"};
+  switch (question.asks) {
+    case Asks::Open:
+      if (!output_) {
+        auto output = task_.open_output();
+        if (!output) return std::move(output.error());
+        output_.emplace(std::move(*output));
+      }
+      channel.answer(output_->is_for_person() ? TextChannel::Answer::Yes : TextChannel::Answer::No);
+      return true;
+    case Asks::Write:
+      if (auto done = write(channel, question.text); !done) return std::move(done.error());
+      return true;
+    case Asks::Finish:
+      if (!written_.is_whole()) return Error{"the text became shorter when a file was left out"};
+      if (!std::exchange(is_finished_, true))
+        if (auto done = output_->finish(); !done) return std::move(done.error());
+      channel.answer(TextChannel::Answer::Yes);
+      return true;
+    case Asks::Fail:
+      error_ = question.error;
+      return false;
+    case Asks::End:
+      status_ = question.status;
+      return false;
+  }
+  return false;
+}
+
+std::optional<Lane> Shower::stuck() {
+  for (const Lane lane : {kNames, kStacks})
+    if (patience_.at(lane)->is_over(places_.at(lane))) return lane;
+  return std::nullopt;
+}
+
+Result<End> Shower::serve(TextChannel& channel, pid_t worker) {
+  for (auto& patience : patience_) patience.emplace(kMostAtOneFile, kLookEvery);
+  std::optional<Lane> stuck_at;
+  std::optional<Error> failure;
+  while (!status_ && !error_ && !failure && !channel.has_ended()) {
+    if (task_.is_asked_to_stop && task_.is_asked_to_stop()) channel.ask_to_stop();
+    auto question = channel.next(static_cast<int>(kLookEvery.count()));
+    if (!question) {
+      failure = std::move(question.error());
+    } else if (*question) {
+      if (auto more = serve(channel, **question); !more) failure = std::move(more.error());
+    } else if (!stuck_at && (stuck_at = stuck())) {
+      ::kill(worker, SIGKILL);
+    }
+  }
+  if (failure) ::kill(worker, SIGKILL);
+  int status = 0;
+  while (::waitpid(worker, &status, 0) < 0)
+    if (errno != EINTR) return system_error("the process that reads the files", errno);
+  if (failure) return std::move(*failure);
+  if (error_ && WIFEXITED(status) && WEXITSTATUS(status) == kRefused) return End::Unconfined;
+  if (status_ || error_) return End::Done;
+  if (auto done = blame(status, stuck_at); !done) return std::move(done.error());
+  return End::Died;
+}
+
+Result<End> Shower::run_worker() {
+  auto channel = TextChannel::make();
+  if (!channel) return std::move(channel.error());
+  for (WorkPlace& place : places_) place.begin();
+  written_.begin_anew();
+  std::fflush(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t worker = ::fork();
+  if (worker < 0) {
+    error_ = system_error("a process that reads the files", errno);
+    return End::Unconfined;
+  }
+  if (worker == 0) be_worker(*channel, parent);
+  channel->be_parent();
+  return serve(*channel, worker);
+}
+
+void Shower::leave_out(const std::string& path, std::string how) {
+  const bool is_known = std::ranges::find(left_out_, path, &LeftOut::path) != left_out_.end();
+  const bool is_last = left_out_.size() >= kMostFiles;
+  LeftOut one{is_last ? std::string() : path, std::move(how), {}};
+  // What stands in the text of this file stays. It died of it a second time: then that cannot be.
+  if (!written_.is_empty() && !is_known)
+    for (const Lane lane : {kNames, kStacks}) one.from.at(lane) = places_.at(lane).turn();
+  left_out_.push_back(std::move(one));
+}
+
+// Which file it died of. Where two threads were at one each, the next worker has one thread, and dies again.
+Result<> Shower::blame(int status, std::optional<Lane> stuck_at) {
+  std::string how =
+      stuck_at ? "it took more than " + std::to_string(kMostAtOneFile.count()) + " s" : how_it_died(status);
+  const bool is_wanted = WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGHUP ||
+                                                 WTERMSIG(status) == SIGXCPU);
+  const bool at_names = places_[kNames].is_at_file(), at_stacks = places_[kStacks].is_at_file();
+  const bool is_known = stuck_at || at_names != at_stacks;
+  const Lane lane = stuck_at ? *stuck_at : at_stacks ? kStacks : kNames;
+  const std::string path = is_known ? places_.at(lane).path() : std::string();
+  const std::string at = is_known ? " at " + printable(path) : "";
+  if (is_wanted) return Error{"the process that reads the files was ended" + at + ": " + how};
+  if (!task_.can_begin_again)
+    return Error{"the process that reads the files died" + at + ": " + how +
+                 "; what comes through a pipe cannot be read again: put it into a file"};
+  const bool is_last = left_out_.size() > kMostFiles;
+  if ((is_last || !is_known) && ++at_no_file_ > kMostAtNoFile)
+    return Error{"the process that reads the files died again and again" + at + ": " + how};
+  in_step_ = true;
+  if (is_known && !is_last) leave_out(path, std::move(how));
+  return Done{};
+}
+
+void Shower::tell() const {
+  for (const LeftOut& one : left_out_) {
+    const std::string what =
+        one.path.empty() ? "no further file was read" : printable(one.path) + " was left out";
+    std::fprintf(stderr, "tacho: %s: %s: the process that read %s died: %s\n", printable(task_.input).c_str(),
+                 what.c_str(), one.path.empty() ? "them" : "it", one.how.c_str());
+  }
+}
+
+Result<cli::ExitStatus> Shower::run(bool& is_confined) {
+  std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
+  is_confined = true;
+  for (;;) {
+    const auto end = run_worker();
+    if (!end) return end.error();
+    is_confined = *end != End::Unconfined;
+    if (*end == End::Died) continue;
+    if (error_) return std::move(*error_);
+    tell();
+    return *status_ == cli::kWhole && !left_out_.empty() ? cli::kIncomplete : *status_;
+  }
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> show_apart(const ApartTask& task, bool& is_confined) {
+  return Shower(task).run(is_confined);
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""One capture that names hundreds of damaged ELF files beside sound ones: every view shows every sample and the names of
+the sound files, and leaves the folder as it was; also when the process that reads the files is killed in between.
+
+TACHO_HOSTILE_FILES: how many (default 300; 5000 take four minutes); TACHO_MUTANTS_SEED: which ones.
+"""
+import os
+import random
+import signal
+import subprocess
+import time
+
+import elf_mutator
+import made_capture as made
+import programs
+from programs import ROOT
+
+COUNT = int(os.environ.get("TACHO_HOSTILE_FILES", "300"))
+SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
+SOURCES = ROOT / "tests/golden/symfs/tmp/c"
+BASE, ROOM, CODE_AT = 0x10000000, 0x10000, 0x1000
+SOUND_EVERY = 10
+KILLS = 3
+WHOLE, INCOMPLETE = 0, 3
+VIEWS = [["script", "--inline=all", "-F", "ip,sym,dso,srcline"], ["report", "-s", "dso,sym"], ["folded", "--inline"],
+         ["script", "-F", "ip,sym,dso"], ["script", "-F", "ip,sym,dso,insn"]]
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(child) for child in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+class HostileFiles(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        self.symfs = self.folder / "symfs"
+        (self.symfs / "x").mkdir(parents=True)
+        files = {name: (SOURCES / name).read_bytes() for name in ("shapes", "order", "names")}
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL)).started()
+        modules = []
+        for number, (_, _, broken) in enumerate(elf_mutator.mutants(files, COUNT, SEED)):
+            modules.append((f"/x/broken{number}", broken))
+            if number % SOUND_EVERY == 0:
+                modules.append((f"/x/sound{number}", files["shapes"]))
+        for number, (path, contents) in enumerate(modules):
+            (self.symfs / path[1:]).write_bytes(contents)
+            capture.mapped(made.PID, BASE + number * ROOM, CODE_AT, CODE_AT, path)
+            for offset in range(0x20, 0x400, 0x60):
+                capture.sample(ip=BASE + number * ROOM + offset)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        self.sound = sum("sound" in path for path, _ in modules)
+
+    def command(self, view):
+        return [str(programs.BIN / "tacho-report"), view[0], "-i", "perf.data", *view[1:], "--symfs", str(self.symfs), "--buildid-dir",
+                str(self.folder / "none")]
+
+    def start(self, view, *more):
+        return subprocess.Popen([*self.command(view), *more], cwd=self.folder, env=dict(os.environ, LC_ALL="C.UTF-8"),
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def show(self, view, *more):
+        program = self.start(view, *more)
+        text, said = program.communicate(timeout=programs.PATIENCE)
+        return program.returncode, text, said
+
+    def contents(self):
+        return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in self.folder.rglob("*")}
+
+    def test_sound_files_keep_their_names_and_nothing_is_written(self):
+        before = self.contents()
+        for view in VIEWS:
+            with self.subTest(view=" ".join(view)):
+                status, text, said = self.show(view)
+                self.assertIn(status, (WHOLE, INCOMPLETE), said)
+                alone = self.show(view, "--no-worker")
+                self.assertEqual((status, text, said), alone)
+        status, text, said = self.show(VIEWS[0])
+        named = {line.split(b"(/x/sound")[1].split(b")")[0] for line in text.splitlines() if b"(/x/sound" in line and b"[unknown]" not in line}
+        self.assertEqual(len(named), self.sound)
+        self.assertEqual(self.contents(), before)
+
+    def test_killed_at_random_it_loses_an_object_at_most(self):
+        random_ = random.Random(SEED)
+        for view in VIEWS[1:4]:
+            _, whole, _ = self.show(view)
+            for _ in range(KILLS):
+                with self.subTest(view=view[0]):
+                    began = time.monotonic()
+                    program = self.start(view)
+                    for _ in range(random_.randrange(1, 3)):
+                        # Once it is there, at any time of its work.
+                        while not children_of(program.pid) and program.poll() is None:
+                            time.sleep(0.001)
+                        time.sleep(random_.random() * 0.05)
+                        for child in children_of(program.pid):
+                            os.kill(child, signal.SIGKILL)
+                    text, said = program.communicate(timeout=programs.PATIENCE)
+                    self.assertIn(program.returncode, (WHOLE, INCOMPLETE), said)
+                    self.assertLess(time.monotonic() - began, programs.PATIENCE)
+                    self.check_text(view, text, whole, said)
+
+    def check_text(self, view, text, whole, said):
+        lost = [line for line in said.splitlines() if b"was left out: the process that read it died: Killed" in line]
+        if not lost:
+            self.assertEqual(text, whole)
+            return
+        gone = [line.split(b": ")[2].split(b" was")[0] for line in lost]
+        self.assertLessEqual(len(gone), 2, said)
+        if view[0] != "script":  # rows change their places with their names
+            return
+        self.assertEqual(len(text.splitlines()), len(whole.splitlines()))
+        for ours, other in zip(text.splitlines(), whole.splitlines()):
+            if not any(b"(" + path + b")" in other for path in gone):
+                self.assertEqual(ours, other)
+
+
+if __name__ == "__main__":
+    programs.main()
