@@ -16,6 +16,7 @@ enum class SourceLines : std::uint8_t { No, Yes };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
 class FileGate;
+class OtherPacks;
 
 struct SymbolOptions {
   std::string
@@ -33,6 +34,7 @@ struct SymbolOptions {
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
   FileGate* gate = nullptr;                // of files that stacks are unwound with, and of jitdumps
   FileGate* name_gate = nullptr;           // of those that names are read of; both must outlive their users
+  OtherPacks* others = nullptr;            // where names come from last; must outlive its users
 };
 
 // Whether the user says where the names of such modules come from.

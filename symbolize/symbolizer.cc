@@ -18,6 +18,7 @@
 #include "symbolize/names/demangle.h"
 #include "symbolize/names/kallsyms.h"
 #include "symbolize/names/perf_map.h"
+#include "symbolize/other_packs.h"
 #include "symbolize/packed_names.h"
 
 namespace tacho::symbolize {
@@ -126,7 +127,7 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
 }
 
 // What the user names comes first, then the symbols packed into the capture, then what lies where the capture
-// says.
+// says, and then what was packed into others.
 Source Symbolizer::State::open_pack_or_files(const Module& module) {
   PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
   const bool is_packed = packed && packed->is(format::PackedModule::kHasNames);
@@ -138,6 +139,9 @@ Source Symbolizer::State::open_pack_or_files(const Module& module) {
       refusals.push_back(source.lack + "; names come from the symbols packed into the capture");
     return from_pack(*packed);
   }
+  if (!options.others) return source;
+  if (PackedSource* const other = options.others->find(module)) return from_pack(*other);
+  source.lack += options.others->other_build_of(module);
   return source;
 }
 

@@ -8,18 +8,22 @@
 #include <cstdio>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "format/attachment.h"
 #include "format/byte_writer.h"
+#include "format/capture_reader.h"
 #include "format/cursor.h"
 #include "report/command.h"
 #include "report/output/no_stopping.h"
 #include "report/views/pack/gather.h"
 #include "report/views/pack/rewrite.h"
 #include "report/worker.h"
+#include "symbolize/other_packs.h"
 
 namespace tacho::report {
 namespace {
@@ -42,13 +46,15 @@ constexpr std::string_view kDescription =
 constexpr std::string_view kExamples =
     "Examples:\n"
     "  tacho pack perf.data\n"
-    "  tacho pack perf.data -o packed.data --level names\n\n";
+    "  tacho pack perf.data -o packed.data --level names\n"
+    "  tacho pack perf.data --from monday.data --from tuesday.data\n\n";
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of names; more than any reader takes
 
 struct Options {
   ReadingOptions reading;
   std::string output;
+  std::vector<std::string> others;  // --from: captures whose packs have names too
   format::PackLevel level = format::PackLevel::Inlines;
   bool keeps_kallsyms = false;
   bool is_quiet = false;
@@ -90,15 +96,25 @@ cli::CommandLine describe(Options& options) {
                 "write the packed capture there (an existing file is kept as OUT.old); default: in place "
                 "of FILE, at once when it is whole",
                 options.output));
-  rows.push_back({"--level", cli::Takes::Value, "LEVEL",
-                  "names: functions; inlines (default): and inlined calls, files and lines",
-                  [&options](std::string_view text) { return set_level(text, options.level); }});
+  rows.push_back(
+      {"--level", cli::Takes::Value, "LEVEL",
+       "names: functions; inlines (default): and inlined calls, files and lines",
+       [&options](std::string_view text) { return set_level(text, options.level); }});
   rows.push_back(
       {"--kallsyms", cli::Takes::Value, "WHICH",
        "hit (default): of the kernel's list of symbols that tacho record puts into captures, what was hit "
        "stays, in the pack; all: it stays whole. It does as well where tracepoints print kernel functions "
        "by their addresses",
        [&options](std::string_view text) { return set_kallsyms(text, options.keeps_kallsyms); }});
+  rows.push_back(
+      {"--from", cli::Takes::Value, "OTHER",
+       "what was packed into this capture too, for programs and libraries with the recorded build id "
+       "whose file "
+       "is not here; may be given several times",
+       [&options](std::string_view text) -> Result<> {
+         options.others.emplace_back(text);
+         return Done{};
+       }});
   rows.push_back(flag("-q,--quiet", "say nothing but what went wrong", options.is_quiet));
   rows.push_back(
       flag("--brief",
@@ -174,12 +190,27 @@ std::vector<std::byte> told(const Error& error) {
   return std::move(out).take();
 }
 
+// The packs of other captures; their records are not read.
+Result<> read_others(const Options& options, symbolize::OtherPacks& others) {
+  for (const std::string& name : options.others) {
+    format::Diagnostics unasked;
+    const auto capture = format::CaptureReader::open(name, unasked, options.reading.session.capture);
+    if (!capture) return Error(capture.error()).in("--from");
+    if (auto added = others.add(printable(name), capture->features().symbol_pack); !added)
+      return std::move(added.error()).in("--from");
+  }
+  return Done{};
+}
+
 // In the worker.
 std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
                                  const std::vector<WorkDone::Death>& deaths) {
   WorkGate gate(place, deaths);
   SessionOptions reading = options.reading.session;
   reading.symbols.gate = &gate;
+  symbolize::OtherPacks others;
+  if (auto read = read_others(options, others); !read) return told(read.error());
+  if (!options.others.empty()) reading.symbols.others = &others;
   auto session = Session::open(std::move(reading));
   if (!session) return told(session.error());
   const GatherRules rules{options.level, &gate};

@@ -1,0 +1,45 @@
+// Names that were packed into other captures, for programs and libraries that are the same by build id.
+//
+// Not those of the kernel and its modules: these are packed by the addresses of one boot, and every capture
+// has its own. And of a file only the addresses that another capture hit: what else lies in the range of a
+// function may be another one's, which nobody hit there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "format/build_id.h"
+#include "format/result.h"
+#include "format/symbol_pack.h"
+#include "symbolize/frame.h"
+#include "symbolize/name_source.h"
+#include "symbolize/packed_names.h"
+
+namespace tacho::symbolize {
+
+class OtherPacks {
+ public:
+  // The section of a capture that is called `name` in messages. All must be added before one is asked for. Of
+  // an address that several have, the first one's names stay.
+  Result<> add(const std::string& name, format::Bytes section);
+  // Null: nothing of it was packed. As long as this.
+  PackedSource* find(const Module& module);
+  // What others have of the module's path under another build id: "; other.data has the names of build id
+  // 0123...".
+  std::string other_build_of(const Module& module) const;
+
+ private:
+  struct Merged {
+    format::PackedModule module;
+    std::optional<PackedSource> source;
+  };
+  void merge(Merged& to, const format::PackedModule& from, const format::PackTexts& texts);
+
+  format::PackTexts texts_;
+  std::map<std::pair<ModuleKind, format::BuildId>, Merged> modules_;
+  std::map<std::string, std::string, std::less<>> by_path_;  // what stands in messages
+};
+
+}  // namespace tacho::symbolize
