@@ -143,7 +143,7 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                            symbols.kallsyms));
   rows.push_back(
       cli::text("--perf-map-dir", "DIR",
-                "where the perf-PID.map files of JIT compilers lie (default: /tmp)",
+                "where the perf-PID.map files of JIT compilers lie (default: /tmp of the recording host)",
                 symbols.perf_map_dir));
   rows.push_back(
       cli::text("--jitdump-dir", "DIR",

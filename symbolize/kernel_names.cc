@@ -48,7 +48,7 @@ Result<Kallsyms> KernelNames::read() {
   std::optional<ReferenceSymbol> reference;
   const auto& text = kernel_->text();
   if (text && !text->reference_symbol.empty())
-    reference = ReferenceSymbol{text->reference_symbol, text->reference_address};
+    reference = ReferenceSymbol{text->reference_symbol, text->reference_address, text->end};
   const auto parse = [&](Result<std::vector<std::byte>> content,
                          const std::string& place) -> Result<Kallsyms> {
     if (!content) return std::move(content.error());
@@ -57,8 +57,10 @@ Result<Kallsyms> KernelNames::read() {
   };
   if (!options_->kallsyms.empty())
     return parse(format::read_file(options_->kallsyms, kLargestText), options_->kallsyms);
-  if (const auto* attached = features_->attachment(format::kKallsymsAttachment))
+  if (const auto* attached = features_->attachment(format::kKallsymsAttachment)) {
+    if (reference) reference->is_of_same_boot = true;
     return parse(unpack_attached_text(*attached), "the attached kallsyms");
+  }
   if (runs_recorded_kernel()) {
     if (!running_) running_.emplace(std::string(kRunningKallsyms), kLargestText);
     std::optional<Error> unread;

@@ -26,9 +26,10 @@ class KernelNames {
   // By its build id, or where the capture has none (no sample lay in the kernel) by the names of host and
   // kernel. Never with --symfs, which names another machine.
   bool runs_recorded_kernel() const;
+  // By the names of host and kernel.
+  bool is_on_recording_host() const;
 
  private:
-  bool is_on_recording_host() const;
   Result<Kallsyms> read();
 
   const SymbolOptions* options_;

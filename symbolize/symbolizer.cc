@@ -241,7 +241,12 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
     if (const auto* attached = features.attachment("perf-map/" + pid)) {
       return unpack_attached_text(*attached);
     }
-    return options.perf_map_dir.empty() ? files.read(path, kLargestText) : std::move(text);
+    if (!options.perf_map_dir.empty()) return text;
+    if (options.symfs.empty() && !kernel_names.is_on_recording_host())
+      return Error{
+          "the capture is of another host, where another process had this number; --perf-map-dir names "
+          "the folder of its map"};
+    return files.read(path, kLargestText);
   };
   auto text = read();
   if (!text) return without_names(std::move(text.error()));

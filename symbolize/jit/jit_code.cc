@@ -38,6 +38,8 @@ Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
     return Error{
         place +
         ": its times are of CLOCK_MONOTONIC and the capture's are not; record with perf record -k mono"};
+  if (dump->pid() != pid_of_dump(path))
+    return Error{place + ": is of another process, " + std::to_string(dump->pid())};
   return dump;
 }
 

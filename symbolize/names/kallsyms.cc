@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;      // bytes
 constexpr std::size_t kBytesPerLine = 40;  // about, in a real kallsyms
+constexpr std::uint64_t kLargestKernel = std::uint64_t{1}
+                                         << 28;  // bytes of code; of more, its end was not known
 constexpr std::size_t kMostModules = std::size_t{1} << 14;
 constexpr std::size_t kLargestText = std::numeric_limits<std::uint32_t>::max();
 
@@ -116,6 +118,24 @@ Result<std::uint64_t> distance(const Places& places, std::string_view text,
   return found->address - reference->address;
 }
 
+// Whether the recorded kernel's code ended where this text says. Recorders take its end from one of two
+// symbols; a list that has neither cannot be held against them.
+Result<> check_end(const Places& places, std::string_view text, const ReferenceSymbol& reference,
+                   std::uint64_t moved_by) {
+  std::optional<std::uint64_t> seen;
+  for (const Place& place : places) {
+    const Line line = place.line_in(text);
+    if (!line.module.empty() || (line.name != "_etext" && line.name != "_edata")) continue;
+    const std::uint64_t end = line.address - moved_by, page_end = (end + kPage - 1) / kPage * kPage;
+    if (end == reference.text_end || page_end == reference.text_end) return Done{};
+    if (line.name == "_etext" || !seen) seen = line.address - moved_by;
+  }
+  if (!seen) return Done{};
+  const auto size = [&](std::uint64_t end) { return std::to_string(end - reference.address); };
+  return Error{"is of another kernel: from " + reference.name + " its code has " + size(*seen) +
+               " bytes, and the recorded one's " + size(reference.text_end)};
+}
+
 }  // namespace
 
 // The wanted lines of a text, as they are found.
@@ -186,6 +206,11 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
   }
   auto moved_by = distance(*places, content, reference);
   if (!moved_by) return std::move(moved_by.error());
+  if (reference && reference->text_end != 0 && reference->text_end - reference->address < kLargestKernel)
+    if (auto checked = check_end(*places, content, *reference, *moved_by); !checked)
+      return std::move(checked.error());
+  // At every boot modules come to lie elsewhere, and not as the kernel does.
+  const bool has_modules = *moved_by == 0 || (reference && reference->is_of_same_boot);
   result.kernel_.reserve(places->size());
   Line next = places->front().line_in(content);
   for (std::size_t i = 0; i < places->size(); ++i) {
@@ -197,7 +222,7 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
     if (!is_last && next.address == line.address && end == line.address) continue;
     if (line.module.empty()) {
       result.kernel_.add(symbol_of(line, end, *moved_by));
-    } else {
+    } else if (has_modules) {
       if (result.modules_.size() == kMostModules && !result.modules_.contains(line.module)) {
         return Error{"has more than " + std::to_string(kMostModules) + " modules", EFBIG};
       }

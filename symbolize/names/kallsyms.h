@@ -23,12 +23,16 @@ namespace tacho::symbolize {
 struct ReferenceSymbol {
   std::string name;
   std::uint64_t address = 0;
+  std::uint64_t text_end = 0;    // where its code ended; 0: not known
+  bool is_of_same_boot = false;  // the text cannot be of another boot: it was read while recording
 };
 
 class Kallsyms {
  public:
   // `text` is kept; the names point into it. An error when no line of it gives a kernel address, as when it
-  // was read without the permission to see addresses, or when it lacks the reference symbol.
+  // was read without the permission to see addresses, or when it lacks the reference symbol,
+  // or when its kernel's code is not as long as the recorded one's. Of another boot it names no modules, as
+  // these lay elsewhere then.
   static Result<Kallsyms> parse(std::vector<std::byte> text, const std::optional<ReferenceSymbol>& reference);
   // The same of a text that is still being read: `next` gives the pieces of it, and an empty one at the end.
   // Its lines are taken apart as they come.

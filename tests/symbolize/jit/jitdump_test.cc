@@ -179,12 +179,15 @@ TEST(JitCode, SaysWhyAJitdumpIsNotUsed) {
   EXPECT_FALSE(jit.takes(mapping(7, "/jit-7.dump"), JitClock::Monotonic));
   EXPECT_FALSE(jit.takes(mapping(8, "/jit-8.dump"), JitClock::Other));
   EXPECT_FALSE(jit.takes(mapping(9, "/jit-9.dump"), JitClock::Monotonic));
+  write(folder, "/jit-10.dump", Dump().load(1, 0, 0x1000, 8, "of 7").bytes());
+  EXPECT_FALSE(jit.takes(mapping(10, "/jit-10.dump"), JitClock::Monotonic));
   EXPECT_FALSE(jit.takes(mapping(9, "/jit-8.dump"), JitClock::Monotonic)) << "of another process";
   const auto lines = lines_of(jit);
-  ASSERT_EQ(lines.size(), 3u);
+  ASSERT_EQ(lines.size(), 4u);
   EXPECT_NE(lines[0].find("ticks"), std::string::npos);
   EXPECT_NE(lines[1].find("-k mono"), std::string::npos);
   EXPECT_NE(lines[2].find("No such file"), std::string::npos);
+  EXPECT_NE(lines[3].find("is of another process, 7"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Twenty-three mixtures of a capture with what is not of it: files, lists of kernel symbols, maps of made code, packs of other
+builds, hosts, boots and processes. None gives a wrong name; each is said, or what is right is told by itself."""
+import os
+import re
+import shutil
+import struct
+import unittest
+
+import made_capture as made
+import programs
+
+CODE = """
+%(before)s
+__attribute__((noinline, used)) long %(name)s_leaf(long x) { return x * 3 + 1; }
+__attribute__((noinline, used)) long %(name)s_middle(long x) { return %(name)s_leaf(x) * 5; }
+int main(int count, char** words) { (void)words; return (int)%(name)s_middle(count); }
+"""
+MORE = "__attribute__((noinline, used)) long wrong_more(long x) { return x ^ 7; }\n"
+PATH, BASE, SIZE = "/opt/program", 0x555555554000, 0x4000
+WITH_BUILD_ID = 1 << 14  # of a mapping's misc
+KERNEL_SIZE, KERNEL_CALL, MODULE_AT = 0x1000000, 0x1234, 0xffffffffc0200000
+HOSTNAME, OS_RELEASE, BUILD_ID = 3, 4, 2
+MADE_CODE = 0x7f0000000000
+MONOTONIC = 1
+
+
+def kallsyms(moved=0, size=KERNEL_SIZE, name="right_kernel", at=KERNEL_CALL, module="right_module", module_at=MODULE_AT):
+    base = made.KERNEL_TEXT + moved
+    return (f"{base:x} T _text\n{base + at - 0x34:x} T {name}\n{base + at + 0x100:x} T after\n{base + size:x} T _etext\n"
+            f"{module_at:x} t {module}\t[mod]\n{module_at + 0x800:x} t {module}_end\t[mod]\n")
+
+
+def jitdump(pid, name):
+    code = bytes(16)
+    body = struct.pack("<IIQQQQ", pid, pid, MADE_CODE, MADE_CODE, len(code), 1) + name.encode() + b"\0" + code
+    return (struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, pid, 1, 0)
+            + struct.pack("<IIQ", 0, 16 + len(body), 1000) + body)
+
+
+class Event(made.Event):
+    """One whose mappings come with build ids, and whose times are of CLOCK_MONOTONIC."""
+
+    def attr(self):
+        attr = bytearray(super().attr())
+        flags_at, clock_at, build_ids, uses_clock = 40, 92, 1 << 34, 1 << 25
+        struct.pack_into("<Q", attr, flags_at, made.SAMPLE_ID_ALL | build_ids | uses_clock)
+        struct.pack_into("<i", attr, clock_at, MONOTONIC)
+        return bytes(attr)
+
+
+@unittest.skipUnless(shutil.which("cc") and shutil.which("objcopy"), "needs a C compiler and objcopy")
+class WrongIdentities(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        self.root = self.folder / "root"
+        self.place = self.root / PATH[1:]
+        self.place.parent.mkdir(parents=True)
+        self.right = self.build("right")
+        self.wrong = self.build("wrong", MORE)
+        self.options = ["--symfs", self.root, "--buildid-dir", self.folder / "cache"]
+
+    def build(self, name, before=""):
+        (self.folder / f"{name}.c").write_text(CODE % {"name": name, "before": before})
+        self.run_program("cc", "-O1", "-g", "-Wl,--build-id", "-o", name, f"{name}.c")
+        return self.folder / name
+
+    def build_id(self, file):
+        return re.search(r"Build ID: ([0-9a-f]+)", self.run_program("readelf", "-n", file).stdout.decode()).group(1)
+
+    def symbol(self, file, name):
+        for line in self.run_program("nm", file).stdout.decode().splitlines():
+            if line.endswith(f" {name}"):
+                return int(line.split()[0], 16)
+        raise AssertionError(f"{file} has no {name}")
+
+    def write(self, name="perf.data", program=True, kernel=False, made_code=False, features=None, build_id=None):
+        """A capture of samples in the program, the kernel with a module, or code made at run time."""
+        capture = made.Capture(Event("cpu-clock", made.SOFTWARE, 0, made.USUAL), features=features)
+        capture.data += made.record(1, made.KERNEL, struct.pack("<IIQQQ", 0xffffffff, 0, made.KERNEL_TEXT, KERNEL_SIZE, made.KERNEL_TEXT)
+                                    + made.text_field("[kernel.kallsyms]_text", 24) + capture.trailer())
+        capture.named("program")
+        if program:
+            self.map_program(capture, bytes.fromhex(build_id or self.build_id(self.right)))
+            for function in ("right_leaf", "right_middle", "main"):
+                capture.sample(ip=BASE + self.symbol(self.right, function) + 2)
+        if kernel:
+            capture.data += made.record(1, made.KERNEL, struct.pack("<IIQQQ", 0xffffffff, 0, MODULE_AT, 0x1000, 0)
+                                        + made.text_field("[mod]", 8) + capture.trailer())
+            capture.sample(ip=made.KERNEL_TEXT + KERNEL_CALL, misc=made.KERNEL)
+            capture.sample(ip=MODULE_AT + 0x10, misc=made.KERNEL)
+        if made_code:
+            capture.mapped(made.PID, MADE_CODE, 0x1000, 0, "//anon")
+            capture.sample(ip=MADE_CODE + 8)
+        path = self.folder / name
+        path.write_bytes(capture.file())
+        return path
+
+    def map_program(self, capture, build_id):
+        body = struct.pack("<IIQQQ", made.PID, made.PID, BASE, SIZE, 0) + struct.pack("<B3x", len(build_id)) + build_id.ljust(20, b"\0")
+        capture.data += made.record(10, made.USER | WITH_BUILD_ID, body + struct.pack("<II", 5, 2) + made.text_field(PATH, 16)
+                                    + capture.trailer())
+
+    def script(self, *options, capture="perf.data", said=None):
+        done = self.tacho("script", "-i", capture, "-F", "ip,sym,dso", *(options or self.options), status=None)
+        text, told = done.stdout.decode(), done.stderr.decode()
+        self.assertNotIn("wrong_", text)
+        self.assertNotEqual(text, "")
+        if said is not None:
+            self.assertRegex(told, said)
+        return text
+
+    def refuse(self, *options, said, capture="perf.data"):
+        self.assertNotIn("right_", self.script(*options, said=said, capture=capture))
+
+    def test_the_right_ones_are_taken(self):
+        self.write(kernel=True)
+        shutil.copy(self.right, self.place)
+        (self.folder / "list").write_text(kallsyms())
+        text = self.script(*self.options, "--kallsyms", "list")
+        for name in ("right_leaf", "right_middle", "main", "right_kernel", "right_module"):
+            self.assertIn(name, text)
+
+    def test_files_in_a_program_s_place(self):
+        self.write()
+        mixtures = {
+            "built anew": (lambda: shutil.copy(self.wrong, self.place), "another build id"),
+            "another program": (lambda: shutil.copy("/bin/true", self.place), "another build id|has no build id"),
+            "a link to another": (lambda: self.place.symlink_to(self.wrong), PATH),
+            "without a build id": (lambda: self.run_program("objcopy", "-R", ".note.gnu.build-id", self.wrong, self.place), "has no build id"),
+            "cut short": (lambda: self.place.write_bytes(self.right.read_bytes()[:200]), PATH),
+            "a folder": (self.place.mkdir, PATH),
+            "no file": (lambda: None, PATH),
+        }
+        for name, (make, said) in mixtures.items():
+            with self.subTest(mixture=name):
+                make()
+                self.refuse(said=said)
+                if self.place.is_dir() and not self.place.is_symlink():
+                    self.place.rmdir()
+                elif self.place.is_symlink() or self.place.exists():
+                    self.place.unlink()
+
+    def stripped(self, *more):
+        self.run_program("objcopy", "--strip-all", *more, self.right, self.place)
+
+    def test_debug_files_of_other_builds(self):
+        self.write()
+        build_id = self.build_id(self.right)
+        self.run_program("objcopy", "--only-keep-debug", self.wrong, "program.debug")
+        stale = self.root / "opt/program.debug"
+        under_id = self.root / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+        cached = self.folder / "cache/.build-id" / build_id[:2] / build_id[2:] / "elf"
+        for place in (stale, under_id, cached):
+            with self.subTest(place=str(place.relative_to(self.folder))):
+                self.stripped("--add-gnu-debuglink=program.debug")
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(self.folder / "program.debug" if place == stale else self.wrong, place)
+                self.refuse(said=None)
+                if place == cached:
+                    self.place.unlink()
+                    self.refuse(said=PATH)
+                place.unlink()
+
+    def test_packs_of_other_builds(self):
+        shutil.copy(self.wrong, self.place)
+        self.write("other.data", build_id=self.build_id(self.wrong))
+        self.tacho("pack", "other.data", *self.options)
+        self.write()
+        self.place.unlink()
+        done = self.tacho("pack", "perf.data", "-o", "packed.data", "--from", "other.data", *self.options, status=None)
+        self.assertIn(f"other.data has the names of build id {self.build_id(self.wrong)}", done.stderr.decode())
+        self.refuse(said=PATH, capture="packed.data")
+
+    def test_packs_of_the_same_build_are_taken(self):
+        shutil.copy(self.right, self.place)
+        self.write("other.data")
+        self.tacho("pack", "other.data", *self.options)
+        self.write()
+        expected = self.script()
+        self.assertIn("right_leaf", expected)
+        self.place.unlink()
+        self.refuse(said=PATH)
+        self.write("unpacked.data")
+        done = self.tacho("pack", "perf.data", "-o", "p.data", "--from", "unpacked.data", *self.options, status=2)
+        self.assertIn("no symbols are packed into it", done.stderr.decode())
+        self.tacho("pack", "perf.data", "-o", "packed.data", "--from", "other.data", *self.options)
+        self.assertEqual(self.script(capture="packed.data"), expected)
+
+    def test_lists_of_kernel_symbols(self):
+        self.write(program=False, kernel=True)
+        mixtures = {
+            "another kernel": (kallsyms(size=KERNEL_SIZE + 0x2000, name="wrong_kernel", module="wrong_module"), "is of another kernel"),
+            "another kernel that lay elsewhere": (kallsyms(moved=0x2000000, size=KERNEL_SIZE - 0x3000, name="wrong_kernel",
+                                                           module="wrong_module"), "is of another kernel"),
+            "another machine": ("ffffffff81001200 T wrong_kernel\n", "no symbol _text"),
+            "hidden addresses": ("0000000000000000 T _text\n0000000000000000 T wrong_kernel\n", "every address is zero"),
+        }
+        for name, (content, said) in mixtures.items():
+            with self.subTest(mixture=name):
+                (self.folder / "list").write_text(content)
+                self.refuse(*self.options, "--kallsyms", "list", said=said)
+
+    def test_another_boot_of_the_same_kernel(self):
+        """The kernel has moved as a whole, which its reference symbol tells; where its modules lay then nobody knows."""
+        self.write(program=False, kernel=True)
+        # A module's names of that boot would fit the recorded addresses.
+        (self.folder / "list").write_text(kallsyms(moved=0x4000000, module="wrong_module"))
+        text = self.script(*self.options, "--kallsyms", "list", said=r"mod.*kallsyms has no symbols of it")
+        self.assertIn("right_kernel", text)
+
+    def test_the_running_kernel_is_not_the_recorded_one(self):
+        mine = os.uname()
+        strings = {HOSTNAME: made.header_string(mine.nodename), OS_RELEASE: made.header_string(mine.release)}
+        kernel_id = struct.pack("<IHHi", 0xffffffff, 1, 100, -1) + bytes(range(20)) + bytes(4) + made.text_field("[kernel.kallsyms]", 64)
+        for features in ({}, {**strings, BUILD_ID: kernel_id}, strings):
+            with self.subTest(features=sorted(features)):
+                self.write(program=False, kernel=True, features=features)
+                text = self.script("--no-inline", said=r"kernel\.kallsyms")
+                self.assertEqual(text.count("[unknown]"), 2)
+
+    def test_a_vmlinux_of_another_build(self):
+        self.write(program=False, kernel=True)
+        self.refuse(*self.options, "-k", self.wrong, said="kernel")
+
+    def test_made_code_of_other_processes(self):
+        shared = f"/tmp/perf-{made.PID}.map"
+        if os.path.exists(shared):
+            self.skipTest(f"{shared} is somebody's")
+        self.write(program=False, made_code=True)
+        with open(shared, "x", encoding="ascii") as file:
+            self.addCleanup(os.unlink, shared)
+            file.write(f"{MADE_CODE:x} 1000 wrong_map\n")
+        self.refuse("--no-inline", said="the capture is of another host")
+        (self.folder / "maps").mkdir()
+        (self.folder / f"maps/perf-{made.PID}.map").write_text(f"{MADE_CODE:x} 1000 right_map\n")
+        self.assertIn("right_map", self.script("--perf-map-dir", "maps"))
+
+    def test_a_jitdump_of_another_process(self):
+        dump = self.root / f"opt/jit-{made.PID}.dump"
+        for owner, name in ((made.PID, "right_jit"), (made.PID + 1, "wrong_jit")):
+            capture = made.Capture(Event("cpu-clock", made.SOFTWARE, 0, made.USUAL))
+            capture.named("program").mapped(made.PID, 0x10000, 0x1000, 0, f"/opt/jit-{made.PID}.dump")
+            capture.mapped(made.PID, MADE_CODE, 0x1000, 0, "//anon").sample(ip=MADE_CODE + 8)
+            (self.folder / "perf.data").write_bytes(capture.file())
+            dump.write_bytes(jitdump(owner, name))
+            text = self.script(*self.options, said="is of another process" if owner != made.PID else None)
+            self.assertEqual("right_jit" in text, owner == made.PID)
+
+
+if __name__ == "__main__":
+    programs.main()
