@@ -146,6 +146,14 @@ void put_in_order(PackedModule& module) {
                          module.addresses.end());
 }
 
+void write_code(PackWriter& out, const PackedModule& module) {
+  out.out().u8(module.is_64_bit ? 1 : 0);
+  out.number(module.code.size());
+  out.column(module.code, [](const PackedPiece& piece) { return piece.start; });
+  out.column(module.code, [](const PackedPiece& piece) { return piece.size; });
+  out.out().bytes(module.code_bytes);
+}
+
 void write_module(PackWriter& out, const PackedModule& module) {
   out.out().u8(module.kind).u8(module.flags).u8(module.letter).u8(module.build_id.size);
   out.out().bytes(std::as_bytes(std::span(module.build_id.bytes)).first(module.build_id.size));
@@ -170,10 +178,12 @@ void write_module(PackWriter& out, const PackedModule& module) {
   out.column(addresses, [](const PackedAddress& address) { return address.address; });
   out.column(addresses, [](const PackedAddress& address) { return address.elf_address - address.address; });
   out.column(addresses, [](const PackedAddress& address) { return one_higher(address.symbol); });
-  if ((module.flags & PackedModule::kHasLines) == 0) return;
-  out.column(addresses, [](const PackedAddress& address) { return one_higher(address.function); });
-  out.column(addresses, [](const PackedAddress& address) { return address.file; });
-  out.column(addresses, [](const PackedAddress& address) { return address.line; });
+  if ((module.flags & PackedModule::kHasLines) != 0) {
+    out.column(addresses, [](const PackedAddress& address) { return one_higher(address.function); });
+    out.column(addresses, [](const PackedAddress& address) { return address.file; });
+    out.column(addresses, [](const PackedAddress& address) { return address.line; });
+  }
+  if ((module.flags & PackedModule::kHasCode) != 0) write_code(out, module);
 }
 
 void read_symbols(PackReader& in, PackedModule& module) {
@@ -228,6 +238,22 @@ void read_addresses(PackReader& in, PackedModule& module) {
   in.column32(addresses, &PackedAddress::line);
 }
 
+void read_code(PackReader& in, PackedModule& module) {
+  module.is_64_bit = in.byte() != 0;
+  module.code.resize(in.count(2, sizeof(PackedPiece)));
+  in.column(module.code, [](PackedPiece& piece, std::uint64_t value) { piece.start = value; });
+  in.column32(module.code, &PackedPiece::size);
+  if (!std::ranges::is_sorted(module.code, {}, &PackedPiece::start)) in.fail();
+  std::uint64_t size = 0;  // no overflow: fewer than 2^32 pieces of 32 bits
+  for (PackedPiece& piece : module.code) {
+    piece.offset = size;
+    size += piece.size;
+    if (piece.start + piece.size < piece.start) in.fail();
+  }
+  const Bytes bytes = in.failed() ? Bytes() : in.bytes(size);
+  module.code_bytes.assign(bytes.begin(), bytes.end());
+}
+
 PackedModule read_module(PackReader& in) {
   PackedModule module;
   module.kind = in.byte();
@@ -241,6 +267,7 @@ PackedModule read_module(PackReader& in) {
   read_symbols(in, module);
   read_functions(in, module);
   read_addresses(in, module);
+  if ((module.flags & PackedModule::kHasCode) != 0) read_code(in, module);
   return module;
 }
 
@@ -259,7 +286,8 @@ Result<Head> read_head(Bytes section) {
   head.frame = in.take(in.u64());
   if (in.failed()) return Error{"cut short"};
   if (version != kVersion) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
-  if (level < 1 || level > 2) return Error{"level " + std::to_string(level) + " is not known"};
+  if (level < 1 || level > static_cast<std::uint32_t>(PackLevel::Code))
+    return Error{"level " + std::to_string(level) + " is not known"};
   head.level = static_cast<std::uint8_t>(level);
   return head;
 }

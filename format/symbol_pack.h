@@ -24,6 +24,7 @@ namespace tacho::format {
 enum class PackLevel : std::uint8_t {
   Names = 1,    // functions
   Inlines = 2,  // and inlined calls, files and lines
+  Code = 3,     // and instructions
 };
 
 struct PackedSymbol {
@@ -50,6 +51,13 @@ struct PackedAddress {
   std::uint32_t file = 0, line = 0;                // both 0 where nothing is known
 };
 
+// A piece of a module's code, in the module's `code_bytes`: behind those of the pieces before.
+struct PackedPiece {
+  std::uint64_t start = 0;
+  std::uint32_t size = 0;    // bytes
+  std::uint64_t offset = 0;  // of its first one in `code_bytes`; what a writer is given does not count
+};
+
 struct PackedModule {
   // What `flags` holds.
   static constexpr std::uint8_t kHasNames = 1;  // some source of names was read
@@ -59,6 +67,7 @@ struct PackedModule {
   static constexpr std::uint8_t kHasLines = 16;            // DWARF was read
   static constexpr std::uint8_t kIsVmlinux = 32;           // names come from the kernel's file
   static constexpr std::uint8_t kIsKernelModuleFile = 64;  // or from a kernel module's
+  static constexpr std::uint8_t kHasCode = 128;
 
   std::uint8_t kind = 0;  // docs/capture-format.md lists them
   std::uint8_t flags = 0;
@@ -69,6 +78,9 @@ struct PackedModule {
   std::vector<PackedSymbol> symbols;
   std::vector<PackedFunction> functions;
   std::vector<PackedAddress> addresses;  // ascending, each once
+  bool is_64_bit = false;                // with kHasCode, as the next two
+  std::vector<PackedPiece> code;         // ascending; they may overlap
+  std::vector<std::byte> code_bytes;
 };
 
 // Texts, each with a number.

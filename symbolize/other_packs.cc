@@ -65,6 +65,13 @@ void OtherPacks::merge(Merged& to, const PackedModule& from, const format::PackT
     into.addresses.push_back(address);
   }
   std::ranges::sort(into.addresses, {}, &PackedAddress::address);
+  into.is_64_bit = into.is_64_bit || from.is_64_bit;
+  for (format::PackedPiece piece : from.code) {
+    piece.offset += into.code_bytes.size();
+    into.code.push_back(piece);
+  }
+  into.code_bytes.insert(into.code_bytes.end(), from.code_bytes.begin(), from.code_bytes.end());
+  std::ranges::stable_sort(into.code, {}, &format::PackedPiece::start);
 }
 
 PackedSource* OtherPacks::find(const Module& module) {

@@ -116,8 +116,32 @@ void PackMaker::add(const PlaceFacts& facts) {
   if (says_something) to.module.addresses.push_back(address);
 }
 
+bool PackMaker::has_code(const PlaceFacts& facts, std::uint64_t start, std::uint64_t size) {
+  const auto& code = gathered(facts).code;
+  auto piece = code.upper_bound(start);
+  if (piece == code.begin()) return false;
+  --piece;
+  return start - piece->first <= piece->second.size() &&
+         size <= piece->second.size() - (start - piece->first);
+}
+
+void PackMaker::add_code(const PlaceFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit) {
+  if (code.empty() || has_code(facts, start, code.size())) return;
+  Gathered& to = gathered(facts);
+  to.code[start].assign(code.begin(), code.end());
+  to.module.is_64_bit = is_64_bit;
+  to.module.flags = static_cast<std::uint8_t>(to.module.flags | Flag::kHasCode);
+}
+
 format::SymbolPack PackMaker::finish() {
-  for (auto& [module, gathered] : modules_) pack_.modules.push_back(std::move(gathered.module));
+  for (auto& [module, gathered] : modules_) {
+    for (auto& [start, bytes] : gathered.code) {
+      gathered.module.code.push_back({.start = start, .size = static_cast<std::uint32_t>(bytes.size())});
+      auto& all = gathered.module.code_bytes;
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+    pack_.modules.push_back(std::move(gathered.module));
+  }
   modules_.clear();
   // The same capture gives the same pack, wherever memory lay.
   std::ranges::sort(pack_.modules, [this](const format::PackedModule& a, const format::PackedModule& b) {

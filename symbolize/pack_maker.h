@@ -17,9 +17,13 @@ class PackMaker {
  public:
   explicit PackMaker(format::PackLevel level) { pack_.level = level; }
 
-  // What Symbolizer::facts() said of one address; the symbolizer must not take names as AtFirst. Its module is
-  // in the pack in any case, the address when there is something to say of it.
+  // What Symbolizer::facts() said of one address; the symbolizer must not take names as AtFirst. Its module
+  // is in the pack in any case, the address when there is something to say of it.
   void add(const PlaceFacts& facts);
+  // Instructions from a shown address on, of the module of an address that was added. In addition to those
+  // that came before; what these cover is there once.
+  void add_code(const PlaceFacts& facts, std::uint64_t start, format::Bytes code, bool is_64_bit);
+  bool has_code(const PlaceFacts& facts, std::uint64_t start, std::uint64_t size);
   // All that was added.
   format::SymbolPack finish();
 
@@ -39,6 +43,7 @@ class PackMaker {
     format::PackedModule module;
     std::unordered_map<SymbolKey, std::uint32_t, SymbolHash> symbols;
     std::unordered_map<std::uint64_t, std::uint32_t> functions;  // by unit and number of their source
+    std::map<std::uint64_t, std::vector<std::byte>> code;        // by start
   };
   Gathered& gathered(const PlaceFacts& facts);
   std::uint32_t symbol_of(Gathered& to, const Symbol& symbol);

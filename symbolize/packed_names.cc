@@ -9,6 +9,13 @@ using format::PackedAddress;
 using format::PackedFunction;
 using format::PackedSymbol;
 
+namespace {
+
+constexpr std::uint64_t kLargestPiece =
+    4096;  // bytes: of a larger one, what lies behind a smaller one is not found
+
+}  // namespace
+
 static_assert(PackedFunction::kNone == InlineFunction::kNone);
 
 SymbolTable& PackedSource::table() {
@@ -32,6 +39,21 @@ SymbolTable& PackedSource::table() {
 const PackedAddress* PackedSource::at(std::uint64_t address) const {
   const auto found = std::ranges::lower_bound(module_->addresses, address, {}, &PackedAddress::address);
   return found != module_->addresses.end() && found->address == address ? &*found : nullptr;
+}
+
+format::Bytes PackedSource::code_at(std::uint64_t address, std::size_t size) const {
+  // Of the pieces that begin before it, the last one reaches farthest but for a few.
+  auto piece = std::ranges::upper_bound(module_->code, address, {}, &format::PackedPiece::start);
+  while (piece != module_->code.begin()) {
+    --piece;
+    const std::uint64_t skipped = address - piece->start;
+    if (skipped < piece->size)
+      return format::Bytes(module_->code_bytes)
+          .subspan(static_cast<std::size_t>(piece->offset + skipped),
+                   std::min<std::uint64_t>(size, piece->size - skipped));
+    if (skipped >= kLargestPiece) break;
+  }
+  return {};
 }
 
 std::uint64_t PackedSource::elf_address_of(std::uint64_t address) const {

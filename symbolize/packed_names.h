@@ -31,6 +31,10 @@ class PackedSource {
   void list_calls_at(std::uint64_t address, const LinkerSymbol& symbol, StandIn stand_in,
                      std::vector<Call>& calls);
 
+  // Instructions from a shown address on, at most `size` bytes; empty where none were packed.
+  format::Bytes code_at(std::uint64_t address, std::size_t size) const;
+  bool is_64_bit() const { return module_->is_64_bit; }
+
   // What was packed: null for an address that was not.
   const format::PackedAddress* at(std::uint64_t address) const;
   std::string_view text(std::uint32_t number) const { return (*texts_)[number]; }

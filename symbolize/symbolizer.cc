@@ -446,6 +446,11 @@ PlaceFacts Symbolizer::facts(const Mapping* mapping, format::RuntimeAddress ip, 
   return facts;
 }
 
+PackedSource* Symbolizer::packed(const Module& module) {
+  PackedSource* const own = state_->pack.find(module.kind, module.path, module.build_id);
+  return own || !state_->options.others ? own : state_->options.others->find(module);
+}
+
 void Symbolizer::expect_kernel_code() {
   if (state_->options.vmlinux.empty() && !state_->pack.has_kernel()) state_->kernel_names.expect();
 }

@@ -60,6 +60,9 @@ class Symbolizer {
   // What resolve() would make the frames of. Valid until the next call; texts and `source` as long as this.
   PlaceFacts facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode);
 
+  // What was packed of a module; null: nothing. As long as this.
+  PackedSource* packed(const Module& module);
+
   // Begins to read the kernel's list of symbols, where names will come from this machine's.
   void expect_kernel_code();
   // The table that names every address of `mapping`, and nothing else does: it is asked by shown address.

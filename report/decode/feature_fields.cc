@@ -255,6 +255,7 @@ void symbol_pack(FieldSink& to, const Features& from) {
     if (!module.build_id.empty()) to.text("build_id", module.build_id.hex());
     to.number("addresses", module.addresses.size());
     to.number("symbols", module.symbols.size());
+    if (!module.code.empty()) to.number("code_bytes", module.code_bytes.size());
   });
 }
 

@@ -305,7 +305,9 @@ void write_symbol_pack(TextBuffer& out, format::Bytes section) {
   }
   out.text(fmt::format("# packed symbols : {} of {} addresses, in {} modules, {}, {} bytes\n", named,
                        addresses, pack->modules.size(),
-                       pack->level == format::PackLevel::Names ? "names" : "names, inlines, lines",
+                       pack->level == format::PackLevel::Names     ? "names"
+                       : pack->level == format::PackLevel::Inlines ? "names, inlines, lines"
+                                                                   : "names, inlines, lines, code",
                        section.size()));
 }
 

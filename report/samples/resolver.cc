@@ -32,10 +32,17 @@ std::span<const symbolize::Frame> Resolver::kernel_frames(std::uint64_t address)
   return symbolizer_.resolve(kernel_.find(ip), ip, abi::kCpumodeKernel);
 }
 
+symbolize::PackedSource* Resolver::packed_code(const symbolize::Module& module) {
+  symbolize::PackedSource* const packed = symbolizer_.packed(module);
+  return packed != nullptr && packed->is(format::PackedModule::kHasCode) ? packed : nullptr;
+}
+
 format::Bytes Resolver::code(const Location& location, std::uint64_t address, std::size_t size) {
   const symbolize::Mapping* const mapping = location.mapping;
   if (mapping == nullptr || address < mapping->start || address >= mapping->end) return {};
   const std::uint64_t shown = mapping->shown_address({address});
+  if (const auto* const packed = packed_code(*mapping->module))
+    if (const format::Bytes bytes = packed->code_at(shown, size); !bytes.empty()) return bytes;
   const symbolize::AtFile reading(gate_, mapping->module->path);
   if (reading.is_refused()) return {};
   return code_.read(*mapping->module, shown, size);
@@ -44,6 +51,7 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
 bool Resolver::is_64_bit(const Location& location) {
   if (location.mapping == nullptr) return false;
   const symbolize::Module& module = *location.mapping->module;
+  if (const auto* const packed = packed_code(module)) return packed->is_64_bit();
   const symbolize::AtFile reading(gate_, module.path);
   return !reading.is_refused() && code_.is_64_bit(module);
 }

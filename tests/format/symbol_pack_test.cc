@@ -71,6 +71,47 @@ TEST(SymbolPack, AnAddressIsThereOnce) {
   EXPECT_EQ(back->modules[0].addresses.size(), 3u);
 }
 
+SymbolPack with_code() {
+  SymbolPack pack = example();
+  pack.level = PackLevel::Code;
+  PackedModule& module = pack.modules[0];
+  module.flags |= PackedModule::kHasCode;
+  module.is_64_bit = true;
+  module.code = {{.start = 0x1000, .size = 3}, {.start = 0x1002, .size = 2}};
+  for (const int byte : {1, 2, 3, 4, 5}) module.code_bytes.push_back(static_cast<std::byte>(byte));
+  return pack;
+}
+
+TEST(SymbolPack, CodeComesBack) {
+  SymbolPack pack = with_code();
+  const auto section = write_symbol_pack_section(pack);
+  ASSERT_TRUE(section);
+  const auto back = parse_symbol_pack(*section);
+  ASSERT_TRUE(back) << back.error().what;
+  EXPECT_EQ(back->level, PackLevel::Code);
+  const PackedModule& module = back->modules[0];
+  EXPECT_TRUE(module.is_64_bit);
+  ASSERT_EQ(module.code.size(), 2u);
+  EXPECT_EQ(module.code[1].start, 0x1002u);
+  EXPECT_EQ(module.code[1].size, 2u);
+  EXPECT_EQ(module.code[1].offset, 3u);
+  EXPECT_EQ(module.code_bytes, pack.modules[0].code_bytes);
+}
+
+TEST(SymbolPack, CodeThatIsNotThereIsRefused) {
+  SymbolPack fewer = with_code();
+  fewer.modules[0].code_bytes.pop_back();
+  SymbolPack mixed = with_code();
+  mixed.modules[0].code[1].start = 0x900;
+  SymbolPack beyond = with_code();
+  beyond.modules[0].code[1].start = ~std::uint64_t{0};
+  for (SymbolPack* const pack : {&fewer, &mixed, &beyond}) {
+    const auto section = write_symbol_pack_section(*pack);
+    ASSERT_TRUE(section);
+    EXPECT_FALSE(parse_symbol_pack(*section));
+  }
+}
+
 TEST(SymbolPack, OneCutShortAnywhereIsRefused) {
   const auto section = example_section();
   for (std::size_t size = 0; size + 8 <= section.size(); ++size)

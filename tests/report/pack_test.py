@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 """tacho pack: a pack that no reader would take is refused, and the capture stays as it is."""
+import shutil
+import unittest
+
 import made_capture as made
 import programs
 
@@ -39,6 +42,36 @@ class Pack(programs.Scratch):
         self.tacho("pack", capture, "--perf-map-dir", self.folder, status=2)
         self.assertEqual(capture.read_bytes(), before)
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"perf.data", f"perf-{made.PID}.map"})
+
+    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+    def test_with_code_instructions_are_shown_without_the_file(self):
+        (self.folder / "program.c").write_text("__attribute__((noinline)) int leaf(int x) { return x * 3 + 1; }\n"
+                                               "int main(int count, char** words) { (void)words; return leaf(count); }\n")
+        self.run_program("cc", "-O1", "-o", "program", "program.c")
+        program = self.folder / "program"
+        symbols = dict(reversed(line.split()[::2]) for line in self.run_program("nm", program).stdout.decode().splitlines()
+                       if len(line.split()) == 3)
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
+        capture.mapped(made.PID, CODE, 0x8000, 0, str(program))
+        for name in ("leaf", "main", "_start"):
+            capture.sample(ip=CODE + int(symbols[name], 16))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        show = ["script", "-F", "ip,sym,insn"]
+        expected = self.tacho(*show, "-i", "perf.data").stdout
+        self.assertGreater(expected.count(b"insn: "), 2)
+        for level in ("inlines", "code"):
+            self.tacho("pack", "perf.data", "-o", f"{level}.data", "--level", level)
+        shutil.move(program, self.folder / "elsewhere")
+        without = self.tacho(*show, "-i", "inlines.data", status=None).stdout
+        self.assertIn(b"leaf", without)
+        self.assertNotEqual(without, expected)
+        self.assertEqual(self.tacho(*show, "-i", "code.data").stdout, expected)
+        # A pack that is made again of it has what it had, by level; redaction leaves it.
+        self.tacho("pack", "code.data", "-o", "again.data", "--level", "code")
+        self.assertEqual(self.tacho(*show, "-i", "again.data").stdout, expected)
+        self.assertIn(b", code, ", self.tacho("header", "-i", "again.data").stdout)
+        self.tacho("redact", "code.data", "redacted.data", "--keep", "paths", status=None)
+        self.assertEqual(self.tacho(*show, "-i", "redacted.data", status=None).stdout, expected)
 
 
 if __name__ == "__main__":

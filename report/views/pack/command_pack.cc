@@ -62,9 +62,11 @@ struct Options {
 };
 
 Result<> set_level(std::string_view text, format::PackLevel& level) {
-  if (text != "names" && text != "inlines")
-    return use_error("--level: '" + std::string(text) + "' is no level; it is names or inlines");
-  level = text == "names" ? format::PackLevel::Names : format::PackLevel::Inlines;
+  if (text != "names" && text != "inlines" && text != "code")
+    return use_error("--level: '" + std::string(text) + "' is no level; it is names, inlines or code");
+  level = text == "names"  ? format::PackLevel::Names
+          : text == "code" ? format::PackLevel::Code
+                           : format::PackLevel::Inlines;
   return Done{};
 }
 
@@ -98,7 +100,9 @@ cli::CommandLine describe(Options& options) {
                 options.output));
   rows.push_back(
       {"--level", cli::Takes::Value, "LEVEL",
-       "names: functions; inlines (default): and inlined calls, files and lines",
+       "names: functions; inlines (default): and inlined calls, files and lines; code: and the instructions "
+       "of programs and libraries that script -F +insn and +brstackinsn show, those of a function where it "
+       "has 4 KB at most, else 64 bytes",
        [&options](std::string_view text) { return set_level(text, options.level); }});
   rows.push_back(
       {"--kallsyms", cli::Takes::Value, "WHICH",

@@ -114,6 +114,26 @@ class ModuleGate {
       unread_;  // null: it is read
 };
 
+// The instructions around a place: its function where that is not large, so that somebody can read on in it,
+// else those from the place on.
+void add_code(symbolize::PackMaker& maker, Resolver& resolver, const Location& location,
+              const symbolize::PlaceFacts& facts) {
+  constexpr std::uint64_t kLargestFunction = 4096, kAlone = 64;  // bytes
+  if (facts.source == nullptr || location.mapping == nullptr ||
+      facts.module->kind != symbolize::ModuleKind::User)
+    return;
+  const std::uint64_t moved = location.ip.value - facts.shown_address;
+  const auto add = [&](std::uint64_t start, std::uint64_t size) {
+    if (maker.has_code(facts, start, size)) return true;
+    const format::Bytes code = resolver.code(location, start + moved, static_cast<std::size_t>(size));
+    maker.add_code(facts, start, code, resolver.is_64_bit(location));
+    return code.size() == size;
+  };
+  const bool has_function =
+      facts.symbol && facts.symbol->size() <= kLargestFunction && facts.symbol->start <= facts.shown_address;
+  if (!has_function || !add(facts.symbol->start, facts.symbol->size())) add(facts.shown_address, kAlone);
+}
+
 }  // namespace
 
 void set_for_gathering(SessionOptions& options) {
@@ -145,6 +165,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
     if (facts.symbol || is_bpf) ++gathered.named;
     maker.add(facts);
+    if (rules.level >= format::PackLevel::Code) add_code(maker, resolver, location, facts);
   }
   gate.leave();
   gathered.pack = maker.finish();
