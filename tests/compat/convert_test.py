@@ -8,7 +8,7 @@ import programs
 from programs import BIN, ROOT
 
 BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=20000"]
-WAYS = [["--plain"], ["-z"], ["--to", "pipe"], ["--to", "pipe", "-z3"]]
+WAYS = [["--plain"], ["-z0"], ["-z"], ["--to", "pipe"], ["--to", "pipe", "-z3"]]
 
 
 @programs.needs_perf

@@ -50,16 +50,17 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
   rows.push_back({"--to", cli::Takes::Value, "FORM",
                   "file or pipe: the layout of what is written (default: pipe for -o -, else file)",
                   [&words](std::string_view text) { return set_form(text, words.form); }});
-  rows.push_back({"-z,--compression-level", cli::Takes::Optional, "LEVEL",
-                  "compress with zstd, level 1 to 22 (1 without a number; default: as the input is)",
-                  [&words](std::string_view text) -> Result<> {
-                    words.is_compressed = true;
-                    if (text.empty()) return Done{};
-                    const auto level = cli::parse_number("-z", text, 1, 22);
-                    if (!level) return level.error();
-                    words.convert.level = static_cast<int>(*level);
-                    return Done{};
-                  }});
+  rows.push_back(
+      {"-z,--compression-level", cli::Takes::Optional, "LEVEL",
+       "compress with zstd, level 1 to 22 (1 without a number; 0: do not; default: as the input is)",
+       [&words](std::string_view text) -> Result<> {
+         const Result<std::uint64_t> level =
+             text.empty() ? Result<std::uint64_t>(1) : cli::parse_number("-z", text, 0, 22);
+         if (!level) return level.error();
+         (*level == 0 ? words.is_plain : words.is_compressed) = true;
+         if (*level != 0) words.convert.level = static_cast<int>(*level);
+         return Done{};
+       }});
   rows.push_back(flag("--plain", "do not compress", words.is_plain));
   rows.push_back(cli::text("--time", "A,B",
                            "only samples between these times, in seconds (either side may be empty), or "
