@@ -70,6 +70,15 @@ class OwnRecorder(programs.Scratch):
         counts = [row["count"] for row in csv.DictReader(io.StringIO(self.view("table", "--csv", "--event", "holds")))]
         self.assertEqual(sum(map(int, counts)), sum(count for *_, count in rows))
 
+    def test_its_map_is_read_while_it_runs(self):
+        shown = self.tacho("live", "--view", "hist --event holds --by none", "--interval", "100ms",
+                           programs.ROOT / "examples" / "held_files.bpf.c", "--", self.built / "holder").stdout.decode()
+        headings = re.findall(r"(?m)^holds: value in us(, from [\d.]+ s)?, (\d+) values?$", shown)
+        self.assertGreater(len(headings), 2, shown)
+        self.assertTrue(all(begin for begin, _ in headings[:-1]), headings)
+        self.assertFalse(headings[-1][0])
+        self.assertEqual(sum(int(count) for _, count in headings[:-1]), int(headings[-1][1]))
+
     @programs.needs_perf
     def test_perf_reads_it(self):
         self.record("/min_ms=200/")
