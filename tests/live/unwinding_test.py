@@ -181,7 +181,7 @@ class Unwinding(programs.Scratch):
 
     def test_switched_files_lose_no_sample_that_waits(self):
         copies = " ".join(str(self.fresh("/usr/bin/perl", number)) for number in range(4))
-        work = f"for perl in {copies}; do $perl -e 'for (1..60000) {{ $x{{$_ % 5000}} = $_ }}'; kill -USR2 $PPID; done"
+        work = f"for perl in {copies}; do $perl -e 'for (1..60000) {{ $x{{$_ % 5000}} = $_ }}'; kill -USR2 $PPID; sleep 0.4; done"
         said = self.record("-e", "cpu-clock", "-F", "5000", "-g", "--no-pack", "--switch-output", "--", "sh", "-c", work)
         files = sorted(path.name for path in self.folder.glob("x.data.2*"))
         self.assertGreater(len(files), 1, said)
