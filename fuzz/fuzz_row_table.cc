@@ -36,6 +36,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto finder = RowFinder::create(*image);
   if (!finder) return 0;
   for (std::uint64_t offset = 0; offset < size && offset < kMostOffsets; ++offset)
-    if (finder->row_at_offset(offset).kind > TACHO_UNWIND_OTHER) std::abort();
+    if (finder->row_at_offset(offset).row.kind > TACHO_UNWIND_OTHER) std::abort();
   return 0;
 }

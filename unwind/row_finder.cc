@@ -9,7 +9,9 @@
 namespace tacho::unwind {
 namespace {
 
-constexpr tacho_unwind_row of_kind(std::uint8_t kind) { return {0, 0, 0, kind}; }
+constexpr std::size_t kRbx = 3;  // DWARF's number
+
+constexpr RowFinder::Found of_kind(std::uint8_t kind) { return {{0, 0, 0, kind}, TACHO_UNWIND_RBP_SAME}; }
 
 }  // namespace
 
@@ -39,7 +41,7 @@ std::optional<std::uint64_t> RowFinder::fde_offset(std::uint64_t address) {
   return after == ranges_->begin() ? std::nullopt : std::optional(std::prev(after)->offset);
 }
 
-tacho_unwind_row RowFinder::evaluate(std::uint64_t address) {
+RowFinder::Found RowFinder::evaluate(std::uint64_t address) {
   const auto offset = fde_offset(address);
   const auto fde = offset ? parse_fde(section(), *offset) : std::nullopt;
   if (!fde || address < fde->start || address >= fde->end) {
@@ -47,20 +49,21 @@ tacho_unwind_row RowFinder::evaluate(std::uint64_t address) {
         entry_ != 0 && address >= entry_ && address - entry_ < kEntryBytes && !(fde && fde->start > entry_);
     return of_kind(is_entry ? TACHO_UNWIND_END : TACHO_UNWIND_NOTHING);
   }
-  tacho_unwind_row found = of_kind(TACHO_UNWIND_OTHER);
+  Found found = of_kind(TACHO_UNWIND_OTHER);
   (void)walk_cfi(section(), *fde, [&](const CfiRow& rules) {
-    if (address >= rules.start && address < rules.end) found = compact_row(rules);
+    if (address >= rules.start && address < rules.end)
+      found = {compact_row(rules), compact_place(rules.rules[kRbx])};
   });
   return found;
 }
 
-tacho_unwind_row RowFinder::row_at(std::uint64_t address) {
+RowFinder::Found RowFinder::row_at(std::uint64_t address) {
   if (const auto known = known_.find(address); known != known_.end()) return known->second;
   if (known_.size() == kMostKnown) known_.clear();
   return known_.emplace(address, evaluate(address)).first->second;
 }
 
-tacho_unwind_row RowFinder::row_at_offset(std::uint64_t offset) {
+RowFinder::Found RowFinder::row_at_offset(std::uint64_t offset) {
   const auto holds = [offset](const ElfImage::Code& code) {
     return offset >= code.offset && offset - code.offset < code.size;
   };

@@ -23,11 +23,17 @@ class RowFinder {
   RowFinder(RowFinder&&) = default;
   RowFinder& operator=(RowFinder&&) = default;
 
+  // A row, and what no table has room for: where the caller's rbx is, by which the dynamic linker finds its
+  // frame.
+  struct Found {
+    tacho_unwind_row row{};
+    std::int8_t rbx = TACHO_UNWIND_RBP_SAME;  // as `rbp` of rows
+  };
   // The row of an offset in the file, as mappings know code; its `pc` is 0. Of kind NOTHING where no function
   // is described, OTHER where its description is damaged.
-  tacho_unwind_row row_at_offset(std::uint64_t offset);
+  Found row_at_offset(std::uint64_t offset);
   // The same of an ELF address.
-  tacho_unwind_row row_at(std::uint64_t address);
+  Found row_at(std::uint64_t address);
   std::size_t bytes() const { return frames_.bytes.size(); }  // that it holds of the file
 
  private:
@@ -35,15 +41,15 @@ class RowFinder {
   RowFinder(ElfImage::Section frames, CfiForm form) : frames_(std::move(frames)), form_(form) {}
   CfiSection section() const { return {frames_.bytes, frames_.address, form_, std::endian::little}; }
   std::optional<std::uint64_t> fde_offset(std::uint64_t address);
-  tacho_unwind_row evaluate(std::uint64_t address);
+  Found evaluate(std::uint64_t address);
 
   ElfImage::Section frames_;
   CfiForm form_;
   std::optional<FdeIndex> index_;
   std::optional<std::vector<FdeRange>> ranges_;  // where there is no index
   std::vector<ElfImage::Code> code_;
-  std::uint64_t entry_ = 0;                                    // 0: it is described like all other code
-  std::unordered_map<std::uint64_t, tacho_unwind_row> known_;  // by address
+  std::uint64_t entry_ = 0;                         // 0: it is described like all other code
+  std::unordered_map<std::uint64_t, Found> known_;  // by address
 };
 
 }  // namespace tacho::unwind

@@ -97,23 +97,6 @@ bool set_cfa_by_expression(Row& row, format::Bytes expression) {
   return false;
 }
 
-std::int8_t place_of_rbp(const Rule& rule) {
-  switch (rule.kind) {
-    case RuleKind::Same:
-      return TACHO_UNWIND_RBP_SAME;
-    case RuleKind::AtCfa: {
-      const std::int64_t words = rule.value / kWord;
-      if (rule.value % kWord != 0 || words >= 0 || words < std::numeric_limits<std::int8_t>::min())
-        return TACHO_UNWIND_RBP_LOST;
-      return static_cast<std::int8_t>(words);
-    }
-    case RuleKind::Expression:
-      return offset_from(rule.expression, kRbp) == 0 ? TACHO_UNWIND_RBP_AT_RBP : TACHO_UNWIND_RBP_LOST;
-    default:
-      return TACHO_UNWIND_RBP_LOST;
-  }
-}
-
 // The kernel's frame as libraries describe it: every register at its place above rsp.
 bool is_signal_frame(const CfiRow& rules) {
   const auto is_at = [&](std::uint64_t number, int words) {
@@ -219,6 +202,23 @@ const Row* RowTable::find(std::uint64_t pc) const {
   return after == rows.begin() ? nullptr : &*std::prev(after);
 }
 
+std::int8_t compact_place(const Rule& rule) {
+  switch (rule.kind) {
+    case RuleKind::Same:
+      return TACHO_UNWIND_RBP_SAME;
+    case RuleKind::AtCfa: {
+      const std::int64_t words = rule.value / kWord;
+      if (rule.value % kWord != 0 || words >= 0 || words < std::numeric_limits<std::int8_t>::min())
+        return TACHO_UNWIND_RBP_LOST;
+      return static_cast<std::int8_t>(words);
+    }
+    case RuleKind::Expression:
+      return offset_from(rule.expression, kRbp) == 0 ? TACHO_UNWIND_RBP_AT_RBP : TACHO_UNWIND_RBP_LOST;
+    default:
+      return TACHO_UNWIND_RBP_LOST;
+  }
+}
+
 Row compact_row(const CfiRow& rules) {
   const Rule& back = rules.rules[static_cast<std::size_t>(kReturn)];
   if (back.kind == RuleKind::Undefined) return of_kind(TACHO_UNWIND_END);
@@ -226,7 +226,7 @@ Row compact_row(const CfiRow& rules) {
   if (back.kind != RuleKind::AtCfa || back.value != -kWord || rules.is_signal_frame)
     return of_kind(TACHO_UNWIND_OTHER);
   Row row = of_kind(TACHO_UNWIND_OTHER);
-  row.rbp = place_of_rbp(rules.rules[static_cast<std::size_t>(kRbp)]);
+  row.rbp = compact_place(rules.rules[static_cast<std::size_t>(kRbp)]);
   bool fits = false;
   if (rules.cfa.kind == CfaRule::Kind::Expression) {
     fits = set_cfa_by_expression(row, rules.cfa.expression);

@@ -44,5 +44,7 @@ Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits = {
 
 // What a row can say of one row of rules: kind, cfa and rbp of `pc` 0.
 Row compact_row(const CfiRow& rules);
+// Where a register of the caller is, in the words of a row's `rbp`.
+std::int8_t compact_place(const Rule& rule);
 
 }  // namespace tacho::unwind

@@ -18,6 +18,7 @@ enum tacho_stack_sizes {
   TACHO_MOST_RANGES_OF_PROCESS = 16384,
   TACHO_MOST_FRAMES = 1024,
   TACHO_STACK_PAGE = 4096,
+  TACHO_ODD_COPIES = 2000, /* in a second: such code may never have rules that a row can hold */
   TACHO_COPIED_PAGES = 6, /* the first one in part; a value of a map of one CPU has 32 KiB */
 };
 
@@ -26,6 +27,7 @@ struct tacho_walk_variables {
   __u32 now;      /* which second it is: the recorder sets it */
   __u32 may_copy; /* the recorder takes copies, and finishes stacks */
   __u64 copies;   /* so many were made */
+  __u32 odd_since, odd_copies; /* in which second: how many of stacks that ended at an odd rule */
 };
 
 struct tacho_unwind_block {
@@ -136,12 +138,12 @@ struct tacho_stack_record {
 };
 
 /* Of a stack that led to a module whose table is not there: what it takes to go on from there, which the recorder does
- * when it has read the sample. `frames`: those found before, the last one is in that module. Then the stack, from `sp` on. */
+ * when it has read the sample. `frames`: those found before, the last one is in that module. Of a stack that ended at an
+ * odd rule: the same from the sampled function on, where all registers are known. Then the stack, from `sp` on. */
 struct tacho_stack_copy {
-  __u64 number, sp, bp;
+  __u64 number, sp, bp, rbx;
   __u32 frames;
-  __u8 is_return, is_bp_known;
-  __u16 unused;
+  __u8 is_return, is_bp_known, is_rbx_known, unused;
   /* A page more than is copied: the verifier does not know better. */
   __u8 bytes[(TACHO_COPIED_PAGES + 1) * TACHO_STACK_PAGE];
 };

@@ -156,7 +156,9 @@ static __always_inline int return_from(struct walk *walk, __u64 cfa, __s8 rbp) {
   } else if (rbp == TACHO_UNWIND_RBP_LOST) {
     walk->is_bp_known = false;
   }
-  if (caller == 0) return ends(walk, TACHO_END_WHOLE);
+  /* Threads begin so; but the sampled function was called: it is about to leave its frame in a way that rules do not tell, as
+   * the unwinder of exceptions does. */
+  if (caller == 0) return ends(walk, walk->frames == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
   walk->ip = caller;
   walk->sp = cfa;
   walk->is_return = true;
@@ -322,6 +324,11 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
   if (slot->is_in_call && read_word(walk->ip - WORD, &code)) walk->is_return = code >> 48 == 0x050f;
   walk->sp = slot->registers.rsp;
   walk->bp = slot->registers.rbp;
+  walk->stop.sp = walk->sp;
+  walk->stop.bp = walk->bp;
+  walk->stop.frames = 1;
+  walk->stop.is_return = walk->is_return;
+  walk->stop.is_bp_known = true;
   if (slot->registers.cs != USER_CODE_64 || walk->end != TACHO_END_CUT) {
     slot->frames[0] = walk->ip;
     walk->frames = 1;
@@ -354,12 +361,25 @@ __noinline __u64 tacho_copy_stack(struct slot *slot) {
   copy->number = number;
   copy->sp = sp;
   copy->bp = slot->walk.stop.bp;
+  copy->rbx = slot->registers.rbx;
+  copy->is_rbx_known = slot->walk.stop.frames == 1;
   copy->frames = slot->walk.stop.frames;
   copy->is_return = slot->walk.stop.is_return;
   copy->is_bp_known = slot->walk.stop.is_bp_known;
   if (size > sizeof copy->bytes) return 0;
   const __u32 all = __builtin_offsetof(struct tacho_stack_copy, bytes) + size;
   return bpf_ringbuf_output(&tacho_copies, copy, all, BPF_RB_NO_WAKEUP) == 0 ? number : 0;
+}
+
+/* Whether a stack may be finished by the recorder. */
+static __always_inline bool is_worth_a_copy(const struct walk *walk) {
+  if (walk->is_doubtful) return true;
+  if (walk->end != TACHO_END_ODD_RULE) return false;
+  if (tacho_variables.odd_since != tacho_variables.now) {
+    tacho_variables.odd_since = tacho_variables.now;
+    tacho_variables.odd_copies = 0;
+  }
+  return tacho_variables.odd_copies++ < TACHO_ODD_COPIES;
 }
 
 static __always_inline int walk_and_tell(void *context, struct slot *slot, bool skips_strangers) {
@@ -369,7 +389,7 @@ static __always_inline int walk_and_tell(void *context, struct slot *slot, bool 
   slot->head.tid = bpf_get_current_pid_tgid();
   slot->head.end = slot->walk.end;
   slot->head.frames = frames;
-  const __u64 copy = slot->walk.is_doubtful ? tacho_copy_stack(slot) : 0;
+  const __u64 copy = is_worth_a_copy(&slot->walk) ? tacho_copy_stack(slot) : 0;
   __u32 size = frames;
   if (copy != 0) {
     slot->head.end |= TACHO_STACK_HAS_COPY;

@@ -97,7 +97,7 @@ struct walk {
   __u32 frames, end;
   bool is_return; /* ip stands behind a call */
   bool is_guess;  /* found by a frame pointer that nobody promised */
-  bool is_doubtful; /* some frame was found so for want of a table; the first of them: */
+  bool is_doubtful; /* some frame was found so for want of a table; the first of them, or else the sampled function: */
   struct {
     __u64 sp, bp;
     __u32 frames;

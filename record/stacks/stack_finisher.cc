@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <new>
 #include <string_view>
@@ -18,6 +19,7 @@ namespace tacho::record {
 namespace {
 
 constexpr std::size_t kMostOpen = 256, kMostOpenBytes = std::size_t{64} << 20;
+constexpr std::chrono::seconds kIdle{2};
 constexpr std::size_t kMostLookedUp = 64;  // processes, in one go
 
 const tacho_code_range* range_at(const CodeMaps::Ranges& ranges, std::uint64_t address) {
@@ -25,6 +27,11 @@ const tacho_code_range* range_at(const CodeMaps::Ranges& ranges, std::uint64_t a
   if (after == ranges.begin()) return nullptr;
   const tacho_code_range& found = *std::prev(after);
   return address < found.end ? &found : nullptr;
+}
+
+// What is no file has no table wherever it is: one name does for all of it.
+std::string name_of(const MappedFile& file) {
+  return is_code_of_no_file(file.name) ? std::string("//") : identity(file);
 }
 
 Result<unwind::ElfImage> image_of(const MappedFile& file) {
@@ -55,20 +62,26 @@ Result<> StackFinisher::start() {
 }
 
 std::uint32_t StackFinisher::number_of(const MappedFile& file) {
-  // What is no file has no table wherever it is: one number does for all of it.
-  const std::string name = is_code_of_no_file(file.name) ? std::string("//") : identity(file);
+  std::string name = name_of(file);
   const std::lock_guard lock(mutex_);
   if (const auto known = numbers_.find(name); known != numbers_.end()) return known->second;
-  if (files_.size() == kMostFiles) return 0;
-  const auto number = static_cast<std::uint32_t>(files_.size());
-  files_.push_back(file);
-  numbers_.emplace(name, number);
+  if (order_.size() == kMostFiles) {
+    const auto oldest = files_.find(order_.front());
+    numbers_.erase(name_of(oldest->second));
+    files_.erase(oldest);
+    order_.pop_front();
+  }
+  const std::uint32_t number = ++last_number_;
+  files_.emplace(number, file);
+  order_.push_back(number);
+  numbers_.emplace(std::move(name), number);
   return number;
 }
 
 MappedFile StackFinisher::mapped_file(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
-  return number < files_.size() ? files_[number] : MappedFile{};
+  const auto known = files_.find(number);
+  return known == files_.end() ? MappedFile{} : known->second;
 }
 
 void StackFinisher::give(std::vector<Stack> stacks) {
@@ -98,8 +111,13 @@ void StackFinisher::run() {
   (void)drop_rights({.reads_binaries = true}, "");
   std::unique_lock lock(mutex_);
   for (;;) {
-    has_work_.wait(lock, [this] { return is_over_ || !waiting_.empty(); });
+    const bool has_news = has_work_.wait_for(lock, kIdle, [this] { return is_over_ || !waiting_.empty(); });
     if (is_over_) return;
+    if (!has_news) {  // tables are there meanwhile
+      open_.clear();
+      open_bytes_ = 0;
+      continue;
+    }
     Stack stack = std::move(waiting_.front());
     waiting_.pop_front();
     const bool is_last = waiting_.empty();
@@ -127,8 +145,8 @@ void StackFinisher::finish(Stack& stack) {
             });
 }
 
-std::optional<tacho_unwind_row> StackFinisher::row_at(const Stack& stack, std::uint64_t address,
-                                                      bool is_return, std::uint16_t& end) {
+std::optional<unwind::RowFinder::Found> StackFinisher::row_at(const Stack& stack, std::uint64_t address,
+                                                              bool is_return, std::uint16_t& end) {
   const tacho_code_range* range = stack.ranges ? range_at(*stack.ranges, address) : nullptr;
   if (range == nullptr) {
     const std::uint32_t process = stack.sample.process;
@@ -147,7 +165,7 @@ std::optional<tacho_unwind_row> StackFinisher::row_at(const Stack& stack, std::u
     return std::nullopt;
   }
   file.last_used = ++uses_;
-  if (!file.rows) return tacho_unwind_row{0, 0, 0, TACHO_UNWIND_NOTHING};
+  if (!file.rows) return unwind::RowFinder::Found{{0, 0, 0, TACHO_UNWIND_NOTHING}};
   return file.rows->row_at_offset(address - range->bias - (is_return ? 1 : 0));
 }
 
@@ -173,7 +191,7 @@ StackFinisher::File& StackFinisher::opened_file(const tacho_code_range& range, s
   make_room();
   File& made = open_[range.file];
   MappedFile file = mapped_file(range.file);
-  if (range.file == 0 || file.name.empty()) return made;
+  if (file.name.empty()) return made;
   if (is_code_of_no_file(file.name)) {
     made.is_bare = true;
     return made;

@@ -40,7 +40,8 @@ class StackFinisher {
   ~StackFinisher();
   Result<> start();
 
-  // A number for `file` in ranges; 0: there are too many. What is no file has a number, too.
+  // A number for `file` in ranges, never given to another one; the oldest of very many are forgotten. What is
+  // no file has a number, too.
   std::uint32_t number_of(const MappedFile& file);
   void give(std::vector<Stack> stacks);
   // What was given and not begun yet is done as it is.
@@ -49,7 +50,7 @@ class StackFinisher {
   std::vector<Stack> take_done();
 
  private:
-  static constexpr std::size_t kMostFiles = 1U << 16;
+  static constexpr std::size_t kMostFiles = 1U << 13;
   // What is known of one file; nothing when it cannot be read.
   struct File {
     std::optional<unwind::RowFinder> rows;
@@ -59,8 +60,8 @@ class StackFinisher {
 
   void run();
   void finish(Stack& stack);
-  std::optional<tacho_unwind_row> row_at(const Stack& stack, std::uint64_t address, bool is_return,
-                                         std::uint16_t& end);
+  std::optional<unwind::RowFinder::Found> row_at(const Stack& stack, std::uint64_t address, bool is_return,
+                                                 std::uint16_t& end);
   std::shared_ptr<const CodeMaps::Ranges> ranges_of_running(std::uint32_t process);
   File& opened_file(const tacho_code_range& range, std::uint32_t process);
   void make_room();
@@ -76,7 +77,9 @@ class StackFinisher {
   std::mutex mutex_;  // of all that follows
   std::condition_variable has_work_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // by what a file is
-  std::vector<MappedFile> files_{1};                        // by number
+  std::unordered_map<std::uint32_t, MappedFile> files_;     // by number
+  std::deque<std::uint32_t> order_;                         // of their numbers, oldest first
+  std::uint32_t last_number_ = 0;
   std::deque<Stack> waiting_;
   std::vector<Stack> done_;
   bool is_over_ = false;

@@ -7,6 +7,8 @@ namespace tacho::record {
 namespace {
 
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+constexpr int kRbx = 3;                                 // DWARF's number
+constexpr int kSignalRbx = 16;                          // words above rsp in a signal frame
 constexpr std::uint64_t kFramePointerReach = 0x100000;  // bytes to the caller's frame that a guess may span
 
 class Rest {
@@ -17,8 +19,10 @@ class Rest {
         row_of_(row_of),
         sp_(copy.sp),
         bp_(copy.bp),
+        rbx_(copy.rbx),
         is_return_(copy.is_return),
-        is_bp_known_(copy.is_bp_known) {}
+        is_bp_known_(copy.is_bp_known),
+        is_rbx_known_(copy.is_rbx_known) {}
 
   // Leaves the frame that stands last, for its caller; false: the walk ended, and its end is set.
   bool step() {
@@ -26,7 +30,7 @@ class Rest {
     const auto row = row_of_(walk_.frames.back(), is_return_, lack);
     if (!row && is_guess_ && lack == TACHO_END_NO_MAPPING) lack = TACHO_END_NO_RULE;
     if (!row) return ends(lack);
-    return follow(*row);
+    return follow(row->row, row->rbx);
   }
 
  private:
@@ -47,26 +51,30 @@ class Rest {
     return address + static_cast<std::uint64_t>(words) * kWord;
   }
 
-  bool follow(const tacho_unwind_row& row) {
-    std::int8_t rbp = row.rbp;
+  bool follow(const tacho_unwind_row& row, std::int8_t rbx) {
+    const Saved saved{row.rbp, rbx};
     switch (row.kind) {
       case TACHO_UNWIND_RSP:
-        return return_from(above(sp_, row.cfa), rbp);
+        return return_from(above(sp_, row.cfa), saved);
       case TACHO_UNWIND_RBP:
         if (!is_bp_known_) return ends(TACHO_END_ODD_RULE);
-        return return_from(above(bp_, row.cfa), rbp);
+        return return_from(above(bp_, row.cfa), saved);
+      case kRbx:
+        if (!is_rbx_known_) return ends(TACHO_END_ODD_RULE);
+        return return_from(above(rbx_, row.cfa), saved);
       case TACHO_UNWIND_PLT: {
         const auto place = static_cast<std::int8_t>(walk_.frames.back() & 15);
-        return return_from(above(sp_, row.cfa) + (place >= rbp ? kWord : 0), TACHO_UNWIND_RBP_SAME);
+        return return_from(above(sp_, row.cfa) + (place >= row.rbp ? kWord : 0),
+                           {TACHO_UNWIND_RBP_SAME, rbx});
       }
       case TACHO_UNWIND_AT_RBP: {
         if (!is_bp_known_) return ends(TACHO_END_ODD_RULE);
         const auto cfa = word(above(bp_, row.cfa));
-        return cfa ? return_from(*cfa, rbp) : ends(TACHO_END_UNREADABLE);
+        return cfa ? return_from(*cfa, saved) : ends(TACHO_END_UNREADABLE);
       }
       case TACHO_UNWIND_AT_RSP: {
         const auto cfa = word(above(sp_, row.cfa));
-        return cfa ? load_caller(*cfa + kWord, rbp) : ends(TACHO_END_UNREADABLE);
+        return cfa ? load_caller(*cfa + kWord, saved) : ends(TACHO_END_UNREADABLE);
       }
       case TACHO_UNWIND_SIGNAL:
         return leave_signal_frame();
@@ -79,38 +87,51 @@ class Rest {
     }
   }
 
-  bool return_from(std::uint64_t cfa, std::int8_t rbp) {
-    return cfa <= sp_ ? ends(TACHO_END_LOOP) : load_caller(cfa, rbp);
+  // Where the caller's registers are, as rows say it.
+  struct Saved {
+    std::int8_t rbp, rbx;
+  };
+
+  bool return_from(std::uint64_t cfa, Saved saved) {
+    return cfa <= sp_ ? ends(TACHO_END_LOOP) : load_caller(cfa, saved);
   }
 
-  bool load_caller(std::uint64_t cfa, std::int8_t rbp) {
+  bool load_caller(std::uint64_t cfa, Saved saved) {
     const auto caller = word(cfa - kWord);
     if (!caller) return ends(TACHO_END_UNREADABLE);
-    if (rbp < 0 || rbp == TACHO_UNWIND_RBP_AT_RBP) {
-      if (rbp > 0 && !is_bp_known_) return ends(TACHO_END_UNREADABLE);
-      const auto saved = word(rbp < 0 ? above(cfa, rbp) : bp_);
-      if (!saved) return ends(TACHO_END_UNREADABLE);
-      bp_ = *saved;
-      is_bp_known_ = true;
-    } else if (rbp == TACHO_UNWIND_RBP_LOST) {
-      is_bp_known_ = false;
-    }
-    if (*caller == 0) return ends(TACHO_END_WHOLE);
+    // Before rbp goes, by which it may be found.
+    is_rbx_known_ = load(rbx_, is_rbx_known_, cfa, saved.rbx);
+    const bool is_bp_lost = saved.rbp == TACHO_UNWIND_RBP_LOST;
+    is_bp_known_ = load(bp_, is_bp_known_, cfa, saved.rbp);
+    if (!is_bp_known_ && !is_bp_lost && saved.rbp != TACHO_UNWIND_RBP_SAME) return ends(TACHO_END_UNREADABLE);
+    // The sampled function was called: it is about to leave its frame in a way that rules do not tell.
+    if (*caller == 0) return ends(walk_.frames.size() == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
     return go_to(*caller, cfa, true, false);
+  }
+
+  // Whether the caller's value is known.
+  bool load(std::uint64_t& value, bool is_known, std::uint64_t cfa, std::int8_t place) const {
+    if (place == TACHO_UNWIND_RBP_SAME) return is_known;
+    if (place == TACHO_UNWIND_RBP_LOST || (place > 0 && !is_bp_known_)) return false;
+    const auto saved = word(place < 0 ? above(cfa, place) : bp_);
+    value = saved.value_or(0);
+    return saved.has_value();
   }
 
   bool leave_signal_frame() {
     const auto ip = word(above(sp_, TACHO_UNWIND_SIGNAL_RIP)), bp = word(above(sp_, TACHO_UNWIND_SIGNAL_RBP)),
-               sp = word(above(sp_, TACHO_UNWIND_SIGNAL_RSP));
+               sp = word(above(sp_, TACHO_UNWIND_SIGNAL_RSP)), rbx = word(above(sp_, kSignalRbx));
     if (!ip || !bp || !sp) return ends(TACHO_END_UNREADABLE);
     bp_ = *bp;
+    rbx_ = rbx.value_or(0);
     is_bp_known_ = true;
+    is_rbx_known_ = rbx.has_value();
     return go_to(*ip, *sp, false, false);
   }
 
   // Code that nothing describes may keep a frame pointer.
   bool guess() {
-    if (!is_bp_known_) return ends(TACHO_END_NO_RULE);
+    if (!is_bp_known_ || walk_.frames.size() == 1) return ends(TACHO_END_NO_RULE);  // it may keep none
     if (bp_ == 0) return ends(TACHO_END_FRAME_ZERO);
     if (bp_ % kWord != 0 || bp_ < sp_ || bp_ - sp_ > kFramePointerReach) return ends(TACHO_END_NO_RULE);
     const auto saved = word(bp_), caller = word(bp_ + kWord);
@@ -118,6 +139,7 @@ class Rest {
     if (*caller == 0) return ends(TACHO_END_FRAME_ZERO);
     const std::uint64_t sp = bp_ + 2 * kWord;
     bp_ = *saved;
+    is_rbx_known_ = false;
     return go_to(*caller, sp, true, true);
   }
 
@@ -132,8 +154,8 @@ class Rest {
   StackSplice::Walk& walk_;
   const StackCopy& copy_;
   const RowOfAddress& row_of_;
-  std::uint64_t sp_, bp_;
-  bool is_return_, is_bp_known_, is_guess_ = false;
+  std::uint64_t sp_, bp_, rbx_;
+  bool is_return_, is_bp_known_, is_rbx_known_, is_guess_ = false;
 };
 
 }  // namespace
@@ -144,10 +166,12 @@ std::optional<StackCopy> stack_copy_of(format::Bytes written) {
   copy.number = in.u64();
   copy.sp = in.u64();
   copy.bp = in.u64();
+  copy.rbx = in.u64();
   copy.frames = in.u32();
   copy.is_return = in.u8() != 0;
   copy.is_bp_known = in.u8() != 0;
-  in.u16();
+  copy.is_rbx_known = in.u8() != 0;
+  in.u8();
   if (in.failed() || copy.frames == 0) return std::nullopt;
   const format::Bytes rest = in.take(in.left());
   copy.bytes.assign(rest.begin(), rest.end());
@@ -165,8 +189,9 @@ void walk_rest(StackSplice::Walk& walk, const StackCopy& copy, std::size_t most,
     walk.end = TACHO_END_CUT;
     break;
   }
-  // A file that nobody can read any more: what the kernel guessed is not worse.
-  if (walk.end == TACHO_END_NO_TABLE && walk.frames.size() < before.frames.size()) walk = before;
+  // What the kernel found and guessed is not worse: a file may be gone, and the kernel sees the code of
+  // functions that nothing describes.
+  if (walk.end > TACHO_END_FRAME_ZERO && walk.frames.size() < before.frames.size()) walk = before;
 }
 
 }  // namespace tacho::record

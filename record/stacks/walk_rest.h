@@ -11,15 +11,16 @@
 #include "bpf/programs/stack_maps.h"
 #include "format/cursor.h"
 #include "record/stacks/stack_splice.h"
+#include "unwind/row_finder.h"
 
 namespace tacho::record {
 
 // struct tacho_stack_copy, of which the bytes are as many as were there.
 struct StackCopy {
-  std::uint64_t number = 0, sp = 0, bp = 0;
+  std::uint64_t number = 0, sp = 0, bp = 0, rbx = 0;
   std::size_t frames = 0;  // found before; the last one is where to go on
   bool is_return = false;  // it stands behind a call
-  bool is_bp_known = false;
+  bool is_bp_known = false, is_rbx_known = false;
   std::vector<std::byte> bytes;  // from sp on
 };
 // Nothing when it is cut short.
@@ -28,8 +29,8 @@ std::optional<StackCopy> stack_copy_of(format::Bytes written);
 // The row for code at an address: of kind NOTHING for mapped code that nothing describes. Nothing where no
 // code is mapped (TACHO_END_NO_MAPPING) or its file cannot be read (TACHO_END_NO_TABLE), which `end` is set
 // to. `is_return`: the address stands behind a call.
-using RowOfAddress =
-    std::function<std::optional<tacho_unwind_row>(std::uint64_t address, bool is_return, std::uint16_t& end)>;
+using RowOfAddress = std::function<std::optional<unwind::RowFinder::Found>(
+    std::uint64_t address, bool is_return, std::uint16_t& end)>;
 
 // Goes on from the copy, and leaves in `walk` what was found and how it ended. Frames beyond `most` are left
 // out.

@@ -52,8 +52,8 @@ TEST(RowFinder, RowsAreThoseOfTheTable) {
       for (std::uint64_t offset = 0x0ff0; offset < 0x1100; ++offset) {
         const Row* const row = table->find(kBase + offset);
         const std::string wanted = row == nullptr ? "21 0 0" : text_of(*row);
-        EXPECT_EQ(text_of(finder->row_at(kBase + offset)), wanted) << offset;
-        EXPECT_EQ(text_of(finder->row_at_offset(offset)), wanted) << offset;
+        EXPECT_EQ(text_of(finder->row_at(kBase + offset).row), wanted) << offset;
+        EXPECT_EQ(text_of(finder->row_at_offset(offset).row), wanted) << offset;
       }
     }
   }
@@ -74,7 +74,7 @@ TEST(RowFinder, RowsOfARealProgramAreThoseOfItsTable) {
   for (const Row& row : table->rows) {
     for (const std::uint64_t address : {table->base + row.pc, table->base + row.pc - 1}) {
       const Row* const wanted = table->find(address);
-      if (wanted != nullptr && text_of(finder->row_at(address)) != text_of(*wanted)) ++different;
+      if (wanted != nullptr && text_of(finder->row_at(address).row) != text_of(*wanted)) ++different;
     }
   }
   EXPECT_EQ(different, 0u);
@@ -87,9 +87,9 @@ TEST(RowFinder, WhereNothingDescribesTheEntryNobodyCalledIt) {
   std::memcpy(file.data() + kEntryField, &entry, sizeof entry);
   auto finder = RowFinder::create(image_of(file));
   ASSERT_TRUE(finder);
-  EXPECT_EQ(finder->row_at(entry).kind, TACHO_UNWIND_END);
-  EXPECT_EQ(finder->row_at(entry + kEntryBytes).kind, finder->row_at(kBase + 0x1090).kind);
-  EXPECT_EQ(finder->row_at(entry - 1).kind, TACHO_UNWIND_NOTHING);
+  EXPECT_EQ(finder->row_at(entry).row.kind, TACHO_UNWIND_END);
+  EXPECT_EQ(finder->row_at(entry + kEntryBytes).row.kind, finder->row_at(kBase + 0x1090).row.kind);
+  EXPECT_EQ(finder->row_at(entry - 1).row.kind, TACHO_UNWIND_NOTHING);
 }
 
 // Every word of the index overwritten: answers may be wrong, and are never more than that.
@@ -102,7 +102,7 @@ TEST(RowFinder, ADamagedIndexIsSurvived) {
       auto finder = RowFinder::create(image_of(file));
       if (!finder) continue;
       for (std::uint64_t offset = 0x1000; offset < 0x1100; offset += 7)
-        EXPECT_LE(finder->row_at(kBase + offset).kind, TACHO_UNWIND_OTHER);
+        EXPECT_LE(finder->row_at(kBase + offset).row.kind, TACHO_UNWIND_OTHER);
     }
   }
 }

@@ -28,9 +28,10 @@ class WalkRestTest : public testing::Test {
     const auto bytes = std::as_bytes(std::span(words));
     copy_.bytes.assign(bytes.begin(), bytes.end());
   }
-  void row(std::uint64_t address, int kind, int cfa = 0, int rbp = 0) {
-    rows_[address] = {0, static_cast<std::int16_t>(cfa), static_cast<std::int8_t>(rbp),
-                      static_cast<std::uint8_t>(kind)};
+  void row(std::uint64_t address, int kind, int cfa = 0, int rbp = 0, int rbx = 0) {
+    rows_[address] = {
+        {0, static_cast<std::int16_t>(cfa), static_cast<std::int8_t>(rbp), static_cast<std::uint8_t>(kind)},
+        static_cast<std::int8_t>(rbx)};
   }
   // Frames, and how it ends behind them.
   Words walked(std::size_t most = 100) {
@@ -46,7 +47,7 @@ class WalkRestTest : public testing::Test {
 
   StackCopy copy_;
   StackSplice::Walk walk_;
-  std::map<std::uint64_t, tacho_unwind_row> rows_;
+  std::map<std::uint64_t, unwind::RowFinder::Found> rows_;
   std::uint16_t lack_ = TACHO_END_NO_MAPPING;
 };
 
@@ -70,9 +71,34 @@ TEST_F(WalkRestTest, WhatTheKernelGuessedBehindTheCopyGoes) {
 
 TEST_F(WalkRestTest, AFrameThatIsAReturnIsLookedUpBeforeIt) {
   copy_.is_return = true;
+  copy_.frames = 2;
+  walk_.frames = {0x500, 0x1000};
   stack({0});
   row(0x0fff, TACHO_UNWIND_RSP, 1);
-  EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_WHOLE})) << "nobody stands above";
+  EXPECT_EQ(walked(), (Words{0x500, 0x1000, TACHO_END_WHOLE})) << "nobody stands above";
+}
+
+TEST_F(WalkRestTest, TheSampledFunctionWasCalled) {
+  stack({0});
+  row(0x1000, TACHO_UNWIND_RSP, 1);
+  EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_NO_RULE}));
+}
+
+// As the dynamic linker does when a function is called for the first time.
+TEST_F(WalkRestTest, FramesThatRbxLeadsToAreFoundWhileItIsKnown) {
+  stack({1, 0x7028, 0x2001, 2, 3, 4, 0x3001});
+  row(0x1000, TACHO_UNWIND_RSP, 3, 0, -2);  // saved two words below what is above its frame
+  row(0x2000, 3, 2);                        // 16 above rbx
+  row(0x3000, TACHO_UNWIND_END);
+  copy_.is_rbx_known = true;
+  EXPECT_EQ(walked(), (Words{0x1000, 0x2001, 0x3001, TACHO_END_WHOLE}));
+  walk_.frames = {0x1000};
+  row(0x1000, TACHO_UNWIND_RSP, 3);  // still the sampled function's
+  copy_.rbx = 0x7028;
+  EXPECT_EQ(walked(), (Words{0x1000, 0x2001, 0x3001, TACHO_END_WHOLE}));
+  walk_.frames = {0x1000};
+  copy_.is_rbx_known = false;
+  EXPECT_EQ(walked(), (Words{0x1000, 0x2001, TACHO_END_ODD_RULE}));
 }
 
 TEST_F(WalkRestTest, SignalFramesTablesOfCallsAndChangedStacks) {
@@ -114,20 +140,20 @@ TEST_F(WalkRestTest, LoopsAndOddRulesEndIt) {
 }
 
 TEST_F(WalkRestTest, CodeWithoutRowsGoesByFramePointers) {
+  const auto again = [this](std::uint64_t bp) {
+    walk_.frames = {0x500, 0x1000};
+    copy_.bp = bp;
+    return walked();
+  };
+  copy_.frames = 2;
   stack({0, 0, 0, 0x2001});
-  copy_.bp = kSp + 16;
   row(0x1000, TACHO_UNWIND_NOTHING);
   row(0x2000, TACHO_UNWIND_END);
-  EXPECT_EQ(walked(), (Words{0x1000, 0x2001, TACHO_END_WHOLE}));
-  walk_.frames = {0x1000};
-  copy_.bp = kSp + 17;
-  EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_NO_RULE}));
-  walk_.frames = {0x1000};
-  copy_.bp = 0;
-  EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_FRAME_ZERO}));
-  walk_.frames = {0x1000};
+  EXPECT_EQ(again(kSp + 16), (Words{0x500, 0x1000, 0x2001, TACHO_END_WHOLE}));
+  EXPECT_EQ(again(kSp + 17), (Words{0x500, 0x1000, TACHO_END_NO_RULE}));
+  EXPECT_EQ(again(0), (Words{0x500, 0x1000, TACHO_END_FRAME_ZERO}));
   copy_.is_bp_known = false;
-  EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_NO_RULE}));
+  EXPECT_EQ(again(kSp + 16), (Words{0x500, 0x1000, TACHO_END_NO_RULE}));
 }
 
 TEST_F(WalkRestTest, NoMoreFramesThanAskedFor) {
@@ -156,7 +182,7 @@ TEST_F(WalkRestTest, ACopyOfAnotherWalkIsNotUsed) {
 
 TEST(StackCopyOf, TakesApartWhatTheProgramWrote) {
   format::ByteWriter out;
-  out.u64(5).u64(kSp).u64(0x7100).u32(3).u8(1).u8(0).u16(0).u64(0xabc);
+  out.u64(5).u64(kSp).u64(0x7100).u64(0x7200).u32(3).u8(1).u8(0).u8(1).u8(0).u64(0xabc);
   const auto copy = stack_copy_of(out.view());
   ASSERT_TRUE(copy);
   EXPECT_EQ(copy->number, 5u);
@@ -165,10 +191,12 @@ TEST(StackCopyOf, TakesApartWhatTheProgramWrote) {
   EXPECT_EQ(copy->frames, 3u);
   EXPECT_TRUE(copy->is_return);
   EXPECT_FALSE(copy->is_bp_known);
+  EXPECT_TRUE(copy->is_rbx_known);
+  EXPECT_EQ(copy->rbx, 0x7200u);
   EXPECT_EQ(copy->bytes.size(), 8u);
-  EXPECT_EQ(sizeof(tacho_stack_copy) - sizeof(tacho_stack_copy::bytes), 32u)
+  EXPECT_EQ(sizeof(tacho_stack_copy) - sizeof(tacho_stack_copy::bytes), 40u)
       << "what stands before the bytes";
-  EXPECT_FALSE(stack_copy_of(out.view().first(31)));
+  EXPECT_FALSE(stack_copy_of(out.view().first(39)));
 }
 
 }  // namespace
