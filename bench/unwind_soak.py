@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""--call-graph eh for long, of the whole system, while programs start, end and are new: memory, descriptors and the share of whole
+stacks have to stay what they were.
+
+  bench/unwind_soak.py [--minutes 60] [--rate 500] [--files 20]
+
+Runs `--rate` short programs a second (as many as the machine manages), and keeps making copies of programs with build ids of their
+own, so that tables are built, evicted and built again. Prints a line for each of `--files` captures, and at the end whether the
+second half needs more than the first. Needs root and the built programs (TACHO_BIN, or build/bin)."""
+import argparse
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build/bin"))
+COPIES = 40
+WORKS = (("bash", ["-c", ":"]), ("perl", ["-e", "$x{$_} = $_ for 1 .. 2000"]), ("ls", ["/usr/bin"]), ("python3", ["-S", "-c", "import json"]))
+
+
+class Load:
+    """Programs that start, each a copy now and then."""
+
+    def __init__(self, folder, rate):
+        self.folder, self.rate, self.started, self.is_over = folder, rate, 0, False
+        self.found = [(shutil.which(name), words) for name, words in WORKS if shutil.which(name)]
+        self.threads = [threading.Thread(target=self.run, args=(number,)) for number in range(2)]
+        for thread in self.threads:
+            thread.start()
+
+    def copy(self, program, number):
+        path = self.folder / f"{os.path.basename(program)}_{number % COPIES}"
+        new = self.folder / f".{path.name}"
+        binary = bytearray(Path(os.path.realpath(program)).read_bytes())
+        at = binary.find(b"\4\0\0\0\x14\0\0\0\3\0\0\0GNU\0")  # the note with its build id
+        if at >= 0:
+            binary[at + 16:at + 36] = os.urandom(20)
+        new.write_bytes(binary)
+        new.chmod(0o755)
+        new.rename(path)
+        return path
+
+    def run(self, number):
+        next_at, count = time.monotonic(), number
+        while not self.is_over:
+            program, words = self.found[count % len(self.found)]
+            if count % 50 == number:
+                program = self.copy(program, count)
+            subprocess.run([program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            count += 2
+            self.started += 1
+            next_at = max(next_at + 2 / self.rate, time.monotonic() - 1)
+            time.sleep(max(0, next_at - time.monotonic()))
+
+    def end(self):
+        self.is_over = True
+        for thread in self.threads:
+            thread.join()
+
+
+def memory_of(process):
+    text = Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024, len(os.listdir(f"/proc/{process}/fd"))
+
+
+def whole_share(capture):
+    text = subprocess.run([BIN / "tacho", "header", "-i", capture], capture_output=True, text=True, check=False).stdout
+    walked, whole = re.search(r"walked: (\d+)", text), re.search(r"whole: (\d+)", text)
+    finished = re.search(r"finished by the recorder: (\d+)", text)
+    return tuple(int(found.group(1)) if found else 0 for found in (walked, whole, finished))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--rate", type=float, default=500)
+    parser.add_argument("--files", type=int, default=20)
+    options = parser.parse_args()
+    period = max(1, round(options.minutes * 60 / options.files))
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        load = Load(folder, options.rate)
+        recorder = subprocess.Popen([BIN / "tacho-record", "-a", "-F", "499", "-e", "cpu-clock", "--call-graph", "eh", "--no-pack", "-o",
+                                     folder / "x.data", f"--switch-output={period}s"], stderr=subprocess.PIPE, text=True)
+        time.sleep(min(5, period / 2))
+        print("| s | programs started | MB | descriptors | stacks | whole | finished by the recorder |\n|---|---|---|---|---|---|---|")
+        begin, seen = time.monotonic(), set()
+        while time.monotonic() - begin < options.minutes * 60 and recorder.poll() is None:
+            time.sleep(period)
+            done = sorted(set(folder.glob("x.data.2*")) - seen)[:-1]  # the last one is being written
+            for capture in done:
+                seen.add(capture)
+                size, descriptors = memory_of(recorder.pid)
+                walked, whole, finished = whole_share(capture)
+                share = 100 * whole / max(walked, 1)
+                rows.append((size, descriptors, share))
+                print(f"| {time.monotonic() - begin:.0f} | {load.started} | {size:.1f} | {descriptors} | {walked} | {share:.2f} % | {finished} |", flush=True)
+                capture.write_bytes(b"")
+        if recorder.poll() is None:
+            recorder.send_signal(signal.SIGINT)
+        said = recorder.communicate(timeout=60)[1]
+        load.end()
+    print(said.strip().splitlines()[-1] if said.strip() else "")
+    half = len(rows) // 2
+    if half < 2 or recorder.returncode != 0:
+        sys.exit(f"status {recorder.returncode}, {len(rows)} files: too few to tell\n{said}")
+    first, second = ([statistics.median(column) for column in zip(*part)] for part in (rows[1:half + 1], rows[half:]))
+    print(f"memory {first[0]:.1f} then {second[0]:.1f} MB, descriptors {first[1]:.0f} then {second[1]:.0f}, whole {first[2]:.2f} then {second[2]:.2f} %")
+    if second[0] > 1.1 * first[0] + 8 or second[1] > first[1] + 2 or second[2] < first[2] - 1:
+        sys.exit("it does not stay what it was")
+
+
+if __name__ == "__main__":
+    main()
