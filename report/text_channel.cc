@@ -147,7 +147,9 @@ Result<std::optional<TextChannel::Question>> TextChannel::next(int milliseconds)
   const bool is_sound = got == sizeof message && message.asks <= Asks::End && message.slot < kSlots &&
                         message.size <= kSlotSize && message.detail <= cli::kNoOutput;
   if (!is_sound) return Error{"the process that reads the files says what makes no sense"};
-  Question question{.asks = message.asks, .text = slot(message)};
+  Question question;
+  question.asks = message.asks;
+  question.text = slot(message);
   if (question.asks == Asks::Fail) {
     question.error.what = question.text;
     question.error.fault = message.detail == static_cast<std::uint8_t>(Fault::Use)      ? Fault::Use
