@@ -126,7 +126,7 @@ class PayloadRoles(programs.Scratch):
                                        made.LEAF_B + 4, made.MAIN + 9, 0))
         capture.sample(ip=made.MAIN + 1, chain=[2**64 - 512, made.MAIN + 1], raw=bytes(72))
         self.write(capture)
-        symbols = [(0, "_text"), (8, "do_start"), (0x28, "do_read"), (0x1000, "_etext")]
+        symbols = [(0, "_text"), (8, "do_start"), (0x28, "do_read"), (0x2000000, "_etext")]
         (self.folder / "kallsyms").write_text("".join(f"{kernel + at:x} T {name}\n" for at, name in symbols))
         return ["--kallsyms", "kallsyms", "--symfs", programs.ROOT / "tests/golden/symfs"]
 

@@ -19,7 +19,7 @@ class Waits(programs.Scratch):
     def setUp(self):
         super().setUp()
         (self.folder / "kallsyms").write_text("".join(f"{at:016x} T {name}\n" for name, at in
-                                                         [("_text", made.KERNEL_TEXT), *AT.items(), ("_etext", made.KERNEL_TEXT + 0x10000)]))
+                                                         [("_text", made.KERNEL_TEXT), *AT.items(), ("_etext", made.KERNEL_TEXT + 0x2000000)]))
 
     def begin(self, **events):
         self.events = list(events)
