@@ -54,7 +54,10 @@ class Load:
             program, words = self.found[count % len(self.found)]
             if count % 50 == number:
                 program = self.copy(program, count)
-            subprocess.run([program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            try:
+                subprocess.run([program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            except OSError:
+                pass  # a child of the other thread has the copy open for writing until its exec
             count += 2
             self.started += 1
             next_at = max(next_at + 2 / self.rate, time.monotonic() - 1)
