@@ -79,6 +79,23 @@ struct AttachedProgram {
   bool operator==(const AttachedProgram&) const = default;
 };
 
+// What one event lost in one place (our feature kFeatureLosses).
+struct EventLoss {
+  std::string event;   // by its name: foreign
+  std::string cgroup;  // that it was opened for; empty: for none
+  int cpu = -1;        // -1: wherever its threads ran
+  std::uint64_t lost = 0;
+  bool operator==(const EventLoss&) const = default;
+};
+
+struct RecordingLosses {
+  std::vector<EventLoss> events;
+  // First and last time at which the kernel told of a loss, in ns after the first sample: each is that of the
+  // first record that found room again. Nothing: it told of none, as at the very end.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> told;
+  bool operator==(const RecordingLosses&) const = default;
+};
+
 inline constexpr std::string_view kAsRecorded = "as recorded";
 // What a capture may give away, of one class (format/content_classes.h).
 struct ContentClass {
@@ -118,6 +135,8 @@ struct Environment {
   std::vector<ContentClass> content;  // our feature kFeatureContent; empty: the capture does not say
   // How users' stacks were had, and what became of them (our feature kFeatureUserStacks).
   std::vector<std::pair<std::string, std::string>> user_stacks;
+  RecordingLosses
+      losses;  // samples of this file's that found no room; no events: none was lost, or nobody says
 };
 
 }  // namespace tacho::format

@@ -321,6 +321,41 @@ bool write_symbol_pack(const Features& from, ByteWriter& out) {
   return !from.symbol_pack.empty();
 }
 
+constexpr std::uint64_t kNotTold = ~std::uint64_t{0};
+constexpr std::uint32_t kAnyCpu = ~std::uint32_t{0};
+
+// u32 version, u64 first and last time, u32 count, then for each: two strings, u32 CPU, u64 lost.
+Result<> read_losses(Cursor& in, Features& out) {
+  out.environment.losses = {};
+  const std::uint32_t version = in.u32();
+  if (version != 1) return Error{"version " + std::to_string(version) + " is not known, 1 is"};
+  const std::uint64_t first = in.u64(), last = in.u64();
+  if (first != kNotTold) out.environment.losses.told = {first, last};
+  const std::uint32_t count = checked_count(in, in.u32(), 5 * sizeof(std::uint32_t));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    EventLoss loss;
+    loss.event = header_string(in);
+    loss.cgroup = header_string(in);
+    const std::uint32_t cpu = in.u32();
+    loss.cpu = cpu == kAnyCpu ? -1 : static_cast<int>(cpu & 0x7fff'ffff);
+    loss.lost = in.u64();
+    out.environment.losses.events.push_back(std::move(loss));
+  }
+  return Done{};
+}
+
+bool write_losses(const Features& from, ByteWriter& out) {
+  const RecordingLosses& losses = from.environment.losses;
+  if (losses.events.empty()) return false;
+  const auto [first, last] = losses.told.value_or(std::pair{kNotTold, kNotTold});
+  out.u32(1).u64(first).u64(last).u32(static_cast<std::uint32_t>(losses.events.size()));
+  for (const EventLoss& loss : losses.events) {
+    out.header_string(loss.event).header_string(loss.cgroup);
+    out.u32(loss.cpu < 0 ? kAnyCpu : static_cast<std::uint32_t>(loss.cpu)).u64(loss.lost);
+  }
+  return true;
+}
+
 // u32 version, u32 count, then for each two strings.
 Result<> read_content(Cursor& in, Features& out) {
   out.environment.content.clear();
@@ -398,6 +433,7 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeatureContent, "CONTENT", read_content, write_content},
     {abi::kFeatureUserStacks, "USER_STACKS", read_pairs<&Env::user_stacks>,
      write_pair_list<&Env::user_stacks>},
+    {abi::kFeatureLosses, "LOSSES", read_losses, write_losses},
 };
 static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
 

@@ -247,9 +247,10 @@ enum Feature : std::uint32_t {
   kFeatureSymbolPack = 227,
   kFeatureContent = 228,
   kFeatureUserStacks = 229,
+  kFeatureLosses = 230,
 };
 inline constexpr std::uint32_t kFirstOwnFeature = kFeaturePayloadSchemas;
-inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureUserStacks + 1;
+inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureLosses + 1;
 inline constexpr std::uint32_t kFeatureCount = 256;
 
 }  // namespace tacho::format::abi

@@ -34,11 +34,33 @@ std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepa
   return all;
 }
 
+format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
+                                  const Prepared& prepared, const KernelEvents& events,
+                                  const std::vector<std::string>& cgroups) {
+  format::RecordingLosses found;
+  std::map<std::uint64_t, int> cpus;
+  for (const OpenEvent& open : events.open_events()) cpus.emplace(open.id, open.cpu);
+  for (const Losses& loss : losses) {
+    const PlannedEvent& event = prepared.plan.events[loss.event];
+    const auto cpu = cpus.find(loss.id);
+    format::EventLoss at{event.name, "", cpu == cpus.end() ? -1 : cpu->second, loss.lost};
+    for (std::size_t i = 0; i < std::min(prepared.cgroups.size(), cgroups.size()); ++i)
+      if (event.cgroup >= 0 && prepared.cgroups[i].get() == event.cgroup) at.cgroup = cgroups[i];
+    found.events.push_back(std::move(at));
+  }
+  if (counts.lost_last == 0 || counts.samples == 0) return found;
+  const auto since_first = [&](std::uint64_t time) { return time - std::min(time, counts.first_time); };
+  found.told = {since_first(counts.lost_first), since_first(counts.lost_last)};
+  return found;
+}
+
 Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   format::ByteWriter records;
+  std::vector<Losses> losses;  // since the file before
   for (const Losses& loss : all_losses(events_, prepared_)) {
     std::uint64_t& told = told_[loss.id];
     if (loss.lost == told) continue;
+    losses.push_back({loss.event, loss.id, loss.lost - told});
     format::write_lost_samples(records, loss.lost - told, prepared_.plan.events[loss.event].attr, loss.id);
     told = loss.lost;
   }
@@ -48,6 +70,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   }
   format::Features late;
   if (counts.samples != 0) late.environment.sample_time = {counts.first_time, counts.last_time};
+  late.environment.losses = described(losses, counts, prepared_, events_, cgroups_);
   if (auto added = new_dropping_programs(prepared_, events_); !added.empty()) {
     added.insert(added.begin(), prepared_.dropping.begin(), prepared_.dropping.end());
     late.environment.attached_programs = attached_programs(prepared_.objects, added);

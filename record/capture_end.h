@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
+#include "format/environment.h"
 #include "format/result.h"
 #include "record/kernel/kernel_events.h"
 #include "record/output/capture_output.h"
@@ -19,11 +21,17 @@ std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, con
 // What each event lost so far, in the kernel's rings and in those of BPF objects.
 std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepared);
 
+// The same by the names of events and cgroups (`cgroups`: as they were asked for), and when the kernel told.
+format::RecordingLosses described(const std::vector<Losses>& losses, const RecordCounts& counts,
+                                  const Prepared& prepared, const KernelEvents& events,
+                                  const std::vector<std::string>& cgroups);
+
 // Ends one file, or several one after another.
 class CaptureEnd {
  public:
-  // Both must outlive it.
-  CaptureEnd(const KernelEvents& events, const Prepared& prepared) : events_(events), prepared_(prepared) {}
+  // All must outlive it.
+  CaptureEnd(const KernelEvents& events, const Prepared& prepared, const std::vector<std::string>& cgroups)
+      : events_(events), prepared_(prepared), cgroups_(cgroups) {}
 
   // Writes what was lost since the file before, and what is known only at the end, and closes `output`.
   // `counts`: of its records.
@@ -32,6 +40,7 @@ class CaptureEnd {
  private:
   const KernelEvents& events_;
   const Prepared& prepared_;
+  const std::vector<std::string>& cgroups_;
   std::map<std::uint64_t, std::uint64_t> told_;  // losses by the event's id
   StackCounts told_stacks_;                      // those of the files before
 };

@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "format/loss_text.h"
 #include "format/perf_abi.h"
-#include "record/loss_text.h"
+#include "record/capture_end.h"
 
 namespace tacho::record {
 namespace {
@@ -19,23 +20,6 @@ std::uint64_t recursion_misses(const Prepared& prepared) {
   std::uint64_t misses = 0;
   for (const bpf::UserObject& object : prepared.objects) misses += object.recursion_misses();
   return misses;
-}
-
-// Where each event stands by its name, and by its cgroup when it has one.
-std::vector<LossAt> described(const std::vector<Losses>& losses, const Prepared& prepared,
-                              const KernelEvents& events, const RecordOptions& options) {
-  std::vector<LossAt> found;
-  for (const Losses& loss : losses) {
-    const PlannedEvent& event = prepared.plan.events[loss.event];
-    const auto open = std::ranges::find(events.open_events(), loss.id, &OpenEvent::id);
-    LossAt at{event.name, open == events.open_events().end() ? -1 : open->cpu, loss.lost};
-    for (std::size_t i = 0; i < prepared.cgroups.size(); ++i) {
-      if (event.cgroup >= 0 && prepared.cgroups[i].get() == event.cgroup)
-        at.event += " in " + options.target.cgroups[i];
-    }
-    found.push_back(std::move(at));
-  }
-  return found;
 }
 
 }  // namespace
@@ -54,10 +38,10 @@ void report_losses(const RecordCounts& counts, std::uint64_t lost, const Prepare
             : fmt::format("the rings were full; give them more room with -m {} (pages of each CPU), or "
                           "record less",
                           4 * prepared.plan.ring_pages)));
-    const std::string where = where_lost(described(events.losses(), prepared, events, options));
-    const std::string when = when_lost(counts);
-    if (!where.empty() || !when.empty())
-      messages.warn("  lost: " + where + (where.empty() || when.empty() ? "" : ", ") + when);
+    const auto losses =
+        described(all_losses(events, prepared), counts, prepared, events, options.target.cgroups);
+    if (const std::string where = format::where_and_when_lost(losses); !where.empty())
+      messages.warn("  lost: " + where);
   }
   if (const std::uint64_t sideband = events.sideband_losses(); sideband != 0) {
     messages.warn(fmt::format(

@@ -198,7 +198,7 @@ CaptureSeries::Means means_of(const Prepared& prepared, const KernelEvents& even
     return open_file_output(options.output, events.event_set(), std::move(features),
                             {options.compression_level});
   };
-  means.end = [end = std::make_shared<CaptureEnd>(events, prepared)](
+  means.end = [end = std::make_shared<CaptureEnd>(events, prepared, options.target.cgroups)](
                   const RecordCounts& counts, CaptureOutput& output) { return end->write(counts, output); };
   return means;
 }
@@ -360,7 +360,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                        const RecordOptions& options, const std::vector<std::string>& command_line,
                        const StopSignals& signals, const Messages& messages) {
   if (auto done = check_room(*output, options); !done) return std::move(done.error());
-  const auto end = std::make_shared<CaptureEnd>(events, prepared);
+  const auto end = std::make_shared<CaptureEnd>(events, prepared, options.target.cgroups);
   Closing closing = [end, &output](const RecordCounts& counts) { return end->write(counts, *output); };
   std::function<void()> on_switch;
   if (options.files.is_named_by_time && !options.files.overwrite) {

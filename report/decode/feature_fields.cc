@@ -261,6 +261,20 @@ void symbol_pack(FieldSink& to, const Features& from) {
 
 void user_stacks(FieldSink& to, const Features& from) { pairs(to, "facts", from.environment.user_stacks); }
 
+void losses(FieldSink& to, const Features& from) {
+  const format::RecordingLosses& losses = from.environment.losses;
+  if (losses.told) {
+    to.number("first_ns", losses.told->first);
+    to.number("last_ns", losses.told->second);
+  }
+  objects(to, "losses", losses.events, [&](const format::EventLoss& loss) {
+    to.text("event", loss.event);
+    if (!loss.cgroup.empty()) to.text("cgroup", loss.cgroup);
+    if (loss.cpu >= 0) to.number("cpu", static_cast<std::uint64_t>(loss.cpu));
+    to.number("lost", loss.lost);
+  });
+}
+
 void programs(FieldSink& to, const Features& from) {
   objects(to, "programs", from.environment.attached_programs, [&](const AttachedProgram& program) {
     to.number("id", program.id);
@@ -323,6 +337,7 @@ constexpr FeatureFieldsRow kFeatureFields[] = {
     {abi::kFeatureSymbolPack, symbol_pack},
     {abi::kFeatureContent, content_classes},
     {abi::kFeatureUserStacks, user_stacks},
+    {abi::kFeatureLosses, losses},
 };
 
 }  // namespace

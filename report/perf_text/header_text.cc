@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "format/cursor.h"
+#include "format/loss_text.h"
 #include "format/symbol_pack.h"
 #include "report/decode/attr_text.h"
 #include "report/decode/bpf_functions.h"
@@ -311,6 +312,25 @@ void write_symbol_pack(TextBuffer& out, format::Bytes section) {
                        section.size()));
 }
 
+// A line for each event and CPU, as many as a screen has; the sum of all stands first.
+void write_losses(TextBuffer& out, const format::RecordingLosses& losses, Names names) {
+  constexpr std::size_t kMostLines = 20;
+  if (losses.events.empty()) return;
+  std::uint64_t sum = 0;
+  for (const auto& loss : losses.events) sum += loss.lost;
+  const std::string when = format::when_lost(losses);
+  out.text(fmt::format("# lost samples : {}{}{}\n", sum, when.empty() ? "" : ", ", when));
+  for (std::size_t i = 0; i < std::min(losses.events.size(), kMostLines); ++i) {
+    const format::EventLoss& loss = losses.events[i];
+    const std::string cpu = loss.cpu < 0 ? "" : fmt::format(", CPU {}", loss.cpu);
+    const std::string cgroup = loss.cgroup.empty() ? "" : ", cgroup " + printable(loss.cgroup, names);
+    out.text(
+        fmt::format("# lost samples : {}{}{}: {}\n", printable(loss.event, names), cpu, cgroup, loss.lost));
+  }
+  if (losses.events.size() > kMostLines)
+    out.text(fmt::format("# lost samples : and in {} more places\n", losses.events.size() - kMostLines));
+}
+
 void write_own_features(TextBuffer& out, const format::Features& features, Names names) {
   const auto safe = [&](std::string_view name) { return printable(name, names); };
   for (const auto& program : features.environment.attached_programs) {
@@ -332,6 +352,7 @@ void write_own_features(TextBuffer& out, const format::Features& features, Names
   }
   for (const auto& [what, value] : features.environment.user_stacks)
     out.text(fmt::format("# user stacks : {}: {}\n", safe(what), safe(value)));
+  write_losses(out, features.environment.losses, names);
   if (!features.symbol_pack.empty()) write_symbol_pack(out, features.symbol_pack);
   std::string content;
   for (const auto& one : features.environment.content) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "format/loss_text.h"
 #include "format/seeded_hash.h"
 #include "report/samples/counter_values.h"
 #include "report/samples/lbr_stack.h"
@@ -212,8 +213,9 @@ void SampleReader::State::count_losses(const format::Record& record) {
   if (const auto* lost = std::get_if<format::LostSamplesRecord>(&record)) lost_samples += lost->lost;
   if (const auto* lost = std::get_if<format::LostRecord>(&record)) lost_records += lost->lost;
   if (const std::uint64_t more = std::max(lost_records, lost_samples) - told; more > 0) {
-    diagnostics->add(Damage::Lost, format::Diagnostics::kNoOffset, "records that found no room in the ring",
-                     more);
+    const std::string where = format::where_and_when_lost(capture.features().environment.losses);
+    diagnostics->add(Damage::Lost, format::Diagnostics::kNoOffset,
+                     "records that found no room in the ring" + (where.empty() ? "" : ": " + where), more);
   }
 }
 

@@ -46,6 +46,7 @@ Features full_features() {
   env.content = {{"comm", "hashed"}, {"paths", "as recorded"}};
   env.attached_programs = {{"read", "kretprobe/vfs_read", "a.bpf.o", 5, "attached"}};
   env.user_stacks = {{"every event", "unwound in the kernel (eh)"}, {"walked", "7"}};
+  env.losses = {{{"sched:sched_switch", "web", 3, 900}, {"cpu-clock", "", -1, 1}}, {{5, 2'000'000'000}}};
   features.schemas = {{"evt", "event", 8, {}}};
   features.attachments = {{"kallsyms", "/proc/kallsyms", 3, {std::byte{1}}}};
   EventAttr attr;
@@ -70,11 +71,12 @@ TEST(Features, EverySectionIsWrittenAndWrittenAgainTheSame) {
     EXPECT_TRUE(write_feature(feature, back, again));
     EXPECT_TRUE(std::ranges::equal(out.view(), again.view())) << feature_name(feature);
   }
-  EXPECT_EQ(sections, 34u + 5u) << "perf's 1 to 34 and our five";
+  EXPECT_EQ(sections, 34u + 6u) << "perf's 1 to 34 and our six";
   EXPECT_EQ(back.present.count(), sections);
   EXPECT_EQ(back.environment.content, features.environment.content);
   EXPECT_EQ(back.environment.attached_programs, features.environment.attached_programs);
   EXPECT_EQ(back.environment.user_stacks, features.environment.user_stacks);
+  EXPECT_EQ(back.environment.losses, features.environment.losses);
   EXPECT_EQ(back.event_descriptions[0].name, "evt");
   EXPECT_EQ(back.event_descriptions[0].ids, (std::vector<std::uint64_t>{1, 2}));
 }

@@ -197,6 +197,16 @@ TEST_F(Recording, NoFloodOfSamplesCostsAMapping) {
       << errors;
   const CaptureSeen seen = capture();
   EXPECT_GT(seen.lost, 0u) << "one page cannot hold such a flood";
+  const format::RecordingLosses& losses = seen.features.environment.losses;
+  std::uint64_t told = 0;
+  for (const format::EventLoss& loss : losses.events) {
+    EXPECT_TRUE(loss.event.starts_with("raw_syscalls:sys_e")) << loss.event;
+    EXPECT_GE(loss.cpu, 0);
+    told += loss.lost;
+  }
+  EXPECT_EQ(told, seen.lost) << "by event and CPU";
+  ASSERT_TRUE(losses.told);
+  EXPECT_LE(losses.told->first, losses.told->second);
   EXPECT_GE(std::ranges::count(seen.exec_names, "true"), kPrograms);
   EXPECT_GE(std::ranges::count(seen.exec_names, "dd"), kPrograms);
 }

@@ -103,6 +103,11 @@ void Head::environment(format::Environment& environment) const {
     environment.bpf_programs.clear();
     environment.btf.clear();
   }
+  for (format::EventLoss& loss : environment.losses.events) {
+    loss.event = event_name(loss.event);
+    if (hides(Content::Containers)) loss.cgroup = loss.cgroup.empty() ? "" : rules_.aliases.of(loss.cgroup);
+  }
+  for (auto& [what, value] : environment.user_stacks) what = numbers_in(paths_in(what));
   for (format::AttachedProgram& program : environment.attached_programs) {
     program.object = path(program.object);
     program.section = numbers_in(hidden_section(program.section, path_rule_, rules_.aliases));
