@@ -17,6 +17,7 @@
 #include "record/events/probe_arguments.h"
 #include "record/host/elf_places.h"
 #include "record/host/kernel_functions.h"
+#include "record/host/source_name.h"
 #include "record/host/user_arguments.h"
 
 namespace tacho::record {
@@ -27,6 +28,7 @@ constexpr std::size_t kMostExplained = 20;
 
 struct Place {
   std::string name, details;
+  std::string in_source = {};  // as a C++ source calls it; empty: as it is
 };
 
 const ProbeRow* row_of(std::string_view pattern) {
@@ -51,7 +53,9 @@ void choose(std::vector<Place>& places, const std::string& pattern) {
     places = {*exact};
     return;
   }
-  std::erase_if(places, [&](const Place& one) { return !matches(pattern, one.name); });
+  std::erase_if(places, [&](const Place& one) {
+    return !matches(pattern, one.name) && (one.in_source.empty() || !matches(pattern, one.in_source));
+  });
 }
 
 Error nothing_matches(const std::string& where, const std::string& pattern, std::vector<std::string> names) {
@@ -111,7 +115,7 @@ Result<std::vector<Place>> function_places(const std::string& path, format::Byte
   auto names = function_names(file);
   if (!names) return std::move(names.error()).in(path);
   std::vector<Place> places;
-  for (const std::string& name : *names) places.push_back({name, {}});
+  for (const std::string& name : *names) places.push_back({name, {}, source_name(name).value_or("")});
   choose(places, pattern);
   if (places.empty()) return nothing_matches(path + ": it", pattern, std::move(*names));
   return places;
@@ -153,6 +157,7 @@ Result<std::string> list_probes(const ListOptions& options) {
                        row.kind == ProbeKind::Marker ? "Marker"
                        : row.at_return               ? "Return of a function"
                                                      : "Function");
+    if (!one.in_source.empty()) out += fmt::format("      {}\n", one.in_source);
     if (options.fields && !one.details.empty()) out += fmt::format("      {}\n", one.details);
   }
   return out;

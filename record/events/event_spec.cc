@@ -255,12 +255,12 @@ class Parser {
       if (!accept(':')) return missing("a marker");
       begin = at_;
     }
-    const std::string_view function = until(",/:={}(");
+    constexpr const char* kEnd = ",/:={}(";
+    for (until(kEnd); text_.substr(at_).starts_with("::"); until(kEnd)) at_ += 2;  // of a C++ name
+    const std::string_view function = text_.substr(begin, at_ - begin);
     if (function.empty()) return missing(row.kind == ProbeKind::Marker ? "a marker" : "a function");
     if (auto done = probe_place(request, function, begin); !done) return done;
-    if (peek() == '(') {
-      if (auto done = arguments(request); !done) return done;
-    }
+    if (auto done = peek() == '(' ? arguments(request) : Result<>(Done{}); !done) return done;
     if (accept('/')) {
       if (auto done = terms(request, nullptr); !done) return done;
     }

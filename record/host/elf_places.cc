@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "cli/nearest.h"
+#include "record/host/source_name.h"
 
 namespace tacho::record {
 namespace {
@@ -214,18 +216,36 @@ void read_markers(const ElfFile& elf, Bytes notes, std::uint64_t base_now, std::
   }
 }
 
+std::string several_of(std::string_view name, const std::map<std::uint64_t, std::string>& functions) {
+  constexpr std::size_t kMostNames = 5;
+  std::string text =
+      fmt::format("it has {} functions '{}'; choose one by the linker's name: ", functions.size(), name);
+  std::size_t shown = 0;
+  for (const auto& [address, symbol] : functions) {
+    if (shown == kMostNames) break;
+    text += (shown++ == 0 ? "" : ", ") + symbol;
+  }
+  return shown < functions.size() ? text + ", ..." : text;
+}
+
 }  // namespace
 
 Result<std::uint64_t> function_offset(Bytes file, std::string_view name) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();
   std::optional<std::uint64_t> address;
+  std::map<std::uint64_t, std::string> by_source;  // linkers' names of those that a source calls so
   std::vector<std::string> others;
   each_function(*elf, [&](std::string_view candidate, std::uint64_t value) {
     if (candidate == name) address = value;
-    if (!address && others.size() < kMostCandidates) others.emplace_back(candidate);
-    return address.has_value();
+    if (address) return true;
+    const auto in_source = source_name(candidate);
+    if (in_source == name && by_source.size() < kMostCandidates) by_source.emplace(value, candidate);
+    if (others.size() < kMostCandidates) others.push_back(in_source ? *in_source : std::string(candidate));
+    return false;
   });
+  if (!address && by_source.size() == 1) address = by_source.begin()->first;
+  if (!address && !by_source.empty()) return use_error(several_of(name, by_source));
   if (!address) {
     return use_error(fmt::format("it has no function '{}'{}", name,
                                  others.empty()

@@ -12,7 +12,9 @@
 
 namespace tacho::record {
 
-// Where the function begins in the file. An error names the nearest function there is.
+// Where the function begins in the file: by the linker's name, or by that in a C++ source ("ns::Class::f",
+// see source_name.h) when one function alone has it. An error names the nearest function there is, or those
+// that share the name.
 Result<std::uint64_t> function_offset(format::Bytes file, std::string_view name);
 
 // Every one there is, as often as its tables of symbols name it; none where they were taken out.

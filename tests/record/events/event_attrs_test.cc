@@ -267,6 +267,17 @@ TEST_F(EventAttrs, ProbesAreTakenApart) {
   EXPECT_EQ((*probes)[4].function, "");
 }
 
+TEST_F(EventAttrs, FunctionsOfCppHaveColonsInTheirNames) {
+  const auto probes =
+      parse("uprobe:/bin/x:ns::Queue::push(arg1):u,uretprobe:/bin/x:f::g,uprobe:/bin/x:a::b+4");
+  ASSERT_TRUE(probes) << probes.error().what;
+  ASSERT_EQ(probes->size(), 3u);
+  EXPECT_EQ((*probes)[0].function, "ns::Queue::push");
+  EXPECT_EQ((*probes)[0].arguments.size(), 1u);
+  EXPECT_EQ((*probes)[1].function, "f::g");
+  EXPECT_EQ((*probes)[2].function + "+" + std::to_string((*probes)[2].offset), "a::b+4");
+}
+
 TEST_F(EventAttrs, GroupsAreToldApartAndMayHaveNames) {
   const auto events = parse("{cycles,cs},faults,g{instructions,cs}");
   ASSERT_TRUE(events);

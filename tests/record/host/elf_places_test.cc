@@ -33,6 +33,15 @@ extern "C" __attribute__((noinline, used)) int tacho_test_place(int value) {
   return value + 1;
 }
 
+namespace tacho_test_places {
+struct Queue {
+  __attribute__((noinline, used)) int push(int value);
+};
+int Queue::push(int value) { return value + 2; }
+__attribute__((noinline, used)) int twice(int value) { return 2 * value; }
+__attribute__((noinline, used)) long twice(long value) { return 2 * value; }
+}  // namespace tacho_test_places
+
 namespace tacho::record {
 namespace {
 
@@ -49,6 +58,19 @@ TEST(ElfPlaces, AFunctionLiesWhereItsCodeIs) {
   ASSERT_LT(*offset + 16, file.size());
   EXPECT_EQ(std::memcmp(file.data() + *offset, reinterpret_cast<const void*>(&tacho_test_place), 16), 0)
       << "the same instructions in the file and in memory";
+}
+
+TEST(ElfPlaces, AFunctionIsFoundAsACppSourceCallsIt) {
+  const auto file = own_file();
+  const auto offset = function_offset(file, "tacho_test_places::Queue::push");
+  ASSERT_TRUE(offset) << offset.error().what;
+  const auto by_linker = function_offset(file, "_ZN17tacho_test_places5Queue4pushEi");
+  ASSERT_TRUE(by_linker) << by_linker.error().what;
+  EXPECT_EQ(*offset, *by_linker);
+  const auto several = function_offset(file, "tacho_test_places::twice");
+  ASSERT_FALSE(several);
+  for (const char* part : {"2 functions", "_ZN17tacho_test_places5twiceEi", "_ZN17tacho_test_places5twiceEl"})
+    EXPECT_NE(several.error().what.find(part), std::string::npos) << several.error().what;
 }
 
 TEST(ElfPlaces, FunctionsHaveNames) {

@@ -1,0 +1,44 @@
+#include "record/host/source_name.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace tacho::record {
+namespace {
+
+TEST(SourceName, PlainNamesAreRead) {
+  EXPECT_EQ(source_name("_ZN6server5Queue4pushEi"), "server::Queue::push");
+  EXPECT_EQ(source_name("_ZNK6server5Queue4sizeEv"), "server::Queue::size");
+  EXPECT_EQ(source_name("_ZNVKR1A1bEv"), "A::b");
+  EXPECT_EQ(source_name("_Z6handlePKc"), "handle");
+  EXPECT_EQ(source_name("_ZL6hiddenv"), "hidden");
+  EXPECT_EQ(source_name("_ZN12_GLOBAL__N_14workEv"), "(anonymous namespace)::work");
+  EXPECT_EQ(source_name("_ZN5QueueC2Ev"), "Queue::Queue");
+  EXPECT_EQ(source_name("_ZN1n5QueueD0Ev"), "n::Queue::~Queue");
+  EXPECT_EQ(source_name("_ZSt9terminatev"), "std::terminate");
+  EXPECT_EQ(source_name("_ZN3bpf9describedB5cxx11Ev"), "bpf::described");
+  EXPECT_EQ(source_name("_Z4textB5cxx11v"), "text");
+  EXPECT_EQ(source_name("_ZNSt9exceptionD1Ev"), "std::exception::~exception");
+}
+
+TEST(SourceName, OthersAreNot) {
+  for (const char* symbol : {"main", "", "_Z", "_ZN", "_ZNE", "_ZN6server", "_ZN3fooIiE3barEv", "_Z3fooIiEvv",
+                             "_ZN1aplEv", "_ZN1a1bEv.cold", "_ZN99999aE", "_ZN0E", "_ZNC1E", "_RNvC1a1b",
+                             "_ZSt", "_Z9short", "_Z1aB9", "_ZN1aBE"})
+    EXPECT_FALSE(source_name(symbol)) << symbol;
+}
+
+TEST(SourceName, NoBytesHarmIt) {
+  std::mt19937 random(1);
+  const std::string letters = "_ZNKSt0123456789EICDLab";
+  for (int i = 0; i < 100000; ++i) {
+    std::string symbol = "_Z";
+    for (std::size_t size = random() % 20; size > 0; --size) symbol += letters[random() % letters.size()];
+    const auto name = source_name(symbol);
+    EXPECT_FALSE(name && name->empty());
+  }
+}
+
+}  // namespace
+}  // namespace tacho::record
