@@ -20,7 +20,17 @@ class LiveTest : public testing::Test {
     folder = mkdtemp(pattern.data());
   }
   void TearDown() override {
-    if (!folder.empty()) std::filesystem::remove_all(folder);
+    if (folder.empty()) return;
+    check_readers();
+    std::filesystem::remove_all(folder);
+  }
+
+  // perf reads what the test recorded: TACHO_READERS names tests/support/readers.py.
+  void check_readers() const {
+    const char* const readers = getenv("TACHO_READERS");
+    if (readers == nullptr) return;
+    Program run = Program::start({"python3", readers, folder}, folder);
+    EXPECT_EQ(run.wait(600), 0) << run.errors();
   }
 
   // tacho-record with these words, in the test's folder, to its end.

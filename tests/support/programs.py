@@ -8,6 +8,8 @@ import time
 import unittest
 from pathlib import Path
 
+import readers
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build" / "bin"))
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
@@ -69,6 +71,12 @@ class Scratch(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="tacho-test-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+        if os.environ.get("TACHO_READERS") and os.environ.get("TACHO_RECORDS") != "0":
+            self.addCleanup(self.check_readers)
+
+    def check_readers(self):
+        """perf reads what the test recorded (tests/support/readers.py)."""
+        self.assertEqual(readers.check(self.folder), [])
 
     def run_program(self, *words, status=0, **more):
         """Runs a program in the folder and checks its exit status (None: any). Output is bytes."""
