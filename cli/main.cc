@@ -136,6 +136,7 @@ void print_help(std::FILE* to) {
 // The status after printing to stdout, which may be a full disk.
 int finished() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return cli::kWhole;
+  if (errno == EPIPE) return cli::kWhole;  // the reader has seen enough, as `head` has
   return say("standard output cannot be written: " + std::string(std::strerror(errno)), cli::kNoOutput);
 }
 

@@ -1,10 +1,17 @@
 #include "record/closing_lines.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "cli/shell_word.h"
+#include "format/perf_abi.h"
 
 namespace tacho::record {
+
+namespace abi = format::abi;
 
 void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   if (report.limit == Limit::Size)
@@ -26,6 +33,57 @@ void report_merged_switches(const PumpReport& report, const Messages& messages) 
       fmt::format("--switch-output-event: came {} times, {} of them while another file was being begun, "
                   "which is one for all",
                   report.switch_events, report.merged_switches));
+}
+
+namespace {
+
+// "process 12", "threads 12 and 2 more"; empty: not these alone.
+std::string watched_tasks(const Target& target) {
+  const bool are_processes = target.watch == Watch::Processes;
+  if ((!are_processes && target.watch != Watch::Threads) || target.ids.empty()) return "";
+  std::string text = are_processes ? "process" : "thread";
+  const std::size_t more = target.ids.size() - 1;
+  if (more != 0) text += are_processes ? "es" : "s";
+  text += fmt::format(" {}", target.ids.front());
+  return more == 0 ? text : text + fmt::format(" and {} more", more);
+}
+
+constexpr std::uint64_t kCpuCycles = 0;  // PERF_COUNT_HW_CPU_CYCLES
+
+// Comes only while a program runs, at most so often.
+bool is_clock(const PlannedEvent& event) {
+  const auto& attr = event.attr;
+  return (attr.type == abi::kSoftware && (attr.config == abi::kCpuClock || attr.config == abi::kTaskClock)) ||
+         (attr.type == abi::kHardware && attr.config == kCpuCycles);
+}
+
+}  // namespace
+
+void report_nothing(const Prepared& prepared, const RecordOptions& options, const Messages& messages) {
+  constexpr std::size_t kMostNames = 3;
+  std::vector<std::string> names;
+  bool are_clocks = true;
+  for (const PlannedEvent& event : prepared.plan.events) {
+    if (event.is_sideband) continue;
+    are_clocks = are_clocks && is_clock(event);
+    if (std::ranges::find(names, event.name) == names.end()) names.push_back(event.name);
+  }
+  if (names.empty() || !prepared.objects.empty()) return;
+  const std::string tasks = watched_tasks(options.target);
+  const std::size_t more = names.size() > kMostNames ? names.size() - kMostNames : 0;
+  names.resize(names.size() - more);
+  std::string listed = fmt::format("{}", fmt::join(names, ", "));
+  if (more != 0) listed += fmt::format(" and {} more", more);
+  if (are_clocks && !tasks.empty()) {
+    const bool is_process = options.target.watch == Watch::Processes;
+    messages.bracketed(
+        fmt::format("No event happened: {} slept, or ran less than one period of {}; "
+                    "tacho record -e offcpu {} {} shows where time goes that is no CPU time",
+                    tasks, listed, is_process ? "-p" : "-t", options.target.ids.front()));
+  } else {
+    messages.bracketed(
+        fmt::format("No event happened: {} did not come{}", listed, tasks.empty() ? "" : " in " + tasks));
+  }
 }
 
 std::string not_redacted(const RecordOptions& options) {

@@ -181,6 +181,8 @@ int run_program(const std::vector<std::string>& command_line) {
   // Everything of the recording is closed and detached when it returns.
   Left left = Left::Nothing;
   const auto recorded = record_events(options, command_line, *signals, left);
+  // The reader of the pipe ended before anything was recorded: it has seen enough, as later (finish()).
+  if (!recorded && recorded.error().code == EPIPE && options.files.to_pipe) return cli::kWhole;
   if (!recorded) return end_failed(recorded.error(), left, options, *signals);
   const Packing finishing{options.output, options.files.least_free, options.quiet};
   if (recorded->is_whole && options.files.is_packed_at_end())

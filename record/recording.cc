@@ -444,6 +444,12 @@ void leave_stuck(const PumpReport& report, const RecordOptions& options, const M
 
 Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
                 const PumpReport& report, const RecordOptions& options, const Messages& messages) {
+  // Whoever reads a pipe says by its end that it has enough.
+  if (report.failure && report.failure->code == EPIPE && options.files.to_pipe) {
+    messages.detail("the reader of the capture ended, and so does the recording");
+    report_command(prepared, report, options, messages);
+    return {report.command_status.value_or(cli::kWhole)};
+  }
   report_limit(report, options, messages);
   messages.bracketed(fmt::format("Woken up {} times to write data", report.wakeups));
   if (report.failure) {
@@ -467,6 +473,7 @@ Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOut
   }
   if (!options.files.to_pipe)
     for (const std::string& view : first_views(options.events, options.output)) messages.bracketed(view);
+  if (report.counts.samples == 0 && lost == 0) report_nothing(prepared, options, messages);
   report_losses(report.counts, lost, prepared, events, options, messages);
   report_merged_switches(report, messages);
   if (prepared.summary_troubles)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The program `tacho`: which program it becomes, and what it says when that is not there."""
+import os
 import shutil
 import subprocess
 
@@ -52,6 +53,17 @@ class Dispatcher(programs.Scratch):
         self.add_programs()
         (self.folder / "tacho-report").write_text("#!/bin/sh\n[ \"$1\" = report ] && echo rows && exit\nexit 1\n")
         self.assertEqual(self.call("report", status=0)[0], "rows\n")
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        """Where SIGPIPE is ignored, as in some shells' children."""
+        self.add_programs()
+        for word in ["--help", "--version"]:
+            there, here = os.pipe()
+            os.close(there)
+            with os.fdopen(here, "wb") as closed:
+                done = subprocess.run([self.folder / "tacho", word], stdout=closed, stderr=subprocess.PIPE,
+                                      restore_signals=False, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_help_lists_what_is_installed(self):
         self.add_programs()

@@ -45,7 +45,7 @@ class Pipe(programs.Scratch):
 
     @programs.needs_perf
     def test_perf_reads_the_same(self):
-        for level in ["-z0", "-z3"]:
+        for level in ["-z0", "-z1", "-z3"]:
             with self.subTest(level=level):
                 done, status, said = self.record_into(["tee", "copy.pipe"], level, "-g", "-e", f"{EVENT},sched:sched_switch",
                                                       "-o", "-", *self.load(30))
@@ -72,8 +72,9 @@ class Pipe(programs.Scratch):
     def test_a_reader_that_leaves_ends_the_recording(self):
         done, status, said = self.record_into(["head", "-c", "100"], "-a", "-e", "cpu-clock", "-o", "-")
         self.assertEqual(done.stdout[:8], b"PERFILE2")
-        self.assertEqual(status, 4, said)
-        self.assertIn("Broken pipe", said)
+        self.assertEqual(status, 0, said)
+        self.assertNotIn("Broken pipe", said)
+        self.assertLessEqual(said.count("tacho"), 1, f"nothing behind the line that it has begun: {said}")
 
 
 if __name__ == "__main__":

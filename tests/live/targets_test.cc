@@ -26,6 +26,20 @@ class Targets : public LiveTest {
   }
 };
 
+TEST_F(Targets, AnEmptyCaptureOfASleeperSaysWhy) {
+  const Program sleeper = Program::start({"sleep", "60"}, folder);
+  const std::string pid = std::to_string(sleeper.pid());
+  usleep(200'000);  // until it sleeps
+  ASSERT_EQ(record({"-p", pid, "-e", "cpu-clock", "--", "true"}), 0) << errors;
+  EXPECT_TRUE(said("No event happened: process " + pid + " slept, or ran less than one period of cpu-clock"))
+      << errors;
+  ASSERT_EQ(record({"-p", pid, "-e", kGetppid, "--", "true"}), 0) << errors;
+  EXPECT_TRUE(said("No event happened: " + kGetppid + " did not come in process " + pid)) << errors;
+  ASSERT_EQ(record({"-e", kGetppid, "--", "true"}), 0) << errors;
+  EXPECT_TRUE(said("No event happened: " + kGetppid + " did not come")) << errors;
+  EXPECT_FALSE(said("in process")) << errors;
+}
+
 // A cgroup made by the test, with one below it.
 class CgroupTargets : public Targets {
  protected:
