@@ -22,11 +22,14 @@ void Commander::obey() {
   }
 }
 
+void Commander::snapshot_begun() { begun_snapshots_ = snapshots_; }
+
 void Commander::snapshot_done() {
-  for (; snapshots_ > 0; --snapshots_) control_.acknowledge();
+  for (; begun_snapshots_ > 0; --begun_snapshots_, --snapshots_) control_.acknowledge();
 }
 
 void Commander::end(const std::optional<Error>& failure) {
+  snapshot_begun();
   if (!failure) return snapshot_done();
   for (; snapshots_ > 0; --snapshots_) control_.refuse(failure->what);
 }

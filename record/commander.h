@@ -26,7 +26,9 @@ class Commander {
 
   // Does what was asked for by now, and answers.
   void obey();
-  // Answers the snapshots that were asked for.
+  // What was asked for by now is in the snapshot that is being written.
+  void snapshot_begun();
+  // It is written: answers those, and not who asked later.
   void snapshot_done();
   // The recording is over: whoever still waits is told what became of it.
   void end(const std::optional<Error>& failure);
@@ -39,7 +41,8 @@ class Commander {
   Control& control_;
   const KernelEvents& events_;
   Means means_;
-  std::size_t snapshots_ = 0;  // not answered yet
+  std::size_t snapshots_ = 0;        // not answered yet
+  std::size_t begun_snapshots_ = 0;  // of these, those whose file is being written
 };
 
 }  // namespace tacho::record

@@ -208,6 +208,7 @@ class Pump::Loop {
     if (!is_passed) return;
     if (switches_ != nullptr) take_switch_events();
     is_switch_wanted_ = false;
+    if (commander_) commander_->snapshot_begun();
     hand_over(true);
     if (stacks_ != nullptr) stacks_->begin_file();
     push_step(FileStep::BeginNext);
