@@ -14,7 +14,9 @@ import programs
 
 SECONDS = float(os.environ.get("TACHO_SOAK_SECONDS", 6))
 FORKS = int(os.environ.get("TACHO_SOAK_FORKS", 1000))
-PERIOD = max(1, round(SECONDS / 200))  # seconds: some hundred files at most, however long it takes
+# Seconds: some hundred files at most, however long it takes. Where memory at rest is compared, a file must be long enough for
+# the recorder to be at rest in it, on a busy machine as well.
+PERIOD = max(3 if SECONDS >= 30 else 1, round(SECONDS / 200))
 FORKER = r"""
 #include <stdio.h>
 #include <stdlib.h>
