@@ -42,6 +42,19 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Of one without an object: its options are an event's terms.
+std::string clock_help(const RecorderRow& row) {
+  return fmt::format(
+      "{}: {}\n\nOptions, as {}/NAME=VALUE,.../:\n"
+      "  {:<24} samples a second and CPU that is busy; otherwise 99\n"
+      "  {:<24} fp, eh, dwarf, or no: how stacks are had; otherwise as with -g\n"
+      "  {:<24} most frames of a stack\n"
+      "\nIt is the event cpu-clock, and takes --filter and the modifiers u (only programs) and k (only the "
+      "kernel).\n"
+      "\nThen: {}\n",
+      row.name, row.summary, row.name, "hz", "call-graph", "max-stack", row.view);
+}
+
 }  // namespace
 
 Result<std::string> list_recorders(const std::string& pattern) {
@@ -68,6 +81,7 @@ Result<format::Bytes> object_of(const EventRequest& request) {
 }
 
 Result<std::string> recorder_help(const EventRequest& request) {
+  if (const RecorderRow& row = *find_recorder(request.recorder); row.object.empty()) return clock_help(row);
   const auto bytes = object_of(request);
   if (!bytes) return bytes.error();
   auto object = bpf::UserObject::open_shipped(request.recorder, *bytes, {});
@@ -92,11 +106,13 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
   for (const EventRequest& request : events) {
     const RecorderRow* const row = find_recorder(request.recorder);
     if (row == nullptr) continue;
-    names.push_back(distinct_name(std::string(row->object), [&names](const std::string& name) {
-      return std::ranges::find(names, name) != names.end();
-    }));
-    const std::string view = fmt::format("{}{}{}", row->view, events.size() == 1 ? "" : " --event ",
-                                         events.size() == 1 ? "" : names.back());
+    const std::string name(row->object.empty() ? row->name : row->object);
+    names.push_back(distinct_name(
+        name, [&names](const std::string& one) { return std::ranges::find(names, one) != names.end(); }));
+    // A report shows all events, one after the other.
+    const bool is_chosen = events.size() > 1 && !row->view.starts_with("tacho report");
+    const std::string view =
+        is_chosen ? fmt::format("{} --event {}", row->view, names.back()) : std::string(row->view);
     lines.push_back(fmt::format("{}: {} -i {}", row->name, view, cli::shell_word(capture)));
   }
   return lines;

@@ -79,12 +79,11 @@ class Parser {
       at_ += size;
       if (accept('/')) done = object_terms(request, begin);
     } else if (const RecorderRow* row = recorder_at(text_.substr(at_))) {
-      EventRequest& request = out.emplace_back();
-      request.kind = EventKind::BpfObject;
-      request.path = request.recorder = row->name;
-      request.constants = preset_of(*row);
+      EventRequest& request = out.emplace_back(request_of(*row));
       at_ += row->name.size();
-      if (accept('/')) done = object_terms(request, begin);
+      const bool has_terms = accept('/'), is_object = request.kind == EventKind::BpfObject;
+      if (has_terms) done = is_object ? object_terms(request, begin) : terms(request, nullptr);
+      if (done && !is_object) done = event_modifiers(out);
     } else {
       done = named_event(out);
     }

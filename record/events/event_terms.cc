@@ -80,6 +80,14 @@ constexpr Term kTerms[] = {
      [](EventRequest& request, std::string_view value) { return set_count(request.period, value); }},
     {"freq", true,
      [](EventRequest& request, std::string_view value) { return set_count(request.frequency, value); }},
+    {"hz", true,
+     [](EventRequest& request, std::string_view value) { return set_count(request.frequency, value); }},
+    {"help", false,
+     [](EventRequest& request, std::string_view) -> Result<> {
+       request.asks_for_help = !request.recorder.empty();
+       return request.asks_for_help ? Result<>(Done{})
+                                    : use_error("recorders have it (tacho list recorders)");
+     }},
     {"call-graph", true, set_call_graph_term},
     {"stack-size", true,
      [](EventRequest& request, std::string_view value) -> Result<> {

@@ -1,11 +1,18 @@
 #include "record/events/recorders.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <string>
 
+#include "format/perf_abi.h"
+#include "record/events/call_graph.h"
+
 namespace tacho::record {
 namespace {
+
+// No multiple of what programs do a hundred times a second.
+constexpr std::uint64_t kProfileHz = 99;
 
 // Views of several rows: a line an event.
 constexpr std::string_view kEach = "tacho script --columns auto";
@@ -35,6 +42,8 @@ constexpr RecorderRow kRecorders[] = {
      kHeaviest},
     {"memleak", "alloc", "", "as alloc", kHeaviest},
     {"kalloc", "kalloc", "", "memory that the kernel took and did not give back, by the stack that asked",
+     kHeaviest},
+    {"profile", "", "", "where programs and the kernel spend their time: samples of the clock with stacks",
      "tacho report"},
     {"bio", "bio", "", "block I/O: size, time in the queue and at the disk, with the stack that asked",
      "tacho hist --by op"},
@@ -99,6 +108,8 @@ const RecorderRow* recorder_at(std::string_view text) {
   return ends ? find_recorder(text.substr(0, end)) : nullptr;
 }
 
+namespace {
+
 std::vector<ConstantSetting> preset_of(const RecorderRow& row) {
   std::vector<ConstantSetting> settings;
   for (std::string_view rest = row.preset; !rest.empty();) {
@@ -108,6 +119,25 @@ std::vector<ConstantSetting> preset_of(const RecorderRow& row) {
     settings.push_back({std::string(one.substr(0, equals)), std::string(one.substr(equals + 1)), 0, 0});
   }
   return settings;
+}
+
+}  // namespace
+
+EventRequest request_of(const RecorderRow& row) {
+  EventRequest request;
+  request.recorder = row.name;
+  if (row.object.empty()) {
+    request.type = format::abi::kSoftware;
+    request.config = format::abi::kCpuClock;
+    request.name = row.name;
+    request.frequency = kProfileHz;
+    request.call_graph = CallGraph::Best;
+    return request;
+  }
+  request.kind = EventKind::BpfObject;
+  request.path = row.name;
+  request.constants = preset_of(row);
+  return request;
 }
 
 }  // namespace tacho::record

@@ -12,7 +12,7 @@ namespace tacho::record {
 
 struct RecorderRow {
   std::string_view name;
-  std::string_view object;   // of bpf/programs/recorders
+  std::string_view object;   // of bpf/programs/recorders; empty: the clock's samples, which need none
   std::string_view preset;   // options that the name stands for: "failed=true,min_us=10"
   std::string_view summary;  // which question it answers
   std::string_view view;     // the command that shows it best, without -i
@@ -22,6 +22,7 @@ std::span<const RecorderRow> recorders();
 const RecorderRow* find_recorder(std::string_view name);  // null when there is none
 // That `text` begins with: its name alone, or with options between slashes. Null when it begins with none.
 const RecorderRow* recorder_at(std::string_view text);
-std::vector<ConstantSetting> preset_of(const RecorderRow& row);
+// What it is as an event, without options.
+EventRequest request_of(const RecorderRow& row);
 
 }  // namespace tacho::record

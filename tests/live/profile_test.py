@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""-e profile: samples of the clock with stacks, in one word and beside other recorders."""
+import unittest
+
+import programs
+
+BUSY = r"""
+#include <time.h>
+static volatile unsigned long sum;
+__attribute__((noinline)) void spins(void) { for (int i = 0; i < 1000000; ++i) sum += i; }
+int main(void) {
+  struct timespec now;
+  do { spins(); clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); } while (now.tv_sec < 1);
+  return 0;
+}
+"""
+
+
+@programs.needs_root
+@unittest.skipUnless(programs.shutil.which("cc"), "needs cc")
+class Profile(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        self.built = programs.built_once(type(self), {"busy": BUSY})
+
+    def record(self, event, *options, status=0):
+        return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, *options, "--", self.built / "busy",
+                                status=status).stderr.decode()
+
+    def evlist(self):
+        return self.tacho("evlist", "-v", "-i", "out.data").stdout.decode().splitlines()[0]
+
+    def test_one_word_tells_where_time_goes(self):
+        said = self.record("profile")
+        self.assertIn("profile: tacho report -i out.data", said)
+        self.assertRegex(self.evlist(), r"^profile: .*sample_freq \}: 99, .*CALLCHAIN")
+        folded = self.tacho("folded", "-i", "out.data").stdout.decode()
+        self.assertRegex(folded, r"(?m)^busy;.*main;spins[ ;]")
+        self.assertIn("spins", self.tacho("report", "-i", "out.data", "--no-children").stdout.decode())
+        if programs.shutil.which("perf"):
+            self.assertIn("spins", self.run_program("perf", "report", "-i", "out.data", "--stdio", "-g", "none").stdout.decode())
+
+    def test_its_options_are_those_of_an_event(self):
+        self.record("profile/hz=997,call-graph=fp/u")
+        self.assertRegex(self.evlist(), r"sample_freq \}: 997, .*exclude_kernel: 1")
+        self.record("profile/call-graph=no/")
+        self.assertNotIn("CALLCHAIN", self.evlist())
+        self.record("profile", "--filter", 'comm == "nobody"')
+        self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+        text = self.run_program(programs.BIN / "tacho-record", "-e", "profile/help/").stdout.decode()
+        self.assertIn("Options, as profile/NAME=VALUE,.../:", text)
+        self.assertIn("hz", text)
+
+    def test_wrong_use_is_answered(self):
+        for event, said in (("profile/hz=0/", "hz: 0 is too small"), ("profile/hz=x/", "hz: 'x' is not a number"),
+                            ("profile/herz=9/", "herz"), ("cpu-clock/help/", "recorders have it")):
+            with self.subTest(event):
+                self.assertIn(said, self.record(event, status=1))
+
+    def test_beside_another_recorder(self):
+        if self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None).returncode != 0:
+            self.skipTest("carries no recorders")
+        said = self.record("profile,exec")
+        self.assertIn("profile: tacho report -i out.data", said)
+        self.assertIn("spins", self.tacho("folded", "-i", "out.data", "--event", "profile").stdout.decode())
+        self.assertIn("busy", self.tacho("table", "-i", "out.data", "--event", "exec", "--by", "path").stdout.decode())
+
+
+if __name__ == "__main__":
+    programs.main()
