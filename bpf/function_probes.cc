@@ -1,5 +1,6 @@
 #include "bpf/function_probes.h"
 
+#include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@ struct LinkAttr {
 static_assert(offsetof(LinkAttr, path) == 16 && sizeof(LinkAttr) == 64);
 
 constexpr std::uint32_t kAtReturn = 1;
+constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
@@ -58,6 +60,37 @@ Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& target
   const long link = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
   if (link < 0) return system_error(targets.path, errno);
   return format::Fd(static_cast<int>(link));
+}
+
+ChosenFunctions part_of(const ChosenFunctions& functions, std::size_t from, std::size_t to) {
+  const auto cut = [&](const std::vector<std::uint64_t>& all) {
+    if (all.empty()) return all;
+    return std::vector<std::uint64_t>(all.begin() + static_cast<std::ptrdiff_t>(from),
+                                      all.begin() + static_cast<std::ptrdiff_t>(to));
+  };
+  return {cut(functions.offsets), cut(functions.cookies)};
+}
+
+void DestroyLink::operator()(bpf_link* link) const noexcept { bpf_link__destroy(link); }
+
+Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
+                                                const ChosenFunctions& functions, FunctionEnd end) {
+  std::vector<ProbeLink> links;
+  for (std::size_t i = 0; i < functions.offsets.size(); ++i) {
+    errno = 0;
+    bpf_uprobe_opts options{};
+    options.sz = sizeof options;
+    options.retprobe = end == FunctionEnd::Return;
+    options.bpf_cookie = functions.cookies.empty() ? 0 : functions.cookies[i];
+    bpf_link* const link =
+        bpf_program__attach_uprobe_opts(program, targets.process, targets.path.c_str(),
+                                        static_cast<std::size_t>(functions.offsets[i]), &options);
+    if (link != nullptr)
+      links.emplace_back(link);
+    else if (errno != kNotSupportedInKernel)
+      return system_error(targets.path, errno);
+  }
+  return links;
 }
 
 }  // namespace tacho::bpf

@@ -2,7 +2,9 @@
 // detached together.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,14 +12,19 @@
 #include "format/file.h"
 #include "format/result.h"
 
+struct bpf_link;
+struct bpf_program;
+
 namespace tacho::bpf {
 
-// Where functions begin, in bytes of the file.
+// Where functions begin: in bytes of the file, or as addresses of the kernel.
 struct FunctionTargets {
   std::string path;
   std::vector<std::uint64_t> offsets;
   std::vector<std::string> names;  // as many; or none, for programs that take all of them
   int process = -1;                // whose calls alone are probed; -1: of all that use the file
+  bool in_kernel = false;          // kprobe.multi, of Linux 5.18; there is no path
+  bool entries_only = false;       // programs for returns stay idle
 };
 
 // What the program's bpf_get_attach_cookie() gives: for programs that name their functions
@@ -28,6 +35,9 @@ struct ChosenFunctions {
 // Of the targets those that the section's target names; all of them when it names none.
 ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_view section_target);
 
+// Some of them, from one place to before another.
+ChosenFunctions part_of(const ChosenFunctions& functions, std::size_t from, std::size_t to);
+
 enum class FunctionEnd : std::uint8_t { Entry, Return };
 
 // The attach type of such programs, which is the kernel's to give and newer than our headers.
@@ -36,5 +46,16 @@ constexpr std::uint32_t kFunctionsAttachType = 48;
 // Closing what comes back detaches all of them. An error has the kernel's errno.
 Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& targets,
                                    const ChosenFunctions& functions, FunctionEnd end);
+
+// Destroying it detaches.
+struct DestroyLink {
+  void operator()(bpf_link* link) const noexcept;
+};
+using ProbeLink = std::unique_ptr<bpf_link, DestroyLink>;
+
+// A probe for each, on kernels that cannot do that (uprobe.multi: before Linux 6.6; kprobe.multi: without
+// CONFIG_FPROBE). Functions that cannot be probed are left out. An error has the kernel's errno.
+Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
+                                                const ChosenFunctions& functions, FunctionEnd end);
 
 }  // namespace tacho::bpf

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <system_error>
 
@@ -23,13 +24,11 @@ namespace tacho::bpf {
 namespace {
 
 constexpr std::size_t kVerifierLines = 20;
+constexpr int kNotSupportedInKernel = 524;           // ENOTSUPP
 constexpr std::uint32_t kUsualRingBytes = 4U << 20;  // of a ring buffer that says nothing of its size
 
 struct CloseObject {
   void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
-};
-struct DestroyLink {
-  void operator()(bpf_link* link) const noexcept { bpf_link__destroy(link); }
 };
 
 void tell(const Log& log, const LibbpfLog& said) {
@@ -88,7 +87,8 @@ struct Object::State {
   // Destroyed first: links, then the object.
   std::vector<format::Fd> event_links;
   FunctionTargets functions;
-  std::vector<std::unique_ptr<bpf_link, DestroyLink>> links;
+  std::size_t unprobed = 0;
+  std::vector<ProbeLink> links;
 };
 
 namespace {
@@ -328,40 +328,98 @@ std::optional<Refusal> Object::load(const Log& log) {
   return std::nullopt;
 }
 
-void Object::follow_functions(FunctionTargets targets) { state_->functions = std::move(targets); }
+namespace {
+
+FunctionEnd end_of(const Program& program) {
+  return program.section.starts_with(kFunctionReturns) ? FunctionEnd::Return : FunctionEnd::Entry;
+}
+
+}  // namespace
+
+void Object::follow_functions(FunctionTargets targets) {
+  state_->functions = std::move(targets);
+  if (!state_->functions.in_kernel) return;
+  for (bpf_program* const program : state_->handles) {
+    const auto section = parse_section(bpf_program__section_name(program));
+    if (section && section->hook == Hook::Functions)
+      bpf_program__set_expected_attach_type(program, BPF_TRACE_KPROBE_MULTI);
+  }
+}
+
+std::size_t Object::unprobed_functions() const { return state_->unprobed; }
+
+std::optional<Refusal> Object::attach_to_kernel_functions(std::size_t program) {
+  const Program& of = state_->programs[program];
+  LibbpfLog said;
+  bpf_kprobe_multi_opts options{};
+  options.sz = sizeof options;
+  options.addrs = state_->functions.offsets.data();
+  options.cnt = state_->functions.offsets.size();
+  options.retprobe = end_of(of) == FunctionEnd::Return;
+  errno = 0;
+  bpf_link* const link = bpf_program__attach_kprobe_multi_opts(state_->handles[program], nullptr, &options);
+  if (link != nullptr) {
+    state_->links.emplace_back(link);
+    return std::nullopt;
+  }
+  const int code = errno;
+  const std::string known = refusal_in_words({Hook::KprobeMulti, "", Spelling::Libbpf}, code);
+  return Refusal{
+      of.name, code,
+      known.empty() ? "cannot be attached to the kernel's functions: " + code_in_words(code) : known};
+}
 
 std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Section& section) {
   const Program& of = state_->programs[program];
-  const bool at_return = of.section.starts_with(kFunctionReturns);
   const FunctionTargets& targets = state_->functions;
+  if (end_of(of) == FunctionEnd::Return && targets.entries_only) return std::nullopt;
+  if (targets.in_kernel) return attach_to_kernel_functions(program);
   const ChosenFunctions chosen = chosen_functions(targets, section.target);
   if (chosen.offsets.empty()) return Refusal{of.name, ENOENT, "nobody says which functions it is for"};
-  auto link = probe_functions(bpf_program__fd(state_->handles[program]), targets, chosen,
-                              at_return ? FunctionEnd::Return : FunctionEnd::Entry);
-  if (link) {
-    state_->event_links.push_back(std::move(*link));
-    return std::nullopt;
-  }
-  const int code = link.error().code;
+  std::size_t left_out = 0;
+  const int code = probe_in_parts(program, chosen, left_out);
   const auto refused = [&](int why) {
     return Refusal{of.name, why,
                    "cannot be attached to functions of " + targets.path + ": " + code_in_words(why)};
   };
+  if (code == 0 && left_out == chosen.offsets.size()) return refused(EOPNOTSUPP);
+  state_->unprobed = std::max(state_->unprobed, left_out);
+  if (code == 0) return std::nullopt;
   if (code != EINVAL && code != EOPNOTSUPP) return refused(code);
-  LibbpfLog said;
-  for (std::size_t i = 0; i < chosen.offsets.size(); ++i) {
-    bpf_uprobe_opts options{};
-    options.sz = sizeof options;
-    options.retprobe = at_return;
-    options.bpf_cookie = chosen.cookies.empty() ? 0 : chosen.cookies[i];
-    errno = 0;
-    bpf_link* const one =
-        bpf_program__attach_uprobe_opts(state_->handles[program], targets.process, targets.path.c_str(),
-                                        static_cast<std::size_t>(chosen.offsets[i]), &options);
-    if (one == nullptr) return refused(errno);
-    state_->links.emplace_back(one);
-  }
+  return refused_one_by_one(program, chosen);
+}
+
+std::optional<Refusal> Object::refused_one_by_one(std::size_t program, const ChosenFunctions& functions) {
+  const Program& of = state_->programs[program];
+  const FunctionTargets& targets = state_->functions;
+  const LibbpfLog said;
+  auto links = probe_one_by_one(state_->handles[program], targets, functions, end_of(of));
+  if (!links)
+    return Refusal{
+        of.name, links.error().code,
+        "cannot be attached to functions of " + targets.path + ": " + code_in_words(links.error().code)};
+  std::ranges::move(*links, std::back_inserter(state_->links));
   return std::nullopt;
+}
+
+// The kernel refuses all functions together where one of them begins with an instruction that cannot be
+// probed: halves find that one. Returns the kernel's errno, or 0.
+int Object::probe_in_parts(std::size_t program, const ChosenFunctions& functions, std::size_t& left_out) {
+  auto link = probe_functions(bpf_program__fd(state_->handles[program]), state_->functions, functions,
+                              end_of(state_->programs[program]));
+  if (link) {
+    state_->event_links.push_back(std::move(*link));
+    return 0;
+  }
+  const std::size_t count = functions.offsets.size();
+  if (link.error().code != kNotSupportedInKernel) return link.error().code;
+  if (count == 1) {
+    ++left_out;
+    return 0;
+  }
+  if (const int code = probe_in_parts(program, part_of(functions, 0, count / 2), left_out); code != 0)
+    return code;
+  return probe_in_parts(program, part_of(functions, count / 2, count), left_out);
 }
 
 Result<> Object::run(std::size_t program) const {

@@ -85,6 +85,9 @@ class Object {
   std::optional<Refusal> attach(std::size_t program, const Section& section);
   // That of Hook::Functions: to all of them at once, on kernels before 6.6 to one after the other.
   std::optional<Refusal> attach_to_functions(std::size_t program, const Section& section);
+  // Of these, those that begin with an instruction that the kernel cannot probe.
+  std::size_t unprobed_functions() const;
+  std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
   // Runs a program of Hook::AtEnd, once.
   Result<> run(std::size_t program) const;
   // A program of section "perf_event" to an open event, which the caller keeps, enables and closes.
@@ -103,6 +106,9 @@ class Object {
   std::optional<RunningProgram> running(std::size_t program) const;
 
  private:
+  std::optional<Refusal> refused_one_by_one(std::size_t program, const ChosenFunctions& functions);
+  int probe_in_parts(std::size_t program, const ChosenFunctions& functions, std::size_t& left_out);
+
   struct State;
   explicit Object(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -384,6 +384,7 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
     return Refusal{"", done.error().code, done.error().what};
   for (const auto& [name, bytes] : constants) std::ranges::copy(bytes, object->constant(name).begin());
   object->follow_functions(functions);
+  object->set_number("tacho_in_kernel", functions.in_kernel ? 1 : 0);
   if (auto refused = object->load(options.log)) return refused;
 
   loaded.clear();
@@ -405,6 +406,8 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
 // What became of each program: for the capture, and in words for -v.
 void UserObject::State::report(const ProgramChoice& choice) {
   programs.clear();
+  if (const std::size_t count = object->unprobed_functions(); count != 0)
+    say(options.log, path + ": functions that the kernel cannot probe, left out: " + std::to_string(count));
   for (std::size_t i = 0; i < choice.candidates().size(); ++i) {
     const Candidate& candidate = choice.candidates()[i];
     const auto running = choice.wanted(i) ? object->running(index_of(candidate.name)) : std::nullopt;

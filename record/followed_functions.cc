@@ -13,8 +13,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "bpf/kernel_support.h"
 #include "format/file.h"
 #include "record/host/elf_places.h"
+#include "record/host/kernel_functions.h"
 #include "record/host/library_file.h"
 #include "record/workload.h"
 
@@ -100,6 +102,91 @@ std::uint32_t number_of(const std::vector<std::byte>& constant) {
   return number;
 }
 
+// What -e calls and func leave out, and offsets of those that match, each once. Choosers are called when a
+// program starts, whatever is called later by their name.
+std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::string& pattern,
+                                    bool with_all) {
+  std::unordered_set<std::uint64_t> left_out;  // by whatever name
+  for (const FunctionPlace& place : functions.places)
+    if (!with_all && is_never_followed(place.name)) left_out.insert(place.offset);
+  std::vector<std::uint64_t> offsets;
+  for (const FunctionPlace& place : functions.places) {
+    const bool is_wanted =
+        !place.is_chooser &&
+        (pattern.empty() ||
+         ::fnmatch(pattern.c_str(), place.name.substr(0, place.name.find('@')).c_str(), 0) == 0);
+    if (is_wanted && !left_out.contains(place.offset)) offsets.push_back(place.offset);
+  }
+  std::ranges::sort(offsets);
+  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  return offsets;
+}
+
+Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern) {
+  const auto folder = bpf::find_tracefs({});
+  if (!folder) return folder.error();
+  const auto with_addresses = format::read_file(*folder + "/available_filter_functions_addrs");
+  const auto names =
+      with_addresses ? with_addresses : format::read_file(*folder + "/available_filter_functions");
+  if (!names) return use_error("this kernel cannot probe many functions of its own (CONFIG_FPROBE)");
+  const auto kallsyms = format::read_file("/proc/kallsyms");
+  if (!kallsyms) return kallsyms.error();
+  auto addresses = traceable_functions(format::as_text(*names), static_cast<bool>(with_addresses),
+                                       format::as_text(*kallsyms), pattern);
+  if (addresses.empty())
+    return use_error(fmt::format("the kernel has no function that matches '{}'", pattern));
+  return addresses;
+}
+
+// Of -e func: by its settings `name` ("FILE:PATTERN", or a pattern of the kernel's) and `count`.
+Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, const bpf::UserObject& object,
+                                               const Messages& messages) {
+  const std::string name = text_of(object.constant("name"));
+  const std::uint32_t pid = number_of(object.constant("pid"));
+  const auto count = object.constant("count");
+  const std::size_t colon = name.rfind(':');
+  const auto wrong = [&](const std::string& what) {
+    return use_error(fmt::format("-e {}: {}", request.text, what));
+  };
+  if (name.empty()) return wrong("which functions? name='libc.so.6:getenv*', or of the kernel name='vfs_*'");
+  bpf::FunctionTargets targets;
+  targets.entries_only = !count.empty() && count.front() != std::byte{0};
+  if (colon == std::string::npos) {
+    auto addresses = matching_in_kernel(name);
+    if (!addresses) return wrong(addresses.error().what);
+    targets.in_kernel = true;
+    targets.offsets = std::move(*addresses);
+  } else {
+    targets.process = pid == 0 ? -1 : static_cast<int>(pid);
+    const auto path = library_file(name.substr(0, colon), targets.process);
+    if (!path) return wrong(path.error().what);
+    targets.path = *path;
+    const auto file = format::read_file(*path);
+    if (!file) return file.error();
+    const auto functions = functions_of(*file);
+    if (!functions) return wrong(fmt::format("{}: {}", *path, functions.error().what));
+    if (functions->is_go && !targets.entries_only)
+      return wrong(
+          fmt::format("{} is a Go program, whose stacks move: probes on returns would end it; count counts "
+                      "calls without",
+                      *path));
+    targets.offsets = matching(*functions, name.substr(colon + 1), targets.entries_only);
+    if (targets.offsets.empty())
+      return wrong(
+          fmt::format("{} has no function that matches '{}'; tacho list 'uprobe:{}:*' names what it has",
+                      *path, name.substr(colon + 1), *path));
+    if (functions->throws && !targets.entries_only)
+      messages.warn(
+          fmt::format("warning: -e {}: {} throws exceptions: one that flies through a function that is timed "
+                      "ends the process, recorded or not, that it happens in; count counts calls without",
+                      request.text, *path));
+  }
+  if (targets.offsets.size() > kMostFunctions)
+    return wrong(fmt::format("{} functions match, more than {}; choose fewer", targets.offsets.size(),
+                             kMostFunctions));
+  return targets;
+}
+
 // The functions of a library that the object's programs name.
 Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const bpf::UserObject& object,
                                              const std::vector<std::string>& names) {
@@ -114,7 +201,9 @@ Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const 
   if (!file) return file.error();
   const auto functions = functions_of(*file);
   if (!functions) return wrong(fmt::format("{}: {}", *path, functions.error().what));
-  bpf::FunctionTargets targets{*path, {}, {}, process};
+  bpf::FunctionTargets targets;
+  targets.path = *path;
+  targets.process = process;
   for (const std::string& name : names) {
     const auto found = std::ranges::find(functions->places, name, &FunctionPlace::name);
     if (found == functions->places.end()) continue;
@@ -133,6 +222,7 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, con
                                                 const Messages& messages) {
   if (const auto names = object.wanted_functions(); !names.empty())
     return named_functions(request, object, names);
+  if (!object.constant("name").empty()) return counted_functions(request, object, messages);
   const std::string binary = unquoted(setting(request, "binary"));
   const std::string pattern = unquoted(setting(request, "functions"));
   const auto wrong = [&](const std::string& what) {
@@ -150,16 +240,9 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, con
   if (functions->is_go)
     return wrong(
         fmt::format("{} is a Go program, whose stacks move: probes on returns would end it", binary));
-  bpf::FunctionTargets targets{whole, {}, {}, -1};
-  std::unordered_set<std::uint64_t> left_out;  // by whatever name
-  for (const FunctionPlace& place : functions->places)
-    if (is_never_followed(place.name)) left_out.insert(place.offset);
-  for (const FunctionPlace& place : functions->places) {
-    const bool is_wanted = pattern.empty() || ::fnmatch(pattern.c_str(), place.name.c_str(), 0) == 0;
-    if (is_wanted && !left_out.contains(place.offset)) targets.offsets.push_back(place.offset);
-  }
-  std::ranges::sort(targets.offsets);
-  targets.offsets.erase(std::unique(targets.offsets.begin(), targets.offsets.end()), targets.offsets.end());
+  bpf::FunctionTargets targets;
+  targets.path = whole;
+  targets.offsets = matching(*functions, pattern, false);
   if (targets.offsets.empty())
     return wrong(
         functions->places.empty()

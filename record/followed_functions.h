@@ -11,9 +11,9 @@
 namespace tacho::record {
 
 // Of an object that names functions (UserObject::wanted_functions()): those in the file of its setting `lib`,
-// and with its `pid` in that process alone. Of another one: by the settings `binary` and `functions`; warns
-// of a program that throws exceptions, which probes on returns stop. An error of the use: there are none, or
-// the program is of a kind whose returns cannot be probed.
+// and with its `pid` in that process alone. Of func: by its `name`. Of another one: by the settings `binary`
+// and `functions`; warns of a program that throws exceptions, which probes on returns stop. An error of the
+// use: there are none, or the program is of a kind whose returns cannot be probed.
 Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
                                                 const Messages& messages);
 

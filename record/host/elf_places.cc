@@ -292,7 +292,7 @@ Result<FunctionPlaces> functions_of(Bytes file) {
     found.throws |= throws(name);
     if (!is_function(symbol) || symbol.value == 0) return false;
     if (const auto offset = elf->offset_of(symbol.value))
-      found.places.push_back({std::string(name), *offset});
+      found.places.push_back({std::string(name), *offset, (symbol.info & 0xf) == STT_GNU_IFUNC});
     return false;
   });
   return found;

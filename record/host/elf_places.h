@@ -33,6 +33,7 @@ Result<std::vector<UsdtPlace>> usdt_places(format::Bytes file);
 struct FunctionPlace {
   std::string name;
   std::uint64_t offset = 0;  // in the file
+  bool is_chooser = false;   // called once, to choose among several functions of that name (IFUNC)
 };
 // All that its symbol tables name and that lie in its code. is_go: the Go compiler made it; throws: it has,
 // or has from a library, what throws exceptions of C++ and Rust.

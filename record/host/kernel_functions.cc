@@ -1,10 +1,12 @@
 #include "record/host/kernel_functions.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <unordered_set>
 
 #include "cli/nearest.h"
 
@@ -90,6 +92,35 @@ Result<> check_kernel_function(std::string_view kallsyms, std::string_view funct
   const std::uint64_t length = length_of(kallsyms, found->address);
   if (length == 0 || offset < length) return Done{};
   return Error{fmt::format("'{}' is {} bytes long, and {} lies behind it", function, length, offset)};
+}
+
+std::vector<std::uint64_t> traceable_functions(std::string_view traceable, bool has_addresses,
+                                               std::string_view kallsyms, const std::string& pattern) {
+  std::vector<std::uint64_t> addresses;
+  std::unordered_set<std::string_view> names;
+  while (!traceable.empty()) {
+    std::string_view line = traceable.substr(0, traceable.find('\n'));
+    traceable.remove_prefix(std::min(line.size() + 1, traceable.size()));
+    std::uint64_t address = 0;
+    if (has_addresses) {
+      const auto end = std::from_chars(line.data(), line.data() + line.size(), address, 16);
+      line.remove_prefix(static_cast<std::size_t>(end.ptr - line.data()));
+      if (line.empty() || line.front() != ' ') continue;
+      line.remove_prefix(1);
+    }
+    const std::string_view name = line.substr(0, line.find_first_of(" \t"));
+    if (name.empty() || ::fnmatch(pattern.c_str(), std::string(name).c_str(), 0) != 0) continue;
+    if (has_addresses && address != 0) addresses.push_back(address);
+    if (!has_addresses) names.insert(name);
+  }
+  if (!has_addresses)
+    for_each_symbol(kallsyms, [&](const Symbol& symbol) {
+      if (symbol.address != 0 && is_code(symbol) && names.contains(symbol.name))
+        addresses.push_back(symbol.address);
+    });
+  std::ranges::sort(addresses);
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  return addresses;
 }
 
 }  // namespace tacho::record

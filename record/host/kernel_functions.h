@@ -18,4 +18,11 @@ Result<> check_kernel_function(std::string_view kallsyms, std::string_view funct
 // All of them, in the order of the list.
 std::vector<std::string> kernel_function_names(std::string_view kallsyms);
 
+// Where those begin whose names match a pattern of fnmatch(3) and that many probes at once can be put on:
+// `traceable` is what tracefs lists in available_filter_functions, or in the same with _addrs behind it
+// (Linux 6.5), which tells the addresses that otherwise kallsyms does. Ascending, each once; none where
+// addresses are hidden.
+std::vector<std::uint64_t> traceable_functions(std::string_view traceable, bool has_addresses,
+                                               std::string_view kallsyms, const std::string& pattern);
+
 }  // namespace tacho::record

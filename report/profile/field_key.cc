@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "report/samples/address_name.h"
 
 namespace tacho::report {
 std::strong_ordering compare(const KeyValue& a, const KeyValue& b) {
@@ -76,6 +79,14 @@ KeyValue FieldKey::value(const ResolvedSample& sample) const {
   if (own_ != nullptr) return key_value(own_->of(sample));
   const auto value = read_field(*field_, sample.raw->raw, sample.order);
   return value ? key_value(*value) : KeyValue();
+}
+
+KeyValue FieldKey::named_value(const ResolvedSample& sample, Resolver& resolver) const {
+  KeyValue plain = value(sample);
+  const auto* const address = std::get_if<std::uint64_t>(&plain);
+  if (field_ == nullptr || address == nullptr || !is_named_address(*field_)) return plain;
+  std::string name = address_name(resolver, sample, *address);
+  return name.empty() ? std::move(plain) : KeyValue(std::move(name));
 }
 
 bool FieldKey::hides_own() const { return field_ != nullptr && find_own_value(name_) != nullptr; }

@@ -13,6 +13,7 @@
 #include "report/decode/payload.h"
 #include "report/query/own_values.h"
 #include "report/samples/resolved_sample.h"
+#include "report/samples/resolver.h"
 
 namespace tacho::report {
 
@@ -38,6 +39,8 @@ class FieldKey {
                                std::string_view event);
 
   KeyValue value(const ResolvedSample& sample) const;
+  // The same, but of an address of code or data what is called so, where that is known.
+  KeyValue named_value(const ResolvedSample& sample, Resolver& resolver) const;
   std::string show(const KeyValue& value, Names names) const { return show_key(field_, value, names); }
   // A field that hides the sample's own value of the same name: worth a note to who asked for it.
   bool hides_own() const;

@@ -114,7 +114,7 @@ bool HistSink::add(Groups& groups, const ResolvedSample& sample, std::optional<s
   const auto value = between ? FieldValue(*between) : read_field(field, sample.raw->raw, sample.order);
   if (!value) return false;
   Keys keys;
-  for (const FieldKey& key : keys_) keys.push_back(key.value(sample));
+  for (const FieldKey& key : keys_) keys.push_back(key.named_value(sample, session_->resolver()));
   Group& group = groups.try_emplace(std::move(keys), step_, bits_).first->second;
   const std::uint64_t count = count_of(count_, sample);
   group.total += count;

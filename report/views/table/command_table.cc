@@ -131,7 +131,7 @@ class TableSink : public Sink {
     stretches_.move_to(sample.raw->time, [this] { write(); });
     Keys keys;
     keys.reserve(event->keys.size());
-    for (const FieldKey& key : event->keys) keys.push_back(key.value(sample));
+    for (const FieldKey& key : event->keys) keys.push_back(key.named_value(sample, session_->resolver()));
     if (has_whole()) add(whole_, Keys(keys), *event, sample);
     add(rows_, std::move(keys), *event, sample);
     return out_->is_done() ? Flow::Stop : Flow::GoOn;

@@ -52,5 +52,21 @@ TEST(KernelFunctions, HiddenAddressesLeaveOffsetsToTheKernel) {
   EXPECT_TRUE(check_kernel_function(kHidden, "vfs_read", 1 << 20));
 }
 
+TEST(KernelFunctions, ManyAreFoundByAPatternAmongThoseThatCanBeTraced) {
+  using Addresses = std::vector<std::uint64_t>;
+  constexpr std::string_view kAddresses =
+      "ffffffff81360004 vfs_write\nffffffff81350004 vfs_read\nffffffffc0a01004 ext4_file_open [ext4]\n"
+      "ffffffff81350004 vfs_read\nbroken\n0000000000000000 vfs_hidden\nffff";
+  EXPECT_EQ(traceable_functions(kAddresses, true, "", "vfs_*"),
+            (Addresses{0xffffffff81350004, 0xffffffff81360004}));
+  EXPECT_EQ(traceable_functions(kAddresses, true, "", "ext4_file_open"), (Addresses{0xffffffffc0a01004}));
+  EXPECT_EQ(traceable_functions(kAddresses, true, "", "nothing*"), Addresses{});
+  constexpr std::string_view kNames = "vfs_write\nvfs_read\next4_file_open [ext4]\nvfs_not_in_kallsyms\n\n";
+  const auto found = traceable_functions(kNames, false, kKallsyms, "vfs_*");
+  ASSERT_EQ(found.size(), 2u) << "with addresses from kallsyms";
+  EXPECT_LT(found[0], found[1]);
+  EXPECT_EQ(traceable_functions("jiffies\n", false, kKallsyms, "*"), Addresses{}) << "data";
+}
+
 }  // namespace
 }  // namespace tacho::record
