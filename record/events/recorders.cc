@@ -89,6 +89,8 @@ constexpr RecorderRow kRecorders[] = {
     {"tcpretrans", "tcpretrans", "", "TCP segments that are sent once more", "tacho table --by state,remote"},
     {"dns", "dns", "", "names of hosts that programs look up through the C library", "tacho table --by host"},
     {"gethostlatency", "dns", "", "as dns", kEach},
+    {"klock", "klock", "", "waits for the kernel's own locks: spinlocks, mutexes, semaphores",
+     "tacho table --by kind,comm"},
     {"lock", "lock", "", "waits for locks and conditions of programs (futexes)",
      "tacho table --by comm,addr"},
     {"signals", "signals", "", "signals: who sends which to whom, and what becomes of them", kEach},

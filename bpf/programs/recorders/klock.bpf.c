@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Waits for the kernel's own locks: spinlocks, mutexes, semaphores, and locks of readers and writers.
+#include "bpf/programs/recorders/recorder.h"
+
+const volatile __u64 min_us HELP("only waits that take so long, in microseconds");
+
+/* What the kernel calls flags of a wait, as one word: how it waits and for what. */
+enum lock_kind { other, spinlock, rwlock_read, rwlock_write, rtmutex, rtmutex_read, rtmutex_write, percpu_read, percpu_write, mutex, rwsem_read, rwsem_write };
+
+struct klock {
+  __u64 wait_ns ROLE("value");
+  __u64 addr FORMAT("kaddr") ROLE("key"); /* of the lock; named where it is a variable */
+  enum lock_kind kind ROLE("key");
+  enum error_name error; /* EINTR: a signal ended the wait */
+};
+EVENT(klock, struct klock);
+CHANNEL(channel, klock);
+
+struct trace_event_raw_contention_begin {
+  void *lock_addr;
+  unsigned int flags;
+} __attribute__((preserve_access_index));
+struct trace_event_raw_contention_end {
+  void *lock_addr;
+  int ret;
+} __attribute__((preserve_access_index));
+
+/* An interrupt may wait while the thread that it hit does, and the idle threads of all CPUs are number 0. */
+struct place {
+  __u64 lock;
+  __u32 thread, cpu;
+};
+struct wait {
+  __u64 time_ns;
+  __u32 flags, pad;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 16384);
+  __type(key, struct place);
+  __type(value, struct wait);
+} waits SEC(".maps");
+
+static __always_inline struct place place_of(void *lock) {
+  struct place place = {.lock = (__u64)lock, .thread = (__u32)bpf_get_current_pid_tgid()};
+  if (!place.thread) place.cpu = bpf_get_smp_processor_id();
+  return place;
+}
+
+enum flag { SPIN = 1, READ = 2, WRITE = 4, RT = 8, PERCPU = 16, MUTEX = 32 };
+
+static __always_inline enum lock_kind kind_of(__u32 flags) {
+  bool reads = flags & READ, writes = flags & WRITE;
+  if (flags & MUTEX) return mutex;
+  if (flags & PERCPU) return writes ? percpu_write : percpu_read;
+  if (flags & RT) return reads ? rtmutex_read : writes ? rtmutex_write : rtmutex;
+  if (flags & SPIN) return reads ? rwlock_read : writes ? rwlock_write : spinlock;
+  return reads ? rwsem_read : writes ? rwsem_write : other;
+}
+
+SEC("tracepoint/lock/contention_begin")
+int begins(struct trace_event_raw_contention_begin *context) {
+  struct place place = place_of(context->lock_addr);
+  struct wait wait = {.flags = context->flags};
+  if (!is_chosen()) return 1;
+  wait.time_ns = bpf_ktime_get_ns();
+  /* A mutex says so twice when it spins first and sleeps then. */
+  bpf_map_update_elem(&waits, &place, &wait, BPF_NOEXIST);
+  return 1;
+}
+
+SEC("tracepoint/lock/contention_end")
+int ends(struct trace_event_raw_contention_end *context) {
+  __u64 now = bpf_ktime_get_ns();
+  struct place place = place_of(context->lock_addr);
+  struct wait *wait = bpf_map_lookup_elem(&waits, &place);
+  struct klock event = {.addr = place.lock, .error = error_of(context->ret)};
+  if (!wait) return 1;
+  event.wait_ns = now - wait->time_ns;
+  event.kind = kind_of(wait->flags);
+  bpf_map_delete_elem(&waits, &place);
+  if (event.wait_ns / 1000 < min_us || !is_taken()) return 1;
+  EMIT(context, channel, &event);
+  return 1;
+}
