@@ -15,8 +15,8 @@ namespace {
 
 namespace abi = format::abi;
 
-std::optional<News> news_in(const format::Record& record) {
-  News news;
+std::optional<MappingNews> news_in(const format::Record& record) {
+  MappingNews news;
   if (const auto* const mapping = std::get_if<format::MmapRecord>(&record)) {
     if (mapping->is_data || mapping->pid == ~0U || mapping->length == 0) return std::nullopt;
     news.process = mapping->pid;
@@ -28,12 +28,12 @@ std::optional<News> news_in(const format::Record& record) {
   }
   if (const auto* const comm = std::get_if<format::CommRecord>(&record)) {
     if (!comm->is_exec) return std::nullopt;
-    news.kind = News::Kind::Exec;
+    news.kind = MappingNews::Kind::Exec;
     news.process = comm->pid;
     return news;
   }
   if (const auto* const task = std::get_if<format::TaskRecord>(&record)) {
-    news.kind = task->is_exit ? News::Kind::Exit : News::Kind::Fork;
+    news.kind = task->is_exit ? MappingNews::Kind::Exit : MappingNews::Kind::Fork;
     news.process = task->pid;
     news.parent = task->parent_pid;
     if (task->is_exit ? task->pid != task->tid : task->pid == task->parent_pid) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<News> news_in(const format::Record& record) {
 
 }  // namespace
 
-void note_news(format::Bytes records, const format::EventAttr& attr, std::vector<News>& news) {
+void note_news(format::Bytes records, const format::EventAttr& attr, std::vector<MappingNews>& news) {
   while (records.size() >= format::kRecordHeaderSize) {
     std::uint16_t size = 0;
     std::memcpy(&size, records.data() + sizeof(std::uint32_t) + sizeof size, sizeof size);

@@ -11,7 +11,7 @@
 namespace tacho::record {
 
 // What a record says of a process.
-struct News {
+struct MappingNews {
   std::uint64_t time = 0;
   enum class Kind : std::uint8_t { Map, Fork, Exec, Exit } kind = Kind::Map;
   std::uint32_t process = 0, parent = 0;
@@ -20,6 +20,6 @@ struct News {
 };
 
 // Appends what whole records of this event tell, in their order. Bytes that are no records end it.
-void note_news(format::Bytes records, const format::EventAttr& attr, std::vector<News>& news);
+void note_news(format::Bytes records, const format::EventAttr& attr, std::vector<MappingNews>& news);
 
 }  // namespace tacho::record

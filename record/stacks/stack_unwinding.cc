@@ -149,7 +149,7 @@ struct StackUnwinding::State {
 
   StackSplice splice;
   std::map<std::size_t, bpf::EventFilter> conditions;  // by event, with --filter
-  std::vector<News> news;
+  std::vector<MappingNews> news;
   CodeMaps maps;
   // Where the kernel's copies stand: a process and its children share one.
   struct Copy {
@@ -166,25 +166,25 @@ struct StackUnwinding::State {
   LateStacks late;                                                       // and so does its
 
   std::uint32_t expect(const std::string& path);
-  void apply(const News& what);
+  void apply(const MappingNews& what);
   bool publish(std::uint32_t process);
   void release(const CodeMaps::Ranges* ranges);
   void forget_ended();
 };
 
-void StackUnwinding::State::apply(const News& what) {
-  if (what.kind == News::Kind::Exec && walker.reads_mappings()) tables.forget(what.process);
+void StackUnwinding::State::apply(const MappingNews& what) {
+  if (what.kind == MappingNews::Kind::Exec && walker.reads_mappings()) tables.forget(what.process);
   switch (what.kind) {
-    case News::Kind::Map:
+    case MappingNews::Kind::Map:
       return maps.map(what.process,
                       {what.start, what.end, what.start - what.offset, tables.module_of(what.file),
                        late.number_of(what.file)},
                       what.time);
-    case News::Kind::Fork:
+    case MappingNews::Kind::Fork:
       return maps.fork(what.process, what.parent, what.time);
-    case News::Kind::Exec:
+    case MappingNews::Kind::Exec:
       return maps.exec(what.process, what.time);
-    case News::Kind::Exit:
+    case MappingNews::Kind::Exit:
       ended.emplace_back(Clock::now(), what.process);
       return;
   }
@@ -363,7 +363,7 @@ void StackUnwinding::begin(std::span<const int> processes) {
     running.describe(process, out);
     note_news(out.view(), state_->sideband, state_->news);
     // Threads stand there as forks of a parent, whose mappings are not theirs.
-    std::erase_if(state_->news, [](const News& news) { return news.kind == News::Kind::Fork; });
+    std::erase_if(state_->news, [](const MappingNews& news) { return news.kind == MappingNews::Kind::Fork; });
     out.clear();
   }
   std::vector<std::byte> none;  // nothing was sampled yet
@@ -434,8 +434,8 @@ void StackUnwinding::take_copy(std::vector<std::byte>& records, std::size_t begi
 void StackUnwinding::end_pass(std::vector<std::byte>& records) {
   State& state = *state_;
   try {
-    std::ranges::stable_sort(state.news, {}, &News::time);
-    for (const News& news : state.news) state.apply(news);
+    std::ranges::stable_sort(state.news, {}, &MappingNews::time);
+    for (const MappingNews& news : state.news) state.apply(news);
     state.forget_ended();
     for (const std::uint32_t process : state.maps.take_changed())
       if (!state.walker.reads_mappings()) state.unpublished.insert(process);
