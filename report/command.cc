@@ -3,12 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <stop_token>
 #include <utility>
 
+#include "cli/nearest.h"
 #include "report/apart.h"
 #include "report/interruption.h"
 #include "report/output/progress.h"
@@ -70,6 +72,20 @@ void read_head(Session& session) {
   if (!session.layout().is_pipe) return;
   UntilFirstSample sink;
   session.run(sink);
+}
+
+Result<> check_events(Session& session, const ReadingOptions& options) {
+  const auto& asked = options.session.filter.events;
+  if (asked.empty()) return Done{};
+  read_head(session);
+  std::vector<std::string> names;
+  for (const auto& event : session.events()) names.push_back(event.name);
+  for (const std::string& name : asked) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    return use_error(printable(options.session.input) + ": --event: there is no event '" + name + "'" +
+                     cli::suggestion(name, names));
+  }
+  return Done{};
 }
 
 void run_with_progress(Session& session, Sink& sink, TextOutput& out,

@@ -95,6 +95,9 @@ void run_with_progress(Session& session, Sink& sink, TextOutput& out,
 // stand. Nothing to do for a file.
 void read_head(Session& session);
 
+// Whether --event names events of the capture; the head of a pipe is read for it.
+Result<> check_events(Session& session, const ReadingOptions& options);
+
 // A line for each thing that was damaged, missing or lost in `input`, as stderr tells it.
 std::vector<std::string> findings_text(const format::Diagnostics& diagnostics, const std::string& input);
 // Says on stderr what was damaged, missing or lost in `input`: the end of a command that prints by itself.

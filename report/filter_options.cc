@@ -108,6 +108,14 @@ void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
   }
 }
 
+cli::Option event_option(Filter& filter) {
+  return {"--event", cli::Takes::Value, "NAME[,NAME]", "only samples of these events",
+          [&filter](std::string_view text) -> Result<> {
+            filter.events = parse_name_list(text);
+            return Done{};
+          }};
+}
+
 void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options) {
   rows.push_back(cli::text("--switch-on", "EVENT", "nothing before the first such event, which is not shown",
                            options.on));

@@ -16,6 +16,9 @@ namespace tacho::report {
 void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
                         const std::vector<std::string_view>& taken = {});
 
+// The row for --event, which fills `filter`; the names are checked by check_events() (report/command.h).
+cli::Option event_option(Filter& filter);
+
 // Rows for --switch-on, --switch-off and --show-on-off-events.
 void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options);
 

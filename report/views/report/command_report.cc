@@ -44,6 +44,7 @@ Result<> check_patterns(const ReportOptions& options) {
 }
 
 Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& options) {
+  if (auto checked = check_events(session, options.reading); !checked) return checked.error();
   ReportSink sink(session, options, has_colour(options.colour, out.is_for_person()));
   if (!session.layout().is_pipe && !options.header_only) {
     if (auto arranged = sink.arrange(); !arranged) return arranged.error();
@@ -61,11 +62,12 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   if (sink.empty()) {
     Shown shown(Symbols::NotUsed);
     if (!session.diagnostics().incomplete()) {
-      shown.notes.push_back("tacho: " + printable(options.reading.session.input) +
-                            (session.filter().looks_at_start() || session.filter().condition != nullptr ||
-                                     options.switches.is_asked_for()
-                                 ? ": no sample is one that --cpu, --time, --where and --switch-on ask for"
-                                 : ": it holds no samples"));
+      shown.notes.push_back(
+          "tacho: " + printable(options.reading.session.input) +
+          (session.filter().looks_at_start() || session.filter().condition != nullptr ||
+                   options.switches.is_asked_for()
+               ? ": no sample is one that --event, --cpu, --time, --where and --switch-on ask for"
+               : ": it holds no samples"));
     }
     if (options.is_for_programs()) sink.write(out);
     return shown;

@@ -181,6 +181,7 @@ void add_graph_options(std::vector<cli::Option>& rows, ReportOptions& options) {
 constexpr std::uint64_t kMostSockets = 65535;
 
 void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
+  rows.push_back(event_option(options.reading.session.filter));
   add_filter_options(rows, options.filter);
   rows.push_back({"--socket-filter", Takes::Value, "N",
                   "only this package of processors, as the header numbers them",

@@ -205,11 +205,7 @@ cli::CommandLine describe(Options& options) {
                     return Done{};
                   }});
   rows.push_back(flag("--full-source-path", "srcline: files with their folders", options.frames.has_folders));
-  rows.push_back({"--event", cli::Takes::Value, "NAME[,NAME]", "only samples of these events",
-                  [&options](std::string_view text) -> Result<> {
-                    options.reading.session.filter.events = parse_name_list(text);
-                    return Done{};
-                  }});
+  rows.push_back(event_option(options.reading.session.filter));
   add_filter_options(rows, options.reading.session.filter, {"-d"});  // perf's -d is another option here
   add_switch_options(rows, options.switches);
   add_name_options(rows, options);
@@ -394,22 +390,9 @@ Result<Shown> show_text(Session& session, TextOutput& out, Options& options) {
   return Shown(Symbols::Used);
 }
 
-// --event names what is there.
-Result<> check_events(Session& session, const Options& options) {
-  std::vector<std::string> names;
-  for (const auto& event : session.events()) names.push_back(event.name);
-  for (const std::string& name : options.reading.session.filter.events) {
-    if (std::ranges::find(names, name) != names.end()) continue;
-    return use_error(printable(options.reading.session.input) + ": --event: there is no event '" + name +
-                     "'" + cli::suggestion(name, names));
-  }
-  return Done{};
-}
-
 Result<Shown> show(Session& session, TextOutput& out, Options& options) {
-  const bool names_events = !options.reading.session.filter.events.empty();
-  if (names_events || !options.columns.empty()) read_head(session);
-  if (auto checked = check_events(session, options); !checked) return std::move(checked.error());
+  if (!options.columns.empty()) read_head(session);
+  if (auto checked = check_events(session, options.reading); !checked) return std::move(checked.error());
   if (!options.columns.empty()) return show_columns(session, out, options);
   if (options.form == Form::Json) return show_form<ScriptJson>(session, out, options);
   if (options.form == Form::Importer) return show_form<ImporterText>(session, out, options);
