@@ -18,6 +18,7 @@
 #include "record/host/elf_places.h"
 #include "record/host/kernel_functions.h"
 #include "record/host/library_file.h"
+#include "record/host/source_name.h"
 #include "record/workload.h"
 
 namespace tacho::record {
@@ -80,6 +81,13 @@ bool is_never_followed(const std::string& name) {
                              [&](const char* pattern) { return ::fnmatch(pattern, plain.c_str(), 0) == 0; });
 }
 
+// By the linker, or in a C++ source.
+bool is_called(const std::string& symbol, const std::string& pattern) {
+  if (::fnmatch(pattern.c_str(), symbol.c_str(), 0) == 0) return true;
+  const auto in_source = source_name(symbol);
+  return in_source && ::fnmatch(pattern.c_str(), in_source->c_str(), 0) == 0;
+}
+
 std::string setting(const EventRequest& request, std::string_view name) {
   const auto found = std::ranges::find(request.constants, name, &ConstantSetting::name);
   return found == request.constants.end() ? std::string() : found->value.value_or("");
@@ -113,8 +121,7 @@ std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::
   for (const FunctionPlace& place : functions.places) {
     const bool is_wanted =
         !place.is_chooser &&
-        (pattern.empty() ||
-         ::fnmatch(pattern.c_str(), place.name.substr(0, place.name.find('@')).c_str(), 0) == 0);
+        (pattern.empty() || is_called(place.name.substr(0, place.name.find('@')), pattern));
     if (is_wanted && !left_out.contains(place.offset)) offsets.push_back(place.offset);
   }
   std::ranges::sort(offsets);
