@@ -48,13 +48,13 @@ std::vector<std::int64_t> cpus_of(Cursor in) {
       cpus.push_back(static_cast<std::int16_t>(in.u16()));
   } else if (form == Mask) {
     const std::uint16_t count = in.u16(), word_size = in.u16();
+    if (word_size != 4 && word_size != 8) return cpus;
     if (word_size == 8) in.u16();  // padding
     for (std::int64_t first = 0; first < std::int64_t{count} * word_size * 8 && in.left() >= word_size;
          first += word_size * 8) {
       const std::uint64_t word = word_size == 8 ? in.u64() : in.u32();
       for (unsigned bit = 0; bit < word_size * 8U; ++bit)
         if ((word >> bit & 1) != 0) cpus.push_back(first + bit);
-      if (word_size != 4 && word_size != 8) break;
     }
   } else if (form == Range) {
     const bool has_any = in.u8() != 0;

@@ -60,8 +60,10 @@ class RawTrace {
     }
     const auto event = capture_.events().event_of(record);
     if (!event) {
-      diagnostics_.add(Damage::UnknownEvent, record.offset, "its id is in no event's list");
-      return write_record_bytes(out_, record, file_);
+      if (!is_told_by_counts(record))
+        diagnostics_.add(Damage::UnknownEvent, record.offset, "its id is in no event's list");
+      write_record_bytes(out_, record, file_);
+      return out_.line_end();
     }
     const auto number = static_cast<std::uint32_t>(*event);
     const auto time = record_time(record, capture_.events()[*event].attr);
@@ -75,6 +77,11 @@ class RawTrace {
       show(item->record, item->event);
       if (out_.is_done()) return;
     }
+  }
+
+  // What RecordCounts says of a record is not said again.
+  static bool is_told_by_counts(const RecordView& record) {
+    return record.type == abi::kRecordSample || record.type == abi::kRecordLostSamples;
   }
 
   // A file's stand in its header; a pipe tells more of them while it is read.
@@ -103,8 +110,9 @@ class RawTrace {
     begin_line(record, id.cpu, id.time);
     const auto parsed = parse_record(record, of.attr);
     if (!parsed) {
-      diagnostics_.add(Damage::BadRecord, record.offset, parsed.error().what);
-      return;
+      if (!is_told_by_counts(record)) diagnostics_.add(Damage::BadRecord, record.offset, parsed.error().what);
+      out_.character('\n');
+      return out_.line_end();
     }
     write_raw_record(out_, record, of.attr, event_name(of, capture_.features()), names_);
     spaces_.apply(*parsed, record.misc);
@@ -113,9 +121,9 @@ class RawTrace {
 
   void show_sample(const RecordView& record, const EventAttr& attr) {
     const auto sample = parse_sample(record, attr);
-    if (!sample) {
-      diagnostics_.add(Damage::BadRecord, record.offset, "a sample that is shorter than its fields");
-      return write_record_bytes(out_, record, file_);
+    if (!sample) {  // the counts have told it
+      write_record_bytes(out_, record, file_);
+      return out_.line_end();
     }
     begin_line(record, sample->cpu, sample->time);
     if (arch_.empty()) arch_ = register_machine(capture_.features().environment.arch);
