@@ -28,7 +28,10 @@ class Rest {
   bool step() {
     std::uint16_t lack = TACHO_END_NO_MAPPING;
     const auto row = row_of_(walk_.frames.back(), is_return_, lack);
-    if (!row && is_guess_ && lack == TACHO_END_NO_MAPPING) lack = TACHO_END_NO_RULE;
+    if (!row && is_guess_ && lack == TACHO_END_NO_MAPPING) {
+      walk_.frames.pop_back();  // no code: a word of the stack, which may be anybody's secret
+      return ends(TACHO_END_NO_RULE);
+    }
     if (!row) return ends(lack);
     return follow(row->row, row->rbx);
   }

@@ -156,6 +156,16 @@ TEST_F(WalkRestTest, CodeWithoutRowsGoesByFramePointers) {
   EXPECT_EQ(again(kSp + 16), (Words{0x500, 0x1000, TACHO_END_NO_RULE}));
 }
 
+// It may be anything that lay on the stack, and is nobody's to write down.
+TEST_F(WalkRestTest, AGuessedWordThatIsNoCodeIsNoFrame) {
+  copy_.frames = 2;
+  walk_.frames = {0x500, 0x1000};
+  copy_.bp = kSp + 16;
+  stack({0, 0, 0, 0xdead});
+  row(0x1000, TACHO_UNWIND_NOTHING);
+  EXPECT_EQ(walked(), (Words{0x500, 0x1000, TACHO_END_NO_RULE}));
+}
+
 TEST_F(WalkRestTest, NoMoreFramesThanAskedFor) {
   Words words;
   for (int i = 0; i < 50; ++i) words.push_back(0x1001);
