@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint64_t kPage = 4096;      // bytes
 constexpr std::size_t kBytesPerLine = 40;  // about, in a real kallsyms
 constexpr std::uint64_t kLargestKernel = std::uint64_t{1}
-                                         << 28;  // bytes of code; of more, its end was not known
+                                         << 28;            // bytes of code; of more, its end was not known
+constexpr std::uint64_t kModuleArea = 0xffffffffc0000000;  // x86-64's, behind any kernel that KASLR moves
 constexpr std::size_t kMostModules = std::size_t{1} << 14;
 constexpr std::size_t kLargestText = std::numeric_limits<std::uint32_t>::max();
 
@@ -100,6 +101,12 @@ Symbol symbol_of(const Line& line, std::uint64_t end, std::uint64_t moved_by) {
           .name = line.name,
           .binding = Binding::Global,
           .is_data = type != 't' && type != 'w'};
+}
+
+// Recorders before Linux 5.2 took the first module's begin for the end of the kernel.
+bool has_known_end(const ReferenceSymbol& reference) {
+  return reference.text_end != 0 && reference.text_end < kModuleArea &&
+         reference.text_end - reference.address < kLargestKernel;
 }
 
 // How much higher this text's kernel lies than the recorded one.
@@ -206,7 +213,7 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
   }
   auto moved_by = distance(*places, content, reference);
   if (!moved_by) return std::move(moved_by.error());
-  if (reference && reference->text_end != 0 && reference->text_end - reference->address < kLargestKernel)
+  if (reference && has_known_end(*reference))
     if (auto checked = check_end(*places, content, *reference, *moved_by); !checked)
       return std::move(checked.error());
   // At every boot modules come to lie elsewhere, and not as the kernel does.

@@ -127,6 +127,10 @@ TEST(Kallsyms, AnotherKernelsCodeHasAnotherLength) {
     EXPECT_EQ(reason(base, 0), "") << "it was not told";
     EXPECT_EQ(reason(base, ~std::uint64_t{0}), "") << "it was not known";
   }
+  constexpr std::uint64_t kHigh = 0xffffffffbc000000, kModules = 0xffffffffc0000000;
+  EXPECT_EQ(reason(kHigh, kModules), "") << "where modules begin, not where the kernel ends";
+  EXPECT_EQ(reason(kHigh, kModules + 0x206000), "");
+  EXPECT_NE(reason(kHigh, kModules - 0x1000), "");
   EXPECT_TRUE(parse(kText, ReferenceSymbol{"_text", kHere, kHere + 0x1003000})) << "this list does not say";
 }
 
