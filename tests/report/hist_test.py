@@ -110,6 +110,31 @@ class Hist(programs.Scratch):
         self.assertEqual(said, "tacho hist: 2 events 'issue' had no end in the capture\n"
                                "tacho hist: 1 event 'done' had no begin in it\n")
 
+    def test_payloads_that_end_before_the_key_are_in_no_pair(self):
+        capture = made_payload.capture(issue=[Field("dev", size=4), Field("sector", size=4)],
+                                       done=[Field("device", size=4), Field("where", size=4)])
+        for event, raw in [(0, struct.pack("<I", 1)), (0, struct.pack("<II", 1, 5)), (1, struct.pack("<I", 1)),
+                           (1, struct.pack("<I", 1)), (1, struct.pack("<II", 1, 5))]:
+            capture.sample(event=event, raw=raw)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        out, said = self.output("--between", "issue,done", "--key", "dev+sector,device+where", status=3)
+        self.assertIn("done: time since issue in ns, 1 value\n", out)
+        self.assertIn("a payload of 'issue' that ends before its field 'sector' (3 times)", said)
+        self.assertEqual(len(said.splitlines()), 1, "none of them is told as one without a partner")
+
+    def test_names_of_events_may_have_commas(self):
+        names = ["cpu/loads,ldlat=30/P", "mem:0x10/8:w", "cpu/loads"]
+        capture = made_payload.capture(**{name: [Field("id")] for name in names})
+        for event in (0, 1, 2):
+            capture.sample(event=event, raw=struct.pack("<Q", 1))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        for first, second in [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]:
+            out, said = self.output("--between", f"{first},{second}", "--key", "id")
+            self.assertIn(f"{second}: time since {first} in ns, 1 value\n", out)
+            self.assertEqual(said, "")
+        out, said = self.output("--between", f"{names[1]},{names[0]}", "--key", "id", status=None)
+        self.assertIn(f"1 event '{names[0]}' had no begin", said)
+
     def test_one_event_from_time_to_time(self):
         self.write_pairs([(at, 0, 1, sector) for sector in (1, 2) for at in range(sector, 100, 4 * sector)])
         found = self.histograms("--between", "issue,issue", "--key", "sector", "--by", "sector")
@@ -139,7 +164,7 @@ class Hist(programs.Scratch):
                             (["--log", "3"], "--log: 3 is no power of two"), (["--log", "128"], "--log"),
                             (["--log", "2", "--linear", "5"], "take one of them"), (["--interval", "5m"], "--interval: '5m' is no time"),
                             (["--interval", "nan"], "is no time"), (["--key", "tid"], "--key says which events of --between"),
-                            (["--between", "op"], "--between takes two events"), (["--between", "op,o"], "there is no event 'o'"),
+                            (["--between", "op"], "--between takes two events"), (["--between", "op,op,op"], "'op,op,op' is no two of the capture's"), (["--between", "op,o"], "there is no event 'o'"),
                             (["--between", "op,op", "--key", "a,b,c"], "--key takes a field"),
                             (["--between", "op,op", "--key", "lat+kind,lat"], "another number of fields"),
                             (["--between", "op,op", "--field", "lat"], "choose something else")]:

@@ -50,7 +50,7 @@ void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
   rows.push_back(cli::text("--field", "NAME",
                            "which field (default: the one tagged role:value, else the only one with a unit)",
                            options.field));
-  rows.push_back(name_list("--between", "FIRST,SECOND",
+  rows.push_back(cli::text("--between", "FIRST,SECOND",
                            "not a field, but the nanoseconds from each event FIRST to the next event SECOND "
                            "of the same --key; keys of --by are those of SECOND",
                            options.pairs.events));

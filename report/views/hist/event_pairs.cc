@@ -46,6 +46,22 @@ Result<std::vector<FieldKey>> find_keys(std::string_view names, const PayloadSch
   }
 }
 
+// At the comma that has the name of an event on either side.
+Result<std::array<std::string, 2>> split_events(std::string_view text,
+                                                const std::vector<std::string>& names) {
+  const auto is_event = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  const bool is_alone = std::ranges::count(text, ',') == 1;  // what is no event gets a message of its own
+  for (std::size_t comma = text.find(','); comma != std::string_view::npos;
+       comma = text.find(',', comma + 1)) {
+    const std::string_view first = text.substr(0, comma), second = text.substr(comma + 1);
+    if (is_alone || (is_event(first) && is_event(second)))
+      return std::array{std::string(first), std::string(second)};
+  }
+  return use_error(
+      "--between takes two events, as in --between block:block_rq_issue,block:block_rq_complete; '" +
+      std::string(text) + "' is no two of the capture's");
+}
+
 Result<std::size_t> find_event(const std::string& wanted, const format::EventSet& events,
                                const std::vector<std::string>& names) {
   const auto name = std::ranges::find(names, wanted);
@@ -61,9 +77,8 @@ Result<std::size_t> find_event(const std::string& wanted, const format::EventSet
 
 Result<EventPairs> EventPairs::find(const PairQuestion& question, const format::EventSet& events,
                                     const std::vector<std::string>& names, EventSchemas& schemas) {
-  if (question.events.size() != 2)
-    return use_error(
-        "--between takes two events, as in --between block:block_rq_issue,block:block_rq_complete");
+  const auto wanted = split_events(question.events, names);
+  if (!wanted) return wanted.error();
   if (question.keys.size() > 2)
     return use_error(
         "--key takes a field of the first event and one of the second; several fields together "
@@ -71,7 +86,7 @@ Result<EventPairs> EventPairs::find(const PairQuestion& question, const format::
   std::array<std::size_t, 2> chosen{};
   std::array<std::vector<FieldKey>, 2> keys;
   for (std::size_t i = 0; i < 2; ++i) {
-    auto event = find_event(question.events[i], events, names);
+    auto event = find_event((*wanted)[i], events, names);
     if (!event) return std::move(event.error());
     chosen[i] = *event;
     const std::string_view name = question.keys.empty() ? kUsualKey
@@ -89,10 +104,16 @@ Result<EventPairs> EventPairs::find(const PairQuestion& question, const format::
   return pairs;
 }
 
-EventPairs::Key EventPairs::key_of(const std::vector<FieldKey>& fields, const ResolvedSample& sample) {
+std::optional<EventPairs::Key> EventPairs::key_of(const std::vector<FieldKey>& fields,
+                                                  const ResolvedSample& sample) {
   Key key;
   key.reserve(fields.size());
-  for (const FieldKey& field : fields) key.push_back(normal(field.value(sample)));
+  for (const FieldKey& field : fields) {
+    key.push_back(normal(field.value(sample)));
+    if (!std::holds_alternative<std::monostate>(key.back())) continue;
+    lacking_ = &field;
+    return std::nullopt;
+  }
   return key;
 }
 
@@ -121,12 +142,17 @@ void EventPairs::begin(Key key, std::uint64_t time) {
 std::optional<std::uint64_t> EventPairs::take(const ResolvedSample& sample) {
   std::optional<std::uint64_t> between;
   const std::uint64_t time = sample.raw->time;
+  lacking_ = nullptr;
   if (sample.event_index == second_) {
-    const auto begun = end(key_of(second_keys_, sample));
-    if (!begun) ++without_begin_;
-    if (begun && time >= *begun) between = time - *begun;
+    if (const auto key = key_of(second_keys_, sample)) {
+      const auto begun = end(*key);
+      if (!begun) ++without_begin_;
+      if (begun && time >= *begun) between = time - *begun;
+    }
   }
-  if (sample.event_index == first_) begin(key_of(first_keys_, sample), time);
+  if (sample.event_index == first_) {
+    if (auto key = key_of(first_keys_, sample)) begin(std::move(*key), time);
+  }
   return between;
 }
 

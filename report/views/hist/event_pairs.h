@@ -17,7 +17,9 @@
 namespace tacho::report {
 
 struct PairQuestion {
-  std::vector<std::string> events;  // the first and the second, which may be the same; none: no pairs
+  // The first and the second, which may be the same, with a comma between them; empty: no pairs. Their names
+  // may have commas, too: "cpu/mem-loads,ldlat=30/P,page-faults".
+  std::string events;
   // Of the first, and of the second where it is called otherwise there; none: the thread. "dev+sector": both.
   std::vector<std::string> keys;
 };
@@ -35,6 +37,9 @@ class EventPairs {
   // Nanoseconds since the first event of this key, when the sample ends a pair. Where a first event comes
   // again before the second, the later one counts. Samples must come in the order of their times.
   std::optional<std::uint64_t> take(const ResolvedSample& sample);
+  // The field of a key that the payload of the last sample ended before: so it is in no pair. Null: it has
+  // all.
+  const FieldKey* lacking() const { return lacking_; }
 
   // First events whose second was not seen, and the other way round.
   std::uint64_t without_end() const { return begun_.size() + older_.size() + replaced_ + forgotten_; }
@@ -45,12 +50,13 @@ class EventPairs {
  private:
   using Key = std::vector<KeyValue>;
   using Begun = std::map<Key, std::uint64_t, KeyValuesLess>;  // times, ns
-  static Key key_of(const std::vector<FieldKey>& fields, const ResolvedSample& sample);
+  std::optional<Key> key_of(const std::vector<FieldKey>& fields, const ResolvedSample& sample);
   void begin(Key key, std::uint64_t time);
   std::optional<std::uint64_t> end(const Key& key);
 
   std::size_t first_ = 0, second_ = 0;
   std::vector<FieldKey> first_keys_, second_keys_;
+  const FieldKey* lacking_ = nullptr;
   // First events that wait: when the younger ones have become many, they are the older ones, and the older
   // ones before them are given up.
   Begun begun_, older_;

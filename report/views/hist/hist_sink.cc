@@ -34,15 +34,19 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
     }
   }
   const auto between = pairs_ ? pairs_->take(sample) : std::nullopt;
+  if (pairs_ && pairs_->lacking() != nullptr)
+    tell_short(sample.event_index == chosen_.event ? event_ : first_event_, pairs_->lacking()->name());
   if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::GoOn;
   stretches_.move_to(sample.raw->time, [this] { write(); });
   const bool is_added = add(groups_, sample, between);
   if (is_added && has_whole()) add(whole_, sample, between);
-  if (!is_added)
-    session_->diagnostics().add(
-        format::Damage::BadRecord, format::Diagnostics::kNoOffset,
-        "a payload of '" + event_ + "' that ends before its field '" + chosen_.field->name + "'");
+  if (!is_added) tell_short(event_, chosen_.field->name);
   return out_->is_done() ? Flow::Stop : Flow::GoOn;
+}
+
+void HistSink::tell_short(const std::string& event, const std::string& field) const {
+  session_->diagnostics().add(format::Damage::BadRecord, format::Diagnostics::kNoOffset,
+                              "a payload of '" + event + "' that ends before its field '" + field + "'");
 }
 
 Result<> HistSink::choose() {
@@ -92,7 +96,8 @@ Result<ChosenField> HistSink::choose_pairs(const std::vector<std::string>& names
   auto pairs = EventPairs::find(options_->pairs, session_->events(), names, schemas_);
   if (!pairs) return std::move(pairs.error());
   pairs_.emplace(std::move(*pairs));
-  between_.name = "time since " + options_->pairs.events.front();
+  first_event_ = names[pairs_->first()];
+  between_.name = "time since " + first_event_;
   between_.unit = "ns";
   const PayloadSchema* const schema = schemas_.of(pairs_->second());
   return ChosenField{pairs_->second(), schema == nullptr ? &no_payload_ : schema, &between_};
@@ -217,10 +222,9 @@ std::vector<std::string> HistSink::notes() const {
     all.push_back(fmt::format("tacho hist: {} event{} '{}' {}", number, number == 1 ? "" : "s",
                               printable(event), what));
   };
-  tell(pairs_->without_end(), options_->pairs.events.front(), "had no end in the capture");
-  tell(pairs_->without_begin(), options_->pairs.events.back(), "had no begin in it");
-  tell(pairs_->forgotten(), options_->pairs.events.front(),
-       "of these were given up to bound memory: is --key the right one?");
+  tell(pairs_->without_end(), first_event_, "had no end in the capture");
+  tell(pairs_->without_begin(), event_, "had no begin in it");
+  tell(pairs_->forgotten(), first_event_, "of these were given up to bound memory: is --key the right one?");
   return all;
 }
 

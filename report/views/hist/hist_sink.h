@@ -63,6 +63,7 @@ class HistSink : public Sink {
   Result<> check_scale(const PayloadField& field) const;
   std::vector<std::string> key_names(const PayloadSchema& schema) const;
 
+  void tell_short(const std::string& event, const std::string& field) const;
   bool add(Groups& groups, const ResolvedSample& sample, std::optional<std::uint64_t> between) const;
   void add_number(Group& group, std::int64_t number, std::uint64_t count) const;
 
@@ -84,6 +85,7 @@ class HistSink : public Sink {
   std::string event_;                    // its name
   std::vector<FieldKey> keys_;
   std::optional<EventPairs> pairs_;
+  std::string first_event_;   // of pairs
   PayloadField between_;      // what is shown of pairs
   PayloadSchema no_payload_;  // of an event that has none
   std::vector<std::string> notes_;
