@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "symbolize/packed_code.h"
+
 namespace tacho::symbolize {
 
 using format::PackedAddress;
@@ -79,7 +81,10 @@ PackedSource* OtherPacks::find(const Module& module) {
   const auto found = modules_.find({module.kind, module.build_id});
   if (found == modules_.end()) return nullptr;
   Merged& merged = found->second;
-  if (!merged.source) merged.source.emplace(merged.module, texts_);
+  if (!merged.source) {
+    join_code(merged.module);
+    merged.source.emplace(merged.module, texts_);
+  }
   return &*merged.source;
 }
 

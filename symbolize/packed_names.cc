@@ -1,20 +1,16 @@
 #include "symbolize/packed_names.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+
+#include "symbolize/packed_code.h"
 
 namespace tacho::symbolize {
 
 using format::PackedAddress;
 using format::PackedFunction;
 using format::PackedSymbol;
-
-namespace {
-
-constexpr std::uint64_t kLargestPiece =
-    4096;  // bytes: of a larger one, what lies behind a smaller one is not found
-
-}  // namespace
 
 static_assert(PackedFunction::kNone == InlineFunction::kNone);
 
@@ -41,19 +37,16 @@ const PackedAddress* PackedSource::at(std::uint64_t address) const {
   return found != module_->addresses.end() && found->address == address ? &*found : nullptr;
 }
 
+// Pieces are joined: the last that begins before the address has what there is.
 format::Bytes PackedSource::code_at(std::uint64_t address, std::size_t size) const {
-  // Of the pieces that begin before it, the last one reaches farthest but for a few.
-  auto piece = std::ranges::upper_bound(module_->code, address, {}, &format::PackedPiece::start);
-  while (piece != module_->code.begin()) {
-    --piece;
-    const std::uint64_t skipped = address - piece->start;
-    if (skipped < piece->size)
-      return format::Bytes(module_->code_bytes)
-          .subspan(static_cast<std::size_t>(piece->offset + skipped),
-                   std::min<std::uint64_t>(size, piece->size - skipped));
-    if (skipped >= kLargestPiece) break;
-  }
-  return {};
+  const auto next = std::ranges::upper_bound(module_->code, address, {}, &format::PackedPiece::start);
+  if (next == module_->code.begin()) return {};
+  const format::PackedPiece& piece = *std::prev(next);
+  const std::uint64_t skipped = address - piece.start;
+  if (skipped >= piece.size) return {};
+  return format::Bytes(module_->code_bytes)
+      .subspan(static_cast<std::size_t>(piece.offset + skipped),
+               std::min<std::uint64_t>(size, piece.size - skipped));
 }
 
 std::uint64_t PackedSource::elf_address_of(std::uint64_t address) const {
@@ -92,9 +85,11 @@ void PackedNames::open() {
     return;
   }
   pack_ = std::move(*pack);
-  for (const format::PackedModule& module : pack_.modules)
+  for (format::PackedModule& module : pack_.modules) {
+    join_code(module);
     sources_.try_emplace(Key{static_cast<ModuleKind>(module.kind), pack_.texts[module.path], module.build_id},
                          module, pack_.texts);
+  }
 }
 
 PackedSource* PackedNames::find(ModuleKind kind, std::string_view path, const format::BuildId& id) {

@@ -1,5 +1,7 @@
 #include "report/samples/resolver.h"
 
+#include <algorithm>
+
 #include "format/perf_abi.h"
 #include "symbolize/files/file_gate.h"
 
@@ -41,11 +43,15 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
   const symbolize::Mapping* const mapping = location.mapping;
   if (mapping == nullptr || address < mapping->start || address >= mapping->end) return {};
   const std::uint64_t shown = mapping->shown_address({address});
-  if (const auto* const packed = packed_code(*mapping->module))
-    if (const format::Bytes bytes = packed->code_at(shown, size); !bytes.empty()) return bytes;
+  format::Bytes known;
+  if (auto* const packed = packed_code(*mapping->module)) known = packed->code_at(shown, size);
+  if (known.size() == size) return known;
   const symbolize::AtFile reading(gate_, mapping->module->path);
-  if (reading.is_refused()) return {};
-  return code_.read(*mapping->module, shown, size);
+  if (reading.is_refused()) return known;
+  const format::Bytes read = code_.read(*mapping->module, shown, size);
+  // Without a build id the file may be another: what was packed is right.
+  const bool goes_on = read.size() > known.size() && std::ranges::equal(read.first(known.size()), known);
+  return goes_on ? read : known;
 }
 
 bool Resolver::is_64_bit(const Location& location) {

@@ -50,8 +50,8 @@ class Resolver {
   // A kernel function, for tracepoint texts. As valid as frames().
   std::span<const symbolize::Frame> kernel_frames(std::uint64_t address);
 
-  // Instructions at an address of the place's module, at most `size` bytes: those that were packed, else of
-  // its file; empty when there is none.
+  // Instructions at an address of the place's module, at most `size` bytes: those that were packed, and
+  // of its file where these are fewer; empty when there is none.
   format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
   bool is_64_bit(const Location& location);
   // A file of the recording host: below --symfs, or this machine's own.

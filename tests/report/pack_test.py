@@ -43,18 +43,49 @@ class Pack(programs.Scratch):
         self.assertEqual(capture.read_bytes(), before)
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"perf.data", f"perf-{made.PID}.map"})
 
-    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
-    def test_with_code_instructions_are_shown_without_the_file(self):
+    def build(self):
+        """A program of two functions, and where they are in it."""
         (self.folder / "program.c").write_text("__attribute__((noinline)) int leaf(int x) { return x * 3 + 1; }\n"
                                                "int main(int count, char** words) { (void)words; return leaf(count); }\n")
         self.run_program("cc", "-O1", "-o", "program", "program.c")
         program = self.folder / "program"
         symbols = dict(reversed(line.split()[::2]) for line in self.run_program("nm", program).stdout.decode().splitlines()
                        if len(line.split()) == 3)
+        return program, {name: int(symbols[name], 16) for name in ("leaf", "main", "_start")}
+
+    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+    def test_where_the_file_has_more_code_than_was_packed_it_is_read(self):
+        """A run through functions of which the first and the last are packed."""
+        program, symbols = self.build()
+        begin, end = symbols["_start"], symbols["leaf"]  # others lie between them
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.BRANCH_STACK, branch=1 << 3)).started()
+        capture.mapped(made.PID, CODE, 0x8000, 0, str(program))
+        flags = made.branch_flags(predicted=1)
+        capture.sample(ip=CODE + begin, branches=[(CODE + end, CODE + begin, flags), (CODE + end, CODE + begin, flags)])
+        (self.folder / "perf.data").write_bytes(capture.file())
+        self.tacho("pack", "perf.data", "-o", "code.data", "--level", "code")
+        def instructions(capture):  # names are packed of places that were hit, and not of all that lie between
+            text = self.tacho("script", "-F", "ip,brstackinsn", "-i", capture, status=None).stdout
+            return [line for line in text.splitlines() if b"insn: " in line]
+        expected = instructions("perf.data")
+        self.assertRegex(b"\n".join(expected), rb"%016x\tinsn: [0-9a-f ]+\t# PRED" % (CODE + end))
+        self.assertEqual(instructions("code.data"), expected)
+        # A file of the same name with other code in it: what was packed stands.
+        other = bytearray(program.read_bytes())
+        other[begin] ^= 0xff
+        program.write_bytes(other)
+        without = instructions("code.data")
+        program.unlink()
+        self.assertEqual(without, instructions("code.data"))
+        self.assertLess(len(without), len(expected))
+
+    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+    def test_with_code_instructions_are_shown_without_the_file(self):
+        program, symbols = self.build()
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
         capture.mapped(made.PID, CODE, 0x8000, 0, str(program))
         for name in ("leaf", "main", "_start"):
-            capture.sample(ip=CODE + int(symbols[name], 16))
+            capture.sample(ip=CODE + symbols[name])
         (self.folder / "perf.data").write_bytes(capture.file())
         show = ["script", "-F", "ip,sym,insn"]
         expected = self.tacho(*show, "-i", "perf.data").stdout

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tacho::symbolize {
@@ -78,6 +79,43 @@ TEST(OtherPacks, ManyOfOneBuildAreOne) {
   EXPECT_EQ(text_at(*source, 0x50), "b80 inlined b80 in b80 b.c b.h:3");
   EXPECT_EQ(text_at(*source, 0x11), "") << "nobody hit it";
   EXPECT_EQ(source->elf_address_of(0x50), 0x1050u);
+}
+
+// Pieces of code, each of the bytes that its address has as its lowest ones.
+std::vector<std::byte> pack_of_code(const std::vector<std::pair<std::uint64_t, std::size_t>>& pieces) {
+  format::SymbolPack pack;
+  PackedModule module;
+  module.kind = static_cast<std::uint8_t>(ModuleKind::User);
+  module.flags = PackedModule::kHasNames | PackedModule::kHasCode;
+  module.build_id = kId;
+  module.path = pack.texts.number_of("/opt/program");
+  for (const auto& [start, size] : pieces) {
+    module.code.push_back({.start = start, .size = static_cast<std::uint32_t>(size)});
+    for (std::size_t i = 0; i < size; ++i) module.code_bytes.push_back(static_cast<std::byte>(start + i));
+  }
+  pack.modules.push_back(module);
+  const auto section = format::write_symbol_pack_section(pack);
+  EXPECT_TRUE(section);
+  return *section;
+}
+
+TEST(OtherPacks, PiecesOfCodeAreOneWhereTheyTouch) {
+  OtherPacks others;
+  // A long one with short ones in it, some of one start, one that goes on behind another, and a gap.
+  ASSERT_TRUE(others.add("a.data", pack_of_code({{0x10, 8}, {0x10, 20}, {0x10, 4}, {0x18, 2}, {0x24, 6}})));
+  ASSERT_TRUE(others.add("b.data", pack_of_code({{0x28, 8}, {0x40, 4}})));
+  PackedSource* const source = others.find(module_of(kId));
+  ASSERT_NE(source, nullptr);
+  constexpr std::uint64_t kEnd = 0x30;
+  for (std::uint64_t address = 0x10; address < kEnd; ++address) {
+    const format::Bytes code = source->code_at(address, 64);
+    ASSERT_EQ(code.size(), kEnd - address);
+    for (std::size_t i = 0; i < code.size(); ++i) EXPECT_EQ(code[i], static_cast<std::byte>(address + i));
+  }
+  EXPECT_EQ(source->code_at(0x12, 5).size(), 5u);
+  for (const std::uint64_t nowhere : {0x0, 0xf, 0x30, 0x3f, 0x44})
+    EXPECT_TRUE(source->code_at(nowhere, 4).empty());
+  EXPECT_EQ(source->code_at(0x40, 64).size(), 4u);
 }
 
 TEST(OtherPacks, OnlyFilesWithTheBuildIdAreTaken) {
