@@ -16,18 +16,26 @@ Result<> OtherPacks::add(const std::string& name, format::Bytes section) {
     return Error{name + ": no symbols are packed into it; tacho pack does it where it was recorded"};
   const auto pack = format::parse_symbol_pack(section);
   if (!pack) return Error(pack.error()).in(name + ": the symbols packed into it");
+  std::size_t omitted = 0;
+  std::string_view first_omitted;
   for (const PackedModule& module : pack->modules) {
     const auto kind = static_cast<ModuleKind>(module.kind);
     const bool is_file = kind == ModuleKind::User || kind == ModuleKind::Vdso;
     if (!is_file || module.build_id.empty() || (module.flags & PackedModule::kHasNames) == 0) continue;
-    merge(modules_[{kind, module.build_id}], module, pack->texts);
+    if (!merge(modules_[{kind, module.build_id}], module, pack->texts) && ++omitted == 1)
+      first_omitted = pack->texts[module.path];
     by_path_.try_emplace(std::string(pack->texts[module.path]),
                          name + " has the names of build id " + module.build_id.hex());
   }
+  if (omitted != 0)
+    omissions_.push_back(name + ": the names of " + std::string(first_omitted) +
+                         (omitted == 1 ? "" : " and of " + std::to_string(omitted - 1) + " more") +
+                         " are left out: a capture before it has names of the same file that are of another "
+                         "form (mangled, or of a file without .symtab)");
   return Done{};
 }
 
-void OtherPacks::merge(Merged& to, const PackedModule& from, const format::PackTexts& texts) {
+bool OtherPacks::merge(Merged& to, const PackedModule& from, const format::PackTexts& texts) {
   constexpr std::uint8_t kForms = PackedModule::kIsMangled | PackedModule::kHasFullSymbols;
   PackedModule& into = to.module;
   const bool is_first = into.addresses.empty() && into.symbols.empty();
@@ -38,7 +46,7 @@ void OtherPacks::merge(Merged& to, const PackedModule& from, const format::PackT
     into.flags = from.flags;
   }
   // Names by another tool's rules do not mix with these.
-  if ((into.flags & kForms) != (from.flags & kForms)) return;
+  if ((into.flags & kForms) != (from.flags & kForms)) return false;
   into.flags = static_cast<std::uint8_t>(into.flags | from.flags);
   const auto text = [&](std::uint32_t number) { return texts_.number_of(texts[number]); };
   const auto symbols = static_cast<std::uint32_t>(into.symbols.size());
@@ -74,6 +82,7 @@ void OtherPacks::merge(Merged& to, const PackedModule& from, const format::PackT
   }
   into.code_bytes.insert(into.code_bytes.end(), from.code_bytes.begin(), from.code_bytes.end());
   std::ranges::stable_sort(into.code, {}, &format::PackedPiece::start);
+  return true;
 }
 
 PackedSource* OtherPacks::find(const Module& module) {

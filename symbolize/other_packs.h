@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "format/build_id.h"
 #include "format/result.h"
@@ -24,6 +25,8 @@ class OtherPacks {
   // The section of a capture that is called `name` in messages. All must be added before one is asked for. Of
   // an address that several have, the first one's names stay.
   Result<> add(const std::string& name, format::Bytes section);
+  // What was left out, and why: a line for each section of which something was.
+  const std::vector<std::string>& omissions() const { return omissions_; }
   // Null: nothing of it was packed. As long as this.
   PackedSource* find(const Module& module);
   // What others have of the module's path under another build id: "; other.data has the names of build id
@@ -35,10 +38,12 @@ class OtherPacks {
     format::PackedModule module;
     std::optional<PackedSource> source;
   };
-  void merge(Merged& to, const format::PackedModule& from, const format::PackTexts& texts);
+  // False: the names are of another form than those that are there, and are left out.
+  bool merge(Merged& to, const format::PackedModule& from, const format::PackTexts& texts);
 
   format::PackTexts texts_;
   std::map<std::pair<ModuleKind, format::BuildId>, Merged> modules_;
+  std::vector<std::string> omissions_;
   std::map<std::string, std::string, std::less<>> by_path_;  // what stands in messages
 };
 

@@ -73,6 +73,7 @@ TEST(OtherPacks, ManyOfOneBuildAreOne) {
   const Module module = module_of(kId);
   PackedSource* const source = others.find(module);
   ASSERT_NE(source, nullptr);
+  EXPECT_TRUE(others.omissions().empty());
   EXPECT_EQ(text_at(*source, 0x10), "a16 inlined a16 in a16 a.c a.h:3") << "the first one's stays";
   EXPECT_EQ(text_at(*source, 0x20), "b32 inlined b32 in b32 b.c b.h:3");
   EXPECT_EQ(text_at(*source, 0x30), "a48 inlined a48 in a48 a.c a.h:3");
@@ -139,6 +140,10 @@ TEST(OtherPacks, NamesOfAnotherFormDoNotMix) {
   PackedSource* const source = others.find(module_of(kId));
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(source->at(0x20), nullptr);
+  ASSERT_EQ(others.omissions().size(), 1u) << "and it is said";
+  EXPECT_EQ(others.omissions().front(),
+            "b.data: the names of /opt/b are left out: a capture before it has names of the same file that "
+            "are of another form (mangled, or of a file without .symtab)");
 }
 
 TEST(OtherPacks, SaysWhatCannotBeUsed) {

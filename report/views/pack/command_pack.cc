@@ -222,7 +222,8 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
   const auto section = format::write_symbol_pack_section(gathered.pack);
   if (!section) return told(section.error());
   session->report_missing_symbols();
-  const std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
+  std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
+  for (const std::string& omission : others.omissions()) lines.push_back("tacho: --from " + omission);
   format::ByteWriter out;
   out.u8(static_cast<std::uint8_t>(Outcome::Packed))
       .u64(gathered.addresses)
