@@ -27,6 +27,22 @@ constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
+// Kernels before 6.10 that have probes of this kind took the process for a thread: the calls of its others
+// were not seen. Those that do not look at a wrong process before the file are such.
+bool keeps_to_processes(int program_fd) {
+  const std::uint64_t offset = 0;
+  LinkAttr attr;
+  attr.program_fd = static_cast<std::uint32_t>(program_fd);
+  attr.path = address_of("/");
+  attr.offsets = address_of(&offset);
+  attr.count = 1;
+  attr.pid = ~0U;
+  const long link = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
+  const int why = errno;
+  if (link >= 0) ::close(static_cast<int>(link));
+  return link < 0 && why == EINVAL;
+}
+
 }  // namespace
 
 ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_view section_target) {
@@ -56,7 +72,8 @@ Result<format::Fd> probe_functions(int program_fd, const FunctionTargets& target
   attr.cookies = functions.cookies.empty() ? 0 : address_of(functions.cookies.data());
   attr.count = static_cast<std::uint32_t>(functions.offsets.size());
   attr.probe_flags = end == FunctionEnd::Return ? kAtReturn : 0;
-  attr.pid = targets.process > 0 ? static_cast<std::uint32_t>(targets.process) : 0;
+  const bool is_of_one = targets.process > 0 && keeps_to_processes(program_fd);
+  attr.pid = is_of_one ? static_cast<std::uint32_t>(targets.process) : 0;
   const long link = ::syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr);
   if (link < 0) return system_error(targets.path, errno);
   return format::Fd(static_cast<int>(link));

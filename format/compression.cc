@@ -168,6 +168,15 @@ PackedBytes packed_bytes(Bytes content) {
   return {in.rest(), sum == checksum(in.rest())};
 }
 
+bool begins_as_frame(Bytes content) {
+  constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
+  Cursor in(content, std::endian::little);
+  const std::uint32_t magic = in.u32();
+  if (magic != kCheckMagic || in.u32() != kCheckSize) return magic == kFrameMagic;
+  in.u64();
+  return in.u32() == kFrameMagic;
+}
+
 Result<RecordInflater> RecordInflater::create() {
   RecordInflater inflater(ZSTD_createDCtx());
   if (inflater.context_ == nullptr) return Error{"zstd: no memory for a decompression context"};

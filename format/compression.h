@@ -61,6 +61,8 @@ struct PackedBytes {
   bool is_sound = true;  // it agrees, or there is none
 };
 PackedBytes packed_bytes(Bytes content);
+// Whether it begins as a frame, behind a checksum or without; the sum is not looked at.
+bool begins_as_frame(Bytes content);
 
 // Inflates the bytes of COMPRESSED and COMPRESSED2 records, fed in file order: one stream over many records
 // (perf) or a frame in each (ours).

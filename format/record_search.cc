@@ -73,12 +73,6 @@ struct IsPossible {
   }
 };
 
-// Starts a zstd frame.
-bool is_frame(Bytes packed) {
-  constexpr std::uint32_t kZstdMagic = 0xFD2FB528;
-  return Cursor(packed_bytes(packed).frames, std::endian::little).u32() == kZstdMagic;
-}
-
 bool is_header_attr(Cursor body) {
   constexpr std::uint32_t kMostBytes = 4096;  // of an attr, and far more than any has
   const std::size_t whole = body.left();
@@ -93,12 +87,12 @@ bool is_user_record(const RecordView& record, bool& is_strong) {
   if (record.misc != 0 && record.type != abi::kRecordBuildId) return false;
   Cursor body = record.body();
   if (record.type == abi::kRecordCompressed) {
-    is_strong = is_frame(body.rest());
+    is_strong = begins_as_frame(body.rest());
     return true;
   }
   if (record.type == abi::kRecordCompressed2) {
     const std::uint64_t packed = body.u64();
-    is_strong = is_frame(body.rest());
+    is_strong = begins_as_frame(body.rest());
     return packed <= body.left() && body.left() - packed < 8;
   }
   if (record.type == abi::kRecordCpuMap && body.u16() > 2) return false;

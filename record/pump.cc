@@ -344,7 +344,8 @@ class Pump::Loop {
     }
     if (!is_taken(round_.end_pass(report_.counts))) return false;
     if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;
-    if (summaries_ != nullptr && summaries_->is_due()) read_summaries();
+    // Once it is over run() reads them, for the last time.
+    if (summaries_ != nullptr && !stopped_at_ && summaries_->is_due()) read_summaries();
     while (summaries_ != nullptr && summaries_->has_more())
       if (!is_taken(round_.take(*summaries_, report_.counts))) return false;
     refused_in_vain_ = 0;

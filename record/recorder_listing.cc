@@ -50,7 +50,7 @@ std::string clock_help(const RecorderRow& row) {
       "  {:<24} fp, eh, dwarf, or no: how stacks are had; otherwise as with -g\n"
       "  {:<24} most frames of a stack\n"
       "\nIt is the event cpu-clock, and takes --filter and the modifiers u (only programs) and k (only the "
-      "kernel).\n"
+      "kernel): profile/hz=99/u.\n"
       "\nThen: {}\n",
       row.name, row.summary, row.name, "hz", "call-graph", "max-stack", row.view);
 }

@@ -125,16 +125,16 @@ TEST_F(PipeWriterTest, ALateSectionIsReadToo) {
   ByteWriter section;
   section.header_string("late");
   ASSERT_TRUE(writer->write_section(abi::kFeatureHostname, section.view()));
-  ASSERT_TRUE(writer->write_section(230, std::vector<std::byte>(9)));
+  ASSERT_TRUE(writer->write_section(240, std::vector<std::byte>(9)));
   Diagnostics diagnostics;
   std::vector<std::uint32_t> pids;
   const CaptureReader reader = read(diagnostics, pids);
   EXPECT_EQ(reader.features().environment.hostname, "late");
-  EXPECT_TRUE(reader.features().present[230]);
+  EXPECT_TRUE(reader.features().present[240]);
 }
 
 TEST_F(PipeWriterTest, APipeThatEndsWithinASectionSaysSo) {
-  features_.raw = {{230, std::vector<std::byte>(100000)}};
+  features_.raw = {{240, std::vector<std::byte>(100000)}};
   ASSERT_TRUE(PipeWriter::create(output(), events_, features_, {}));
   Diagnostics whole, cut;
   std::vector<std::uint32_t> pids;

@@ -118,7 +118,8 @@ static __always_inline bool forget_block(const struct block_key *key, struct blo
   if (gone) *gone = *block;
   if (bpf_map_delete_elem(&blocks, key) != 0) return false;
   sum = bpf_map_lookup_elem(&outstanding, &of);
-  if (!sum) return true;
+  /* A block of the program before an exec may have the address, and the stack's number, of one after it. */
+  if (!sum || sum->bytes < bytes || !sum->blocks) return true;
   __sync_fetch_and_sub(&sum->bytes, bytes);
   __sync_fetch_and_sub(&sum->blocks, 1);
   return true;

@@ -32,7 +32,7 @@ SUMMARY(func, counted);
 
 /* Calls that have begun. Of a thread's calls of one function no two have the same stack pointer. */
 struct call {
-  __u64 thread, stack, function;
+  __u64 thread, place, function; /* place: stack pointer, or a CPU */
 };
 struct begun {
   __u64 time_ns, function;
@@ -55,9 +55,12 @@ static __always_inline void count_call(__u64 function, __u64 taken, bool is_time
   if (value->longest_ns < taken) value->longest_ns = taken;
 }
 
-/* In the kernel functions are told apart by their address alone: of one that calls itself the innermost call counts. */
+/* In the kernel functions are told apart by their address alone: of one that calls itself the innermost call counts. The
+   idle threads of all CPUs are number 0. */
 static __always_inline struct call call_of(struct pt_regs *context, __u64 stack) {
-  struct call call = {(__u32)bpf_get_current_pid_tgid(), tacho_in_kernel ? 0 : stack, bpf_get_func_ip(context)};
+  __u32 thread = (__u32)bpf_get_current_pid_tgid();
+  __u64 place = tacho_in_kernel ? (thread ? 0 : bpf_get_smp_processor_id() + 1) : stack;
+  struct call call = {thread, place, bpf_get_func_ip(context)};
   return call;
 }
 

@@ -64,8 +64,8 @@ int begins(struct trace_event_raw_contention_begin *context) {
   struct wait wait = {.flags = context->flags};
   if (!is_chosen()) return 1;
   wait.time_ns = bpf_ktime_get_ns();
-  /* A mutex says so twice when it spins first and sleeps then. */
-  bpf_map_update_elem(&waits, &place, &wait, BPF_NOEXIST);
+  /* A mutex says so twice when it spins first and sleeps then. For others what is there is a wait whose end was missed. */
+  bpf_map_update_elem(&waits, &place, &wait, wait.flags & MUTEX ? BPF_NOEXIST : BPF_ANY);
   return 1;
 }
 
