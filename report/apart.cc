@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <optional>
@@ -31,7 +32,7 @@ constexpr std::size_t kMostAtNoFile = 4;  // deaths that no file explains
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::chrono::milliseconds kLookEvery(100);
 constexpr std::chrono::seconds kMostAtOneFile(120);
-constexpr int kRefused = 125;  // exit status of a worker that was not confined
+constexpr std::chrono::hours kMostAtAServersFile(1);  // it may be large, and the server slow
 
 // The two kinds of reading, each by one thread at a time and in the same order every time.
 enum Lane : std::uint8_t { kNames, kStacks, kLanes };
@@ -110,11 +111,13 @@ class Shower {
   Result<cli::ExitStatus> run(bool& is_confined);
 
  private:
-  [[noreturn]] void be_worker(TextChannel& channel, pid_t parent);
+  [[noreturn]] void be_worker(TextChannel& channel, pid_t parent) noexcept;
+  void show(TextChannel& channel);
   Result<End> run_worker();
   Result<End> serve(TextChannel& channel, pid_t worker);
   Result<bool> serve(TextChannel& channel, const TextChannel::Question& question);
   Result<> write(TextChannel& channel, std::string_view text);
+  std::chrono::seconds most_at_one_file() const;
   std::optional<Lane> stuck();
   Result<> blame(int status, std::optional<Lane> stuck_at);
   void leave_out(const std::string& path, std::string how);
@@ -127,21 +130,45 @@ class Shower {
   bool in_step_ = false;
   std::optional<OutputFile> output_;
   bool is_finished_ = false, is_reader_gone_ = false;
+  bool is_behind_walls_ = false;  // a worker was, once: it may have read the capture
   Written written_;
   std::array<std::optional<Patience>, kLanes> patience_;
   std::optional<cli::ExitStatus> status_;
   std::optional<Error> error_;
 };
 
-void Shower::be_worker(TextChannel& channel, pid_t parent) {
-  // Ctrl-C is the parent's affair, which may wait for a pager; with it this process ends.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGQUIT, SIG_IGN);
-  channel.be_worker();
-  if (const auto done = become_worker(task_.reach, parent); !done) {
-    channel.fail(done.error());
-    ::_exit(kRefused);
-  }
+// A group of its own, out of which its walls let nobody: its children end with it. At a terminal that is a
+// group in the background, which may write and gets no answer when it reads.
+void leave_group() {
+  (void)::setpgid(0, 0);
+  for (const int signal : {SIGTTOU, SIGTTIN}) std::signal(signal, SIG_IGN);
+}
+
+void kill_group(pid_t worker) {
+  ::kill(-worker, SIGKILL);
+  ::kill(worker, SIGKILL);
+}
+
+// Whether it ended. The pipe does not tell while a child of it holds the other end.
+bool has_died(pid_t worker) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == worker;
+}
+
+// Its status, as waitpid() gives it. Until that is taken, the number of its group is nobody else's.
+Result<int> wait_for(pid_t worker) {
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT) < 0)
+    if (errno != EINTR) return system_error("the process that reads the files", errno);
+  kill_group(worker);
+  int status = 0;
+  while (::waitpid(worker, &status, 0) < 0)
+    if (errno != EINTR) return system_error("the process that reads the files", errno);
+  return status;
+}
+
+void Shower::show(TextChannel& channel) {
   try {
     ViewGate names(places_[kNames], kNames, left_out_), stacks(places_[kStacks], kStacks, left_out_);
     ApartView view{channel, names, stacks, in_step_};
@@ -151,16 +178,36 @@ void Shower::be_worker(TextChannel& channel, pid_t parent) {
       channel.fail(status.error());
   } catch (const std::bad_alloc&) {
     ::_exit(kNoMemory);
+  } catch (const std::exception& fault) {
+    // Thrown at a file, it costs that file.
+    if (places_[kNames].is_at_file() || places_[kStacks].is_at_file()) std::abort();
+    channel.fail(Error{fault.what()});
+  }
+}
+
+// Nothing of the parent's is unwound or destroyed here.
+void Shower::be_worker(TextChannel& channel, pid_t parent) noexcept {
+  // Ctrl-C is the parent's affair, which may wait for a pager; with it this process ends.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGQUIT, SIG_IGN);
+  leave_group();
+  channel.be_worker();
+  if (output_) output_->leave_to_parent();
+  if (const auto done = become_worker(task_.reach, parent); done) {
+    channel.begin();
+    show(channel);
+  } else {
+    channel.fail(done.error());
   }
   std::fflush(stderr);
   ::_exit(0);  // what it has goes with it
 }
 
 Result<> Shower::write(TextChannel& channel, std::string_view text) {
-  if (!written_.take(text))
-    return Error{"what is shown without " + printable(left_out_.back().path) +
-                 " is not what was written before: the text ends there"};
+  if (!is_reader_gone_ && !written_.take(text))
+    return Error{"what is shown the second time is not what was written before: the text ends there"};
   if (!text.empty() && !is_reader_gone_) {
+    if (is_finished_) return Error{"more text comes when it was finished"};
     const auto reader = output_->write(text);
     if (!reader) return reader.error();
     is_reader_gone_ = *reader == OutputFile::Reader::Gone;
@@ -172,9 +219,12 @@ Result<> Shower::write(TextChannel& channel, std::string_view text) {
 // False: that was the last one.
 Result<bool> Shower::serve(TextChannel& channel, const TextChannel::Question& question) {
   using Asks = TextChannel::Asks;
-  if (question.asks != Asks::Open && question.asks != Asks::Fail && question.asks != Asks::End && !output_)
+  if ((question.asks == Asks::Write || question.asks == Asks::Finish) && !output_)
     return Error{"the process that reads the files writes before it asks"};
   switch (question.asks) {
+    case Asks::Begin:
+      is_behind_walls_ = true;
+      return true;
     case Asks::Open:
       if (!output_) {
         auto output = task_.open_output();
@@ -187,7 +237,8 @@ Result<bool> Shower::serve(TextChannel& channel, const TextChannel::Question& qu
       if (auto done = write(channel, question.text); !done) return std::move(done.error());
       return true;
     case Asks::Finish:
-      if (!written_.is_whole()) return Error{"the text became shorter when a file was left out"};
+      if (!is_reader_gone_ && !written_.is_whole())
+        return Error{"the text became shorter when a file was left out"};
       if (!std::exchange(is_finished_, true))
         if (auto done = output_->finish(); !done) return std::move(done.error());
       channel.answer(TextChannel::Answer::Yes);
@@ -196,10 +247,15 @@ Result<bool> Shower::serve(TextChannel& channel, const TextChannel::Question& qu
       error_ = question.error;
       return false;
     case Asks::End:
+      if (output_ && !is_finished_) return Error{"the process that reads the files ends before its text"};
       status_ = question.status;
       return false;
   }
   return false;
+}
+
+std::chrono::seconds Shower::most_at_one_file() const {
+  return task_.reach == Reach::AndServers ? kMostAtAServersFile : kMostAtOneFile;
 }
 
 std::optional<Lane> Shower::stuck() {
@@ -209,9 +265,10 @@ std::optional<Lane> Shower::stuck() {
 }
 
 Result<End> Shower::serve(TextChannel& channel, pid_t worker) {
-  for (auto& patience : patience_) patience.emplace(kMostAtOneFile, kLookEvery);
+  for (auto& patience : patience_) patience.emplace(most_at_one_file(), kLookEvery);
   std::optional<Lane> stuck_at;
   std::optional<Error> failure;
+  bool is_dead = false;
   while (!status_ && !error_ && !failure && !channel.has_ended()) {
     if (task_.is_asked_to_stop && task_.is_asked_to_stop()) channel.ask_to_stop();
     auto question = channel.next(static_cast<int>(kLookEvery.count()));
@@ -219,18 +276,20 @@ Result<End> Shower::serve(TextChannel& channel, pid_t worker) {
       failure = std::move(question.error());
     } else if (*question) {
       if (auto more = serve(channel, **question); !more) failure = std::move(more.error());
-    } else if (!stuck_at && (stuck_at = stuck())) {
-      ::kill(worker, SIGKILL);
+    } else if (is_dead) {
+      break;  // and all that it said was heard
+    } else if ((is_dead = has_died(worker)) || (!stuck_at && (stuck_at = stuck()))) {
+      kill_group(worker);
     }
   }
-  if (failure) ::kill(worker, SIGKILL);
-  int status = 0;
-  while (::waitpid(worker, &status, 0) < 0)
-    if (errno != EINTR) return system_error("the process that reads the files", errno);
+  if (failure) kill_group(worker);
+  const auto status = wait_for(worker);
   if (failure) return std::move(*failure);
-  if (error_ && WIFEXITED(status) && WEXITSTATUS(status) == kRefused) return End::Unconfined;
+  if (!status) return status.error();
+  // Behind the walls its word for it is nothing: whoever reads the capture without them would believe it.
+  if (error_ && !is_behind_walls_) return End::Unconfined;
   if (status_ || error_) return End::Done;
-  if (auto done = blame(status, stuck_at); !done) return std::move(done.error());
+  if (auto done = blame(*status, stuck_at); !done) return std::move(done.error());
   return End::Died;
 }
 
@@ -244,9 +303,10 @@ Result<End> Shower::run_worker() {
   const pid_t worker = ::fork();
   if (worker < 0) {
     error_ = system_error("a process that reads the files", errno);
-    return End::Unconfined;
+    return is_behind_walls_ ? End::Done : End::Unconfined;
   }
   if (worker == 0) be_worker(*channel, parent);
+  (void)::setpgid(worker, worker);  // whichever of the two comes first
   channel->be_parent();
   return serve(*channel, worker);
 }
@@ -263,8 +323,8 @@ void Shower::leave_out(const std::string& path, std::string how) {
 
 // Which file it died of. Where two threads were at one each, the next worker has one thread, and dies again.
 Result<> Shower::blame(int status, std::optional<Lane> stuck_at) {
-  std::string how =
-      stuck_at ? "it took more than " + std::to_string(kMostAtOneFile.count()) + " s" : how_it_died(status);
+  std::string how = stuck_at ? "it took more than " + std::to_string(most_at_one_file().count()) + " s"
+                             : how_it_died(status);
   const bool is_wanted = WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGHUP ||
                                                  WTERMSIG(status) == SIGXCPU);
   const bool at_names = places_[kNames].is_at_file(), at_stacks = places_[kStacks].is_at_file();
@@ -276,6 +336,8 @@ Result<> Shower::blame(int status, std::optional<Lane> stuck_at) {
   if (!task_.can_begin_again)
     return Error{"the process that reads the files died" + at + ": " + how +
                  "; what comes through a pipe cannot be read again: put it into a file"};
+  if (!is_known && in_step_ && WIFEXITED(status) && WEXITSTATUS(status) == kNoMemory)
+    return Error{"there is not enough memory", ENOMEM};
   const bool is_last = left_out_.size() > kMostFiles;
   if ((is_last || !is_known) && ++at_no_file_ > kMostAtNoFile)
     return Error{"the process that reads the files died again and again" + at + ": " + how};

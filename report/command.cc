@@ -274,7 +274,7 @@ bool can_be_read_again(const std::string& input) {
   struct stat status {};
   const bool is_known =
       input == "-" ? ::fstat(STDIN_FILENO, &status) == 0 : ::stat(input.c_str(), &status) == 0;
-  return !is_known || S_ISREG(status.st_mode) || S_ISBLK(status.st_mode);
+  return !is_known || S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
 Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const ShowSession& show,

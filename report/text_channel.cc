@@ -84,6 +84,13 @@ TextChannel::Answer TextChannel::await() {
   return answer;
 }
 
+// Of every piece that is under way.
+void TextChannel::await_all() {
+  for (; under_way_ > 0; --under_way_) is_reader_gone_ = await() == Answer::ReaderGone || is_reader_gone_;
+}
+
+void TextChannel::begin() { send({.asks = Asks::Begin}); }
+
 Result<OutputFile::Reader> TextChannel::write(std::string_view text, bool at_once) {
   while (!text.empty() && !is_reader_gone_) {
     const std::size_t size = std::min(text.size(), kSlotSize);
@@ -106,24 +113,25 @@ OutputFile TextChannel::open_output(bool at_once) {
       .write = [this,
                 at_once = at_once || is_for_person](std::string_view text) { return write(text, at_once); },
       .finish = [this]() -> Result<> {
-        for (; under_way_ > 0; --under_way_) (void)await();
+        await_all();
         send({.asks = Asks::Finish});
         (void)await();
         return Done{};
       },
+      .is_reader_gone = [this] { return is_reader_gone_; },
       .is_for_person = is_for_person});
 }
 
 // Nothing is under way: the text was finished, or it is of no use.
 void TextChannel::fail(const Error& error) {
-  for (; under_way_ > 0; --under_way_) (void)await();
+  await_all();
   const std::size_t size = std::min(error.what.size(), kSlotSize);
   error.what.copy(shared_->slots[0].data(), size);
   send({Asks::Fail, static_cast<std::uint8_t>(error.fault), 0, 0, static_cast<std::uint32_t>(size)});
 }
 
 void TextChannel::end(cli::ExitStatus status) {
-  for (; under_way_ > 0; --under_way_) (void)await();
+  await_all();
   send({.asks = Asks::End, .detail = static_cast<std::uint8_t>(status)});
 }
 

@@ -24,6 +24,7 @@ class TextChannel {
   ~TextChannel();
 
   enum class Asks : std::uint8_t {
+    Begin,   // nothing: the worker is behind its walls, and reads what others made from here on
     Open,    // text will come: whether a person reads it
     Write,   // this text
     Finish,  // that was all of it
@@ -41,6 +42,7 @@ class TextChannel {
   // In the worker, behind the fork; each of these blocks until the parent has answered, but for pieces of
   // text: of these some may be under way. When the parent is gone, or says so, they end the process.
   void be_worker();
+  void begin();
   // `at_once`: no piece is under way when a write returns, as somebody waits for the text.
   OutputFile open_output(bool at_once);
   void fail(const Error& error);
@@ -64,6 +66,7 @@ class TextChannel {
   TextChannel() = default;
   void send(const Message& message);
   Answer await();
+  void await_all();
   Result<OutputFile::Reader> write(std::string_view text, bool at_once);
   std::string_view slot(const Message& message) const;
 

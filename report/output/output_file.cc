@@ -195,6 +195,13 @@ Result<> OutputFile::finish() {
   return Done{};
 }
 
+void OutputFile::leave_to_parent() {
+  owned_ = format::Fd();
+  fd_ = -1;
+  aside_.clear();
+  child_ = -1;
+}
+
 bool OutputFile::is_for_person() const {
   if (elsewhere_) return elsewhere_->is_for_person;
   return !command_.empty() || ::isatty(fd_) != 0;

@@ -31,6 +31,7 @@ class OutputFile {
   struct Elsewhere {
     std::function<Result<Reader>(std::string_view)> write;
     std::function<Result<>()> finish;
+    std::function<bool()> is_reader_gone;
     bool is_for_person = false;
   };
   explicit OutputFile(Elsewhere elsewhere);
@@ -45,6 +46,12 @@ class OutputFile {
   Result<Reader> write(std::string_view text);
   // Makes the output whole: names the file, waits for the program. Errors have Fault::Output.
   Result<> finish();
+  // Whether somebody else's output was told by now that its reader went away: text may be on its way to it
+  // when a write returns. Of outputs of our own each write tells.
+  bool is_reader_gone() const { return elsewhere_ && elsewhere_->is_reader_gone(); }
+  // In a child that was forked: all of it is the parent's. Nothing is written, removed or waited for here any
+  // more, and whoever reads a pipe sees its end when the parent ends it.
+  void leave_to_parent();
   // Whether a person reads this while it is written: a terminal, or a program in front of one.
   bool is_for_person() const;
 

@@ -77,7 +77,9 @@ void TextOutput::flush() {
 Result<> TextOutput::finish() {
   flush();
   if (error_) return *error_;
-  return file_.finish();
+  auto done = file_.finish();
+  closed_ = closed_ || file_.is_reader_gone();
+  return done;
 }
 
 }  // namespace tacho::report

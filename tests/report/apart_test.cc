@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +18,7 @@
 #include <iterator>
 #include <new>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -220,7 +223,127 @@ TEST_F(Apart, AnotherTextThanBeforeEndsIt) {
   const auto status = show();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().what,
-            "what is shown without /b is not what was written before: the text ends there");
+            "what is shown the second time is not what was written before: the text ends there");
+}
+
+TEST_F(Apart, AnotherTextAfterADeathAtNoFileEndsIt) {
+  task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
+    TextOutput out(view.channel.open_output(true));
+    out.text(view.in_step ? "the other\n" : "the first\n");
+    out.flush();
+    if (!view.in_step) ::raise(SIGKILL);
+    if (auto done = out.finish(); !done) return std::move(done.error());
+    return cli::kWhole;
+  };
+  const auto status = show();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().what,
+            "what is shown the second time is not what was written before: the text ends there");
+}
+
+TEST_F(Apart, AWorkerBehindItsWallsCannotSayThatThereAreNone) {
+  task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
+    view.channel.fail(Error{"there are no walls"});
+    ::_exit(125);
+  };
+  const auto status = show();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().what, "there are no walls");
+  EXPECT_TRUE(is_confined_);
+}
+
+TEST_F(Apart, ASecondWorkerDoesNotHoldThePipeOfAProgram) {
+  const std::string command = "cat > '" + (folder_ / "text").string() + "'";
+  task_.open_output = [&]() -> Result<OutputFile> { return OutputFile::to_command(command); };
+  show_lines(
+      {"/a", "/b", "/c"}, [](const auto& file) { die_of(file, "/b"); }, true);
+  const auto status = show();
+  ASSERT_TRUE(status) << status.error().what;
+  EXPECT_EQ(text(), "/a\n?\n/c\n");
+}
+
+TEST_F(Apart, TheChildrenOfAWorkerEndWithIt) {
+  for (const bool is_killed : {true, false}) {
+    std::array<int, 2> held{};
+    ASSERT_EQ(::pipe(held.data()), 0);
+    task_.show = [=](ApartView& view) -> Result<cli::ExitStatus> {
+      TextOutput out(view.channel.open_output(true));
+      out.text("text\n");
+      out.flush();
+      if (!view.in_step) {
+        // It holds all pipes that the worker has, and would for long.
+        if (::fork() == 0)
+          for (;;) ::sleep(1);
+        if (is_killed) ::raise(SIGKILL);
+      }
+      if (auto done = out.finish(); !done) return std::move(done.error());
+      return cli::kWhole;
+    };
+    const auto status = show();
+    ::close(held[1]);
+    EXPECT_TRUE(status) << status.error().what;
+    EXPECT_EQ(text(), "text\n");
+    pollfd news{held[0], POLLIN, 0};
+    EXPECT_EQ(::poll(&news, 1, 60'000), 1);
+    ::close(held[0]);
+  }
+}
+
+TEST_F(Apart, TextBehindItsEndIsAnError) {
+  task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
+    OutputFile out = view.channel.open_output(true);
+    (void)out.write("text\n");
+    (void)out.finish();
+    (void)out.write("more\n");
+    return cli::kWhole;
+  };
+  const auto status = show();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().what, "more text comes when it was finished");
+  EXPECT_EQ(text(), "text\n");
+}
+
+TEST_F(Apart, AnEndWithoutTheEndOfTheTextIsAnError) {
+  task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
+    OutputFile out = view.channel.open_output(true);
+    (void)out.write("text\n");
+    return cli::kWhole;
+  };
+  const auto status = show();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().what, "the process that reads the files ends before its text");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(Apart, WantOfMemoryAtNoFileIsSaid) {
+  task_.show = [](ApartView&) -> Result<cli::ExitStatus> { throw std::bad_alloc(); };
+  const auto status = show();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().what, "there is not enough memory");
+  EXPECT_EQ(status.error().code, ENOMEM);
+}
+
+TEST_F(Apart, AnExceptionIsAnErrorAndAtAFileCostsThatFile) {
+  task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
+    TextOutput out(view.channel.open_output(true));
+    out.text("text\n");
+    out.flush();
+    if (view.in_step) throw std::runtime_error("too strange");
+    ::raise(SIGKILL);
+    return cli::kWhole;
+  };
+  const auto failed = show();
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().what, "too strange");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  const auto die = [](const std::string& file) {
+    if (file == "/strange") throw std::out_of_range("too far");
+  };
+  show_lines({"/a", "/strange", "/c"}, die, true);
+  const auto status = show();
+  ASSERT_TRUE(status) << status.error().what;
+  EXPECT_EQ(text(), "/a\n?\n/c\n");
+  EXPECT_EQ(said_, "tacho: perf.data: /strange was left out: the process that read it died: Aborted\n");
 }
 
 TEST_F(Apart, AReaderThatGoesAwayEndsItQuietly) {
@@ -241,6 +364,43 @@ TEST_F(Apart, AReaderThatGoesAwayEndsItQuietly) {
   ::close(ends[1]);
   ASSERT_TRUE(status) << status.error().what;
   EXPECT_EQ(*status, cli::kWhole);
+}
+
+TEST_F(Apart, AfterThatADeathChangesNothing) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ::close(ends[0]);
+  task_.open_output = [&]() -> Result<OutputFile> { return OutputFile(ends[1]); };
+  task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
+    TextOutput out(view.channel.open_output(true));
+    // Whoever knows that nobody reads makes less.
+    out.text(view.in_step ? "less\n" : "a longer text\n");
+    out.flush();
+    if (!view.in_step) ::raise(SIGKILL);
+    if (auto done = out.finish(); !done) return std::move(done.error());
+    return cli::kWhole;
+  };
+  const auto status = show();
+  ::close(ends[1]);
+  ASSERT_TRUE(status) << status.error().what;
+  EXPECT_EQ(*status, cli::kWhole);
+}
+
+TEST_F(Apart, TheViewKnowsInTheEndThatTheReaderWentAway) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ::close(ends[0]);
+  task_.open_output = [&]() -> Result<OutputFile> { return OutputFile(ends[1]); };
+  task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
+    TextOutput out(view.channel.open_output(false));
+    out.text("text\n");
+    if (auto done = out.finish(); !done) return std::move(done.error());
+    return out.is_done() ? cli::kIncomplete : cli::kWhole;
+  };
+  const auto status = show();
+  ::close(ends[1]);
+  ASSERT_TRUE(status) << status.error().what;
+  EXPECT_EQ(*status, cli::kIncomplete);
 }
 
 TEST_F(Apart, AFullDiskIsAnErrorOfTheOutput) {
