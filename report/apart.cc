@@ -212,8 +212,7 @@ Result<> Shower::write(TextChannel& channel, std::string_view text) {
     if (!reader) return reader.error();
     is_reader_gone_ = *reader == OutputFile::Reader::Gone;
   }
-  channel.answer(is_reader_gone_ ? TextChannel::Answer::ReaderGone : TextChannel::Answer::Yes);
-  return Done{};
+  return channel.answer(is_reader_gone_ ? TextChannel::Answer::ReaderGone : TextChannel::Answer::Yes);
 }
 
 // False: that was the last one.
@@ -231,7 +230,10 @@ Result<bool> Shower::serve(TextChannel& channel, const TextChannel::Question& qu
         if (!output) return std::move(output.error());
         output_.emplace(std::move(*output));
       }
-      channel.answer(output_->is_for_person() ? TextChannel::Answer::Yes : TextChannel::Answer::No);
+      if (auto done =
+              channel.answer(output_->is_for_person() ? TextChannel::Answer::Yes : TextChannel::Answer::No);
+          !done)
+        return std::move(done.error());
       return true;
     case Asks::Write:
       if (auto done = write(channel, question.text); !done) return std::move(done.error());
@@ -241,7 +243,7 @@ Result<bool> Shower::serve(TextChannel& channel, const TextChannel::Question& qu
         return Error{"the text became shorter when a file was left out"};
       if (!std::exchange(is_finished_, true))
         if (auto done = output_->finish(); !done) return std::move(done.error());
-      channel.answer(TextChannel::Answer::Yes);
+      if (auto done = channel.answer(TextChannel::Answer::Yes); !done) return std::move(done.error());
       return true;
     case Asks::Fail:
       error_ = question.error;
@@ -282,7 +284,7 @@ Result<End> Shower::serve(TextChannel& channel, pid_t worker) {
       kill_group(worker);
     }
   }
-  if (failure) kill_group(worker);
+  if (failure || channel.has_ended()) kill_group(worker);  // it may wait for an answer that nobody gives
   const auto status = wait_for(worker);
   if (failure) return std::move(*failure);
   if (!status) return status.error();

@@ -148,7 +148,8 @@ Result<std::optional<TextChannel::Question>> TextChannel::next(int milliseconds)
   Message message;
   const ssize_t got = ::read(questions_[0].get(), &message, sizeof message);
   if (got < 0 && errno == EINTR) return std::optional<Question>();
-  if (got <= 0) {
+  if (got < 0) return system_error("what the process that reads the files says", errno);
+  if (got == 0) {
     has_ended_ = true;
     return std::optional<Question>();
   }
@@ -168,9 +169,12 @@ Result<std::optional<TextChannel::Question>> TextChannel::next(int milliseconds)
   return std::optional<Question>(std::move(question));
 }
 
-void TextChannel::answer(Answer answer) {
-  while (::write(answers_[1].get(), &answer, sizeof answer) < 0 && errno == EINTR) {
+Result<> TextChannel::answer(Answer answer) {
+  ssize_t sent = 0;
+  while ((sent = ::write(answers_[1].get(), &answer, sizeof answer)) < 0 && errno == EINTR) {
   }
+  if (sent < 0 && errno != EPIPE) return system_error("the process that reads the files", errno);
+  return Done{};  // whom nobody reads from any more has ended, which next() tells
 }
 
 }  // namespace tacho::report

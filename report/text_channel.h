@@ -57,7 +57,7 @@ class TextChannel {
   Result<std::optional<Question>> next(int milliseconds);
   bool has_ended() const { return has_ended_; }
   // To each Open (Yes: a person reads it), Write and Finish one answer.
-  void answer(Answer answer);
+  Result<> answer(Answer answer);
   void ask_to_stop();
 
  private:
