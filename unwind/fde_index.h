@@ -22,6 +22,7 @@ class FdeIndex {
   // The ELF address of the last FDE whose function does not begin behind `pc`. It is what the file says:
   // whether an FDE is there, and covers `pc`, is for the caller to see.
   std::optional<std::uint64_t> fde_address(std::uint64_t pc) const;
+  std::size_t bytes() const { return section_.bytes.size(); }  // that it holds of the file
 
  private:
   FdeIndex(ElfImage::Section section, std::endian order) : section_(std::move(section)), order_(order) {}

@@ -10,21 +10,31 @@ namespace tacho::unwind {
 namespace {
 
 constexpr std::size_t kRbx = 3;  // DWARF's number
+// Bytes of a function's rules, which are gone through for each of its addresses that is asked for: compilers
+// write a few dozen.
+constexpr std::size_t kLongestProgram = std::size_t{1} << 16;
+constexpr std::size_t kLargestSection = std::size_t{64} << 20;
 
 constexpr RowFinder::Found of_kind(std::uint8_t kind) { return {{0, 0, 0, kind}, TACHO_UNWIND_RBP_SAME}; }
 
 }  // namespace
 
-Result<RowFinder> RowFinder::create(const ElfImage& image) {
+Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<bool()>& stop) {
   if (image.order() != std::endian::little) return Error{"is for another machine"};
   auto frames = eh_frame_of(image);
   const CfiForm form = frames ? CfiForm::EhFrame : CfiForm::DebugFrame;
   if (!frames) frames = image.section(".debug_frame");
   if (!frames || frames->is_packed) return Error{"has no call frame information"};
+  if (frames->bytes.size() > kLargestSection) return Error{"has too much call frame information"};
   RowFinder finder(std::move(*frames), form);
   if (form == CfiForm::EhFrame) finder.index_ = FdeIndex::of(image);
+  if (finder.index_ && finder.index_->bytes() > kLargestSection) return Error{"has too large an index"};
   finder.code_ = image.code_segments();
   finder.entry_ = image.entry();
+  if (!finder.index_) {
+    finder.ranges_ = list_fdes(finder.section(), stop);
+    if (stop && stop()) return Error{"takes too long"};
+  }
   const auto offset = finder.fde_offset(finder.entry_);
   const auto fde = offset ? parse_fde(finder.section(), *offset) : std::nullopt;
   if (fde && finder.entry_ < fde->end) finder.entry_ = 0;  // as others are
@@ -36,7 +46,6 @@ std::optional<std::uint64_t> RowFinder::fde_offset(std::uint64_t address) {
     const auto place = index_->fde_address(address);
     return place ? std::optional(*place - frames_.address) : std::nullopt;  // parse_fde() checks it
   }
-  if (!ranges_) ranges_ = list_fdes(section());
   const auto after = std::ranges::upper_bound(*ranges_, address, {}, &FdeRange::start);
   return after == ranges_->begin() ? std::nullopt : std::optional(std::prev(after)->offset);
 }
@@ -50,11 +59,21 @@ RowFinder::Found RowFinder::evaluate(std::uint64_t address) {
     return of_kind(is_entry ? TACHO_UNWIND_END : TACHO_UNWIND_NOTHING);
   }
   Found found = of_kind(TACHO_UNWIND_OTHER);
-  (void)walk_cfi(section(), *fde, [&](const CfiRow& rules) {
+  if (fde->program.size() > kLongestProgram) return found;
+  Fde up_to_it = *fde;
+  up_to_it.end = address + 1;
+  (void)walk_cfi(section(), up_to_it, [&](const CfiRow& rules) {
     if (address >= rules.start && address < rules.end)
       found = {compact_row(rules), compact_place(rules.rules[kRbx])};
   });
   return found;
+}
+
+std::size_t RowFinder::bytes() const {
+  constexpr std::size_t kNode = 4 * sizeof(void*);  // what a map takes beside each value
+  return frames_.bytes.size() + (index_ ? index_->bytes() : 0) +
+         (ranges_ ? ranges_->capacity() * sizeof(FdeRange) : 0) +
+         known_.size() * (sizeof(decltype(known_)::value_type) + kNode);
 }
 
 RowFinder::Found RowFinder::row_at(std::uint64_t address) {

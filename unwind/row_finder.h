@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -18,8 +19,9 @@ namespace tacho::unwind {
 
 class RowFinder {
  public:
-  // The error says why the file has no rows.
-  static Result<RowFinder> create(const ElfImage& image);
+  // The error says why the file has no rows. `stop` is asked while a file without index is read: true gives
+  // it up.
+  static Result<RowFinder> create(const ElfImage& image, const std::function<bool()>& stop = {});
   RowFinder(RowFinder&&) = default;
   RowFinder& operator=(RowFinder&&) = default;
 
@@ -34,10 +36,10 @@ class RowFinder {
   Found row_at_offset(std::uint64_t offset);
   // The same of an ELF address.
   Found row_at(std::uint64_t address);
-  std::size_t bytes() const { return frames_.bytes.size(); }  // that it holds of the file
+  std::size_t bytes() const;  // that it takes now: of the file, and of what was made of it
 
  private:
-  static constexpr std::size_t kMostKnown = 1U << 16;  // rows
+  static constexpr std::size_t kMostKnown = 1U << 12;  // rows
   RowFinder(ElfImage::Section frames, CfiForm form) : frames_(std::move(frames)), form_(form) {}
   CfiSection section() const { return {frames_.bytes, frames_.address, form_, std::endian::little}; }
   std::optional<std::uint64_t> fde_offset(std::uint64_t address);

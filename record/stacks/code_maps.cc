@@ -15,19 +15,28 @@ void CodeMaps::map(std::uint32_t process, const tacho_code_range& range, std::ui
   if (range.end <= range.start) return;
   Process& owner = process_of(process);
   if (time < owner.since) return;
-  auto ranges = std::make_shared<Ranges>();
-  ranges->reserve(owner.ranges->size() + 2);
   // What lies below the new one is gone; parts of it that stick out stay.
-  for (const tacho_code_range& old : *owner.ranges) {
-    tacho_code_range below = old, above = old;
-    below.end = std::min(old.end, range.start);
-    above.start = std::max(old.start, range.end);
-    if (below.end > below.start) ranges->push_back(below);
-    if (above.end > above.start) ranges->push_back(above);
+  const Ranges& old = *owner.ranges;
+  const auto first = std::ranges::upper_bound(old, range.start, {}, &tacho_code_range::end);
+  const auto last = std::ranges::lower_bound(first, old.end(), range.end, {}, &tacho_code_range::start);
+  const bool is_left_below = first != last && first->start < range.start;
+  const bool is_left_above = first != last && std::prev(last)->end > range.end;
+  const auto kept = old.size() - static_cast<std::size_t>(last - first);
+  const std::size_t size = kept + 1 + (is_left_below ? 1 : 0) + (is_left_above ? 1 : 0);
+  if (size > most_) return;  // before all are copied: a process may map and unmap for ever
+  auto ranges = std::make_shared<Ranges>();
+  ranges->reserve(size);
+  ranges->assign(old.begin(), first);
+  if (is_left_below) {
+    ranges->push_back(*first);
+    ranges->back().end = range.start;
   }
-  const auto place = std::ranges::lower_bound(*ranges, range.start, {}, &tacho_code_range::start);
-  ranges->insert(place, range);
-  if (ranges->size() > TACHO_MOST_RANGES_OF_PROCESS) return;
+  ranges->push_back(range);
+  if (is_left_above) {
+    ranges->push_back(*std::prev(last));
+    ranges->back().start = range.end;
+  }
+  ranges->insert(ranges->end(), last, old.end());
   owner.ranges = std::move(ranges);
   changed_.insert(process);
 }

@@ -1,6 +1,7 @@
 // Where code is mapped in each process, as the kernel's records tell it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -15,6 +16,9 @@ class CodeMaps {
  public:
   // Ascending, and none over another.
   using Ranges = std::vector<tacho_code_range>;
+
+  // `most`: ranges of one process; what would make them more is not noted.
+  explicit CodeMaps(std::size_t most = TACHO_MOST_RANGES_OF_PROCESS) : most_(most) {}
 
   // Times are those of the records; what is older than the last fork or exec of its process is no news, since
   // the records of several CPUs come in no strict order.
@@ -41,6 +45,7 @@ class CodeMaps {
   };
   Process& process_of(std::uint32_t process);
 
+  std::size_t most_;
   std::unordered_map<std::uint32_t, Process> processes_;
   std::unordered_set<std::uint32_t> changed_;
 };

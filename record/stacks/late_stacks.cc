@@ -1,13 +1,19 @@
 #include "record/stacks/late_stacks.h"
 
-#include <iterator>
 #include <new>
 #include <utility>
 
 namespace tacho::record {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+// Then a round ends in spite of a file that is slow, or was made to be.
+constexpr std::chrono::milliseconds kPatience{1000};
+
+}  // namespace
 
 Result<> LateStacks::start() {
-  if (auto done = finisher_.start(); !done) return done;
+  if (auto done = finisher_->start(); !done) return done;
   walker_.let_copy();
   return Done{};
 }
@@ -24,10 +30,10 @@ void LateStacks::take_copies() {
 
 // What was told of mappings before these samples has been read by now.
 void LateStacks::give_ripe(const CodeMaps& maps) {
-  std::vector<StackFinisher::Stack> stacks;
-  stacks.reserve(ripe_.size());
+  StackFinisher::Stacks stacks(ripe_.size());  // all memory at once: no sample gets lost between two places
+  auto next = stacks.begin();
   for (StackSplice::Unfinished& sample : ripe_) {
-    StackFinisher::Stack& stack = stacks.emplace_back();
+    StackFinisher::Stack& stack = *next++;
     const auto copy = copies_.find(sample.walk.copy);
     if (copy != copies_.end()) {
       stack.copy = std::move(copy->second.stack);
@@ -39,7 +45,9 @@ void LateStacks::give_ripe(const CodeMaps& maps) {
     stack.sample = std::move(sample);
   }
   ripe_.clear();
-  finisher_.give(std::move(stacks));
+  finisher_->give(std::move(stacks));
+  if (const auto held = held_.find(pass_ - 1); held != held_.end() && !held->second.given)
+    held->second.given = Clock::now();
   // Of samples that were lost, or that somebody sorted out.
   std::erase_if(copies_, [this](const auto& each) {
     if (each.second.pass + 1 >= pass_) return false;
@@ -48,22 +56,35 @@ void LateStacks::give_ripe(const CodeMaps& maps) {
   });
 }
 
+void LateStacks::put_done(StackSplice& splice, std::vector<std::byte>& records) {
+  done_.splice(done_.end(), finisher_->take_done());
+  while (!done_.empty()) {
+    const StackFinisher::Stack& stack = done_.front();
+    splice.put_finished(stack.sample, records);
+    bytes_ -= stack.copied_bytes;
+    const auto held = held_.find(stack.pass);
+    if (held != held_.end() && --held->second.samples == 0) held_.erase(held);
+    done_.pop_front();
+  }
+}
+
+bool LateStacks::waits_too_long() const {
+  if (held_.empty()) return false;
+  const auto& given = held_.begin()->second.given;
+  return given && Clock::now() - *given > kPatience;
+}
+
 void LateStacks::end_pass(const CodeMaps& maps, StackSplice& splice, std::vector<std::byte>& records) {
   try {
     take_copies();
     give_ripe(maps);
-    if (!fresh_.empty()) held_[pass_] = fresh_.size();
+    if (!fresh_.empty()) held_[pass_].samples = fresh_.size();
     ripe_ = std::exchange(fresh_, {});
     ++pass_;
-    std::vector<StackFinisher::Stack> done = finisher_.take_done();
-    done_.insert(done_.end(), std::make_move_iterator(done.begin()), std::make_move_iterator(done.end()));
-    while (!done_.empty()) {
-      const StackFinisher::Stack& stack = done_.back();
-      splice.put_finished(stack.sample, records);
-      bytes_ -= stack.copied_bytes;
-      const auto held = held_.find(stack.pass);
-      if (held != held_.end() && --held->second == 0) held_.erase(held);
-      done_.pop_back();
+    put_done(splice, records);
+    if (waits_too_long()) {
+      give_up();
+      put_done(splice, records);
     }
   } catch (const std::bad_alloc&) {
     // The rest waits for the next pass.

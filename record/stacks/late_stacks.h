@@ -2,9 +2,11 @@
 // known and the rest of their stacks was found.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -22,11 +24,15 @@ namespace tacho::record {
 class LateStacks {
  public:
   // The walker must outlive this. `most_frames`: of a stack.
-  LateStacks(bpf::StackWalker& walker, std::size_t most_frames) : walker_(walker), finisher_(most_frames) {}
+  LateStacks(bpf::StackWalker& walker, std::size_t most_frames)
+      : walker_(walker), finisher_(std::make_shared<StackFinisher>(most_frames)) {}
+  LateStacks(const LateStacks&) = delete;
+  LateStacks& operator=(const LateStacks&) = delete;
+  ~LateStacks() { finisher_->end(); }
   // From now on the program copies stacks.
   Result<> start();
 
-  std::uint32_t number_of(const MappedFile& file) { return finisher_.number_of(file); }  // for ranges
+  std::uint32_t number_of(const MappedFile& file) { return finisher_->number_of(file); }  // for ranges
   // The samples of this look at the rings; more may be appended.
   std::vector<StackSplice::Unfinished>& fresh() { return fresh_; }
   // All rings were looked at, and `maps` is what they told. Appends what is finished to `records`.
@@ -34,7 +40,7 @@ class LateStacks {
   std::uint64_t last_pass() const { return pass_ - 1; }
   // Samples of that pass, or of earlier ones, are still to come.
   bool holds_until(std::uint64_t pass) const { return !held_.empty() && held_.begin()->first <= pass; }
-  void give_up() { finisher_.give_up(); }
+  void give_up() { finisher_->give_up(); }
 
   // A reader takes it that, once a round has ended, nothing comes that is older than the newest record of the
   // round before. What was read in a pass is newer than all that was read two passes earlier. True: the round
@@ -46,12 +52,18 @@ class LateStacks {
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of copies
   void take_copies();
   void give_ripe(const CodeMaps& maps);
+  void put_done(StackSplice& splice, std::vector<std::byte>& records);
+  bool waits_too_long() const;
 
   bpf::StackWalker& walker_;
-  StackFinisher finisher_;
-  std::uint64_t pass_ = 1;                             // the one that is under way
-  std::optional<std::uint64_t> round_end_;             // the pass that the last round ended with
-  std::map<std::uint64_t, std::size_t> held_;          // samples of former passes, by pass
+  std::shared_ptr<StackFinisher> finisher_;
+  std::uint64_t pass_ = 1;                  // the one that is under way
+  std::optional<std::uint64_t> round_end_;  // the pass that the last round ended with
+  struct Held {
+    std::size_t samples = 0;
+    std::optional<std::chrono::steady_clock::time_point> given;  // to be finished
+  };
+  std::map<std::uint64_t, Held> held_;                 // samples of former passes, by pass
   std::vector<StackSplice::Unfinished> fresh_, ripe_;  // of this pass and of the last one
   struct Copy {
     StackCopy stack;
@@ -59,7 +71,7 @@ class LateStacks {
   };
   std::unordered_map<std::uint64_t, Copy> copies_;  // by number
   std::size_t bytes_ = 0;                           // of all copies, those that are being finished included
-  std::vector<StackFinisher::Stack> done_;
+  StackFinisher::Stacks done_;
 };
 
 }  // namespace tacho::record

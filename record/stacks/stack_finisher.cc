@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <iterator>
 #include <new>
 #include <string_view>
@@ -19,8 +20,11 @@ namespace tacho::record {
 namespace {
 
 constexpr std::size_t kMostOpen = 256, kMostOpenBytes = std::size_t{64} << 20;
-constexpr std::chrono::seconds kIdle{2};
-constexpr std::size_t kMostLookedUp = 64;  // processes, in one go
+constexpr std::chrono::seconds kIdle{2}, kPatienceAtEnd{2};
+// CPU time for one stack: most take some microseconds, and a first look at a compiler a few milliseconds.
+constexpr std::chrono::milliseconds kMostTime{20};
+constexpr std::chrono::milliseconds kMostTimeOfFile{200};  // to list what one without index describes
+constexpr std::size_t kMostLookedUp = 64;                  // processes, in one go
 
 const tacho_code_range* range_at(const CodeMaps::Ranges& ranges, std::uint64_t address) {
   const auto after = std::ranges::upper_bound(ranges, address, {}, &tacho_code_range::start);
@@ -34,6 +38,12 @@ std::string name_of(const MappedFile& file) {
   return is_code_of_no_file(file.name) ? std::string("//") : identity(file);
 }
 
+std::chrono::nanoseconds cpu_time() {
+  timespec time{};
+  (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 Result<unwind::ElfImage> image_of(const MappedFile& file) {
   if (file.name == "[vdso]") return unwind::ElfImage::in_memory(own_vdso());
   auto opened = open_binary(file);
@@ -43,22 +53,28 @@ Result<unwind::ElfImage> image_of(const MappedFile& file) {
 
 }  // namespace
 
-StackFinisher::~StackFinisher() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-  }
-  has_work_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
 Result<> StackFinisher::start() {
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([self = shared_from_this()] { self->run(); });
   } catch (const std::system_error& refused) {
     return system_error("a thread that finishes stacks", refused.code().value());
   }
   return Done{};
+}
+
+void StackFinisher::end() {
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(mutex_);
+  is_over_ = true;
+  is_given_up_ = true;
+  has_work_.notify_all();
+  const bool has_ended = has_ended_.wait_for(lock, kPatienceAtEnd, [this] { return is_thread_over_; });
+  lock.unlock();
+  if (has_ended) {
+    thread_.join();
+  } else {
+    thread_.detach();  // it holds what it uses
+  }
 }
 
 std::uint32_t StackFinisher::number_of(const MappedFile& file) {
@@ -84,24 +100,25 @@ MappedFile StackFinisher::mapped_file(std::uint32_t number) {
   return known == files_.end() ? MappedFile{} : known->second;
 }
 
-void StackFinisher::give(std::vector<Stack> stacks) {
+void StackFinisher::give(Stacks stacks) {
   if (stacks.empty()) return;
   {
     const std::lock_guard lock(mutex_);
-    waiting_.insert(waiting_.end(), std::make_move_iterator(stacks.begin()),
-                    std::make_move_iterator(stacks.end()));
+    while (!stacks.empty() && waiting_.size() < kMostWaiting)
+      waiting_.splice(waiting_.end(), stacks, stacks.begin());
+    done_.splice(done_.end(), stacks);
   }
   has_work_.notify_all();
 }
 
 void StackFinisher::give_up() {
   const std::lock_guard lock(mutex_);
-  done_.insert(done_.end(), std::make_move_iterator(waiting_.begin()),
-               std::make_move_iterator(waiting_.end()));
-  waiting_.clear();
+  if (!begun_.empty()) is_given_up_ = true;
+  done_.splice(done_.end(), begun_);
+  done_.splice(done_.end(), waiting_);
 }
 
-std::vector<StackFinisher::Stack> StackFinisher::take_done() {
+StackFinisher::Stacks StackFinisher::take_done() {
   const std::lock_guard lock(mutex_);
   return std::exchange(done_, {});
 }
@@ -112,58 +129,69 @@ void StackFinisher::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     const bool has_news = has_work_.wait_for(lock, kIdle, [this] { return is_over_ || !waiting_.empty(); });
-    if (is_over_) return;
+    if (is_over_) break;
     if (!has_news) {  // tables are there meanwhile
       open_.clear();
-      open_bytes_ = 0;
       continue;
     }
-    Stack stack = std::move(waiting_.front());
-    waiting_.pop_front();
-    const bool is_last = waiting_.empty();
-    lock.unlock();
     try {
-      finish(stack);
+      Work work = begin_next();
+      const bool is_last = waiting_.empty();
+      lock.unlock();
+      finish(work);
+      if (is_last) {  // others may find what could not be found just now
+        looked_up_.clear();
+        std::erase_if(open_, [](const auto& each) { return !each.second.rows && !each.second.is_bare; });
+      }
+      lock.lock();
+      if (!begun_.empty()) begun_.front().sample.walk = std::move(work.walk);
     } catch (const std::bad_alloc&) {
       open_.clear();  // the stack stays as the kernel's walk left it
-      open_bytes_ = 0;
+      if (!lock.owns_lock()) lock.lock();
     }
-    if (is_last) {  // others may find what could not be found just now
-      looked_up_.clear();
-      std::erase_if(open_, [](const auto& each) { return !each.second.rows && !each.second.is_bare; });
-    }
-    lock.lock();
-    stack.copy.bytes = {};
-    done_.push_back(std::move(stack));
+    done_.splice(done_.end(), begun_);  // it was given up where this is empty
   }
+  is_thread_over_ = true;
+  has_ended_.notify_all();
 }
 
-void StackFinisher::finish(Stack& stack) {
-  walk_rest(stack.sample.walk, stack.copy, most_frames_,
+StackFinisher::Work StackFinisher::begin_next() {
+  begun_.splice(begun_.end(), waiting_, waiting_.begin());
+  is_given_up_ = is_over_;
+  Stack& stack = begun_.front();
+  return {stack.sample.walk, std::move(stack.copy), std::move(stack.ranges), stack.sample.process,
+          cpu_time()};
+}
+
+void StackFinisher::finish(Work& work) {
+  walk_rest(work.walk, work.copy, most_frames_,
             [&](std::uint64_t address, bool is_return, std::uint16_t& end) {
-              return row_at(stack, address, is_return, end);
+              return row_at(work, address, is_return, end);
             });
 }
 
-std::optional<unwind::RowFinder::Found> StackFinisher::row_at(const Stack& stack, std::uint64_t address,
+// A file may hold anything, and one that somebody made for it takes any time.
+bool StackFinisher::shall_stop(const Work& work) const {
+  return is_given_up_ || cpu_time() - work.begin > kMostTime;
+}
+
+const tacho_code_range* StackFinisher::mapped_at(const Work& work, std::uint64_t address) {
+  const tacho_code_range* const told = work.ranges ? range_at(*work.ranges, address) : nullptr;
+  if (told != nullptr) return told;
+  if (!looked_up_.contains(work.process) && looked_up_.size() < kMostLookedUp)
+    looked_up_[work.process] = ranges_of_running(work.process);
+  const auto now = looked_up_.find(work.process);
+  return now == looked_up_.end() ? nullptr : range_at(*now->second, address);
+}
+
+std::optional<unwind::RowFinder::Found> StackFinisher::row_at(const Work& work, std::uint64_t address,
                                                               bool is_return, std::uint16_t& end) {
-  const tacho_code_range* range = stack.ranges ? range_at(*stack.ranges, address) : nullptr;
-  if (range == nullptr) {
-    const std::uint32_t process = stack.sample.process;
-    if (!looked_up_.contains(process) && looked_up_.size() < kMostLookedUp)
-      looked_up_[process] = ranges_of_running(process);
-    const auto now = looked_up_.find(process);
-    if (now != looked_up_.end()) range = range_at(*now->second, address);
-  }
-  if (range == nullptr) {
-    end = TACHO_END_NO_MAPPING;
-    return std::nullopt;
-  }
-  File& file = opened_file(*range, stack.sample.process);
-  if (!file.rows && !file.is_bare) {
-    end = TACHO_END_NO_TABLE;
-    return std::nullopt;
-  }
+  const tacho_code_range* const range = mapped_at(work, address);
+  // Asked first: a word that was guessed must be told from code however little time is left.
+  end = range == nullptr ? TACHO_END_NO_MAPPING : TACHO_END_NO_TABLE;
+  if (range == nullptr || shall_stop(work)) return std::nullopt;
+  File& file = opened_file(*range, work.process);
+  if (!file.rows && !file.is_bare) return std::nullopt;
   file.last_used = ++uses_;
   if (!file.rows) return unwind::RowFinder::Found{{0, 0, 0, TACHO_UNWIND_NOTHING}};
   return file.rows->row_at_offset(address - range->bias - (is_return ? 1 : 0));
@@ -204,19 +232,22 @@ StackFinisher::File& StackFinisher::opened_file(const tacho_code_range& range, s
     made.is_bare = image.error().code != kNotOpened;
     return made;
   }
-  auto rows = unwind::RowFinder::create(*image);
-  made.is_bare = !rows;
-  if (!rows) return made;
-  open_bytes_ += rows->bytes();
-  made.rows = std::move(*rows);
+  const auto begin = cpu_time();
+  auto rows =
+      unwind::RowFinder::create(*image, [&] { return is_given_up_ || cpu_time() - begin > kMostTimeOfFile; });
+  made.is_bare = !rows && !is_given_up_;
+  if (rows) made.rows = std::move(*rows);
   return made;
 }
 
 void StackFinisher::make_room() {
-  while (!open_.empty() && (open_.size() >= kMostOpen || open_bytes_ >= kMostOpenBytes)) {
+  const auto bytes_of = [](const File& file) { return file.rows ? file.rows->bytes() : 0; };
+  std::size_t bytes = 0;  // rows were made since the last time
+  for (const auto& [number, file] : open_) bytes += bytes_of(file);
+  while (!open_.empty() && (open_.size() >= kMostOpen || bytes >= kMostOpenBytes)) {
     const auto oldest =
         std::ranges::min_element(open_, {}, [](const auto& each) { return each.second.last_used; });
-    if (oldest->second.rows) open_bytes_ -= std::min(open_bytes_, oldest->second.rows->bytes());
+    bytes -= bytes_of(oldest->second);
     open_.erase(oldest);
   }
 }

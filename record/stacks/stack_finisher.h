@@ -2,10 +2,13 @@
 // lead through are made, out of files that are opened when the first stack needs them.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,7 +26,7 @@
 
 namespace tacho::record {
 
-class StackFinisher {
+class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
  public:
   struct Stack {
     StackSplice::Unfinished sample;
@@ -33,21 +36,28 @@ class StackFinisher {
     std::size_t copied_bytes = 0;                    // the caller's, too: the copy goes when it was used
   };
 
-  // `most_frames`: of a stack.
+  // Lists, since they go from one to another without asking for memory.
+  using Stacks = std::list<Stack>;
+  static constexpr std::size_t kMostWaiting = 4096;
+
+  // `most_frames`: of a stack. It is shared with its thread, which may hang in a file that does not answer.
   explicit StackFinisher(std::size_t most_frames) : most_frames_(most_frames) {}
   StackFinisher(const StackFinisher&) = delete;
   StackFinisher& operator=(const StackFinisher&) = delete;
-  ~StackFinisher();
+  ~StackFinisher() = default;
   Result<> start();
+  // Nothing more is finished. A thread that does not end within two seconds is left behind.
+  void end();
 
   // A number for `file` in ranges, never given to another one; the oldest of very many are forgotten. What is
   // no file has a number, too.
   std::uint32_t number_of(const MappedFile& file);
-  void give(std::vector<Stack> stacks);
-  // What was given and not begun yet is done as it is.
+  // Beyond kMostWaiting they are done as they are.
+  void give(Stacks stacks);
+  // All that was given is done as it is, the one under way included.
   void give_up();
   // Those that were dealt with since the last call: their walks say how they end now.
-  std::vector<Stack> take_done();
+  Stacks take_done();
 
  private:
   static constexpr std::size_t kMostFiles = 1U << 13;
@@ -58,9 +68,21 @@ class StackFinisher {
     std::uint64_t last_used = 0;
   };
 
+  // What the thread needs of the stack that it is at, which itself may be given up meanwhile.
+  struct Work {
+    StackSplice::Walk walk;
+    StackCopy copy;
+    std::shared_ptr<const CodeMaps::Ranges> ranges;
+    std::uint32_t process = 0;
+    std::chrono::nanoseconds begin{};  // of the thread's CPU time
+  };
+
   void run();
-  void finish(Stack& stack);
-  std::optional<unwind::RowFinder::Found> row_at(const Stack& stack, std::uint64_t address, bool is_return,
+  Work begin_next();
+  void finish(Work& work);
+  bool shall_stop(const Work& work) const;
+  const tacho_code_range* mapped_at(const Work& work, std::uint64_t address);
+  std::optional<unwind::RowFinder::Found> row_at(const Work& work, std::uint64_t address, bool is_return,
                                                  std::uint16_t& end);
   std::shared_ptr<const CodeMaps::Ranges> ranges_of_running(std::uint32_t process);
   File& opened_file(const tacho_code_range& range, std::uint32_t process);
@@ -71,18 +93,18 @@ class StackFinisher {
   // Of the thread alone:
   std::unordered_map<std::uint32_t, File> open_;                                          // by number
   std::unordered_map<std::uint32_t, std::shared_ptr<const CodeMaps::Ranges>> looked_up_;  // by process
-  std::size_t open_bytes_ = 0;
   std::uint64_t uses_ = 0;
 
+  std::atomic<bool> is_given_up_ = false;  // what is under way
+
   std::mutex mutex_;  // of all that follows
-  std::condition_variable has_work_;
+  std::condition_variable has_work_, has_ended_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // by what a file is
   std::unordered_map<std::uint32_t, MappedFile> files_;     // by number
   std::deque<std::uint32_t> order_;                         // of their numbers, oldest first
   std::uint32_t last_number_ = 0;
-  std::deque<Stack> waiting_;
-  std::vector<Stack> done_;
-  bool is_over_ = false;
+  Stacks waiting_, begun_, done_;  // one is begun, or none
+  bool is_over_ = false, is_thread_over_ = false;
   std::thread thread_;
 };
 

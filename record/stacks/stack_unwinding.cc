@@ -48,6 +48,9 @@ constexpr std::chrono::seconds kLingering{2};   // a process may have threads wh
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
 constexpr std::uint32_t kLeastProcesses = 4096;
+// Where the program reads mappings by itself they are for stacks that are finished late, which find others by
+// looking at the process; each that is told costs a copy of all.
+constexpr std::size_t kRangesForLate = 1024;
 
 std::uint32_t running_processes() {
   return static_cast<std::uint32_t>(RunningProcesses("/proc", 0).all().size());
@@ -127,6 +130,7 @@ struct StackUnwinding::State {
         std::size_t most_frames)
       : walker(std::move(loaded)),
         sideband(sideband_attr),
+        maps(walker.reads_mappings() ? kRangesForLate : std::size_t{TACHO_MOST_RANGES_OF_PROCESS}),
         rooms(ranges),
         tables(walker, kTableBudget),
         late(walker, most_frames) {}

@@ -107,6 +107,30 @@ TEST(RowFinder, ADamagedIndexIsSurvived) {
   }
 }
 
+TEST(RowFinder, RowsBeforeDamagedRulesAreKnown) {
+  const test::Code program{0x41, 0x0e, 16, 0x44, 0x3f, 0x3f};  // nothing is called 0x3f
+  auto finder =
+      RowFinder::create(image_of(test::elf_image({{.start = 0x1000, .size = 0x40, .program = program}})));
+  ASSERT_TRUE(finder);
+  EXPECT_EQ(finder->row_at(kBase + 0x1000).row.cfa, 1);
+  EXPECT_EQ(finder->row_at(kBase + 0x1002).row.cfa, 2);
+  EXPECT_EQ(finder->row_at(kBase + 0x1010).row.kind, TACHO_UNWIND_OTHER);
+}
+
+TEST(RowFinder, AListThatTakesTooLongIsGivenUp) {
+  const auto stop = [] { return true; };
+  EXPECT_FALSE(RowFinder::create(image_of(test::elf_image(functions(), Search::Index)), stop));
+  EXPECT_TRUE(RowFinder::create(image_of(test::elf_image(functions(), Search::Table)), stop)) << "no list";
+}
+
+TEST(RowFinder, ItCountsWhatItMadeOfAFile) {
+  auto finder = RowFinder::create(image_of(test::elf_image(functions())));
+  ASSERT_TRUE(finder);
+  const std::size_t before = finder->bytes();
+  for (std::uint64_t at = 0x1000; at < 0x1040; ++at) (void)finder->row_at(kBase + at);
+  EXPECT_GE(finder->bytes(), before + 0x40 * sizeof(RowFinder::Found));
+}
+
 TEST(RowFinder, FilesWithoutDescriptionsAreToldSo) {
   const ElfImage image = image_of(test::elf_image(functions(), Search::Index, Headers::SegmentsOnly));
   EXPECT_FALSE(RowFinder::create(image));

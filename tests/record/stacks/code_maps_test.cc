@@ -52,6 +52,22 @@ TEST(CodeMaps, ANewMappingTakesThePlaceOfWhatItCovers) {
   EXPECT_EQ(text_of(maps, kParent), "0-1000:6");
 }
 
+TEST(CodeMaps, NoMoreRangesThanAProcessMayHave) {
+  CodeMaps maps(3);
+  maps.map(kParent, range_of(100, 200, 1), 1);
+  maps.map(kParent, range_of(300, 400, 2), 1);
+  maps.map(kParent, range_of(350, 360, 3), 2);
+  EXPECT_EQ(text_of(maps, kParent), "100-200:1 300-400:2") << "it would leave two parts of one";
+  maps.map(kParent, range_of(500, 600, 3), 2);
+  const auto full = maps.ranges(kParent);
+  maps.map(kParent, range_of(700, 800, 4), 3);
+  EXPECT_EQ(maps.ranges(kParent), full);
+  maps.map(kParent, range_of(150, 350, 5), 4);
+  EXPECT_EQ(text_of(maps, kParent), "100-200:1 300-400:2 500-600:3") << "with its parts these were four";
+  maps.map(kParent, range_of(100, 400, 6), 5);
+  EXPECT_EQ(text_of(maps, kParent), "100-400:6 500-600:3");
+}
+
 TEST(CodeMaps, AChildHasItsParentsMappingsUntilOneOfThemChanges) {
   CodeMaps maps;
   maps.map(kParent, range_of(100, 200, 1), 1);
