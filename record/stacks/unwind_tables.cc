@@ -230,30 +230,38 @@ void UnwindTables::run() {
       const int process = processes_.front();
       is_building_ = true;
       lock.unlock();
-      look_at_one(process);
-      lock.lock();
+      try {
+        look_at_one(process);
+      } catch (const std::bad_alloc&) {
+        // Its stacks are walked by frame pointers.
+      }
+      if (!lock.owns_lock()) lock.lock();
       is_building_ = false;
       processes_.pop_front();
       continue;
     }
     if (wanted_.empty()) {
-      ask_for_evicted();
+      try {
+        ask_for_evicted();
+      } catch (const std::bad_alloc&) {
+        // Later, then.
+      }
       continue;
     }
     const std::uint32_t number = wanted_.front();
     wanted_.pop_front();
     if (!modules_[number].is_waiting) continue;
-    const MappedFile file = modules_[number].file;
     is_building_ = true;
-    lock.unlock();
     const auto begin = cpu_time();
     try {
+      const MappedFile file = modules_[number].file;
+      lock.unlock();
       build(number, file);
     } catch (const std::bad_alloc&) {
       set_state(number, TACHO_MODULE_BARE);
     }
     const auto taken = cpu_time() - begin;
-    lock.lock();
+    if (!lock.owns_lock()) lock.lock();
     is_building_ = false;
     modules_[number].is_waiting = false;
     is_built_.notify_all();
