@@ -48,6 +48,16 @@ class Apart : public testing::Test {
     said_ = testing::internal::GetCapturedStderr();
     return status;
   }
+  // To a pipe that nobody reads any more.
+  Result<cli::ExitStatus> show_to_nobody() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    ::close(ends[0]);
+    task_.open_output = [&]() -> Result<OutputFile> { return OutputFile(ends[1]); };
+    auto status = show();
+    ::close(ends[1]);
+    return status;
+  }
   std::string text() const {
     std::ifstream file(folder_ / "text");
     return {std::istreambuf_iterator<char>(file), {}};
@@ -347,10 +357,6 @@ TEST_F(Apart, AnExceptionIsAnErrorAndAtAFileCostsThatFile) {
 }
 
 TEST_F(Apart, AReaderThatGoesAwayEndsItQuietly) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
-  ::close(ends[0]);
-  task_.open_output = [&]() -> Result<OutputFile> { return OutputFile(ends[1]); };
   task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
     TextOutput out(view.channel.open_output(false));
     while (!out.is_done()) {
@@ -360,17 +366,12 @@ TEST_F(Apart, AReaderThatGoesAwayEndsItQuietly) {
     if (auto done = out.finish(); !done) return std::move(done.error());
     return cli::kWhole;
   };
-  const auto status = show();
-  ::close(ends[1]);
+  const auto status = show_to_nobody();
   ASSERT_TRUE(status) << status.error().what;
   EXPECT_EQ(*status, cli::kWhole);
 }
 
 TEST_F(Apart, AfterThatADeathChangesNothing) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
-  ::close(ends[0]);
-  task_.open_output = [&]() -> Result<OutputFile> { return OutputFile(ends[1]); };
   task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
     TextOutput out(view.channel.open_output(true));
     // Whoever knows that nobody reads makes less.
@@ -380,25 +381,19 @@ TEST_F(Apart, AfterThatADeathChangesNothing) {
     if (auto done = out.finish(); !done) return std::move(done.error());
     return cli::kWhole;
   };
-  const auto status = show();
-  ::close(ends[1]);
+  const auto status = show_to_nobody();
   ASSERT_TRUE(status) << status.error().what;
   EXPECT_EQ(*status, cli::kWhole);
 }
 
 TEST_F(Apart, TheViewKnowsInTheEndThatTheReaderWentAway) {
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
-  ::close(ends[0]);
-  task_.open_output = [&]() -> Result<OutputFile> { return OutputFile(ends[1]); };
   task_.show = [](ApartView& view) -> Result<cli::ExitStatus> {
     TextOutput out(view.channel.open_output(false));
     out.text("text\n");
     if (auto done = out.finish(); !done) return std::move(done.error());
     return out.is_done() ? cli::kIncomplete : cli::kWhole;
   };
-  const auto status = show();
-  ::close(ends[1]);
+  const auto status = show_to_nobody();
   ASSERT_TRUE(status) << status.error().what;
   EXPECT_EQ(*status, cli::kIncomplete);
 }
