@@ -59,8 +59,8 @@ class Wakers(programs.Scratch):
         subprocess.run(["cc", "-O1", "-g", *frames, f"-DCOUNT={WAITS}", "-pthread", "-o", "pair", "pair.c"], cwd=self.folder,
                        check=True)
 
-    def record(self, *words):
-        done = self.run_program(programs.BIN / "tacho-record", "-o", "w.data", *words, "--", "./pair", status=None)
+    def record(self, *words, program=("./pair",)):
+        done = self.run_program(programs.BIN / "tacho-record", "-o", "w.data", *words, "--", *program, status=None)
         said = done.stderr.decode()
         if "carries no recorders" in said:
             self.skipTest(said)
@@ -95,8 +95,20 @@ class Wakers(programs.Scratch):
         table = self.tacho("table", "-i", "w.data", "--event", "waking", "--by", "woken", "--columns", "count", "--csv").stdout.decode()
         self.assertGreaterEqual(int(table.splitlines()[1].split(",")[1]), WAITS)  # the naps, at least
 
+    def processors_whose_idle_task_is_heard(self):
+        """Where the kernel counts the switches of its idle task. Linux 6.18 has been seen to count none of them on one of two
+        processors, for hours and for perf as well, while it counted every other task's there."""
+        self.record("-a", "--call-graph", "fp", "-e", "sched:sched_switch", program=("sleep", "0.5"))
+        lines = self.tacho("script", "-i", "w.data", "-F", "comm,cpu").stdout.decode().splitlines()
+        return sorted({int(cpu.strip("[]")) for comm, cpu in (line.split() for line in lines if len(line.split()) == 2)
+                       if comm == "swapper"} & os.sched_getaffinity(0))
+
     def test_of_the_kernels_tracepoints(self):
-        self.record("-a", "-g", "-e", "sched:sched_switch,sched:sched_waking")
+        heard = self.processors_whose_idle_task_is_heard()
+        if not heard:
+            self.skipTest("the kernel counts no switch of its idle task")
+        self.record("-a", "-g", "-e", "sched:sched_switch,sched:sched_waking",
+                    program=("taskset", "-c", ",".join(map(str, heard)), "./pair"))
         self.check()
 
 
