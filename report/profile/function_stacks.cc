@@ -22,9 +22,15 @@ void FunctionStacks::add_frames(const Stack& stack) {
   const bool is_caller = options_.order == ChainOrder::Caller;
   std::span<const std::uint32_t> steps;
   if (options_.branches != nullptr) steps = options_.branches->steps_of(stack);
+  std::span<const std::uint32_t> names;
+  if (options_.waits != nullptr) names = options_.waits->names_of(stack);
   for (std::size_t i = 0; i < stack.frames.size(); ++i) {
     const std::size_t at = is_caller ? stack.frames.size() - 1 - i : i;
     const std::uint32_t location = stack.frames[at];
+    if (!names.empty() && names[at] != WaitChains::kPlace) {
+      frames_.push_back(functions_->of_name(options_.waits->name(names[at])));
+      continue;
+    }
     if (!steps.empty() && steps[at] != 0) {
       frames_.push_back(functions_->of_step(location, steps[at]));
       continue;

@@ -9,6 +9,7 @@
 #include "format/large_pages.h"
 #include "report/profile/branch_chains.h"
 #include "report/profile/function_table.h"
+#include "report/profile/wait_chains.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
 #include "report/samples/stable_array.h"
@@ -22,6 +23,7 @@ struct ChainOptions {
   ChainOrder order = ChainOrder::Callee;
   bool hides_unknown = false;              // leaves out frames without a name
   const BranchChains* branches = nullptr;  // where all stacks come from; null: from the samples themselves
+  const WaitChains* waits = nullptr;       // likewise
 };
 
 class FunctionStacks {

@@ -93,6 +93,17 @@ std::uint32_t FunctionTable::of_step(std::uint32_t location, std::uint32_t step)
   });
 }
 
+std::uint32_t FunctionTable::of_name(std::string_view name) {
+  const auto [known, is_new] = of_names_.try_emplace(name, 0);
+  if (!is_new) return known->second;
+  Function made;
+  made.name = name;
+  made.name_number = number_in(names_, name, 1);
+  made.symbol = symbols_.new_number();
+  made.chain_key = chain_keys_.new_number();
+  return known->second = append(made);
+}
+
 std::uint32_t FunctionTable::of_place(std::uint32_t location) {
   if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
   const Location& where = resolver_->location(location);

@@ -124,6 +124,9 @@ class FunctionTable {
   // The same of an end of a branch, which stands alone: without the inlined calls in it. Each step
   // (BranchSteps) has a function of its own there; what is told of that, its step aside, is the same.
   std::uint32_t of_step(std::uint32_t location, std::uint32_t step);
+  // Of a frame that is no place in code: a mark between two stacks, a thread. The name must live as long as
+  // the table.
+  std::uint32_t of_name(std::string_view name);
   // Of a sample's own place, which stands alone: without the inlined calls in it.
   std::uint32_t of_place(std::uint32_t location);
 
@@ -170,6 +173,7 @@ class FunctionTable {
   ByNumber<std::uint32_t> by_symbol_{kNone};
   AddressTable by_address_;
   AddressTable by_step_;  // of functions that are ends of branches: step and the function without one
+  std::unordered_map<std::string_view, std::uint32_t> of_names_;  // see of_name()
   std::unordered_map<std::string_view, std::uint32_t> names_, modules_;
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
   std::unordered_map<const symbolize::Module*, ModuleNumbers> module_numbers_;

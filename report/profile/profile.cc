@@ -15,22 +15,23 @@ Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
   }
 }
 
-void Profile::add(const ResolvedSample& sample, std::uint64_t period) {
+void Profile::add(const LateSample& sample, std::uint64_t period) {
   const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
-  const Rest rest{.block = block_of_[sample.event_index],
+  const Rest rest{.block = block_of_[sample.event],
                   .location = sample.place,
-                  .facts = shape_.facts.empty() ? 0 : facts_of(sample),
+                  .facts = sample.facts,
                   .thread = shape_.by_thread ? sample.thread : nullptr,
                   .comm = shape_.by_comm ? sample.comm.data() : nullptr};
   ProfileRow& row = rows_[row_of(sample, rest, stack)];
   const EventBlock& block = blocks_[row.block];
-  Weight& weight = block.members == 1 ? row.only : weights_[row.weights + sample.event_index - block.leader];
+  Weight& weight = block.members == 1 ? row.only : weights_[row.weights + sample.event - block.leader];
   weight.period += period;
   weight.samples += 1;
 }
 
 std::uint32_t Profile::facts_of(const ResolvedSample& sample) {
   const std::size_t count = asked_.size();
+  if (count == 0) return 0;
   for (std::size_t i = 0; i < count; ++i) asked_[i] = shape_.facts[i](sample);
   const auto is_at = [&](std::uint32_t list) {
     return std::ranges::equal(std::span(facts_).subspan(list * count, count), asked_);
@@ -53,7 +54,7 @@ Profile::Rest Profile::rest_of(const ProfileRow& row) const {
 }
 
 // A stack that comes again, mostly with all else as it came first, costs one look into an array.
-std::uint32_t Profile::row_of(const ResolvedSample& sample, const Rest& rest, const Stack* stack) {
+std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const Stack* stack) {
   ByNumber<FirstRow>& firsts = stack != nullptr ? by_stack_ : by_place_;
   const std::uint32_t place = stack != nullptr ? stack->number : rest.location;
   FirstRow& first = firsts[place];
@@ -67,7 +68,7 @@ std::uint32_t Profile::row_of(const ResolvedSample& sample, const Rest& rest, co
       [&] { return make_row(sample, rest, stack); });
 }
 
-std::uint32_t Profile::make_row(const ResolvedSample& sample, const Rest& rest, const Stack* stack) {
+std::uint32_t Profile::make_row(const LateSample& sample, const Rest& rest, const Stack* stack) {
   rows_of_[rest.block].push_back(static_cast<std::uint32_t>(rows_.size()));
   rows_.push_back({.block = rest.block,
                    .location = rest.location,

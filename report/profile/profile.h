@@ -38,6 +38,16 @@ struct Weight {
   std::uint64_t period = 0, samples = 0;
 };
 
+// What a profile needs of a sample that is counted later than it came, when the sample itself is gone.
+struct LateSample {
+  std::size_t event = 0;
+  std::uint32_t place = 0;  // number of its location
+  std::uint32_t facts = 0;  // as facts_of() numbered them
+  const Thread* thread = nullptr;
+  std::string_view comm;
+  const Stack* stack = nullptr;  // null: there is no call chain
+};
+
 struct ProfileRow {
   std::uint32_t block = 0;
   std::uint32_t location = 0;      // number of the samples' own place
@@ -55,7 +65,18 @@ class Profile {
   Profile(std::vector<EventBlock> blocks, ProfileShape shape);
 
   // One sample that counts for `period`.
-  void add(const ResolvedSample& sample, std::uint64_t period);
+  void add(const ResolvedSample& sample, std::uint64_t period) {
+    add({.event = sample.event_index,
+         .place = sample.place,
+         .facts = shape_.facts.empty() ? 0 : facts_of(sample),
+         .thread = sample.thread,
+         .comm = sample.comm,
+         .stack = sample.stack},
+        period);
+  }
+  void add(const LateSample& sample, std::uint64_t period);
+  // The number of what the shape's readers say of the sample now.
+  std::uint32_t facts_of(const ResolvedSample& sample);
 
   std::span<const EventBlock> blocks() const { return blocks_; }
   // In the order of their first samples.
@@ -85,9 +106,8 @@ class Profile {
   struct FirstRow {
     std::uint32_t row = IndexTable::kNone;
   };
-  std::uint32_t facts_of(const ResolvedSample& sample);
-  std::uint32_t row_of(const ResolvedSample& sample, const Rest& rest, const Stack* stack);
-  std::uint32_t make_row(const ResolvedSample& sample, const Rest& rest, const Stack* stack);
+  std::uint32_t row_of(const LateSample& sample, const Rest& rest, const Stack* stack);
+  std::uint32_t make_row(const LateSample& sample, const Rest& rest, const Stack* stack);
   Rest rest_of(const ProfileRow& row) const;
 
   std::vector<EventBlock> blocks_;
@@ -95,7 +115,7 @@ class Profile {
   ProfileShape shape_;
   StableArray<ProfileRow> rows_;
   std::vector<std::vector<std::uint32_t>> rows_of_;  // by block
-  std::vector<Weight> weights_;  // of blocks with several members
+  std::vector<Weight> weights_;                      // of blocks with several members
   std::vector<std::uint64_t> facts_;
   std::vector<std::uint64_t> asked_;  // scratch: the sample's own
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Who ended the waits of a thread: recorded by the recorders, and from the kernel's own tracepoints."""
+import csv
+import io
 import os
 import subprocess
 import unittest
@@ -71,8 +73,23 @@ class Wakers(programs.Scratch):
         self.assertIn(done.returncode, (0, 3), done.stderr.decode())
         return {stack: int(weight) for stack, weight in (line.rsplit(" ", 1) for line in done.stdout.decode().splitlines())}
 
+    def reported(self, *words):
+        """Nanoseconds of the rows of a report, with their children, by thread and function."""
+        done = self.tacho("report", "-i", "w.data", "--csv", "-s", "comm,sym", *words, status=None)
+        self.assertIn(done.returncode, (0, 3), done.stderr.decode())
+        return {(row["comm"], row["symbol"]): int(row["children_period"]) for row in csv.DictReader(io.StringIO(done.stdout.decode()))}
+
     def check(self):
         lines = self.folded("--wakers")
+        # report adds up the same waits by function: those below waits() and, in their chains, those that wakes() ended.
+        rows, alone = self.reported("--wakers"), self.reported("--off-cpu")
+        below = lambda name: sum(time for stack, time in lines.items() if stack.startswith("pair;") and f";{name};" in stack)
+        self.assertGreater(rows["pair", "wakes"], 5_000_000, rows)
+        for name in ("waits", "wakes", "naps", "-- waker --"):
+            self.assertEqual(rows.get(("pair", name), 0), below(name), name)
+        self.assertEqual(alone["pair", "waits"], rows["pair", "waits"])
+        self.assertNotIn(("pair", "-- waker --"), alone)
+        self.assertGreater(rows["pair", "[irq]"], 0)
         # main waits as long as the other one naps, but for what it takes to get there; the signal is what ends it.
         of_main = {stack: time for stack, time in lines.items() if ";waits;" in stack and ";wakes;" in stack.split("-- waker --")[-1]}
         self.assertGreater(sum(of_main.values()), 5_000_000, lines)

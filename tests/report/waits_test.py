@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""tacho folded --off-cpu and --wakers: waits by their time, with whoever ended them, of captures in which every switch
-and wake-up is known."""
+"""--off-cpu and --wakers of tacho folded and tacho report: waits by their time, with whoever ended them, of captures in
+which every switch and wake-up is known."""
+import csv
+import io
+import json
 import struct
 
 import made_capture as made
@@ -43,11 +46,108 @@ class Waits(programs.Scratch):
     def wakes(self, tid, whom, functions=("do_wake", "entry")):
         self.take("sched:sched_waking", tid, functions, "<II", whom, 0)
 
-    def folded(self, *words, status=0):
+    def view(self, name, *words, status=0):
         (self.folder / "perf.data").write_bytes(self.capture.file())
-        done = self.tacho("folded", "--kallsyms", "kallsyms", *words, status=status)
+        return self.tacho(name, "--kallsyms", "kallsyms", *words, status=status)
+
+    def folded(self, *words, status=0):
+        done = self.view("folded", *words, status=status)
         lines = [line.rsplit(" ", 1) for line in done.stdout.decode().splitlines()]
         return {stack: int(weight) for stack, weight in lines}, done.stderr.decode()
+
+    def rows(self, *words):
+        """The rows of a report by their function, each with its own and its children's nanoseconds."""
+        lines = csv.DictReader(io.StringIO(self.view("report", "--csv", "-s", "comm,sym", *words).stdout.decode()))
+        return {(line["comm"], line["symbol"]): (int(line["period"]), int(line["children_period"])) for line in lines}
+
+    def graphs(self, *words):
+        """The call graphs of a report as folded stacks: those below the rows of the places where threads went to sleep."""
+        document = json.loads(self.view("report", "--json", "-s", "comm", "-g", "graph,0,caller", *words).stdout)
+        stacks = {}
+
+        def walk(nodes, above):
+            for node in nodes:
+                path = above + [frame["symbol"] for frame in node["frames"]]
+                if node["ended_period"]:
+                    stacks[";".join(path).replace(" ", "_").replace("--_waker_--", "-- waker --")] = node["ended_period"]
+                walk(node["calls"], path)
+
+        for report in document["reports"]:
+            for row in report["rows"]:
+                walk(row["calls"], [row["keys"]["comm"]])
+        return stacks
+
+    def chain(self):
+        """main waits for the waker, which waits for the first one, which an interrupt had ended a wait of."""
+        self.plain()
+        self.switch(FIRST, SLEEPING, MAIN)
+        self.wakes(MAIN, FIRST, ["do_wake", "timer_tick", "asm_sysvec_apic_timer_interrupt", "busy", "entry"])
+        self.switch(MAIN, SLEEPING, WAKER)
+        self.switch(WAKER, SLEEPING, FIRST)
+        self.wakes(FIRST, WAKER, ["do_wake", "busy"])
+        self.switch(FIRST, RUNNING, WAKER)
+        self.wakes(WAKER, MAIN)
+        self.switch(WAKER, RUNNING, MAIN)
+
+    def test_graphs_of_a_report_hold_what_folded_prints(self):
+        self.chain()
+        for words in (("--off-cpu",), ("--wakers",), ("--wakers=2",), ("--wakers=3",), ("--wakers=3", "--where", 'comm == "main"')):
+            lines, _ = self.folded(*words)
+            self.assertGreater(len(lines), 0)
+            self.assertEqual(self.graphs(*words), lines, words)
+
+    def test_rows_of_a_report_are_where_threads_sleep_and_what_woke_them(self):
+        self.chain()
+        rows = self.rows("--wakers=2")
+        slept = 5 * STEP  # main
+        self.assertEqual(rows["main", "schedule"], (slept, slept))
+        self.assertEqual(rows["main", "do_wait"], (0, slept))
+        self.assertEqual(rows["main", "-- waker --"], (0, slept))  # once, though two wakers stand in the chain
+        self.assertEqual(rows["main", "the waker"], (0, slept))
+        self.assertEqual(rows["main", "busy"], (0, slept))  # where the first one woke the waker
+        self.assertEqual(rows["first", "[irq]"], (0, 3 * STEP))
+        self.assertNotIn(("main", "[irq]"), rows)
+        self.assertNotIn(("first", "busy"), rows)  # what the interrupt hit
+        self.assertNotIn(("main", "-- waker --"), self.rows("--off-cpu"))
+
+    def test_a_report_weighs_by_nanoseconds_whatever_the_period(self):
+        self.chain()
+        done = self.view("report", "--wakers", "--no-children", "-s", "comm,sym", "-g", "caller")
+        text, said = done.stdout.decode(), done.stderr.decode()
+        self.assertIn("# Samples: 3  of event 'sched:sched_switch'\n# Event count (approx.): 11000\n".replace("11000", str(10 * STEP)),
+                      text)
+        self.assertRegex(text, r"(?m)^ +50\.00%  main +\[k\] schedule")
+        self.assertLess(text.index("-- waker --"), text.index("the waker"))
+        self.assertEqual(said, "tacho report: rows are waits, weighed by nanoseconds\n"
+                               "tacho report: 3 of 3 waits have a waker\n")
+
+    def test_keys_of_a_report_are_those_of_the_sample_that_the_wait_began_with(self):
+        self.chain()
+        done = self.view("report", "--off-cpu", "--csv", "-s", "tid,cpu,prev_state,sym", "--no-children")
+        rows = [line for line in csv.DictReader(io.StringIO(done.stdout.decode()))]
+        self.assertEqual({(row["tid"], row["prev_state"]): int(row["period"]) for row in rows},
+                         {(str(MAIN), "1"): 5 * STEP, (str(WAKER), "1"): 2 * STEP, (str(FIRST), "1"): 3 * STEP}, rows)
+
+    def test_filters_of_a_report(self):
+        self.chain()
+        for words in (("--comms", "main"), ("--tid", str(MAIN))):
+            rows = self.rows("--wakers", "--percentage", "relative", *words)
+            self.assertEqual(rows["main", "schedule"], (5 * STEP, 5 * STEP), words)
+            self.assertEqual({comm for comm, _ in rows}, {"main"})
+        self.assertEqual(self.rows("--off-cpu", "--where", f"tid == {WAKER}")["the waker", "schedule"], (2 * STEP, 2 * STEP))
+        done = self.view("report", "--off-cpu", "--cpu", "1")
+        self.assertEqual(done.stdout.decode().count("%"), 0)
+        self.assertIn("no wait has an end in the capture", done.stderr.decode())
+
+    def test_a_report_refuses_what_waits_do_not_have(self):
+        self.chain()
+        for words in (("-b",), ("--mem-mode",), ("--branch-history",), ("--show-ref-call-graph",)):
+            self.assertIn("--off-cpu: rows are of waits; leave -b", self.view("report", "--off-cpu", *words, status=1).stderr.decode())
+        for words in (("--weight", "period"), ("--event", "sched:sched_switch")):
+            self.assertIn("leave --weight and --event out", self.view("report", "--wakers", *words, status=1).stderr.decode())
+        self.begin(ends=[Field("whom", size=4, role="wakes"), Field("pad", size=4)])
+        self.take("ends", WAKER, ["do_wake"], "<II", MAIN, 0)
+        self.assertIn("--off-cpu: no event of the capture is a wait", self.view("report", "--off-cpu", status=1).stderr.decode())
 
     def test_without_asking_waits_are_taken_and_not_who_ended_them(self):
         """Whichever comes first; who ended them is told and can be asked for."""

@@ -16,7 +16,8 @@
 #include "report/samples/filter.h"
 #include "report/views/folded/folded.h"
 #include "report/views/folded/folded_inlines.h"
-#include "report/views/folded/waits.h"
+#include "report/views/folded/folded_waits.h"
+#include "report/wait_options.h"
 
 namespace tacho::report {
 namespace {
@@ -463,8 +464,7 @@ class FoldedSink : public Sink {
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   if (options.waits.is_asked_for) {
     if (!options.weight.empty() || !options.event_filter.empty())
-      return use_error(
-          "--off-cpu: stacks are weighed by time, whatever the event; leave --weight and --event out");
+      return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
     return show_waits(session, out, options.waits, options.fold, options.reading.names);
   }
   FoldedSink sink(session, options);

@@ -59,6 +59,12 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   run_with_progress(session, sink, out);
   if (const auto failure = sink.failure()) return *failure;
   sink.report(session.diagnostics());
+  if (sink.empty() && options.waits.is_asked_for) {
+    Shown shown(Symbols::NotUsed);
+    shown.notes = sink.notes();
+    if (options.is_for_programs()) sink.write(out);
+    return shown;
+  }
   if (sink.empty()) {
     Shown shown(Symbols::NotUsed);
     if (!session.diagnostics().incomplete()) {
@@ -129,6 +135,7 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
     }
     // What is not asked for need not be read, but a sample of another processor can be a switch.
     Filter& read = options.reading.session.filter;
+    if (options.waits.is_asked_for) options.waits.who.cpus = std::exchange(options.filter.cpus, {});
     if (!options.switches.is_asked_for()) read.cpus = std::exchange(options.filter.cpus, {});
     read.time_text = options.filter.time_text;
     read.condition = std::exchange(options.filter.condition, nullptr);

@@ -18,6 +18,7 @@ bool any_samples(const Session& session, abi::SampleType bit) {
 // As perf: of a pipe the header comes too late to say. A header that promises branches which no event has is
 // damaged, and the samples are shown.
 ReportMode mode_of(const Session& session, const ReportOptions& options) {
+  if (options.waits.is_asked_for) return ReportMode::Samples;
   if (options.is_mem_mode) return ReportMode::Memory;
   if (options.has_branch_history) return ReportMode::Samples;
   const bool has_branches = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
@@ -26,8 +27,24 @@ ReportMode mode_of(const Session& session, const ReportOptions& options) {
 }
 
 Result<> check_mode(const Session& session, const ReportOptions& options, ReportMode mode) {
+  const bool asks_for_others = options.is_mem_mode || options.has_branch_history || options.shows_cycles ||
+                               options.counts_branches.value_or(false) || options.shows_other_chains;
+  if (options.waits.is_asked_for && asks_for_others)
+    return use_error(
+        "--off-cpu: rows are of waits; leave -b, --branch-history, --total-cycles, --mem-mode and "
+        "--show-ref-call-graph out");
+  const bool chooses_events = !options.weight.empty() || !options.reading.session.filter.events.empty();
+  if (options.waits.is_asked_for && chooses_events)
+    return use_error(
+        "--off-cpu: rows are weighed by time, whatever the event; leave --weight and --event out");
   if (options.is_mem_mode && options.counts_branches.value_or(false))
     return use_error("--mem-mode: rows are of memory accesses or of branches (-b), not of both");
+  constexpr std::uint64_t kCallStack = 1U << 11;  // PERF_SAMPLE_BRANCH_CALL_STACK
+  const bool has_lbr = std::ranges::any_of(session.events(), [](const format::Event& event) {
+    return event.attr.samples(abi::kSampleBranchStack) && (event.attr.branch_sample_type & kCallStack) != 0;
+  });
+  if (options.stitches_lbr && has_lbr)
+    return use_error("--stitch-lbr: call stacks that the processor kept (LBR) are taken as recorded");
   if (mode == ReportMode::Branches && !any_samples(session, abi::kSampleBranchStack))
     return use_error("-b: the capture has no branch stacks; perf record -b records them");
   if (mode == ReportMode::Memory && !any_samples(session, abi::kSampleDataSrc))
@@ -51,7 +68,7 @@ bool keeps_every_branch(const Session& session) {
 BranchHistory branch_history_of(const Session& session, const ReportOptions& options) {
   BranchHistory history;
   history.is_wanted = (options.has_branch_history || options.graph.adds_branches) &&
-                      any_samples(session, abi::kSampleBranchStack);
+                      !options.waits.is_asked_for && any_samples(session, abi::kSampleBranchStack);
   const bool is_told = !session.layout().is_pipe && session.features().environment.has_branch_stack &&
                        !any_samples(session, abi::kSampleStackUser);
   history.shows_counts = history.is_wanted && options.has_branch_history &&

@@ -8,6 +8,7 @@
 #include "report/profile/sort_keys.h"
 #include "report/views/report/absent_options.h"
 #include "report/views/report/report_columns.h"
+#include "report/wait_options.h"
 
 namespace tacho::report {
 namespace {
@@ -238,6 +239,7 @@ void add_row_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                 "what a sample counts for: period, samples, or a field of the payload or tracepoint "
                 "(default: the payload's field tagged role:weight, else period)",
                 options.weight));
+  add_wait_options(rows, options.waits);
 }
 
 Result<> set_form(ReportOptions& options, ReportForm form) {

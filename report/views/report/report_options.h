@@ -10,6 +10,7 @@
 #include "report/command.h"
 #include "report/output/colour.h"
 #include "report/perf_text/header_text.h"
+#include "report/query/waits.h"
 #include "report/samples/event_switch.h"
 #include "report/samples/filter.h"
 #include "report/views/report/graph_options.h"
@@ -74,6 +75,7 @@ struct ReportOptions {
   bool dumps_records = false;  // -D
   std::size_t top = 0;
   Colour colour = Colour::Auto;
+  WaitOptions waits;
   std::string weight;  // empty: the field tagged role:weight, else the period
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "report/decode/event_name.h"
 #include "report/samples/payload_stack.h"
@@ -31,7 +32,7 @@ ReportSink::ReportSink(Session& session, const ReportOptions& options, bool has_
 // All, if rows or weights come from more of a sample than stands first in it.
 Sink::Reads ReportSink::reads() const {
   const bool reads_records =
-      !plan_ || needs_records_ || weight_->reads_payloads() ||
+      !plan_ || needs_records_ || waits_ || weight_->reads_payloads() ||
       std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->read != nullptr; });
   if (reads_records) return Reads::All;
   return options_->filter.cpus.empty() && !options_->socket ? Reads::Nothing : Reads::Start;
@@ -58,7 +59,9 @@ Sink::Flow ReportSink::on_sample(const ResolvedSample& sample) {
   if (!switch_.accepts(sample)) return Flow::GoOn;
   const auto& cpus = options_->filter.cpus;
   if (!cpus.empty() && std::ranges::find(cpus, sample.raw->cpu) == cpus.end()) return Flow::GoOn;
-  if (mode_ == ReportMode::Branches) {
+  if (waits_) {
+    if (const auto wait = waits_->take(sample)) add_wait(*wait);
+  } else if (mode_ == ReportMode::Branches) {
     plan_->branches->add(*profile_, sample);
     if (plan_->cycles) plan_->cycles->add(sample);
   } else if (mode_ == ReportMode::Memory) {
@@ -85,6 +88,27 @@ void ReportSink::add_sample(const ResolvedSample& sample, std::uint64_t weight) 
   profile_->add(counted, weight);
 }
 
+void ReportSink::add_wait(const Wait& wait) {
+  profile_->add({.event = wait.event,
+                 .place = wait.place,
+                 .facts = wait.kept,
+                 .thread = wait.thread,
+                 .comm = wait.comm,
+                 .stack = plan_->wait_chains->stack_of(wait)},
+                wait.duration);
+}
+
+// Of the profile they need the facts that rows are told apart by, as a wait's sample has them.
+Result<> ReportSink::find_waits() {
+  if (!options_->waits.is_asked_for) return Done{};
+  WaitOptions options = options_->waits;
+  options.who.condition = std::exchange(session_->filter().condition, nullptr);
+  waits_.emplace(*session_, options,
+                 [this](const ResolvedSample& sample) { return profile_->facts_of(sample); });
+  plan_->wait_chains.emplace();
+  return waits_->find_events();
+}
+
 bool ReportSink::borrows_chains(const EventBlock& block) const {
   return options_->shows_other_chains &&
          !session_->events()[block.leader].attr.samples(abi::kSampleCallchain);
@@ -99,7 +123,11 @@ std::optional<Error> ReportSink::failure() const {
 
 std::vector<std::string> ReportSink::notes() const {
   std::vector<std::string> lines;
-  const std::string chosen = weight_ ? weight_->chosen_by_role() : std::string();
+  if (waits_) {
+    lines.emplace_back("tacho report: rows are waits, weighed by nanoseconds");
+    for (const std::string& note : waits_->notes()) lines.push_back("tacho report: " + note);
+  }
+  const std::string chosen = weight_ && !waits_ ? weight_->chosen_by_role() : std::string();
   if (!chosen.empty()) {
     lines.push_back("tacho report: rows are weighed by " + printable(chosen) +
                     ", as the event says (role:weight); --weight period or samples weighs them otherwise");
@@ -118,7 +146,11 @@ std::vector<std::string> ReportSink::notes() const {
 ColumnRequest ReportSink::request_of(bool has_children) const {
   // Blocks are those of the usual rows, as in perf.
   const bool has_blocks = options_->shows_cycles && mode_ == ReportMode::Branches;
-  return {.sort = has_blocks ? std::string() : options_->sort,
+  std::string sort = has_blocks ? std::string() : options_->sort;
+  // Of waits the texts of tracepoints say nothing.
+  if (options_->waits.is_asked_for && (sort.empty() || sort.front() == '+'))
+    sort.replace(0, 1, sort.empty() ? "comm,dso,symbol" : "comm,dso,symbol,");
+  return {.sort = std::move(sort),
           .fields = options_->fields,
           .has_children = has_children,
           .shows_modes = options_->shows_modes,
@@ -135,24 +167,12 @@ Result<> ReportSink::find_events() {
   return switch_.find_events(names);
 }
 
-// Options that only some captures can have.
-Result<> ReportSink::check_events() const {
-  constexpr std::uint64_t kCallStack = 1U << 11;  // PERF_SAMPLE_BRANCH_CALL_STACK
-  const bool has_lbr = std::ranges::any_of(session_->events(), [](const format::Event& event) {
-    return event.attr.samples(abi::kSampleBranchStack) && (event.attr.branch_sample_type & kCallStack) != 0;
-  });
-  if (options_->stitches_lbr && has_lbr)
-    return use_error("--stitch-lbr: call stacks that the processor kept (LBR) are taken as recorded");
-  if (options_->first_member != 0 && groups_.empty())
-    return use_error("--group-sort-idx: the capture has no group of events; record with -e '{A,B}'");
-  return Done{};
-}
-
 Result<> ReportSink::arrange() {
   const auto& events = session_->events();
   if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
   if (auto found = find_events(); !found) return found;
-  if (auto checked = check_events(); !checked) return checked;
+  if (options_->first_member != 0 && groups_.empty())
+    return use_error("--group-sort-idx: the capture has no group of events; record with -e '{A,B}'");
   const bool has_stacks_of_its_own = has_stacks(events, session_->features());
   const bool has_chains = mode_ != ReportMode::Branches && (has_stacks_of_its_own || history_.shows_counts);
   plan_ = std::make_unique<Plan>(Plan{
@@ -219,6 +239,7 @@ Result<> ReportSink::arrange() {
   profile_.emplace(
       blocks_of(session_->events().size(), is_grouped ? std::span(groups_) : std::span<format::EventGroup>()),
       std::move(shape));
+  if (auto found = find_waits(); !found) return found;
   if (!session_->layout().is_pipe) make_names();
   weight_.emplace(options_->weight, session_->events().size(), plan_->facts.schemas());
   return Done{};
@@ -238,7 +259,8 @@ void ReportSink::make_names() {
   plan_->stacks.emplace(*plan_->functions,
                         ChainOptions{.order = plan_->graph.order,
                                      .hides_unknown = options_->hides_unknown,
-                                     .branches = tells_steps ? &*plan_->branch_chains : nullptr});
+                                     .branches = tells_steps ? &*plan_->branch_chains : nullptr,
+                                     .waits = plan_->wait_chains ? &*plan_->wait_chains : nullptr});
   plan_->names.emplace(*profile_, *session_, *plan_->functions, &*plan_->stacks);
 }
 

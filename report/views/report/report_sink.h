@@ -71,6 +71,7 @@ class ReportSink : public Sink {
     std::optional<BranchRows> branches{};         // when rows are of branches
     std::optional<BlockCycles> cycles{};          // with --total-cycles
     std::optional<BranchChains> branch_chains{};  // when chains have branches in them
+    std::optional<WaitChains> wait_chains{};      // when rows are of waits
     // Of a pipe they are made after the run: it lists its modules at its end.
     std::optional<FunctionTable> functions{};
     std::optional<FunctionStacks> stacks{};
@@ -79,8 +80,9 @@ class ReportSink : public Sink {
   void make_names();
   bool borrows_chains(const EventBlock& block) const;
   void add_sample(const ResolvedSample& sample, std::uint64_t weight);
+  void add_wait(const Wait& wait);
+  Result<> find_waits();
   Result<> find_events();
-  Result<> check_events() const;
   ColumnRequest request_of(bool has_children) const;
   void write_title(TextOutput& out, const EventBlock& block, const Entries& entries,
                    const Hierarchy* hierarchy) const;
@@ -101,6 +103,7 @@ class ReportSink : public Sink {
   std::optional<WeightChoice> weight_;
   std::vector<format::EventGroup> groups_;  // of more than one event, by leader
   EventSwitch switch_;
+  std::optional<Waits> waits_;        // --off-cpu
   std::size_t socket_fact_ = 0;       // where it stands in a row's facts, with --socket-filter
   std::size_t parallelism_fact_ = 0;  // likewise, where --parallelism or a column of latency asks for it
   std::optional<Error> failure_;

@@ -1,0 +1,270 @@
+#include "report/query/waits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "report/decode/event_name.h"
+#include "report/query/value_field.h"
+
+namespace tacho::report {
+namespace {
+
+// Threads that are known at a time; a capture that names more makes them up.
+constexpr std::size_t kMostThreads = std::size_t{1} << 20;
+
+// Of prev_state: what the kernel shows as letters. None of them: the thread was put aside while it could run.
+constexpr std::int64_t kStates = 0xff, kDead = 0x30, kIdle = 0x80;
+
+// Where the kernel begins to serve an interrupt: what is below was interrupted, and woke nobody.
+constexpr std::string_view kInterruptEntries[] = {
+    "asm_sysvec_", "asm_common_interrupt", "asm_exc_nmi", "el1h_64_irq", "el0t_64_irq", "el1_irq", "el0_irq",
+};
+
+const PayloadField* field_called(const PayloadSchema& schema, std::string_view name) {
+  const auto field = std::ranges::find(schema.fields, name, &PayloadField::name);
+  return field == schema.fields.end() ? nullptr : &*field;
+}
+
+const PayloadField* field_with(const PayloadSchema& schema, std::string_view role) {
+  const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
+  return field == schema.fields.end() ? nullptr : &*field;
+}
+
+}  // namespace
+
+Filter take_who(Filter& filter) {
+  Filter who;
+  who.pids = std::exchange(filter.pids, {});
+  who.tids = std::exchange(filter.tids, {});
+  who.cpus = std::exchange(filter.cpus, {});
+  who.comms = std::exchange(filter.comms, {});
+  return who;
+}
+
+Waits::Waits(Session& session, const WaitOptions& options, Keep keep)
+    : session_(&session),
+      options_(options),
+      keep_(std::move(keep)),
+      schemas_(session.events(), session.features()) {}
+
+Waits::EventFacts Waits::facts_of(std::size_t event, const std::string& name) {
+  EventFacts facts;
+  const PayloadSchema* const schema = schemas_.of(event);
+  if (schema == nullptr) return facts;
+  if (name == "sched:sched_switch") {
+    facts.what = What::Switch;
+    facts.state = field_called(*schema, "prev_state");
+    facts.thread = field_called(*schema, "next_pid");
+    if (facts.state == nullptr || facts.thread == nullptr) facts = {};
+    return facts;
+  }
+  const auto wakes = std::ranges::find(schema->fields, "wakes", &PayloadField::role);
+  if (wakes != schema->fields.end()) {
+    facts.what = What::Wake;
+    facts.thread = &*wakes;
+    facts.waker = field_with(*schema, "waker");
+    return facts;
+  }
+  if (name == "sched:sched_waking" || name == "sched:sched_wakeup") {
+    facts.what = What::Wake;
+    facts.thread = field_called(*schema, "pid");
+    return facts.thread != nullptr ? facts : EventFacts();
+  }
+  // Recorders make a payload's stack the sample's own.
+  const bool is_wait = field_with(*schema, "stack") != nullptr || field_with(*schema, "queued") != nullptr;
+  const PayloadField* const time = value_field(*schema);
+  if (is_wait && time != nullptr && time->unit == "ns") {
+    facts.what = What::Wait;
+    facts.time = time;
+  }
+  return facts;
+}
+
+Result<> Waits::find_events() {
+  bool has_waits = false, has_wakers = false, has_waking = false;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < session_->events().size(); ++i) {
+    names.push_back(event_name(session_->events()[i], session_->features()));
+    events_.push_back(facts_of(i, names.back()));
+    has_switches_ = has_switches_ || events_.back().what == What::Switch;
+    has_waits = has_waits || events_.back().what == What::Switch || events_.back().what == What::Wait;
+    has_wakers = has_wakers || events_.back().what == What::Wake;
+    has_waking = has_waking || names.back() == "sched:sched_waking";
+  }
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    // The kernel tells of a wake-up at the thread's new CPU, perhaps in an interrupt there; of the waking
+    // where it happens.
+    if (has_waking && names[i] == "sched:sched_wakeup") events_[i] = {};
+    // Each wait once.
+    if (has_switches_ && events_[i].what == What::Wait) events_[i] = {};
+  }
+  if (!has_waits)
+    return use_error(
+        "--off-cpu: no event of the capture is a wait; record with -e offcpu, or with -g -e "
+        "sched:sched_switch");
+  if (options_.wakers > 0 && !has_wakers)
+    return use_error(
+        "--wakers: no event of the capture tells who woke; record with -e offcpu,waking, or with -g -e "
+        "sched:sched_switch,sched:sched_waking");
+  return Done{};
+}
+
+std::optional<std::int64_t> Waits::number(const PayloadField* field, const ResolvedSample& sample) const {
+  return field == nullptr ? std::nullopt : read_number(*field, sample.raw->raw, sample.order);
+}
+
+std::optional<Wait> Waits::take(const ResolvedSample& sample) {
+  const EventFacts& facts = events_[sample.event_index];
+  if (facts.what == What::Nothing) return std::nullopt;
+  const auto thread = number(facts.thread, sample);
+  switch (facts.what) {
+    case What::Switch:
+      leave(sample, facts);
+      return thread ? arrive(static_cast<std::uint32_t>(*thread), sample.raw->time) : std::nullopt;
+    case What::Wake:
+      if (thread && options_.wakers > 0) wake(sample, static_cast<std::uint32_t>(*thread));
+      return std::nullopt;
+    case What::Wait:
+      return take_wait(sample, facts);
+    case What::Nothing:
+      break;
+  }
+  return std::nullopt;
+}
+
+bool Waits::is_wanted(const ResolvedSample& sample) const {
+  const Filter& who = options_.who;
+  return who.accepts_start(*sample.raw) && who.accepts_comm(sample.comm) &&
+         (who.condition == nullptr || who.condition->holds(sample));
+}
+
+Wait Waits::begun_by(const ResolvedSample& sample) const {
+  return {.event = sample.event_index,
+          .thread = sample.thread,
+          .comm = sample.comm,
+          .pid = sample.pid(),
+          .tid = sample.tid(),
+          .place = sample.place,
+          .stack = sample.stack,
+          .kept = keep_ ? keep_(sample) : 0};
+}
+
+std::optional<Wait> Waits::take_wait(const ResolvedSample& sample, const EventFacts& facts) {
+  const auto duration = number(facts.time, sample);
+  if (!duration || *duration <= 0) return std::nullopt;
+  if (!is_wanted(sample)) {
+    // Whoever ended this wait has not ended the next one.
+    if (const auto old = woken_.find(sample.tid()); old != woken_.end()) old->second.is_new = false;
+    return std::nullopt;
+  }
+  if (sample.stack == nullptr) {
+    ++without_stack_;
+    return std::nullopt;
+  }
+  return ended(begun_by(sample), static_cast<std::uint64_t>(*duration));
+}
+
+void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
+  const std::uint32_t thread = sample.tid();
+  const auto state = number(facts.state, sample);
+  if (const auto old = woken_.find(thread); old != woken_.end()) old->second.is_new = false;
+  asleep_.erase(thread);
+  const bool sleeps = state && (*state & kStates) != 0 && (*state & (kDead | kIdle)) == 0;
+  if (thread == 0 || !sleeps || !is_wanted(sample)) return;
+  if (sample.stack == nullptr) {
+    ++without_stack_;
+    return;
+  }
+  if (asleep_.size() < kMostThreads) asleep_[thread] = {sample.raw->time, begun_by(sample)};
+}
+
+std::optional<Wait> Waits::arrive(std::uint32_t thread, std::uint64_t time) {
+  const auto slept = asleep_.find(thread);
+  if (slept == asleep_.end()) return std::nullopt;
+  const Asleep asleep = slept->second;
+  asleep_.erase(slept);
+  if (time <= asleep.since) return std::nullopt;
+  return ended(asleep.wait, time - asleep.since);
+}
+
+// Between two switches the first to wake is who woke: a thread that is awake is not woken.
+void Waits::wake(const ResolvedSample& sample, std::uint32_t thread) {
+  if (woken_.size() >= kMostThreads && !woken_.contains(thread)) return;
+  const auto old = woken_.find(thread);
+  if (has_switches_ && old != woken_.end() && old->second.is_new) return;
+  Woken woken;
+  woken.is_new = true;
+  woken.by.push_back(waker_of(sample));
+  // An interrupt comes by itself.
+  const auto before = woken_.find(sample.tid());
+  if (!woken.by.front().is_interrupt && before != woken_.end()) {
+    const auto& by = before->second.by;
+    const auto more = std::min<std::size_t>(by.size(), options_.wakers - 1);
+    woken.by.insert(woken.by.end(), by.begin(), by.begin() + static_cast<std::ptrdiff_t>(more));
+  }
+  woken_[thread] = std::move(woken);
+}
+
+Wait Waits::ended(Wait wait, std::uint64_t duration) {
+  ++waits_;
+  wait.duration = duration;
+  const auto woken = woken_.find(wait.tid);
+  if (woken == woken_.end() || !woken->second.is_new) return wait;
+  ++with_waker_;
+  woken->second.is_new = false;
+  ended_by_ = woken->second.by;
+  wait.wakers = ended_by_;
+  return wait;
+}
+
+std::string_view Waits::waker_name(const ResolvedSample& sample, const PayloadField* told) {
+  const auto value = told != nullptr ? read_field(*told, sample.raw->raw, sample.order) : std::nullopt;
+  if (!value || !std::holds_alternative<std::string_view>(*value)) return sample.comm;
+  const std::string_view name = std::get<std::string_view>(*value);
+  if (names_.size() >= kMostThreads && !names_.contains(std::string(name))) return sample.comm;
+  return *names_.emplace(name).first;
+}
+
+Waker Waits::waker_of(const ResolvedSample& sample) {
+  Waker waker{.stack = sample.stack};
+  if (sample.stack != nullptr) {
+    for (const std::uint32_t location : sample.stack->frames) {
+      ++waker.frames;
+      waker.is_interrupt = is_interrupt_entry(location);
+      if (waker.is_interrupt) return waker;
+    }
+  }
+  waker.comm = waker_name(sample, events_[sample.event_index].waker);
+  waker.pid = sample.pid();
+  waker.tid = sample.tid();
+  return waker;
+}
+
+bool Waits::is_interrupt_entry(std::uint32_t location) {
+  Entry& entry = entries_[location];
+  if (entry == Entry::Unasked) {
+    const auto frames = session_->resolver().frames(session_->resolver().location(location));
+    const bool is_entry = std::ranges::any_of(frames, [](const symbolize::Frame& frame) {
+      return std::ranges::any_of(
+          kInterruptEntries, [&frame](std::string_view name) { return frame.function.starts_with(name); });
+    });
+    entry = is_entry ? Entry::Yes : Entry::No;
+  }
+  return entry == Entry::Yes;
+}
+
+std::vector<std::string> Waits::notes() const {
+  std::vector<std::string> notes;
+  if (waits_ == 0) notes.emplace_back("no wait has an end in the capture");
+  if (without_stack_ > 0)
+    notes.push_back(
+        fmt::format("{} waits have no stack and are left out; record with -g to have them", without_stack_));
+  if (options_.wakers > 0 && waits_ > 0)
+    notes.push_back(fmt::format("{} of {} waits have a waker", with_waker_, waits_));
+  return notes;
+}
+
+}  // namespace tacho::report

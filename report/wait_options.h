@@ -1,0 +1,14 @@
+// The options --off-cpu and --wakers: one table for every view that shows waits.
+#pragma once
+
+#include <vector>
+
+#include "cli/options.h"
+#include "report/query/waits.h"
+
+namespace tacho::report {
+
+// Fill `options`, which must outlive the parsing.
+void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options);
+
+}  // namespace tacho::report
