@@ -1,5 +1,6 @@
 #include "record/stacks/number_runs.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace tacho::record {
@@ -19,6 +20,13 @@ std::optional<std::uint32_t> NumberRuns::take(std::uint32_t count, Clock::time_p
 
 void NumberRuns::give_back(std::uint32_t first, std::uint32_t count, Clock::time_point now) {
   if (count != 0) resting_.push_back({now, first, count});
+}
+
+bool NumberRuns::will_have(std::uint32_t count) const {
+  NumberRuns later(0);
+  for (const auto& [first, room] : free_) later.add_free(first, room);
+  for (const Resting& run : resting_) later.add_free(run.first, run.count);
+  return std::ranges::any_of(later.free_, [count](const auto& run) { return run.second >= count; });
 }
 
 void NumberRuns::grow(std::uint32_t more) {

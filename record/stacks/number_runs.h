@@ -20,6 +20,8 @@ class NumberRuns {
   // The first of `count` numbers in a row; nothing when there is no such run.
   std::optional<std::uint32_t> take(std::uint32_t count, Clock::time_point now);
   void give_back(std::uint32_t first, std::uint32_t count, Clock::time_point now);
+  // Whether there is such a run once all that rests has rested.
+  bool will_have(std::uint32_t count) const;
   // More numbers behind the last one.
   void grow(std::uint32_t more);
 

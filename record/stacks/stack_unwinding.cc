@@ -265,7 +265,9 @@ Result<> StackUnwinding::State::attach_behind_condition(const OpenEvent& open, c
 }
 
 StackUnwinding::StackUnwinding(std::unique_ptr<State> state) : state_(std::move(state)) {}
-StackUnwinding::~StackUnwinding() = default;
+StackUnwinding::~StackUnwinding() {
+  if (state_ && !state_->tables.end()) (void)state_.release();  // its thread goes with the program
+}
 
 Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const Host& host, const Log& log) {
   const auto first = std::ranges::max_element(plan.events, {}, &PlannedEvent::unwound_frames);

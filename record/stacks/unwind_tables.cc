@@ -33,9 +33,10 @@ constexpr milliseconds kLook{50};                            // evicted tables t
 constexpr std::chrono::nanoseconds kMostCpu{5'000'000'000};  // for one file; libclang takes 0.4 s
 constexpr std::uint32_t kLooksPerClock = 256;
 constexpr int kNice = -5;  // the stacks of what just began wait for it
-constexpr std::chrono::seconds kPatienceWithQuestions{1};
+constexpr std::chrono::seconds kPatienceWithQuestions{1}, kPatienceAtEnd{2};
 constexpr std::size_t kMostQuestions = 1024, kMostSeen = 16384, kMostKeysOfModule = 64;
 constexpr std::size_t kNumbersAtOnce = 1024;
+constexpr std::uint32_t kEvictedPart = 16;  // of all blocks, at least
 
 std::chrono::nanoseconds cpu_time() {
   timespec now{};
@@ -45,8 +46,9 @@ std::chrono::nanoseconds cpu_time() {
 
 }  // namespace
 
-UnwindTables::UnwindTables(bpf::StackWalker& walker, std::uint64_t budget)
+UnwindTables::UnwindTables(bpf::StackWalker& walker, std::uint64_t budget, TableOf tables)
     : walker_(walker),
+      table_of_(std::move(tables)),
       reads_mappings_(walker.reads_mappings()),
       published_(walker.modules()),
       most_blocks_(static_cast<std::uint32_t>(budget / kSegmentBytes * TACHO_SEGMENT_BLOCKS)) {
@@ -56,12 +58,16 @@ UnwindTables::UnwindTables(bpf::StackWalker& walker, std::uint64_t budget)
 }
 
 UnwindTables::~UnwindTables() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-  }
-  wake();
+  (void)end();
   if (thread_.joinable()) thread_.join();
+}
+
+bool UnwindTables::end() {
+  if (!thread_.joinable()) return true;
+  std::unique_lock lock(mutex_);
+  is_over_ = true;
+  wake();
+  return has_ended_.wait_for(lock, kPatienceAtEnd, [this] { return is_thread_over_; });
 }
 
 Result<> UnwindTables::start() {
@@ -225,7 +231,11 @@ void UnwindTables::run() {
       walker_.set_now(++now_);
     }
     if (is_over_) break;
-    if (reads_mappings_) answer_questions();
+    try {
+      if (reads_mappings_) answer_questions(lock);
+    } catch (const std::bad_alloc&) {
+      if (!lock.owns_lock()) lock.lock();  // those files are walked by frame pointers
+    }
     if (wanted_.empty() && !processes_.empty()) {
       const int process = processes_.front();
       is_building_ = true;
@@ -268,6 +278,8 @@ void UnwindTables::run() {
     facts_.building += std::chrono::duration_cast<std::chrono::microseconds>(taken);
     facts_.bytes = blocks_.taken() * sizeof(tacho_unwind_block);
   }
+  is_thread_over_ = true;
+  has_ended_.notify_all();
 }
 
 // Until something is wanted or asked, or it is time to look for tables that are wanted again.
@@ -284,22 +296,30 @@ void UnwindTables::wait_for_work(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// With the mutex held.
-void UnwindTables::answer_questions() {
-  walker_.take_questions([this](const tacho_file_question& question) { answer(question); });
+// Files are looked at without the mutex: one that does not answer holds up this thread alone.
+void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
+  std::vector<tacho_file_question> asked;
+  walker_.take_questions([&asked](const tacho_file_question& question) { asked.push_back(question); });
+  for (const tacho_file_question& question : asked) {
+    lock.unlock();
+    const auto file = file_asked_for(question);
+    lock.lock();
+    if (is_over_) return;
+    ++facts_.asked;
+    if (file) {
+      bind(question.key, number_of(*file, true));
+    } else if (const auto told = told_.module_at({question.process, question.start})) {
+      bind(question.key, *told);
+    } else {
+      questions_.push_back({question, std::chrono::steady_clock::now()});
+    }
+  }
   const auto now = std::chrono::steady_clock::now();
   while (!questions_.empty() &&
          (questions_.size() > kMostQuestions || now - questions_.front().since >= kPatienceWithQuestions)) {
     walker_.remove_file(questions_.front().asked.key);
     questions_.pop_front();
   }
-}
-
-void UnwindTables::answer(const tacho_file_question& question) {
-  ++facts_.asked;
-  if (const auto file = file_asked_for(question)) return bind(question.key, number_of(*file, true));
-  if (const auto told = told_.module_at({question.process, question.start})) return bind(question.key, *told);
-  questions_.push_back({question, std::chrono::steady_clock::now()});
 }
 
 // Tables of all that a process runs. What many have mapped is opened once.
@@ -329,7 +349,7 @@ void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
   const auto stop = [&] {
     return is_over_ || (++looks % kLooksPerClock == 0 && cpu_time() - begin > kMostCpu);
   };
-  const auto table = table_of_file(file, {.stop = stop});
+  const auto table = table_of_(file, {.stop = stop});
   const bool has_rows = table && !table->rows.rows.empty() && publish(number, table->rows);
   if (!has_rows) set_state(number, TACHO_MODULE_BARE);
   const std::lock_guard lock(mutex_);
@@ -376,8 +396,11 @@ std::optional<std::uint32_t> UnwindTables::room_for(std::uint32_t blocks) {
     const auto found = blocks_.take(blocks, NumberRuns::Clock::now());
     if (found || (is_over_)) return found;
     if (grow()) continue;
-    if (!evict_one()) return std::nullopt;
-    std::this_thread::sleep_for(NumberRuns::kRest);  // until no walk is in it any more
+    // All at once, and some for those that come next: each time the others wait.
+    const std::uint32_t wanted = std::max(blocks, most_blocks_ / kEvictedPart);
+    while (!blocks_.will_have(wanted) && evict_one()) continue;
+    if (!blocks_.will_have(blocks)) return std::nullopt;
+    std::this_thread::sleep_for(NumberRuns::kRest);  // until no walk is in them any more
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "bpf/stack_walker.h"
@@ -44,13 +46,22 @@ class UnwindTables {
   // Code that is no file, or has no table: found by frame pointers. As a module's number.
   static constexpr std::uint32_t kBare = TACHO_MODULE_OF_NOTHING;
 
+  // The table of a file, which may take any time.
+  using TableOf = std::function<Result<FileTable>(const MappedFile&, const unwind::RowLimits&)>;
+  static Result<FileTable> table_of(const MappedFile& file, const unwind::RowLimits& limits) {
+    return table_of_file(file, limits);
+  }
+
   // `budget`: bytes. The walker must outlive the tables.
-  UnwindTables(bpf::StackWalker& walker, std::uint64_t budget);
+  UnwindTables(bpf::StackWalker& walker, std::uint64_t budget, TableOf tables = table_of);
   UnwindTables(const UnwindTables&) = delete;
   UnwindTables& operator=(const UnwindTables&) = delete;
   ~UnwindTables();
 
   Result<> start();
+  // Nothing more is built. False: the thread does not end, as a file does not answer; it uses all that is
+  // here, and the walker, which have to stay then.
+  bool end();
   // The number of a file's module, whose table will be there soon.
   std::uint32_t module_of(const MappedFile& file);
   // The process runs another program: what was told of its mappings holds no more.
@@ -83,8 +94,7 @@ class UnwindTables {
   std::uint32_t number_of(const MappedFile& file, bool is_first);
   std::uint32_t free_number();
   void bind(const tacho_file_key& key, std::uint32_t number);
-  void answer_questions();
-  void answer(const tacho_file_question& question);
+  void answer_questions(std::unique_lock<std::mutex>& lock);
   void look_at_one(int process);
   void build(std::uint32_t number, const MappedFile& file);
   bool publish(std::uint32_t number, const unwind::RowTable& table);
@@ -95,6 +105,7 @@ class UnwindTables {
   void set_state(std::uint32_t number, std::uint32_t state);
 
   bpf::StackWalker& walker_;
+  const TableOf table_of_;
   const bool reads_mappings_;
   std::span<tacho_unwind_module> published_;
   std::uint32_t most_blocks_;
@@ -106,7 +117,7 @@ class UnwindTables {
 
   format::Fd news_;   // an eventfd: there is work
   std::mutex mutex_;  // of all that follows
-  std::condition_variable is_idle_, is_built_;
+  std::condition_variable is_idle_, is_built_, has_ended_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // by what a file is
   std::vector<Module> modules_;
   std::deque<std::uint32_t> wanted_;
@@ -115,7 +126,7 @@ class UnwindTables {
   std::deque<std::pair<std::chrono::steady_clock::time_point, std::uint32_t>> resting_;  // numbers given back
   std::vector<std::pair<std::uint32_t, std::uint32_t>> given_up_;  // blocks of modules that are gone
   ToldMappings told_{kMostTold};                                   // a question may come later
-  bool is_building_ = false;
+  bool is_building_ = false, is_thread_over_ = false;
   std::atomic<bool> is_over_ = false;
   TableFacts facts_;
   std::thread thread_;

@@ -4,14 +4,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <future>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "bpf/stack_walker.h"
+#include "format/file.h"
 
 namespace tacho::record {
 namespace {
@@ -79,6 +84,73 @@ TEST_F(UnwindTablesLive, NumbersOfFilesThatNoStackLeadsToAreGivenOutAgain) {
   const std::uint32_t last = tables_->module_of(file(kFiles - 1));  // looked for again, in another process
   EXPECT_TRUE(tables_->wait_for(last, kPatience));
   EXPECT_EQ(state_of(last), static_cast<std::uint32_t>(TACHO_MODULE_BARE)) << "there is no such file";
+}
+
+// A copy of a program that is another one by its build id.
+void copy_as_another(const std::filesystem::path& from, const std::filesystem::path& to,
+                     std::uint32_t number) {
+  std::string bytes = format::read_file(from) ? std::string(format::as_text(*format::read_file(from))) : "";
+  const std::size_t note = bytes.find(std::string("\4\0\0\0\x14\0\0\0\3\0\0\0GNU\0", 16));
+  ASSERT_NE(note, std::string::npos) << from;
+  std::memcpy(bytes.data() + note + 16, &number, sizeof number);
+  std::ofstream(to, std::ios::binary) << bytes;
+}
+
+// Each that goes has to rest: one after another they took half a second each, and the libraries of a compiler
+// had no table for ten seconds.
+TEST_F(UnwindTablesLive, AllThatMakesRoomForALargeTableGoesAtOnce) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("tables_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto built = [&](const std::filesystem::path& path) {
+    MappedFile copy;
+    copy.name = path;
+    copy.build_id = build_id_of(*format::open_input(path));
+    copy.process = static_cast<std::uint32_t>(getpid());
+    const std::uint32_t number = tables_->module_of(copy);
+    EXPECT_TRUE(tables_->wait_for(number, kPatience));
+    return number;
+  };
+  std::uint32_t copies = 0;
+  for (; tables_->facts().evicted == 0 && copies < 1000; ++copies) {
+    const auto path = folder / "small";
+    copy_as_another("/bin/ls", path, copies);
+    (void)built(path);
+  }
+  const std::size_t evicted = tables_->facts().evicted;
+  EXPECT_GT(evicted, 2u) << "room for more than one, after " << copies;
+  const auto begin = std::chrono::steady_clock::now();
+  copy_as_another(std::filesystem::canonical("/proc/self/exe"), folder / "large", 1);
+  EXPECT_EQ(state_of(built(folder / "large")), static_cast<std::uint32_t>(TACHO_MODULE_READY));
+  const auto more = tables_->facts().evicted - evicted;
+  if (more > 4) {
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, more * NumberRuns::kRest);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+// A file of a file system whose server hangs.
+TEST_F(UnwindTablesLive, AThreadThatHangsInAFileIsLeftBehind) {
+  std::promise<void> answer;
+  const auto answered = answer.get_future().share();
+  std::atomic<bool> is_asked = false;
+  const auto hangs = [&](const MappedFile& file, const unwind::RowLimits& limits) -> Result<FileTable> {
+    if (file.name == "[vdso]") return table_of_file(file, limits);
+    is_asked = true;
+    answered.wait();
+    return Error{"gone", kNotOpened};
+  };
+  tables_ = std::make_unique<UnwindTables>(*walker_, std::uint64_t{4} << 20, hangs);
+  ASSERT_TRUE(tables_->start());
+  const std::uint32_t number = tables_->module_of(file(1));
+  while (!is_asked) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_NE(tables_->module_of(file(2)), number) << "others may ask meanwhile";
+  EXPECT_FALSE(tables_->wait_for(number, std::chrono::milliseconds(10)));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(tables_->end());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kPatience);
+  answer.set_value();
+  EXPECT_TRUE(tables_->end()) << "it ends when it can";
 }
 
 }  // namespace

@@ -27,6 +27,19 @@ TEST(NumberRuns, WhatIsGivenBackRestsFirst) {
   EXPECT_EQ(runs.taken(), 10u);
 }
 
+TEST(NumberRuns, WhatRestsIsForeseen) {
+  NumberRuns runs(10);
+  runs.take(10, kStart);
+  EXPECT_FALSE(runs.will_have(1));
+  runs.give_back(2, 3, kStart);
+  runs.give_back(6, 2, kStart);
+  EXPECT_TRUE(runs.will_have(3));
+  EXPECT_FALSE(runs.will_have(4)) << "no two of them touch";
+  runs.give_back(5, 1, kStart);
+  EXPECT_TRUE(runs.will_have(6));
+  EXPECT_EQ(runs.take(1, kStart), std::nullopt) << "it rests all the same";
+}
+
 TEST(NumberRuns, NeighboursGrowTogetherAgain) {
   NumberRuns runs(9);
   for (int i = 0; i < 3; ++i) runs.take(3, kStart);
