@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,13 +18,16 @@ class CodeMaps {
   // Ascending, and none over another.
   using Ranges = std::vector<tacho_code_range>;
 
-  // `most`: ranges of one process; what would make them more is not noted.
+  // `most`: ranges of one process. Where code that is no file makes them more (nobody tells when a JIT unmaps
+  // its own) the older half of that goes; what would still make them more is not noted.
   explicit CodeMaps(std::size_t most = TACHO_MOST_RANGES_OF_PROCESS) : most_(most) {}
 
+  // What a process that ran before has mapped; it is not known yet, and more than the most is not noted.
+  void running(std::uint32_t process, Ranges ranges);
   // Times are those of the records; what is older than the last fork or exec of its process is no news, since
   // the records of several CPUs come in no strict order.
   void map(std::uint32_t process, const tacho_code_range& range, std::uint64_t time);
-  // The child has the mappings of its parent.
+  // The child has the mappings of its parent; of one that nobody knows, none that are known.
   void fork(std::uint32_t child, std::uint32_t parent, std::uint64_t time);
   void exec(std::uint32_t process, std::uint64_t time);
   void remove(std::uint32_t process);
@@ -32,18 +36,30 @@ class CodeMaps {
   std::vector<std::uint32_t> take_changed();
   // Null when nothing is known of the process. Shared by a parent and its children until one changes.
   std::shared_ptr<const Ranges> ranges(std::uint32_t process) const;
-  // The same as it was at a time: before its last exec those of the program that it was. Else they are those
-  // of now: what was mapped since did not lie over code that ran then, mostly.
-  std::shared_ptr<const Ranges> ranges_at(std::uint32_t process, std::uint64_t time) const;
+  // The same as it was at a time (0: now): before an exec those of the program that it was. Else they are
+  // those of now: what was mapped since did not lie over code that ran then, mostly.
+  struct AtTime {
+    std::shared_ptr<const Ranges> ranges;  // null when nothing is known
+    bool is_now = true;                    // it is the same program still, as far as anybody told
+  };
+  AtTime ranges_at(std::uint32_t process, std::uint64_t time) const;
   std::size_t size() const { return processes_.size(); }
 
  private:
+  static constexpr std::size_t kMostFormer = 4;  // a shell's wrapper of an env of an interpreter
+  // A program that the process was until it ran another one; null ranges: not known.
+  struct Former {
+    std::uint64_t since = 0, until = 0;
+    std::shared_ptr<Ranges> ranges;
+  };
   struct Process {
     std::shared_ptr<Ranges> ranges;
     std::uint64_t since = 0;
-    std::shared_ptr<Ranges> before;  // its last exec
+    std::vector<Former> former;            // oldest first
+    std::deque<std::uint64_t> of_no_file;  // where such code begins, oldest first
   };
   Process& process_of(std::uint32_t process);
+  bool drop_older_code(Process& owner);
 
   std::size_t most_;
   std::unordered_map<std::uint32_t, Process> processes_;

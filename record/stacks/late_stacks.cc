@@ -14,12 +14,12 @@ constexpr std::chrono::milliseconds kPatience{1000};
 
 Result<> LateStacks::start() {
   if (auto done = finisher_->start(); !done) return done;
-  walker_.let_copy();
+  source_.begin();
   return Done{};
 }
 
 void LateStacks::take_copies() {
-  (void)walker_.take_copies([this](format::Bytes written) {
+  source_.take([this](format::Bytes written) {
     auto copy = stack_copy_of(written);
     if (!copy || bytes_ + copy->bytes.size() > kMostBytes) return;  // its sample is written as it is
     const std::uint64_t number = copy->number;
@@ -40,7 +40,7 @@ void LateStacks::give_ripe(const CodeMaps& maps) {
       copies_.erase(copy);
     }
     stack.copied_bytes = stack.copy.bytes.size();
-    stack.ranges = maps.ranges_at(sample.process, sample.time);
+    stack.maps = maps.ranges_at(sample.process, sample.time);
     stack.pass = pass_ - 1;
     stack.sample = std::move(sample);
   }

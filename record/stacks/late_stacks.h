@@ -5,13 +5,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "bpf/stack_walker.h"
+#include "format/cursor.h"
 #include "format/result.h"
 #include "record/stacks/code_maps.h"
 #include "record/stacks/file_table.h"
@@ -23,9 +25,15 @@ namespace tacho::record {
 
 class LateStacks {
  public:
-  // The walker must outlive this. `most_frames`: of a stack.
-  LateStacks(bpf::StackWalker& walker, std::size_t most_frames)
-      : walker_(walker), finisher_(std::make_shared<StackFinisher>(most_frames)) {}
+  // Where copies come from (bpf::StackWalker).
+  struct Copies {
+    std::function<void()> begin;
+    std::function<void(const std::function<void(format::Bytes)>&)> take;  // those that came since
+  };
+  // What `copies` refer to must outlive this. `most_frames`: of a stack.
+  LateStacks(Copies copies, std::size_t most_frames, StackFinisher::ImageOf images = StackFinisher::image_of)
+      : source_(std::move(copies)),
+        finisher_(std::make_shared<StackFinisher>(most_frames, std::move(images))) {}
   LateStacks(const LateStacks&) = delete;
   LateStacks& operator=(const LateStacks&) = delete;
   ~LateStacks() { finisher_->end(); }
@@ -33,6 +41,7 @@ class LateStacks {
   Result<> start();
 
   std::uint32_t number_of(const MappedFile& file) { return finisher_->number_of(file); }  // for ranges
+  CodeMaps::Ranges ranges_of_running(std::uint32_t process) { return finisher_->ranges_of_running(process); }
   // The samples of this look at the rings; more may be appended.
   std::vector<StackSplice::Unfinished>& fresh() { return fresh_; }
   // All rings were looked at, and `maps` is what they told. Appends what is finished to `records`.
@@ -55,7 +64,7 @@ class LateStacks {
   void put_done(StackSplice& splice, std::vector<std::byte>& records);
   bool waits_too_long() const;
 
-  bpf::StackWalker& walker_;
+  Copies source_;
   std::shared_ptr<StackFinisher> finisher_;
   std::uint64_t pass_ = 1;                  // the one that is under way
   std::optional<std::uint64_t> round_end_;  // the pass that the last round ended with

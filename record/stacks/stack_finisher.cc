@@ -44,14 +44,14 @@ std::chrono::nanoseconds cpu_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-Result<unwind::ElfImage> image_of(const MappedFile& file) {
+}  // namespace
+
+Result<unwind::ElfImage> StackFinisher::image_of(const MappedFile& file) {
   if (file.name == "[vdso]") return unwind::ElfImage::in_memory(own_vdso());
   auto opened = open_binary(file);
   if (!opened) return std::move(opened.error());
   return unwind::ElfImage::open(std::move(*opened));
 }
-
-}  // namespace
 
 Result<> StackFinisher::start() {
   try {
@@ -159,8 +159,7 @@ StackFinisher::Work StackFinisher::begin_next() {
   begun_.splice(begun_.end(), waiting_, waiting_.begin());
   is_given_up_ = is_over_;
   Stack& stack = begun_.front();
-  return {stack.sample.walk, std::move(stack.copy), std::move(stack.ranges), stack.sample.process,
-          cpu_time()};
+  return {stack.sample.walk, std::move(stack.copy), std::move(stack.maps), stack.sample.process, cpu_time()};
 }
 
 void StackFinisher::finish(Work& work) {
@@ -176,12 +175,12 @@ bool StackFinisher::shall_stop(const Work& work) const {
 }
 
 const tacho_code_range* StackFinisher::mapped_at(const Work& work, std::uint64_t address) {
-  const tacho_code_range* const told = work.ranges ? range_at(*work.ranges, address) : nullptr;
-  if (told != nullptr) return told;
+  const tacho_code_range* const told = work.maps.ranges ? range_at(*work.maps.ranges, address) : nullptr;
+  if (told != nullptr || !work.maps.is_now) return told;  // it runs another program by now
   if (!looked_up_.contains(work.process) && looked_up_.size() < kMostLookedUp)
     looked_up_[work.process] = ranges_of_running(work.process);
   const auto now = looked_up_.find(work.process);
-  return now == looked_up_.end() ? nullptr : range_at(*now->second, address);
+  return now == looked_up_.end() ? nullptr : range_at(now->second, address);
 }
 
 std::optional<unwind::RowFinder::Found> StackFinisher::row_at(const Work& work, std::uint64_t address,
@@ -197,19 +196,21 @@ std::optional<unwind::RowFinder::Found> StackFinisher::row_at(const Work& work, 
   return file.rows->row_at_offset(address - range->bias - (is_return ? 1 : 0));
 }
 
-// What a process has mapped now: of those that ran before anybody told of them.
-std::shared_ptr<const CodeMaps::Ranges> StackFinisher::ranges_of_running(std::uint32_t process) {
-  auto ranges = std::make_shared<CodeMaps::Ranges>();
+CodeMaps::Ranges StackFinisher::ranges_of_running(std::uint32_t process) {
+  CodeMaps::Ranges ranges;
   const auto maps = format::read_file(fmt::format("/proc/{}/maps", process));
   std::string_view text = maps ? format::as_text(*maps) : std::string_view{};
-  while (!text.empty() && ranges->size() < TACHO_MOST_RANGES_OF_PROCESS) {
+  while (!text.empty() && ranges.size() < TACHO_MOST_RANGES_OF_PROCESS) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     const auto parsed = parse_maps_line(line);
     if (!parsed || !parsed->is_executable) continue;
     MappedFile file = file_of(parsed->mapping);
     file.process = process;
-    ranges->push_back({file.start, file.end, file.start - parsed->mapping.page_offset, 0, number_of(file)});
+    const std::uint32_t module =
+        is_code_of_no_file(file.name) ? TACHO_MODULE_OF_NOTHING : TACHO_MODULE_ASKED_FOR;
+    ranges.push_back(
+        {file.start, file.end, file.start - parsed->mapping.page_offset, module, number_of(file)});
   }
   return ranges;
 }
@@ -227,7 +228,7 @@ StackFinisher::File& StackFinisher::opened_file(const tacho_code_range& range, s
   file.process = process;
   file.start = range.start;
   file.end = range.end;
-  const auto image = image_of(file);
+  const auto image = image_of_(file);
   if (!image) {
     made.is_bare = image.error().code != kNotOpened;
     return made;

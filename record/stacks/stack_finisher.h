@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "format/result.h"
@@ -22,6 +24,7 @@
 #include "record/stacks/file_table.h"
 #include "record/stacks/stack_splice.h"
 #include "record/stacks/walk_rest.h"
+#include "unwind/elf_image.h"
 #include "unwind/row_finder.h"
 
 namespace tacho::record {
@@ -31,17 +34,22 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
   struct Stack {
     StackSplice::Unfinished sample;
     StackCopy copy;
-    std::shared_ptr<const CodeMaps::Ranges> ranges;  // of its process, when it was taken; null: not known
-    std::uint64_t pass = 0;                          // the caller's
-    std::size_t copied_bytes = 0;                    // the caller's, too: the copy goes when it was used
+    CodeMaps::AtTime maps;         // of its process, when it was taken
+    std::uint64_t pass = 0;        // the caller's
+    std::size_t copied_bytes = 0;  // the caller's, too: the copy goes when it was used
   };
 
   // Lists, since they go from one to another without asking for memory.
   using Stacks = std::list<Stack>;
   static constexpr std::size_t kMostWaiting = 4096;
 
+  // What a mapped file holds; it may take any time.
+  using ImageOf = std::function<Result<unwind::ElfImage>(const MappedFile&)>;
+  static Result<unwind::ElfImage> image_of(const MappedFile& file);
+
   // `most_frames`: of a stack. It is shared with its thread, which may hang in a file that does not answer.
-  explicit StackFinisher(std::size_t most_frames) : most_frames_(most_frames) {}
+  explicit StackFinisher(std::size_t most_frames, ImageOf images = image_of)
+      : most_frames_(most_frames), image_of_(std::move(images)) {}
   StackFinisher(const StackFinisher&) = delete;
   StackFinisher& operator=(const StackFinisher&) = delete;
   ~StackFinisher() = default;
@@ -52,6 +60,9 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
   // A number for `file` in ranges, never given to another one; the oldest of very many are forgotten. What is
   // no file has a number, too.
   std::uint32_t number_of(const MappedFile& file);
+  // What a process has mapped now: of those that ran before anybody told of them. Empty when that cannot be
+  // read.
+  CodeMaps::Ranges ranges_of_running(std::uint32_t process);
   // Beyond kMostWaiting they are done as they are.
   void give(Stacks stacks);
   // All that was given is done as it is, the one under way included.
@@ -72,7 +83,7 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
   struct Work {
     StackSplice::Walk walk;
     StackCopy copy;
-    std::shared_ptr<const CodeMaps::Ranges> ranges;
+    CodeMaps::AtTime maps;
     std::uint32_t process = 0;
     std::chrono::nanoseconds begin{};  // of the thread's CPU time
   };
@@ -84,15 +95,15 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
   const tacho_code_range* mapped_at(const Work& work, std::uint64_t address);
   std::optional<unwind::RowFinder::Found> row_at(const Work& work, std::uint64_t address, bool is_return,
                                                  std::uint16_t& end);
-  std::shared_ptr<const CodeMaps::Ranges> ranges_of_running(std::uint32_t process);
   File& opened_file(const tacho_code_range& range, std::uint32_t process);
   void make_room();
   MappedFile mapped_file(std::uint32_t number);
 
   const std::size_t most_frames_;
+  const ImageOf image_of_;
   // Of the thread alone:
-  std::unordered_map<std::uint32_t, File> open_;                                          // by number
-  std::unordered_map<std::uint32_t, std::shared_ptr<const CodeMaps::Ranges>> looked_up_;  // by process
+  std::unordered_map<std::uint32_t, File> open_;                   // by number
+  std::unordered_map<std::uint32_t, CodeMaps::Ranges> looked_up_;  // by process
   std::uint64_t uses_ = 0;
 
   std::atomic<bool> is_given_up_ = false;  // what is under way

@@ -133,7 +133,8 @@ struct StackUnwinding::State {
         maps(walker.reads_mappings() ? kRangesForLate : std::size_t{TACHO_MOST_RANGES_OF_PROCESS}),
         rooms(ranges),
         tables(walker, kTableBudget),
-        late(walker, most_frames) {}
+        late({[this] { walker.let_copy(); }, [this](const auto& sink) { (void)walker.take_copies(sink); }},
+             most_frames) {}
 
   bpf::StackWalker walker;
   format::EventAttr sideband;
@@ -352,6 +353,11 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
 void StackUnwinding::begin(std::span<const int> processes) {
   if (state_->walker.reads_mappings()) {
     state_->tables.look_at(processes);
+    // For stacks that are finished late: by then a process may be gone, or run another program.
+    for (const int process : processes) {
+      const auto number = static_cast<std::uint32_t>(process);
+      state_->maps.running(number, state_->late.ranges_of_running(number));
+    }
     const bool is_command = state_->expected != UnwindTables::kBare;
     const auto patience = state_->is_asked_for ? kPatienceWithProgram : kPatienceUnasked;
     const auto end = Clock::now() + patience;

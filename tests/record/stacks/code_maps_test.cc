@@ -27,14 +27,72 @@ tacho_code_range range_of(std::uint64_t start, std::uint64_t end, std::uint32_t 
 
 TEST(CodeMaps, WhatRanBeforeAnExecHadOtherMappings) {
   CodeMaps maps;
-  EXPECT_EQ(maps.ranges_at(kParent, 5), nullptr);
+  EXPECT_EQ(maps.ranges_at(kParent, 5).ranges, nullptr);
+  EXPECT_TRUE(maps.ranges_at(kParent, 5).is_now) << "nobody told of another program";
   maps.map(kParent, range_of(100, 200, 1), 1);
   maps.exec(kParent, 10);
   maps.map(kParent, range_of(300, 400, 2), 11);
-  ASSERT_NE(maps.ranges_at(kParent, 9), nullptr);
-  EXPECT_EQ(maps.ranges_at(kParent, 9)->front().start, 100u);
-  EXPECT_EQ(maps.ranges_at(kParent, 12)->front().start, 300u);
-  EXPECT_EQ(maps.ranges_at(kParent, 0)->front().start, 300u) << "an event without time";
+  const auto before = maps.ranges_at(kParent, 9);
+  ASSERT_NE(before.ranges, nullptr);
+  EXPECT_EQ(before.ranges->front().start, 100u);
+  EXPECT_FALSE(before.is_now);
+  EXPECT_EQ(maps.ranges_at(kParent, 12).ranges->front().start, 300u);
+  EXPECT_TRUE(maps.ranges_at(kParent, 12).is_now);
+  EXPECT_EQ(maps.ranges_at(kParent, 0).ranges->front().start, 300u) << "an event without time";
+}
+
+// A shell that runs env that runs Python, between two looks at the rings.
+TEST(CodeMaps, EachOfSeveralProgramsHadItsOwnMappings) {
+  CodeMaps maps;
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    maps.exec(kParent, 10 * i);
+    maps.map(kParent, range_of(100 * i, 100 * i + 50, 1), 10 * i + 1);
+  }
+  EXPECT_EQ(maps.ranges_at(kParent, 15).ranges->front().start, 100u);
+  EXPECT_EQ(maps.ranges_at(kParent, 25).ranges->front().start, 200u);
+  EXPECT_EQ(maps.ranges_at(kParent, 35).ranges->front().start, 300u);
+  for (std::uint64_t time = 40; time < 50; ++time) maps.exec(kParent, time);
+  EXPECT_EQ(maps.ranges_at(kParent, 42).ranges, nullptr) << "too long ago: not those of a later program";
+  EXPECT_FALSE(maps.ranges_at(kParent, 42).is_now);
+}
+
+// Its samples were finished by the mappings of the program that it became.
+TEST(CodeMaps, WhatRanBeforeAnExecIsNotKnownWhereNobodyTold) {
+  CodeMaps maps;
+  maps.exec(kParent, 10);
+  maps.map(kParent, range_of(300, 400, 2), 11);
+  EXPECT_EQ(maps.ranges_at(kParent, 9).ranges, nullptr);
+  EXPECT_FALSE(maps.ranges_at(kParent, 9).is_now) << "to look at it now would show another program";
+}
+
+TEST(CodeMaps, WhatRunsAlreadyIsInheritedToo) {
+  CodeMaps maps(2);
+  maps.running(kParent, {range_of(100, 200, 1), range_of(300, 400, 2)});
+  maps.fork(kChild, kParent, 5);
+  EXPECT_EQ(text_of(maps, kChild), "100-200:1 300-400:2");
+  maps.running(kParent, {range_of(500, 600, 3)});
+  EXPECT_EQ(text_of(maps, kParent), "100-200:1 300-400:2") << "what is told is newer";
+  maps.running(12, {range_of(1, 2, 1), range_of(3, 4, 1), range_of(5, 6, 1)});
+  EXPECT_EQ(text_of(maps, 12), "unknown") << "a part of them would pass for all";
+}
+
+TEST(CodeMaps, ANumberThatIsGivenOutAgainHasNothingOfItsFormerProcess) {
+  CodeMaps maps;
+  maps.map(kChild, range_of(100, 200, 1), 1);
+  maps.fork(kChild, 99, 5);
+  EXPECT_EQ(text_of(maps, kChild), "unknown");
+}
+
+// A JIT maps and unmaps, and only the first is told.
+TEST(CodeMaps, CodeOfNoFileMakesRoomForNewer) {
+  CodeMaps maps(5);
+  maps.map(kParent, range_of(10, 20, 1), 1);
+  for (std::uint64_t i = 1; i <= 4; ++i) maps.map(kParent, range_of(100 * i, 100 * i + 50, 0), 1 + i);
+  maps.map(kParent, range_of(500, 550, 0), 6);
+  EXPECT_EQ(text_of(maps, kParent), "10-20:1 300-350:0 400-450:0 500-550:0");
+  maps.map(kParent, range_of(600, 650, 2), 7);
+  maps.map(kParent, range_of(700, 750, 2), 8);
+  EXPECT_EQ(text_of(maps, kParent), "10-20:1 500-550:0 600-650:2 700-750:2");
 }
 
 TEST(CodeMaps, ANewMappingTakesThePlaceOfWhatItCovers) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 namespace tacho::record {
@@ -64,6 +66,72 @@ TEST(StackFinisher, EachIsDoneOnceHoweverOftenItIsGivenUp) {
   EXPECT_EQ(done, kRounds * kStacks);
   finisher->end();
   EXPECT_TRUE(finisher->take_done().empty());
+}
+
+// A file of a file system whose server hangs: whoever reads it waits, and for how long nobody knows.
+class HangingFile {
+ public:
+  ~HangingFile() { answer(); }
+  StackFinisher::ImageOf opener() {
+    return [state = state_](const MappedFile&) -> Result<unwind::ElfImage> {
+      std::unique_lock lock(state->mutex);
+      ++state->asked;
+      state->changed.notify_all();
+      state->changed.wait(lock, [&] { return state->answers; });
+      return Error{"gone", kNotOpened};
+    };
+  }
+  void wait_until_asked() {
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [this] { return state_->asked != 0; });
+  }
+  void answer() {
+    const std::lock_guard lock(state_->mutex);
+    state_->answers = true;
+    state_->changed.notify_all();
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int asked = 0;
+    bool answers = false;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();  // the thread may outlive us
+};
+
+TEST(StackFinisher, AFileThatNeverAnswersKeepsNoStackAndNoRecorder) {
+  HangingFile hanging;
+  const auto finisher = std::make_shared<StackFinisher>(100, hanging.opener());
+  ASSERT_TRUE(finisher->start());
+  MappedFile file;
+  file.name = "/nowhere/hanging";
+  file.inode = 5;
+  const std::uint32_t number = finisher->number_of(file);
+  Stacks stacks = stacks_of_pass(1, 3);
+  for (StackFinisher::Stack& stack : stacks) {
+    stack.copy.frames = 2;
+    stack.maps.ranges = std::make_shared<CodeMaps::Ranges>(CodeMaps::Ranges{{0x1000, 0x3000, 0, 0, number}});
+  }
+  finisher->give(std::move(stacks));
+  hanging.wait_until_asked();
+  EXPECT_TRUE(finisher->take_done().empty());
+  finisher->give_up();
+  const Stacks done = finisher->take_done();
+  ASSERT_EQ(done.size(), 3u) << "the one under way, too";
+  EXPECT_EQ(done.front().sample.walk.end, TACHO_END_NO_TABLE);
+  EXPECT_EQ(done.front().sample.walk.frames.size(), 2u);
+
+  finisher->give(stacks_of_pass(2, 1));
+  const auto begin = std::chrono::steady_clock::now();
+  finisher->end();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "it waits for ever";
+  finisher->give_up();
+  EXPECT_EQ(finisher->take_done().size(), 1u);
+  const std::weak_ptr<StackFinisher> left = finisher;
+  EXPECT_GT(left.use_count(), 1) << "the thread that was left behind holds what it uses";
+  hanging.answer();
 }
 
 }  // namespace
