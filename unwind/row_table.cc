@@ -194,6 +194,19 @@ void add_entry(RowTable& table, std::uint64_t entry, const RowLimits& limits) {
     table.rows.insert(next, end);
 }
 
+// The return address is in a register, which is known of the sampled function alone.
+Row returning_to_register(const CfiRow& rules) {
+  const std::int64_t number = rules.rules[static_cast<std::size_t>(kReturn)].value;
+  Row row = of_kind(TACHO_UNWIND_OTHER);
+  const bool is_plain = number >= 0 && number <= TACHO_UNWIND_LAST_REGISTER && rules.cfa.base == kRsp &&
+                        rules.cfa.kind == CfaRule::Kind::Register &&
+                        rules.rules[static_cast<std::size_t>(kRbp)].kind == RuleKind::Same;
+  if (!is_plain || !set_cfa(row, TACHO_UNWIND_RETURN_IN, rules.cfa.offset))
+    return of_kind(TACHO_UNWIND_OTHER);
+  row.rbp = static_cast<std::int8_t>(number);
+  return row;
+}
+
 }  // namespace
 
 const Row* RowTable::find(std::uint64_t pc) const {
@@ -223,6 +236,7 @@ Row compact_row(const CfiRow& rules) {
   const Rule& back = rules.rules[static_cast<std::size_t>(kReturn)];
   if (back.kind == RuleKind::Undefined) return of_kind(TACHO_UNWIND_END);
   if (is_signal_frame(rules)) return of_kind(TACHO_UNWIND_SIGNAL);
+  if (back.kind == RuleKind::Register) return returning_to_register(rules);
   if (back.kind != RuleKind::AtCfa || back.value != -kWord || rules.is_signal_frame)
     return of_kind(TACHO_UNWIND_OTHER);
   Row row = of_kind(TACHO_UNWIND_OTHER);

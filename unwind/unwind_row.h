@@ -28,6 +28,8 @@ enum tacho_unwind_kind {
   TACHO_UNWIND_END = 20,     /* nobody called: _start, or a thread's first function */
   TACHO_UNWIND_NOTHING = 21, /* no function is described here */
   TACHO_UNWIND_OTHER = 22,   /* rules that a row cannot hold */
+  /* 8 * cfa above rsp, and the return address is in the register `rbp` (a number of DWARF's): vfork(). */
+  TACHO_UNWIND_RETURN_IN = 23,
 };
 
 /* `rbp`, where the caller's rbp is: 0: still in rbp; below 0: in the word 8 * rbp below the CFA. */

@@ -19,7 +19,8 @@ enum tacho_stack_sizes {
   TACHO_MOST_FRAMES = 1024,
   TACHO_STACK_PAGE = 4096,
   TACHO_ODD_COPIES = 2000, /* in a second: such code may never have rules that a row can hold */
-  TACHO_COPIED_PAGES = 6, /* the first one in part; a value of a map of one CPU has 32 KiB */
+  TACHO_COPIED_PAGES = 6, /* in a part, the first one not whole; a value of a map of one CPU has 32 KiB */
+  TACHO_COPIED_PARTS = 4,
 };
 
 /* What changes while the program runs. */
@@ -125,6 +126,7 @@ enum tacho_stack_end {
   TACHO_END_32_BIT,     /* a program of another width */
   TACHO_END_EXITING,    /* the process's memory is gone already */
   TACHO_END_EXEC,       /* in execve, when the old program's stack is gone */
+  TACHO_END_COPY,       /* beyond the copy of a stack that is finished by the recorder */
   TACHO_END_COUNT,
 };
 
@@ -139,11 +141,12 @@ struct tacho_stack_record {
 
 /* Of a stack that led to a module whose table is not there: what it takes to go on from there, which the recorder does
  * when it has read the sample. `frames`: those found before, the last one is in that module. Of a stack that ended at an
- * odd rule: the same from the sampled function on, where all registers are known. Then the stack, from `sp` on. */
+ * odd rule: the same from the sampled function on, where all registers are known. Then the stack, from `sp` on. Of a deep
+ * one there are parts: those after the first have its number, and `sp` is where they begin. */
 struct tacho_stack_copy {
   __u64 number, sp, bp, rbx;
   __u32 frames;
-  __u8 is_return, is_bp_known, is_rbx_known, unused;
+  __u8 is_return, is_bp_known, is_rbx_known, part;
   /* A page more than is copied: the verifier does not know better. */
   __u8 bytes[(TACHO_COPIED_PAGES + 1) * TACHO_STACK_PAGE];
 };

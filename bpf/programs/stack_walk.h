@@ -91,7 +91,9 @@ static __always_inline bool is_behind_call(__u64 address) {
          (code >> 16 & 0xffff) == 0x15ff ||  /* call *disp32(%rip) */
          (code >> 48 & 0x38ff) == 0x10ff ||  /* call *register, call *(register) */
          (code >> 40 & 0x38ff) == 0x10ff ||  /* call *disp8(register) */
-         (code >> 16 & 0x38ff) == 0x10ff;    /* call *disp32(register) */
+         (code >> 16 & 0x38ff) == 0x10ff ||  /* call *disp32(register) */
+         (code >> 32 & 0x38ff) == 0x10ff ||  /* call *disp8(register, register) */
+         (code >> 8 & 0x38ff) == 0x10ff;     /* call *disp32(register, register) */
 }
 
 /* The sampled function may be assembly that pushed nothing: what called it lies on top of the stack. */
@@ -119,6 +121,19 @@ static __always_inline bool leave_called_leaf(struct walk *walk) {
   return true;
 }
 
+/* Assembly may have saved other registers before rbp, which it set to point to all of them: the return address lies behind
+ * them then. Returns the bytes that they take; 0: it is not found. */
+static __always_inline __u64 saved_before(__u64 frame, __u64 *caller) {
+  for (int i = 1; i <= SAVED_REGISTERS; i++) {
+    __u64 word;
+    if (!read_word(frame + (1 + i) * WORD, &word)) return 0;
+    if (!is_behind_call(word)) continue;
+    *caller = word;
+    return i * WORD;
+  }
+  return 0;
+}
+
 /* Code that nothing describes: the signal trampoline of a library without unwind information, or else it may
  * keep a frame pointer, which is believed when it points a little above and to a return into mapped code. */
 __noinline int tacho_guess(struct slot *slot, __u32 lack /* or TACHO_END_COUNT: the module has no table */) {
@@ -133,15 +148,26 @@ __noinline int tacho_guess(struct slot *slot, __u32 lack /* or TACHO_END_COUNT: 
   const bool is_unknown = is_bare || walk->is_doubtful;
   if (walk->frames == 1 && (is_unknown ? leave_called_leaf(walk) : leave_bare_leaf(walk))) return 0;
   if (!walk->is_bp_known) return ends(walk, lack);
-  const __u64 frame = walk->bp;
+  __u64 frame = walk->bp;
   if (frame == 0) return ends(walk, is_bare ? TACHO_END_FRAME_ZERO : lack);
   if (frame % WORD != 0 || frame < walk->sp || frame - walk->sp > FRAME_POINTER_REACH) return ends(walk, lack);
   if (!read_word(frame, &walk->bp) || !read_word(frame + WORD, &caller)) return ends(walk, TACHO_END_UNREADABLE);
+  if (walk->frames == 1 && !is_behind_call(caller)) frame += saved_before(frame, &caller);
   if (caller == 0) return ends(walk, TACHO_END_FRAME_ZERO);
   walk->ip = caller;
   walk->sp = frame + 2 * WORD;
   walk->is_return = true;
   walk->is_guess = true;
+  return 0;
+}
+
+/* The sampled function keeps its return address in a register: vfork(), since its child writes over the stack. */
+static __always_inline int return_to_register(struct slot *slot, __s64 offset, __u32 number) {
+  struct walk *walk = &slot->walk;
+  if (walk->frames != 1 || !register_of_leaf(&slot->registers, number, &walk->ip)) return ends(walk, TACHO_END_ODD_RULE);
+  walk->sp += offset;
+  walk->is_return = true;
+  walk->is_guess = false;
   return 0;
 }
 
@@ -191,6 +217,8 @@ __noinline int tacho_follow(struct slot *slot, __u64 packed) {
   } else if (kind == TACHO_UNWIND_AT_RSP) {
     if (!read_word(walk->sp + offset, &cfa)) return ends(walk, TACHO_END_UNREADABLE);
     return return_from(walk, cfa + WORD, rbp); /* from another stack, which may lie anywhere */
+  } else if (kind == TACHO_UNWIND_RETURN_IN) {
+    return return_to_register(slot, offset, (__u8)rbp);
   } else if (kind == TACHO_UNWIND_SIGNAL) {
     return tacho_leave_signal_frame(slot);
   } else if (kind == TACHO_UNWIND_END) {
@@ -342,22 +370,21 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
   return true;
 }
 
-/* Copies the stack from where a table was missing, page by page: the highest one ends where memory does. Returns the
- * copy's number; 0: there is none. */
-__noinline __u64 tacho_copy_stack(struct slot *slot) {
-  if (!slot || !tacho_variables.may_copy) return 0;
+/* Copies a part of the stack, page by page: the highest one ends where memory does. Returns where the next part begins, 1
+ * when there is none, and 0 when this one was not taken. */
+__noinline __u64 tacho_copy_part(struct slot *slot, __u64 number, __u64 sp, __u32 part) {
+  if (!slot) return 0;
   const __u32 key = slot->number;
   struct tacho_stack_copy *copy = bpf_map_lookup_elem(&tacho_copied, &key);
   if (!copy) return 0;
-  const __u64 sp = slot->walk.stop.sp;
-  __u32 size = TACHO_STACK_PAGE - (sp & (TACHO_STACK_PAGE - 1));
+  __u32 size = TACHO_STACK_PAGE - (sp & (TACHO_STACK_PAGE - 1)), pages = 1;
   if (bpf_probe_read_user(copy->bytes, size, (const void *)sp) != 0) return 0;
 #pragma unroll
   for (int i = 1; i < TACHO_COPIED_PAGES; i++) {
     if (bpf_probe_read_user(copy->bytes + size, TACHO_STACK_PAGE, (const void *)(sp + size)) != 0) break;
     size += TACHO_STACK_PAGE;
+    pages++;
   }
-  const __u64 number = __sync_fetch_and_add(&tacho_variables.copies, 1) + 1;
   copy->number = number;
   copy->sp = sp;
   copy->bp = slot->walk.stop.bp;
@@ -366,9 +393,25 @@ __noinline __u64 tacho_copy_stack(struct slot *slot) {
   copy->frames = slot->walk.stop.frames;
   copy->is_return = slot->walk.stop.is_return;
   copy->is_bp_known = slot->walk.stop.is_bp_known;
+  copy->part = part;
   if (size > sizeof copy->bytes) return 0;
   const __u32 all = __builtin_offsetof(struct tacho_stack_copy, bytes) + size;
-  return bpf_ringbuf_output(&tacho_copies, copy, all, BPF_RB_NO_WAKEUP) == 0 ? number : 0;
+  if (bpf_ringbuf_output(&tacho_copies, copy, all, BPF_RB_NO_WAKEUP) != 0) return 0;
+  return pages == TACHO_COPIED_PAGES ? sp + size : 1;
+}
+
+/* Copies the stack from where a table was missing; of a deep one more parts, while half of the ring is left for others.
+ * Returns the copy's number; 0: there is none. */
+__noinline __u64 tacho_copy_stack(struct slot *slot) {
+  if (!slot || !tacho_variables.may_copy) return 0;
+  const __u64 number = __sync_fetch_and_add(&tacho_variables.copies, 1) + 1;
+  __u64 next = tacho_copy_part(slot, number, slot->walk.stop.sp, 0);
+  if (next == 0) return 0;
+  for (__u32 part = 1; part < TACHO_COPIED_PARTS && next > 1; part++) {
+    if (bpf_ringbuf_query(&tacho_copies, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&tacho_copies, BPF_RB_RING_SIZE) / 2) break;
+    next = tacho_copy_part(slot, number, next, part);
+  }
+  return number;
 }
 
 /* Whether a stack may be finished by the recorder. */

@@ -18,6 +18,7 @@
 #define CALL_EXECVEAT 322
 #define MAY_EXECUTE 4                /* of a mapping */
 #define FRAME_POINTER_REACH 0x100000 /* bytes to the caller's frame that a guess may span */
+#define SAVED_REGISTERS 5            /* beside rbp, that a function may save */
 #define LEAF_REACH 1024              /* bytes of a function that keeps no frame pointer */
 #define SLOTS 4                      /* walks of one CPU that may be under way at once */
 #define RECENT 4                     /* mappings that a walk remembers */

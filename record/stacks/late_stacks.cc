@@ -24,6 +24,11 @@ void LateStacks::take_copies() {
     if (!copy || bytes_ + copy->bytes.size() > kMostBytes) return;  // its sample is written as it is
     const std::uint64_t number = copy->number;
     const std::size_t size = copy->bytes.size();
+    if (copy->part != 0) {
+      const auto first = copies_.find(number);
+      if (first != copies_.end() && add_part(first->second.stack, *copy)) bytes_ += size;
+      return;
+    }
     if (copies_.try_emplace(number, Copy{std::move(*copy), pass_}).second) bytes_ += size;
   });
 }

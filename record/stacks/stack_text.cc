@@ -13,10 +13,16 @@ namespace tacho::record {
 
 namespace {
 
+using Counted = std::vector<std::pair<std::uint64_t, std::string_view>>;  // most frequent first
 struct Ends {
   std::uint64_t all = 0, whole = 0;
-  std::vector<std::pair<std::uint64_t, std::string_view>> others;  // most frequent first
+  Counted others;
+  Counted without;  // samples where there is no user stack any more: none of all
 };
+
+void sort(Counted& counted) {
+  std::ranges::stable_sort(counted, std::greater<>{}, &Counted::value_type::first);
+}
 
 Ends ends_of(const StackCounts& counts) {
   constexpr std::array<std::string_view, TACHO_END_COUNT> kReasons{
@@ -31,23 +37,30 @@ Ends ends_of(const StackCounts& counts) {
       "where the stack was not in memory",
       "at a frame that does not lie above the last",
       "of 32-bit programs",
-      "in processes whose memory was gone, as they ended",
-      "in execve, when the old program's stack was gone"};
+      "as their processes ended",
+      "in execve, between two programs",
+      "beyond the copy of a stack that the recorder finished"};
   Ends ends;
   ends.all = counts.without;
   for (const std::uint64_t count : counts.ends) ends.all += count;
+  for (const auto how : {TACHO_END_EXITING, TACHO_END_EXEC}) {
+    ends.all -= counts.ends[how];
+    if (counts.ends[how] != 0) ends.without.emplace_back(counts.ends[how], kReasons[how]);
+  }
   ends.whole = counts.ends[TACHO_END_WHOLE] + counts.ends[TACHO_END_FRAME_ZERO];
   for (std::size_t how = TACHO_END_CUT; how < TACHO_END_COUNT; ++how)
-    if (counts.ends[how] != 0) ends.others.emplace_back(counts.ends[how], kReasons[how]);
+    if (counts.ends[how] != 0 && how != TACHO_END_EXITING && how != TACHO_END_EXEC)
+      ends.others.emplace_back(counts.ends[how], kReasons[how]);
   if (counts.without != 0)
     ends.others.emplace_back(
         counts.without, "before their first step, as the process was not known yet or the rings were full");
-  std::ranges::stable_sort(ends.others, std::greater<>{}, &std::pair<std::uint64_t, std::string_view>::first);
+  sort(ends.others);
+  sort(ends.without);
   return ends;
 }
 
 double percent(std::uint64_t count, std::uint64_t all) {
-  return 100.0 * static_cast<double>(count) / static_cast<double>(all);
+  return all == 0 ? 0 : 100.0 * static_cast<double>(count) / static_cast<double>(all);
 }
 
 }  // namespace
@@ -66,11 +79,14 @@ std::string described(const StackCounts& counts) {
   if (ends.all == 0) return "";
   std::string text =
       fmt::format("User stacks: {:.2f} % of {} are whole", percent(ends.whole, ends.all), ends.all);
-  if (ends.others.empty()) return text;
-  text += "; others end";
+  if (!ends.others.empty()) text += "; others end";
   for (const auto& [count, reason] : ends.others) {
     const bool is_first = &reason == &ends.others.front().second;
     text += fmt::format("{} {} ({:.2f} %)", is_first ? "" : ",", reason, percent(count, ends.all));
+  }
+  for (const auto& [count, reason] : ends.without) {
+    const bool is_first = &reason == &ends.without.front().second;
+    text += fmt::format("{} {} {}", is_first ? "; samples where there is none:" : ",", count, reason);
   }
   return text;
 }
@@ -87,6 +103,8 @@ format::StringPairs facts_of(const StackCounts& counts) {
   for (const auto& [count, reason] : ends.others)
     facts.emplace_back("others end " + std::string(reason),
                        fmt::format("{} ({:.2f} %)", count, percent(count, ends.all)));
+  for (const auto& [count, reason] : ends.without)
+    facts.emplace_back("samples where there is none, " + std::string(reason), std::to_string(count));
   return facts;
 }
 

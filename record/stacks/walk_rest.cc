@@ -73,11 +73,11 @@ class Rest {
       case TACHO_UNWIND_AT_RBP: {
         if (!is_bp_known_) return ends(TACHO_END_ODD_RULE);
         const auto cfa = word(above(bp_, row.cfa));
-        return cfa ? return_from(*cfa, saved) : ends(TACHO_END_UNREADABLE);
+        return cfa ? return_from(*cfa, saved) : ends(TACHO_END_COPY);
       }
       case TACHO_UNWIND_AT_RSP: {
         const auto cfa = word(above(sp_, row.cfa));
-        return cfa ? load_caller(*cfa + kWord, saved) : ends(TACHO_END_UNREADABLE);
+        return cfa ? load_caller(*cfa + kWord, saved) : ends(TACHO_END_COPY);
       }
       case TACHO_UNWIND_SIGNAL:
         return leave_signal_frame();
@@ -101,12 +101,12 @@ class Rest {
 
   bool load_caller(std::uint64_t cfa, Saved saved) {
     const auto caller = word(cfa - kWord);
-    if (!caller) return ends(TACHO_END_UNREADABLE);
+    if (!caller) return ends(TACHO_END_COPY);
     // Before rbp goes, by which it may be found.
     is_rbx_known_ = load(rbx_, is_rbx_known_, cfa, saved.rbx);
     const bool is_bp_lost = saved.rbp == TACHO_UNWIND_RBP_LOST;
     is_bp_known_ = load(bp_, is_bp_known_, cfa, saved.rbp);
-    if (!is_bp_known_ && !is_bp_lost && saved.rbp != TACHO_UNWIND_RBP_SAME) return ends(TACHO_END_UNREADABLE);
+    if (!is_bp_known_ && !is_bp_lost && saved.rbp != TACHO_UNWIND_RBP_SAME) return ends(TACHO_END_COPY);
     // The sampled function was called: it is about to leave its frame in a way that rules do not tell.
     if (*caller == 0) return ends(walk_.frames.size() == 1 ? TACHO_END_NO_RULE : TACHO_END_WHOLE);
     return go_to(*caller, cfa, true, false);
@@ -124,7 +124,7 @@ class Rest {
   bool leave_signal_frame() {
     const auto ip = word(above(sp_, TACHO_UNWIND_SIGNAL_RIP)), bp = word(above(sp_, TACHO_UNWIND_SIGNAL_RBP)),
                sp = word(above(sp_, TACHO_UNWIND_SIGNAL_RSP)), rbx = word(above(sp_, kSignalRbx));
-    if (!ip || !bp || !sp) return ends(TACHO_END_UNREADABLE);
+    if (!ip || !bp || !sp) return ends(TACHO_END_COPY);
     bp_ = *bp;
     rbx_ = rbx.value_or(0);
     is_bp_known_ = true;
@@ -138,7 +138,7 @@ class Rest {
     if (bp_ == 0) return ends(TACHO_END_FRAME_ZERO);
     if (bp_ % kWord != 0 || bp_ < sp_ || bp_ - sp_ > kFramePointerReach) return ends(TACHO_END_NO_RULE);
     const auto saved = word(bp_), caller = word(bp_ + kWord);
-    if (!saved || !caller) return ends(TACHO_END_UNREADABLE);
+    if (!saved || !caller) return ends(TACHO_END_COPY);
     if (*caller == 0) return ends(TACHO_END_FRAME_ZERO);
     const std::uint64_t sp = bp_ + 2 * kWord;
     bp_ = *saved;
@@ -174,11 +174,17 @@ std::optional<StackCopy> stack_copy_of(format::Bytes written) {
   copy.is_return = in.u8() != 0;
   copy.is_bp_known = in.u8() != 0;
   copy.is_rbx_known = in.u8() != 0;
-  in.u8();
+  copy.part = in.u8();
   if (in.failed() || copy.frames == 0) return std::nullopt;
   const format::Bytes rest = in.take(in.left());
   copy.bytes.assign(rest.begin(), rest.end());
   return copy;
+}
+
+bool add_part(StackCopy& copy, const StackCopy& part) {
+  if (part.number != copy.number || part.sp != copy.sp + copy.bytes.size()) return false;
+  copy.bytes.insert(copy.bytes.end(), part.bytes.begin(), part.bytes.end());
+  return true;
 }
 
 void walk_rest(StackSplice::Walk& walk, const StackCopy& copy, std::size_t most, const RowOfAddress& row_of) {

@@ -21,10 +21,14 @@ struct StackCopy {
   std::size_t frames = 0;  // found before; the last one is where to go on
   bool is_return = false;  // it stands behind a call
   bool is_bp_known = false, is_rbx_known = false;
+  std::size_t part = 0;          // of a deep stack; the first one has all the rest
   std::vector<std::byte> bytes;  // from sp on
 };
 // Nothing when it is cut short.
 std::optional<StackCopy> stack_copy_of(format::Bytes written);
+// Puts the next part of the same stack behind it; false, and nothing is changed, when it does not begin
+// there.
+bool add_part(StackCopy& copy, const StackCopy& part);
 
 // The row for code at an address: of kind NOTHING for mapped code that nothing describes. Nothing where no
 // code is mapped (TACHO_END_NO_MAPPING) or its file cannot be read (TACHO_END_NO_TABLE), which `end` is set

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 import unittest
 from collections import Counter
@@ -92,6 +93,23 @@ class Unwinding(programs.Scratch):
         self.assertGreater(len(of_date), 50, said)
         self.assertGreater(len(whole), NEEDED * len(of_date), said)
 
+    def bare(self, what, *words):
+        said = self.record(*words, "--", programs.BIN / "bare_load", what)
+        return said, self.stacks()
+
+    def test_vfork_has_its_caller(self):
+        said, stacks = self.bare("vfork", "-e", "syscalls:sys_enter_vfork", "--call-graph", "eh")
+        self.assertEqual(len(stacks), 200, said)
+        whole = [stack for stack in stacks if "bare_vfork" in stack[1:3] and stack[-1] == "_start"]
+        self.assertGreater(len(whole), NEEDED * len(stacks), said)
+
+    def test_assembly_that_saves_registers_before_rbp_has_its_caller(self):
+        said, stacks = self.bare("spin", "-e", "cpu-clock:u", "-F", "499", "--call-graph", "eh")
+        spinning = [stack for stack in stacks if stack[0] == "bare_spin"]
+        self.assertGreater(len(spinning), 20, said)
+        whole = [stack for stack in spinning if stack[1] == "bare_caller" and stack[-1] == "_start"]
+        self.assertGreater(len(whole), NEEDED * len(spinning), said)
+
     @programs.needs_perf
     def test_perf_reads_the_same_chains(self):
         self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh", "--", *self.deep("0.7"))
@@ -163,6 +181,33 @@ class Unwinding(programs.Scratch):
         self.assertGreater(len(whole), NEEDED * len(stacks))
         times = self.tacho("script", "-i", "x.data", "-F", "time").stdout.decode().split()
         self.assertEqual(times, sorted(times, key=lambda time: float(time.rstrip(":"))))
+
+    def test_children_of_what_runs_already_have_whole_stacks(self):
+        """Through the dynamic linker, as it writes what it found: stacks that are finished when the child is gone."""
+        load = subprocess.Popen([programs.BIN / "bare_load", "forks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(load.kill)
+        load.stdout.readline()
+        go = f"echo > /proc/{load.pid}/fd/0; while kill -0 {load.pid} && ! grep -q '^State:.Z' /proc/{load.pid}/status; do sleep 0.05; done 2> /dev/null"
+        said = self.record("-e", "page-faults", "-c", "1", "--call-graph", "eh", "-p", load.pid, "--", "sh", "-c", go)
+        load.communicate()
+        stacks = [stack for stack in self.stacks() if any(name.startswith("_dl_runtime_resolve") for name in stack)]
+        self.assertGreater(len(stacks), 200, said)
+        whole = [stack for stack in stacks if "bare_fork" in stack and stack[-1] == "_start"]
+        self.assertGreater(len(whole), NEEDED * len(stacks), said)
+
+    def test_deep_stacks_without_tables_are_finished_too(self):
+        """Their copies have parts: one holds 24 KiB."""
+        for attempt in range(10):
+            program = self.fresh(programs.BIN / "bare_load", attempt)
+            said = self.record("-e", "syscalls:sys_enter_write", "-g", "--", "sh", "-c", f"{program} deep > /dev/null")
+            if self.finished() > 0:
+                break
+        self.assertGreater(self.finished(), 0, said)
+        stacks = [stack for stack in self.stacks() if "bare_deep" in stack]
+        whole = [stack for stack in stacks if stack.count("bare_deep") == 61 and stack[-1] == "_start"]
+        self.assertEqual(len(stacks), 60, said)
+        self.assertGreater(len(whole), NEEDED * len(stacks), said)
+        self.assertNotIn("beyond the copy", said)
 
     def test_finished_stacks_are_those_that_copies_unwind_to(self):
         perl = stack_pairs.PERL_WORK.replace("sleep(1);", "")

@@ -74,6 +74,13 @@ TEST(RowTable, EntriesOfTheLinkageTableAreTold) {
   EXPECT_EQ(row_at(other), "22 0 0") << "another comparison";
 }
 
+TEST(RowTable, AReturnAddressMayBeInARegister) {
+  EXPECT_EQ(row_at({0x0e, 0, 0x09, 16, 5}), "23 0 5") << "vfork";
+  EXPECT_EQ(row_at({0x0e, 16, 0x09, 16, 2}), "23 2 2");
+  EXPECT_EQ(row_at({0x0d, 6, 0x09, 16, 5}), "22 0 0") << "and rsp is not known";
+  EXPECT_EQ(row_at({0x0e, 0, 0x09, 16, 17}), "22 0 0") << "xmm0";
+}
+
 TEST(RowTable, AlignedStacksAreFollowed) {
   EXPECT_EQ(row_at({0x0c, 10, 0}), "10 0 0") << "lea 8(%rsp), %r10";
   EXPECT_EQ(row_at({0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0}), "16 -1 1");

@@ -121,7 +121,26 @@ TEST_F(WalkRestTest, SignalFramesTablesOfCallsAndChangedStacks) {
 TEST_F(WalkRestTest, ItEndsWhereTheCopyDoes) {
   stack({1, 2});
   row(0x1000, TACHO_UNWIND_RSP, 9);
-  EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_UNREADABLE}));
+  EXPECT_EQ(walked(), (Words{0x1000, TACHO_END_COPY}));
+}
+
+TEST_F(WalkRestTest, TheCopyOfADeepStackHasParts) {
+  stack({0, 1});
+  copy_.number = 7;
+  StackCopy part = copy_;
+  part.sp = kSp + 8;
+  EXPECT_FALSE(add_part(copy_, part)) << "it begins elsewhere";
+  part.sp = kSp + 16;
+  part.number = 8;
+  EXPECT_FALSE(add_part(copy_, part));
+  part.number = 7;
+  part.bytes.assign(8, std::byte{0});
+  part.bytes[0] = std::byte{1};
+  part.bytes[1] = std::byte{0x20};
+  ASSERT_TRUE(add_part(copy_, part));
+  row(0x1000, TACHO_UNWIND_RSP, 3);
+  row(0x2000, TACHO_UNWIND_END);
+  EXPECT_EQ(walked(), (Words{0x1000, 0x2001, TACHO_END_WHOLE}));
 }
 
 TEST_F(WalkRestTest, LoopsAndOddRulesEndIt) {

@@ -1,0 +1,76 @@
+// Where stacks begin that frame pointers and unwind information hardly lead out of.
+//   bare_load spin     half a second in assembly that nothing describes, and that saves other registers
+//   before rbp bare_load vfork    200 calls of vfork(), which keeps its return address in a register
+//   meanwhile bare_load deep     writes 60 times to nowhere from 60 KiB of stack below main() bare_load forks    says
+//   "ready", waits for a line, and has 200 children that end without another program
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+__asm__(
+    ".text\n.globl bare_spin\n.type bare_spin, @function\nbare_spin:\n"
+    "push %r12\n push %rbx\n push %rbp\n mov %rsp, %rbp\n sub $144, %rsp\n and $-64, %rsp\n"
+    "xor %ebx, %ebx\n mov %rdi, %r12\n"  // where a return address would be there is a zero now
+    "1: dec %r12\n jnz 1b\n"
+    "mov %rbp, %rsp\n pop %rbp\n pop %rbx\n pop %r12\n ret\n.size bare_spin, . - bare_spin\n");
+void bare_spin(unsigned long count);
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+__attribute__((noinline)) int bare_caller(double end) {
+  int calls = 0;
+  for (; now() < end; ++calls) bare_spin(1000000);
+  return calls;
+}
+
+__attribute__((noinline)) int bare_vfork(void) {
+  const pid_t child = vfork();
+  if (child == 0) _exit(0);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+// 1 KiB of stack for each.
+__attribute__((noinline)) long bare_deep(int depth) {
+  volatile char frame[960];
+  memset((char*)frame, depth, sizeof frame);
+  long result = depth == 0 ? write(1, "x", 1) : bare_deep(depth - 1);
+  return result + frame[depth % 960];
+}
+
+// usleep() is looked for at its first call, in each child anew: the dynamic linker's stack is one of odd
+// rules.
+__attribute__((noinline)) int bare_fork(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    usleep(1);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+int main(int count, char** words) {
+  const char* const what = count > 1 ? words[1] : "";
+  int result = 0;
+  if (strcmp(what, "spin") == 0) return bare_caller(now() + 0.5) == 0;
+  if (strcmp(what, "vfork") == 0)
+    for (int i = 0; i < 200; ++i) result += bare_vfork();
+  if (strcmp(what, "deep") == 0)
+    for (int i = 0; i < 60; ++i) result += bare_deep(60) == 0;
+  if (strcmp(what, "forks") == 0) {
+    (void)puts("ready");
+    (void)fflush(stdout);
+    (void)getchar();
+    for (int i = 0; i < 200; ++i) result += bare_fork();
+  }
+  return result != 0;
+}
