@@ -428,7 +428,8 @@ class Parser {
       if (!event.alias.empty()) names.push_back(event.alias);
     }
     for (const RecorderRow& row : recorders()) names.emplace_back(row.name);
-    std::string tail = cli::suggestion(name, names);
+    std::string tail = instead_of_tool(name);
+    if (tail.empty()) tail = cli::suggestion(name, names);
     if (tail.empty()) {
       tail =
           "; known: cycles, cpu-clock and others (tacho list), recorders (tacho list recorders), "

@@ -28,6 +28,7 @@ constexpr RecorderRow kRecorders[] = {
     {"opensnoop", "open", "", "as open", "tacho script --columns time,comm,pid,fd,error,path"},
     {"syscall", "syscall", "", "system calls: which, how long, what they returned", "tacho table --by call"},
     {"runqlat", "runqlat", "", "how long threads that could run waited for a CPU", "tacho hist --by none"},
+    {"runqslower", "runqlat", "min_us=10000", "waits for a CPU that last 10 ms and more", kEach},
     {"offcpu", "offcpu", "", "how long threads slept, with the stack that went to sleep and who woke them",
      "tacho folded"},
     {"offcputime", "offcpu", "preempted=true", "as offcpu, and threads that were put aside while they ran",
@@ -59,9 +60,11 @@ constexpr RecorderRow kRecorders[] = {
     {"biosnoop", "bio", "", "as bio",
      "tacho script --columns time,comm,pid,op,major,minor,sector,bytes,queue_ns,lat_ns"},
     {"bitesize", "bio", "", "as bio", "tacho hist --field bytes --by comm"},
+    {"biotop", "bio", "", "as bio", "tacho table --by comm,op --value bytes --interval 1"},
     {"vfsio", "vfsio", "",
      "reads, writes and syncs of files: how long, how much, of which file and file system",
      "tacho table --by fs,op"},
+    {"filetop", "vfsio", "", "as vfsio", "tacho table --by comm,name,op --value bytes --interval 1"},
     {"fileslower", "vfsio", "min_us=10000", "reads, writes and syncs of files that take 10 ms and more",
      kSlow},
     {"ext4slower", "vfsio", "fs=ext4,min_us=10000", "the same on ext4", kSlow},
@@ -71,11 +74,13 @@ constexpr RecorderRow kRecorders[] = {
     {"ext4dist", "vfsio", "fs=ext4", "how long reads, writes and syncs on ext4 take", "tacho hist --by op"},
     {"xfsdist", "vfsio", "fs=xfs", "the same on xfs", "tacho hist --by op"},
     {"btrfsdist", "vfsio", "fs=btrfs", "the same on btrfs", "tacho hist --by op"},
+    {"nfsdist", "vfsio", "fs=nfs", "the same on nfs", "tacho hist --by op"},
     {"bigreads", "vfsio", "op=read,min_bytes=1048576", "reads of 1 MiB and more",
      "tacho hist --field bytes --by comm"},
     {"pagecache", "pagecache", "", "the page cache: pages that were asked for, missed, dirtied",
      "tacho table --by what --columns sum --interval 1"},
     {"cachestat", "pagecache", "", "as pagecache", "tacho table --by what --columns sum --interval 1"},
+    {"cachetop", "pagecache", "", "as pagecache", "tacho table --by comm,what --columns sum --interval 1"},
     {"tcp", "tcp", "", "TCP connections: made, accepted, refused, closed; how long, how many bytes",
      "tacho table --by what,comm,remote"},
     {"tcplife", "tcp", "", "as tcp",
@@ -86,15 +91,21 @@ constexpr RecorderRow kRecorders[] = {
      "time,comm,pid,what,remote,remote_port,lat_ns"},
     {"tcpaccept", "tcp", "", "as tcp",
      "tacho script --where 'what == accept' --columns time,comm,pid,remote,remote_port,local_port"},
+    {"tcpconnlat", "tcp", "", "as tcp",
+     "tacho script --where 'what == connect' --columns time,comm,pid,remote,remote_port,lat_ns"},
+    {"tcptop", "tcp", "", "as tcp",
+     "tacho table --by comm,remote --value 'rx_bytes + tx_bytes' --where 'what == close'"},
     {"tcpretrans", "tcpretrans", "", "TCP segments that are sent once more", "tacho table --by state,remote"},
     {"dns", "dns", "", "names of hosts that programs look up through the C library", "tacho table --by host"},
     {"gethostlatency", "dns", "", "as dns", kEach},
     {"klock", "klock", "", "waits for the kernel's own locks: spinlocks, mutexes, semaphores",
      "tacho table --by kind,comm"},
+    {"klockstat", "klock", "", "as klock", "tacho table --by kind,comm"},
     {"lock", "lock", "", "waits for locks and conditions of programs (futexes)",
      "tacho table --by comm,addr"},
     {"signals", "signals", "", "signals: who sends which to whom, and what becomes of them", kEach},
     {"killsnoop", "signals", "", "as signals", kEach},
+    {"sigsnoop", "signals", "", "as signals", kEach},
     {"oom", "oom", "", "processes that are killed because memory ran out", kEach},
     {"oomkill", "oom", "", "as oom", kEach},
     {"cap", "cap", "", "questions of the kernel whether a thread has a capability",
@@ -103,7 +114,39 @@ constexpr RecorderRow kRecorders[] = {
     {"syscount", "syscall", "", "as syscall", "tacho table --by comm,call"},
 };
 
+// Tools of others that need no recorder: any event does, with the right view.
+struct OtherTool {
+  std::string_view name, events, view;
+};
+constexpr OtherTool kOtherTools[] = {
+    {"trace", "-e 'uprobe:FILE:FUNCTION(NAME=arg1)'", "tacho script --columns auto"},
+    {"argdist", "-e 'uprobe:libc.so.6:malloc(size=arg1)'", "tacho hist --field size"},
+    {"stackcount", "-g -e kprobe:vfs_read", "tacho folded"},
+    {"offwaketime", "-e offcpu,waking", "tacho folded --wakers"},
+    {"bashreadline", "-e 'uretprobe:/bin/bash:readline(line=ret:string)'", "tacho script --columns auto"},
+    {"softirqs", "-e irq:softirq_entry,irq:softirq_exit",
+     "tacho hist --between irq:softirq_entry,irq:softirq_exit --key cpu+vec --by vec"},
+    {"hardirqs", "-e irq:irq_handler_entry,irq:irq_handler_exit",
+     "tacho hist --between irq:irq_handler_entry,irq:irq_handler_exit --key cpu+irq --by irq"},
+    {"syncsnoop", "-e syscalls:sys_enter_fsync,syscalls:sys_enter_sync,syscalls:sys_enter_fdatasync",
+     "tacho script"},
+    {"statsnoop", "-e syscalls:sys_enter_newfstatat,syscalls:sys_exit_newfstatat", "tacho script"},
+    {"threadsnoop", "-g -e uprobe:libc.so.6:pthread_create", "tacho script"},
+    {"biopattern", "-e bio", "tacho table --by comm,op,bytes --value sector --columns count,min,max"},
+    {"biostacks", "-e bio", "tacho folded"},
+    {"faults", "-g -e page-faults -c 1", "tacho folded"},
+    {"llcstat", "-e cache-references,cache-misses", "tacho report"},
+    {"strace", "-e syscall", "tacho table --by call"},
+};
+
 }  // namespace
+
+std::string instead_of_tool(std::string_view name) {
+  const auto tool = std::ranges::find(kOtherTools, name, &OtherTool::name);
+  if (tool == std::end(kOtherTools)) return {};
+  return "; what that tool does: tacho record " + std::string(tool->events) + ", then " +
+         std::string(tool->view);
+}
 
 std::span<const RecorderRow> recorders() { return kRecorders; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct RecorderRow {
 
 std::span<const RecorderRow> recorders();
 const RecorderRow* find_recorder(std::string_view name);  // null when there is none
+// For a message, of a tool of others whose work needs no recorder: which events and view do it. Empty: it is
+// not known.
+std::string instead_of_tool(std::string_view name);
 // That `text` begins with: its name alone, or with options between slashes. Null when it begins with none.
 const RecorderRow* recorder_at(std::string_view text);
 // What it is as an event, without options.

@@ -79,6 +79,16 @@ TEST(EventSpec, NamesOfRecordersAreNoOtherEvents) {
   }
 }
 
+TEST(EventSpec, ToolsThatNeedNoRecorderAreNamedWithWhatDoesTheirWork) {
+  const auto refused = parse_events("argdist");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("unknown event 'argdist'; what that tool does: tacho record -e "
+                                      "'uprobe:libc.so.6:malloc(size=arg1)', then tacho hist --field size"),
+            std::string::npos)
+      << refused.error().what;
+  for (const RecorderRow& row : recorders()) EXPECT_EQ(instead_of_tool(row.name), "") << row.name;
+}
+
 TEST(EventSpec, ObjectsBindTheirMapsToEvents) {
   const auto events = parsed("./dir.o/big.bpf.o/map:channel.event=evt,map:b.event=other/,/tmp/x.c");
   ASSERT_EQ(events.size(), 2u);
