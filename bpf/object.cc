@@ -12,12 +12,14 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <span>
 #include <system_error>
 
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
 #include "bpf/return_value.h"
+#include "bpf/run_program.h"
 #include "format/file.h"
 
 namespace tacho::bpf {
@@ -89,6 +91,7 @@ struct Object::State {
   FunctionTargets functions;
   std::size_t unprobed = 0;
   std::vector<ProbeLink> links;
+  std::map<std::size_t, const bpf_link*> iterators;  // of `links`, by program
 };
 
 namespace {
@@ -423,11 +426,10 @@ int Object::probe_in_parts(std::size_t program, const ChosenFunctions& functions
 }
 
 Result<> Object::run(std::size_t program) const {
-  bpf_test_run_opts options{};
-  options.sz = sizeof options;
-  const int code = bpf_prog_test_run_opts(bpf_program__fd(state_->handles[program]), &options);
-  if (code == 0) return Done{};
-  return system_error("program '" + state_->programs[program].name + "' cannot be run", -code);
+  const auto link = state_->iterators.find(program);
+  auto done = link != state_->iterators.end() ? run_iterator(bpf_link__fd(link->second))
+                                              : run_once(bpf_program__fd(state_->handles[program]));
+  return done ? done : std::move(done.error()).in("program '" + state_->programs[program].name + "'");
 }
 
 std::optional<Refusal> Object::attach(std::size_t program, const Section& section) {
@@ -448,6 +450,7 @@ std::optional<Refusal> Object::attach(std::size_t program, const Section& sectio
   const int code = errno;
   if (link != nullptr) {
     state_->links.emplace_back(link);
+    if (section.hook == Hook::Iterator) state_->iterators[program] = link;
     return std::nullopt;
   }
   Refusal refusal{state_->programs[program].name, code, refusal_in_words(section, code)};

@@ -88,7 +88,7 @@ class Object {
   // Of these, those that begin with an instruction that the kernel cannot probe.
   std::size_t unprobed_functions() const;
   std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
-  // Runs a program of Hook::AtEnd, once.
+  // Runs a program of Hook::AtEnd, or of Hook::Iterator for all there are of its kind, once.
   Result<> run(std::size_t program) const;
   // A program of section "perf_event" to an open event, which the caller keeps, enables and closes.
   Result<> attach_to_event(std::size_t program, int event_fd);

@@ -291,11 +291,16 @@ Result<std::vector<ListedProgram>> list_programs() {
   return programs;
 }
 
+Result<format::Fd> count_runs() {
+  format::Fd statistics(bpf_enable_stats(BPF_STATS_RUN_TIME));
+  if (statistics) return statistics;
+  return system_error(std::string("the kernel's statistics of BPF programs; ") + kMissingRight, errno);
+}
+
 Result<std::map<std::uint32_t, Cost>> measure_programs(std::chrono::milliseconds stretch) {
   const LibbpfLog quiet;
-  const Fd statistics(bpf_enable_stats(BPF_STATS_RUN_TIME));
-  if (!statistics)
-    return system_error(std::string("the kernel's statistics of BPF programs; ") + kMissingRight, errno);
+  const auto statistics = count_runs();
+  if (!statistics) return statistics.error();
   std::map<std::uint32_t, Cost> before, costs;
   auto first = for_each_program([&](int, const bpf_prog_info& info) {
     before[info.id] = {info.run_cnt, info.run_time_ns};

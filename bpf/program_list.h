@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "format/file.h"
 #include "format/result.h"
 
 namespace tacho::bpf {
@@ -27,8 +28,10 @@ struct ListedProgram {
 // The error says what right is missing.
 Result<std::vector<ListedProgram>> list_programs();
 
-// What programs did in a stretch of time, by id. Turns the kernel's statistics on for that long, which costs
-// every run some 20 ns.
+// While it is open the kernel counts how often every program runs, and for how long: some 20 ns a run.
+Result<format::Fd> count_runs();
+
+// What programs did in a stretch of time, by id. Turns the kernel's statistics on for that long.
 struct Cost {
   std::uint64_t runs = 0, nanoseconds = 0;
 };

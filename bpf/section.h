@@ -20,7 +20,7 @@ enum class Hook : std::uint8_t {
   Uprobe,  // target "/bin/bash:readline"
   Usdt,
   Function,   // fentry, fexit, fmod_ret: through a BPF trampoline
-  Iterator,   // iter/task: runs when somebody reads it
+  Iterator,   // iter/task: the recorder runs it before it reads summaries
   Functions,  // entries or returns of functions that the recorder finds (FunctionTargets); target: names, or
               // none
   AtEnd,      // SEC("syscall"): the recorder runs it once, before it reads summaries for the last time

@@ -16,7 +16,9 @@
 #include "bpf/object_trial.h"
 #include "bpf/program_candidates.h"
 #include "bpf/program_choice.h"
+#include "bpf/program_list.h"
 #include "bpf/section.h"
+#include "bpf/unheard_programs.h"
 #include "format/file.h"
 #include "format/trusted_path.h"
 
@@ -67,6 +69,7 @@ struct UserObject::State {
   std::vector<std::pair<std::string, std::vector<std::byte>>> constants;  // that were set, whole
   EventRate rate;                                                         // when it asks about that
   std::optional<int> table_of_threads;                                    // when it asks one
+  format::Fd statistics;  // while the kernel counts the runs of programs
   std::string tracefs;
   LinkedWalk walk;  // `elf` with the unwinder in it, when it is wanted
 
@@ -77,6 +80,17 @@ struct UserObject::State {
   std::size_t index_of(const std::string& program) const {
     return static_cast<std::size_t>(std::ranges::find(object->programs(), program, &Program::name) -
                                     object->programs().begin());
+  }
+  Hook hook_of(std::size_t program) const {
+    const auto section = parse_section(object->programs()[program].section);
+    return section ? section->hook : Hook::Other;
+  }
+  Result<> run_all(Hook hook) const {
+    for (const std::size_t program : loaded) {
+      if (hook_of(program) != hook) continue;
+      if (auto done = object->run(program); !done) return within(std::move(done));
+    }
+    return Done{};
   }
   Result<> read();
   // What there is for the user to set: all but tacho's own.
@@ -102,8 +116,7 @@ std::vector<format::AttachedProgram> UserObject::programs() const { return state
 std::vector<std::uint32_t> UserObject::dropping_programs() const {
   std::vector<std::uint32_t> ids;
   for (const std::size_t index : state_->loaded) {
-    const auto section = parse_section(state_->object->programs()[index].section);
-    const bool drops = section && section->hook == Hook::Tracepoint && state_->object->may_drop_events(index);
+    const bool drops = state_->hook_of(index) == Hook::Tracepoint && state_->object->may_drop_events(index);
     const auto running = drops ? state_->object->running(index) : std::nullopt;
     if (running) ids.push_back(running->id);
   }
@@ -317,37 +330,22 @@ Result<> UserObject::walk_stacks(MapsByName maps) {
 
 void UserObject::begin() { state_->object->set_variable("tacho_begun", 1); }
 
-Result<> UserObject::end() const {
-  for (const std::size_t program : state_->loaded) {
-    const auto section = parse_section(state_->object->programs()[program].section);
-    if (!section || section->hook != Hook::AtEnd) continue;
-    if (auto done = state_->object->run(program); !done) return state_->within(std::move(done));
-  }
-  return Done{};
+Result<> UserObject::end() const { return state_->run_all(Hook::AtEnd); }
+Result<> UserObject::gather() const { return state_->run_all(Hook::Iterator); }
+
+bool UserObject::has_iterators() const {
+  return std::ranges::any_of(
+      state_->loaded, [this](std::size_t program) { return state_->hook_of(program) == Hook::Iterator; });
+}
+bool UserObject::has_summaries() const {
+  return std::ranges::any_of(state_->channels,
+                             [](const Channel& channel) { return is_summary(channel.kind); });
 }
 
 std::uint64_t UserObject::over_rate() const { return state_->object->counter("tacho_over_rate").value_or(0); }
 
 std::vector<std::string> UserObject::unheard() const {
-  std::vector<std::string> lines;
-  std::string printing, iterators;
-  const auto& programs = state_->object->programs();
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    const auto section = parse_section(programs[i].section);
-    std::string& names = section && section->hook == Hook::Iterator ? iterators : printing;
-    if (&names == &iterators || state_->object->prints(i))
-      names += (names.empty() ? "" : ", ") + programs[i].name;
-  }
-  if (!printing.empty())
-    lines.push_back(
-        "what program " + printing +
-        " says with bpf_printk() goes to /sys/kernel/tracing/trace_pipe and into no capture; an event "
-        "is what bpf_perf_event_output() gives to a map of type BPF_MAP_TYPE_PERF_EVENT_ARRAY");
-  if (!iterators.empty())
-    lines.push_back(iterators +
-                    ": an iterator (SEC(\"iter/...\")) runs when somebody reads it and brings no events; "
-                    "bpftool iter pin FILE.o PATH, and then cat PATH, shows what it writes");
-  return lines;
+  return unheard_programs(*state_->object, has_summaries() ? IteratorsAre::Run : IteratorsAre::Idle);
 }
 
 // Takes out what need not be tried.
@@ -399,6 +397,11 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
     } else if (auto refused = object->attach(program, *section)) {
       return refused;
     }
+  }
+  if (!object->constant("tacho_wants_run_times").empty()) {
+    auto counting = count_runs();
+    if (!counting) return Refusal{"", counting.error().code, counting.error().what};
+    statistics = std::move(*counting);
   }
   return std::nullopt;
 }

@@ -115,6 +115,10 @@ class UserObject {
 
   // Runs the programs of section "syscall": once, before the summaries are read for the last time.
   Result<> end() const;
+  // Runs the iterators: before each reading of the summaries, whose maps they fill.
+  Result<> gather() const;
+  bool has_iterators() const;
+  bool has_summaries() const;
 
   // What the program left out because of EventRate::most_a_second.
   std::uint64_t over_rate() const;

@@ -57,9 +57,11 @@ Result<Summaries> Summaries::open(const Prepared& prepared, const KernelEvents& 
     if (channel == channels.end() || !channel->summary) continue;
     auto source = open_source(prepared, connection, events, *channel);
     if (!source) return std::move(source.error());
-    source->keeps =
-        !source->layout.is_live() && (reading.interval || reading.is_split || reading.is_switched ||
-                                      connection.kind == bpf::ChannelKind::PlainSummary);
+    // What iterators tell began before the recording.
+    const bool began_before = connection.kind == bpf::ChannelKind::PlainSummary ||
+                              prepared.objects[connection.object].has_iterators();
+    source->keeps = !source->layout.is_live() &&
+                    (reading.interval || reading.is_split || reading.is_switched || began_before);
     all.sources_.push_back(std::move(*source));
   }
   return all;
@@ -106,6 +108,7 @@ Result<> Summaries::read(bool is_last) {
 }
 
 Result<> Summaries::read(Source& source, bool is_told) {
+  if (auto done = prepared_->objects[source.object].gather(); !done) return done;
   const std::uint64_t time = monotonic_now();
   const std::uint64_t reading = ++source.readings;
   const bpf::MapFacts& facts = source.reader.facts();

@@ -111,6 +111,8 @@ constexpr RecorderRow kRecorders[] = {
     {"cap", "cap", "", "questions of the kernel whether a thread has a capability",
      "tacho table --by comm,cap,error"},
     {"capable", "cap", "", "as cap", kEach},
+    {"bpfstat", "bpfstat", "", "what BPF programs cost: how often each runs, and for how long",
+     "tacho table --by program,type --columns count,sum,mean"},
     {"syscount", "syscall", "", "as syscall", "tacho table --by comm,call"},
 };
 

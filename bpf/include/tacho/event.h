@@ -105,7 +105,9 @@
  * is the number of things that it is the sum of), "max", and "log2" or "linear:N" on an array: its elements are the counts of slots. A value that is a number and no struct is a count.
  * The sample's period is the live number, else the sum, else the count.
  *
- * A program SEC("syscall") is run by the recorder, once, before it reads maps for the last time.
+ * A program SEC("syscall") is run by the recorder, once, before it reads maps for the last time. A program SEC("iter/task"),
+ * SEC("iter/bpf_prog"), ... is run before each reading, for all there are: it stores what the kernel counts itself, and
+ * samples tell by how much "count" and "sum" grew since the recording began, or since the last reading.
  */
 #define SUMMARY(name, map)                                                                                           \
   const __typeof__(map) *__summary_##name __attribute__((section(".events"), used)) TACHO_TAG("summary:" #map); \

@@ -168,6 +168,27 @@ struct trace_event_raw_mark_victim {
   __u32 uid;
   short oom_score_adj;
 };
+struct bpf_array {
+  void *pptrs[1];
+};
+struct bpf_run_counter { /* since Linux 5.16 */
+  long v;
+};
+struct bpf_prog_stats {
+  struct bpf_run_counter cnt, nsecs;
+};
+struct bpf_prog_aux {
+  __u32 id;
+  char name[16];
+};
+struct bpf_prog {
+  enum bpf_prog_type type;
+  struct bpf_prog_stats *stats; /* of one CPU: add where those of a CPU lie */
+  struct bpf_prog_aux *aux;
+};
+struct bpf_iter__bpf_prog {
+  struct bpf_prog *prog;
+};
 
 #pragma clang attribute pop
 

@@ -1,0 +1,34 @@
+#include "bpf/run_program.h"
+
+#include <bpf/bpf.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "format/file.h"
+
+namespace tacho::bpf {
+
+Result<> run_once(int program_fd) {
+  bpf_test_run_opts options{};
+  options.sz = sizeof options;
+  const int code = bpf_prog_test_run_opts(program_fd, &options);
+  if (code == 0) return Done{};
+  return system_error("it cannot be run", -code);
+}
+
+Result<> run_iterator(int link_fd) {
+  const format::Fd reading(bpf_iter_create(link_fd));
+  if (!reading) return system_error("the iterator cannot be opened", errno);
+  std::array<char, 4096> written;
+  for (;;) {
+    const ssize_t count = ::read(reading.get(), written.data(), written.size());
+    if (count == 0) return Done{};
+    // EAGAIN: it has run for many things without a word, and goes on when it is read again.
+    if (count < 0 && errno != EAGAIN && errno != EINTR)
+      return system_error("the iterator cannot be read", errno);
+  }
+}
+
+}  // namespace tacho::bpf
