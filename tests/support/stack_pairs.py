@@ -4,6 +4,8 @@ from collections import Counter
 
 COPIED = 65528  # bytes of the stack, as much as the kernel copies
 NOWHERE = 2**64 - 1  # where libdw gives up when a copy ends
+BOTTOMS = ("_start", "_dl_start_user", "clone3", "__clone3", "clone", "__clone", "__GI___clone",
+           "runtime.goexit.abi0", "runtime.mstart.abi0", "runtime.rt0_go.abi0", "_rt0_amd64_linux")
 APART = 0.001  # seconds at most between the two samples of a hit
 
 # Write one byte to nowhere from many depths: through callbacks of C, generators, sorting and recursion. The first write asks
@@ -77,7 +79,7 @@ def agree(walked, copied):
 
 def is_whole(frames):
     """Down to the first function of the thread."""
-    return bool(frames) and frames[-1][1] in ("_start", "_dl_start_user", "clone3", "__clone3", "clone", "__clone", "__GI___clone")
+    return bool(frames) and frames[-1][1] in BOTTOMS
 
 
 def compare(text, bottom=is_whole):
