@@ -17,7 +17,9 @@
 #include "record/closing_lines.h"
 #include "record/doctor.h"
 #include "record/events/registers.h"
+#include "record/held_files.h"
 #include "record/host/host.h"
+#include "record/host/report_program.h"
 #include "record/listing.h"
 #include "record/live.h"
 #include "record/messages.h"
@@ -43,10 +45,11 @@ struct Recorded {
 enum class Left : std::uint8_t { Nothing, Unclosed, Closed };
 
 Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
-                               StopSignals& signals, Left& left) {
+                               StopSignals& signals, Left& left, FileHolder* holder = nullptr) {
   const Messages messages(options);
   auto prepared = prepare(options, messages, [&signals] { return signals.ends_start(); });
   if (!prepared) return std::move(prepared.error());
+  prepared->holder = holder;
   auto events = open_events(*prepared, messages);
   if (!events) return std::move(events.error());
   auto output = options.files.overwrite ? begin_flight(*prepared, *events, options, command_line, messages)
@@ -180,13 +183,19 @@ int run_program(const std::vector<std::string>& command_line) {
   if (!signals) return fail(signals.error());
   // Everything of the recording is closed and detached when it returns.
   Left left = Left::Nothing;
-  const auto recorded = record_events(options, command_line, *signals, left);
+  const bool packs = options.files.is_packed_at_end() && report_program();
+  FileHolder holder;
+  const auto recorded = record_events(options, command_line, *signals, left, packs ? &holder : nullptr);
+  const HeldFiles held = holder.take();
   // The reader of the pipe ended before anything was recorded: it has seen enough, as later (finish()).
   if (!recorded && recorded.error().code == EPIPE && options.files.to_pipe) return cli::kWhole;
   if (!recorded) return end_failed(recorded.error(), left, options, *signals);
   const Packing finishing{options.output, options.files.least_free, options.quiet};
-  if (recorded->is_whole && options.files.is_packed_at_end())
-    pack_symbols(finishing, *signals, Messages(options));
+  if (recorded->is_whole && options.files.is_packed_at_end()) {
+    Packing packing = finishing;
+    packing.held = &held;
+    pack_symbols(packing, *signals, Messages(options));
+  }
   if (options.files.redacts)
     if (auto done = redact_capture(finishing, options.files.redacted_classes, *signals, Messages(options));
         !done)

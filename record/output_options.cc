@@ -140,9 +140,10 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
        "Leave it at addresses. By default the names of what was hit are put into the capture at its end, in "
        "place "
        "of the kernel's whole list, so that it can be read on any machine; tacho-report does that when it is "
-       "installed beside. Not with a pipe, --switch-output or --max-size, and not for more than 1 GB: tacho "
-       "pack is "
-       "for these",
+       "installed beside. Files that may be gone by then (deleted ones, those of containers, maps of JIT "
+       "code) are "
+       "held open for it, 256 and 4 GB at most. Not with a pipe, --switch-output or --max-size, and not for "
+       "more than 1 GB: tacho pack is for these",
        [&files](std::string_view) -> Result<> {
          files.packs = false;
          return Done{};

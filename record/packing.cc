@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -52,6 +54,21 @@ struct Packer {
   format::Fd words;  // what it says, to be read
 };
 
+// The files that are held, as tacho-report is told of them (symbolize/files/held_files.h): for each its
+// descriptor, kind, process, build id and name, with a 0 behind it.
+Result<format::Fd> listing_of(const HeldFiles& held) {
+  std::string text;
+  for (const HeldFile& one : held.files)
+    text += fmt::format("{} {} {} {} {}", one.file.get(), one.kind == HeldFile::Kind::PerfMap ? 'm' : 'b',
+                        one.process, one.build_id.empty() ? "-" : one.build_id.hex(), one.name) +
+            '\0';
+  format::Fd listing(::memfd_create("held files", MFD_CLOEXEC));
+  if (!listing) return system_error("memfd_create", errno);
+  if (auto done = format::write_at(listing.get(), 0, std::as_bytes(std::span(text))); !done)
+    return std::move(done.error());
+  return listing;
+}
+
 // What it says comes to us: whoever reads our messages may sleep, and it must not wait for them.
 Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   std::array<int, 2> ends{};
@@ -61,7 +78,18 @@ Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   packer.words = format::Fd(ends[0]);
   const format::Fd to(ends[1]);
   if (packing.is_quiet) words.insert(words.begin() + 2, "--quiet");
-  const auto child = start_report_program(std::move(words), to.get(), to.get());
+  std::vector<int> inherited;
+  format::Fd listing;
+  if (packing.held != nullptr && !packing.held->files.empty()) {
+    auto made = listing_of(*packing.held);
+    if (made) listing = std::move(*made);
+  }
+  if (listing) {
+    inherited.push_back(listing.get());
+    for (const HeldFile& one : packing.held->files) inherited.push_back(one.file.get());
+    words.insert(words.begin() + 2, {"--held-files", std::to_string(listing.get())});
+  }
+  const auto child = start_report_program(std::move(words), to.get(), to.get(), inherited);
   if (!child) return child.error();
   packer.pid = *child;
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(packer.pid), kNiceness);
@@ -149,6 +177,9 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
   if (!program)
     return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
   if (const std::string why = reason_against(packing, Largest::Packed); !why.empty()) return say_not(why);
+  if (packing.held != nullptr)
+    messages.detail(fmt::format("files held open while it recorded: {}; refused: {}",
+                                packing.held->files.size(), packing.held->refused));
   const std::string why =
       run({*program, "pack", "--brief", "-i", packing.capture}, packing, signals, messages);
   if (!why.empty()) say_not(why);

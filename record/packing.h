@@ -7,6 +7,7 @@
 #include <string>
 
 #include "format/result.h"
+#include "record/held_files.h"
 #include "record/messages.h"
 #include "record/stop_signals.h"
 
@@ -19,6 +20,7 @@ struct Packing {
   std::string capture;
   std::uint64_t least_free = 0;  // bytes that the file system is to keep
   bool is_quiet = false;
+  const HeldFiles* held = nullptr;  // what names come from besides; it must stay open meanwhile
 };
 
 // Packs with the rights that are left, as a process of lower priority, and says in a line what came of it. A

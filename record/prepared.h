@@ -22,6 +22,8 @@
 
 namespace tacho::record {
 
+class FileHolder;
+
 // Everything that was asked for, found to exist, and not yet started.
 struct Prepared {
   Host host;
@@ -38,6 +40,7 @@ struct Prepared {
   std::vector<DroppingProgram> dropping;   // once the events are open
   ArgumentProbes argument_probes;          // the same
   std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
+  FileHolder* holder = nullptr;            // of files that packing will want; null: nothing will be packed
   // Of ring buffers of the objects, so far; set once there are some.
   std::function<std::vector<Losses>()> ring_losses;
   std::function<std::vector<std::string>()> summary_troubles;  // what summaries lack, in words; the same

@@ -70,7 +70,7 @@ class Pump::Loop {
         say_(std::move(parts.say)),
         cpus_(recorded_cpus(events_)),
         queue_(kQueueLimit),
-        round_(parts.sieve, parts.stacks),
+        round_(parts.sieve, parts.stacks, parts.holder),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
     if (control_ == nullptr) return;
     commander_.emplace(*control_, events_,

@@ -56,6 +56,7 @@ class Pump {
     Summaries* summaries = nullptr;
     ChannelSieve* sieve = nullptr;  // what every piece of a ring goes through
     StackUnwinding* stacks = nullptr;
+    FileHolder* holder = nullptr;
     SwitchEvents* switches = nullptr;
     Schedule schedule;
     SwitchRule switch_rule = {};

@@ -22,6 +22,7 @@
 #include "record/events/cgroup.h"
 #include "record/flight_recorder.h"
 #include "record/followed_functions.h"
+#include "record/held_files.h"
 #include "record/host/probes.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"
@@ -387,12 +388,15 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                                   .is_switched = control || !options.time.delay.ranges.empty()});
   if (!channels) return std::move(channels.error());
   // While we still may read what is mapped in processes of others.
+  std::vector<int> processes =
+      options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all() : prepared.tasks.processes;
+  if (prepared.holder != nullptr)
+    if (auto done = prepared.holder->start(prepared.plan.events.back().attr, processes); !done)
+      messages.detail("files that may vanish are not held open: " + done.error().what);
   if (prepared.stacks) {
     // A command will map much of what we have mapped.
     if (const auto path = workload != nullptr ? path_of_program(options.command.front()) : std::nullopt)
       prepared.stacks->expect(*path, prepared.stop);
-    std::vector<int> processes =
-        options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all() : prepared.tasks.processes;
     if (processes.empty()) processes = {static_cast<int>(getpid())};
     prepared.stacks->begin(processes);
   }
@@ -405,6 +409,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .summaries = channels->summaries(),
                             .sieve = channels->sieve(),
                             .stacks = prepared.stacks.get(),
+                            .holder = prepared.holder,
                             .switches = prepared.switches.get(),
                             .schedule = std::move(schedule),
                             .switch_rule = options.files.switch_rule,

@@ -31,7 +31,12 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts) {
   if (sieve_ != nullptr) sieve_->sift(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
   open();
-  if (count_records(format::Bytes(buffer_).subspan(begin), counts)) return Taken::Records;
+  const format::Bytes piece = format::Bytes(buffer_).subspan(begin);
+  const std::uint64_t told = counts.told;
+  if (count_records(piece, counts)) {
+    if (holder_ != nullptr && counts.told != told) holder_->look(piece);
+    return Taken::Records;
+  }
   buffer_.resize(begin);
   return Taken::Damage;
 }

@@ -9,6 +9,7 @@
 
 #include "record/channel_rings.h"
 #include "record/channel_sieve.h"
+#include "record/held_files.h"
 #include "record/kernel/perf_ring.h"
 #include "record/output/record_queue.h"
 #include "record/output/record_walk.h"
@@ -20,9 +21,10 @@ namespace tacho::record {
 // A round is one look at every ring, or a few when they held little: what it holds is in the file as a whole.
 class Round {
  public:
-  // `sieve`: what every piece goes through, or none. With `stacks` samples get their stacks on the way. Both
-  // must outlive this.
-  explicit Round(ChannelSieve* sieve, StackUnwinding* stacks = nullptr) : sieve_(sieve), stacks_(stacks) {}
+  // `sieve`: what every piece goes through, or none. With `stacks` samples get their stacks on the way, and
+  // `holder` is told of mappings. All must outlive this.
+  explicit Round(ChannelSieve* sieve, StackUnwinding* stacks = nullptr, FileHolder* holder = nullptr)
+      : sieve_(sieve), stacks_(stacks), holder_(holder) {}
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
@@ -56,6 +58,7 @@ class Round {
 
   ChannelSieve* sieve_;
   StackUnwinding* stacks_;
+  FileHolder* holder_;
   std::vector<std::byte> buffer_;
   bool is_open_ = false;
   Clock::time_point began_;

@@ -16,6 +16,7 @@ enum class SourceLines : std::uint8_t { No, Yes };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
 class FileGate;
+class HeldFiles;
 class OtherPacks;
 
 struct SymbolOptions {
@@ -34,6 +35,7 @@ struct SymbolOptions {
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
   FileGate* gate = nullptr;                // of files that stacks are unwound with, and of jitdumps
   FileGate* name_gate = nullptr;           // of those that names are read of; both must outlive their users
+  const HeldFiles* held = nullptr;         // files of modules that are gone by their names; likewise
   OtherPacks* others = nullptr;            // where names come from last; must outlive its users
 };
 

@@ -59,7 +59,7 @@ struct Symbolizer::State {
         features(capture_features),
         kernel(kernel_space),
         jit(jit_code),
-        files(options.symfs, options.build_id_dir),
+        files(options.symfs, options.build_id_dir, options.held),
         demangler(options.demangle == Demangle::Whole ? NameForm::Whole : NameForm::Short),
         servers(connect()),
         module_files(files, servers ? &*servers : nullptr, demangling()),
@@ -240,6 +240,7 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
     if (text) return text;
     if (const auto* attached = features.attachment("perf-map/" + pid)) {
       return unpack_attached_text(*attached);
+    if (auto held = files.read_held_map(pid, kLargestText)) return held;
     }
     if (!options.perf_map_dir.empty()) return text;
     if (options.symfs.empty() && !kernel_names.is_on_recording_host())

@@ -74,7 +74,8 @@ std::optional<std::string> report_program() {
   return ::access(path.c_str(), X_OK) == 0 ? std::optional(std::move(path)) : std::nullopt;
 }
 
-Result<pid_t> start_report_program(std::vector<std::string> words, int output, int errors) {
+Result<pid_t> start_report_program(std::vector<std::string> words, int output, int errors,
+                                   std::span<const int> inherited) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -87,6 +88,8 @@ Result<pid_t> start_report_program(std::vector<std::string> words, int output, i
     posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   else
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  // On itself a descriptor is put so that it is not closed.
+  for (const int one : inherited) posix_spawn_file_actions_adddup2(&actions, one, one);
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
   sigemptyset(&none);

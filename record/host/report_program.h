@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,10 @@ std::optional<std::string> report_program();
 // Starts it with `words`, its path first, without input, in a process group of its own: a signal comes to us,
 // and we end it. No signal is blocked or ignored there. `output` and `errors` become its standard output and
 // error.
+// It has the descriptors `inherited` under their numbers, and no others.
 constexpr int kNowhere = -1;  // for `errors`
-Result<pid_t> start_report_program(std::vector<std::string> words, int output, int errors);
+Result<pid_t> start_report_program(std::vector<std::string> words, int output, int errors,
+                                   std::span<const int> inherited = {});
 
 // What it prints on standard output, 1 MB at most; standard error is dropped. Asked several times a second,
 // `stop` ends it. An error when it takes longer, dies, or its exit status is not 0.

@@ -28,9 +28,11 @@ constexpr Row kRows[] = {
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::tells_again},  // others' files, for build ids
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::reads_binaries},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::packs},
+    {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::holds_files},
     {CAP_KILL, "cap_kill", &LaterWork::signals_command},
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::tells_again},  // mappings of others' processes
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::reads_binaries},
+    {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::holds_files},
     {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::tells_again},  // BPF programs by their numbers
     {CAP_SYS_ADMIN, "cap_sys_admin", &LaterWork::asks_programs},
     {CAP_SYSLOG, "cap_syslog", &LaterWork::tells_again},  // addresses in /proc/kallsyms
@@ -38,6 +40,7 @@ constexpr Row kRows[] = {
     {kPerfmon, "cap_perfmon", &LaterWork::asks_programs},
     {kBpf, "cap_bpf", &LaterWork::tells_again},
     {kCheckpoint, "cap_checkpoint_restore", &LaterWork::reads_binaries},  // files that were deleted
+    {kCheckpoint, "cap_checkpoint_restore", &LaterWork::holds_files},
     {kBpf, "cap_bpf", &LaterWork::reads_binaries},
     {kBpf, "cap_bpf", &LaterWork::has_objects},  // before Linux 5.19, for bpf(2) of any kind
 };

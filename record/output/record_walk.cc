@@ -55,6 +55,9 @@ bool count_records(format::Bytes records, RecordCounts& counts) {
     const auto body = records.subspan(at + sizeof header, header.size - sizeof header);
     if (header.type == abi::kRecordSample) count_sample(body, sum);
     if (header.type == abi::kRecordLost) count_loss(format::Cursor(body), sum);
+    if (header.type == abi::kRecordMmap2 || header.type == abi::kRecordMmap ||
+        header.type == abi::kRecordComm || header.type == abi::kRecordExit)
+      ++sum.told;
   }
   counts = sum;
   return is_whole;

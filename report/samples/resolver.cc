@@ -15,7 +15,7 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
     : kernel_(kernel),
       jit_(&jit),
       locations_(&locations),
-      files_(options.symfs),
+      files_(options.symfs, {}, options.held),
       gate_(options.name_gate),
       symbolizer_(options, features, kernel, &jit),
       code_(symbolize::DebugFiles(options.symfs)) {}

@@ -26,7 +26,7 @@ class SharedSpaces {
  public:
   // `symbols` says where jitdumps lie, and which gate they go by.
   explicit SharedSpaces(const symbolize::SymbolOptions& symbols)
-      : jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs), symbols.gate) {}
+      : jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs, {}, symbols.held), symbols.gate) {}
   SharedSpaces(const SharedSpaces&) = delete;
   SharedSpaces& operator=(const SharedSpaces&) = delete;
 

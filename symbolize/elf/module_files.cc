@@ -79,8 +79,18 @@ Result<ModuleFiles::Opened> ModuleFiles::fetch(const format::BuildId& id, bool i
 
 // The file that ran: where the capture says, in perf's cache, or from a server.
 Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
+  const auto held = [&]() -> Result<Opened> {
+    auto file = files_.open_held(module.path, module.build_id);
+    if (!file) return std::move(file.error());
+    return open_checked(std::move(file), {std::string(module.path), 'd'}, "a file that was held open",
+                        module.build_id);
+  };
+  // Without a build id nothing else tells that the file of this name is the one that ran.
+  if (module.build_id.empty())
+    if (auto kept = held()) return kept;
   auto found = open_candidate({std::string(module.path), 'd'}, module.build_id);
   if (found || module.build_id.empty() || is_refusal(found.error())) return found;
+  if (auto kept = held()) return kept;
   // Replaced while it ran, as an upgrade does: another file may have its name, so only the build id tells.
   if (module.path.ends_with(kDeleted)) {
     const std::string path(module.path.substr(0, module.path.size() - kDeleted.size()));

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <system_error>
 
 namespace tacho::symbolize {
 namespace {
@@ -75,22 +77,43 @@ Result<format::Fd> open_regular(const std::string& root, const std::string& path
   return file;
 }
 
+Result<std::vector<std::byte>> read_whole(const Result<format::Fd>& file, const std::string& place,
+                                          std::uint64_t limit) {
+  if (!file) return file.error();
+  struct stat status {};
+  if (::fstat(file->get(), &status) != 0) return system_error(place, errno);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > limit) return Error{place + ": larger than " + std::to_string(limit) + " bytes"};
+  return format::read_at(file->get(), 0, size);
+}
+
 }  // namespace
 
 Result<format::Fd> DebugFiles::open(const std::string& path) const { return open_regular(root_, path); }
 
 Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::uint64_t limit) const {
-  const auto file = open(path);
-  if (!file) return file.error();
-  struct stat status {};
-  if (::fstat(file->get(), &status) != 0) return system_error(place(path), errno);
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > limit) return Error{place(path) + ": larger than " + std::to_string(limit) + " bytes"};
-  return format::read_at(file->get(), 0, size);
+  return read_whole(open(path), place(path), limit);
 }
 
 Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
   return open_regular(candidate.whose == Whose::ThisMachine ? std::string() : root_, candidate.path);
+}
+
+Result<format::Fd> DebugFiles::open_held(std::string_view path, const format::BuildId& id) const {
+  return held_ != nullptr ? held_->binary(path, id) : Result<format::Fd>(Error{"no file was held", ENOENT});
+}
+
+Result<std::vector<std::byte>> DebugFiles::read_held(std::string_view path, const format::BuildId& id,
+                                                     std::uint64_t limit) const {
+  return read_whole(open_held(path, id), std::string(path), limit);
+}
+
+Result<std::vector<std::byte>> DebugFiles::read_held_map(std::string_view process,
+                                                         std::uint64_t limit) const {
+  std::uint32_t number = 0;
+  const auto [end, failed] = std::from_chars(process.data(), process.data() + process.size(), number);
+  if (held_ == nullptr || failed != std::errc{}) return Error{"no file was held", ENOENT};
+  return read_whole(held_->perf_map(number), "its map", limit);
 }
 
 std::string DebugFiles::told(const std::string& path, const std::string& reason,

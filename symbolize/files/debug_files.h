@@ -12,6 +12,7 @@
 #include "format/build_id.h"
 #include "format/file.h"
 #include "format/result.h"
+#include "symbolize/files/held_files.h"
 
 namespace tacho::symbolize {
 
@@ -27,9 +28,10 @@ struct Candidate {
 class DebugFiles {
  public:
   // `root` stands for the recording host's "/"; empty: this machine's own. `cache` is a folder of this
-  // machine where perf keeps files by their build ids (~/.debug); empty: none.
-  explicit DebugFiles(std::string root, std::string cache = {})
-      : root_(std::move(root)), cache_(std::move(cache)) {}
+  // machine where perf keeps files by their build ids (~/.debug); empty: none. `held` may be null, and must
+  // outlive this.
+  explicit DebugFiles(std::string root, std::string cache = {}, const HeldFiles* held = nullptr)
+      : root_(std::move(root)), cache_(std::move(cache)), held_(held) {}
 
   const std::string& root() const { return root_; }
 
@@ -39,6 +41,13 @@ class DebugFiles {
   // The whole file, at most `limit` bytes.
   Result<std::vector<std::byte>> read(const std::string& path, std::uint64_t limit) const;
   Result<format::Fd> open(const Candidate& candidate) const;
+  // A file that was held open while it was mapped: under this name, or with this build id, which is for the
+  // caller to check.
+  Result<format::Fd> open_held(std::string_view path, const format::BuildId& id) const;
+  Result<std::vector<std::byte>> read_held(std::string_view path, const format::BuildId& id,
+                                           std::uint64_t limit) const;
+  // The names of code that the process of this number made at run time, from a file that was held open.
+  Result<std::vector<std::byte>> read_held_map(std::string_view process, std::uint64_t limit) const;
   // The name of the file on this machine, for messages.
   std::string place(const std::string& path) const { return root_ + path; }
   std::string place(const Candidate& candidate) const {
@@ -59,6 +68,7 @@ class DebugFiles {
  private:
   std::string root_;
   std::string cache_;
+  const HeldFiles* held_;
 };
 
 }  // namespace tacho::symbolize

@@ -23,12 +23,20 @@ std::optional<std::uint32_t> pid_of_dump(std::string_view path) {
 
 }  // namespace
 
+// By its name, or where that is gone as it was held open.
+Result<std::vector<std::byte>> JitCode::read(const std::string& path) const {
+  auto bytes = files_.read(path, kLargestDump);
+  if (bytes) return bytes;
+  auto held = files_.read_held(path, {}, kLargestDump);
+  return held ? std::move(held) : std::move(bytes);
+}
+
 Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::string place = folder_.empty() ? files_.place(path) : folder_ + "/" + name;
   const AtFile reading(gate_, path);
   if (reading.is_refused()) return Error{gate_->lack(path)};
-  auto bytes = folder_.empty() ? files_.read(path, kLargestDump) : format::read_file(place, kLargestDump);
+  auto bytes = folder_.empty() ? read(path) : format::read_file(place, kLargestDump);
   if (!bytes) return std::move(bytes.error());
   auto dump = Jitdump::parse(std::move(*bytes));
   if (!dump) return std::move(dump.error()).in(place);

@@ -63,6 +63,7 @@ class JitCode {
     std::uint64_t address = 0, size = 0;
     const std::string* path = nullptr;
   };
+  Result<std::vector<std::byte>> read(const std::string& path) const;
   Result<Jitdump> open(const std::string& path, JitClock clock) const;
   void add(std::uint32_t pid, const std::string& folder, const Jitdump& dump);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -26,6 +27,8 @@
 #include "symbolize/other_packs.h"
 
 namespace tacho::report {
+#include "symbolize/files/attached_text.h"
+#include "symbolize/files/held_files.h"
 namespace {
 
 constexpr std::string_view kDescription =
@@ -63,6 +66,7 @@ struct Options {
 
 Result<> set_level(std::string_view text, format::PackLevel& level) {
   if (text != "names" && text != "inlines" && text != "code")
+  int held = -1;  // --held-files: the listing
     return use_error("--level: '" + std::string(text) + "' is no level; it is names, inlines or code");
   level = text == "names"  ? format::PackLevel::Names
           : text == "code" ? format::PackLevel::Code
@@ -130,6 +134,15 @@ cli::CommandLine describe(Options& options) {
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
     if (words.size() > 1) return use_error("pack takes one capture, and '" + words[1] + "' is a second one");
     if (!words.empty()) options.reading.session.input = words.front();
+  rows.push_back({"--held-files", cli::Takes::Value, "FD",
+                  "for tacho record alone: a list of files that it held open while it recorded",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto [end, failed] =
+                        std::from_chars(text.data(), text.data() + text.size(), options.held);
+                    if (failed != std::errc{} || end != text.data() + text.size() || options.held < 0)
+                      return use_error("--held-files: '" + std::string(text) + "' is no descriptor");
+                    return Done{};
+                  }});
     return Done{};
   };
   line.epilog = std::string(kExamples) + line.epilog;
@@ -254,6 +267,13 @@ Result<Report> parse_report(format::Bytes bytes) {
   for (std::uint64_t left = lines; left > 0 && !in.failed(); --left) report.lines.push_back(take_text(in));
   report.section = in.take(in.u64());
   if (in.failed()) return Error{"the process that reads the files gave something else"};
+  symbolize::HeldFiles held;
+  if (options.held >= 0) {
+    auto read = symbolize::HeldFiles::read(options.held);
+    if (!read) return told(std::move(read.error()).in("--held-files"));
+    held = std::move(*read);
+    reading.symbols.held = &held;
+  }
   return report;
 }
 

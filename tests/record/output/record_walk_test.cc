@@ -22,12 +22,13 @@ TEST(RecordWalk, CountsSamplesLossesAndTimes) {
   out.u32(abi::kRecordComm).u16(0).u16(8);
   RecordCounts counts;
   EXPECT_TRUE(count_records(out.view(), counts));
-  EXPECT_EQ(counts, (RecordCounts{2, 11, 400, 500})) << "a LOST record without a time";
+  EXPECT_EQ(counts, (RecordCounts{.samples = 2, .lost = 11, .first_time = 400, .last_time = 500, .told = 1}))
+      << "a LOST record without a time";
   format::ByteWriter later;
   for (const std::uint64_t time : {480, 450})
     later.u32(abi::kRecordLost).u16(0).u16(56).u64(7).u64(1).u64(9).u64(time).u64(0).u64(7);
   EXPECT_TRUE(count_records(later.view(), counts));
-  EXPECT_EQ(counts, (RecordCounts{2, 13, 400, 500, 450, 480}));
+  EXPECT_EQ(counts, (RecordCounts{2, 13, 400, 500, 450, 480, 1}));
 }
 
 TEST(RecordWalk, WhatIsNotWholeIsRefused) {

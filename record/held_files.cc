@@ -1,0 +1,371 @@
+#include "record/held_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "record/host/rights.h"
+#include "record/host/running_processes.h"
+#include "record/stacks/file_table.h"
+
+namespace tacho::record {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostNews = 1 << 16, kMostKnown = 1 << 16, kMostMaps = 256;
+constexpr milliseconds kPatience{2000};
+// A map is made some time after the code it is about: often at first, then each second.
+constexpr milliseconds kSoon{100}, kLater{1000};
+constexpr int kSoonTries = 20, kMostTries = 80;
+constexpr int kNice = 5;
+
+// Files of packages: they are replaced by an upgrade, and by nothing else.
+bool is_of_system(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kFolders = {"/usr/",  "/lib/",       "/lib64/", "/bin/",
+                                                        "/sbin/", "/nix/store/", "/snap/"};
+  return std::ranges::any_of(kFolders, [&](std::string_view folder) { return name.starts_with(folder); });
+}
+
+bool is_jitdump(std::string_view name) {
+  const std::string_view last = name.substr(name.rfind('/') + 1);
+  return last.starts_with("jit-") && last.ends_with(".dump");
+}
+
+bool is_same(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+std::string folder_of(std::uint32_t process) { return fmt::format("/proc/{}", process); }
+
+// The process's number as it knows itself, by which its map is named.
+std::optional<std::uint32_t> own_number(std::uint32_t process) {
+  const auto status = format::read_file(folder_of(process) + "/status");
+  if (!status) return std::nullopt;
+  const std::string_view text = format::as_text(*status);
+  constexpr std::string_view kKey = "\nNSpid:";
+  const auto at = text.find(kKey);
+  if (at == std::string_view::npos) return process;  // before Linux 4.1
+  std::string_view line = text.substr(at + kKey.size());
+  line = line.substr(0, line.find('\n'));
+  line.remove_prefix(line.find_last_of(" \t") + 1);
+  std::uint32_t number = 0;
+  const auto [end, failed] = std::from_chars(line.data(), line.data() + line.size(), number);
+  return failed == std::errc{} && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
+}
+
+// Seconds since 1970 when it started; nothing when that cannot be told.
+std::optional<std::int64_t> start_of(std::uint32_t process) {
+  const auto stat_text = format::read_file(folder_of(process) + "/stat");
+  if (!stat_text) return std::nullopt;
+  std::string_view text = format::as_text(*stat_text);
+  text.remove_prefix(std::min(text.size(), text.rfind(')') + 1));
+  constexpr int kFieldsBetween = 19;  // the state is the third field, the start the twenty-second
+  for (int field = 0; field <= kFieldsBetween; ++field)
+    text.remove_prefix(std::min(text.size(), text.find(' ') + 1));
+  std::int64_t ticks = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), ticks).ec != std::errc{}) return std::nullopt;
+  timespec since_boot{}, now{};
+  const long per_second = sysconf(_SC_CLK_TCK);
+  if (per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0 ||
+      clock_gettime(CLOCK_REALTIME, &now) != 0)
+    return std::nullopt;
+  return now.tv_sec - since_boot.tv_sec + ticks / per_second;
+}
+
+// /tmp/perf-PID.map as the process sees it: no link leads out of its root, and it is a file that the process
+// or root made while the process ran. One that is older is of another process that had the number.
+Result<format::Fd> open_perf_map(std::uint32_t process) {
+  const auto number = own_number(process);
+  const auto start = start_of(process);
+  struct stat owner {
+  }, status{};
+  if (!number || !start || ::stat(folder_of(process).c_str(), &owner) != 0) return Error{"it is gone"};
+  const format::Fd root(::open((folder_of(process) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return system_error("its root", errno);
+  open_how how{};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  const std::string path = fmt::format("/tmp/perf-{}.map", *number);
+  const format::Fd seen(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
+  if (!seen || ::fstat(seen.get(), &status) != 0) return system_error(path, errno);
+  if (!S_ISREG(status.st_mode)) return Error{path + ": is no file"};
+  if (status.st_uid != owner.st_uid && status.st_uid != 0) return Error{path + ": is of another user"};
+  constexpr std::int64_t kRounding = 2;  // s
+  if (status.st_mtim.tv_sec + kRounding < *start) return Error{path + ": is of another process"};
+  return format::open_input(fmt::format("/proc/self/fd/{}", seen.get()));
+}
+
+}  // namespace
+
+// What both threads have.
+struct FileHolder::State {
+  std::mutex mutex;  // of all that follows
+  std::condition_variable has_news, has_changed;
+  std::deque<MappingNews> news;
+  std::vector<int> processes;  // to look at
+  HeldFiles held;
+  bool has_begun = false;  // with no more rights than it keeps
+  bool is_over = false, is_done = false;
+};
+
+// The thread's own part.
+class FileHolder::Work {
+ public:
+  explicit Work(State& state) : state_(state) {
+    (void)::stat("/proc/self/ns/mnt", &own_mounts_);
+    (void)::stat("/", &own_root_);
+    rlimit limit{};
+    // Of the descriptors that there are, most are for others.
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
+      most_ = std::min<std::size_t>(most_, static_cast<std::size_t>(limit.rlim_cur) / 4);
+  }
+
+  void note(const MappingNews& news) {
+    if (news.kind == MappingNews::Kind::Map)
+      consider(news.file);
+    else
+      views_.erase(news.process);
+  }
+
+  // What runs already.
+  void look_at(int process) {
+    const auto text = format::read_file(fmt::format("/proc/{}/maps", process));
+    if (!text) return;
+    std::string_view rest = format::as_text(*text);
+    while (!rest.empty()) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+      auto parsed = parse_maps_line(line);
+      if (!parsed || !parsed->is_executable) continue;
+      parsed->mapping.pid = static_cast<std::uint32_t>(process);
+      consider(file_of(parsed->mapping));
+    }
+  }
+
+  void look_for_maps(bool is_last) {
+    const auto now = Clock::now();
+    for (auto& [process, map] : maps_) {
+      if (map.is_held || (!is_last && (map.tries >= kMostTries || map.next > now))) continue;
+      map.next = now + (++map.tries < kSoonTries ? kSoon : kLater);
+      auto file = open_perf_map(process);
+      if (file) map.is_held = hold({HeldFile::Kind::PerfMap, process, {}, {}, std::move(*file)}, Risk::Sure);
+    }
+  }
+  bool waits_for_maps() const {
+    return std::ranges::any_of(
+        maps_, [](const auto& map) { return !map.second.is_held && map.second.tries < kMostTries; });
+  }
+
+  // A map that was written anew under its name is another file by now.
+  void replace_maps() {
+    const std::lock_guard lock(state_.mutex);
+    for (HeldFile& held : state_.held.files) {
+      if (held.kind != HeldFile::Kind::PerfMap) continue;
+      auto again = open_perf_map(held.process);
+      if (again) held.file = std::move(*again);
+    }
+  }
+
+ private:
+  enum class Risk : std::uint8_t { None, Some, Sure };
+  enum class View : std::uint8_t { Ours, Other };  // of the file system
+  struct Map {
+    Clock::time_point next;
+    int tries = 0;
+    bool is_held = false;
+  };
+
+  void consider(const MappedFile& file) {
+    const bool is_in_memory = file.name.starts_with("/memfd:");
+    if (file.name.starts_with("[v")) return;
+    if (is_code_of_no_file(file.name) && !is_in_memory) return expect_map(file.process);
+    const Risk risk = risk_of(file);
+    if (risk == Risk::None) return;
+    if (known_.size() > kMostKnown) known_.clear();
+    const auto [key, is_new] = known_.insert(identity(file));
+    if (!is_new) return;
+    if (!has_room(risk)) return refuse();
+    auto opened = open_binary(file);
+    if (!opened) {  // another process may have it yet
+      known_.erase(key);
+      return;
+    }
+    const format::BuildId id = file.build_id.empty() ? build_id_of(*opened) : file.build_id;
+    // Seen in /proc it was known by its inode, in the kernel's records it is by its build id.
+    if (file.build_id.empty() && !id.empty() && !known_.insert(id.hex()).second) return;
+    (void)hold({HeldFile::Kind::Binary, file.process, id, file.name, std::move(*opened)}, risk);
+  }
+
+  Risk risk_of(const MappedFile& file) {
+    if (file.name.ends_with(" (deleted)") || file.name.starts_with("/memfd:") || is_jitdump(file.name))
+      return Risk::Sure;
+    if (view_of(file.process) == View::Other && !is_seen_here(file)) return Risk::Sure;
+    return is_of_system(file.name) ? Risk::None : Risk::Some;
+  }
+
+  View view_of(std::uint32_t process) {
+    if (views_.size() > kMostKnown) views_.clear();
+    const auto [entry, is_new] = views_.try_emplace(process, View::Ours);
+    if (!is_new) return entry->second;
+    struct stat mounts {
+    }, root{};
+    const bool is_known = ::stat((folder_of(process) + "/ns/mnt").c_str(), &mounts) == 0 &&
+                          ::stat((folder_of(process) + "/root/").c_str(), &root) == 0;
+    const bool is_ours = !is_known || (is_same(mounts, own_mounts_) && is_same(root, own_root_));
+    return entry->second = is_ours ? View::Ours : View::Other;
+  }
+
+  // Services have mounts of their own and share nearly all files with us.
+  static bool is_seen_here(const MappedFile& file) {
+    struct stat there {
+    }, here{};
+    return ::stat((folder_of(file.process) + "/root" + file.name).c_str(), &there) == 0 &&
+           ::stat(file.name.c_str(), &here) == 0 && is_same(there, here);
+  }
+
+  void expect_map(std::uint32_t process) {
+    if (maps_.size() >= kMostMaps && !maps_.contains(process)) return;
+    Map& map = maps_[process];
+    map.tries = std::min(map.tries, kMostTries / 2);
+  }
+
+  // What may go half of them have, so that there is room for what will.
+  bool has_room(Risk risk) const {
+    return count_ < most_ && (risk == Risk::Sure || unsure_ < most_ / 2) && bytes_ < kMostHeldBytes;
+  }
+  void refuse() {
+    const std::lock_guard lock(state_.mutex);
+    ++state_.held.refused;
+  }
+
+  bool hold(HeldFile file, Risk risk) {
+    struct stat status {};
+    if (::fstat(file.file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    if (!has_room(risk) || size > kMostHeldBytes - bytes_) {
+      refuse();
+      return false;
+    }
+    ++count_;
+    unsure_ += risk == Risk::Sure ? 0 : 1;
+    bytes_ += size;
+    const std::lock_guard lock(state_.mutex);
+    state_.held.files.push_back(std::move(file));
+    return true;
+  }
+
+  State& state_;
+  struct stat own_mounts_ {
+  }, own_root_{};
+  std::size_t most_ = kMostHeldFiles, count_ = 0, unsure_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::unordered_map<std::uint32_t, View> views_;
+  std::unordered_set<std::string> known_;  // files that are held, or were refused
+  std::unordered_map<std::uint32_t, Map> maps_;
+};
+
+FileHolder::FileHolder() : state_(std::make_shared<State>()) {}
+
+FileHolder::~FileHolder() { (void)take(); }
+
+void FileHolder::run(const std::shared_ptr<State>& state) {
+  // It opens files that anybody may have made.
+  (void)drop_rights({.holds_files = true}, "");
+  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+  Work work(*state);
+  std::unique_lock lock(state->mutex);
+  state->has_begun = true;
+  state->has_changed.notify_all();
+  for (bool is_last = false; !is_last;) {
+    const auto has_work = [&] { return state->is_over || !state->news.empty() || !state->processes.empty(); };
+    if (!has_work()) {
+      if (work.waits_for_maps())
+        (void)state->has_news.wait_for(lock, kSoon, has_work);
+      else
+        state->has_news.wait(lock, has_work);
+    }
+    is_last = state->is_over;
+    const auto news = std::exchange(state->news, {});
+    const auto processes = std::exchange(state->processes, {});
+    lock.unlock();
+    try {
+      for (const int process : processes) work.look_at(process);
+      for (const MappingNews& one : news) work.note(one);
+      work.look_for_maps(is_last);
+      if (is_last) work.replace_maps();
+    } catch (const std::bad_alloc&) {
+      // What it could not note is not held.
+    }
+    lock.lock();
+  }
+  state->is_done = true;
+  state->has_changed.notify_all();
+}
+
+Result<> FileHolder::start(const format::EventAttr& attr, std::vector<int> processes) {
+  attr_ = attr;
+  state_->processes = std::move(processes);
+  try {
+    std::thread([state = state_] { run(state); }).detach();
+  } catch (const std::system_error& refused) {
+    return system_error("a thread that holds files", refused.code().value());
+  }
+  is_running_ = true;
+  std::unique_lock lock(state_->mutex);
+  (void)state_->has_changed.wait_for(lock, kPatience, [&] { return state_->has_begun; });
+  return Done{};
+}
+
+void FileHolder::look(format::Bytes records) {
+  if (!is_running_) return;
+  try {
+    news_.clear();
+    note_news(records, attr_, news_);
+    std::erase_if(news_, [](const MappingNews& news) { return news.kind == MappingNews::Kind::Fork; });
+    if (news_.empty()) return;
+    const std::lock_guard lock(state_->mutex);
+    if (state_->news.size() + news_.size() > kMostNews) {
+      state_->held.refused += news_.size();
+      return;
+    }
+    std::ranges::move(news_, std::back_inserter(state_->news));
+    state_->has_news.notify_one();
+  } catch (const std::bad_alloc&) {
+    // The recording matters more.
+  }
+}
+
+HeldFiles FileHolder::take() {
+  if (!std::exchange(is_running_, false)) return {};
+  std::unique_lock lock(state_->mutex);
+  state_->is_over = true;
+  state_->has_news.notify_one();
+  (void)state_->has_changed.wait_for(lock, kPatience, [&] { return state_->is_done; });
+  return std::exchange(state_->held, {});
+}
+
+}  // namespace tacho::record

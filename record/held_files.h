@@ -1,0 +1,68 @@
+// Files that may be gone when a recording ends, held open from their first mapping on, so that what was hit
+// in them can be named: deleted ones, those of containers, what compilers and tests make, maps and dumps of
+// code made at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/build_id.h"
+#include "format/cursor.h"
+#include "format/event_attr.h"
+#include "format/file.h"
+#include "format/result.h"
+#include "record/stacks/mapping_news.h"
+
+namespace tacho::record {
+
+// What they may take of this process and of the disk: a file that was deleted keeps its room while it is
+// open.
+inline constexpr std::size_t kMostHeldFiles = 256;
+inline constexpr std::uint64_t kMostHeldBytes = std::uint64_t{4} << 30;
+
+struct HeldFile {
+  enum class Kind : std::uint8_t {
+    Binary,   // mapped code
+    PerfMap,  // names of code that the process made at run time
+  } kind = Kind::Binary;
+  std::uint32_t process = 0;  // that had it mapped, or wrote it
+  format::BuildId build_id;   // empty: it has none
+  std::string name;           // of a binary, as the kernel calls it
+  format::Fd file;
+};
+
+struct HeldFiles {
+  std::vector<HeldFile> files;
+  std::uint64_t refused = 0;  // for which there was no room
+};
+
+// Opens them on a thread of its own: what lies in a container may be a file system that does not answer.
+class FileHolder {
+ public:
+  FileHolder();
+  FileHolder(const FileHolder&) = delete;
+  FileHolder& operator=(const FileHolder&) = delete;
+  ~FileHolder();
+
+  // `attr`: of the event whose records tell of mappings. `processes` run already.
+  Result<> start(const format::EventAttr& attr, std::vector<int> processes);
+  // Whole records, of which those about mappings are noted; the thread does the rest.
+  void look(format::Bytes records);
+  // Ends the thread. One that hangs in a file system is left behind after 2 s, with what it has by then.
+  HeldFiles take();
+
+ private:
+  struct State;
+  class Work;
+  static void run(const std::shared_ptr<State>& state);
+
+  std::shared_ptr<State> state_;
+  format::EventAttr attr_;
+  std::vector<MappingNews> news_;
+  bool is_running_ = false;
+};
+
+}  // namespace tacho::record

@@ -1,0 +1,42 @@
+// Files that tacho-record held open while it recorded, as some are gone by their names when the capture is
+// packed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/build_id.h"
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::symbolize {
+
+class HeldFiles {
+ public:
+  // `listing`: a descriptor of a file that names each by its descriptor here, with a 0 behind each:
+  // "FD b PID BUILDID NAME" a binary ("-": it has no build id), "FD m PID - " names of code that the process
+  // made at run time.
+  static Result<HeldFiles> read(int listing);
+
+  // Descriptors of their own. With a build id whatever its name was; without one where no other file had it.
+  Result<format::Fd> binary(std::string_view name, const format::BuildId& id) const;
+  // Where no other process with this number had one.
+  Result<format::Fd> perf_map(std::uint32_t process) const;
+
+ private:
+  struct Row {
+    int file = -1;
+    bool is_perf_map = false;
+    std::uint32_t process = 0;
+    format::BuildId build_id;
+    std::string name;
+  };
+  template <class Is>
+  Result<format::Fd> only(Is&& is) const;
+
+  std::vector<Row> rows_;
+};
+
+}  // namespace tacho::symbolize

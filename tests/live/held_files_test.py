@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Files that are gone when a recording ends are read all the same: the recorder held them open from their first mapping on."""
+import platform
+import re
+import shutil
+import unittest
+
+import programs
+
+EVENT = "syscalls:sys_enter_getppid"
+
+# Asks for its parent in a function of its own, and again in code made at run time when it is told to; then it waits until
+# its input ends.
+PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#ifdef LIBRARY
+int in_the_library(int (*call)(void));
+#else
+static int in_the_library(int (*call)(void)) { return call(); }
+#endif
+__attribute__((noinline)) int call_of_the_vanished(void) { return (int)syscall(SYS_getppid) + 1; }
+static void make_code(void) {
+  static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xb8, 110, 0, 0, 0, 0x0f, 0x05, 0x5d, 0xc3};
+  void* place = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(place, code, sizeof code);
+  char name[64];
+  snprintf(name, sizeof name, "/tmp/perf-%d.map", (int)getpid());
+  FILE* map = fopen(name, "w");
+  fprintf(map, "%lx %x piece_made_at_run_time\n", (unsigned long)place, (unsigned)sizeof code);
+  fclose(map);
+  for (int i = 0; i < 5; ++i) ((int (*)(void))place)();
+  while (getchar() != EOF) {}
+  unlink(name);
+}
+int main(int count, char** words) {
+  for (int i = 0; i < 5; ++i) in_the_library(call_of_the_vanished);
+  if (count > 1 && !strcmp(words[1], "code")) make_code();
+  while (getchar() != EOF) {}
+  return 0;
+}
+"""
+LIBRARY = "__attribute__((noinline)) int in_the_library(int (*call)(void)) { return call() + 1; }\n"
+
+# What is recorded: starts each, waits until the recorder, its parent, has the file open, and lets it end without a trace.
+LOAD = r"""
+import os, subprocess, sys, time
+
+def is_held(name):
+    folder = f"/proc/{os.getppid()}/fd"
+    for number in os.listdir(folder):
+        try:
+            if name in os.readlink(f"{folder}/{number}"):
+                return True
+        except OSError:
+            pass
+    return False
+
+def run(words, names, then):
+    process = subprocess.Popen(words, stdin=subprocess.PIPE)
+    limit = time.monotonic() + 60
+    while not all(is_held(name.format(process.pid)) for name in names):
+        if time.monotonic() > limit:
+            sys.exit(f"{words} {names}: not held open")
+        time.sleep(0.02)
+    then()
+    process.stdin.close()
+    process.wait()
+
+run(["./deleted"], ["/deleted"], lambda: os.unlink("deleted"))
+run(["unshare", "-m", "sh", "-c", "mount -t tmpfs none root && cp -r inside/. root && exec chroot root /program"],
+    ["/program", "/libown.so"], lambda: None)
+if sys.argv[1] == "code":
+    run(["./maker", "code"], ["/tmp/perf-{}.map"], lambda: None)
+"""
+
+
+@programs.needs_root
+@unittest.skipUnless(shutil.which("cc") and shutil.which("unshare"), "needs a C compiler and unshare")
+class HeldFiles(programs.Scratch):
+    def compile(self, output, *words):
+        self.run_program("cc", "-O1", "-fno-omit-frame-pointer", "-o", output, *words)
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "program.c").write_text(PROGRAM)
+        (self.folder / "library.c").write_text(LIBRARY)
+        (self.folder / "load.py").write_text(LOAD)
+
+    def test_what_is_gone_at_the_end_has_names(self):
+        self.compile("deleted", "-Wl,--build-id", "program.c")
+        self.compile("maker", "program.c")
+        inside = self.folder / "inside"
+        for folder in ["root", "inside/tmp"]:
+            (self.folder / folder).mkdir(parents=True)
+        self.compile("libown.so", "-shared", "-fPIC", "-Wl,--build-id,-soname,libown.so", "library.c")
+        self.compile("inside/program", "-DLIBRARY", "-Wl,--build-id", "program.c", "./libown.so", "-Wl,-rpath,/")
+        listed = self.run_program("ldd", "inside/program").stdout.decode()
+        for path in re.findall(r"(/lib(?:64)?/\S+) ", listed):
+            (inside / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, inside / path[1:])
+        shutil.move(self.folder / "libown.so", inside / "libown.so")
+        done = self.run_program("chroot", inside, "/program", status=None)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        has_code = platform.machine() == "x86_64"
+        said = self.tacho("record", "-v", "-e", EVENT, "--call-graph", "fp", "-o", "x.data", "--", "python3", "load.py",
+                          "code" if has_code else "").stderr.decode()
+        self.assertFalse((self.folder / "deleted").exists())
+        self.assertFalse((self.folder / "root/program").exists())
+        held = re.search(r"files held open while it recorded: (\d+); refused: 0\b", said)
+        self.assertTrue(held, said)
+        self.assertGreaterEqual(int(held.group(1)), 4 if has_code else 3)
+        shutil.rmtree(inside)
+        text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym,dso").stdout.decode()
+
+        def stacks(comm):
+            return [part for part in text.split("\n\n") if part.lstrip().startswith(comm)]
+
+        def with_names(comm, *names):
+            return sum(all(name in stack for name in names) for stack in stacks(comm))
+
+        # syscall() has no frame pointer, by which its caller would be seen.
+        self.assertEqual(with_names("deleted", " main (", "/deleted)"), 5, text)
+        self.assertEqual(with_names("program", " in_the_library (/libown.so)", " main (/program)"), 5, text)
+        if has_code:
+            self.assertEqual(with_names("maker", "piece_made_at_run_time"), 5, text)
+
+    def test_what_is_too_much_is_counted(self):
+        self.compile("one", "-Wl,--build-id=none", "program.c")
+        for number in range(20):
+            shutil.copy(self.folder / "one", self.folder / f"copy{number}")
+        # Of 100 descriptors a quarter is for such files, and of these a half for files that may stay.
+        said = self.run_program("prlimit", "--nofile=100:100", programs.BIN / "tacho-record", "-v", "-e", EVENT, "-g", "-o",
+                                "x.data", "--", "sh", "-c",
+                                "for i in $(seq 0 19); do ./copy$i < /dev/null; done").stderr.decode()
+        found = re.search(r"files held open while it recorded: (\d+); refused: (\d+)", said)
+        self.assertTrue(found, said)
+        held, refused = map(int, found.groups())
+        self.assertLessEqual(held, 12)
+        self.assertGreaterEqual(refused, 8)
+        # They are there still.
+        self.assertEqual(self.tacho("script", "-i", "x.data", "-F", "ip,sym").stdout.count(b"call_of_the_vanished"), 100)
+
+
+if __name__ == "__main__":
+    programs.main()
