@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,27 @@ struct Place {
   std::string name, path;
 
   Error error(int code) const { return output_error(system_error(path, code).what, code); }
+};
+
+constexpr unsigned kMostAttempts = 100;  // at a name that nobody has
+
+std::string self_path(const Fd& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
+
+// While it lives, signals that would end the program wait: a file has a name that it is not to keep.
+class NotInterrupted {
+ public:
+  NotInterrupted() {
+    sigset_t stops;
+    sigemptyset(&stops);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&stops, signal);
+    ::pthread_sigmask(SIG_BLOCK, &stops, &before_);
+  }
+  NotInterrupted(const NotInterrupted&) = delete;
+  NotInterrupted& operator=(const NotInterrupted&) = delete;
+  ~NotInterrupted() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
 };
 
 // Names have 255 bytes at most: of a long one only the start is in the temporary name.
@@ -102,7 +124,7 @@ Result<> keep_old(const Place& place) {
 
 // A new file under a name that it is not meant to keep.
 Result<Fd> create_temporary(const Place& place, std::string& temporary) {
-  for (unsigned attempt = 0; attempt < 100; ++attempt) {
+  for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
     temporary = temporary_name(place.name, attempt);
     Fd file(::openat(place.folder.get(), temporary.c_str(),
                      O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -116,25 +138,55 @@ Result<Fd> create_temporary(const Place& place, std::string& temporary) {
 
 }  // namespace
 
+Result<Fd> create_nameless(int at, const std::string& folder, mode_t mode) {
+  Fd file(::openat(at, folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
+  if (!file) return system_error(folder, errno);
+  if (::access(self_path(file).c_str(), F_OK) != 0) return system_error("/proc", errno);
+  return file;
+}
+
+Result<> give_name(const Fd& file, int at, const std::string& name) {
+  if (::linkat(AT_FDCWD, self_path(file).c_str(), at, name.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return output_error(system_error(name, errno).what, errno);
+  return Done{};
+}
+
 struct WholeOutput::State {
   Place place;
-  std::string temporary;
+  std::string temporary;  // empty: it has no name yet
   Fd file;
   Old old;
   bool is_finished = false;
+
+  // From no name it cannot take the place of another file at once.
+  Result<> name_temporarily() {
+    for (unsigned attempt = 0; temporary.empty(); ++attempt) {
+      const std::string name = temporary_name(place.name, attempt);
+      auto named = give_name(file, place.folder.get(), name);
+      if (!named && named.error().code == EEXIST && attempt < kMostAttempts) continue;
+      if (!named) return place.error(named.error().code);
+      temporary = name;
+    }
+    return Done{};
+  }
 };
 
 WholeOutput::WholeOutput(std::unique_ptr<State> state) : state_(std::move(state)) {}
 WholeOutput::WholeOutput(WholeOutput&&) noexcept = default;
 WholeOutput::~WholeOutput() {
-  if (state_ && !state_->is_finished) ::unlinkat(state_->place.folder.get(), state_->temporary.c_str(), 0);
+  if (state_ && !state_->is_finished && !state_->temporary.empty())
+    ::unlinkat(state_->place.folder.get(), state_->temporary.c_str(), 0);
 }
 
 Result<WholeOutput> WholeOutput::create(const std::string& path, Old old) {
   auto place = find_place(path);
   if (!place) return std::move(place.error());
   std::string temporary;
-  auto file = create_temporary(*place, temporary);
+  auto file = create_nameless(place->folder.get(), ".", 0600);
+  if (file)
+    ::fchmod(file->get(), 0600);  // whatever the umask took away
+  else
+    file = create_temporary(*place, temporary);
   if (!file) return std::move(file.error());
   struct stat status {};
   if (old == Old::Replaced &&
@@ -155,6 +207,8 @@ Result<Fd> WholeOutput::duplicate() const {
 Result<> WholeOutput::finish() {
   const Place& place = state_->place;
   if (::fsync(state_->file.get()) != 0 && errno != EINVAL && errno != ENOSYS) return place.error(errno);
+  const NotInterrupted until_named;
+  if (auto named = state_->name_temporarily(); !named) return named;
   if (state_->old == Old::Kept)
     if (auto kept = keep_old(place); !kept) return kept;
   if (::renameat(place.folder.get(), state_->temporary.c_str(), place.folder.get(), place.name.c_str()) != 0)

@@ -15,6 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "format/output.h"
+#include "format/trusted_path.h"
+#include "report/output/no_stopping.h"
+
 extern char** environ;
 
 namespace tacho::report {
@@ -22,6 +26,7 @@ namespace {
 
 // The shell's exit statuses for a program that it cannot run or cannot find.
 constexpr int kCannotRun = 126, kNotFound = 127;
+constexpr int kMostAttempts = 100;  // at a name that nobody has
 
 // The variables of a pager's own, where the user has none: less ends at once when the text fits the screen
 // (F), lets colours through (R) and leaves the text on the screen (X); lv lets colours through (-c). As git
@@ -31,6 +36,33 @@ std::vector<std::string> pager_variables() {
   if (std::getenv("LESS") == nullptr) extra.emplace_back("LESS=FRX");
   if (std::getenv("LV") == nullptr) extra.emplace_back("LV=-c");
   return extra;
+}
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// What a file is called until it is whole.
+std::string aside_of(const std::string& target) { return target + ".tacho-" + std::to_string(::getpid()); }
+
+// Its mode says nothing about what we write when somebody else chose it.
+bool is_ours(struct stat status) {
+  status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};
+  return ::geteuid() != 0 || !format::who_else_may_change(status);
+}
+
+// Who else may have made the link that `path` is, and so could choose what root writes; empty: nobody, or it
+// is no link.
+std::string maker_of_link(const std::string& path) {
+  struct stat link {
+  }, folder{};
+  if (::geteuid() != 0 || ::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return {};
+  link.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // of links that says nothing
+  if (const auto other = format::who_else_may_change(link)) return "it " + *other;
+  if (::stat(folder_of(path).c_str(), &folder) != 0) return {};
+  const auto other = format::who_else_may_change(folder);
+  return other ? "its folder " + *other : std::string();
 }
 
 // How posix_spawn is to start the program: standard input from `input`; signals that we ignore are not
@@ -101,6 +133,9 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   OutputFile file;
   file.name_ = path;
   if (path.empty()) return use_error("-o: the name of the file is empty");
+  if (const std::string other = maker_of_link(path); !other.empty())
+    return output_error(path + ": is a link, and root follows none that others made: " + other +
+                        "; name another file");
   std::error_code ignored;
   // Behind a symbolic link: the link stays, and the file that it names is replaced.
   const auto real = std::filesystem::canonical(path, ignored);
@@ -114,13 +149,17 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
     return file;
   }
   if (exists && ::access(target.c_str(), W_OK) != 0) return file.failed("cannot write", errno);
-  const std::string aside = target + ".tacho-" + std::to_string(::getpid());
-  file.owned_ = format::Fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.owned_) return file.failed("cannot create", errno);
-  if (exists) (void)::fchmod(file.owned_.get(), before.st_mode & 07777);
-  file.fd_ = file.owned_.get();
   file.target_ = target;
-  file.aside_ = aside;
+  if (auto nameless = format::create_nameless(AT_FDCWD, folder_of(target), 0666)) {
+    file.owned_ = std::move(*nameless);
+  } else {
+    const std::string aside = aside_of(target);
+    file.owned_ = format::Fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file.owned_) return file.failed("cannot create", errno);
+    file.aside_ = aside;
+  }
+  if (exists && is_ours(before)) (void)::fchmod(file.owned_.get(), before.st_mode & 07777);
+  file.fd_ = file.owned_.get();
   return file;
 }
 
@@ -183,15 +222,26 @@ Result<> OutputFile::end_command() {
 Result<> OutputFile::name_file() {
   // EINVAL: this kind of file system has nothing to flush.
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("cannot write", errno);
+  const NoStopping until_named;
+  // From no name it cannot take the place of another file at once.
+  for (int attempt = 0; aside_.empty(); ++attempt) {
+    const std::string aside = aside_of(target_) + (attempt == 0 ? "" : "-" + std::to_string(attempt));
+    auto named = format::give_name(owned_, AT_FDCWD, aside);
+    if (named)
+      aside_ = aside;
+    else if (named.error().code != EEXIST || attempt == kMostAttempts)
+      return failed("cannot name what was written", named.error().code);
+  }
   if (::rename(aside_.c_str(), target_.c_str()) != 0) return failed("cannot rename what was written", errno);
   aside_.clear();
+  target_.clear();
   return Done{};
 }
 
 Result<> OutputFile::finish() {
   if (elsewhere_) return elsewhere_->finish();
   if (child_ > 0) return end_command();
-  if (!aside_.empty()) return name_file();
+  if (!target_.empty()) return name_file();
   return Done{};
 }
 
@@ -199,6 +249,7 @@ void OutputFile::leave_to_parent() {
   owned_ = format::Fd();
   fd_ = -1;
   aside_.clear();
+  target_.clear();
   child_ = -1;
 }
 

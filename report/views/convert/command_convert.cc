@@ -1,5 +1,6 @@
 #include "report/views/convert/command_convert.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/command.h"
@@ -97,6 +98,11 @@ Result<> settle(Words& words) {
   if (words.is_plain) convert.packing = Packing::Plain;
   if (words.is_compressed) convert.packing = Packing::Compressed;
   const bool is_stdout = convert.output == "-";
+  // What comes through a pipe is gone when it was read: of that there is what was written by then.
+  struct stat input {};
+  const int known =
+      convert.input == "-" ? ::fstat(STDIN_FILENO, &input) : ::stat(convert.input.c_str(), &input);
+  convert.is_whole_or_nothing = known == 0 && (S_ISREG(input.st_mode) || S_ISDIR(input.st_mode));
   convert.form = words.form.value_or(is_stdout ? CaptureForm::Pipe : CaptureForm::File);
   if (is_stdout && convert.form == CaptureForm::File)
     return use_error("--to file: a file's layout cannot go to standard output; name a file with -o");

@@ -1,5 +1,6 @@
 #include "report/output/output_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+
+#include "format/output.h"
 
 namespace tacho::report {
 namespace {
@@ -21,7 +24,8 @@ class OutputFileTest : public testing::Test {
     std::string pattern = testing::TempDir() + "tacho-output-XXXXXX";
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    pipe_before_ = std::signal(SIGPIPE, SIG_IGN);  // as main() has it: a command that ends early is no end of ours
+    pipe_before_ =
+        std::signal(SIGPIPE, SIG_IGN);  // as main() has it: a command that ends early is no end of ours
   }
   void TearDown() override {
     std::signal(SIGPIPE, pipe_before_);
@@ -65,6 +69,35 @@ TEST_F(OutputFileTest, WorkThatFailsLeavesWhatWasThereAndNothingElse) {
   }
   EXPECT_EQ(content(path("rows")), "old");
   EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputFileTest, WhateverEndsTheWriterNothingStaysBehind) {
+  if (!format::create_nameless(AT_FDCWD, folder_, 0600)) GTEST_SKIP() << "files have names here at once";
+  put(path("rows"), "old");
+  auto file = OutputFile::create(path("rows"));
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->write("half"));
+  EXPECT_EQ(files(), 1u);
+  put(path("rows.tacho-" + std::to_string(::getpid())), "of one that was killed long ago");
+  ASSERT_TRUE(file->finish());
+  EXPECT_EQ(content(path("rows")), "half");
+  EXPECT_EQ(files(), 2u);
+}
+
+TEST_F(OutputFileTest, RootFollowsNoLinkThatSomebodyElseMade) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  put(path("rows"), "old");
+  fs::create_symlink("rows", path("link"));
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::lchown(path("link").c_str(), kNobody, kNobody), 0);
+  const auto file = OutputFile::create(path("link"));
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().fault, Fault::Output);
+  EXPECT_NE(
+      file.error().what.find("is a link, and root follows none that others made: it belongs to user 65534"),
+      std::string::npos)
+      << file.error().what;
+  EXPECT_EQ(content(path("rows")), "old");
 }
 
 TEST_F(OutputFileTest, AFileKeepsItsModeAndALinkItsTarget) {
