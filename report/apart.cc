@@ -137,35 +137,11 @@ class Shower {
   std::optional<Error> error_;
 };
 
-// A group of its own, out of which its walls let nobody: its children end with it. At a terminal that is a
-// group in the background, which may write and gets no answer when it reads.
-void leave_group() {
-  (void)::setpgid(0, 0);
-  for (const int signal : {SIGTTOU, SIGTTIN}) std::signal(signal, SIG_IGN);
-}
-
-void kill_group(pid_t worker) {
-  ::kill(-worker, SIGKILL);
-  ::kill(worker, SIGKILL);
-}
-
 // Whether it ended. The pipe does not tell while a child of it holds the other end.
 bool has_died(pid_t worker) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid == worker;
-}
-
-// Its status, as waitpid() gives it. Until that is taken, the number of its group is nobody else's.
-Result<int> wait_for(pid_t worker) {
-  siginfo_t info{};
-  while (::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT) < 0)
-    if (errno != EINTR) return system_error("the process that reads the files", errno);
-  kill_group(worker);
-  int status = 0;
-  while (::waitpid(worker, &status, 0) < 0)
-    if (errno != EINTR) return system_error("the process that reads the files", errno);
-  return status;
 }
 
 void Shower::show(TextChannel& channel) {
@@ -190,7 +166,6 @@ void Shower::be_worker(TextChannel& channel, pid_t parent) noexcept {
   // Ctrl-C is the parent's affair, which may wait for a pager; with it this process ends.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);
-  leave_group();
   channel.be_worker();
   if (output_) output_->leave_to_parent();
   if (const auto done = become_worker(task_.reach, parent); done) {
@@ -285,7 +260,7 @@ Result<End> Shower::serve(TextChannel& channel, pid_t worker) {
     }
   }
   if (failure || channel.has_ended()) kill_group(worker);  // it may wait for an answer that nobody gives
-  const auto status = wait_for(worker);
+  const auto status = wait_for_worker(worker);
   if (failure) return std::move(*failure);
   if (!status) return status.error();
   // Behind the walls its word for it is nothing: whoever reads the capture without them would believe it.

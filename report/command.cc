@@ -36,7 +36,8 @@ Result<OutputFile> open_output(const ReadingOptions& options) {
 cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
                     const ReadingOptions& options) {
   for (const std::string& note : shown.notes) std::fprintf(stderr, "%s\n", note.c_str());
-  return tell_findings(diagnostics, options.session.input);
+  const auto status = tell_findings(diagnostics, options.session.input);
+  return status == cli::kWhole ? shown.status : status;
 }
 
 // Why nothing more is waited for; of a pipe its end is what everybody expects.
@@ -144,6 +145,14 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
                     return Done{};
                   }});
   rows.push_back(inflate_option(options.session.capture));
+  options.has_worker = true;
+  rows.push_back({"--no-worker", cli::Takes::Nothing, "",
+                  "read the capture and the files that it names in this process; by default a process of its "
+                  "own does, which may only read, and a file that it dies of is left out",
+                  [&options](std::string_view) -> Result<> {
+                    options.has_worker = false;
+                    return Done{};
+                  }});
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as perf has it; files of other owners are read anyway"));
 }
@@ -202,14 +211,6 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     symbols.demangle = symbolize::Demangle::No;
                     return Done{};
                   }});
-  options.has_worker = true;
-  rows.push_back({"--no-worker", cli::Takes::Nothing, "",
-                  "read the capture and the files that it names in this process; by default a process of its "
-                  "own does, which may only read, and a file that it dies of is left out",
-                  [&options](std::string_view) -> Result<> {
-                    options.has_worker = false;
-                    return Done{};
-                  }});
 }
 
 cli::CommandLine command_line(std::string_view name, std::string description) {
@@ -243,8 +244,8 @@ struct Surroundings {
   std::function<bool()> is_asked_to_stop;  // --follow
 };
 
-Result<cli::ExitStatus> show_here(const ReadingOptions& options, SessionOptions wanted,
-                                  const ShowSession& show, const Surroundings& around) {
+Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, SessionOptions wanted,
+                                          const ShowSession& show, const Surroundings& around) {
   format::Following following;
   if (options.follows) {
     following.waits = [&around] { return !around.is_asked_to_stop(); };
@@ -269,6 +270,23 @@ Result<cli::ExitStatus> show_here(const ReadingOptions& options, SessionOptions 
   return end(*shown, session->diagnostics(), options);
 }
 
+Result<cli::ExitStatus> show_records_here(const ReadingOptions& options, const SessionOptions& wanted,
+                                          const ShowRecords& show, const Surroundings& around) {
+  format::Diagnostics diagnostics;
+  auto reader = format::CaptureReader::open(wanted.input, diagnostics, wanted.capture);
+  if (!reader) return std::move(reader.error());
+  auto file = around.open_output();
+  if (!file) return std::move(file.error());
+  TextOutput out(std::move(*file));
+  const auto shown = show(*reader, diagnostics, out);
+  if (!shown) return shown.error();
+  if (auto written = out.finish(); !written) return std::move(written.error());
+  return end(*shown, diagnostics, options);
+}
+
+// What one of these two does, wherever it runs.
+using ShowHere = std::function<Result<cli::ExitStatus>(SessionOptions wanted, const Surroundings&)>;
+
 // Whether whoever opens the input once more finds all of it again.
 bool can_be_read_again(const std::string& input) {
   struct stat status {};
@@ -277,7 +295,7 @@ bool can_be_read_again(const std::string& input) {
   return !is_known || S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
-Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const ShowSession& show,
+Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const ShowHere& show,
                                        const Surroundings& around, bool& is_confined) {
   ApartTask task;
   task.input = options.session.input;
@@ -296,14 +314,13 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
     const Surroundings there{
         [&]() -> Result<OutputFile> { return view.channel.open_output(options.follows); },
         [&] { return view.channel.is_asked_to_stop(); }};
-    return show_here(options, std::move(wanted), show, there);
+    return show(std::move(wanted), there);
   };
   return show_apart(task, is_confined);
 }
 
-}  // namespace
-
-Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show) {
+// In a worker, where that is wanted and can be.
+Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHere& show) {
   std::optional<Interruption> interruption;
   Surroundings around{[&options] { return open_output(options); }, {}};
   if (options.follows) {
@@ -312,7 +329,7 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
     interruption.emplace(std::move(*watched));
     around.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
   }
-  if (!options.has_worker) return show_here(options, options.session, show, around);
+  if (!options.has_worker) return show(options.session, around);
   bool is_confined = false;
   auto status = show_in_worker(options, show, around, is_confined);
   if (is_confined) return status;
@@ -321,25 +338,26 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
   if (::geteuid() == 0)
     return Error{why + "; with --no-worker this process reads the files, with all its rights"};
   std::fprintf(stderr, "tacho: %s; this process reads the files\n", why.c_str());
-  return show_here(options, options.session, show, around);
+  return show(options.session, around);
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show) {
+  return show_capture(options, [&](SessionOptions wanted, const Surroundings& around) {
+    return show_session_here(options, std::move(wanted), show, around);
+  });
+}
+
+Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {
+  return show_capture(options, [&](const SessionOptions& wanted, const Surroundings& around) {
+    return show_records_here(options, wanted, show, around);
+  });
 }
 
 Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,
                                  const ReadingOptions& options, const ShowSession& show) {
   return run_command(line, arguments, [&] { return show_session(options, show); });
-}
-
-Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show) {
-  format::Diagnostics diagnostics;
-  auto reader = format::CaptureReader::open(options.session.input, diagnostics, options.session.capture);
-  if (!reader) return std::move(reader.error());
-  auto file = open_output(options);
-  if (!file) return std::move(file.error());
-  TextOutput out(std::move(*file));
-  const auto shown = show(*reader, diagnostics, out);
-  if (!shown) return shown.error();
-  if (auto written = out.finish(); !written) return std::move(written.error());
-  return end(*shown, diagnostics, options);
 }
 
 std::vector<std::string> findings_text(const format::Diagnostics& diagnostics, const std::string& input) {

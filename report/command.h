@@ -40,13 +40,13 @@ struct ReadingOptions {
 // "-" when standard input is a pipe, as perf has it; else "perf.data".
 std::string input_when_none_is_named();
 
-// Rows for -i, -o, --no-pager, --raw-names, --inflate-all and -f: for a command that shows no symbols.
-// `options` must outlive the parsing.
+// Rows for -i, -o, --no-pager, --raw-names, --inflate-all, --no-worker and -f: for a command that shows no
+// symbols; the command has a worker then. `options` must outlive the parsing.
 void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 
 // Those rows, and the rows about symbols: --symfs, --kallsyms, -k, --buildid-dir, --debuginfod,
 // --perf-map-dir,
-// --jitdump-dir, --inline, --no-inline, --no-demangle and --no-worker; the command has a worker then.
+// --jitdump-dir, --inline, --no-inline and --no-demangle.
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 
 // The row for --follow: for a command that shows samples as they come, or is worth to be waited for.
@@ -70,7 +70,8 @@ enum class Symbols : std::uint8_t {
 struct Shown {
   explicit Shown(Symbols used) : symbols(used) {}
   Symbols symbols;
-  std::vector<std::string> notes;  // lines for stderr, told when the whole text is out
+  std::vector<std::string> notes;        // lines for stderr, told when the whole text is out
+  cli::ExitStatus status = cli::kWhole;  // when nothing is missing from the result
 };
 using ShowSession = std::function<Result<Shown>(Session&, TextOutput&)>;
 using ShowRecords = std::function<Result<Shown>(format::CaptureReader&, format::Diagnostics&, TextOutput&)>;
@@ -82,7 +83,7 @@ Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSe
 // The command of a view that shows a session: its command line, then show_session().
 Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,
                                  const ReadingOptions& options, const ShowSession& show);
-// As show_session(), with the bare records: nothing is ordered or resolved.
+// As show_session(), also in a worker, with the bare records: nothing is ordered or resolved.
 Result<cli::ExitStatus> show_records(const ReadingOptions& options, const ShowRecords& show);
 
 // Gives the samples to `sink`, as Session::run() does; whoever waits longer than a second at a terminal sees

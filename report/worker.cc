@@ -73,7 +73,7 @@ void receive(int from, pid_t worker, const WorkPlace& place, const WorkLimits& l
     if (::poll(&news, 1, static_cast<int>(kLookEvery.count())) == 0) {
       if (!ended.took_too_long && patience.is_over(place)) {
         ended.took_too_long = true;
-        ::kill(worker, SIGKILL);
+        kill_group(worker);
       }
       continue;
     }
@@ -99,11 +99,13 @@ Result<Ended> run_worker(const Work& work, WorkPlace& place, const std::vector<W
   const pid_t child = ::fork();
   if (child < 0) return system_error("a process that reads the files", errno);
   if (child == 0) be_worker(work, place, deaths, reach, to.get(), parent);
+  (void)::setpgid(child, child);  // whichever of the two comes first
   to = format::Fd();
   Ended ended;
   receive(from.get(), child, place, limits, ended);
-  while (::waitpid(child, &ended.status, 0) < 0)
-    if (errno != EINTR) return system_error("the process that reads the files", errno);
+  const auto status = wait_for_worker(child);
+  if (!status) return status.error();
+  ended.status = *status;
   return ended;
 }
 
@@ -116,7 +118,10 @@ bool Patience::is_over(const WorkPlace& place) {
   return place.is_at_file() && seen_ > looks_;
 }
 
+// At a terminal its group is one in the background, which may write and gets no answer when it reads.
 Result<> become_worker(Reach reach, pid_t parent) {
+  (void)::setpgid(0, 0);
+  for (const int signal : {SIGTTOU, SIGTTIN}) std::signal(signal, SIG_IGN);
   // When memory runs out, it is this one that shall go.
   if (const format::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score)
     (void)!::write(score.get(), "1000", 4);
@@ -124,6 +129,23 @@ Result<> become_worker(Reach reach, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) return Error{"whoever waits for it has ended"};
   return confine(reach);
+}
+
+void kill_group(pid_t worker) {
+  ::kill(-worker, SIGKILL);
+  ::kill(worker, SIGKILL);
+}
+
+// Until its status is taken, the number of its group is nobody else's.
+Result<int> wait_for_worker(pid_t worker) {
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT) < 0)
+    if (errno != EINTR) return system_error("the process that reads the files", errno);
+  kill_group(worker);
+  int status = 0;
+  while (::waitpid(worker, &status, 0) < 0)
+    if (errno != EINTR) return system_error("the process that reads the files", errno);
+  return status;
 }
 
 std::string how_it_died(int status) {

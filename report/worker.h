@@ -78,8 +78,13 @@ class Patience {
 };
 
 // In a child that was just forked, before it looks at anything of others: it ends with `parent`, is the first
-// to go where memory runs out, and is confined. An error: it must end.
+// to go where memory runs out, has a group of its own, out of which nobody gets that it starts, and is
+// confined. An error: it must end.
 Result<> become_worker(Reach reach, pid_t parent);
+// For its parent: ends it and what it started.
+void kill_group(pid_t worker);
+// Waits for its end, and ends what it started. Its status, as waitpid() gives it.
+Result<int> wait_for_worker(pid_t worker);
 // How a child ended that should have gone on, in words: "Segmentation fault". `status` as waitpid() gives it.
 std::string how_it_died(int status);
 constexpr int kNoMemory = 124;  // exit status of a worker that found none

@@ -198,21 +198,19 @@ Result<cli::ExitStatus> run_doctor(const std::vector<std::string>& arguments) {
     if (!folder) return std::move(folder.error());
     options.reading.session.symbols.symfs = folder->path();
     options.reading.session.max_stack = std::size_t{1} << 16;
-    bool is_enough = false;
-    const auto status =
-        show_session(options.reading, [&](Session& session, TextOutput& out) -> Result<Shown> {
-          const CaptureFacts facts = examine(session);
-          is_enough = 100 * facts.named_share() >= options.at_least && facts.lost == 0;
-          if (options.as_json) {
-            write_json(out, facts);
-          } else {
-            write_names(out, facts, options.reading.names);
-            write_rest(out, facts);
-          }
-          return Shown(Symbols::NotUsed);
-        });
-    if (!status || *status != cli::kWhole) return status;
-    return is_enough ? cli::kWhole : cli::kIncomplete;
+    return show_session(options.reading, [&](Session& session, TextOutput& out) -> Result<Shown> {
+      const CaptureFacts facts = examine(session);
+      Shown shown(Symbols::NotUsed);
+      const bool is_enough = 100 * facts.named_share() >= options.at_least && facts.lost == 0;
+      shown.status = is_enough ? cli::kWhole : cli::kIncomplete;
+      if (options.as_json) {
+        write_json(out, facts);
+      } else {
+        write_names(out, facts, options.reading.names);
+        write_rest(out, facts);
+      }
+      return shown;
+    });
   });
 }
 
