@@ -13,6 +13,7 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::string_view kRunningKallsyms = "/proc/kallsyms";
+constexpr std::uint64_t kMostBefore = 64 << 10;  // bytes of a module before its first function
 
 }  // namespace
 
@@ -42,6 +43,21 @@ void KernelNames::expect() {
 Result<Kallsyms>& KernelNames::kallsyms() {
   if (!kallsyms_) kallsyms_ = read();
   return *kallsyms_;
+}
+
+Result<SymbolTable*> KernelNames::table_of(const Module& module) {
+  Result<Kallsyms>& list = kallsyms();
+  if (!list) return list.error();
+  if (module.kind == ModuleKind::Kernel) return &list->kernel();
+  SymbolTable* const table = list->module(module.short_name);
+  if (!table) return Error{"kallsyms has no symbols of it"};
+  const auto functions = list->module_functions(module.short_name);
+  if (functions.empty()) return table;
+  // A module's code begins with its first function, or little before it.
+  const Mapping* const there = kernel_->find({functions.front()});
+  if (there != nullptr && there->module == &module && functions.front() - there->start < kMostBefore)
+    return table;
+  return Error{"kallsyms has it at other addresses, as in another boot"};
 }
 
 Result<Kallsyms> KernelNames::read() {

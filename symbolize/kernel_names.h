@@ -21,6 +21,9 @@ class KernelNames {
   // Read when it is first asked for: the file that the user names, the one in the capture, or this machine's
   // if it runs the recorded kernel.
   Result<Kallsyms>& kallsyms();
+  // Of the kernel or one of its modules, which must lie there where it lay: it is another boot's otherwise,
+  // also where that kernel lies as the recorded one did.
+  Result<SymbolTable*> table_of(const Module& module);
   // It is going to be asked for: what takes long is begun.
   void expect();
   // By its build id, or where the capture has none (no sample lay in the kernel) by the names of host and

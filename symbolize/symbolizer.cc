@@ -148,12 +148,10 @@ Source Symbolizer::State::open_pack_or_files(const Module& module) {
 Source Symbolizer::State::no_source(const Module& /*module*/) { return {}; }
 
 Source Symbolizer::State::open_kallsyms(const Module& module) {
-  Result<Kallsyms>& kallsyms = kernel_names.kallsyms();
-  if (!kallsyms) return without_names(kallsyms.error());
+  auto table = kernel_names.table_of(module);
+  if (!table) return without_names(std::move(table.error()));
   Source source;
-  source.table =
-      module.kind == ModuleKind::Kernel ? &kallsyms->kernel() : kallsyms->module(module.short_name);
-  if (!source.table) return without_names(Error{"kallsyms has no symbols of it"});
+  source.table = *table;
   source.letter = 'k';
   return source;
 }
@@ -240,9 +238,9 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
     if (text) return text;
     if (const auto* attached = features.attachment("perf-map/" + pid)) {
       return unpack_attached_text(*attached);
-    if (auto held = files.read_held_map(pid, kLargestText)) return held;
     }
     if (!options.perf_map_dir.empty()) return text;
+    if (auto held = files.read_held_map(pid, kLargestText)) return held;
     if (options.symfs.empty() && !kernel_names.is_on_recording_host())
       return Error{
           "the capture is of another host, where another process had this number; --perf-map-dir names "

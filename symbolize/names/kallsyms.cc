@@ -57,6 +57,8 @@ std::optional<Line> parse_line(std::string_view text) {
 }
 
 // Text, weak, data and bss, global or not: what perf takes.
+constexpr std::size_t kFunctionsToTell = 8;  // by which a module's place is known again
+
 bool is_wanted(const Line& line) {
   const char type = static_cast<char>(line.type | 0x20);
   return (type == 't' || type == 'w' || type == 'd' || type == 'b') && !line.name.starts_with('$');
@@ -234,11 +236,18 @@ Result<Kallsyms> Kallsyms::of_lines(std::vector<std::byte> text, Lines lines,
         return Error{"has more than " + std::to_string(kMostModules) + " modules", EFBIG};
       }
       result.modules_[line.module].add(symbol_of(line, end, 0));
+      auto& functions = result.module_functions_[line.module];
+      if ((line.type | 0x20) == 't' && functions.size() < kFunctionsToTell) functions.push_back(line.address);
     }
   }
   result.kernel_.finish();
   for (auto& [name, table] : result.modules_) table.finish();
   return result;
+}
+
+std::span<const std::uint64_t> Kallsyms::module_functions(std::string_view name) const {
+  const auto found = module_functions_.find(name);
+  return found == module_functions_.end() ? std::span<const std::uint64_t>() : found->second;
 }
 
 SymbolTable* Kallsyms::module(std::string_view name) {

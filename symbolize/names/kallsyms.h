@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,6 +43,8 @@ class Kallsyms {
   SymbolTable& kernel() { return kernel_; }
   // `name` as in "[ext4]"; null when the text has no symbol of it.
   SymbolTable* module(std::string_view name);
+  // Where the first of a module's functions lie, ascending, if it has any.
+  std::span<const std::uint64_t> module_functions(std::string_view name) const;
 
  private:
   struct Lines;
@@ -51,6 +54,7 @@ class Kallsyms {
   std::vector<std::byte> text_;
   SymbolTable kernel_;
   std::unordered_map<std::string_view, SymbolTable> modules_;
+  std::unordered_map<std::string_view, std::vector<std::uint64_t>> module_functions_;
 };
 
 }  // namespace tacho::symbolize

@@ -155,6 +155,14 @@ TEST_F(SymbolizerTest, AKernelModuleThatKallsymsLacksIsNamedFromItsFile) {
   EXPECT_EQ(frame(kModule + 0x10004, abi::kCpumodeKernel).function, "module_read");
 }
 
+TEST_F(SymbolizerTest, AModuleThatLayElsewhereInTheListsBootHasNoNames) {
+  attach("kallsyms", kKallsyms);
+  map_kernel(0xffffffffbffe0000, 0x40000, 0, "[ext4]");
+  EXPECT_EQ(frame(0xffffffffc0000010, abi::kCpumodeKernel).function, "");
+  EXPECT_NE(missing().find("kallsyms has it at other addresses, as in another boot"), std::string::npos)
+      << missing();
+}
+
 // perf names a module after the table's file, where that lists it, and by its short name otherwise.
 TEST_F(SymbolizerTest, AKernelModuleThatTheBuildIdTableListsGoesByItsPath) {
   constexpr std::uint64_t kListed = 0xffffffffc0000000, kOther = 0xffffffffc1000000;
