@@ -297,15 +297,14 @@ void write_header(TextBuffer& out, const format::CaptureLayout& layout, const fo
 void write_symbol_pack(TextBuffer& out, format::Bytes section) {
   const auto pack = format::parse_symbol_pack(section);
   if (!pack) return out.text(fmt::format("# packed symbols : {}\n", pack.error().what));
-  std::size_t addresses = 0, named = 0;
+  std::size_t named = 0;
   for (const format::PackedModule& module : pack->modules) {
-    addresses += module.addresses.size();
     named += static_cast<std::size_t>(std::ranges::count_if(module.addresses, [](const auto& address) {
       return address.symbol != format::PackedFunction::kNone;
     }));
   }
-  out.text(fmt::format("# packed symbols : {} of {} addresses, in {} modules, {}, {} bytes\n", named,
-                       addresses, pack->modules.size(),
+  out.text(fmt::format("# packed symbols : names of {} addresses, in {} modules, {}, {} bytes\n", named,
+                       pack->modules.size(),
                        pack->level == format::PackLevel::Names     ? "names"
                        : pack->level == format::PackLevel::Inlines ? "names, inlines, lines"
                                                                    : "names, inlines, lines, code",

@@ -18,7 +18,7 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
       files_(options.symfs, {}, options.held),
       gate_(options.name_gate),
       symbolizer_(options, features, kernel, &jit),
-      code_(symbolize::DebugFiles(options.symfs)) {}
+      code_(symbolize::DebugFiles(options.symfs, {}, options.held), &features) {}
 
 std::span<const symbolize::Frame> Resolver::frames(const Location& location) {
   const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
@@ -50,8 +50,15 @@ format::Bytes Resolver::code(const Location& location, std::uint64_t address, st
   if (reading.is_refused()) return known;
   const format::Bytes read = code_.read(*mapping->module, shown, size);
   // Without a build id the file may be another: what was packed is right.
+  if (known.empty() && read.empty()) note_no_code(*mapping->module);
   const bool goes_on = read.size() > known.size() && std::ranges::equal(read.first(known.size()), known);
   return goes_on ? read : known;
+}
+
+void Resolver::note_no_code(const symbolize::Module& module) {
+  const bool has_file = module.kind == symbolize::ModuleKind::User && module.path.starts_with('/');
+  if (has_file && std::ranges::find(without_code_, &module) == without_code_.end())
+    without_code_.push_back(&module);
 }
 
 bool Resolver::is_64_bit(const Location& location) {
@@ -70,6 +77,15 @@ Result<std::vector<std::byte>> Resolver::recorded_file(const std::string& path) 
 void Resolver::report_missing(format::Diagnostics& diagnostics,
                               std::span<const symbolize::ModuleLack> ended_chains) const {
   jit_->report(diagnostics);
+  constexpr std::size_t kMostTold = 20;
+  for (std::size_t i = 0; i < std::min(without_code_.size(), kMostTold); ++i)
+    diagnostics.add_line(format::Damage::Note,
+                         std::string(without_code_[i]->path) +
+                             ": its instructions are neither in the capture nor here; on the recording host "
+                             "tacho pack --level code puts them into it");
+  if (without_code_.size() > kMostTold)
+    diagnostics.add_line(format::Damage::Note,
+                         "and of " + std::to_string(without_code_.size() - kMostTold) + " more files");
   symbolizer_.report_missing(diagnostics, ended_chains);
 }
 

@@ -63,6 +63,7 @@ class Resolver {
 
  private:
   symbolize::PackedSource* packed_code(const symbolize::Module& module);
+  void note_no_code(const symbolize::Module& module);
 
   symbolize::KernelSpace kernel_;
   const symbolize::JitCode* jit_;
@@ -71,6 +72,7 @@ class Resolver {
   symbolize::FileGate* gate_;
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
+  std::vector<const symbolize::Module*> without_code_;  // each once, in the order they were asked for
 };
 
 }  // namespace tacho::report

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "symbolize/elf/elf_file.h"
+#include "symbolize/files/attached_text.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -17,10 +18,18 @@ const ModuleCode::File& ModuleCode::file_of(const Module& module) {
   const auto [row, is_new] = by_module_.try_emplace(&module);
   File& file = row->second;
   if (!is_new || module.kind != ModuleKind::User) return file;
+  const auto is_it = [&](const Result<std::vector<std::byte>>& bytes) {
+    if (!bytes || bytes->size() <= kClassAt) return false;
+    const auto elf = ElfFile::in_memory(*bytes);
+    return elf && (module.build_id.empty() || elf->build_id() == module.build_id);
+  };
   auto bytes = files_.read(std::string(module.path), kLargestFile);
-  if (!bytes || bytes->size() <= kClassAt) return file;
-  const auto elf = ElfFile::in_memory(*bytes);
-  if (!elf || (!module.build_id.empty() && elf->build_id() != module.build_id)) return file;
+  if (!is_it(bytes)) {
+    bytes = files_.read_held(module.path, module.build_id, kLargestFile);
+    if (!is_it(bytes) && features_ != nullptr)
+      bytes = unpack_attached_file(*features_, module.path, module.build_id);
+    if (!is_it(bytes)) return file;
+  }
   file.bytes = std::move(*bytes);
   file.is_64_bit = file.bytes[kClassAt] == kClass64;
   return file;

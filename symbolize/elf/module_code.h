@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/cursor.h"
+#include "format/features.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
 
@@ -15,7 +16,9 @@ namespace tacho::symbolize {
 
 class ModuleCode {
  public:
-  explicit ModuleCode(DebugFiles files) : files_(std::move(files)) {}
+  // `features`: of the capture, which may have copies of files; null, or to outlive this.
+  explicit ModuleCode(DebugFiles files, const format::Features* features = nullptr)
+      : files_(std::move(files)), features_(features) {}
 
   // At most `size` bytes from `offset` of the file on; fewer at its end. Empty for what has no file, or whose
   // file is another build. Valid as long as this object.
@@ -30,6 +33,7 @@ class ModuleCode {
   const File& file_of(const Module& module);
 
   DebugFiles files_;
+  const format::Features* features_;
   std::unordered_map<const Module*, File> by_module_;
 };
 

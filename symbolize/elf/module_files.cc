@@ -107,6 +107,11 @@ Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
   return found;
 }
 
+Result<format::Fd> ModuleFiles::file(const Module& module) const {
+  auto ran = own(module);
+  return ran ? std::move(ran->file) : Result<format::Fd>(std::move(ran.error()));
+}
+
 // The first one with what is asked for. A link is followed by build id, or else by the sum it carries.
 std::optional<ModuleFiles::Opened> ModuleFiles::debug_file(const Module& module, const Result<Opened>& own,
                                                            bool (ElfFile::*has)() const) const {

@@ -45,6 +45,8 @@ class ModuleFiles {
   Result<ModuleSymbols> symbols(const Module& module) const;
   // Of a kernel module: places are counted from its base.
   Result<ModuleSymbols> kernel_module_symbols(const Module& module) const;
+  // The file that ran.
+  Result<format::Fd> file(const Module& module) const;
   // Nothing when no file of the module has any; an error when one has, and cannot be read.
   Result<std::optional<DwarfLines>> lines(const Module& module) const;
 

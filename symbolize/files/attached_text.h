@@ -1,12 +1,16 @@
-// The files with symbols that travel inside a capture, as text again: kallsyms, maps of generated code, the
-// vdso.
+// The files that travel inside a capture, unpacked within a limit: kallsyms, maps of generated code, the
+// vdso, copies of programs.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/attachment.h"
+#include "format/build_id.h"
+#include "format/features.h"
 #include "format/result.h"
 
 namespace tacho::symbolize {
@@ -17,5 +21,14 @@ inline constexpr std::uint64_t kLargestText = std::uint64_t{1} << 28;  // bytes 
 // ones: the memory that a capture costs follows its size (reliability rule: at most four times the bytes that
 // were read).
 Result<std::vector<std::byte>> unpack_attached_text(const format::Attachment& attachment);
+// Whether it will be unpacked, by its size alone.
+Result<> check_attached_size(const format::Attachment& attachment);
+
+// A copy of a program or library (`tacho pack --level elf`): what it is called in the capture, and the copy
+// of this one. An error with the code ENOENT: there is none.
+inline constexpr std::string_view kAttachedFile = "elf/";
+std::string attached_file_name(std::string_view path, const format::BuildId& id);
+Result<std::vector<std::byte>> unpack_attached_file(const format::Features& features, std::string_view path,
+                                                    const format::BuildId& id);
 
 }  // namespace tacho::symbolize

@@ -1,10 +1,13 @@
 #include "symbolize/unwind/unwind_module.h"
 
+#include <fcntl.h>
+
 #include <utility>
 
 #include "format/attachment.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/running_vdso.h"
+#include "symbolize/files/attached_text.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -48,7 +51,22 @@ Result<ElfImage> UnwindModule::open_image() {
   if (module_.kind == ModuleKind::Vdso) return open_vdso();
   if (module_.kind != ModuleKind::User || !module_.path.starts_with('/'))
     return Error{"it was not mapped from a file"};
-  return open_checked({.path = std::string(module_.path)}, module_.build_id);
+  auto found = open_checked({.path = std::string(module_.path)}, module_.build_id);
+  if (found) return found;
+  auto held = files_.open_held(module_.path, module_.build_id);
+  if (!held) {
+    auto copy = unpack_attached_file(features_, module_.path, module_.build_id);
+    auto image = copy ? ElfImage::in_memory(std::move(*copy)) : Result<ElfImage>(std::move(copy.error()));
+    return image ? std::move(image) : std::move(found);
+  }
+  if (!module_.build_id.empty()) {
+    const auto again = files_.open_held(module_.path, module_.build_id);
+    const auto elf = again ? ElfFile::open(format::Fd(::fcntl(again->get(), F_DUPFD_CLOEXEC, 0)))
+                           : Result<ElfFile>(again.error());
+    if (!elf || elf->build_id() != module_.build_id) return found;
+  }
+  auto image = ElfImage::open(std::move(*held));
+  return image ? std::move(image) : std::move(found);
 }
 
 const ElfImage* UnwindModule::image() {

@@ -5,94 +5,27 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import unittest
 from pathlib import Path
 
 import programs
-
-EVENT = "syscalls:sys_enter_getppid"
-NOBODY = 65534
-
-# Commands whose text must be the same; the second half is what packing is for.
-VIEWS = [
-    ["script"],
-    ["script", "--inline=all"],
-    ["script", "-F", "+srcline"],
-    ["script", "--no-demangle"],
-    ["report", "--stdio", "--no-children"],
-    ["report", "--stdio", "--children", "-g", "caller"],
-    ["report", "--stdio", "--no-children", "--sort", "sym,srcline", "-g", "none"],
-    ["folded"],
-    ["folded", "--inline"],
-    ["folded", "--inline", "--context"],
-]
-
-
-class OtherMachine:
-    """A root folder with tacho-report and the libraries it needs, outside of /usr."""
-
-    def __init__(self, folder):
-        self.root = folder
-        for name in ["usr", "tmp", "opt/lib", "captures"]:
-            (folder / name).mkdir(parents=True)
-        shutil.copy(programs.BIN / "tacho-report", folder / "opt/tacho-report")
-        listed = subprocess.run(["ldd", programs.BIN / "tacho-report"], capture_output=True, text=True, check=True).stdout
-        for library in re.findall(r"(/\S+) \(0x", listed):
-            shutil.copy(library, folder / "opt/lib" / Path(library).name)
-        self.loader = next(path.name for path in (folder / "opt/lib").iterdir() if path.name.startswith("ld-linux"))
-        for path in [folder, *folder.rglob("*")]:
-            path.chmod(0o755)
-
-    def command(self, *words):
-        return ["unshare", "--net", "--ipc", "--uts", "chroot", f"--userspec={NOBODY}:{NOBODY}", self.root,
-                f"/opt/lib/{self.loader}", "--library-path", "/opt/lib", "/opt/tacho-report", *words]
-
-    def bring(self, capture):
-        shutil.copy(capture, self.root / "captures")
-        (self.root / "captures" / capture.name).chmod(0o644)
-        return f"/captures/{capture.name}"
+from other_machine import EVENT, NOBODY, Travels
 
 
 @programs.needs_root
 @unittest.skipUnless(shutil.which("c++") and shutil.which("unshare"), "needs a C++ compiler and unshare")
-class Elsewhere(programs.Scratch):
+class Elsewhere(Travels):
     def setUp(self):
         super().setUp()
-        self.folder.chmod(0o755)  # another user reads in it
         source = Path(__file__).with_name("elsewhere.cc")
         self.run_program("c++", "-O2", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "traveller", source)
         shutil.copy(self.folder / "traveller", self.folder / "vanishing")
         self.load = ["sh", "-c", f"./traveller 20; {programs.BIN / 'getppid_load'} 20 3; ./vanishing 20 unlink; "
                      "python3 -c 'import os; [os.getppid() for i in range(20)]'"]
 
-    def machine(self):
-        there = OtherMachine(self.folder / "there")
-        probe = self.run_program(*there.command("--list-commands"), status=None)
-        if probe.returncode != 0:
-            self.skipTest(f"no root folder of its own here: {probe.stderr.decode(errors='replace')}")
-        return there
-
-    def compare(self, there, original, packed, views=VIEWS):
-        place = there.bring(packed)
-        for view in views:
-            with self.subTest(view=" ".join(view)):
-                here = self.tacho(view[0], "-i", original, *view[1:], status=None)
-                far = self.run_program(*there.command(view[0], "-i", place, *view[1:]), status=None)
-                # The head of a report names the capture; nothing else may differ.
-                self.assert_same_text(far.stdout, here.stdout)
-                here = self.tacho(view[0], "-i", packed, *view[1:], status=None)
-                self.assert_same_text(here.stdout, far.stdout)
-
     def record_ours(self, name, *words):
         self.tacho("record", "--no-pack", "-o", name, "-e", EVENT, "-g", *words, "--", *self.load)
         return self.folder / name
-
-    def pack(self, capture):
-        packed = capture.with_suffix(".packed")
-        self.tacho("pack", capture, "-o", packed, status=None)
-        self.assertTrue(packed.exists())
-        return packed
 
     def test_our_capture(self):
         there = self.machine()
@@ -133,10 +66,56 @@ class Elsewhere(programs.Scratch):
             self.assertEqual(sum(module["frames"] for module in facts["lacking"]), len(frames) - len(named))
             shares.append(facts["named_share"])
             self.assertIn("cmdline", [one["class"] for one in facts["sensitive"]])
+        for view in [["header"], ["evlist", "-v"], ["dump"], ["table", "comm"], ["doctor"]]:
+            words = [*view, packed] if view == ["doctor"] else [view[0], "-i", packed, *view[1:]]
+            with self.subTest(view=view[0]):
+                apart, here = (self.tacho(*words, *more, status=None) for more in [[], ["--no-worker"]])
+                self.assertEqual((apart.stdout, apart.stderr, apart.returncode), (here.stdout, here.stderr, here.returncode))
         self.assertLess(shares[0], 0.3)
         self.assertGreater(shares[1], 0.3)
         text = self.tacho("doctor", original, status=3).stdout.decode()
         self.assertRegex(text, r"\d+ frames, \d+ addresses: \S*/traveller \(build id [0-9a-f]+\): its names are not in the capture")
+
+    def test_copied_stacks_are_unwound_by_copies_of_the_files(self):
+        there = self.machine()
+        self.tacho("record", "--no-pack", "-o", "stacks.data", "-e", EVENT, "--call-graph", "dwarf", "--", "./traveller", "20")
+        original = self.folder / "stacks.data"
+        packed = original.with_suffix(".packed")
+        self.tacho("pack", original, "-o", packed, "--level", "elf", status=None)
+        self.compare(there, original, packed, [["script"], ["folded"], ["report", "--stdio", "--no-children"]])
+        # The file is a tenth of itself without what describes it to debuggers.
+        (self.folder / "traveller").unlink()
+        text = self.run_program(*there.command("script", "-i", "/captures/stacks.packed", "--no-inline"), status=None).stdout
+        self.assertEqual(text.count(b" linkers_name+"), 60, text[:2000])
+        self.assertEqual(text.count(b" main+"), 60)
+        # By the names alone no stack goes on behind the library's function.
+        self.tacho("pack", original, "-o", "names.packed", status=None)
+        place = there.bring(self.folder / "names.packed")
+        self.assertNotIn(b" main+", self.run_program(*there.command("script", "-i", place), status=None).stdout)
+        # What was packed stays when it is packed again, and a lower level says what it leaves out.
+        self.tacho("pack", packed, status=None)
+        self.assertIn(b"# attached : elf/", self.tacho("header", "-i", packed).stdout)
+        said = self.tacho("pack", packed, "--level", "code", status=None).stderr
+        self.assertIn(b"its copies of files (--level elf) are left out", said)
+        self.assertNotIn(b"# attached : elf/", self.tacho("header", "-i", packed).stdout)
+
+    def test_packed_again_it_keeps_the_level(self):
+        original = self.record_ours("ours.data")
+        there = self.machine()
+        views = ["script", "-F", "+insn"]
+        without = self.pack(original)
+        far = self.run_program(*there.command(*views, "-i", there.bring(without)), status=None)
+        self.assertNotIn(b" insn:", far.stdout)
+        self.assertRegex(far.stderr.decode(), r"\S+: its instructions are neither in the capture nor here; on the recording host tacho "
+                         "pack --level code puts them into it")
+        packed = self.folder / "code.data"
+        self.tacho("pack", original, "-o", packed, "--level", "code", status=None)
+        self.tacho("pack", packed, status=None)
+        self.assertRegex(self.tacho("header", "-i", packed).stdout.decode(), "# packed symbols : .*, code, ")
+        there_again = self.run_program(*there.command(*views, "-i", there.bring(packed)), status=None)
+        self.assertIn(b" insn:", there_again.stdout)
+        said = self.tacho("pack", packed, "--level", "names", status=None).stderr
+        self.assertIn(b"the capture had more: what --level code packed is left out", said)
 
     def test_in_place_it_keeps_owner_mode_and_samples(self):
         capture = self.record_ours("ours.data")

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,14 +23,15 @@
 #include "format/cursor.h"
 #include "report/command.h"
 #include "report/output/no_stopping.h"
+#include "report/views/pack/copies.h"
 #include "report/views/pack/gather.h"
 #include "report/views/pack/rewrite.h"
 #include "report/worker.h"
+#include "symbolize/files/attached_text.h"
+#include "symbolize/files/held_files.h"
 #include "symbolize/other_packs.h"
 
 namespace tacho::report {
-#include "symbolize/files/attached_text.h"
-#include "symbolize/files/held_files.h"
 namespace {
 
 constexpr std::string_view kDescription =
@@ -57,20 +60,26 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of names; more than
 struct Options {
   ReadingOptions reading;
   std::string output;
-  std::vector<std::string> others;  // --from: captures whose packs have names too
-  format::PackLevel level = format::PackLevel::Inlines;
+  std::vector<std::string> others;         // --from: captures whose packs have names too
+  std::optional<format::PackLevel> level;  // none: inlines, or what the capture's pack has already
+  bool copies_files = false;
   bool keeps_kallsyms = false;
   bool is_quiet = false;
   bool is_brief = false;
+  int held = -1;  // --held-files: the listing
 };
 
-Result<> set_level(std::string_view text, format::PackLevel& level) {
-  if (text != "names" && text != "inlines" && text != "code")
-  int held = -1;  // --held-files: the listing
-    return use_error("--level: '" + std::string(text) + "' is no level; it is names, inlines or code");
-  level = text == "names"  ? format::PackLevel::Names
-          : text == "code" ? format::PackLevel::Code
-                           : format::PackLevel::Inlines;
+Result<> set_level(std::string_view text, Options& options) {
+  using format::PackLevel;
+  constexpr std::pair<std::string_view, PackLevel> kLevels[] = {{"names", PackLevel::Names},
+                                                                {"inlines", PackLevel::Inlines},
+                                                                {"code", PackLevel::Code},
+                                                                {"elf", PackLevel::Code}};
+  const auto level = std::ranges::find(kLevels, text, &std::pair<std::string_view, PackLevel>::first);
+  if (level == std::end(kLevels))
+    return use_error("--level: '" + std::string(text) + "' is no level; it is names, inlines, code or elf");
+  options.level = level->second;
+  options.copies_files = text == "elf";
   return Done{};
 }
 
@@ -106,8 +115,10 @@ cli::CommandLine describe(Options& options) {
       {"--level", cli::Takes::Value, "LEVEL",
        "names: functions; inlines (default): and inlined calls, files and lines; code: and the instructions "
        "of programs and libraries that script -F +insn and +brstackinsn show, those of a function where it "
-       "has 4 KB at most, else 64 bytes",
-       [&options](std::string_view text) { return set_level(text, options.level); }});
+       "has 4 KB at most, else 64 bytes; elf: and copies of these files without what only debuggers read "
+       "(128 MB at most in the capture), by which copied stacks are unwound elsewhere. Without the option "
+       "what was packed before is packed again",
+       [&options](std::string_view text) { return set_level(text, options); }});
   rows.push_back(
       {"--kallsyms", cli::Takes::Value, "WHICH",
        "hit (default): of the kernel's list of symbols that tacho record puts into captures, what was hit "
@@ -123,6 +134,15 @@ cli::CommandLine describe(Options& options) {
          options.others.emplace_back(text);
          return Done{};
        }});
+  rows.push_back({"--held-files", cli::Takes::Value, "FD",
+                  "for tacho record alone: a list of files that it held open while it recorded",
+                  [&options](std::string_view text) -> Result<> {
+                    const auto [end, failed] =
+                        std::from_chars(text.data(), text.data() + text.size(), options.held);
+                    if (failed != std::errc{} || end != text.data() + text.size() || options.held < 0)
+                      return use_error("--held-files: '" + std::string(text) + "' is no descriptor");
+                    return Done{};
+                  }});
   rows.push_back(flag("-q,--quiet", "say nothing but what went wrong", options.is_quiet));
   rows.push_back(
       flag("--brief",
@@ -134,15 +154,6 @@ cli::CommandLine describe(Options& options) {
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
     if (words.size() > 1) return use_error("pack takes one capture, and '" + words[1] + "' is a second one");
     if (!words.empty()) options.reading.session.input = words.front();
-  rows.push_back({"--held-files", cli::Takes::Value, "FD",
-                  "for tacho record alone: a list of files that it held open while it recorded",
-                  [&options](std::string_view text) -> Result<> {
-                    const auto [end, failed] =
-                        std::from_chars(text.data(), text.data() + text.size(), options.held);
-                    if (failed != std::errc{} || end != text.data() + text.size() || options.held < 0)
-                      return use_error("--held-files: '" + std::string(text) + "' is no descriptor");
-                    return Done{};
-                  }});
     return Done{};
   };
   line.epilog = std::string(kExamples) + line.epilog;
@@ -169,6 +180,25 @@ void drop_kallsyms(format::Features& features) {
   format::drop_section(features, format::abi::kFeatureAttachments);
 }
 
+bool has_copies(const format::Features& features) {
+  return std::ranges::any_of(features.attachments, [](const format::Attachment& attachment) {
+    return attachment.name.starts_with(symbolize::kAttachedFile);
+  });
+}
+
+// Those that were packed before stay unless there is a new one, or a lower level was asked for.
+void put_copies(const Options& options, std::vector<format::Attachment>& copies, format::Features& features) {
+  const auto is_replaced = [&](const format::Attachment& attachment) {
+    if (!attachment.name.starts_with(symbolize::kAttachedFile)) return false;
+    return (options.level && !options.copies_files) ||
+           std::ranges::find(copies, attachment.name, &format::Attachment::name) != copies.end();
+  };
+  if (copies.empty() && !has_copies(features)) return;
+  std::erase_if(features.attachments, is_replaced);
+  std::ranges::move(copies, std::back_inserter(features.attachments));
+  format::drop_section(features, format::abi::kFeatureAttachments);
+}
+
 // Readers refuse a section that would take far more memory than it is large, and addresses at equal distances
 // become almost nothing: what nobody could read must not take the place of names that were read before.
 Result<> check_readable(format::Bytes section, const std::string& input) {
@@ -186,6 +216,7 @@ struct Report {
   std::uint64_t addresses = 0, named = 0, modules = 0;
   bool is_incomplete = false;
   std::vector<std::string> lines;
+  std::vector<format::Attachment> copies;
   format::Bytes section;
 };
 
@@ -207,6 +238,17 @@ std::vector<std::byte> told(const Error& error) {
   return std::move(out).take();
 }
 
+std::string_view name_of(format::PackLevel level) {
+  return level == format::PackLevel::Code ? "code" : level == format::PackLevel::Names ? "names" : "inlines";
+}
+
+// What was packed into it before; names when nothing was.
+format::PackLevel packed_level(const format::Features& features) {
+  if (features.symbol_pack.empty()) return format::PackLevel::Names;
+  const auto pack = format::parse_symbol_pack(features.symbol_pack);
+  return pack ? pack->level : format::PackLevel::Names;
+}
+
 // The packs of other captures; their records are not read.
 Result<> read_others(const Options& options, symbolize::OtherPacks& others) {
   for (const std::string& name : options.others) {
@@ -225,17 +267,35 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
   WorkGate gate(place, deaths);
   SessionOptions reading = options.reading.session;
   reading.symbols.gate = &gate;
+  symbolize::HeldFiles held;
+  if (options.held >= 0) {
+    auto read = symbolize::HeldFiles::read(options.held);
+    if (!read) return told(std::move(read.error()).in("--held-files"));
+    held = std::move(*read);
+    reading.symbols.held = &held;
+  }
   symbolize::OtherPacks others;
   if (auto read = read_others(options, others); !read) return told(read.error());
   if (!options.others.empty()) reading.symbols.others = &others;
+  const symbolize::SymbolOptions symbols = reading.symbols;
   auto session = Session::open(std::move(reading));
   if (!session) return told(session.error());
-  const GatherRules rules{options.level, &gate};
+  const format::PackLevel before = packed_level(session->features());
+  const format::PackLevel usual = std::max(before, format::PackLevel::Inlines);
+  const GatherRules rules{options.level.value_or(usual), &gate};
   GatheredSymbols gathered = gather_symbols(*session, rules);
   const auto section = format::write_symbol_pack_section(gathered.pack);
   if (!section) return told(section.error());
   session->report_missing_symbols();
   std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
+  if (rules.level < before)
+    lines.push_back("tacho: the capture had more: what --level " + std::string(name_of(before)) +
+                    " packed is left out");
+  FileCopies copies;
+  if (options.copies_files) copies = copy_files(gathered.pack, symbols, gate);
+  for (const std::string& omission : copies.omissions) lines.push_back("tacho: " + omission);
+  if (options.level && !options.copies_files && has_copies(session->features()))
+    lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
   for (const std::string& omission : others.omissions()) lines.push_back("tacho: --from " + omission);
   format::ByteWriter out;
   out.u8(static_cast<std::uint8_t>(Outcome::Packed))
@@ -245,6 +305,12 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
       .u8(session->diagnostics().incomplete() ? 1 : 0)
       .u64(lines.size());
   for (const std::string& line : lines) put_text(out, line);
+  out.u64(copies.attachments.size());
+  for (const format::Attachment& copy : copies.attachments) {
+    put_text(out, copy.name);
+    put_text(out, copy.origin);
+    out.u64(copy.raw_size).u64(copy.packed.size()).bytes(copy.packed);
+  }
   out.u64(section->size()).bytes(*section);
   return std::move(out).take();
 }
@@ -265,15 +331,19 @@ Result<Report> parse_report(format::Bytes bytes) {
   const std::uint64_t lines = in.u64();
   if (lines > kMostLines) in.fail();
   for (std::uint64_t left = lines; left > 0 && !in.failed(); --left) report.lines.push_back(take_text(in));
+  const std::uint64_t copies = in.u64();
+  if (copies > kMostLines) in.fail();
+  for (std::uint64_t left = copies; left > 0 && !in.failed(); --left) {
+    format::Attachment& copy = report.copies.emplace_back();
+    copy.name = take_text(in);
+    copy.origin = take_text(in);
+    copy.raw_size = in.u64();
+    const format::Bytes packed = in.take(in.u64());
+    copy.packed.assign(packed.begin(), packed.end());
+    if (!copy.name.starts_with(symbolize::kAttachedFile)) in.fail();
+  }
   report.section = in.take(in.u64());
   if (in.failed()) return Error{"the process that reads the files gave something else"};
-  symbolize::HeldFiles held;
-  if (options.held >= 0) {
-    auto read = symbolize::HeldFiles::read(options.held);
-    if (!read) return told(std::move(read.error()).in("--held-files"));
-    held = std::move(*read);
-    reading.symbols.held = &held;
-  }
   return report;
 }
 
@@ -316,6 +386,7 @@ Result<cli::ExitStatus> run(Options& options) {
   auto written = rewrite(rewriting, [&](format::Features& features) -> Result<> {
     features.symbol_pack.assign(report->section.begin(), report->section.end());
     format::drop_section(features, format::abi::kFeatureSymbolPack);
+    put_copies(options, report->copies, features);
     if (!options.keeps_kallsyms && !prints_functions(features.tracing)) drop_kallsyms(features);
     return Done{};
   });

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Programs of many kinds, recorded on one machine and read on another: Rust, Go, a JIT, a root with a C library of its own,
+a process behind a BPF program, kernel modules. What is not installed is skipped."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+import programs
+from other_machine import EVENT, Travels
+
+RUST = """
+#[inline(always)] fn inlined_in_rust() -> u32 { std::os::unix::process::parent_id() }
+mod inner { #[inline(never)] pub fn calls_in_rust(n: u32) -> u32 { super::inlined_in_rust().wrapping_add(n) } }
+fn main() { let mut sum = 0u32; for n in 0..20 { sum = sum.wrapping_add(std::hint::black_box(inner::calls_in_rust(n))); }
+  std::process::exit((sum == 1) as i32) }
+"""
+GO = """package main
+import "syscall"
+type Traveller struct{}
+func inlinedInGo() int { return syscall.Getppid() }
+//go:noinline
+func (t *Traveller) CallsInGo(n int) int { return inlinedInGo() + n }
+func main() { t := &Traveller{}; for n := 0; n < 20; n++ { t.CallsInGo(n) } }
+"""
+NODE = """function calledInNode() { return process.ppid; }
+function outerInNode() { return calledInNode() + 1; }
+for (let n = 0; n < 20; ++n) outerInNode();
+"""
+C = """#include <unistd.h>
+__attribute__((noinline)) int call_from_the_root(int n) { return getppid() + n; }
+int main(void) {
+  int sum = 0;
+  for (int n = 0; n < 20; ++n) sum += call_from_the_root(n);
+  char byte;
+  return read(0, &byte, 1) + sum == 1;
+}
+"""
+# The program inside must be there until the recorder, the parent of this, has its files open.
+INSIDE = """
+import os, subprocess, sys, time
+def is_held(name):
+    folder = f"/proc/{os.getppid()}/fd"
+    links = []
+    for number in os.listdir(folder):
+        try:
+            links.append(os.readlink(f"{folder}/{number}"))
+        except OSError:
+            pass
+    return any(name in link for link in links)
+process = subprocess.Popen(["unshare", "-m", "chroot", sys.argv[1], "/program"], stdin=subprocess.PIPE)
+limit = time.monotonic() + 60
+while not (is_held("/program") and is_held("/libc.so.6")) and time.monotonic() < limit:
+    time.sleep(0.02)
+process.stdin.close()
+sys.exit(process.wait() or time.monotonic() >= limit)
+"""
+# Takes some ms of a processor for each call.
+BPF = """#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+struct { __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); __uint(key_size, 4); __uint(value_size, 4); } channel SEC(".maps");
+SEC("tracepoint/syscalls/sys_enter_getppid")
+int stands_in_the_stack(void *context) {
+  __u64 sum = 0;
+  for (int i = 0; i < 50000; ++i) sum += bpf_ktime_get_ns();
+  bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &sum, sizeof sum);
+  return 1;
+}
+char _license[] SEC("license") = "GPL";
+"""
+
+
+def needs(*names):
+    missing = [name for name in names if not shutil.which(name)]
+    return unittest.skipIf(missing, f"not installed: {' '.join(missing)}")
+
+
+@programs.needs_root
+@needs("unshare")
+class Kinds(Travels):
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def travel(self, words, names, record=("-e", EVENT, "-g"), **more):
+        """Names stand in the text elsewhere, which is the host's, and doctor counts what has none."""
+        there = self.machine()
+        self.tacho("record", "-o", "x.data", *record, "--", *words, **more)
+        capture = self.folder / "x.data"
+        self.compare(there, capture, capture)
+        text = self.run_program(*there.command("script", "-i", "/captures/x.data", "--inline=all"), status=None).stdout.decode()
+        for name in names:
+            self.assertRegex(text, name)
+        lines = self.run_program(*there.command("script", "-i", "/captures/x.data", "-F", "ip,sym"), status=None).stdout.splitlines()
+        frames = [line for line in lines if line.strip()]
+        facts = json.loads(self.tacho("doctor", capture, "--json", status=None).stdout)
+        self.assertEqual((facts["frames"], facts["frames"] - facts["named_frames"]),
+                         (len(frames), sum(b"[unknown]" in line for line in frames)))
+        return text
+
+    @needs("rustc")
+    def test_rust(self):
+        self.write("traveller.rs", RUST)
+        home = os.path.expanduser("~")
+        done = self.run_program("env", f"HOME={home}", "rustc", "-g", "-O", "-C", "force-frame-pointers=yes", "traveller.rs", status=None)
+        if done.returncode != 0:
+            self.skipTest(f"rustc compiles nothing here: {done.stderr.decode(errors='replace')[-300:]}")
+        self.travel(["./traveller"], ["traveller::inner::calls_in_rust", r"wrapping_add\S* \(inlined\)", "traveller::main"])
+
+    @needs("go")
+    def test_go(self):
+        self.write("traveller.go", GO)
+        self.run_program("env", f"GOCACHE={self.folder}/cache", "GO111MODULE=off", "go", "build", "-o", "traveller", "traveller.go")
+        self.travel(["./traveller"], [r"main\.\(\*Traveller\)\.CallsInGo", r"main\.inlinedInGo", r"main\.main"])
+
+    @needs("node")
+    def test_node(self):
+        self.write("traveller.js", NODE)
+        self.travel(["node", "--perf-basic-prof", "--always-sparkplug", "traveller.js"], ["calledInNode", "outerInNode"],
+                    record=("-e", EVENT, "--call-graph", "fp"))
+        for path in re.findall(r"/tmp/perf-\d+\.map", self.tacho("script", "-i", "x.data", "-F", "ip,dso").stdout.decode()):
+            Path(path).unlink(missing_ok=True)
+
+    @needs("cc")
+    def test_a_root_with_a_c_library_of_its_own(self):
+        self.write("program.c", C)
+        root = self.folder / "root"
+        root.mkdir()
+        self.run_program("cc", "-O1", "-g", "-fno-omit-frame-pointer", "-Wl,--build-id", "-o", "root/program", "program.c")
+        for path in re.findall(r"(/lib\S+) ", self.run_program("ldd", "root/program").stdout.decode()):
+            (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, root / path[1:])
+        library = next(root.rglob("libc.so.6"))
+        notes = self.run_program("readelf", "-n", library).stdout.decode()
+        own = bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)", notes).group(1))
+        other = bytes(255 - byte for byte in own)
+        library.write_bytes(library.read_bytes().replace(own, other))
+        self.write("inside.py", INSIDE)
+        self.travel(["python3", "inside.py", root], [r" getppid\+\S+ \(/lib", r" main\+\S+ \(/program\)"])
+        ids = self.run_program(programs.BIN / "tacho-report", "dump", "-i", "x.data").stdout.decode()
+        self.assertIn(other.hex(), ids)
+
+    @programs.needs_clang
+    @needs("clang")
+    def test_a_bpf_program(self):
+        self.write("stands.bpf.c", BPF)
+        self.run_program("clang", "-target", "bpf", "-O2", "-g", f"-I/usr/include/{os.uname().machine}-linux-gnu", "-c",
+                         "stands.bpf.c", "-o", "stands.bpf.o")
+        self.travel([programs.BIN / "getppid_load", "200"], ["bpf_prog_[0-9a-f]+_stands_in_the_stac"],
+                    record=("-e", "stands.bpf.o", "-e", "cpu-clock", "-c", "200000", "--call-graph", "fp"))
+
+    def test_a_kernel_module(self):
+        modules = Path("/proc/modules")
+        if not modules.exists() or not modules.read_text().strip():
+            self.skipTest("no kernel module is loaded here")
+        wanted = [line.split()[0] for line in modules.read_text().splitlines()]
+        functions = [match.groups() for match in re.finditer(r"^(?!0+ )[0-9a-f]+ [tT] (\w+)\t\[(\w+)\]$",
+                                                             Path("/proc/kallsyms").read_text(), re.M)]
+        # The root file system's: reading a file goes through it.
+        system = subprocess.run(["stat", "-f", "-c", "%T", self.folder], capture_output=True, text=True, check=True).stdout
+        name = "ext4" if system.startswith("ext") else system.strip()
+        chosen = [function for function, module in functions if module == name and function.endswith("_file_open")]
+        if name not in wanted or not chosen:
+            self.skipTest(f"the file system of {self.folder} ({name}) is no module")
+        self.travel(["cat", programs.BIN / "tacho"], [chosen[0]], record=("-e", f"kprobe:{chosen[0]}", "-g"))
+
+
+if __name__ == "__main__":
+    programs.main()

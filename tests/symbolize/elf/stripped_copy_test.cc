@@ -1,0 +1,87 @@
+#include "symbolize/elf/stripped_copy.h"
+
+#include <elf.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "format/file.h"
+#include "symbolize/elf/elf_file.h"
+#include "unwind/elf_image.h"
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::uint64_t kPlenty = std::uint64_t{1} << 30;
+
+Result<std::vector<std::byte>> copy_of(const std::string& path, std::uint64_t most = kPlenty) {
+  const auto file = format::open_input(path);
+  if (!file) return file.error();
+  return stripped_copy(*file, most);
+}
+
+std::uint64_t size_of(const std::string& path) {
+  std::ifstream file(path, std::ios::ate | std::ios::binary);
+  return static_cast<std::uint64_t>(file.tellg());
+}
+
+TEST(StrippedCopy, HasWhatIsMappedSymbolsAndUnwindInformation) {
+  const auto copy = copy_of("/proc/self/exe");
+  ASSERT_TRUE(copy) << copy.error().what;
+  EXPECT_LE(copy->size(), size_of("/proc/self/exe") + 4096);
+  const auto whole = format::read_file("/proc/self/exe");
+  ASSERT_TRUE(whole);
+  const auto elf = ElfFile::in_memory(*copy), original = ElfFile::in_memory(*whole);
+  ASSERT_TRUE(elf) << elf.error().what;
+  ASSERT_TRUE(original);
+  EXPECT_EQ(elf->build_id(), original->build_id());
+  EXPECT_EQ(elf->has_full_symbols(), original->has_full_symbols());
+  EXPECT_FALSE(elf->has_lines());
+  const auto image = unwind::ElfImage::in_memory(*copy), from = unwind::ElfImage::in_memory(*whole);
+  ASSERT_TRUE(image) << image.error().what;
+  ASSERT_TRUE(from);
+  const auto frames = image->section(".eh_frame"), wanted = from->section(".eh_frame");
+  ASSERT_TRUE(frames && wanted);
+  EXPECT_EQ(frames->bytes, wanted->bytes);
+}
+
+TEST(StrippedCopy, OfALimitedSizeOrOfNoElfFileIsAnError) {
+  const auto small = copy_of("/proc/self/exe", 4096);
+  ASSERT_FALSE(small);
+  EXPECT_EQ(small.error().code, EFBIG);
+  EXPECT_FALSE(copy_of("/etc/passwd"));
+  EXPECT_FALSE(copy_of("/dev/null"));
+}
+
+// Whatever stands in its headers, it ends, and takes no more than it may.
+TEST(StrippedCopy, OfDamagedHeadersTakesNoMoreThanItMay) {
+  const auto whole = format::read_file("/proc/self/exe");
+  ASSERT_TRUE(whole);
+  const std::string path = testing::TempDir() + "tacho-damaged-elf-" + std::to_string(::getpid());
+  std::srand(1);
+  for (int round = 0; round < 200; ++round) {
+    auto bytes = *whole;
+    bytes.resize(std::min<std::size_t>(bytes.size(), std::size_t{1} << 16));
+    for (int i = 0; i < 8; ++i) {
+      const std::size_t head = sizeof(Elf64_Ehdr) + 12 * sizeof(Elf64_Phdr);
+      bytes[5 + static_cast<std::size_t>(std::rand()) % (head - 5)] = static_cast<std::byte>(std::rand());
+    }
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    const auto copy = copy_of(path, std::uint64_t{1} << 20);
+    if (copy) {
+      EXPECT_LE(copy->size(), (std::uint64_t{1} << 20) + 4096);
+    }
+  }
+  ::unlink(path.c_str());
+}
+
+}  // namespace
+}  // namespace tacho::symbolize
