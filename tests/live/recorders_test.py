@@ -155,7 +155,8 @@ class Contents(Recorders):
         file.touch()
         self.record(f"pagecache/inode={file.stat().st_ino}/", self.built / "reads", options=["-g"])
         pages = {row["what"]: float(row["sum"]) for row in self.rows("--by", "what", "--columns", "sum")}
-        if "missed" not in pages and "dirtied" in pages:
+        system = self.run_program("stat", "-f", "-c", "%T", self.folder).stdout.decode().strip()
+        if "missed" not in pages and ("dirtied" in pages or system in ("tmpfs", "overlayfs", "ramfs", "v9fs")):
             self.skipTest("files are kept in memory here")
         whole = (1 << 20) // os.sysconf("SC_PAGESIZE")
         self.assertEqual(pages["missed"], 2 * whole, "as they are written, and read again")
