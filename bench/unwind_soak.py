@@ -102,6 +102,8 @@ def main():
         begin, seen = time.monotonic(), set()
         while time.monotonic() - begin < options.minutes * 60 and recorder.poll() is None:
             time.sleep(period)
+            if recorder.poll() is not None:
+                break  # somebody ended it
             done = sorted(set(folder.glob("x.data.2*")) - seen)[:-1]  # the last one is being written
             for capture in done:
                 seen.add(capture)

@@ -19,9 +19,6 @@ namespace {
 namespace abi = format::abi;
 namespace fs = std::filesystem;
 
-// The notes of nearly every binary lie in its first page; some linkers put them behind the symbol tables.
-constexpr std::size_t kHeadOfBinary = std::size_t{64} << 10;
-
 // The numbers among the names of a directory, ascending.
 std::vector<int> numbers_in(const std::string& directory) {
   std::vector<int> numbers;
@@ -170,17 +167,10 @@ format::BuildId RunningProcesses::build_id_of(int process, const format::MmapRec
   char range[40];
   std::snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, mapping.start, mapping.start + mapping.length);
   // The mapping itself, which is right also for deleted files; else its path as the process sees it.
-  for (const std::string& path :
-       {folder + "/map_files/" + range, folder + "/root" + std::string(mapping.filename)}) {
-    const auto file = format::open_input(path);
-    if (!file) continue;
-    struct stat info {};
-    if (fstat(file->get(), &info) != 0 || info.st_ino != mapping.inode) continue;
-    const auto head = format::read_at(file->get(), 0, kHeadOfBinary);
-    if (!head) continue;
-    if (const auto id = format::build_id_in_elf(*head)) found->second = *id;
-    break;
-  }
+  const auto head =
+      heads_.head_of({folder + "/map_files/" + range, folder + "/root" + std::string(mapping.filename)},
+                     mapping.inode, std::to_string(mapping.major) + ":" + std::to_string(mapping.minor));
+  if (const auto id = head ? format::build_id_in_elf(*head) : std::nullopt) found->second = *id;
   return found->second;
 }
 

@@ -13,6 +13,7 @@
 #include "format/build_id.h"
 #include "format/byte_writer.h"
 #include "format/record.h"
+#include "record/host/file_heads.h"
 
 namespace tacho::record {
 
@@ -55,6 +56,7 @@ class RunningProcesses {
   std::string proc_;
   std::size_t trailer_;
   ProcessRecords records_;
+  FileHeads heads_;
   std::map<FileKey, format::BuildId> build_ids_;  // a file is read once, however many processes map it
 };
 

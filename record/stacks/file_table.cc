@@ -127,17 +127,25 @@ void know(MappedFile& file, const format::Fd& opened) {
   }
 }
 
-Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {
+std::vector<std::string> paths_of(const MappedFile& file, const std::string& proc) {
   const std::string folder = fmt::format("{}/{}", proc, file.process);
-  for (const std::string& path : {fmt::format("{}/map_files/{:x}-{:x}", folder, file.start, file.end),
-                                  folder + "/root" + file.name, file.name}) {
+  return {fmt::format("{}/map_files/{:x}-{:x}", folder, file.start, file.end), folder + "/root" + file.name,
+          file.name};
+}
+
+std::string place_of(const MappedFile& file) {
+  return file.major == 0 && file.minor == 0 ? file.name : fmt::format("{}:{}", file.major, file.minor);
+}
+
+Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {
+  for (const std::string& path : paths_of(file, proc)) {
     auto opened = format::open_input(path);
     if (opened && is_the_same(*opened, file)) return opened;
   }
   return Error{file.name + ": cannot be opened", kNotOpened};
 }
 
-Result<MappedFile> file_asked_for(const tacho_file_question& question) {
+MappedFile file_of(const tacho_file_question& question) {
   MappedFile file;
   file.process = question.process;
   file.start = question.start;
@@ -145,7 +153,12 @@ Result<MappedFile> file_asked_for(const tacho_file_question& question) {
   file.inode = question.key.inode;
   file.major = question.key.device >> kMinorBits;
   file.minor = question.key.device & ((1U << kMinorBits) - 1);
-  const std::string path = fmt::format("/proc/{}/map_files/{:x}-{:x}", file.process, file.start, file.end);
+  return file;
+}
+
+Result<MappedFile> file_asked_for(const tacho_file_question& question) {
+  MappedFile file = file_of(question);
+  const std::string path = paths_of(file).front();
   const auto opened = format::open_input(path);
   if (!opened) return opened.error();
   struct stat info {};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bpf/programs/stack_maps.h"
 #include "format/build_id.h"
@@ -38,6 +39,10 @@ std::string identity(const MappedFile& file);
 // By its name, what is no binary for sure.
 bool is_code_of_no_file(const std::string& name);
 
+// Where the file may be found, by `proc` and by itself.
+std::vector<std::string> paths_of(const MappedFile& file, const std::string& proc = "/proc");
+// The device, or the file where nobody told which that is: what hangs when the file does.
+std::string place_of(const MappedFile& file);
 // The mapping itself, which is right also for deleted files; its path as the process sees it; the path here,
 // when the process is gone.
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
@@ -45,6 +50,8 @@ Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc =
 void know(MappedFile& file, const format::Fd& opened);
 // Empty when it has none.
 format::BuildId build_id_of(const format::Fd& file);
+// The file that is asked for, as far as the question tells.
+MappedFile file_of(const tacho_file_question& question);
 // What a process has mapped there, by which no name can be mistaken.
 Result<MappedFile> file_asked_for(const tacho_file_question& question);
 

@@ -228,6 +228,7 @@ StackFinisher::File& StackFinisher::opened_file(const tacho_code_range& range, s
   file.process = process;
   file.start = range.start;
   file.end = range.end;
+  if (file.name != "[vdso]" && !heads_.answers(paths_of(file), place_of(file))) return made;
   const auto image = image_of_(file);
   if (!image) {
     made.is_bare = image.error().code != kNotOpened;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "format/result.h"
+#include "record/host/file_heads.h"
 #include "record/stacks/code_maps.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/stack_splice.h"
@@ -105,6 +106,7 @@ class StackFinisher : public std::enable_shared_from_this<StackFinisher> {
   std::unordered_map<std::uint32_t, File> open_;                   // by number
   std::unordered_map<std::uint32_t, CodeMaps::Ranges> looked_up_;  // by process
   std::uint64_t uses_ = 0;
+  FileHeads heads_;
 
   std::atomic<bool> is_given_up_ = false;  // what is under way
 

@@ -302,7 +302,8 @@ void UnwindTables::answer_questions(std::unique_lock<std::mutex>& lock) {
   walker_.take_questions([&asked](const tacho_file_question& question) { asked.push_back(question); });
   for (const tacho_file_question& question : asked) {
     lock.unlock();
-    const auto file = file_asked_for(question);
+    const bool can_answer = answers(file_of(question));
+    const auto file = can_answer ? file_asked_for(question) : Error{"does not answer", kNotOpened};
     lock.lock();
     if (is_over_) return;
     ++facts_.asked;
@@ -336,11 +337,17 @@ void UnwindTables::look_at_one(int process) {
     file.process = static_cast<std::uint32_t>(process);
     if (is_code_of_no_file(file.name) || !seen_.insert(identity(file)).second) continue;
     if (seen_.size() > kMostSeen) seen_.clear();
+    if (!answers(file)) continue;
     const auto opened = open_binary(file);
     if (opened) know(file, *opened);
     const std::lock_guard lock(mutex_);
     (void)number_of(file, false);
   }
+}
+
+// A file of a file system that hangs would keep all others waiting.
+bool UnwindTables::answers(const MappedFile& file) {
+  return file.name == "[vdso]" || heads_.answers(paths_of(file), place_of(file));
 }
 
 void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
@@ -349,7 +356,7 @@ void UnwindTables::build(std::uint32_t number, const MappedFile& file) {
   const auto stop = [&] {
     return is_over_ || (++looks % kLooksPerClock == 0 && cpu_time() - begin > kMostCpu);
   };
-  const auto table = table_of_(file, {.stop = stop});
+  const auto table = answers(file) ? table_of_(file, {.stop = stop}) : Error{"does not answer", kNotOpened};
   const bool has_rows = table && !table->rows.rows.empty() && publish(number, table->rows);
   if (!has_rows) set_state(number, TACHO_MODULE_BARE);
   const std::lock_guard lock(mutex_);

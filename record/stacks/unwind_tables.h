@@ -24,6 +24,7 @@
 #include "bpf/stack_walker.h"
 #include "format/file.h"
 #include "format/result.h"
+#include "record/host/file_heads.h"
 #include "record/stacks/file_table.h"
 #include "record/stacks/number_runs.h"
 #include "record/stacks/told_mappings.h"
@@ -96,6 +97,7 @@ class UnwindTables {
   void bind(const tacho_file_key& key, std::uint32_t number);
   void answer_questions(std::unique_lock<std::mutex>& lock);
   void look_at_one(int process);
+  bool answers(const MappedFile& file);
   void build(std::uint32_t number, const MappedFile& file);
   bool publish(std::uint32_t number, const unwind::RowTable& table);
   std::optional<std::uint32_t> room_for(std::uint32_t blocks);
@@ -112,7 +114,8 @@ class UnwindTables {
   // Of the building thread alone:
   NumberRuns blocks_{0};
   std::vector<std::span<tacho_unwind_block>> segments_;
-  std::uint32_t now_ = 1;                 // goes on each second
+  std::uint32_t now_ = 1;  // goes on each second
+  FileHeads heads_;
   std::unordered_set<std::string> seen_;  // files that processes had mapped which were looked at
 
   format::Fd news_;   // an eventfd: there is work
