@@ -1,9 +1,14 @@
 // Single rows, beside those of whole tables.
 #include "unwind/row_finder.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -134,6 +139,51 @@ TEST(RowFinder, ItCountsWhatItMadeOfAFile) {
 TEST(RowFinder, FilesWithoutDescriptionsAreToldSo) {
   const ElfImage image = image_of(test::elf_image(functions(), Search::Index, Headers::SegmentsOnly));
   EXPECT_FALSE(RowFinder::create(image));
+}
+
+// The file with an .eh_frame that is read at `offset` of it, `size` bytes.
+std::string with_frames_at(std::string file, std::uint64_t offset, std::uint64_t size) {
+  constexpr std::size_t kRow = test::kSections + sizeof(Elf64_Shdr);
+  std::memcpy(file.data() + kRow + offsetof(Elf64_Shdr, sh_offset), &offset, sizeof offset);
+  std::memcpy(file.data() + kRow + offsetof(Elf64_Shdr, sh_size), &size, sizeof size);
+  return file;
+}
+
+// Each of its addresses would be looked for from its begin on.
+TEST(RowFinder, FunctionsWithEndlessRulesHaveNone) {
+  for (const auto& [length, wanted] :
+       {std::pair{std::size_t{60000}, "7 2 0"}, {std::size_t{70000}, "22 0 0"}}) {
+    test::Code program{0x0e, 16};
+    program.resize(length, 0);  // DW_CFA_nop
+    const auto frames = test::eh_frame({{.start = 0x1000, .size = 0x40, .program = program},
+                                        {.start = 0x1080, .size = 0x20, .program = {0x0e, 24}}},
+                                       kBase + test::kFrames);
+    std::string file = test::elf_image(functions(), Search::Index);
+    file = with_frames_at(file, file.size(), frames.bytes.size());
+    file.append(reinterpret_cast<const char*>(frames.bytes.data()), frames.bytes.size());
+    auto finder = RowFinder::create(image_of(file));
+    ASSERT_TRUE(finder) << finder.error().what;
+    EXPECT_EQ(text_of(finder->row_at(kBase + 0x1010).row), wanted) << length;
+    EXPECT_EQ(text_of(finder->row_at(kBase + 0x1090).row), "7 3 0") << "the others of the file have theirs";
+  }
+}
+
+TEST(RowFinder, FilesWithTooMuchInformationAreRefused) {
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 20;
+  for (const bool is_too_much : {false, true}) {
+    const std::string file = with_frames_at(test::elf_image(functions(), Search::Index), test::kFrames,
+                                            kMost + (is_too_much ? 1 : 0));
+    format::Fd memory(memfd_create("frames", MFD_CLOEXEC));
+    ASSERT_EQ(write(memory.get(), file.data(), file.size()), static_cast<ssize_t>(file.size()));
+    ASSERT_EQ(ftruncate(memory.get(), static_cast<off_t>(2 * kMost)), 0) << "with holes: it takes no room";
+    const auto image = ElfImage::open(std::move(memory));
+    ASSERT_TRUE(image);
+    const auto finder = RowFinder::create(*image);
+    ASSERT_EQ(bool(finder), !is_too_much);
+    if (is_too_much) {
+      EXPECT_EQ(finder.error().what, "has too much call frame information");
+    }
+  }
 }
 
 }  // namespace
