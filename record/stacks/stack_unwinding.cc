@@ -41,9 +41,10 @@ namespace {
 namespace abi = format::abi;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPatienceAtStart{150};
-constexpr std::chrono::milliseconds kPatienceWithProgram{1000};  // a compiler's table takes 50
-constexpr std::chrono::milliseconds kPatienceUnasked{200};       // of who asked for stacks, not for these
+// Stacks that come before their tables are finished from copies: they need not wait for all of them.
+constexpr std::chrono::milliseconds kPatienceAtStart{30};
+constexpr std::chrono::milliseconds kPatienceWithProgram{200};  // a compiler's table takes 50
+constexpr std::chrono::milliseconds kPatienceUnasked{50};       // of who asked for stacks, not for these
 constexpr std::chrono::seconds kLingering{2};   // a process may have threads when its first one has ended
 constexpr std::uint32_t kRangesOfProcess = 48;  // room for each that runs now, and as much for later ones
 constexpr std::uint32_t kLeastRanges = 1U << 16, kMostRanges = 1U << 22;
@@ -346,6 +347,11 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
       return std::move(done.error()).in("--call-graph eh: event '" + planned.name + "'");
   }
   if (auto done = state->tables.start(); !done) return std::move(done.error()).in("--call-graph eh");
+  // Samples of --overwrite stay in their rings: nobody would wait for copies of their stacks.
+  const bool may_wait = std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
+    return event.unwound_frames != 0 && !event.attr.has(abi::kWriteBackward);
+  });
+  if (!may_wait) return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
   if (auto done = state->late.start(); !done) return std::move(done.error()).in("--call-graph eh");
   return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
 }
