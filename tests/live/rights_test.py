@@ -78,7 +78,8 @@ class Rights(programs.Scratch):
             self.skipTest("this kernel's mappings are told, which takes CAP_BPF")
         threads = list(self.each_thread(process))
         holders = [held for held in threads if held["CapPrm"]]
-        self.assertEqual(len(holders), 2, threads)
+        # One builds tables, one finishes stacks; each may have another try whether files answer.
+        self.assertIn(len(holders), (2, 3, 4), threads)
         self.assertGreaterEqual(len(threads), 4, "those that drain, that write, that build tables and that finish stacks")
         for held in threads:
             expected = BUILDS_TABLES if held in holders else set()
