@@ -119,7 +119,7 @@ Function FunctionTable::function_of(const symbolize::Frame& frame, const Locatio
   Function made;
   made.name = frame.function;
   made.module = frame.module;
-  made.start = is_known ? frame.function_start : unknown_at;
+  made.start = is_known ? frame.function_start : grain_ == Grain::Names ? 0 : unknown_at;
   if (where.mapping != nullptr) made.mapped_bytes = where.mapping->end - where.mapping->start;
   made.end = is_known ? frame.function_end : 0;
   if (grain_ == Grain::Addresses) {
@@ -145,7 +145,7 @@ std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
   made.first_ip = ip;
   const auto level = static_cast<unsigned char>(made.level);
   constexpr std::uint32_t kMostModules = 1U << 24;  // with the level a number of 32 bits
-  if (made.name.empty() && !made.is_inlined && grain_ == Grain::Functions &&
+  if (made.name.empty() && !made.is_inlined && grain_ != Grain::Addresses &&
       module_numbers_.size() < kMostModules)
     return intern_address(made);
   const bool counts_address = grain_ == Grain::Addresses || made.is_data;

@@ -32,8 +32,9 @@ enum class ChainKey : std::uint8_t {
   Address,
   SourceLine,  // where the line is known; else the function
 };
-// Whether a function is told once, or once for each address that was met in it, with its source line.
-enum class Grain : std::uint8_t { Functions, Addresses };
+// Whether a function is told once, or once for each address that was met in it, with its source line. Where
+// nobody knows a function, each address is one of its own, but for Names: there they are one in each module.
+enum class Grain : std::uint8_t { Names, Functions, Addresses };
 // How lines name their files: "main.c:12" or with the folders.
 enum class SourceNames : std::uint8_t { Bare, WithFolders };
 
@@ -41,7 +42,8 @@ struct Function {
   std::string_view name;                      // empty: unknown; lives as long as the session
   const symbolize::Module* module = nullptr;  // null: nothing was mapped there
   // Of the function, relative to its module as frames are shown. Of an unknown one `start` is the address
-  // itself: as it was sampled where it stands in a call chain, else relative to the module.
+  // itself (with the grain Names 0): as it was sampled where it stands in a call chain, else relative to the
+  // module.
   std::uint64_t start = 0, end = 0;
   std::uint64_t first_ip = 0;  // where it was met first; with the grain Addresses: where it is
   // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is

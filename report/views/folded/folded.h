@@ -44,6 +44,7 @@ class FoldedStacks {
   explicit FoldedStacks(Names names) : safety_(names) {}
   // The number of a frame or process name.
   std::uint32_t name(std::string_view text);
+  std::string_view text(std::uint32_t name) const { return names_[name]; }  // stays where it is
   // The row of a stack, which begins with the process's name, then root first.
   std::uint32_t row_of(const std::vector<std::uint32_t>& stack);
   void add(std::uint32_t row, std::uint64_t weight) {

@@ -6,20 +6,18 @@
 #include <string_view>
 #include <utility>
 
-#include "report/perf_text/frame_text.h"
+#include "report/views/folded/frame_names.h"
 
 namespace tacho::report {
 namespace {
 
-constexpr Fields kLineFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso};
-
 class WaitSink : public Sink {
  public:
   WaitSink(Session& session, const WaitOptions& options, const FoldOptions& fold, Names names)
-      : session_(&session),
-        fold_(fold),
+      : fold_(fold),
         waits_(session, options),
         folded_(names),
+        names_(session, folded_, fold, {}),
         marker_(folded_.name(kWakerMark)),
         interrupt_(folded_.name(kInterruptMark)) {}
 
@@ -33,31 +31,17 @@ class WaitSink : public Sink {
   }
 
  private:
-  using Frames = std::vector<std::uint32_t>;  // names
-  struct Place {
-    Frames names;  // outermost first
-    bool is_named = false;
-  };
-
   void add(const Wait& wait) {
     stack_.assign(1, name_of_thread(wait.comm, wait.pid, wait.tid));
-    const auto frames = wait.stack->frames;
-    // Leaf first, as perf asks: what some inlined functions are called depends on who was asked for before.
-    for (const std::uint32_t location : frames) names_of(location);
-    for (auto location = frames.rbegin(); location != frames.rend(); ++location) {
-      const Frames& names = names_of(*location);
-      stack_.insert(stack_.end(), names.begin(), names.end());
-    }
+    names_.append(wait.stack->frames, FrameNames::Order::RootFirst, false, stack_);
     for (const Waker& waker : wait.wakers) add(waker);
     folded_.add(folded_.row_of(stack_), wait.duration);
   }
   // The other way round: what woke stands next to what was woken, and its thread's name at the end.
   void add(const Waker& waker) {
     stack_.push_back(marker_);
-    for (std::size_t i = 0; i < waker.frames; ++i) {
-      const Frames& names = names_of(waker.stack->frames[i]);
-      stack_.insert(stack_.end(), names.rbegin(), names.rend());
-    }
+    const auto frames = std::span(waker.stack->frames).first(waker.frames);
+    names_.append(frames, FrameNames::Order::LeafFirst, false, stack_);
     stack_.push_back(waker.is_interrupt ? interrupt_ : name_of_thread(waker.comm, waker.pid, waker.tid));
   }
 
@@ -72,29 +56,12 @@ class WaitSink : public Sink {
     return folded_.name(name);
   }
 
-  const Frames& names_of(std::uint32_t location) {
-    Place& place = places_[location];
-    if (place.is_named) return place.names;
-    place.is_named = true;
-    const auto frames = session_->resolver().frames(session_->resolver().location(location));
-    for (const symbolize::Frame& frame : frames) {
-      TextBuffer line;
-      write_frame(line, frame, kLineFields, Names::Raw);
-      Frames names;
-      for (const std::string& name : fold_frame(line.view(), fold_, false))
-        names.push_back(folded_.name(name));
-      place.names.insert(place.names.begin(), names.begin(), names.end());
-    }
-    return place.names;
-  }
-
-  Session* session_;
   FoldOptions fold_;
   Waits waits_;
   FoldedStacks folded_;
+  FrameNames names_;
   std::uint32_t marker_, interrupt_;  // names
-  ByNumber<Place> places_;
-  Frames stack_;  // of the wait at hand
+  std::vector<std::uint32_t> stack_;  // names, of the wait at hand
 };
 
 }  // namespace

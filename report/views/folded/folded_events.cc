@@ -1,0 +1,133 @@
+#include "report/views/folded/folded_events.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "report/decode/event_name.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
+
+}  // namespace
+
+FoldedEvents::FoldedEvents(Session& session, std::string filter, std::string weight)
+    : session_(&session),
+      asked_for_(std::move(filter)),
+      weight_(std::move(weight)),
+      schemas_(session.events(), session.features()),
+      filter_(asked_for_) {}
+
+// A line that ends with the event's name can be told by it; one with text behind (tracepoints) or without a
+// time cannot, and is taken whatever the event.
+void FoldedEvents::learn() {
+  while (facts_.size() < session_->events().size()) {
+    const format::Event& event = session_->events()[facts_.size()];
+    const std::string name = event_name(event, session_->features());
+    const bool is_told = event.attr.type != abi::kTracepoint && event.attr.samples(abi::kSampleTime) &&
+                         name.find_first_of(kBlanks) == std::string::npos;
+    const std::size_t i = facts_.size();
+    const bool wakes = is_told && field_with(i, "wakes");
+    const bool waits = field_with(i, "queued") || field_with(i, "stack") || field_with(i, "weight");
+    has_waits_ |= is_told && waits && !wakes;
+    const PayloadField* const weight = weight_.empty() ? field_with(i, "weight") : nullptr;
+    facts_.push_back({name, is_told, weight, wakes, std::nullopt, false});
+  }
+}
+
+const PayloadField* FoldedEvents::field_with(std::size_t event, std::string_view role) {
+  const PayloadSchema* const schema = schemas_.of(event);
+  if (schema == nullptr) return nullptr;
+  const auto field = std::ranges::find(schema->fields, role, &PayloadField::role);
+  return field == schema->fields.end() ? nullptr : &*field;
+}
+
+bool FoldedEvents::takes(const ResolvedSample& sample) {
+  learn();
+  EventFacts& facts = facts_[sample.event_index];
+  facts.has_stacks = true;
+  if (!facts.is_taken) {
+    const bool is_first = asked_for_.empty() && filter_.empty();
+    if (is_first && facts.is_told_by_line && !(facts.tells_wakes && has_waits_)) filter_ = facts.name;
+    facts.is_taken = (asked_for_.empty() && !facts.is_told_by_line) || facts.name == filter_;
+  }
+  return *facts.is_taken;
+}
+
+std::optional<std::uint64_t> FoldedEvents::weight_of(const ResolvedSample& sample) {
+  if (weight_ == "samples") return 1;
+  const EventFacts& facts = facts_[sample.event_index];
+  if (facts.weight != nullptr) return field_weight(*facts.weight, sample);
+  if (weight_.empty() || weight_ == "period") {
+    const bool has_period = facts.is_told_by_line && sample.period != 0;
+    return has_period ? sample.period : 1;
+  }
+  const PayloadSchema* schema = schemas_.of(sample.event_index);
+  if (schema != nullptr) {
+    const auto field = std::ranges::find(schema->fields, weight_, &PayloadField::name);
+    if (field != schema->fields.end()) return field_weight(*field, sample);
+  }
+  ++unreadable_;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> FoldedEvents::field_weight(const PayloadField& field,
+                                                        const ResolvedSample& sample) {
+  const auto number = read_number(field, sample.raw->raw, sample.order);
+  if (number && *number > 0) return static_cast<std::uint64_t>(*number);
+  // Flame graphs know no negative widths, and nought has none.
+  if (!number) ++unreadable_;
+  return std::nullopt;
+}
+
+Result<> FoldedEvents::check() {
+  learn();
+  if (!asked_for_.empty() && std::ranges::find(facts_, asked_for_, &EventFacts::name) == facts_.end()) {
+    std::string known;
+    for (const EventFacts& facts : facts_) known.append(known.empty() ? "" : ", ").append(facts.name);
+    return use_error("--event-filter: there is no event '" + asked_for_ + "'; the capture has: " + known);
+  }
+  if (unreadable_ == 0) return Done{};
+  const std::string field = weight_.empty() ? "of role:weight" : "named '" + weight_ + "'";
+  return use_error("--weight: " + std::to_string(unreadable_) + " samples have no number " + field +
+                   "; tacho header lists the fields of payloads");
+}
+
+std::vector<std::string> FoldedEvents::notes(bool has_stacks) const {
+  std::vector<std::string> notes;
+  std::string taken, left_out, weights;
+  std::size_t several = 0;
+  for (const EventFacts& facts : facts_) {
+    if (!facts.has_stacks) continue;
+    const bool is_taken = facts.is_taken.value_or(false);
+    std::string& list = is_taken ? taken : left_out;
+    list.append(list.empty() ? "'" : ", '").append(printable(facts.name)).append("'");
+    several += is_taken ? 1 : 0;
+    if (facts.weight != nullptr && is_taken)
+      weights.append(weights.empty() ? "" : ", ").append(printable(facts.weight->name));
+  }
+  const bool is_chosen = asked_for_.empty();
+  if (!has_stacks && (!is_chosen || left_out.empty())) {
+    notes.push_back(is_chosen ? "no sample has a stack; record with -g to have them"
+                              : "no sample of '" + printable(filter_) +
+                                    "' has a stack; record with -g to have them");
+  }
+  if (is_chosen && !left_out.empty() && taken.empty()) {
+    notes.push_back("left out the samples of " + left_out +
+                    ", which tell who ended waits; --event-filter NAME takes them");
+  } else if (is_chosen && !left_out.empty()) {
+    notes.push_back("took the samples of " + taken + " and left out those of " + left_out +
+                    "; --event-filter NAME takes another event");
+  } else if (is_chosen && several > 1) {
+    notes.push_back("added up the samples of " + taken + "; --event-filter NAME takes one event");
+  }
+  if (!weights.empty())
+    notes.push_back("stacks are weighed by " + weights +
+                    ", as the event says (role:weight); --weight period or samples weighs them otherwise");
+  return notes;
+}
+
+}  // namespace tacho::report

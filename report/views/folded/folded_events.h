@@ -1,0 +1,58 @@
+// Which samples are folded, and what each one weighs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/result.h"
+#include "report/decode/payload.h"
+#include "report/samples/resolved_sample.h"
+#include "report/samples/session.h"
+
+namespace tacho::report {
+
+class FoldedEvents {
+ public:
+  // `filter`: the event that is asked for; empty: the first one met that waits or counts, and those of all
+  // tracepoints, as no line of perf's tells them apart. `weight`: what --weight asks for; empty: the field
+  // tagged role:weight, else the period. The session must outlive this.
+  FoldedEvents(Session& session, std::string filter, std::string weight);
+
+  bool takes(const ResolvedSample& sample);
+  // Of a sample that is taken. Nothing: its field cannot be read, or is not above 0.
+  std::optional<std::uint64_t> weight_of(const ResolvedSample& sample);
+  // As the line of perf's text tells it, behind the period.
+  const std::string& name_of(const ResolvedSample& sample) const { return facts_[sample.event_index].name; }
+
+  // The filter names no event of the capture, or the weight no field; known once the capture was read.
+  Result<> check();
+  // What was decided without being asked for, and why there may be no stacks.
+  std::vector<std::string> notes(bool has_stacks) const;
+
+ private:
+  // What decides whether an event's samples are taken.
+  struct EventFacts {
+    std::string name;
+    bool is_told_by_line = false;
+    const PayloadField* weight = nullptr;  // what stacks are weighed by when nobody says
+    bool tells_wakes = false;              // who ended waits, not what was waited for
+    std::optional<bool> is_taken;          // once that is known for good
+    bool has_stacks = false;
+  };
+  void learn();
+  const PayloadField* field_with(std::size_t event, std::string_view role);
+  std::optional<std::uint64_t> field_weight(const PayloadField& field, const ResolvedSample& sample);
+
+  Session* session_;
+  std::string asked_for_, weight_;
+  EventSchemas schemas_;
+  std::string filter_;             // the event that is taken: what was asked for, or was met first
+  std::vector<EventFacts> facts_;  // by the event's index
+  bool has_waits_ = false;         // an event that is one
+  std::uint64_t unreadable_ = 0;   // samples whose weight has no number
+};
+
+}  // namespace tacho::report
