@@ -22,7 +22,7 @@ const PayloadField* field_of(const PayloadSchema& schema, std::string_view role)
 }
 
 bool is_whole(const PayloadField& field) {
-  return field.kind == format::FieldKind::Unsigned || field.kind == format::FieldKind::Signed;
+  return field.kind != format::FieldKind::Text && field.kind != format::FieldKind::Float;
 }
 
 }  // namespace
@@ -52,7 +52,9 @@ Result<> CallList::find_events() {
     has_calls = true;
   }
   if (has_calls) return Done{};
-  return use_error("no event of the capture tells of calls; record with -e \"calls/binary='./prog'/\"");
+  return use_error(
+      "no event of the capture tells of calls; record with -e \"calls/binary='./prog'/\" or -e "
+      "\"follow/type=struct bio/\"");
 }
 
 std::uint32_t CallList::number_of(std::string text) {
@@ -93,12 +95,12 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
     element = field == last ? element + 1 : 0;
     last = field;
     if (const auto value = read_field(*field, payload, sample.order, element))
-      values_.push_back({name, bits_of(*value)});
+      values_.push_back({name, !is_shown_in_hex(*field), bits_of(*value)});
   }
   const auto own =
       values_.begin() + static_cast<std::ptrdiff_t>(values_end_.empty() ? 0 : values_end_.back());
   const bool is_wanted = !object_ || std::any_of(own, values_.end(), [this](const CallValue& one) {
-    return one.value == *object_;
+    return !one.is_number && one.value == *object_;
   });
   if (!is_wanted) {
     values_.erase(own, values_.end());

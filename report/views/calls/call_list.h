@@ -27,6 +27,7 @@ struct Call {
 // What else a call has: fields of its payload, by their names.
 struct CallValue {
   std::uint32_t name = 0;
+  bool is_number = false;  // and no address or the like, which is shown in hex
   std::uint64_t value = 0;
 };
 

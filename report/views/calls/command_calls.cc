@@ -40,8 +40,8 @@ Result<> set_object(Options& options, std::string_view text) {
 cli::CommandLine describe(Options& options) {
   auto line =
       command_line("calls",
-                   "Shows the calls of functions that -e calls recorded: one after another with their "
-                   "durations, who called whom, or by function.");
+                   "Shows the calls of functions that -e calls or -e follow recorded: one after another with "
+                   "their durations, who called whom, or by function.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(form_option(options, "--replay",
@@ -61,7 +61,8 @@ cli::CommandLine describe(Options& options) {
       form_option(options, "--chrome", "what chrome://tracing and Perfetto read", CallForm::Chrome));
   rows.push_back(
       {"--object", cli::Takes::Value, "ADDR",
-       "only calls that had this address among their arguments or returned it: the life of one object",
+       "only calls that had this address among their arguments (of -e follow: that got this object) or "
+       "returned it: the life of one object, through functions and threads",
        [&options](std::string_view text) { return set_object(options, text); }});
   add_filter_options(rows, options.reading.session.filter);
   return line;
