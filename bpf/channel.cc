@@ -54,4 +54,18 @@ Result<std::vector<Channel>> channels_of(Object& object, const Declarations& dec
   return channels;
 }
 
+void replace_tail(format::PayloadSchema& schema, std::string_view field,
+                  const std::vector<format::PayloadField>& instead) {
+  constexpr std::uint32_t kBitsOfByte = 8, kWordBits = 64;
+  if (schema.fields.empty() || schema.fields.back().name != field) return;
+  std::uint32_t bit = schema.fields.back().bit_offset;
+  schema.fields.pop_back();
+  for (const format::PayloadField& each : instead) {
+    schema.fields.push_back(each);
+    schema.fields.back().bit_offset = bit;
+    bit += kWordBits;
+  }
+  schema.size = bit / kBitsOfByte;
+}
+
 }  // namespace tacho::bpf

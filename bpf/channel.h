@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bpf/btf_schema.h"
@@ -44,5 +45,10 @@ constexpr const char* kLostCounter = "tacho_lost_";
 
 // Fails when a SUMMARY() names no map that it could be made of.
 Result<std::vector<Channel>> channels_of(Object& object, const Declarations& declared);
+
+// Puts fields of 64 bits in the place of the last field of a payload, if that is called `field`; the payload
+// ends behind them.
+void replace_tail(format::PayloadSchema& schema, std::string_view field,
+                  const std::vector<format::PayloadField>& instead);
 
 }  // namespace tacho::bpf

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cctype>
 #include <string>
 
 namespace tacho::bpf {
@@ -170,6 +171,14 @@ Result<> refuse_legacy_maps(const ElfObject& object) {
                map_type_name(type) + "); __uint(key_size, " + std::to_string(key_size) +
                "); __uint(value_size, " + std::to_string(value_size) + ");" + entries + " } " +
                std::string(map->name) + " SEC(\".maps\");"};
+}
+
+std::string object_name(const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  std::string name = file.substr(0, file.find('.'));
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name.empty() ? "object" : name;
 }
 
 }  // namespace tacho::bpf

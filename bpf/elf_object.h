@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,5 +38,8 @@ Result<ElfObject> parse_elf_object(format::Bytes file);
 // Maps in the section "maps", as older libbpf and perf's own BPF programs had them: the error shows the
 // definition to write instead of the first one.
 Result<> refuse_legacy_maps(const ElfObject& object);
+
+// What the kernel is to call the object in that file: "bigreads" of "./examples/bigreads.bpf.c".
+std::string object_name(const std::string& path);
 
 }  // namespace tacho::bpf

@@ -30,18 +30,17 @@ FunctionArgument described(const btf* types, const btf_param& param) {
   return out;
 }
 
-// How many registers the argument takes when `left` are left (System V, x86-64).
-std::size_t registers_of(const btf* types, const btf_param& param, std::size_t left) {
+}  // namespace
+
+std::size_t registers_of(const btf* types, std::uint32_t type_id, std::size_t left) {
   constexpr std::int64_t kWord = 8;
-  const int id = btf__resolve_type(types, param.type);
+  const int id = btf__resolve_type(types, type_id);
   const btf_type* const type = id < 0 ? nullptr : btf__type_by_id(types, static_cast<std::uint32_t>(id));
   if (type == nullptr || !btf_is_composite(type)) return 1;
   const std::int64_t size = btf__resolve_size(types, static_cast<std::uint32_t>(id));
   const std::size_t words = size <= kWord ? 1 : 2;
   return size > 2 * kWord || words > left ? 0 : words;
 }
-
-}  // namespace
 
 Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view function) {
   const LibbpfLog quiet;
@@ -62,8 +61,8 @@ Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view
   for (std::uint16_t i = 0; i < btf_vlen(prototype); ++i) {
     arguments.push_back(described(types.get(), params[i]));
     arguments.back().number = next;
-    next +=
-        registers_of(types.get(), params[i], next > kRegisterArguments ? 0 : kRegisterArguments + 1 - next);
+    next += registers_of(types.get(), params[i].type,
+                         next > kRegisterArguments ? 0 : kRegisterArguments + 1 - next);
   }
   return arguments;
 }

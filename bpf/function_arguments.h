@@ -9,6 +9,8 @@
 
 #include "format/result.h"
 
+struct btf;
+
 namespace tacho::bpf {
 
 struct FunctionArgument {
@@ -21,5 +23,8 @@ struct FunctionArgument {
 
 // In their order. An error where the kernel has no BTF, or the function is not in it (as of a module).
 Result<std::vector<FunctionArgument>> kernel_function_arguments(std::string_view function);
+
+// How many registers an argument of that type takes when `left` are left (System V, x86-64).
+std::size_t registers_of(const btf* types, std::uint32_t type_id, std::size_t left);
 
 }  // namespace tacho::bpf

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bpf/log.h"
 #include "format/file.h"
 #include "format/result.h"
 
@@ -21,10 +22,13 @@ namespace tacho::bpf {
 struct FunctionTargets {
   std::string path;
   std::vector<std::uint64_t> offsets;
-  std::vector<std::string> names;  // as many; or none, for programs that take all of them
-  int process = -1;                // whose calls alone are probed; -1: of all that use the file
-  bool in_kernel = false;          // kprobe.multi, of Linux 5.18; there is no path
-  bool entries_only = false;       // programs for returns stay idle
+  std::vector<std::string> names;      // as many; or none, for programs that take all of them
+  int process = -1;                    // whose calls alone are probed; -1: of all that use the file
+  bool in_kernel = false;              // there is no path (kernel_probes.h)
+  bool one_by_one = false;             // in the kernel, which does not take them together
+  std::vector<std::uint64_t> cookies;  // in the kernel: as many as offsets, or none
+  bool entries_only = false;           // programs for returns stay idle
+  Log log = {};                        // in the kernel: how long it took to put them on and off
 };
 
 // What the program's bpf_get_attach_cookie() gives: for programs that name their functions
@@ -53,8 +57,8 @@ struct DestroyLink {
 };
 using ProbeLink = std::unique_ptr<bpf_link, DestroyLink>;
 
-// A probe for each, on kernels that cannot do that (uprobe.multi: before Linux 6.6; kprobe.multi: without
-// CONFIG_FPROBE). Functions that cannot be probed are left out. An error has the kernel's errno.
+// A probe for each, on kernels that cannot do that (before Linux 6.6). Functions that cannot be probed are
+// left out. An error has the kernel's errno.
 Result<std::vector<ProbeLink>> probe_one_by_one(const bpf_program* program, const FunctionTargets& targets,
                                                 const ChosenFunctions& functions, FunctionEnd end);
 

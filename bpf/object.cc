@@ -16,6 +16,7 @@
 #include <span>
 #include <system_error>
 
+#include "bpf/kernel_probes.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
 #include "bpf/return_value.h"
@@ -92,6 +93,7 @@ struct Object::State {
   std::size_t unprobed = 0;
   std::vector<ProbeLink> links;
   std::map<std::size_t, const bpf_link*> iterators;  // of `links`, by program
+  KernelProbes kernel_probes;
 };
 
 namespace {
@@ -345,7 +347,8 @@ void Object::follow_functions(FunctionTargets targets) {
   for (bpf_program* const program : state_->handles) {
     const auto section = parse_section(bpf_program__section_name(program));
     if (section && section->hook == Hook::Functions)
-      bpf_program__set_expected_attach_type(program, BPF_TRACE_KPROBE_MULTI);
+      bpf_program__set_expected_attach_type(
+          program, state_->functions.one_by_one ? static_cast<bpf_attach_type>(0) : BPF_TRACE_KPROBE_MULTI);
   }
 }
 
@@ -353,23 +356,11 @@ std::size_t Object::unprobed_functions() const { return state_->unprobed; }
 
 std::optional<Refusal> Object::attach_to_kernel_functions(std::size_t program) {
   const Program& of = state_->programs[program];
-  LibbpfLog said;
-  bpf_kprobe_multi_opts options{};
-  options.sz = sizeof options;
-  options.addrs = state_->functions.offsets.data();
-  options.cnt = state_->functions.offsets.size();
-  options.retprobe = end_of(of) == FunctionEnd::Return;
-  errno = 0;
-  bpf_link* const link = bpf_program__attach_kprobe_multi_opts(state_->handles[program], nullptr, &options);
-  if (link != nullptr) {
-    state_->links.emplace_back(link);
-    return std::nullopt;
-  }
-  const int code = errno;
-  const std::string known = refusal_in_words({Hook::KprobeMulti, "", Spelling::Libbpf}, code);
-  return Refusal{
-      of.name, code,
-      known.empty() ? "cannot be attached to the kernel's functions: " + code_in_words(code) : known};
+  const auto done =
+      state_->kernel_probes.add(bpf_program__fd(state_->handles[program]), state_->functions, end_of(of));
+  state_->unprobed = state_->kernel_probes.refused();
+  if (done) return std::nullopt;
+  return Refusal{of.name, done.error().code, done.error().what};
 }
 
 std::optional<Refusal> Object::attach_to_functions(std::size_t program, const Section& section) {

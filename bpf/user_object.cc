@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <utility>
 
@@ -34,15 +33,6 @@ constexpr int kNotSupportedInKernel = 524;  // ENOTSUPP
 // What a kernel answers that cannot do something; then an alternative is tried. Everything else, as a
 // verifier's EACCES, is a fault of the program, which another program must not hide.
 constexpr std::array<int, 6> kCannot{EPERM, ENOENT, EOPNOTSUPP, EINVAL, ESRCH, kNotSupportedInKernel};
-
-// "bigreads" of "./examples/bigreads.bpf.c".
-std::string object_name(const std::string& path) {
-  const std::string file = path.substr(path.rfind('/') + 1);
-  std::string name = file.substr(0, file.find('.'));
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  return name.empty() ? "object" : name;
-}
 
 Error not_trusted(const std::string& path, const Error& why) {
   if (why.code != EPERM) return system_error(path, why.code);
@@ -346,6 +336,17 @@ std::uint64_t UserObject::over_rate() const { return state_->object->counter("ta
 
 std::vector<std::string> UserObject::unheard() const {
   return unheard_programs(*state_->object, has_summaries() ? IteratorsAre::Run : IteratorsAre::Idle);
+}
+std::size_t UserObject::unprobed_functions() const { return state_->object->unprobed_functions(); }
+
+void UserObject::set_own(const std::string& name, format::Bytes bytes) {
+  if (state_->object->constant(name).size() == bytes.size())
+    state_->constants.emplace_back(name, std::vector<std::byte>(bytes.begin(), bytes.end()));
+}
+
+void UserObject::tell_fields(std::string_view field, const std::vector<format::PayloadField>& instead) {
+  for (Channel& channel : state_->channels)
+    if (channel.schema) replace_tail(*channel.schema, field, instead);
 }
 
 // Takes out what need not be tried.

@@ -100,6 +100,13 @@ class UserObject {
   // Names of those that programs ask for, the indispensable ones first; none: they take all.
   std::vector<std::string> wanted_functions() const;
   void follow_functions(FunctionTargets targets);
+  // After load_and_attach(): those of them that the kernel cannot probe, and left out.
+  std::size_t unprobed_functions() const;
+  // Before load_and_attach(): a `const volatile` global of tacho's own, whole; nothing when the object has
+  // none of that name and size. And fields of 64 bits in the place of `field` of its payloads, which is the
+  // last.
+  void set_own(const std::string& name, format::Bytes bytes);
+  void tell_fields(std::string_view field, const std::vector<format::PayloadField>& instead);
   // The value of a `const volatile` global as it was set, or as the object has it; empty when there is none.
   std::vector<std::byte> constant(std::string_view name) const;
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "record/followed_objects.h"
+
 namespace tacho::record {
 namespace {
 
@@ -21,6 +23,14 @@ std::vector<std::uint64_t> ids_fed_by(const std::vector<std::size_t>& objects, c
     if (is_fed) ids.push_back(event.id);
   }
   return ids;
+}
+
+// Those whose programs follow objects from a followed thread into others, and have asked by themselves.
+std::vector<std::size_t> wandering_objects(const Prepared& prepared) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < prepared.objects.size(); ++i)
+    if (follows_objects_anywhere(prepared.objects[i])) found.push_back(i);
+  return found;
 }
 
 }  // namespace
@@ -61,9 +71,13 @@ Result<Channels> Channels::open(Prepared& prepared, const KernelEvents& events, 
     prepared.summary_troubles = [summaries = channels.summaries_] { return summaries->troubles(); };
   const bool limits_here = rate.limits() && !prepared.limited_here.empty();
   if (!prepared.follower && !limits_here) return channels;
-  channels.sieve_.emplace(
-      prepared.follower ? events.ids_of_everybody() : std::vector<std::uint64_t>(),
-      [&prepared](int thread) { return prepared.follower->state(thread) == bpf::Followed::Yes; });
+  std::vector<std::uint64_t> sifted =
+      prepared.follower ? events.ids_of_everybody() : std::vector<std::uint64_t>();
+  const auto unsifted = ids_fed_by(wandering_objects(prepared), prepared, events);
+  std::erase_if(sifted, [&](std::uint64_t id) { return std::ranges::find(unsifted, id) != unsifted.end(); });
+  channels.sieve_.emplace(std::move(sifted), [&prepared](int thread) {
+    return prepared.follower->state(thread) == bpf::Followed::Yes;
+  });
   if (limits_here) channels.sieve_->limit(ids_fed_by(prepared.limited_here, prepared, events), rate);
   return channels;
 }

@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "bpf/kernel_probes.h"
 #include "bpf/kernel_support.h"
 #include "format/file.h"
 #include "record/host/elf_places.h"
@@ -26,6 +27,8 @@ namespace {
 
 // Each is a breakpoint, which a program's every call runs into.
 constexpr std::size_t kMostFunctions = 20'000;
+// Of the kernel where it takes no program on many at once: each takes its time.
+constexpr std::size_t kMostOneByOne = 600;
 
 // While a function is followed, the address that it returns to is that of the kernel's probe. These go by
 // that address in other ways than returning there, are not entered by a call, so that what lies where it
@@ -129,13 +132,18 @@ std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::
   return offsets;
 }
 
-Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern) {
+Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern, bool one_by_one) {
   const auto folder = bpf::find_tracefs({});
   if (!folder) return folder.error();
-  const auto with_addresses = format::read_file(*folder + "/available_filter_functions_addrs");
+  // The addresses in it are those of the places where functions are traced; single probes begin where the
+  // function does.
+  const auto with_addresses =
+      format::read_file(one_by_one ? std::string() : *folder + "/available_filter_functions_addrs");
   const auto names =
       with_addresses ? with_addresses : format::read_file(*folder + "/available_filter_functions");
-  if (!names) return use_error("this kernel cannot probe many functions of its own (CONFIG_FPROBE)");
+  if (!names)
+    return use_error(
+        "this kernel does not list which of its functions can be probed (CONFIG_DYNAMIC_FTRACE)");
   const auto kallsyms = format::read_file("/proc/kallsyms");
   if (!kallsyms) return kallsyms.error();
   auto addresses = traceable_functions(format::as_text(*names), static_cast<bool>(with_addresses),
@@ -159,9 +167,15 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
   bpf::FunctionTargets targets;
   targets.entries_only = !count.empty() && count.front() != std::byte{0};
   if (colon == std::string::npos) {
-    auto addresses = matching_in_kernel(name);
-    if (!addresses) return wrong(addresses.error().what);
     targets.in_kernel = true;
+    targets.one_by_one = !bpf::takes_functions_together();
+    auto addresses = matching_in_kernel(name, targets.one_by_one);
+    if (!addresses) return wrong(addresses.error().what);
+    if (targets.one_by_one && addresses->size() > kMostOneByOne)
+      return wrong(fmt::format(
+          "{} functions match, more than the {} that can be probed one by one (this kernel has no "
+          "CONFIG_FPROBE, with which they are probed together); choose fewer",
+          addresses->size(), kMostOneByOne));
     targets.offsets = std::move(*addresses);
   } else {
     targets.process = pid == 0 ? -1 : static_cast<int>(pid);

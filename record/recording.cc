@@ -22,6 +22,7 @@
 #include "record/events/cgroup.h"
 #include "record/flight_recorder.h"
 #include "record/followed_functions.h"
+#include "record/followed_objects.h"
 #include "record/held_files.h"
 #include "record/host/probes.h"
 #include "record/host/rights.h"
@@ -56,13 +57,16 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
   bpf::ObjectOptions options;
   options.stop = stop;
   options.log = [messages](std::string_view line) { messages.detail(line); };
-  for (const EventRequest& request : requests) {
-    if (request.kind != EventKind::BpfObject) continue;
-    auto object = open_object(request, options);
+  for (const EventRequest& written : requests) {
+    if (written.kind != EventKind::BpfObject) continue;
+    auto object = open_object(written, options);
     if (!object) return std::move(object.error());
+    const bool follows = follows_objects(*object);
+    const EventRequest& request = follows ? with_members_joined(written, *object) : written;
     if (auto done = set_constants(*object, request); !done) return std::move(done.error());
     if (object->wants_functions()) {
-      auto functions = followed_functions(request, *object, messages);
+      auto functions = follows ? followed_objects(request, *object, messages)
+                               : followed_functions(request, *object, messages);
       if (!functions) return std::move(functions.error());
       object->follow_functions(std::move(*functions));
     }
@@ -122,6 +126,9 @@ bool can_happen(const Prepared& prepared, std::size_t event) {
 Result<> check_that_programs_run(const Prepared& prepared, const Messages& messages) {
   bool any_idle = false;
   for (const bpf::UserObject& object : prepared.objects) {
+    if (const std::size_t count = object.unprobed_functions(); count != 0)
+      messages.note(fmt::format("{}: the kernel refuses probes on {} of the functions, which are left out",
+                                object.path(), count));
     if (runs(object)) continue;
     any_idle = true;
     std::string line = "warning: " + object.path() + ": none of its programs was attached";

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "cli/nearest.h"
 
@@ -94,21 +95,59 @@ Result<> check_kernel_function(std::string_view kallsyms, std::string_view funct
   return Error{fmt::format("'{}' is {} bytes long, and {} lies behind it", function, length, offset)};
 }
 
+namespace {
+
+// "ffffffff812a0040 vfs_read", "vfs_read", "ext4_read [ext4]".
+struct TraceableLine {
+  std::uint64_t address = 0;
+  std::string_view name;  // empty: it is of another form
+};
+TraceableLine next_traceable(std::string_view& traceable, bool has_address) {
+  std::string_view line = traceable.substr(0, traceable.find('\n'));
+  traceable.remove_prefix(std::min(line.size() + 1, traceable.size()));
+  TraceableLine out;
+  if (has_address) {
+    const auto end = std::from_chars(line.data(), line.data() + line.size(), out.address, 16);
+    line.remove_prefix(static_cast<std::size_t>(end.ptr - line.data()));
+    if (line.empty() || line.front() != ' ') return {};
+    line.remove_prefix(1);
+  }
+  out.name = line.substr(0, line.find_first_of(" \t"));
+  return out;
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::uint64_t>> function_places(std::string_view traceable,
+                                                                  std::string_view kallsyms,
+                                                                  const std::vector<std::string>& names) {
+  std::unordered_set<std::string_view> wanted(names.begin(), names.end());
+  if (!traceable.empty()) {
+    std::unordered_set<std::string_view> listed;
+    while (!traceable.empty()) {
+      const auto name = next_traceable(traceable, false).name;
+      if (wanted.contains(name)) listed.insert(name);
+    }
+    wanted = std::move(listed);
+  }
+  std::map<std::string, std::vector<std::uint64_t>> places;
+  for_each_symbol(kallsyms, [&](const Symbol& symbol) {
+    if (symbol.address != 0 && is_code(symbol) && wanted.contains(symbol.name))
+      places[std::string(symbol.name)].push_back(symbol.address);
+  });
+  for (auto& [name, addresses] : places) {
+    std::ranges::sort(addresses);
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  }
+  return places;
+}
+
 std::vector<std::uint64_t> traceable_functions(std::string_view traceable, bool has_addresses,
                                                std::string_view kallsyms, const std::string& pattern) {
   std::vector<std::uint64_t> addresses;
   std::unordered_set<std::string_view> names;
   while (!traceable.empty()) {
-    std::string_view line = traceable.substr(0, traceable.find('\n'));
-    traceable.remove_prefix(std::min(line.size() + 1, traceable.size()));
-    std::uint64_t address = 0;
-    if (has_addresses) {
-      const auto end = std::from_chars(line.data(), line.data() + line.size(), address, 16);
-      line.remove_prefix(static_cast<std::size_t>(end.ptr - line.data()));
-      if (line.empty() || line.front() != ' ') continue;
-      line.remove_prefix(1);
-    }
-    const std::string_view name = line.substr(0, line.find_first_of(" \t"));
+    const auto [address, name] = next_traceable(traceable, has_addresses);
     if (name.empty() || ::fnmatch(pattern.c_str(), std::string(name).c_str(), 0) != 0) continue;
     if (has_addresses && address != 0) addresses.push_back(address);
     if (!has_addresses) names.insert(name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,5 +25,13 @@ std::vector<std::string> kernel_function_names(std::string_view kallsyms);
 // addresses are hidden.
 std::vector<std::uint64_t> traceable_functions(std::string_view traceable, bool has_addresses,
                                                std::string_view kallsyms, const std::string& pattern);
+
+// Where functions of exactly these names begin, by name: all places in `kallsyms` of those that `traceable`
+// (available_filter_functions) lists; with an empty `traceable` every function may be. The addresses of
+// available_filter_functions_addrs lie a little behind the begin on some kernels, which look for it when
+// they look for a probe's cookie.
+std::map<std::string, std::vector<std::uint64_t>> function_places(std::string_view traceable,
+                                                                  std::string_view kallsyms,
+                                                                  const std::vector<std::string>& names);
 
 }  // namespace tacho::record

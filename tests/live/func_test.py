@@ -118,13 +118,14 @@ class Func(programs.Scratch):
     @unittest.skipUnless(os.path.exists("/sys/bus/event_source/devices/kprobe"), "needs a kernel with kprobes (tests/vm boots one)")
     def test_functions_of_the_kernel(self):
         said = self.record("func/name='__do_sys_getppid'/", programs.BIN / "getppid_load", "1234", status=None)
-        if "no function that matches" in said or "CONFIG_FPROBE" in said:
+        if "no function that matches" in said or "CONFIG_DYNAMIC_FTRACE" in said:
             self.skipTest(said)
-        rows = self.table("count", "sum")
-        self.assertEqual(int(rows["__do_sys_getppid"]["count"]), 1234, said)
-        self.assertGreater(int(rows["__do_sys_getppid"]["sum"]), 0)
+        [(name, row)] = self.table("count", "sum").items()  # by whichever of the names that the function has
+        self.assertIn("sys_getppid", name)
+        self.assertEqual(int(row["count"]), 1234, said)
+        self.assertGreater(int(row["sum"]), 0)
         self.record("funccount/name='__do_sys_getppi*'/", programs.BIN / "getppid_load", "77")
-        self.assertEqual(self.counts(), {"__do_sys_getppid": 77})
+        self.assertEqual(list(self.counts().values()), [77])
 
 
 if __name__ == "__main__":

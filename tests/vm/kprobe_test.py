@@ -38,6 +38,9 @@ class InAnotherKernel(unittest.TestCase):
     def test_events(self):
         self.run_inside("event_language_test", "hotplug_test")
 
+    def test_followed_objects(self):
+        self.run_inside("follow_test")
+
     def test_recorders(self):
         self.run_inside("recorders_test.Functions", "func_test.Func.test_functions_of_the_kernel",
                         "func_test.Func.test_every_call_is_counted", "alloc_test.Alloc.test_what_is_left_is_told_with_its_stack")

@@ -68,5 +68,23 @@ TEST(KernelFunctions, ManyAreFoundByAPatternAmongThoseThatCanBeTraced) {
   EXPECT_EQ(traceable_functions("jiffies\n", false, kKallsyms, "*"), Addresses{}) << "data";
 }
 
+TEST(KernelFunctions, PlacesAreThoseOfTheListWithAllThatShareAName) {
+  constexpr std::string_view kSymbols =
+      "ffffffff81000200 t helper\nffffffff81000100 t helper\nffffffff81000300 T submit\n"
+      "ffffffff81000400 D state\n0000000000000000 T hidden\nffffffff81000500 T not_listed\n"
+      "ffffffffc0000100 t of_module\t[loop]\nffffffff81000300 T submit\n";
+  const std::vector<std::string> names{"helper", "submit",     "state",    "hidden",
+                                       "absent", "not_listed", "of_module"};
+  using Addresses = std::vector<std::uint64_t>;
+  auto found = function_places("helper\nsubmit\nhelper\nof_module [loop]\nstate\nhidden\n", kSymbols, names);
+  EXPECT_EQ(found.size(), 3u);
+  EXPECT_EQ(found["helper"], (Addresses{0xffffffff81000100, 0xffffffff81000200}));
+  EXPECT_EQ(found["submit"], Addresses{0xffffffff81000300});
+  EXPECT_EQ(found["of_module"], Addresses{0xffffffffc0000100});
+  found = function_places("", kSymbols, names);
+  EXPECT_EQ(found["not_listed"], Addresses{0xffffffff81000500}) << "the kernel keeps no list";
+  EXPECT_TRUE(function_places("vfs_read\n", kSymbols, names).empty());
+}
+
 }  // namespace
 }  // namespace tacho::record

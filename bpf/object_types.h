@@ -1,0 +1,56 @@
+// What the kernel's BTF says of one of its structs: which functions take a pointer to it, and where its
+// members are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bpf/programs/recorders/member_places.h"
+#include "format/cursor.h"
+#include "format/payload_schema.h"
+#include "format/result.h"
+
+struct btf;
+
+namespace tacho::bpf {
+
+struct TakingFunction {
+  std::string name;
+  std::uint8_t argument = 1;  // the first such pointer: of its register among those for arguments, from 1 on
+};
+
+struct ObjectMember {
+  tacho_member_place place;
+  format::PayloadField field;  // with no place in a payload yet
+};
+
+class ObjectTypes {
+ public:
+  // Of the running kernel and its modules. An error where it has no BTF.
+  static Result<ObjectTypes> of_this_kernel();
+  // Of the bytes of one BTF.
+  static Result<ObjectTypes> of(format::Bytes bytes);
+
+  // `type`: "struct bio", "union name", or a typedef's name; the word struct may be left out. An error of the
+  // use: there is none, or no function takes a pointer to it in a register. Functions of several prototypes
+  // by one name are left out.
+  Result<std::vector<TakingFunction>> functions_taking(std::string_view type) const;
+  // `path`: "bi_opf", "bi_iter.bi_sector", "bi_bdev.bd_dev" or "bi_bdev->bd_dev" (a pointer is followed).
+  // Only numbers of 1 to 8 bytes. An error of the use says what is there instead.
+  Result<ObjectMember> member(std::string_view type, std::string_view path) const;
+
+ private:
+  struct Close {
+    void operator()(btf* types) const noexcept;
+  };
+  using Types = std::unique_ptr<btf, Close>;
+  // The kernel's own first, which the others stand on: destroyed last.
+  struct All;
+  explicit ObjectTypes(std::shared_ptr<const All> all) : all_(std::move(all)) {}
+  std::shared_ptr<const All> all_;
+};
+
+}  // namespace tacho::bpf

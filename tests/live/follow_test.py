@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""-e follow: calls of the kernel's functions that take one kind of object, and the life of one of them."""
+import json
+import os
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+import programs
+
+BLOCK, SECTOR = 4096, 512
+HAS_PROBES = Path("/sys/bus/event_source/devices/kprobe").exists()
+
+
+@programs.needs_root
+@programs.needs_btf
+class Follow(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        done = self.run_program(programs.BIN / "tacho-record", "-e", "follow/help/", status=None)
+        if done.returncode != 0:
+            self.skipTest(done.stderr.decode())
+
+    def record(self, terms, *command, options=(), status=0):
+        return self.run_program(programs.BIN / "tacho-record", "-o", "f.data", *options, "-e", f"follow/{terms}/", "--",
+                                *(command or ["true"]), status=status).stderr.decode()
+
+    def calls(self, *words):
+        return [json.loads(line) for line in self.tacho("calls", "-i", "f.data", "--json", *words).stdout.decode().splitlines()]
+
+    def test_wrong_use_is_answered(self):
+        for terms, said in (("show=bi_opf", "which objects? type='struct bio'"),
+                            ("type=struct no_such_struct", "the kernel's BTF has no type 'struct no_such_struct'"),
+                            ("type=struct bio,show=bi_iter.bi_setcor", "bi_iter has no member 'bi_setcor'; it has: bi_sector"),
+                            ("type=struct bio,show=bi_iter", "bi_iter is no number of 1 to 8 bytes; in it are: bi_sector"),
+                            ("type=struct bio,show=bi_opf,bi_opf", "bi_opf stands there twice"),
+                            ("type=struct bio,functions=zzz*", "matches 'zzz*'"),
+                            ("type=struct bio,functions=submit_bio,stop=submit_bio", "stop: goes with start=FUNCTION"),
+                            ("type=struct bio,functions=submit_bio,start=submit_boi", "start: 'submit_boi' is none of the functions"),
+                            ("type=struct bio,no_such_option=1", "there is no such option")):
+            with self.subTest(terms):
+                answer = self.record(terms, status=None)
+                self.assertIn(said, answer)
+                self.assertEqual(len(answer.strip().splitlines()), 1, answer)
+
+    @unittest.skipIf(HAS_PROBES, "this kernel has probes")
+    def test_a_kernel_without_probes_is_told_of(self):
+        answer = self.record("type=struct bio,functions=submit_bio", status=None)
+        self.assertIn("this kernel has no probes on its functions (CONFIG_KPROBE_EVENTS, or CONFIG_FPROBE for many at once)", answer)
+        self.assertFalse((self.folder / "f.data").exists())
+
+
+@unittest.skipUnless(HAS_PROBES, "needs a kernel with kprobes (tests/vm boots one)")
+class Disk(Follow):
+    test_wrong_use_is_answered = test_a_kernel_without_probes_is_told_of = None
+
+    def setUp(self):
+        super().setUp()
+        image = self.folder / "disk.img"
+        image.write_bytes(bytes(4 << 20))
+        if os.environ.get("TACHO_MAY_CHANGE_MACHINE"):
+            subprocess.run(["modprobe", "loop"], capture_output=True)
+        done = self.run_program("losetup", "-f", "--show", image, status=None)
+        if done.returncode != 0:
+            self.skipTest("no loop device: " + done.stderr.decode())
+        self.disk = done.stdout.decode().strip()
+        self.addCleanup(self.run_program, "losetup", "-d", self.disk, status=None)
+        number = os.stat(self.disk).st_rdev
+        self.dev = os.major(number) << 20 | os.minor(number)
+
+    def reads(self, count, skip):
+        return ["dd", f"if={self.disk}", "of=/dev/null", f"bs={BLOCK}", f"count={count}", f"skip={skip}", "iflag=direct"]
+
+    def test_one_bio_is_followed(self):
+        """Reads of known places, past the page cache: each is a bio, which its thread submits and another one ends."""
+        said = self.record("type=struct bio,show=bi_iter.bi_sector,bi_iter.bi_size,bi_opf,bi_bdev.bd_dev,functions=*submit_bio*,"
+                           "start=submit_bio,stop=bio_endio", *self.reads(5, 77))
+        self.assertRegex(said, r"follow: [1-9]\d+ functions of the kernel take a struct bio \*; [1-9]\d* are followed")
+        calls = self.calls()
+        begun = [call for call in calls if call["function"] == "submit_bio"]
+        self.assertEqual([(call["bi_iter.bi_sector"], call["bi_iter.bi_size"], call["bi_bdev.bd_dev"], call["bi_opf"] & 0xff) for call in begun],
+                         [((77 + i) * BLOCK // SECTOR, BLOCK, self.dev, 0) for i in range(5)], calls)
+        self.assertEqual({call["comm"] for call in begun}, {"dd"})
+        ended = [call for call in calls if call["function"] == "bio_endio"]
+        self.assertEqual([call["object"] for call in ended], [call["object"] for call in begun], "nobody else's, in every thread")
+        for submitted, end in zip(begun, ended):
+            self.assertGreater(end["begin"], submitted["begin"])
+        inside = [call for call in calls if call["depth"] == 2 and begun[0]["begin"] <= call["begin"] <= begun[0]["begin"] + begun[0]["duration"]]
+        self.assertIn("submit_bio_noacct", {call["function"] for call in inside})
+        self.check_life(calls, begun[-1]["object"])
+
+    def check_life(self, calls, address):
+        life = self.calls("--object", address)
+        self.assertEqual(life, [call for call in calls if address in (call["object"], call["ret"])])
+        self.assertTrue({"submit_bio", "bio_endio"} <= {call["function"] for call in life}, life)
+        self.assertRegex(self.tacho("calls", "-i", "f.data", "--object", address).stdout.decode(), r"(?m)^ +\d+  submit_bio\(\) \{$")
+        self.assertEqual(self.calls("--object", "0xffff000000000000"), [])
+        hist = self.tacho("table", "-i", "f.data", "--by", "function,bi_iter.bi_size").stdout.decode()
+        self.assertRegex(hist, r"(?m)^submit_bio +4096 +5 ")
+
+    def test_options_are_asked_in_the_kernel(self):
+        both = ["sh", "-c", f"{' '.join(self.reads(3, 0))}; exec cat /dev/null"]
+        self.record("type=struct bio,functions=submit_bio,comm=dd", *both)
+        self.assertEqual([call["function"] for call in self.calls()], ["submit_bio"] * 3)
+        self.record("type=struct bio,functions=submit_bio*,depth=1,sample=2", *self.reads(8, 0))
+        calls = self.calls()
+        self.assertEqual({call["depth"] for call in calls}, {1})
+        self.assertEqual({call["function"] for call in calls}, {"submit_bio_wait"})
+        self.assertIn(len(calls), range(3, 6))
+
+    def test_functions_are_let_go_soon(self):
+        before = Path("/sys/kernel/rcu_expedited").read_text()
+        said = self.record("type=struct bio,functions=bio_*", *self.reads(1, 0), options=["-v"])
+        self.assertEqual(Path("/sys/kernel/rcu_expedited").read_text(), before, "it is in a hurry no longer")
+        self.assertTrue(self.calls(), said)
+        self.assertRegex(said, r"follow: \d+ functions: \d+ probes put on in ")
+        seconds = float(re.search(r"follow: \d+ functions: \d+ probes taken off in (\d+\.\d+) s", said)[1])
+        if not os.environ.get("KERNEL_VM"):  # emulated
+            self.assertLess(seconds, 2)
+
+
+if __name__ == "__main__":
+    programs.main()
