@@ -49,7 +49,9 @@ class NotInterrupted {
 // Names have 255 bytes at most: of a long one only the start is in the temporary name.
 std::string temporary_name(const std::string& name, unsigned attempt) {
   constexpr std::size_t kKept = 200;
-  return "." + name.substr(0, kKept) + "." + std::to_string(::getpid()) + "." + std::to_string(attempt);
+  std::string temporary(1, '.');
+  temporary.append(name, 0, kKept).append(1, '.').append(std::to_string(::getpid()));
+  return temporary.append(1, '.').append(std::to_string(attempt));
 }
 
 // Who may rename files in a folder may put another one in our place; the sticky bit forbids that.
