@@ -155,8 +155,6 @@ Result<Bytes> CaptureWriter::packed(Bytes records) {
 Result<> CaptureWriter::write_records(Bytes records) {
   const auto bytes = packed(records);
   if (!bytes) return bytes.error();
-  raw_bytes_ += records.size();
-  packed_bytes_ += bytes->size();
   return append(*bytes);
 }
 
@@ -164,8 +162,6 @@ Result<bool> CaptureWriter::write_records_within(Bytes records, std::uint64_t mo
   const auto bytes = packed(records);
   if (!bytes) return bytes.error();
   if (end_ + table_size() + bytes->size() + closing_room_ > most_bytes) return false;
-  raw_bytes_ += records.size();
-  packed_bytes_ += bytes->size();
   if (auto written = append(*bytes); !written) return std::move(written.error());
   return true;
 }

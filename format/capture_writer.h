@@ -99,8 +99,6 @@ class CaptureWriter {
   std::uint64_t sound_end_ = 0;     // end of the last whole round
   std::uint64_t file_end_ = 0;      // once closed
   std::uint64_t state_offset_ = 0;  // of the state word (FileHead: EarlyTable)
-  std::uint64_t raw_bytes_ = 0;     // before and after compression
-  std::uint64_t packed_bytes_ = 0;
   std::uint64_t closing_room_ = 0;
   Result<Bytes> packed(Bytes records);
 };

@@ -76,10 +76,25 @@ Result<RecordCompressor> RecordCompressor::create(int level) {
 }
 
 // Pieces of one size, as the last would otherwise be a small rest.
+std::size_t RecordCompressor::piece_size(Bytes records) const {
+  const std::size_t pieces = (records.size() + chunk_ - 1) / chunk_;
+  return (records.size() + pieces - 1) / pieces;
+}
+
+void RecordCompressor::append_piece(std::vector<std::byte>& out) {
+  append_packed(out);
+  if (packed_.size() < kMaxPacked / 4) chunk_ = std::min(kMaxInput, chunk_ * 2);
+}
+
+std::size_t RecordCompressor::compress_alike(Bytes records, std::vector<std::byte>& out) {
+  const std::size_t size = records.empty() ? 0 : pack_alike(records, piece_size(records));
+  if (size != 0) append_piece(out);
+  return size;
+}
+
 Result<> RecordCompressor::compress(Bytes records, std::vector<std::byte>& out) {
   while (!records.empty()) {
-    const std::size_t pieces = (records.size() + chunk_ - 1) / chunk_;
-    const std::size_t most = (records.size() + pieces - 1) / pieces;
+    const std::size_t most = piece_size(records);
     std::size_t size = pack_alike(records, most);
     if (size == 0) {
       size = whole_records(records, most);
@@ -95,9 +110,8 @@ Result<> RecordCompressor::compress(Bytes records, std::vector<std::byte>& out) 
         continue;
       }
     }
-    append_packed(out);
+    append_piece(out);
     records = records.subspan(size);
-    if (packed_.size() < kMaxPacked / 4) chunk_ = std::min(kMaxInput, chunk_ * 2);
   }
   return Done{};
 }
@@ -112,6 +126,11 @@ void RecordCompressor::Trial::decide(bool alike_is_good, std::size_t ratio) {
 // The frame in packed_ holds as much of the records; 0: zstd is to pack the next piece alone.
 std::size_t RecordCompressor::pack_alike(Bytes records, std::size_t most) {
   if (!alike_) return 0;
+  // What a small rest comes to says nothing of the next pieces.
+  if (trial_.is_alike_good && std::min(records.size(), most) < kMinChunk) {
+    packed_.clear();
+    return alike_->pack(records, most, packed_);
+  }
   const bool is_trial_due = trial_.pieces_left == 0;
   if (!is_trial_due) --trial_.pieces_left;
   if (!is_trial_due && !trial_.is_alike_good) return 0;

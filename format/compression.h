@@ -28,6 +28,10 @@ class RecordCompressor {
   static Result<RecordCompressor> create(int level);
   // Appends COMPRESSED records that hold `records`, which must be whole records one after another.
   Result<> compress(Bytes records, std::vector<std::byte>& out);
+  // One COMPRESSED record at most, of the first of `records`, whose last one may be cut: as long as comparing
+  // them with each other does nearly as well as zstd. The bytes that it holds; 0: zstd had better take them
+  // all, or no record is whole, and nothing was appended.
+  std::size_t compress_alike(Bytes records, std::vector<std::byte>& out);
 
  private:
   struct Free {
@@ -42,6 +46,8 @@ class RecordCompressor {
     void decide(bool alike_is_good, std::size_t ratio);
   };
   explicit RecordCompressor(ZSTD_CCtx_s* context) : context_(context) {}
+  std::size_t piece_size(Bytes records) const;
+  void append_piece(std::vector<std::byte>& out);
   std::size_t pack_alike(Bytes records, std::size_t most);
   std::size_t try_both(Bytes records);
   bool pack_by_zstd(Bytes records);

@@ -47,6 +47,12 @@ Result<> CaptureSeries::write_records(format::Bytes records) {
   return current_->write_records(records);
 }
 
+// What tells of mappings has rings of its own, and is not among them.
+Result<> CaptureSeries::write_packed(format::Bytes packed, const RecordCounts& counts) {
+  counts_.add(counts);
+  return current_->write_packed(packed, counts);
+}
+
 Result<> CaptureSeries::finish_round() { return current_->finish_round(); }
 
 Result<> CaptureSeries::close(const format::Features& late) {

@@ -70,7 +70,7 @@ class Pump::Loop {
         say_(std::move(parts.say)),
         cpus_(recorded_cpus(events_)),
         queue_(kQueueLimit),
-        round_(parts.sieve, parts.stacks, parts.holder),
+        round_(parts.sieve, parts.stacks, parts.holder, std::move(parts.packer)),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
     if (control_ == nullptr) return;
     commander_.emplace(*control_, events_,
@@ -223,7 +223,7 @@ class Pump::Loop {
   }
 
   void push_step(FileStep step) {
-    push(Batch{{}, false, report_.counts, step});
+    push(Batch{.counts = report_.counts, .step = step});
     ++steps_asked_;
   }
 
@@ -338,9 +338,11 @@ class Pump::Loop {
 
   // One look at every ring; false when memory was refused.
   bool pass() {
-    for (PerfRing& ring : events_.rings()) {
+    for (std::size_t i = 0; i < events_.rings().size(); ++i) {
+      PerfRing& ring = events_.rings()[i];
       if (ring.kind() == RingKind::Backward) continue;
-      if (!is_taken(round_.take(ring, report_.counts))) return false;
+      const auto content = events_.holds_sideband(i) ? Round::Content::Sideband : Round::Content::Samples;
+      if (!is_taken(round_.take(ring, report_.counts, content))) return false;
     }
     if (!is_taken(round_.end_pass(report_.counts))) return false;
     if (channels_ != nullptr && !is_taken(round_.take(*channels_, report_.counts))) return false;

@@ -61,6 +61,7 @@ class Pump {
     Schedule schedule;
     SwitchRule switch_rule = {};
     OutputLimits limits = {};
+    std::optional<RunPacker> packer = {};  // where the output takes records that are packed (write_packed)
     Closing closing;
     std::function<void()> on_switch = {};    // another file was begun
     std::function<void()> drop_rights = {};  // nothing will be opened any more; before a thread is started

@@ -407,6 +407,10 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
     if (processes.empty()) processes = {static_cast<int>(getpid())};
     prepared.stacks->begin(processes);
   }
+  // What has to fit into a file, or is kept in memory, is packed when it is written.
+  const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
+  auto packer = RunPacker::for_level(is_measured ? std::nullopt : options.compression_level);
+  if (!packer) return std::move(packer.error());
   auto pump = Pump::create({.events = events,
                             .output = *output,
                             .signals = signals,
@@ -421,6 +425,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .schedule = std::move(schedule),
                             .switch_rule = options.files.switch_rule,
                             .limits = {options.files.most_bytes, options.files.least_free, options.output},
+                            .packer = std::move(*packer),
                             .closing = closing,
                             .on_switch = on_switch,
                             .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 constexpr std::size_t kRoundBytes = std::size_t{256} << 10;  // what one frame holds
+// Packed records take less memory than this part of theirs, and fewer rounds are fewer writes.
+constexpr std::size_t kPackedShare = 4;
 // Half a second is promised from the kernel's ring to the disk: waiting, merging, and room for the writing.
 constexpr std::chrono::milliseconds kLongestMerge{200};
 
@@ -19,26 +21,55 @@ void Round::open() {
   began_ = Clock::now();
 }
 
-Round::Taken Round::take(PerfRing& ring, RecordCounts& counts) {
-  const std::size_t begin = buffer_.size();
-  try {
-    ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
-  } catch (const std::bad_alloc&) {
+Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) {
+  const std::size_t begin = buffer_.size(), first_packed = packed_.size();
+  const auto take_back = [&] {
     buffer_.resize(begin);
+    packed_.resize(first_packed);
+  };
+  try {
+    drain(ring, content);
+  } catch (const std::bad_alloc&) {
+    take_back();
     return Taken::NoMemory;
   }
   if (stacks_ != nullptr) stacks_->take(ring, buffer_, begin);
   if (sieve_ != nullptr) sieve_->sift(buffer_, begin);
   if (buffer_.size() == begin) return Taken::Nothing;
   open();
-  const format::Bytes piece = format::Bytes(buffer_).subspan(begin);
   const std::uint64_t told = counts.told;
-  if (count_records(piece, counts)) {
-    if (holder_ != nullptr && counts.told != told) holder_->look(piece);
+  if (count(begin, first_packed, counts)) {
+    // What tells of mappings is never packed.
+    if (holder_ != nullptr && counts.told != told) holder_->look(format::Bytes(buffer_).subspan(begin));
     return Taken::Records;
   }
-  buffer_.resize(begin);
+  take_back();
   return Taken::Damage;
+}
+
+void Round::drain(PerfRing& ring, Content content) {
+  if (!packer_ || content == Content::Sideband || ring.held() < RunPacker::kLeast) {
+    ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
+    return;
+  }
+  packer_->begin_look(packed_);
+  ring.drain([this](format::Bytes run) { packer_->add(run, buffer_, packed_); });
+}
+
+// What was packed is counted already; what stands between is not.
+bool Round::count(std::size_t begin, std::size_t first_packed, RecordCounts& counts) {
+  const format::Bytes all(buffer_);
+  RecordCounts sum = counts;
+  std::size_t at = begin;
+  for (const PackedStretch& packed : std::span(packed_).subspan(first_packed)) {
+    if (!count_records(all.subspan(at, packed.begin - at), sum)) return false;
+    sum.add(packed.counts);
+    inflated_ += packed.inflated;
+    at = packed.end;
+  }
+  if (!count_records(all.subspan(at), sum)) return false;
+  counts = sum;
+  return true;
 }
 
 Round::Taken Round::end_pass(RecordCounts& counts) {
@@ -100,12 +131,17 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
 bool Round::is_large() const { return buffer_.size() >= kBatchBytes; }
 
 bool Round::is_due() const {
-  return is_open_ && (buffer_.size() >= kRoundBytes || Clock::now() - began_ >= kLongestMerge);
+  return is_open_ &&
+         (buffer_.size() + inflated_ / kPackedShare >= kRoundBytes || Clock::now() - began_ >= kLongestMerge);
 }
 
 Batch Round::hand_over(bool ends_round, const RecordCounts& counts, std::vector<std::byte> next) {
   if (ends_round) is_open_ = false;
-  return Batch{std::exchange(buffer_, std::move(next)), ends_round, counts};
+  inflated_ = 0;
+  return Batch{.records = std::exchange(buffer_, std::move(next)),
+               .ends_round = ends_round,
+               .counts = counts,
+               .packed = std::exchange(packed_, {})};
 }
 
 }  // namespace tacho::record

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "record/channel_rings.h"
@@ -13,6 +15,7 @@
 #include "record/kernel/perf_ring.h"
 #include "record/output/record_queue.h"
 #include "record/output/record_walk.h"
+#include "record/output/run_packer.h"
 #include "record/stacks/stack_unwinding.h"
 #include "record/summaries.h"
 
@@ -22,15 +25,21 @@ namespace tacho::record {
 class Round {
  public:
   // `sieve`: what every piece goes through, or none. With `stacks` samples get their stacks on the way, and
-  // `holder` is told of mappings. All must outlive this.
-  explicit Round(ChannelSieve* sieve, StackUnwinding* stacks = nullptr, FileHolder* holder = nullptr)
-      : sieve_(sieve), stacks_(stacks), holder_(holder) {}
+  // `holder` is told of mappings. All must outlive this. `packer`: where nothing changes samples, what a ring
+  // holds much of is packed at once.
+  explicit Round(ChannelSieve* sieve, StackUnwinding* stacks = nullptr, FileHolder* holder = nullptr,
+                 std::optional<RunPacker> packer = {})
+      : sieve_(sieve), stacks_(stacks), holder_(holder) {
+    if (sieve == nullptr && stacks == nullptr) packer_ = std::move(packer);
+  }
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
+  // What a ring is for. Sideband stays as it is, as it is looked at once more.
+  enum class Content : std::uint8_t { Samples, Sideband };
   // Everything that a ring holds now, counted in `counts`. Of a ring with something that is no record nothing
   // is kept; what memory was refused for stays in the ring.
-  Taken take(PerfRing& ring, RecordCounts& counts);
+  Taken take(PerfRing& ring, RecordCounts& counts, Content content = Content::Samples);
   // The same of the ring buffers of BPF objects.
   Taken take(ChannelRings& rings, RecordCounts& counts);
   // What their maps were found to hold, piece by piece.
@@ -55,11 +64,16 @@ class Round {
  private:
   using Clock = std::chrono::steady_clock;
   void open();
+  void drain(PerfRing& ring, Content content);
+  bool count(std::size_t begin, std::size_t first_packed, RecordCounts& counts);
 
   ChannelSieve* sieve_;
   StackUnwinding* stacks_;
   FileHolder* holder_;
+  std::optional<RunPacker> packer_;
   std::vector<std::byte> buffer_;
+  std::vector<PackedStretch> packed_;  // of buffer_
+  std::size_t inflated_ = 0;           // bytes of the records in those
   bool is_open_ = false;
   Clock::time_point began_;
 };

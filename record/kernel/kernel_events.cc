@@ -171,6 +171,7 @@ Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
     if (!ring) return std::move(ring.error());
     event.ring = rings_.size();
     rings_.push_back(std::move(*ring));
+    holds_sideband_.push_back(is_sideband);
   }
   return Done{};
 }

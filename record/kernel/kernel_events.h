@@ -47,6 +47,9 @@ class KernelEvents {
 
   const std::vector<OpenEvent>& open_events() const { return events_; }
   std::vector<PerfRing>& rings() { return rings_; }
+  // What comes through this ring tells of mappings, names and lives, and nothing of that comes through
+  // others.
+  bool holds_sideband(std::size_t ring) const { return holds_sideband_[ring]; }
 
   // Of the events that take whoever runs where the others follow a target, the kernel's numbers.
   std::vector<std::uint64_t> ids_of_everybody() const;
@@ -99,6 +102,7 @@ class KernelEvents {
   std::shared_ptr<std::vector<std::vector<Switched>>> switched_;  // by event; written to by whoever switches
   std::vector<OpenEvent> events_;
   std::vector<PerfRing> rings_;
+  std::vector<bool> holds_sideband_;  // by ring
   // Descriptors of events that lead a group, by event, task and CPU; owned by events_.
   std::map<std::tuple<std::size_t, int, int>, int> leaders_;
 };

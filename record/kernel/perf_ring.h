@@ -34,6 +34,13 @@ class PerfRing {
   // Of a backward ring that is paused: appends the whole records it holds, oldest first; they stay in it.
   void copy_records(std::vector<std::byte>& out) const;
 
+  // Of a forward ring: bytes that wait in it.
+  std::uint64_t held() const {
+    auto* page = const_cast<perf_event_mmap_page*>(
+        reinterpret_cast<const perf_event_mmap_page*>(memory_.bytes().data()));
+    return std::atomic_ref(page->data_head).load(std::memory_order_acquire) - page->data_tail;
+  }
+
   // Of a forward ring: hands each run of new bytes to `sink` (a run that wraps comes as two), then returns
   // the space. The kernel moves data_head in whole records, so what one call hands out is whole records.
   // Gives the number of bytes.

@@ -11,6 +11,7 @@
 #include "format/features.h"
 #include "format/file.h"
 #include "format/result.h"
+#include "record/output/record_walk.h"
 
 namespace tacho::record {
 
@@ -25,6 +26,11 @@ class CaptureOutput {
   virtual Result<> write_plain(format::Bytes records) = 0;
   // Whole records from a ring.
   virtual Result<> write_records(format::Bytes records) = 0;
+  // The same, samples and what stands among them, packed already as a capture has them.
+  virtual Result<> write_packed(format::Bytes packed, const RecordCounts& counts) {
+    (void)counts;
+    return write_plain(packed);
+  }
   // The same within `most_bytes` in all, the end of the capture included. False: there is no room, and
   // nothing was written.
   virtual Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "record/output/record_walk.h"
+#include "record/output/run_packer.h"
 
 namespace tacho::record {
 
@@ -19,10 +20,11 @@ namespace tacho::record {
 enum class FileStep : std::uint8_t { None, PrepareNext, BeginNext };
 
 struct Batch {
-  std::vector<std::byte> records;  // whole records
-  bool ends_round = false;         // every ring was looked at since the last round
-  RecordCounts counts;             // of everything up to its end
+  std::vector<std::byte> records = {};  // whole records, some of them packed
+  bool ends_round = false;              // every ring was looked at since the last round
+  RecordCounts counts = {};             // of everything up to its end
   FileStep step = FileStep::None;
+  std::vector<PackedStretch> packed = {};  // of `records`, in their order
 };
 
 class RecordQueue {

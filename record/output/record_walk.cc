@@ -37,6 +37,16 @@ void count_loss(format::Cursor body, RecordCounts& counts) {
 
 }  // namespace
 
+void RecordCounts::add(const RecordCounts& more) {
+  samples += more.samples;
+  lost += more.lost;
+  first_time = std::min(first_time, more.first_time);
+  last_time = std::max(last_time, more.last_time);
+  lost_first = std::min(lost_first, more.lost_first);
+  lost_last = std::max(lost_last, more.lost_last);
+  told += more.told;
+}
+
 bool count_records(format::Bytes records, RecordCounts& counts) {
   struct Header {
     std::uint32_t type;

@@ -15,6 +15,8 @@ struct RecordCounts {
   std::uint64_t lost_first = ~std::uint64_t{0}, lost_last = 0;  // when LOST records were written, ns
   std::uint64_t told = 0;                                       // records about processes and their mappings
 
+  void add(const RecordCounts& more);
+
   bool operator==(const RecordCounts&) const = default;
 };
 

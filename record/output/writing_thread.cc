@@ -89,14 +89,28 @@ Result<> WritingThread::write(const Batch& batch) {
   if (limits_.most_bytes != 0) {
     if (auto done = write_within(batch); !done) return done;
     if (limit_ == Limit::Size) return Done{};
-  } else if (!batch.records.empty()) {
-    if (auto done = output_.write_records(batch.records); !done) return done;
+  } else if (auto done = write_all(batch); !done) {
+    return done;
   }
   if (!batch.ends_round) return Done{};
   if (auto done = output_.finish_round(); !done) return done;
   kept_ = batch.counts;
   if (limit_ == Limit::None && is_disk_short(limits_)) limit_ = Limit::Free;
   return Done{};
+}
+
+Result<> WritingThread::write_all(const Batch& batch) {
+  const format::Bytes all(batch.records);
+  std::size_t at = 0;
+  for (const PackedStretch& packed : batch.packed) {
+    if (at != packed.begin)
+      if (auto done = output_.write_records(all.subspan(at, packed.begin - at)); !done) return done;
+    if (auto done = output_.write_packed(all.subspan(packed.begin, packed.end - packed.begin), packed.counts);
+        !done)
+      return done;
+    at = packed.end;
+  }
+  return at == all.size() ? Result<>(Done{}) : output_.write_records(all.subspan(at));
 }
 
 // What has no room as a whole has some for its first records; with those the last round ends.

@@ -60,6 +60,7 @@ class WritingThread {
   void run();
   Result<> write_everything();
   Result<> write(const Batch& batch);
+  Result<> write_all(const Batch& batch);
   Result<> write_within(const Batch& batch);
   Result<> fill(format::Bytes records);
   Result<> take_step(FileStep step);
