@@ -1,6 +1,7 @@
 #include "record/channel_sieve.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -18,6 +19,11 @@ Result<bpf::Follower> follow_target(const Target& target, const TargetTasks& tas
   constexpr int kMostLooks = 20;
   const bool with_children = target.watch != Watch::Threads && target.inherit;
   auto follower = bpf::Follower::create(with_children ? bpf::Children::Followed : bpf::Children::Ignored);
+  if (!follower && (follower.error().code == EPERM || follower.error().code == EACCES))
+    return Error{
+        "not permitted: BPF programs need root, or CAP_BPF and CAP_PERFMON (sudo setcap "
+        "cap_perfmon,cap_bpf+ep on tacho-record)",
+        follower.error().code};
   if (!follower)
     return Error{"BPF programs cannot be told whose events are wanted: " + follower.error().what +
                      "; take those of everybody with -a",

@@ -99,8 +99,13 @@ Finding tracepoints(const HostFacts& facts) {
 Finding kernel_names(const HostFacts& facts) {
   const std::string value = "kernel.kptr_restrict is " + std::to_string(facts.kptr_restrict);
   if (facts.shows_kernel_symbols) return good("names of the kernel", value);
+  // At 0 whoever may sample the kernel's side has them; up to 1 whoever has the capability; above, nobody.
+  const std::string remedy = facts.kptr_restrict > 1 ? "sudo sysctl kernel.kptr_restrict=1  (and run as root)"
+                             : facts.kptr_restrict == 1
+                                 ? "sudo sysctl kernel.kptr_restrict=0  (or run as root)"
+                                 : "sudo setcap cap_syslog+ep " + facts.program + "  (or run as root)";
   return {"names of the kernel", State::Limited, value + "; /proc/kallsyms hides its addresses",
-          "kernel frames have no names", "sudo sysctl kernel.kptr_restrict=0  (or run as root)"};
+          "kernel frames have no names", remedy};
 }
 
 Finding btf(const HostFacts& facts) {

@@ -192,6 +192,14 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
                       "calls without",
                       *path));
     targets.offsets = matching(*functions, name.substr(colon + 1), targets.entries_only);
+    const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionPlace& place) {
+      return place.is_chooser && is_called(place.name.substr(0, place.name.find('@')), pattern);
+    };
+    if (targets.offsets.empty() && std::ranges::any_of(functions->places, is_chosen_at_start))
+      return wrong(
+          fmt::format("{} of {} chooses one of several functions when a program starts (IFUNC), and calls go "
+                      "to that one; tacho list 'uprobe:{}:*{}*' shows whether this file names it",
+                      name.substr(colon + 1), *path, *path, name.substr(colon + 1)));
     if (targets.offsets.empty())
       return wrong(
           fmt::format("{} has no function that matches '{}'; tacho list 'uprobe:{}:*' names what it has",

@@ -180,6 +180,8 @@ LiveView::~LiveView() {
   if (pid_ > 0) static_cast<void>(finish());
 }
 
+void LiveView::give_up() { static_cast<void>(::kill(pid_, SIGKILL)); }
+
 int LiveView::finish() {
   const format::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   if (::dup2(nowhere.get(), STDOUT_FILENO) < 0) ::close(STDOUT_FILENO);

@@ -38,6 +38,8 @@ class LiveView {
   LiveView& operator=(LiveView&&) = delete;
   ~LiveView();
 
+  // Nothing was recorded, and the view is ended before it says so.
+  void give_up();
   // The view's input ends: waits for it. Its exit status, 128 + the signal that ended it.
   int finish();
 

@@ -125,7 +125,8 @@ std::optional<int> tell_recorder(const RecordOptions& options, std::string_view 
 }
 
 // The view ends when nothing more comes; when it ended first, as head makes it end, there was no more to do.
-int end_live(LiveView& view, const Result<Recorded>& recorded, const StopSignals& signals) {
+int end_live(LiveView& view, const Result<Recorded>& recorded, Left left, const StopSignals& signals) {
+  if (!recorded && left == Left::Nothing) view.give_up();
   const int shown = view.finish();
   if (recorded) return recorded->status != cli::kWhole ? recorded->status : shown;
   if (recorded.error().code == EPIPE) return shown;
@@ -156,7 +157,7 @@ int run_live(const std::vector<std::string>& command_line) {
   options.compression_level.reset();
   Left left = Left::Nothing;
   const auto recorded = record_events(options, command_line, *signals, left);
-  return end_live(*view, recorded, *signals);
+  return end_live(*view, recorded, left, *signals);
 }
 
 int run_program(const std::vector<std::string>& command_line) {

@@ -219,7 +219,7 @@ cli::CommandLine command_line(Gathered& to) {
       "EVENT\n"
       "  exec, open/failed,min_us=100/           a recorder that tacho carries: tacho list recorders; "
       "NAME/help/\n"
-      "                                          shows its options\n"
+      "                                          shows its options, as ./PROG.bpf.c/help/ does\n"
       "  EVENT:LETTERS                           u user, k kernel, h hypervisor, p to ppp and P precise, G "
       "guest,\n"
       "                                          H host, I not when idle, S group, D pinned, e exclusive\n"

@@ -22,8 +22,8 @@ namespace abi = format::abi;
 
 constexpr std::uint64_t kDefaultRingBytes = std::uint64_t{2} << 20;
 constexpr std::uint64_t kThreadRingBytes = std::uint64_t{512} << 10;  // --per-thread: of each thread
-constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10;
-constexpr std::uint64_t kLeastPages = 16, kMostRingPages = std::uint64_t{1} << 18;  // -m auto
+constexpr std::uint64_t kSidebandRingBytes = std::uint64_t{256} << 10, kLeastPages = 16,
+                        kMostRingPages = std::uint64_t{1} << 18;  // -m auto
 // What a sample of a ring buffer has.
 constexpr std::uint64_t kRingFields = abi::kSampleIdentifier | abi::kSampleIp | abi::kSampleTid |
                                       abi::kSampleTime | abi::kSampleCpu | abi::kSamplePeriod |
@@ -133,7 +133,7 @@ class Planner {
     attr->wakeup = watermark(plan_.ring_pages);
     if (options_.files.overwrite) attr->flags |= abi::kWriteBackward;
     PlannedEvent planned{.attr = std::move(*attr),
-                         .name = request.name,
+                         .name = request.recorder.empty() ? request.name : own_name(request.name, request),
                          .filter = request.filter,
                          .probe_target = request.probe_target,
                          .most_precise = request.most_precise};
@@ -220,17 +220,21 @@ class Planner {
     }
   }
 
+  std::string own_name(const std::string& wanted, const EventRequest& request) {
+    std::string name = distinct_name(wanted, [this](const std::string& one) {
+      return std::ranges::find(plan_.events, one, &PlannedEvent::name) != plan_.events.end();
+    });
+    if (name != wanted) plan_.notes.push_back("'" + name + "' are the events of -e " + request.text);
+    return name;
+  }
+
   // The short form: an event for each channel, named by the object.
   Result<> add_channels(const EventRequest& request, std::size_t object) {
     if (!request.bindings.empty()) return Done{};
     for (const MapBinding& channel : objects_[object].channels) {
       EventRequest output;
       output.config = abi::kBpfOutput;
-      output.name = distinct_name(channel.event, [this](const std::string& name) {
-        return std::ranges::find(plan_.events, name, &PlannedEvent::name) != plan_.events.end();
-      });
-      if (output.name != channel.event)
-        plan_.notes.push_back("'" + output.name + "' are the events of -e " + request.text);
+      output.name = own_name(channel.event, request);
       const auto added = add(output);
       if (!added) return added.error();
       connect({object, channel.map, *added});

@@ -81,23 +81,28 @@ Result<format::Bytes> object_of(const EventRequest& request) {
 }
 
 Result<std::string> recorder_help(const EventRequest& request) {
-  if (const RecorderRow& row = *find_recorder(request.recorder); row.object.empty()) return clock_help(row);
-  const auto bytes = object_of(request);
+  const RecorderRow* const row = find_recorder(request.recorder);
+  if (row != nullptr && row->object.empty()) return clock_help(*row);
+  const auto bytes = row != nullptr ? object_of(request) : Result<format::Bytes>(format::Bytes());
   if (!bytes) return bytes.error();
-  auto object = bpf::UserObject::open_shipped(request.recorder, *bytes, {});
+  auto object = row != nullptr ? bpf::UserObject::open_shipped(request.recorder, *bytes, {})
+                               : bpf::UserObject::open(request.path, {});
   if (!object) return std::move(object.error());
-  const RecorderRow& row = *find_recorder(request.recorder);
-  std::string out = fmt::format("{}: {}\n", row.name, row.summary);
-  if (!row.preset.empty()) out += fmt::format("It is {}/{}/.\n", row.object, row.preset);
-  out += fmt::format("\nOptions, as {}/NAME=VALUE,.../:\n", row.name);
-  for (const bpf::ObjectOption& option : object->constants())
+  std::string out = row != nullptr ? fmt::format("{}: {}\n", row->name, row->summary) : request.path + "\n";
+  if (row != nullptr && !row->preset.empty()) out += fmt::format("It is {}/{}/.\n", row->object, row->preset);
+  const auto options = object->constants();
+  if (!options.empty())
+    out += fmt::format("\nOptions, as {}/NAME=VALUE,.../:\n", row != nullptr ? row->name : request.path);
+  else if (row == nullptr)
+    out += "\nOptions: no `const volatile` global has a HELP(\"...\") (tacho/event.h)\n";
+  for (const bpf::ObjectOption& option : options)
     out += fmt::format("  {:<24} {}\n", fmt::format("{} ({})", option.name, option.type), option.help);
   out += "\nEvents:\n";
   for (const bpf::Channel& channel : object->channels())
     out +=
         fmt::format("  {:<10} {}\n", channel.event, channel.schema ? fields_in_words(*channel.schema) : "");
   out += "\nHooks:\n" + hooks_in_words(*object);
-  out += fmt::format("\nThen: {}\n", row.view);
+  if (row != nullptr) out += fmt::format("\nThen: {}\n", row->view);
   return out;
 }
 
@@ -109,8 +114,9 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
     const std::string name(row->object.empty() ? row->name : row->object);
     names.push_back(distinct_name(
         name, [&names](const std::string& one) { return std::ranges::find(names, one) != names.end(); }));
-    // A report shows all events, one after the other.
-    const bool is_chosen = events.size() > 1 && !row->view.starts_with("tacho report");
+    // A report shows all events, one after the other; those of one recorder are told apart.
+    const bool is_repeated = std::ranges::count(events, request.recorder, &EventRequest::recorder) > 1;
+    const bool is_chosen = events.size() > 1 && (is_repeated || !row->view.starts_with("tacho report"));
     const std::string view =
         is_chosen ? fmt::format("{} --event {}", row->view, names.back()) : std::string(row->view);
     lines.push_back(fmt::format("{}: {} -i {}", row->name, view, cli::shell_word(capture)));

@@ -15,7 +15,8 @@ namespace tacho::record {
 // name.
 Result<std::string> list_recorders(const std::string& pattern);
 
-// Its options, what its events hold, what it hooks and how to look at it: a text of several lines.
+// Its options, what its events hold, what it hooks and how to look at it: a text of several lines. Of the
+// user's own BPF program as well, but for the last.
 Result<std::string> recorder_help(const EventRequest& request);
 
 // The object behind a request that names a recorder.

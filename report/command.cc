@@ -40,13 +40,15 @@ cli::ExitStatus end(const Shown& shown, const format::Diagnostics& diagnostics,
   return status == cli::kWhole ? shown.status : status;
 }
 
-// Why nothing more is waited for; of a pipe its end is what everybody expects.
+// Why nothing more is waited for; of a pipe its end is what everybody expects, and
+// Ctrl-C is heard by its writer, too.
 void tell_end_of_following(format::Following::End end, const std::string& input) {
   const auto say = [&input](const char* why) {
     std::fprintf(stderr, "tacho: %s: %s\n", printable(input).c_str(), why);
   };
+  if (input == "-") return;
   if (end == format::Following::End::Stopped) say("stopped; its recorder may go on");
-  if (end == format::Following::End::Closed && input != "-") say("its recorder has finished it");
+  if (end == format::Following::End::Closed) say("its recorder has finished it");
 }
 
 void run_following(Session& session, Sink& sink, TextOutput& out, const std::function<void()>& before_wait) {

@@ -400,7 +400,7 @@ class Parser {
       return wrong(begin, fmt::format("'{}' is not understood; an object takes map:MAP.event=EVENT and "
                                       "GLOBAL=VALUE, for its `const volatile` globals",
                                       name));
-    if (!request.recorder.empty() && name == "help" && peek() != '=') {
+    if (name == "help" && peek() != '=') {
       request.asks_for_help = true;
       return Done{};
     }

@@ -163,7 +163,10 @@ const RecorderRow* find_recorder(std::string_view name) {
 const RecorderRow* recorder_at(std::string_view text) {
   const std::size_t end = std::min(text.find_first_of(",/:={}"), text.size());
   const bool ends = end == text.size() || text[end] == ',' || text[end] == '/' || text[end] == '}';
-  return ends ? find_recorder(text.substr(0, end)) : nullptr;
+  const RecorderRow* const row = find_recorder(text.substr(0, end));
+  // The clock takes modifiers; behind the name of another one stands a tracepoint of that system.
+  const bool has_modifiers = row != nullptr && row->object.empty() && text.substr(end).starts_with(':');
+  return ends || has_modifiers ? row : nullptr;
 }
 
 namespace {

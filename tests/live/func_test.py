@@ -108,6 +108,7 @@ class Func(programs.Scratch):
     def test_wrong_use_is_answered(self):
         for event, said in (("func", "which functions? name="), ("func/name='./nosuch:*'/", "./nosuch: no such file"),
                             ("func/name='./known:zzz*'/", "has no function that matches 'zzz*'"),
+                            ("func/name='libc.so.6:strlen'/", "chooses one of several functions"),
                             ("func/name='no_such_function_*'/", "")):  # of a kernel that has probes
             with self.subTest(event):
                 done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, "--", "true", status=None)

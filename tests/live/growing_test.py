@@ -248,6 +248,11 @@ class Growing(programs.Scratch):
             self.assertIn(said, done.stderr.decode())
             self.assertEqual(done.stdout, b"")
 
+    def test_what_cannot_be_recorded_is_the_only_thing_said(self):
+        done = self.run_program(programs.BIN / "tacho", "live", "open", "-p", "2147483647", status=None)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(len(done.stderr.decode().splitlines()), 1, done.stderr.decode())
+
 
 if __name__ == "__main__":
     programs.main()

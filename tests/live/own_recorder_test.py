@@ -70,6 +70,13 @@ class OwnRecorder(programs.Scratch):
         counts = [row["count"] for row in csv.DictReader(io.StringIO(self.view("table", "--csv", "--event", "holds")))]
         self.assertEqual(sum(map(int, counts)), sum(count for *_, count in rows))
 
+    def test_its_help_is_made_of_its_own_words(self):
+        program = f"{programs.ROOT}/examples/held_files.bpf.c"
+        said = self.run_program(programs.BIN / "tacho-record", "-e", f"{program}/help/").stdout.decode()
+        self.assertTrue(said.startswith(program + "\n"), said)
+        self.assertRegex(said, r"(?m)^  min_ms \(.*\) +only files that were open so long, in milliseconds$")
+        self.assertRegex(said, r"(?m)^Events:$")
+
     def test_its_map_is_read_while_it_runs(self):
         shown = self.tacho("live", "--view", "hist --event holds --by none", "--interval", "100ms",
                            programs.ROOT / "examples" / "held_files.bpf.c", "--", self.built / "holder").stdout.decode()

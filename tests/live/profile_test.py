@@ -43,6 +43,8 @@ class Profile(programs.Scratch):
     def test_its_options_are_those_of_an_event(self):
         self.record("profile/hz=997,call-graph=fp/u")
         self.assertRegex(self.evlist(), r"sample_freq \}: 997, .*exclude_kernel: 1")
+        self.record("profile:u")
+        self.assertRegex(self.evlist(), r"^profile: .*exclude_kernel: 1")
         self.record("profile/call-graph=no/")
         self.assertNotIn("CALLCHAIN", self.evlist())
         self.record("profile", "--filter", 'comm == "nobody"')
@@ -64,6 +66,13 @@ class Profile(programs.Scratch):
         self.assertIn("profile: tacho report -i out.data", said)
         self.assertIn("spins", self.tacho("folded", "-i", "out.data", "--event", "profile").stdout.decode())
         self.assertIn("busy", self.tacho("table", "-i", "out.data", "--event", "exec", "--by", "path").stdout.decode())
+
+    def test_twice_they_have_two_names(self):
+        said = self.record("profile,profile/hz=49/")
+        self.assertIn("profile: tacho report --event profile -i out.data", said)
+        self.assertIn("profile: tacho report --event profile.2 -i out.data", said)
+        events = self.tacho("evlist", "-v", "-i", "out.data").stdout.decode()
+        self.assertRegex(events, r"(?m)^profile\.2: .*sample_freq \}: 49,")
 
 
 if __name__ == "__main__":

@@ -107,5 +107,17 @@ TEST(Doctor, JsonHoldsWhateverTheHostSays) {
   EXPECT_EQ(doctor_text(findings, true).find('\x1b'), std::string::npos);
 }
 
+// What hides the names depends on the setting; what is set already is not advised.
+TEST(Doctor, NamesOfTheKernelAreMendedByWhatHidesThem) {
+  HostFacts facts = able_host();
+  facts.shows_kernel_symbols = false;
+  for (const auto& [restricted, remedy] :
+       {std::pair(0, "setcap cap_syslog+ep /usr/bin/tacho-record"), std::pair(1, "kernel.kptr_restrict=0"),
+        std::pair(2, "kernel.kptr_restrict=1")}) {
+    facts.kptr_restrict = restricted;
+    EXPECT_NE(finding(facts, "names of the kernel").remedy.find(remedy), std::string::npos) << restricted;
+  }
+}
+
 }  // namespace
 }  // namespace tacho::record

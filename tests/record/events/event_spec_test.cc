@@ -67,6 +67,8 @@ TEST(EventSpec, RecordersOfTheCatalogueAreObjectsThatTachoCarries) {
   EXPECT_EQ(events[1].constants[1].value, "10");
   EXPECT_EQ(events[2].recorder, "exec");
   EXPECT_TRUE(parsed("exec/help/").front().asks_for_help);
+  EXPECT_TRUE(parsed("./own.bpf.c/help/").front().asks_for_help);
+  EXPECT_FALSE(parsed("./own.bpf.c/help=1/").front().asks_for_help) << "a global of that name";
   EXPECT_FALSE(parse_events("{exec,cpu-clock}"));
   EXPECT_EQ(parsed("./exec.bpf.o").front().recorder, "") << "a file of that name is a file";
 }
