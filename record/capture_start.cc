@@ -1,6 +1,7 @@
 #include "record/capture_start.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -215,6 +216,16 @@ Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& 
   format::write_mark(out, abi::kRecordFinishedInit);
   const format::Bytes records = out.view();
   return Beginning{std::move(head->features), {records.begin(), records.end()}, std::move(head->notes)};
+}
+
+Result<> check_room(const CaptureOutput& output, const RecordOptions& options) {
+  const std::uint64_t most = options.files.most_bytes, head = output.bytes() + output.closing_room();
+  if (most == 0 || head < most) return Done{};
+  if (!options.files.to_pipe) (void)::unlink(options.output.c_str());
+  return use_error(
+      fmt::format("--max-size: the capture takes {:.1f} MB without any sample (what runs here, and "
+                  "the kernel's names); nothing was recorded",
+                  static_cast<double>(head) / (1 << 20)));
 }
 
 }  // namespace tacho::record

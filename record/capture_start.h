@@ -34,4 +34,7 @@ Result<> check_place(const RecordOptions& options);
 Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& options,
                                  const std::vector<std::string>& command_line);
 
+// What stands in a capture before its first sample must leave room for some: else it is removed.
+Result<> check_room(const CaptureOutput& output, const RecordOptions& options);
+
 }  // namespace tacho::record

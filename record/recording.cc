@@ -211,17 +211,6 @@ CaptureSeries::Means means_of(const Prepared& prepared, const KernelEvents& even
   return means;
 }
 
-// What stands in a capture before its first sample must leave room for some.
-Result<> check_room(const CaptureOutput& output, const RecordOptions& options) {
-  const std::uint64_t most = options.files.most_bytes, head = output.bytes() + output.closing_room();
-  if (most == 0 || head < most) return Done{};
-  if (!options.files.to_pipe) (void)::unlink(options.output.c_str());
-  return use_error(
-      fmt::format("--max-size: the capture takes {:.1f} MB without any sample (what runs here, and "
-                  "the kernel's names); nothing was recorded",
-                  static_cast<double>(head) / (1 << 20)));
-}
-
 void tell_of_files(CaptureOutput& output, const Messages& messages) {
   for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
 }
