@@ -46,7 +46,7 @@ bool keeps_to_processes(int program_fd) {
 }  // namespace
 
 ChosenFunctions chosen_functions(const FunctionTargets& targets, std::string_view section_target) {
-  if (section_target.empty()) return {targets.offsets, {}};
+  if (section_target.empty()) return {targets.offsets, targets.cookies};
   ChosenFunctions chosen;
   std::string_view rest = section_target;
   for (std::uint64_t number = 0; !rest.empty(); ++number) {

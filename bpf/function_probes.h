@@ -26,13 +26,13 @@ struct FunctionTargets {
   int process = -1;                    // whose calls alone are probed; -1: of all that use the file
   bool in_kernel = false;              // there is no path (kernel_probes.h)
   bool one_by_one = false;             // in the kernel, which does not take them together
-  std::vector<std::uint64_t> cookies;  // in the kernel: as many as offsets, or none
+  std::vector<std::uint64_t> cookies;  // as many as offsets, for programs that take all of them; or none: 0
   bool entries_only = false;           // programs for returns stay idle
   Log log = {};                        // in the kernel: how long it took to put them on and off
 };
 
 // What the program's bpf_get_attach_cookie() gives: for programs that name their functions
-// ("uprobe.multi/$lib:malloc,free") the number of the name, otherwise 0.
+// ("uprobe.multi/$lib:malloc,free") the number of the name, otherwise the target's.
 struct ChosenFunctions {
   std::vector<std::uint64_t> offsets, cookies;
 };

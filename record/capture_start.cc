@@ -103,6 +103,11 @@ Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
   return Done{};
 }
 
+void add_attachments(const Prepared& prepared, CaptureHead& head) {
+  head.features.attachments.insert(head.features.attachments.end(), prepared.attachments.begin(),
+                                   prepared.attachments.end());
+}
+
 Result<> write_startup_records(const Prepared& prepared, const CaptureHead& head,
                                const RecordOptions& options, KernelEvents& events, CaptureOutput& output) {
   format::ByteWriter out;
@@ -171,6 +176,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, K
   if (!head) return std::move(head.error());
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
   const auto listed = processes_of(prepared, options);
+  add_attachments(prepared, *head);
   if (auto done = add_processes(processes_to_describe(prepared, options, listed), *head); !done)
     return std::move(done.error());
   // From here on the kernel itself tells of every program and mapping; what is listed below can only overlap
@@ -209,6 +215,7 @@ Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& 
   const bool have_children = options.target.inherit && options.target.watch != Watch::Threads;
   const std::vector<int> processes =
       have_children ? running.all() : processes_to_describe(prepared, options, running);
+  add_attachments(prepared, *head);
   if (auto done = add_processes(processes, *head); !done) return std::move(done.error());
   format::ByteWriter out;
   describe_kernel(prepared, *head, out);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,6 +18,7 @@
 #include "bpf/kernel_support.h"
 #include "format/file.h"
 #include "record/host/elf_places.h"
+#include "record/host/function_types.h"
 #include "record/host/kernel_functions.h"
 #include "record/host/library_file.h"
 #include "record/host/source_name.h"
@@ -286,6 +288,25 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, con
         "recorded or not, that it happens in; choose functions that none flies through: functions='parse_*'",
         request.text, binary));
   return targets;
+}
+
+Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets& targets,
+                            const std::function<bool()>& stop, std::vector<format::Attachment>& attachments,
+                            const Messages& messages) {
+  if (object.constant("tacho_wants_types").empty()) return Done{};
+  const FunctionTypes types = function_types(targets.path, targets.offsets, stop);
+  if (!types.lack.empty())
+    messages.detail(fmt::format("{}: the types of arguments are not known: {}", targets.path, types.lack));
+  if (types.text.empty()) return Done{};
+  targets.cookies.clear();
+  for (const std::uint64_t offset : targets.offsets) {
+    const auto texts = types.texts.find(offset);
+    targets.cookies.push_back(texts == types.texts.end() ? 0 : texts->second);
+  }
+  auto packed = format::pack_attachment("prototypes", targets.path, std::as_bytes(std::span(types.text)));
+  if (!packed) return std::move(packed.error());
+  attachments.push_back(std::move(*packed));
+  return Done{};
 }
 
 }  // namespace tacho::record

@@ -2,8 +2,12 @@
 // probed.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "bpf/function_probes.h"
 #include "bpf/user_object.h"
+#include "format/attachment.h"
 #include "format/result.h"
 #include "record/events/event_request.h"
 #include "record/messages.h"
@@ -16,5 +20,12 @@ namespace tacho::record {
 // use: there are none, or the program is of a kind whose returns cannot be probed.
 Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
                                                 const Messages& messages);
+
+// Asks what they are called with and what they return, for an object that wants to know (its constant
+// tacho_wants_types): its programs find in their cookie which registers point to text, and the capture gets
+// an attachment. What cannot be had is no error.
+Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets& targets,
+                            const std::function<bool()>& stop, std::vector<format::Attachment>& attachments,
+                            const Messages& messages);
 
 }  // namespace tacho::record

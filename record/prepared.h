@@ -9,6 +9,7 @@
 
 #include "bpf/follower.h"
 #include "bpf/user_object.h"
+#include "format/attachment.h"
 #include "format/file.h"
 #include "format/tracing_data.h"
 #include "record/events/target.h"
@@ -29,6 +30,7 @@ struct Prepared {
   Host host;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
   std::vector<bpf::UserObject> objects;
+  std::vector<format::Attachment> attachments;  // what the capture needs to show the objects' samples
   std::vector<std::size_t> limited_here;  // objects whose programs do not ask how many events are wanted
   format::TracingData tracing;
   TargetTasks tasks;

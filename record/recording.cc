@@ -50,12 +50,9 @@ Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::Obje
   return bpf::UserObject::open_shipped(request.recorder, *bytes, options);
 }
 
-Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest>& requests,
-                                                  const Messages& messages,
-                                                  const std::function<bool()>& stop) {
-  std::vector<bpf::UserObject> objects;
+Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages, Prepared& out) {
   bpf::ObjectOptions options;
-  options.stop = stop;
+  options.stop = out.stop;
   options.log = [messages](std::string_view line) { messages.detail(line); };
   for (const EventRequest& written : requests) {
     if (written.kind != EventKind::BpfObject) continue;
@@ -68,11 +65,13 @@ Result<std::vector<bpf::UserObject>> open_objects(const std::vector<EventRequest
       auto functions = follows ? followed_objects(request, *object, messages)
                                : followed_functions(request, *object, messages);
       if (!functions) return std::move(functions.error());
+      if (auto done = add_function_types(*object, *functions, out.stop, out.attachments, messages); !done)
+        return std::move(done.error());
       object->follow_functions(std::move(*functions));
     }
-    objects.push_back(std::move(*object));
+    out.objects.push_back(std::move(*object));
   }
-  return objects;
+  return Done{};
 }
 
 std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
@@ -277,9 +276,7 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   if (!probes) return std::move(probes.error());
   auto requests = resolve_tracepoints(*probes, out.tracing);
   if (!requests) return requests.error();
-  auto objects = open_objects(*requests, messages, out.stop);
-  if (!objects) return std::move(objects.error());
-  out.objects = std::move(*objects);
+  if (auto done = open_objects(*requests, messages, out); !done) return std::move(done.error());
   if (auto done = compile_conditions(*requests, out.objects); !done) return std::move(done.error());
   const auto facts = facts_of(out.objects);
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);

@@ -10,6 +10,7 @@
 #include "report/views/hist/command_hist.h"
 #include "report/views/pack/command_pack.h"
 #include "report/views/parameters/command_parameters.h"
+#include "report/views/prototypes/command_prototypes.h"
 #include "report/views/report/command_report.h"
 #include "report/views/script/command_script.h"
 #include "report/views/table/command_table.h"
@@ -32,6 +33,7 @@ constexpr Command kCommands[] = {
     {"redact", "a capture without what others should not see", run_redact},
     {"doctor", "what a capture can tell on another machine", run_doctor},
     {"parameters", "", run_parameters},
+    {"prototypes", "", run_prototypes},
 };
 
 }  // namespace

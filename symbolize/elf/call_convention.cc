@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "symbolize/elf/dwarf_terms.h"
+
 namespace tacho::symbolize {
 namespace {
 
@@ -25,6 +27,14 @@ std::string_view general_register(std::uint64_t number) {
   constexpr std::array<std::string_view, 16> kNames{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
                                                     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
   return number < kNames.size() ? kNames[number] : std::string_view{};
+}
+
+bool follows_convention(int language) {
+  constexpr std::array kLanguages = {DW_LANG_C_plus_plus,    DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11,
+                                     DW_LANG_C_plus_plus_14, DW_LANG_ObjC,           DW_LANG_ObjC_plus_plus};
+  constexpr int kCPlusPlus17 = 0x2a, kC17 = 0x2c;  // DWARF 6, and C++20 between them
+  return names_are_the_linkers(language) || std::ranges::find(kLanguages, language) != kLanguages.end() ||
+         (language >= kCPlusPlus17 && language <= kC17);
 }
 
 CallConvention::CallConvention(const TypeView& types, std::optional<Dwarf_Die> returned) : types_(&types) {

@@ -26,6 +26,9 @@ struct ValuePlace {
 // DWARF's number of a general register as its name; empty for others.
 std::string_view general_register(std::uint64_t number);
 
+// Whether functions of this language (DW_LANG_*) are called so.
+bool follows_convention(int language);
+
 // Gives places to arguments in order.
 class CallConvention {
  public:

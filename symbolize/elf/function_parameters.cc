@@ -76,15 +76,6 @@ std::string joined(const std::vector<std::string>& names) {
   return names.size() > kMostOffered ? out + ", ..." : out;
 }
 
-// Languages whose functions are called as the convention says.
-bool follows_convention(int language) {
-  constexpr std::array kLanguages = {DW_LANG_C_plus_plus,    DW_LANG_C_plus_plus_03, DW_LANG_C_plus_plus_11,
-                                     DW_LANG_C_plus_plus_14, DW_LANG_ObjC,           DW_LANG_ObjC_plus_plus};
-  constexpr int kCPlusPlus17 = 0x2a, kC17 = 0x2c;  // DWARF 6, and C++20 between them
-  return names_are_the_linkers(language) || std::ranges::find(kLanguages, language) != kLanguages.end() ||
-         (language >= kCPlusPlus17 && language <= kC17);
-}
-
 // How the compiler says where a parameter is at the first instruction.
 struct Told {
   // LaterPlace: where the function will copy it to; Unclear: there, but in a way that is not understood here.

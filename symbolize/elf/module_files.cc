@@ -234,6 +234,19 @@ Result<std::optional<ModuleFiles::Parameters>> ModuleFiles::parameters(const Mod
   return std::optional(Parameters{std::move(*functions), std::move(loads)});
 }
 
+Result<std::optional<ModuleFiles::Prototypes>> ModuleFiles::prototypes(const Module& module) const {
+  auto ran = own(module);
+  if (!ran) return std::move(ran.error());
+  LoadMap loads = ran->elf.load_map();
+  auto from =
+      ran->elf.has_lines() ? std::optional(std::move(*ran)) : debug_file(module, ran, &ElfFile::has_lines);
+  if (!from) return std::optional<Prototypes>{};
+  auto functions = FunctionPrototypes::open(std::move(from->file));
+  if (!functions) return std::move(functions.error()).in(files_.place(from->from));
+  find_shared_part(from->from, *functions);
+  return std::optional(Prototypes{std::move(*functions), std::move(loads)});
+}
+
 Result<KernelSymbols> ModuleFiles::kernel_symbols(const std::string& path, const format::BuildId& id,
                                                   const std::string& reference,
                                                   std::uint64_t reference_address) const {

@@ -12,6 +12,7 @@
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/function_parameters.h"
+#include "symbolize/elf/function_prototypes.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/debuginfod.h"
 #include "symbolize/frame.h"
@@ -57,6 +58,12 @@ class ModuleFiles {
     LoadMap loads;
   };
   Result<std::optional<Parameters>> parameters(const Module& module) const;
+  // The same by type alone, of many functions.
+  struct Prototypes {
+    FunctionPrototypes functions;
+    LoadMap loads;
+  };
+  Result<std::optional<Prototypes>> prototypes(const Module& module) const;
 
   // Of a vmlinux the user names. `reference` is a symbol and where the recorded kernel had it.
   Result<KernelSymbols> kernel_symbols(const std::string& path, const format::BuildId& id,

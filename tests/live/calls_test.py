@@ -33,6 +33,28 @@ int main(void) {
 }
 """
 
+TYPED = r"""
+#include <stdbool.h>
+enum kind { PLAIN, BOLD = 4 };
+enum flags { READ = 1, WRITE = 2, SYNC = 8 };
+int length(const char *text) { int n = 0; while (text[n]) ++n; return n; }
+int signs(int a, unsigned short b, char c, bool is) { return is && b && c ? a : 0; }
+enum kind kind_of(enum kind kind, enum flags flags) { return kind == BOLD && flags ? PLAIN : BOLD; }
+double mixed(double x, int n, void *p) { return p ? x : x + n; }
+const char *name_of(int n) { return n == 1 ? "one" : n == 2 ? "two" : 0; }
+long seven(long a, long b, long c, long d, long e, long f, long g) { return a + b + c + d + e + f + g; }
+/* What the argument points to is something else when it returns. */
+int shout(char *text, char *out) { int n = 0; for (; text[n]; ++n) (out ? out : text)[n] = text[n] - 32; return n; }
+int main(int argc, char **argv) {
+  static char quiet[] = "quiet";
+  volatile long sum = length("a \"b\"") + signs(-5, -5, 'x', true) + kind_of(BOLD, READ | SYNC) + (long)mixed(1.5, 7, 0);
+  sum += name_of(2) != 0;
+  sum += name_of(9) != 0;
+  sum += seven(1, 2, 3, 4, 5, 6, 7) + shout(quiet, 0);
+  return sum == 0;
+}
+"""
+
 
 def made(name, source, folder, *flags):
     (folder / f"{name}.c").write_text(source)
@@ -83,10 +105,31 @@ class Calls(programs.Scratch):
 
     def test_the_replay_shows_who_called_whom(self):
         self.record()
-        names = [re.sub(r"^.*?\d+  (?=\S| )", "", line) for line in self.calls().splitlines()[1:]]
+        names = [re.sub(r"^.*?\d+  (?=\S| )", "", line) for line in self.calls("--no-values").splitlines()[1:]]
         outer = ["  outer() {", "    leaf();", "    again() {", "      again() {", "        again() {", "          again();",
                  "        } /* again */", "      } /* again */", "    } /* again */", "    leaf();", "  } /* outer */"]
         self.assertEqual(names, ["main() {", *outer * 3, "  naps();", "} /* main */"])
+
+    def test_arguments_and_what_was_returned_are_told_by_their_types(self):
+        made("known", TYPED, self.folder)
+        self.record()
+        lines = [line.split("  ", 2)[-1].strip() for line in self.calls().splitlines()[1:]]
+        calls = [re.sub(r"^\d+ +", "", line) for line in lines]
+        for wanted in ('length(text="a \\"b\\"") = 5;', "signs(a=-5, b=65531, c='x', is=true) = -5;", "kind_of(kind=BOLD, flags=READ|SYNC) = PLAIN;",
+                       "mixed(x=?, n=7, p=NULL);", 'name_of(n=2) = "two";', "name_of(n=9) = NULL;", "shout(text=\"quiet\", out=NULL) = 5;"):
+            self.assertIn(wanted, calls)
+        self.assertTrue(any(re.fullmatch(r"seven\(a=1, b=2, c=3, d=4, e=5, f=6, g=\?\) = 28;", call) for call in calls), calls)
+        self.assertTrue(any(call.startswith("main(argc=1, argv=0x") for call in calls), calls)
+        # The capture has them: the program is gone.
+        (self.folder / "known").unlink()
+        self.assertIn("signs(a=-5, b=65531, c='x', is=true) = -5;", self.calls())
+        rows = [row for row in self.rows() if row["function"] == "signs"]
+        self.assertEqual(rows[0]["arguments"][0], {"name": "a", "type": "int", "value": -5})
+        # Without debugging information there are names alone.
+        made("known", TYPED, self.folder)
+        subprocess.run(["strip", "-g", "known"], cwd=self.folder, check=True)
+        self.record()
+        self.assertIn("  signs();", self.calls())
 
     def test_graph_and_report_add_up(self):
         self.record()

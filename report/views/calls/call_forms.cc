@@ -24,7 +24,13 @@ void line_end(TextOutput& out) {
 }
 
 // A call without others in it is one line; others have one at their end, with their duration.
-void write_replay(TextOutput& out, const CallList& list, const Callers& tree, Names names) {
+void write_replay(TextOutput& out, const CallList& list, const Callers& tree, const CallValues* values,
+                  Names names) {
+  const auto returned = [&](const Call& call) {
+    const std::string text = values == nullptr ? std::string() : values->returned(call);
+    return text.empty() ? text : " = " + text + ';';
+  };
+
   out.padded("DURATION", kDuration);
   out.padded("TID", kThread + 1);
   out.text("  FUNCTION\n");
@@ -36,7 +42,16 @@ void write_replay(TextOutput& out, const CallList& list, const Callers& tree, Na
     out.blanks(2);
     indent(out, step.level);
     const std::string name = printable(list.text(call.name), names);
-    out.text(step.is_end ? "} /* " + name + " */" : name + (opens ? "() {" : "();"));
+    const std::string arguments =
+        values == nullptr || step.is_end ? std::string() : '(' + values->arguments(call) + ')';
+    if (step.is_end) {
+      out.text('}' + returned(call) + " /* " + name + " */");
+    } else if (opens) {
+      out.text(name + (values == nullptr ? "()" : arguments) + " {");
+    } else {
+      const std::string result = returned(call);
+      out.text(name + (values == nullptr ? "()" : arguments) + (result.empty() ? ";" : result));
+    }
     line_end(out);
     if (out.is_done()) return;
   }
@@ -134,11 +149,11 @@ void describe_values(JsonFields& fields, const CallList& list, const Call& call)
   for (const CallValue& value : list.values(call))
     if (value.is_number)
       fields.signed_number(list.text(value.name), static_cast<std::int64_t>(value.value));
-    else
+    else if (!value.is_text())
       fields.hex(list.text(value.name), value.value);
 }
 
-void write_json(TextOutput& out, const CallList& list) {
+void write_json(TextOutput& out, const CallList& list, const CallValues* values) {
   for (const Call& call : list.calls()) {
     JsonFields fields(out);
     fields.text("function", list.text(call.name));
@@ -149,6 +164,7 @@ void write_json(TextOutput& out, const CallList& list) {
     fields.number("begin", call.begin);
     fields.number("duration", call.end - call.begin);
     describe_values(fields, list, call);
+    if (values != nullptr) values->describe(fields, call);
     fields.finish();
     line_end(out);
     if (out.is_done()) return;
@@ -156,7 +172,7 @@ void write_json(TextOutput& out, const CallList& list) {
 }
 
 // What chrome://tracing and Perfetto read: complete events, in microseconds.
-void write_chrome(TextOutput& out, const CallList& list) {
+void write_chrome(TextOutput& out, const CallList& list, const CallValues* values) {
   const auto microseconds = [](std::uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); };
   out.text("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
   std::set<std::pair<std::uint32_t, std::uint32_t>> threads;
@@ -184,7 +200,12 @@ void write_chrome(TextOutput& out, const CallList& list) {
     fields.signed_number("pid", static_cast<std::int32_t>(call.pid));
     fields.signed_number("tid", static_cast<std::int32_t>(call.tid));
     fields.begin_object("args");
-    describe_values(fields, list, call);
+    if (values != nullptr && values->prototype(call) != nullptr) {
+      fields.text("arguments", values->arguments(call));
+      fields.text("returned", values->returned(call));
+    } else {
+      describe_values(fields, list, call);
+    }
     fields.end_object();
     fields.finish();
     out.line_end();
@@ -203,18 +224,19 @@ std::string duration_text(std::uint64_t nanoseconds) {
   return fmt::format("{:.3f} s ", value / 1e9);
 }
 
-void write_calls(TextOutput& out, CallForm form, const CallList& list, const Callers& tree, Names names) {
+void write_calls(TextOutput& out, CallForm form, const CallList& list, const Callers& tree,
+                 const CallValues* values, Names names) {
   switch (form) {
     case CallForm::Replay:
-      return write_replay(out, list, tree, names);
+      return write_replay(out, list, tree, values, names);
     case CallForm::Graph:
       return write_graph(out, list, tree, names);
     case CallForm::Report:
       return write_report(out, list, tree, names);
     case CallForm::Json:
-      return write_json(out, list);
+      return write_json(out, list, values);
     case CallForm::Chrome:
-      return write_chrome(out, list);
+      return write_chrome(out, list, values);
   }
 }
 

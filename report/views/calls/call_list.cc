@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMostDepth = 1 << 20;  // deeper is no stack
 constexpr std::size_t kMostValues = 1024;      // that an event tells of a call beside its time and place
+constexpr std::uint8_t kMostTexts = 16, kNoRegister = 0xff;
 
 const PayloadField* field_of(const PayloadSchema& schema, std::string_view role) {
   const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
@@ -37,17 +38,7 @@ Result<> CallList::find_events() {
     if (facts.time == nullptr || facts.time->unit != "ns" || facts.function == nullptr ||
         facts.depth == nullptr)
       continue;
-    for (const PayloadField& field : schema->fields) {
-      const bool is_own = &field == facts.time || &field == facts.function || &field == facts.depth;
-      if (is_own || !is_whole(field)) continue;
-      const std::uint32_t count = is_list(field) ? field.count : 1;
-      if (count > kMostValues - facts.others.size())
-        return use_error(
-            fmt::format("{}: tells of more than {} values of a call", schema->event, kMostValues));
-      for (std::uint32_t k = 0; k < count; ++k)
-        facts.others.emplace_back(
-            &field, number_of(is_list(field) ? fmt::format("{}{}", field.name, k + 1) : field.name));
-    }
+    if (auto added = add_others(*schema, facts); !added) return added;
     events_.back() = std::move(facts);
     has_calls = true;
   }
@@ -57,6 +48,39 @@ Result<> CallList::find_events() {
       "\"follow/type=struct bio/\"");
 }
 
+Result<> CallList::add_others(const PayloadSchema& schema, EventFacts& facts) {
+  using Is = CallValue::Is;
+  std::uint8_t texts = 0;
+  for (const PayloadField& field : schema.fields) {
+    const bool is_own = &field == facts.time || &field == facts.function || &field == facts.depth;
+    const bool is_argument_text = field.role == "argument_text";
+    if (field.kind == format::FieldKind::Text && (is_argument_text || field.role == "returned_text")) {
+      if (texts == kMostTexts) continue;
+      facts.others.push_back({&field,
+                              0,
+                              {.is = is_argument_text ? Is::ArgumentText : Is::ReturnedText,
+                               .place = is_argument_text ? texts++ : std::uint8_t{0},
+                               .name = number_of(field.name)}});
+    }
+    if (is_own || !is_whole(field)) continue;
+    const std::uint32_t count = is_list(field) ? field.count : 1;
+    if (count > kMostValues - facts.others.size())
+      return use_error(fmt::format("{}: tells of more than {} values of a call", schema.event, kMostValues));
+    const Is is = field.role == "arguments"  ? Is::Argument
+                  : field.role == "returned" ? Is::Returned
+                                             : Is::Other;
+    for (std::uint32_t k = 0; k < count; ++k)
+      facts.others.push_back(
+          {&field,
+           k,
+           {.is = is,
+            .place = static_cast<std::uint8_t>(std::min<std::uint32_t>(k, kNoRegister)),
+            .name = number_of(is_list(field) ? fmt::format("{}{}", field.name, k + 1) : field.name),
+            .is_number = !is_shown_in_hex(field)}});
+  }
+  return Done{};
+}
+
 std::uint32_t CallList::number_of(std::string text) {
   const auto [entry, is_new] =
       numbers_.try_emplace(std::move(text), static_cast<std::uint32_t>(texts_.size()));
@@ -64,10 +88,25 @@ std::uint32_t CallList::number_of(std::string text) {
   return entry->second;
 }
 
-std::uint32_t CallList::name_of(const ResolvedSample& sample, std::uint64_t address) {
-  const symbolize::Frame* const frame = frame_at(session_->resolver(), sample, address);
-  if (frame == nullptr || frame->function.empty()) return number_of(fmt::format("{:#x}", address));
-  return number_of(std::string(frame->function));
+// A place in user code is shown as a place in its file.
+std::uint32_t CallList::function_of(const symbolize::Frame* frame, std::uint64_t address) {
+  CallFunction function{{}, address};
+  if (frame != nullptr && frame->module != nullptr) function = {frame->module->path, frame->shown_address};
+  const auto [known, is_new] = function_numbers_.try_emplace({function.file, function.offset},
+                                                             static_cast<std::uint32_t>(functions_.size()));
+  if (is_new) functions_.push_back(function);
+  return known->second;
+}
+
+// A register that holds no argument has what was there before.
+bool CallList::has_object(const Prototype* prototype, const CallValue& value) const {
+  using Is = CallValue::Is;
+  if (value.is_text() || value.is_number || value.value != *object_) return false;
+  if (prototype == nullptr) return true;
+  if (value.is == Is::Returned) return prototype->returned.has_value();
+  return value.is != Is::Argument ||
+         std::ranges::find(prototype->arguments, value.place, &symbolize::Argument::word) !=
+             prototype->arguments.end();
 }
 
 Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
@@ -84,23 +123,27 @@ Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
   call.begin = call.end - std::min(call.end, duration);
   call.pid = sample.pid();
   call.tid = sample.tid();
-  call.name = name_of(sample, bits_of(*function));
+  const std::uint64_t address = bits_of(*function);
+  const symbolize::Frame* const frame = frame_at(session_->resolver(), sample, address);
+  const bool has_name = frame != nullptr && !frame->function.empty();
+  call.name = number_of(has_name ? std::string(frame->function) : fmt::format("{:#x}", address));
+  call.function = function_of(frame, address);
   call.comm = number_of(std::string(sample.comm));
   call.depth = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(static_cast<std::uint64_t>(*depth), 1, kMostDepth));
   call.more = static_cast<std::uint32_t>(values_end_.size());
-  std::uint32_t element = 0;
-  const PayloadField* last = nullptr;
-  for (const auto& [field, name] : facts->others) {
-    element = field == last ? element + 1 : 0;
-    last = field;
-    if (const auto value = read_field(*field, payload, sample.order, element))
-      values_.push_back({name, !is_shown_in_hex(*field), bits_of(*value)});
+  for (const EventFacts::Other& other : facts->others) {
+    const auto value = read_field(*other.field, payload, sample.order, other.element);
+    if (!value) continue;
+    CallValue& made = values_.emplace_back(other.shape);
+    const auto* const text = std::get_if<std::string_view>(&*value);
+    made.value = text != nullptr ? number_of(std::string(*text)) : bits_of(*value);
   }
   const auto own =
       values_.begin() + static_cast<std::ptrdiff_t>(values_end_.empty() ? 0 : values_end_.back());
-  const bool is_wanted = !object_ || std::any_of(own, values_.end(), [this](const CallValue& one) {
-    return !one.is_number && one.value == *object_;
+  const Prototype* const prototype = object_ ? types_->of(this->function(call)) : nullptr;
+  const bool is_wanted = !object_ || std::any_of(own, values_.end(), [&](const CallValue& one) {
+    return has_object(prototype, one);
   });
   if (!is_wanted) {
     values_.erase(own, values_.end());

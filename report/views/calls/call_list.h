@@ -5,14 +5,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "format/result.h"
 #include "report/decode/payload.h"
 #include "report/samples/session.h"
+#include "report/views/calls/call_types.h"
 
 namespace tacho::report {
 
@@ -22,20 +26,27 @@ struct Call {
   std::uint32_t name = 0, comm = 0;  // texts of CallList
   std::uint32_t depth = 0;           // 1: no followed function called it
   std::uint32_t more = 0;            // of CallList::values: arguments and what was returned
+  std::uint32_t function = 0;        // of CallList::functions
 };
 
 // What else a call has: fields of its payload, by their names.
 struct CallValue {
+  // By the field's role: what the registers for arguments and for what is returned held (an argument's is
+  // `place`), and the texts that they pointed to (`place`: the how-manieth).
+  enum class Is : std::uint8_t { Other, Argument, Returned, ArgumentText, ReturnedText } is = Is::Other;
+  std::uint8_t place = 0;
   std::uint32_t name = 0;
-  bool is_number = false;  // and no address or the like, which is shown in hex
-  std::uint64_t value = 0;
+  bool is_number = false;   // and no address or the like, which is shown in hex
+  std::uint64_t value = 0;  // of a text its number
+  bool is_text() const { return is == Is::ArgumentText || is == Is::ReturnedText; }
 };
 
 class CallList : public Sink {
  public:
-  // With `object` only calls that have it among their values.
-  CallList(Session& session, std::optional<std::uint64_t> object)
-      : session_(&session), object_(object), schemas_(session.events(), session.features()) {}
+  // With `object` only calls that have it among their values; where `types`, which must outlive this, tells
+  // what a function is called with and returns, among those.
+  CallList(Session& session, std::optional<std::uint64_t> object, const CallTypes& types)
+      : session_(&session), object_(object), types_(&types), schemas_(session.events(), session.features()) {}
 
   // Once the events are known. An error of the use: none of them is a call.
   Result<> find_events();
@@ -45,23 +56,35 @@ class CallList : public Sink {
   void sort();
   const std::vector<Call>& calls() const { return calls_; }
   const std::string& text(std::uint32_t number) const { return *texts_[number]; }
+  const CallFunction& function(const Call& call) const { return functions_[call.function]; }
+  const std::vector<CallFunction>& functions() const { return functions_; }  // by number
   // Its arguments and what it returned, as far as it has them.
   std::vector<CallValue> values(const Call& call) const;
 
  private:
   struct EventFacts {
     const PayloadField *time = nullptr, *function = nullptr, *depth = nullptr;
-    std::vector<std::pair<const PayloadField*, std::uint32_t>> others;  // with their names
+    struct Other {
+      const PayloadField* field = nullptr;
+      std::uint32_t element = 0;  // of a list
+      CallValue shape;            // all but its value
+    };
+    std::vector<Other> others;
   };
+  Result<> add_others(const PayloadSchema& schema, EventFacts& facts);
+  std::uint32_t function_of(const symbolize::Frame* frame, std::uint64_t address);
   void move_to_callees();
+  bool has_object(const Prototype* prototype, const CallValue& value) const;
   std::uint32_t number_of(std::string text);
-  std::uint32_t name_of(const ResolvedSample& sample, std::uint64_t address);
 
   Session* session_;
   std::optional<std::uint64_t> object_;
+  const CallTypes* types_;
   EventSchemas schemas_;
   std::vector<std::optional<EventFacts>> events_;
   std::vector<Call> calls_;
+  std::vector<CallFunction> functions_;
+  std::map<std::pair<std::string_view, std::uint64_t>, std::uint32_t> function_numbers_;
   std::vector<CallValue> values_;
   std::vector<std::size_t> values_end_;  // by Call::more: where in values_ its values end
   std::unordered_map<std::string, std::uint32_t> numbers_;

@@ -14,6 +14,7 @@ struct Options {
   ReadingOptions reading;
   std::optional<CallForm> form;
   std::optional<std::uint64_t> object;
+  bool leaves_values_out = false;
 };
 
 cli::Option form_option(Options& options, std::string_view name, std::string_view help, CallForm form) {
@@ -64,6 +65,8 @@ cli::CommandLine describe(Options& options) {
        "only calls that had this address among their arguments (of -e follow: that got this object) or "
        "returned it: the life of one object, through functions and threads",
        [&options](std::string_view text) { return set_object(options, text); }});
+  rows.push_back(flag("--no-values", "names of functions without arguments and what they returned",
+                      options.leaves_values_out));
   add_filter_options(rows, options.reading.session.filter);
   return line;
 }
@@ -71,11 +74,14 @@ cli::CommandLine describe(Options& options) {
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   const std::string input = printable(options.reading.session.input);
   read_head(session);
-  CallList list(session, options.object);
+  const CallTypes types(session.features());
+  CallList list(session, options.object, types);
   if (auto found = list.find_events(); !found) return std::move(found.error()).in(input);
   run_with_progress(session, list, out);
   list.sort();
-  write_calls(out, options.form.value_or(CallForm::Replay), list, find_callers(list), options.reading.names);
+  const CallValues values(types, list);
+  write_calls(out, options.form.value_or(CallForm::Replay), list, find_callers(list),
+              options.leaves_values_out ? nullptr : &values, options.reading.names);
   Shown shown(Symbols::Used);
   if (list.calls().empty()) shown.notes.push_back("tacho: " + input + ": no such call");
   return shown;

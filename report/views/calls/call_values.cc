@@ -1,0 +1,167 @@
+#include "report/views/calls/call_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "report/output/printable.h"
+
+namespace tacho::report {
+namespace {
+
+using symbolize::Argument;
+using symbolize::EnumNames;
+using symbolize::ValueType;
+using Kind = ValueType::Kind;
+
+constexpr std::string_view kNotKnown = "?";
+constexpr std::size_t kMostRegisters = 16;
+
+std::uint64_t cut(std::uint64_t bits, std::uint8_t bytes) {
+  return bytes >= sizeof bits ? bits : bits & ((std::uint64_t{1} << (8 * bytes)) - 1);
+}
+std::int64_t with_sign(std::uint64_t bits, std::uint8_t bytes) {
+  const unsigned unused = bytes >= sizeof bits ? 0 : 64 - 8U * bytes;
+  return static_cast<std::int64_t>(bits << unused) >> unused;
+}
+
+// "READ", "READ|SYNC" where the names are bits, else the number.
+std::string enum_text(const EnumNames& names, std::uint64_t bits, std::uint8_t bytes) {
+  const std::int64_t number = with_sign(bits, bytes);
+  const std::uint64_t plain = cut(bits, bytes);
+  const auto is_it = [&](const auto& one) {
+    return one.first == number || static_cast<std::uint64_t>(one.first) == plain;
+  };
+  if (const auto one = std::ranges::find_if(names, is_it); one != names.end()) return printable(one->second);
+  std::string flags;
+  std::uint64_t left = plain;
+  for (const auto& [value, name] : names) {
+    const auto bit = static_cast<std::uint64_t>(value);
+    if (bit == 0 || (bit & (bit - 1)) != 0 || (left & bit) == 0) continue;
+    flags += (flags.empty() ? "" : "|") + printable(name);
+    left &= ~bit;
+  }
+  return left == 0 && !flags.empty() ? flags : fmt::format("{}", number);
+}
+
+std::string character_text(std::uint64_t bits) {
+  const auto c = static_cast<char>(bits & 0xff);
+  if (c < ' ' || c > '~') return fmt::format("{}", with_sign(bits, 1));
+  return c == '\'' || c == '\\' ? fmt::format("'\\{}'", c) : fmt::format("'{}'", c);
+}
+
+}  // namespace
+
+std::string value_text(const ValueType& type, std::uint64_t bits, std::optional<std::string_view> text) {
+  switch (type.kind) {
+    case Kind::Unsigned:
+      return fmt::format("{}", cut(bits, type.bytes));
+    case Kind::Signed:
+      return fmt::format("{}", with_sign(bits, type.bytes));
+    case Kind::Bool:
+      return cut(bits, type.bytes) != 0 ? "true" : "false";
+    case Kind::Character:
+      return character_text(bits);
+    case Kind::Enumeration:
+      return enum_text(*type.names, bits, type.bytes);
+    case Kind::Text:
+      if (bits != 0 && text) return '"' + printable_quoted(*text) + '"';
+      [[fallthrough]];
+    case Kind::Pointer:
+      return bits == 0 ? "NULL" : fmt::format("{:#x}", bits);
+    case Kind::Floating:
+    case Kind::Struct:
+      break;
+  }
+  return std::string(kNotKnown);
+}
+
+CallValues::Held CallValues::held(const Call& call) const {
+  using Is = CallValue::Is;
+  Held held;
+  for (const CallValue& value : list_->values(call)) {
+    if (value.is == Is::Argument && value.place < kMostRegisters) {
+      held.registers.resize(std::max<std::size_t>(held.registers.size(), value.place + 1U));
+      held.registers[value.place] = value.value;
+    }
+    if (value.is == Is::Returned) held.returned = value.value;
+    const auto text = [&] { return std::string_view(list_->text(static_cast<std::uint32_t>(value.value))); };
+    if (value.is == Is::ArgumentText) held.texts.push_back(text());
+    if (value.is == Is::ReturnedText) held.returned_text = text();
+  }
+  return held;
+}
+
+// The recorder read the texts of the first arguments that point to one, in the registers' order.
+std::vector<CallValues::Shown> CallValues::shown(const Call& call, const Held& held) const {
+  std::vector<Shown> all;
+  const Prototype* const prototype = this->prototype(call);
+  if (prototype == nullptr) return all;
+  std::vector<std::uint8_t> texts;
+  for (const Argument& argument : prototype->arguments)
+    if (argument.type.kind == Kind::Text && argument.word != Argument::kNowhere)
+      texts.push_back(argument.word);
+  std::ranges::sort(texts);
+  for (const Argument& argument : prototype->arguments) {
+    Shown& one = all.emplace_back(Shown{.argument = &argument, .bits = {}, .text = {}});
+    if (argument.word < held.registers.size()) one.bits = held.registers[argument.word];
+    if (argument.type.kind != Kind::Text) continue;
+    const auto at = static_cast<std::size_t>(std::ranges::find(texts, argument.word) - texts.begin());
+    if (at < held.texts.size()) one.text = held.texts[at];
+  }
+  return all;
+}
+
+std::string CallValues::arguments(const Call& call) const {
+  std::string text;
+  for (const Shown& one : shown(call, held(call))) {
+    if (!text.empty()) text += ", ";
+    if (!one.argument->name.empty()) text += printable(one.argument->name) + '=';
+    text += one.bits ? value_text(one.argument->type, *one.bits, one.text) : std::string(kNotKnown);
+  }
+  return text;
+}
+
+std::string CallValues::returned(const Call& call) const {
+  const Prototype* const prototype = this->prototype(call);
+  if (prototype == nullptr || !prototype->returned) return {};
+  const Held held = this->held(call);
+  return held.returned ? value_text(*prototype->returned, *held.returned, held.returned_text) : std::string();
+}
+
+void CallValues::describe(FieldSink& to, const Call& call) const {
+  const Prototype* const prototype = this->prototype(call);
+  if (prototype == nullptr) return;
+  const Held held = this->held(call);
+  const auto describe_one = [&to](const ValueType& type, std::optional<std::uint64_t> bits,
+                                  std::optional<std::string_view> text) {
+    to.text("type", type.name);
+    if (!bits) return;
+    if (type.kind == Kind::Unsigned) {
+      to.number("value", cut(*bits, type.bytes));
+    } else if (type.kind == Kind::Signed) {
+      to.signed_number("value", with_sign(*bits, type.bytes));
+    } else if (type.kind == Kind::Bool) {
+      to.flag("value", cut(*bits, type.bytes) != 0);
+    } else if (type.kind == Kind::Text && *bits != 0 && text) {
+      to.text("value", *text);
+    } else if (type.kind != Kind::Floating && type.kind != Kind::Struct) {
+      to.text("value", value_text(type, *bits, text));
+    }
+  };
+  to.begin_list("arguments");
+  for (const Shown& one : shown(call, held)) {
+    to.begin_object("");
+    to.text("name", one.argument->name);
+    describe_one(one.argument->type, one.bits, one.text);
+    to.end_object();
+  }
+  to.end_list();
+  if (!prototype->returned) return;
+  to.begin_object("returned");
+  describe_one(*prototype->returned, held.returned, held.returned_text);
+  to.end_object();
+}
+
+}  // namespace tacho::report

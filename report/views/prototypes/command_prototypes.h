@@ -1,0 +1,18 @@
+// tacho-report prototypes: what functions are called with and what they return. For tacho-record, which reads
+// no debugging information itself, and puts what is printed into the capture.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/exit_status.h"
+#include "format/result.h"
+
+namespace tacho::report {
+
+// FILE OFFSET...: of the functions at these places of FILE. Prints the lines of
+// report/decode/prototype_text.h; none for functions that FILE's debugging information does not tell of, or
+// one line: "error" and why.
+Result<cli::ExitStatus> run_prototypes(const std::vector<std::string>& arguments);
+
+}  // namespace tacho::report

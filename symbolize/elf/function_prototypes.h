@@ -1,0 +1,76 @@
+// What functions are called with and what they return, by type, and in which registers the values are: what
+// turns the registers of a call into words. x86-64, and languages that follow its calling convention.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/address.h"
+#include "format/file.h"
+#include "format/result.h"
+#include "symbolize/elf/shared_part.h"
+
+namespace tacho::symbolize {
+
+// The names of an enumeration's numbers, in their order in the source.
+using EnumNames = std::vector<std::pair<std::int64_t, std::string>>;
+
+struct ValueType {
+  enum class Kind : std::uint8_t {
+    Unsigned,
+    Signed,
+    Bool,
+    Character,
+    Enumeration,
+    Pointer,  // or a reference
+    Text,     // a pointer to characters
+    Floating,
+    Struct,  // or an array or union: several values
+  };
+  Kind kind = Kind::Unsigned;
+  std::uint8_t bytes = 8;                  // of a number: 1, 2, 4 or 8
+  std::string name;                        // "struct request *"
+  std::shared_ptr<const EnumNames> names;  // Enumeration; never null there
+};
+
+struct Argument {
+  static constexpr std::uint8_t kNowhere = 0xff;
+  std::string name;  // empty: it has none
+  ValueType type;
+  // Which of the six registers for whole numbers, in the convention's order, holds all of it; kNowhere: it is
+  // in memory, in several registers, or in one for floating point numbers.
+  std::uint8_t word = kNowhere;
+};
+
+struct Prototype {
+  std::vector<Argument> arguments;
+  std::optional<ValueType> returned;  // nothing: it returns nothing, or not in the register for whole numbers
+};
+
+class FunctionPrototypes {
+ public:
+  // `file` is open for reading. The error does not name it.
+  static Result<FunctionPrototypes> open(format::Fd file);
+  FunctionPrototypes(FunctionPrototypes&&) noexcept;
+  FunctionPrototypes& operator=(FunctionPrototypes&&) = delete;
+  ~FunctionPrototypes();
+
+  std::optional<SharedPart> shared_part() const;
+  Result<> use_shared_part(format::Fd file);
+
+  // Of the functions that begin at `entries`, in their order; nothing for those that are not told of. All are
+  // looked for in one walk over the file.
+  std::vector<std::optional<Prototype>> find(std::span<const format::ElfAddress> entries) const;
+
+ private:
+  struct State;
+  explicit FunctionPrototypes(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tacho::symbolize
