@@ -180,13 +180,17 @@ class FileHolder::Work {
         maps_, [](const auto& map) { return !map.second.is_held && map.second.tries < kMostTries; });
   }
 
-  // A map that was written anew under its name is another file by now.
+  // A map that was written anew under its name is another file by now. Files are opened without the lock: one
+  // that does not answer must hold up nobody who has it.
   void replace_maps() {
-    const std::lock_guard lock(state_.mutex);
-    for (HeldFile& held : state_.held.files) {
-      if (held.kind != HeldFile::Kind::PerfMap) continue;
-      auto again = open_perf_map(held.process);
-      if (again) held.file = std::move(*again);
+    for (const auto& [process, map] : maps_) {
+      if (!map.is_held) continue;
+      auto again = open_perf_map(process);
+      if (!again) continue;
+      const std::lock_guard lock(state_.mutex);
+      for (HeldFile& held : state_.held.files) {
+        if (held.kind == HeldFile::Kind::PerfMap && held.process == process) std::swap(held.file, *again);
+      }
     }
   }
 

@@ -385,7 +385,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
       options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all() : prepared.tasks.processes;
   if (prepared.holder != nullptr)
     if (auto done = prepared.holder->start(prepared.plan.events.back().attr, processes); !done)
-      messages.detail("files that may vanish are not held open: " + done.error().what);
+      messages.warn("files that may vanish are not held open: " + done.error().what);
   if (prepared.stacks) {
     // A command will map much of what we have mapped.
     if (const auto path = workload != nullptr ? path_of_program(options.command.front()) : std::nullopt)
