@@ -1,11 +1,8 @@
 #include "record/held_files.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +23,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "record/host/foreign_file.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"
 #include "record/stacks/file_table.h"
@@ -101,22 +99,19 @@ std::optional<std::int64_t> start_of(std::uint32_t process) {
 Result<format::Fd> open_perf_map(std::uint32_t process) {
   const auto number = own_number(process);
   const auto start = start_of(process);
-  struct stat owner {
-  }, status{};
+  struct stat owner {};
   if (!number || !start || ::stat(folder_of(process).c_str(), &owner) != 0) return Error{"it is gone"};
-  const format::Fd root(::open((folder_of(process) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return system_error("its root", errno);
-  open_how how{};
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const std::string path = fmt::format("/tmp/perf-{}.map", *number);
-  const format::Fd seen(static_cast<int>(::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)));
-  if (!seen || ::fstat(seen.get(), &status) != 0) return system_error(path, errno);
-  if (!S_ISREG(status.st_mode)) return Error{path + ": is no file"};
+  const auto seen = find_foreign({folder_of(process) + "/root", path});
+  if (!seen) return seen.error();
+  const struct stat& status = seen->status;
   if (status.st_uid != owner.st_uid && status.st_uid != 0) return Error{path + ": is of another user"};
+  // A user's process can see files of root under any name, through mounts of its own.
+  const bool is_secret = status.st_uid == 0 && (status.st_mode & S_IROTH) == 0;
+  if (is_secret && owner.st_uid != 0) return Error{path + ": is not for that user"};
   constexpr std::int64_t kRounding = 2;  // s
   if (status.st_mtim.tv_sec + kRounding < *start) return Error{path + ": is of another process"};
-  return format::open_input(fmt::format("/proc/self/fd/{}", seen.get()));
+  return open_found(*seen, path);
 }
 
 }  // namespace
@@ -136,8 +131,6 @@ struct FileHolder::State {
 class FileHolder::Work {
  public:
   explicit Work(State& state) : state_(state) {
-    (void)::stat("/proc/self/ns/mnt", &own_mounts_);
-    (void)::stat("/", &own_root_);
     rlimit limit{};
     // Of the descriptors that there are, most are for others.
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
@@ -196,7 +189,6 @@ class FileHolder::Work {
 
  private:
   enum class Risk : std::uint8_t { None, Some, Sure };
-  enum class View : std::uint8_t { Ours, Other };  // of the file system
   struct Map {
     Clock::time_point next;
     int tries = 0;
@@ -235,20 +227,14 @@ class FileHolder::Work {
     if (views_.size() > kMostKnown) views_.clear();
     const auto [entry, is_new] = views_.try_emplace(process, View::Ours);
     if (!is_new) return entry->second;
-    struct stat mounts {
-    }, root{};
-    const bool is_known = ::stat((folder_of(process) + "/ns/mnt").c_str(), &mounts) == 0 &&
-                          ::stat((folder_of(process) + "/root/").c_str(), &root) == 0;
-    const bool is_ours = !is_known || (is_same(mounts, own_mounts_) && is_same(root, own_root_));
-    return entry->second = is_ours ? View::Ours : View::Other;
+    return entry->second = record::view_of(folder_of(process));
   }
 
   // Services have mounts of their own and share nearly all files with us.
   static bool is_seen_here(const MappedFile& file) {
-    struct stat there {
-    }, here{};
-    return ::stat((folder_of(file.process) + "/root" + file.name).c_str(), &there) == 0 &&
-           ::stat(file.name.c_str(), &here) == 0 && is_same(there, here);
+    const auto there = find_foreign({folder_of(file.process) + "/root", file.name});
+    const auto here = find_foreign({"/", file.name});
+    return there && here && is_same(there->status, here->status);
   }
 
   void expect_map(std::uint32_t process) {
@@ -283,8 +269,6 @@ class FileHolder::Work {
   }
 
   State& state_;
-  struct stat own_mounts_ {
-  }, own_root_{};
   std::size_t most_ = kMostHeldFiles, count_ = 0, unsure_ = 0;
   std::uint64_t bytes_ = 0;
   std::unordered_map<std::uint32_t, View> views_;

@@ -1,7 +1,5 @@
 #include "record/host/file_heads.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -22,18 +20,16 @@ constexpr int kLongestRest = 9;  // as a power of two: 1.4 hours
 
 }  // namespace
 
-FileHeads::Bytes FileHeads::first_of(const std::vector<std::string>& paths, std::uint64_t inode,
-                                     const Reader& reader) {
-  for (const std::string& path : paths)
-    if (auto bytes = reader(path, inode)) return bytes;
+FileHeads::Bytes FileHeads::first_of(const std::vector<ForeignPath>& paths, const Reader& reader) {
+  for (const ForeignPath& path : paths)
+    if (auto bytes = reader(path)) return bytes;
   return std::nullopt;
 }
 
 struct FileHeads::Shared {
   std::mutex mutex;
   std::condition_variable changed;
-  std::optional<std::vector<std::string>> paths;  // of the file that is asked for
-  std::uint64_t inode = 0;
+  std::optional<std::vector<ForeignPath>> paths;  // of the file that is asked for
   std::optional<Bytes> found;
   bool is_over = false;
 
@@ -42,11 +38,11 @@ struct FileHeads::Shared {
     for (;;) {
       changed.wait(lock, [this] { return is_over || paths; });
       if (is_over) return;
-      const std::vector<std::string> asked = *std::exchange(paths, std::nullopt);
+      const std::vector<ForeignPath> asked = *std::exchange(paths, std::nullopt);
       lock.unlock();
       Bytes bytes;
       try {
-        bytes = first_of(asked, inode, reader);
+        bytes = first_of(asked, reader);
       } catch (const std::bad_alloc&) {
         // It has no build id, then.
       }
@@ -57,10 +53,9 @@ struct FileHeads::Shared {
   }
 };
 
-FileHeads::Bytes FileHeads::read_head(const std::string& path, std::uint64_t inode) {
-  const auto file = format::open_input(path);
-  struct stat info {};
-  if (!file || fstat(file->get(), &info) != 0 || (inode != 0 && info.st_ino != inode)) return std::nullopt;
+FileHeads::Bytes FileHeads::read_head(const ForeignPath& path) {
+  const auto file = open_foreign(path);
+  if (!file) return std::nullopt;
   auto head = format::read_at(file->get(), 0, kHeadOfBinary);
   return head ? Bytes(std::move(*head)) : std::nullopt;
 }
@@ -83,28 +78,25 @@ bool FileHeads::start() {
   return true;
 }
 
-FileHeads::Bytes FileHeads::head_of(std::vector<std::string> paths, std::uint64_t inode,
-                                    const std::string& place) {
-  return ask(std::move(paths), inode, place).value_or(std::nullopt);
+FileHeads::Bytes FileHeads::head_of(std::vector<ForeignPath> paths, const std::string& place) {
+  return ask(std::move(paths), place).value_or(std::nullopt);
 }
 
-bool FileHeads::answers(std::vector<std::string> paths, const std::string& place) {
-  return ask(std::move(paths), 0, place).has_value();
+bool FileHeads::answers(std::vector<ForeignPath> paths, const std::string& place) {
+  return ask(std::move(paths), place).has_value();
 }
 
 // Nothing: it does not answer.
-std::optional<FileHeads::Bytes> FileHeads::ask(std::vector<std::string> paths, std::uint64_t inode,
-                                               const std::string& place) {
+std::optional<FileHeads::Bytes> FileHeads::ask(std::vector<ForeignPath> paths, const std::string& place) {
   using Clock = std::chrono::steady_clock;
   if (const auto known = hanging_.find(place);
       known != hanging_.end() && known->second.files >= kMostHanging) {
     const auto rest = kShortestRest * (1 << std::min(known->second.files, kLongestRest));
     if (Clock::now() - known->second.since < rest) return std::nullopt;
   }
-  if (!shared_ && !start()) return first_of(paths, inode, reader_);
+  if (!shared_ && !start()) return first_of(paths, reader_);
   std::unique_lock lock(shared_->mutex);
   shared_->paths = std::move(paths);
-  shared_->inode = inode;
   shared_->changed.notify_all();
   if (shared_->changed.wait_for(lock, patience_, [this] { return shared_->found.has_value(); })) {
     if (!hanging_.empty()) hanging_.erase(place);

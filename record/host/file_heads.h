@@ -13,15 +13,16 @@
 #include <utility>
 #include <vector>
 
+#include "record/host/foreign_file.h"
+
 namespace tacho::record {
 
 class FileHeads {
  public:
   using Bytes = std::optional<std::vector<std::byte>>;
-  // The head of the file at a path, which is the one with this inode (0: whichever it is); nothing when it is
-  // not.
-  using Reader = std::function<Bytes(const std::string& path, std::uint64_t inode)>;
-  static Bytes read_head(const std::string& path, std::uint64_t inode);
+  // The head of the file at a path; nothing when it is not there or is none to read (find_foreign()).
+  using Reader = std::function<Bytes(const ForeignPath& path)>;
+  static Bytes read_head(const ForeignPath& path);
 
   explicit FileHeads(std::chrono::milliseconds patience = std::chrono::seconds(1), Reader reader = read_head)
       : patience_(patience), reader_(std::move(reader)) {}
@@ -33,15 +34,15 @@ class FileHeads {
   // A file that takes longer than the patience is given up, and the thread is left behind, which goes with
   // the program. Of a place (a device, or else what the caller takes for one) with two such files none is
   // opened for a while, each time for longer. Of the first of `paths` that is there.
-  Bytes head_of(std::vector<std::string> paths, std::uint64_t inode, const std::string& place);
+  Bytes head_of(std::vector<ForeignPath> paths, const std::string& place);
   // Whether that can be opened and read without waiting for ever; or that it is not there.
-  bool answers(std::vector<std::string> paths, const std::string& place);
+  bool answers(std::vector<ForeignPath> paths, const std::string& place);
 
  private:
   struct Shared;
-  static Bytes first_of(const std::vector<std::string>& paths, std::uint64_t inode, const Reader& reader);
+  static Bytes first_of(const std::vector<ForeignPath>& paths, const Reader& reader);
   bool start();
-  std::optional<Bytes> ask(std::vector<std::string> paths, std::uint64_t inode, const std::string& place);
+  std::optional<Bytes> ask(std::vector<ForeignPath> paths, const std::string& place);
 
   std::chrono::milliseconds patience_;
   Reader reader_;

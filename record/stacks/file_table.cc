@@ -127,10 +127,13 @@ void know(MappedFile& file, const format::Fd& opened) {
   }
 }
 
-std::vector<std::string> paths_of(const MappedFile& file, const std::string& proc) {
+std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc) {
   const std::string folder = fmt::format("{}/{}", proc, file.process);
-  return {fmt::format("{}/map_files/{:x}-{:x}", folder, file.start, file.end), folder + "/root" + file.name,
-          file.name};
+  // Of a mapping it is no file's name that is believed, and an inode of layered file systems has two numbers.
+  std::vector<ForeignPath> paths = {{"", fmt::format("{}/map_files/{:x}-{:x}", folder, file.start, file.end)},
+                                    {folder + "/root", file.name, file.inode}};
+  if (view_of(folder) != View::Other) paths.push_back({"/", file.name, file.inode});
+  return paths;
 }
 
 std::string place_of(const MappedFile& file) {
@@ -138,8 +141,8 @@ std::string place_of(const MappedFile& file) {
 }
 
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {
-  for (const std::string& path : paths_of(file, proc)) {
-    auto opened = format::open_input(path);
+  for (const ForeignPath& path : paths_of(file, proc)) {
+    auto opened = open_foreign(path);
     if (opened && is_the_same(*opened, file)) return opened;
   }
   return Error{file.name + ": cannot be opened", kNotOpened};
@@ -158,8 +161,9 @@ MappedFile file_of(const tacho_file_question& question) {
 
 Result<MappedFile> file_asked_for(const tacho_file_question& question) {
   MappedFile file = file_of(question);
-  const std::string path = paths_of(file).front();
-  const auto opened = format::open_input(path);
+  const ForeignPath mapped = paths_of(file).front();
+  const std::string& path = mapped.path;
+  const auto opened = open_foreign(mapped);
   if (!opened) return opened.error();
   struct stat info {};
   // Meanwhile the process may have mapped something else.

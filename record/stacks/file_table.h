@@ -12,6 +12,7 @@
 #include "format/file.h"
 #include "format/record.h"
 #include "format/result.h"
+#include "record/host/foreign_file.h"
 #include "unwind/row_table.h"
 
 namespace tacho::record {
@@ -39,12 +40,12 @@ std::string identity(const MappedFile& file);
 // By its name, what is no binary for sure.
 bool is_code_of_no_file(const std::string& name);
 
-// Where the file may be found, by `proc` and by itself.
-std::vector<std::string> paths_of(const MappedFile& file, const std::string& proc = "/proc");
+// Where the file may be found: the mapping itself, which is right also for deleted files; its path as the
+// process sees it; the path here, unless the process is known to see other files.
+std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc = "/proc");
 // The device, or the file where nobody told which that is: what hangs when the file does.
 std::string place_of(const MappedFile& file);
-// The mapping itself, which is right also for deleted files; its path as the process sees it; the path here,
-// when the process is gone.
+// The first of its paths that leads to it.
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
 // Sets what tells the file from others: its build id, size, time and generation.
 void know(MappedFile& file, const format::Fd& opened);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -19,7 +20,7 @@ MappedFile own_program() {
   EXPECT_EQ(stat("/proc/self/exe", &info), 0);
   MappedFile file;
   file.inode = info.st_ino;
-  file.name = "/proc/self/exe";
+  file.name = std::filesystem::read_symlink("/proc/self/exe").string();
   file.process = static_cast<std::uint32_t>(getpid());
   return file;
 }
