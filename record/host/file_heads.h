@@ -31,9 +31,16 @@ class FileHeads {
   FileHeads(FileHeads&&) = default;
   ~FileHeads();
 
-  // A file that takes longer than the patience is given up, and the thread is left behind, which goes with
-  // the program. Of a place (a device, or else what the caller takes for one) with two such files none is
-  // opened for a while, each time for longer. Of the first of `paths` that is there.
+  // What is given up when a file hangs: of a network or a program (devices without a major number) the whole
+  // file system, of a disk the file alone, as it may only be slow. Of device 0:0 nobody told: the mounts of
+  // the process in `folder` ("/proc/7") tell then, or else the file's folder is the place.
+  static std::string place_of(std::uint32_t major, std::uint32_t minor, const std::string& name,
+                              const std::string& folder);
+
+  // A file that takes longer than the patience is given up, and the thread is left behind until it answers.
+  // Of a place with two such files none is opened for a while, each time for longer. When 16 threads of the
+  // program are left behind, or no thread can be had, no file is opened at all. Of the first of `paths` that
+  // is there.
   Bytes head_of(std::vector<ForeignPath> paths, const std::string& place);
   // Whether that can be opened and read without waiting for ever; or that it is not there.
   bool answers(std::vector<ForeignPath> paths, const std::string& place);

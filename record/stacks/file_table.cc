@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "record/host/attachments.h"
+#include "record/host/file_heads.h"
 #include "unwind/elf_image.h"
 
 namespace tacho::record {
@@ -136,8 +137,8 @@ std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& pro
   return paths;
 }
 
-std::string place_of(const MappedFile& file) {
-  return file.major == 0 && file.minor == 0 ? file.name : fmt::format("{}:{}", file.major, file.minor);
+std::string place_of(const MappedFile& file, const std::string& proc) {
+  return FileHeads::place_of(file.major, file.minor, file.name, fmt::format("{}/{}", proc, file.process));
 }
 
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc) {

@@ -43,8 +43,8 @@ bool is_code_of_no_file(const std::string& name);
 // Where the file may be found: the mapping itself, which is right also for deleted files; its path as the
 // process sees it; the path here, unless the process is known to see other files.
 std::vector<ForeignPath> paths_of(const MappedFile& file, const std::string& proc = "/proc");
-// The device, or the file where nobody told which that is: what hangs when the file does.
-std::string place_of(const MappedFile& file);
+// What hangs when the file does (FileHeads::place_of).
+std::string place_of(const MappedFile& file, const std::string& proc = "/proc");
 // The first of its paths that leads to it.
 Result<format::Fd> open_binary(const MappedFile& file, const std::string& proc = "/proc");
 // Sets what tells the file from others: its build id, size, time and generation.
