@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
-#include <deque>
 #include <iterator>
 #include <mutex>
 #include <new>
@@ -23,6 +23,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "record/host/file_heads.h"
 #include "record/host/foreign_file.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"
@@ -34,7 +35,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostNews = 1 << 16, kMostKnown = 1 << 16, kMostMaps = 256;
+constexpr std::size_t kMostNewsBytes = std::size_t{4} << 20, kMostKnown = 1 << 16, kMostMaps = 256;
 constexpr milliseconds kPatience{2000};
 // A map is made some time after the code it is about: often at first, then each second.
 constexpr milliseconds kSoon{100}, kLater{1000};
@@ -75,8 +76,8 @@ std::optional<std::uint32_t> own_number(std::uint32_t process) {
   return failed == std::errc{} && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
 }
 
-// Seconds since 1970 when it started; nothing when that cannot be told.
-std::optional<std::int64_t> start_of(std::uint32_t process) {
+// Clock ticks since the host started when it did; nothing when that cannot be told.
+std::optional<std::uint64_t> start_of(std::uint32_t process) {
   const auto stat_text = format::read_file(folder_of(process) + "/stat");
   if (!stat_text) return std::nullopt;
   std::string_view text = format::as_text(*stat_text);
@@ -84,25 +85,39 @@ std::optional<std::int64_t> start_of(std::uint32_t process) {
   constexpr int kFieldsBetween = 19;  // the state is the third field, the start the twenty-second
   for (int field = 0; field <= kFieldsBetween; ++field)
     text.remove_prefix(std::min(text.size(), text.find(' ') + 1));
-  std::int64_t ticks = 0;
+  std::uint64_t ticks = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), ticks).ec != std::errc{}) return std::nullopt;
+  return ticks;
+}
+
+// The same in seconds since 1970.
+std::optional<std::int64_t> time_of(std::uint64_t ticks) {
   timespec since_boot{}, now{};
   const long per_second = sysconf(_SC_CLK_TCK);
   if (per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0 ||
       clock_gettime(CLOCK_REALTIME, &now) != 0)
     return std::nullopt;
-  return now.tv_sec - since_boot.tv_sec + ticks / per_second;
+  return now.tv_sec - since_boot.tv_sec + static_cast<std::int64_t>(ticks) / per_second;
 }
+
+struct PerfMap {
+  format::Fd file;
+  std::uint64_t start = 0;  // of the process
+};
 
 // /tmp/perf-PID.map as the process sees it: no link leads out of its root, and it is a file that the process
 // or root made while the process ran. One that is older is of another process that had the number.
-Result<format::Fd> open_perf_map(std::uint32_t process) {
+Result<PerfMap> open_perf_map(std::uint32_t process, FileHeads& heads) {
   const auto number = own_number(process);
   const auto start = start_of(process);
+  const auto time = start ? time_of(*start) : std::nullopt;
   struct stat owner {};
-  if (!number || !start || ::stat(folder_of(process).c_str(), &owner) != 0) return Error{"it is gone"};
+  if (!number || !time || ::stat(folder_of(process).c_str(), &owner) != 0) return Error{"it is gone"};
   const std::string path = fmt::format("/tmp/perf-{}.map", *number);
-  const auto seen = find_foreign({folder_of(process) + "/root", path});
+  const ForeignPath there{folder_of(process) + "/root", path};
+  if (!heads.answers({there}, FileHeads::place_of(0, 0, path, folder_of(process))))
+    return Error{path + ": does not answer"};
+  const auto seen = find_foreign(there);
   if (!seen) return seen.error();
   const struct stat& status = seen->status;
   if (status.st_uid != owner.st_uid && status.st_uid != 0) return Error{path + ": is of another user"};
@@ -110,8 +125,10 @@ Result<format::Fd> open_perf_map(std::uint32_t process) {
   const bool is_secret = status.st_uid == 0 && (status.st_mode & S_IROTH) == 0;
   if (is_secret && owner.st_uid != 0) return Error{path + ": is not for that user"};
   constexpr std::int64_t kRounding = 2;  // s
-  if (status.st_mtim.tv_sec + kRounding < *start) return Error{path + ": is of another process"};
-  return open_found(*seen, path);
+  if (status.st_mtim.tv_sec + kRounding < *time) return Error{path + ": is of another process"};
+  auto opened = open_found(*seen, path);
+  if (!opened) return opened.error();
+  return PerfMap{std::move(*opened), *start};
 }
 
 }  // namespace
@@ -120,17 +137,20 @@ Result<format::Fd> open_perf_map(std::uint32_t process) {
 struct FileHolder::State {
   std::mutex mutex;  // of all that follows
   std::condition_variable has_news, has_changed;
-  std::deque<MappingNews> news;
+  std::vector<MappingNews> news;
+  std::size_t news_bytes = 0;
   std::vector<int> processes;  // to look at
   HeldFiles held;
   bool has_begun = false;  // with no more rights than it keeps
   bool is_over = false, is_done = false;
+  std::atomic<bool> is_left = false;  // nobody waits any more; needs no mutex
 };
 
 // The thread's own part.
 class FileHolder::Work {
  public:
   explicit Work(State& state) : state_(state) {
+    (void)::stat("/", &own_root_);
     rlimit limit{};
     // Of the descriptors that there are, most are for others.
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0)
@@ -138,10 +158,12 @@ class FileHolder::Work {
   }
 
   void note(const MappingNews& news) {
-    if (news.kind == MappingNews::Kind::Map)
-      consider(news.file);
-    else
-      views_.erase(news.process);
+    if (news.kind == MappingNews::Kind::Map) return consider(news.file);
+    views_.erase(news.process);
+    const auto map = maps_.find(news.process);
+    if (map == maps_.end()) return;
+    if (news.kind == MappingNews::Kind::Exit) look_for_map(news.process, map->second);
+    maps_.erase(map);
   }
 
   // What runs already.
@@ -149,7 +171,7 @@ class FileHolder::Work {
     const auto text = format::read_file(fmt::format("/proc/{}/maps", process));
     if (!text) return;
     std::string_view rest = format::as_text(*text);
-    while (!rest.empty()) {
+    while (!rest.empty() && !state_.is_left) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(line.size() + 1, rest.size()));
       auto parsed = parse_maps_line(line);
@@ -163,9 +185,9 @@ class FileHolder::Work {
     const auto now = Clock::now();
     for (auto& [process, map] : maps_) {
       if (map.is_held || (!is_last && (map.tries >= kMostTries || map.next > now))) continue;
+      if (state_.is_left) return;
       map.next = now + (++map.tries < kSoonTries ? kSoon : kLater);
-      auto file = open_perf_map(process);
-      if (file) map.is_held = hold({HeldFile::Kind::PerfMap, process, {}, {}, std::move(*file)}, Risk::Sure);
+      look_for_map(process, map);
     }
   }
   bool waits_for_maps() const {
@@ -173,18 +195,33 @@ class FileHolder::Work {
         maps_, [](const auto& map) { return !map.second.is_held && map.second.tries < kMostTries; });
   }
 
-  // A map that was written anew under its name is another file by now. Files are opened without the lock: one
-  // that does not answer must hold up nobody who has it.
   void replace_maps() {
-    for (const auto& [process, map] : maps_) {
-      if (!map.is_held) continue;
-      auto again = open_perf_map(process);
-      if (!again) continue;
+    for (auto& [process, map] : maps_)
+      if (map.is_held && !state_.is_left) look_for_map(process, map);
+  }
+
+  // Maps grow while they are held, and so may what is written to elsewhere.
+  void close_what_grew() {
+    std::vector<int> numbers, closed;
+    {
       const std::lock_guard lock(state_.mutex);
-      for (HeldFile& held : state_.held.files) {
-        if (held.kind == HeldFile::Kind::PerfMap && held.process == process) std::swap(held.file, *again);
-      }
+      for (const HeldFile& held : state_.held.files) numbers.push_back(held.file.get());
     }
+    std::uint64_t bytes = 0;
+    for (const int number : numbers) {
+      struct stat status {};
+      if (::fstat(number, &status) != 0) continue;
+      const auto size = static_cast<std::uint64_t>(status.st_size);
+      if (size > kMostHeldBytes - bytes)
+        closed.push_back(number);
+      else
+        bytes += size;
+    }
+    const std::lock_guard lock(state_.mutex);
+    if (closed.empty() || state_.is_left) return;
+    state_.held.refused += std::erase_if(state_.held.files, [&](const HeldFile& held) {
+      return std::ranges::count(closed, held.file.get()) != 0;
+    });
   }
 
  private:
@@ -205,21 +242,24 @@ class FileHolder::Work {
     const auto [key, is_new] = known_.insert(identity(file));
     if (!is_new) return;
     if (!has_room(risk)) return refuse();
-    auto opened = open_binary(file);
+    auto opened = answers(file) ? open_binary(file) : Error{"does not answer"};
     if (!opened) {  // another process may have it yet
       known_.erase(key);
       return;
     }
+    if (risk == Risk::Some && !is_on_our_root(*opened)) return;
     const format::BuildId id = file.build_id.empty() ? build_id_of(*opened) : file.build_id;
     // Seen in /proc it was known by its inode, in the kernel's records it is by its build id.
     if (file.build_id.empty() && !id.empty() && !known_.insert(id.hex()).second) return;
-    (void)hold({HeldFile::Kind::Binary, file.process, id, file.name, std::move(*opened)}, risk);
+    (void)hold({HeldFile::Kind::Binary, file.process, id, file.name, std::move(*opened), 0}, risk);
   }
 
   Risk risk_of(const MappedFile& file) {
     if (file.name.ends_with(" (deleted)") || file.name.starts_with("/memfd:") || is_jitdump(file.name))
       return Risk::Sure;
-    if (view_of(file.process) == View::Other && !is_seen_here(file)) return Risk::Sure;
+    if (view_of(file.process) == View::Other && !known_.contains(key_here(file)) && answers(file) &&
+        !is_seen_here(file))
+      return Risk::Sure;
     return is_of_system(file.name) ? Risk::None : Risk::Some;
   }
 
@@ -231,14 +271,53 @@ class FileHolder::Work {
   }
 
   // Services have mounts of their own and share nearly all files with us.
-  static bool is_seen_here(const MappedFile& file) {
+  bool is_seen_here(const MappedFile& file) {
+    const ForeignPath own{"/", file.name};
+    if (!heads_.answers({own}, FileHeads::place_of(0, 0, file.name, "/proc/self"))) return false;
     const auto there = find_foreign({folder_of(file.process) + "/root", file.name});
-    const auto here = find_foreign({"/", file.name});
-    return there && here && is_same(there->status, here->status);
+    const auto here = find_foreign(own);
+    const bool is_it = there && here && is_same(there->status, here->status);
+    if (is_it) known_.insert(key_here(file));
+    return is_it;
+  }
+
+  // One file under its name, of whichever process: it is looked at once.
+  static std::string key_here(const MappedFile& file) { return identity(file) + " " + file.name; }
+
+  // All files are asked for first on a thread that may be left behind.
+  bool answers(const MappedFile& file) { return heads_.answers(paths_of(file), place_of(file)); }
+
+  // What may be unmounted must not be kept busy for a file that is only perhaps in danger.
+  bool is_on_our_root(const format::Fd& file) const {
+    struct stat status {};
+    return ::fstat(file.get(), &status) == 0 && status.st_dev == own_root_.st_dev;
+  }
+
+  // A map that was written anew under its name is another file by now. Files are opened without the lock: one
+  // that does not answer must hold up nobody who has it.
+  void look_for_map(std::uint32_t process, Map& map) {
+    auto found = open_perf_map(process, heads_);
+    if (!found) return;
+    std::unique_lock lock(state_.mutex);
+    for (HeldFile& held : state_.held.files) {
+      const bool is_its_own = held.kind == HeldFile::Kind::PerfMap && held.process == process;
+      if (!is_its_own || held.start != found->start) continue;
+      std::swap(held.file, found->file);
+      map.is_held = true;
+      return;
+    }
+    lock.unlock();
+    // One that was held of a process of the same number before it stays another one.
+    if (!map.is_held)
+      map.is_held =
+          hold({HeldFile::Kind::PerfMap, process, {}, {}, std::move(found->file), found->start}, Risk::Sure);
   }
 
   void expect_map(std::uint32_t process) {
-    if (maps_.size() >= kMostMaps && !maps_.contains(process)) return;
+    if (maps_.size() >= kMostMaps && !maps_.contains(process))
+      std::erase_if(maps_,
+                    [](const auto& map) { return !map.second.is_held && map.second.tries >= kMostTries; });
+    if (maps_.size() >= kMostMaps && !maps_.contains(process)) return refuse();
     Map& map = maps_[process];
     map.tries = std::min(map.tries, kMostTries / 2);
   }
@@ -264,11 +343,14 @@ class FileHolder::Work {
     unsure_ += risk == Risk::Sure ? 0 : 1;
     bytes_ += size;
     const std::lock_guard lock(state_.mutex);
+    if (state_.is_left) return false;
     state_.held.files.push_back(std::move(file));
     return true;
   }
 
   State& state_;
+  FileHeads heads_;
+  struct stat own_root_ {};
   std::size_t most_ = kMostHeldFiles, count_ = 0, unsure_ = 0;
   std::uint64_t bytes_ = 0;
   std::unordered_map<std::uint32_t, View> views_;
@@ -281,8 +363,14 @@ FileHolder::FileHolder() : state_(std::make_shared<State>()) {}
 FileHolder::~FileHolder() { (void)take(); }
 
 void FileHolder::run(const std::shared_ptr<State>& state) {
-  // It opens files that anybody may have made.
-  (void)drop_rights({.holds_files = true}, "");
+  // It opens files that anybody may have made, and does so with few rights or not at all.
+  if (const auto dropped = drop_rights({.holds_files = true}, ""); !dropped) {
+    const std::lock_guard lock(state->mutex);
+    state->held.failure = "its rights cannot be given back: " + dropped.error().what;
+    state->has_begun = state->is_done = true;
+    state->has_changed.notify_all();
+    return;
+  }
   (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
   Work work(*state);
   std::unique_lock lock(state->mutex);
@@ -297,14 +385,18 @@ void FileHolder::run(const std::shared_ptr<State>& state) {
         state->has_news.wait(lock, has_work);
     }
     is_last = state->is_over;
-    const auto news = std::exchange(state->news, {});
-    const auto processes = std::exchange(state->processes, {});
+    const std::vector<MappingNews> news = std::exchange(state->news, {});  // takes no memory
+    const std::vector<int> processes = std::exchange(state->processes, {});
+    state->news_bytes = 0;
     lock.unlock();
     try {
-      for (const int process : processes) work.look_at(process);
-      for (const MappingNews& one : news) work.note(one);
+      for (const int process : processes)
+        if (!state->is_left) work.look_at(process);
+      for (const MappingNews& one : news)
+        if (!state->is_left) work.note(one);
       work.look_for_maps(is_last);
       if (is_last) work.replace_maps();
+      if (is_last) work.close_what_grew();
     } catch (const std::bad_alloc&) {
       // What it could not note is not held.
     }
@@ -335,11 +427,15 @@ void FileHolder::look(format::Bytes records) {
     note_news(records, attr_, news_);
     std::erase_if(news_, [](const MappingNews& news) { return news.kind == MappingNews::Kind::Fork; });
     if (news_.empty()) return;
+    std::size_t bytes = 0;
+    for (const MappingNews& news : news_) bytes += sizeof news + news.file.name.size();
     const std::lock_guard lock(state_->mutex);
-    if (state_->news.size() + news_.size() > kMostNews) {
+    if (state_->is_done) return;
+    if (state_->news_bytes + bytes > kMostNewsBytes) {
       state_->held.refused += news_.size();
       return;
     }
+    state_->news_bytes += bytes;
     std::ranges::move(news_, std::back_inserter(state_->news));
     state_->has_news.notify_one();
   } catch (const std::bad_alloc&) {
@@ -352,7 +448,7 @@ HeldFiles FileHolder::take() {
   std::unique_lock lock(state_->mutex);
   state_->is_over = true;
   state_->has_news.notify_one();
-  (void)state_->has_changed.wait_for(lock, kPatience, [&] { return state_->is_done; });
+  state_->is_left = !state_->has_changed.wait_for(lock, kPatience, [&] { return state_->is_done; });
   return std::exchange(state_->held, {});
 }
 

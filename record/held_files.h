@@ -32,11 +32,13 @@ struct HeldFile {
   format::BuildId build_id;   // empty: it has none
   std::string name;           // of a binary, as the kernel calls it
   format::Fd file;
+  std::uint64_t start = 0;  // of a map's process, in clock ticks since the host's
 };
 
 struct HeldFiles {
   std::vector<HeldFile> files;
   std::uint64_t refused = 0;  // for which there was no room
+  std::string failure;        // why none is held; empty when it could be tried
 };
 
 // Opens them on a thread of its own: what lies in a container may be a file system that does not answer.

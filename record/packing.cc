@@ -177,7 +177,9 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
   if (!program)
     return messages.detail("names are not packed: tacho-report is not installed beside tacho-record");
   if (const std::string why = reason_against(packing, Largest::Packed); !why.empty()) return say_not(why);
-  if (packing.held != nullptr)
+  if (packing.held != nullptr && !packing.held->failure.empty())
+    messages.detail("no file was held open while it recorded: " + packing.held->failure);
+  else if (packing.held != nullptr)
     messages.detail(fmt::format("files held open while it recorded: {}; refused: {}",
                                 packing.held->files.size(), packing.held->refused));
   const std::string why =

@@ -80,19 +80,24 @@ std::string device_of(std::string_view name, const std::string& mounts_path) {
 
 }  // namespace
 
-FileHeads::Bytes FileHeads::first_of(const std::vector<ForeignPath>& paths, const Reader& reader) {
-  for (const ForeignPath& path : paths)
-    if (auto bytes = reader(path)) return bytes;
-  return std::nullopt;
-}
-
 struct FileHeads::Shared {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<std::vector<ForeignPath>> paths;  // of the file that is asked for
+  Want want = Want::First;
   std::optional<Bytes> found;
   bool is_over = false;
   bool is_left = false;  // counted as left behind
+
+  static Bytes read(const std::vector<ForeignPath>& paths, Want want, const Reader& reader) {
+    Bytes first;
+    for (const ForeignPath& path : paths) {
+      auto bytes = reader(path);
+      if (bytes && !first) first = std::move(bytes);
+      if (first && want == Want::First) break;
+    }
+    return first;
+  }
 
   void run(const Reader& reader) {
     std::unique_lock lock(mutex);
@@ -100,10 +105,11 @@ struct FileHeads::Shared {
       changed.wait(lock, [this] { return is_over || paths; });
       if (is_over) return;
       const std::vector<ForeignPath> asked = *std::exchange(paths, std::nullopt);
+      const Want wanted = want;
       lock.unlock();
       Bytes bytes;
       try {
-        bytes = first_of(asked, reader);
+        bytes = read(asked, wanted, reader);
       } catch (const std::bad_alloc&) {
         // It has no build id, then.
       }
@@ -150,15 +156,16 @@ bool FileHeads::start() {
 }
 
 FileHeads::Bytes FileHeads::head_of(std::vector<ForeignPath> paths, const std::string& place) {
-  return ask(std::move(paths), place).value_or(std::nullopt);
+  return ask(std::move(paths), Want::First, place).value_or(std::nullopt);
 }
 
 bool FileHeads::answers(std::vector<ForeignPath> paths, const std::string& place) {
-  return ask(std::move(paths), place).has_value();
+  return ask(std::move(paths), Want::All, place).has_value();
 }
 
 // Nothing: it does not answer.
-std::optional<FileHeads::Bytes> FileHeads::ask(std::vector<ForeignPath> paths, const std::string& place) {
+std::optional<FileHeads::Bytes> FileHeads::ask(std::vector<ForeignPath> paths, Want want,
+                                               const std::string& place) {
   using Clock = std::chrono::steady_clock;
   if (const auto known = hanging_.find(place);
       known != hanging_.end() && known->second.files >= kMostHanging) {
@@ -168,6 +175,7 @@ std::optional<FileHeads::Bytes> FileHeads::ask(std::vector<ForeignPath> paths, c
   if (left_behind() >= kMostLeftBehind || (!shared_ && !start())) return std::nullopt;
   std::unique_lock lock(shared_->mutex);
   shared_->paths = std::move(paths);
+  shared_->want = want;
   shared_->changed.notify_all();
   if (shared_->changed.wait_for(lock, patience_, [this] { return shared_->found.has_value(); })) {
     if (!hanging_.empty()) hanging_.erase(place);

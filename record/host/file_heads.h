@@ -42,14 +42,14 @@ class FileHeads {
   // program are left behind, or no thread can be had, no file is opened at all. Of the first of `paths` that
   // is there.
   Bytes head_of(std::vector<ForeignPath> paths, const std::string& place);
-  // Whether that can be opened and read without waiting for ever; or that it is not there.
+  // Whether each of `paths` can be opened and read without waiting for ever; or that it is not there.
   bool answers(std::vector<ForeignPath> paths, const std::string& place);
 
  private:
   struct Shared;
-  static Bytes first_of(const std::vector<ForeignPath>& paths, const Reader& reader);
+  enum class Want : std::uint8_t { First, All };  // of the paths
   bool start();
-  std::optional<Bytes> ask(std::vector<ForeignPath> paths, const std::string& place);
+  std::optional<Bytes> ask(std::vector<ForeignPath> paths, Want want, const std::string& place);
 
   std::chrono::milliseconds patience_;
   Reader reader_;

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """A process runs a program of a file system that stops answering, as a network's does: recordings begin, go on and end all the same."""
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,6 +10,28 @@ import unittest
 
 import programs
 
+# What is recorded: a program whose file is deleted as soon as the recorder, its parent, has it open.
+LOAD = r"""
+import os, subprocess, sys, time
+
+def is_held(name):
+    folder = f"/proc/{os.getppid()}/fd"
+    for number in os.listdir(folder):
+        try:
+            if os.readlink(f"{folder}/{number}").endswith(name):
+                return True
+        except OSError:
+            pass
+    return False
+
+subprocess.run(["./passing", "100", "2"], check=True)
+limit = time.monotonic() + 60
+while not is_held("/passing"):
+    if time.monotonic() > limit:
+        sys.exit("not held open")
+    time.sleep(0.02)
+os.unlink("passing")
+"""
 SERVER = programs.ROOT / "tests/support/hanging_file.py"
 
 
@@ -43,6 +67,21 @@ class HangingFile(programs.Scratch):
                                             stacks, *target, "--", programs.BIN / "getppid_load", "1000", "5").stderr.decode()
                     self.assertIn("Captured and wrote", said)
                     self.tacho("header", "-i", "x.data")
+
+    def test_other_files_are_held_open_all_the_same(self):
+        shutil.copy(programs.BIN / "getppid_load", self.folder / "passing")
+        if os.stat(self.folder).st_dev != os.stat("/").st_dev:
+            self.skipTest("files of other mounts than that of / are not held before they are deleted")
+        (self.folder / "load.py").write_text(LOAD)
+        said = self.run_program(programs.BIN / "tacho-record", "-v", "-a", "-g", "-e", "syscalls:sys_enter_getppid", "-o",
+                                "x.data", "--", sys.executable, "load.py").stderr.decode()
+        found = re.search(r"files held open while it recorded: (\d+)", said)
+        self.assertTrue(found, said)
+        self.assertGreaterEqual(int(found.group(1)), 1)
+        # They were not in vain: the file is gone, and its names are there.
+        self.assertFalse((self.folder / "passing").exists())
+        text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym,dso").stdout.decode()
+        self.assertRegex(text, r"(?m)^\s+[0-9a-f]+ main \(.*/passing\)$")
 
 
 if __name__ == "__main__":
