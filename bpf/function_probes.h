@@ -29,6 +29,7 @@ struct FunctionTargets {
   std::vector<std::uint64_t> cookies;  // as many as offsets, for programs that take all of them; or none: 0
   bool entries_only = false;           // programs for returns stay idle
   Log log = {};                        // in the kernel: how long it took to put them on and off
+  Log notice = {};                     // in the kernel: that taking them off will take long
 };
 
 // What the program's bpf_get_attach_cookie() gives: for programs that name their functions

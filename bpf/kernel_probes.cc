@@ -2,7 +2,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -25,8 +24,9 @@ namespace tacho::bpf {
 namespace {
 
 constexpr std::string_view kPmu = "/sys/bus/event_source/devices/kprobe/";
-constexpr const char* kExpedited = "/sys/kernel/rcu_expedited";
-constexpr std::size_t kFewProbes = 8;
+constexpr std::size_t kFewProbes = 50;
+constexpr int kTimesAgain = 3;
+constexpr const char* kSubject = "probes on the kernel's functions";
 constexpr const char* kTestFunction = "bpf_fentry_test1";
 
 std::optional<std::uint32_t> number_in(const std::string& path, std::string_view before) {
@@ -39,28 +39,6 @@ std::optional<std::uint32_t> number_in(const std::string& path, std::string_view
   const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
   return end.ec == std::errc{} ? std::optional(number) : std::nullopt;
 }
-
-// The kernel's waits for all CPUs end at once, instead of when all of them came by. Whatever was set before
-// is set again in the end; a wait that was in a hurry already stays so.
-class Hurry {
- public:
-  // A descriptor of kExpedited, open for both; may be none.
-  explicit Hurry(int file) : file_(file) {
-    char before = 0;
-    if (file_ < 0 || ::pread(file_, &before, 1, 0) != 1 || before != '0') return;
-    is_set_ = ::pwrite(file_, "1", 1, 0) == 1;
-  }
-  ~Hurry() {
-    // What cannot be undone costs the machine some interrupts of its CPUs.
-    if (is_set_) is_set_ = ::pwrite(file_, "0", 1, 0) != 1;
-  }
-  Hurry(const Hurry&) = delete;
-  Hurry& operator=(const Hurry&) = delete;
-
- private:
-  int file_;
-  bool is_set_ = false;
-};
 
 format::Fd link_together(int program_fd, const ChosenFunctions& functions, FunctionEnd end) {
   LIBBPF_OPTS(bpf_link_create_opts, options);
@@ -127,32 +105,61 @@ KernelProbes::~KernelProbes() {
   if (links_.empty()) return;
   const auto begin = std::chrono::steady_clock::now();
   const std::size_t links = links_.size();
-  {
-    std::optional<Hurry> hurry;
-    if (links > kFewProbes) hurry.emplace(expedited_.get());
-    links_.clear();
-  }
+  if (is_one_by_one_ && links > kFewProbes && notice_)
+    say(notice_, "taking " + std::to_string(links) + " probes off, which takes some seconds on this kernel");
+  links_.clear();
   if (log_) say(log_, in_words(functions_, links, "taken off", begin));
 }
 
-// The kernel refuses all of them together where it refuses one: halves find that one.
-Result<std::size_t> KernelProbes::add_together(int program_fd, const ChosenFunctions& functions,
-                                               FunctionEnd end) {
-  auto link = link_together(program_fd, functions, end);
-  if (link) {
-    links_.push_back(std::move(link));
+ProbeRefusal probe_refusal(int code) {
+  switch (code) {
+    case EINTR:
+    case EAGAIN:
+      return ProbeRefusal::Passing;
+    case EPERM:
+    case EACCES:
+    case ENOMEM:
+    case E2BIG:
+    case EMFILE:
+    case ENFILE:
+      return ProbeRefusal::OfAll;
+    default:
+      return ProbeRefusal::OfFunction;
+  }
+}
+
+Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkFunctions& link,
+                                   std::vector<format::Fd>& links) {
+  auto made = link(functions);
+  for (int again = 0; again < kTimesAgain && !made; ++again) {
+    if (probe_refusal(made.error().code) != ProbeRefusal::Passing) break;
+    made = link(functions);
+  }
+  if (made) {
+    links.push_back(std::move(*made));
     return std::size_t{0};
   }
-  const int why = errno;
+  if (made.error().code == EMFILE)
+    return Error{std::string(kSubject) + ": too many open files; raise `ulimit -n`", EMFILE};
+  if (probe_refusal(made.error().code) != ProbeRefusal::OfFunction) return std::move(made.error());
+  // All of them together are refused where one is: halves find that one.
   const std::size_t count = functions.offsets.size();
-  // Without these rights, or this memory, none can be probed.
-  if (why == EPERM || why == ENOMEM || why == E2BIG) return system_error("the kernel's functions", why);
-  if (count == 1) return std::size_t{1};
-  auto first = add_together(program_fd, part_of(functions, 0, count / 2), end);
+  if (count <= 1) return count;
+  auto first = link_functions(part_of(functions, 0, count / 2), link, links);
   if (!first) return first;
-  auto second = add_together(program_fd, part_of(functions, count / 2, count), end);
+  auto second = link_functions(part_of(functions, count / 2, count), link, links);
   if (!second) return second;
   return *first + *second;
+}
+
+Result<std::size_t> KernelProbes::add_together(int program_fd, const ChosenFunctions& functions,
+                                               FunctionEnd end) {
+  const auto link = [&](const ChosenFunctions& some) -> Result<format::Fd> {
+    auto made = link_together(program_fd, some, end);
+    if (!made) return system_error(kSubject, errno);
+    return made;
+  };
+  return link_functions(functions, link, links_);
 }
 
 Result<std::size_t> KernelProbes::add_one_by_one(int program_fd, const ChosenFunctions& functions,
@@ -165,22 +172,23 @@ Result<std::size_t> KernelProbes::add_one_by_one(int program_fd, const ChosenFun
         "this kernel has no probes on its functions (CONFIG_KPROBE_EVENTS, or CONFIG_FPROBE for many at "
         "once)",
         EOPNOTSUPP};
-  // Now: in the end there may be no right to it.
-  if (!expedited_) expedited_ = format::Fd(::open(kExpedited, O_RDWR | O_CLOEXEC));
-  std::size_t refused = 0;
+  const std::uint32_t config = end == FunctionEnd::Return ? 1U << *bit : 0;
   int why = 0;
-  for (std::size_t i = 0; i < functions.offsets.size(); ++i) {
-    auto link = link_one(program_fd, *pmu, end == FunctionEnd::Return ? 1U << *bit : 0, functions.offsets[i],
-                         functions.cookies.empty() ? 0 : functions.cookies[i]);
-    if (link) {
-      links_.push_back(std::move(link));
-      continue;
-    }
+  const auto link = [&](const ChosenFunctions& one) -> Result<format::Fd> {
+    auto made = link_one(program_fd, *pmu, config, one.offsets.front(),
+                         one.cookies.empty() ? 0 : one.cookies.front());
+    if (made) return made;
     why = errno;
-    if (why == EPERM || why == EACCES || why == EMFILE) return system_error("the kernel's functions", why);
-    ++refused;
+    return system_error(kSubject, why);
+  };
+  is_one_by_one_ = true;
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < functions.offsets.size(); ++i) {
+    const auto left_out = link_functions(part_of(functions, i, i + 1), link, links_);
+    if (!left_out) return left_out;
+    refused += *left_out;
   }
-  if (refused == functions.offsets.size() && why != 0) return system_error("the kernel's functions", why);
+  if (refused == functions.offsets.size() && why != 0) return system_error(kSubject, why);
   return refused;
 }
 
@@ -197,6 +205,7 @@ Result<> KernelProbes::add(int program_fd, const FunctionTargets& targets, Funct
   refused_ = std::max(refused_, *refused);
   functions_ = functions.offsets.size() - refused_;
   log_ = targets.log;
+  notice_ = targets.notice;
   if (log_) say(log_, in_words(functions_, links_.size() - before, "put on", begin));
   return Done{};
 }

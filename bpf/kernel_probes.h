@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "bpf/function_probes.h"
@@ -15,6 +17,18 @@ namespace tacho::bpf {
 // Whether this kernel takes them together, found by putting a program on a function that it has for tests.
 bool takes_functions_together();
 
+// What the kernel means by an errno when it puts on no probes: that it was disturbed, that it would be the
+// same with others (rights, memory, descriptors), or that it takes none of this function.
+enum class ProbeRefusal : std::uint8_t { Passing, OfAll, OfFunction };
+ProbeRefusal probe_refusal(int code);
+
+// Puts probes on the functions by `link`, whose errors have the kernel's errno: on all together, or on parts
+// of them where it refuses some. Those are left out, and their number is returned; what is refused in passing
+// is tried again, a few times. An error when the kernel would refuse any function.
+using LinkFunctions = std::function<Result<format::Fd>(const ChosenFunctions&)>;
+Result<std::size_t> link_functions(const ChosenFunctions& functions, const LinkFunctions& link,
+                                   std::vector<format::Fd>& links);
+
 // Probes that are there as long as this lives.
 class KernelProbes {
  public:
@@ -24,7 +38,7 @@ class KernelProbes {
   KernelProbes(const KernelProbes&) = delete;
   KernelProbes& operator=(const KernelProbes&) = delete;
   // Takes them off. The kernel waits for all CPUs several times for each single probe; where there are many
-  // it is asked to hurry (/sys/kernel/rcu_expedited) as long as that takes.
+  // FunctionTargets::notice says so before.
   ~KernelProbes();
 
   // Puts the program on the functions in `targets`, with their cookies. Those that the kernel refuses are
@@ -38,9 +52,9 @@ class KernelProbes {
   Result<std::size_t> add_one_by_one(int program_fd, const ChosenFunctions& functions, FunctionEnd end);
 
   std::vector<format::Fd> links_;
-  format::Fd expedited_;
   std::size_t refused_ = 0, functions_ = 0;
-  Log log_;
+  bool is_one_by_one_ = false;
+  Log log_, notice_;
 };
 
 }  // namespace tacho::bpf

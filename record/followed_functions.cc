@@ -170,6 +170,7 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
   targets.entries_only = !count.empty() && count.front() != std::byte{0};
   if (colon == std::string::npos) {
     targets.in_kernel = true;
+    targets.notice = [messages](std::string_view line) { messages.note("func: " + std::string(line)); };
     targets.one_by_one = !bpf::takes_functions_together();
     auto addresses = matching_in_kernel(name, targets.one_by_one);
     if (!addresses) return wrong(addresses.error().what);

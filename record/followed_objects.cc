@@ -168,6 +168,7 @@ Result<bpf::FunctionTargets> found_functions(bpf::UserObject& object, const Mess
         fmt::format("none of the {} functions that take a {} * matches '{}'", all, type, pattern));
   bpf::FunctionTargets targets;
   targets.in_kernel = true;
+  targets.notice = [messages](std::string_view line) { messages.note("follow: " + std::string(line)); };
   targets.log = [messages](std::string_view line) { messages.detail("follow: " + std::string(line)); };
   targets.one_by_one = !bpf::takes_functions_together();
   auto chosen = choose(std::move(*taking));

@@ -109,15 +109,18 @@ class Disk(Follow):
         self.assertEqual({call["function"] for call in calls}, {"submit_bio_wait"})
         self.assertIn(len(calls), range(3, 6))
 
-    def test_functions_are_let_go_soon(self):
-        before = Path("/sys/kernel/rcu_expedited").read_text()
+    def test_what_letting_go_takes_is_said(self):
         said = self.record("type=struct bio,functions=bio_*", *self.reads(1, 0), options=["-v"])
-        self.assertEqual(Path("/sys/kernel/rcu_expedited").read_text(), before, "it is in a hurry no longer")
         self.assertTrue(self.calls(), said)
         self.assertRegex(said, r"follow: \d+ functions: \d+ probes put on in ")
-        seconds = float(re.search(r"follow: \d+ functions: \d+ probes taken off in (\d+\.\d+) s", said)[1])
-        if not os.environ.get("KERNEL_VM"):  # emulated
-            self.assertLess(seconds, 2)
+        off = re.search(r"follow: \d+ functions: (\d+) probes taken off in \d+\.\d+ s", said)
+        self.assertIsNotNone(off, said)
+        notice = re.search(r"follow: taking (\d+) probes off, which takes some seconds on this kernel\n", said)
+        if "each by a probe of its own" in said and int(off[1]) > 50:
+            self.assertIsNotNone(notice, said)
+            self.assertEqual(notice[1], off[1])
+        else:
+            self.assertIsNone(notice, said)
 
 
 if __name__ == "__main__":
