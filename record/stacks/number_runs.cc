@@ -22,7 +22,14 @@ void NumberRuns::give_back(std::uint32_t first, std::uint32_t count, Clock::time
   if (count != 0) resting_.push_back({now, first, count});
 }
 
-bool NumberRuns::will_have(std::uint32_t count) const {
+std::uint32_t NumberRuns::free_later() const {
+  std::uint32_t free = size_ - taken_;
+  for (const Resting& run : resting_) free += run.count;
+  return free;
+}
+
+bool NumberRuns::will_have(std::uint32_t count, std::uint32_t anywhere) const {
+  if (free_later() < anywhere) return false;
   NumberRuns later(0);
   for (const auto& [first, room] : free_) later.add_free(first, room);
   for (const Resting& run : resting_) later.add_free(run.first, run.count);

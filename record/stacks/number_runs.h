@@ -20,8 +20,8 @@ class NumberRuns {
   // The first of `count` numbers in a row; nothing when there is no such run.
   std::optional<std::uint32_t> take(std::uint32_t count, Clock::time_point now);
   void give_back(std::uint32_t first, std::uint32_t count, Clock::time_point now);
-  // Whether there is such a run once all that rests has rested.
-  bool will_have(std::uint32_t count) const;
+  // Whether there is such a run, and so many numbers anywhere, once all that rests has rested.
+  bool will_have(std::uint32_t count, std::uint32_t anywhere = 0) const;
   // More numbers behind the last one.
   void grow(std::uint32_t more);
 
@@ -33,6 +33,7 @@ class NumberRuns {
     Clock::time_point since;
     std::uint32_t first, count;
   };
+  std::uint32_t free_later() const;
   void wake(Clock::time_point now);
   void add_free(std::uint32_t first, std::uint32_t count);
 

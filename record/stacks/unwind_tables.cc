@@ -403,9 +403,9 @@ std::optional<std::uint32_t> UnwindTables::room_for(std::uint32_t blocks) {
     const auto found = blocks_.take(blocks, NumberRuns::Clock::now());
     if (found || (is_over_)) return found;
     if (grow()) continue;
-    // All at once, and some for those that come next: each time the others wait.
-    const std::uint32_t wanted = std::max(blocks, most_blocks_ / kEvictedPart);
-    while (!blocks_.will_have(wanted) && evict_one()) continue;
+    // All at once, and some for those that come next: each time the others wait. These may lie apart: until
+    // so many lay side by side nearly all tables would have to go.
+    while (!blocks_.will_have(blocks, most_blocks_ / kEvictedPart) && evict_one()) continue;
     if (!blocks_.will_have(blocks)) return std::nullopt;
     std::this_thread::sleep_for(NumberRuns::kRest);  // until no walk is in them any more
   }

@@ -40,6 +40,21 @@ TEST(NumberRuns, WhatRestsIsForeseen) {
   EXPECT_EQ(runs.take(1, kStart), std::nullopt) << "it rests all the same";
 }
 
+// Tables that no stack led through for long lie anywhere among the others.
+TEST(NumberRuns, RoomForThoseThatComeNextMayLieApart) {
+  constexpr std::uint32_t kTables = 160, kEach = 10, kApart = 37;
+  NumberRuns runs(kTables * kEach);
+  for (std::uint32_t i = 0; i < kTables; ++i) runs.take(kEach, kStart);
+  std::uint32_t evicted = 0;
+  for (; !runs.will_have(kEach, 100); ++evicted)
+    runs.give_back(evicted * kApart % kTables * kEach, kEach, kStart);
+  EXPECT_EQ(evicted, 10u);
+  EXPECT_FALSE(runs.will_have(100)) << "no two of them touch";
+  EXPECT_TRUE(runs.take(kEach, kLater));
+  EXPECT_TRUE(runs.will_have(kEach, 90)) << "what rested is counted once";
+  EXPECT_FALSE(runs.will_have(kEach, 91));
+}
+
 TEST(NumberRuns, NeighboursGrowTogetherAgain) {
   NumberRuns runs(9);
   for (int i = 0; i < 3; ++i) runs.take(3, kStart);
