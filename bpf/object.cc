@@ -416,9 +416,9 @@ int Object::probe_in_parts(std::size_t program, const ChosenFunctions& functions
   return probe_in_parts(program, part_of(functions, count / 2, count), left_out);
 }
 
-Result<> Object::run(std::size_t program) const {
+Result<> Object::run(std::size_t program, RunUntil until) const {
   const auto link = state_->iterators.find(program);
-  auto done = link != state_->iterators.end() ? run_iterator(bpf_link__fd(link->second))
+  auto done = link != state_->iterators.end() ? run_iterator(bpf_link__fd(link->second), until)
                                               : run_once(bpf_program__fd(state_->handles[program]));
   return done ? done : std::move(done.error()).in("program '" + state_->programs[program].name + "'");
 }

@@ -16,6 +16,7 @@
 #include "bpf/log.h"
 #include "bpf/map_reader.h"
 #include "bpf/ring.h"
+#include "bpf/run_program.h"
 #include "bpf/section.h"
 #include "format/cursor.h"
 #include "format/result.h"
@@ -89,7 +90,7 @@ class Object {
   std::size_t unprobed_functions() const;
   std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
   // Runs a program of Hook::AtEnd, or of Hook::Iterator for all there are of its kind, once.
-  Result<> run(std::size_t program) const;
+  Result<> run(std::size_t program, RunUntil until) const;
   // A program of section "perf_event" to an open event, which the caller keeps, enables and closes.
   Result<> attach_to_event(std::size_t program, int event_fd);
   // Puts an event's descriptor into a slot of a perf event array.

@@ -18,16 +18,24 @@ Result<> run_once(int program_fd) {
   return system_error("it cannot be run", -code);
 }
 
-Result<> run_iterator(int link_fd) {
+Result<> run_iterator(int link_fd, RunUntil until) {
   const format::Fd reading(bpf_iter_create(link_fd));
   if (!reading) return system_error("the iterator cannot be opened", errno);
+  return read_iterator(reading.get(), until);
+}
+
+Result<> read_iterator(int fd, RunUntil until) {
   std::array<char, 4096> written;
   for (;;) {
-    const ssize_t count = ::read(reading.get(), written.data(), written.size());
+    const ssize_t count = ::read(fd, written.data(), written.size());
     if (count == 0) return Done{};
     // EAGAIN: it has run for many things without a word, and goes on when it is read again.
     if (count < 0 && errno != EAGAIN && errno != EINTR)
       return system_error("the iterator cannot be read", errno);
+    if (std::chrono::steady_clock::now() >= until)
+      return Error{
+          "the iterator has not come to its end in time; it has to look at fewer things, or write less",
+          ETIMEDOUT};
   }
 }
 

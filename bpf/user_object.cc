@@ -75,10 +75,10 @@ struct UserObject::State {
     const auto section = parse_section(object->programs()[program].section);
     return section ? section->hook : Hook::Other;
   }
-  Result<> run_all(Hook hook) const {
+  Result<> run_all(Hook hook, RunUntil until = RunUntil::max()) const {
     for (const std::size_t program : loaded) {
       if (hook_of(program) != hook) continue;
-      if (auto done = object->run(program); !done) return within(std::move(done));
+      if (auto done = object->run(program, until); !done) return within(std::move(done));
     }
     return Done{};
   }
@@ -321,7 +321,7 @@ Result<> UserObject::walk_stacks(MapsByName maps) {
 void UserObject::begin() { state_->object->set_variable("tacho_begun", 1); }
 
 Result<> UserObject::end() const { return state_->run_all(Hook::AtEnd); }
-Result<> UserObject::gather() const { return state_->run_all(Hook::Iterator); }
+Result<> UserObject::gather(RunUntil until) const { return state_->run_all(Hook::Iterator, until); }
 
 bool UserObject::has_iterators() const {
   return std::ranges::any_of(

@@ -22,6 +22,7 @@
 #include "bpf/event_filter.h"
 #include "bpf/function_probes.h"
 #include "bpf/ring.h"
+#include "bpf/run_program.h"
 #include "bpf/walk_link.h"
 #include "format/cursor.h"
 #include "format/environment.h"
@@ -122,8 +123,9 @@ class UserObject {
 
   // Runs the programs of section "syscall": once, before the summaries are read for the last time.
   Result<> end() const;
-  // Runs the iterators: before each reading of the summaries, whose maps they fill.
-  Result<> gather() const;
+  // Runs the iterators: once before each reading of the summaries, whose maps they fill. ETIMEDOUT: they had
+  // not come to their end then.
+  Result<> gather(RunUntil until) const;
   bool has_iterators() const;
   bool has_summaries() const;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <utility>
 
 #include "cli/exit_status.h"
@@ -417,11 +418,12 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
-  events.when_samples_switch([&prepared, summaries = channels->summaries()](std::size_t event, Sampling now) {
-    if (summaries != nullptr) summaries->switch_samples(event, now);
-    if (now == Sampling::Off) return;
-    for (bpf::UserObject& object : prepared.objects) object.begin();
-  });
+  events.when_samples_switch(
+      [&prepared, summaries = channels->summaries()](std::span<const std::size_t> switched, Sampling now) {
+        if (summaries != nullptr) summaries->switch_samples(switched, now);
+        if (now == Sampling::Off) return;
+        for (bpf::UserObject& object : prepared.objects) object.begin();
+      });
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "record/output/ring_layout.h"
@@ -13,6 +14,8 @@ namespace tacho::record {
 namespace {
 
 constexpr std::size_t kSizeAt = 6;  // of a record's own size, in its head
+// Of iterators, on the thread that takes all samples.
+constexpr std::chrono::seconds kMostGathering{10};
 
 }  // namespace
 
@@ -67,20 +70,26 @@ Result<Summaries> Summaries::open(const Prepared& prepared, const KernelEvents& 
   return all;
 }
 
-void Summaries::switch_samples(std::size_t event, Sampling now) {
+void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now) {
   const bool is_on = now == Sampling::On;
+  // The interval begins with the first one.
+  const bool is_first = std::ranges::none_of(sources_, &Source::is_on);
+  std::vector<Source*> due;
   for (Source& source : sources_) {
-    if (source.event != event || source.is_on == is_on) continue;
-    // The interval begins with the first one.
-    if (is_on && std::ranges::none_of(sources_, &Source::is_on)) read_at_ = Clock::now();
+    if (source.is_on == is_on || std::ranges::find(events, source.event) == events.end()) continue;
+    if (is_on && is_first) read_at_ = Clock::now();
     source.is_on = is_on;
     source.was_ever_on |= is_on;
-    if (source.layout.is_live()) continue;
-    if (is_on) {
-      if (source.keeps) (void)read(source, false);  // a map that cannot be read is told of when it is to be
-    } else if (auto done = read(source, true); !done && !failure_) {
-      failure_ = std::move(done.error()).in("summary '" + source.name + "'");
-    }
+    if (!source.layout.is_live() && (!is_on || source.keeps)) due.push_back(&source);
+  }
+  if (auto done = gather(due); !done) {
+    if (!failure_) failure_ = std::move(done.error());
+    return;
+  }
+  for (Source* source : due) {
+    auto done = read(*source, !is_on);
+    // What cannot be read when they go on is told of when it is to be.
+    if (!done && !is_on && !failure_) failure_ = std::move(done.error()).in("summary '" + source->name + "'");
   }
 }
 
@@ -97,18 +106,36 @@ Result<> Summaries::read(bool is_last) {
     for (const bpf::UserObject& object : prepared_->objects)
       if (auto done = object.end(); !done) return done;
   }
+  std::vector<Source*> due;
   for (Source& source : sources_) {
     // Where events are off what came until then was read when they went off.
     const bool is_told_now = source.layout.is_live() ? is_last && source.was_ever_on : source.is_on;
-    if (!is_told_now) continue;
-    if (auto done = read(source, true); !done)
-      return std::move(done.error()).in("summary '" + source.name + "'");
+    if (is_told_now) due.push_back(&source);
+  }
+  if (auto done = gather(due); !done) return done;
+  for (Source* source : due)
+    if (auto done = read(*source, true); !done)
+      return std::move(done.error()).in("summary '" + source->name + "'");
+  return Done{};
+}
+
+// Several summaries of an object are filled by one run: with another one for each they would not belong
+// together, and what an iterator adds up would be there twice.
+Result<> Summaries::gather(const std::vector<Source*>& due) const {
+  const auto until = Clock::now() + kMostGathering;
+  std::set<std::size_t> objects;
+  for (const Source* source : due) objects.insert(source->object);
+  for (const std::size_t object : objects) {
+    auto done = prepared_->objects[object].gather(until);
+    if (!done && done.error().code == ETIMEDOUT)
+      return std::move(done.error())
+          .in(fmt::format("a reading of summaries may take {} s", kMostGathering.count()));
+    if (!done) return done;
   }
   return Done{};
 }
 
 Result<> Summaries::read(Source& source, bool is_told) {
-  if (auto done = prepared_->objects[source.object].gather(); !done) return done;
   const std::uint64_t time = monotonic_now();
   const std::uint64_t reading = ++source.readings;
   const bpf::MapFacts& facts = source.reader.facts();

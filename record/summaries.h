@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -33,10 +34,10 @@ class Summaries {
                                 const SummaryReading& reading);
 
   bool empty() const { return sources_.empty(); }
-  // Samples of an event of the plan are switched on: what programs counted before, as nothing stops them, is
-  // left out. Or off: what came until now is read and waits for take(); what comes later is left out. What
+  // Samples of these events of the plan are switched on: what programs counted before, as nothing stops them,
+  // is left out. Or off: what came until now is read and waits for take(); what comes later is left out. What
   // fails is told by the next read().
-  void switch_samples(std::size_t event, Sampling now);
+  void switch_samples(std::span<const std::size_t> events, Sampling now);
   bool is_due() const;
   // Reads the maps of all events that are on; what came since the last time waits for take(). `is_last`: also
   // what is told once, at the end, of those that were ever on.
@@ -75,6 +76,8 @@ class Summaries {
       : prepared_(&prepared), reading_(reading) {}
   static Result<Source> open_source(const Prepared& prepared, const Connection& connection,
                                     const KernelEvents& events, const bpf::Channel& channel);
+  // Runs the iterators of the objects whose maps are to be read now, of each object once.
+  Result<> gather(const std::vector<Source*>& due) const;
   Result<> read(Source& source, bool is_told);
   void tell(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time);
 

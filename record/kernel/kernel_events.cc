@@ -193,24 +193,32 @@ Result<> KernelEvents::enable_sideband() const {
 }
 
 Result<> KernelEvents::enable_samples() const {
+  std::vector<std::size_t> switched;
+  Result<> done = Done{};
   for (const OpenEvent& event : events_) {
     const PlannedEvent& planned = planned_[event.event];
     if (planned.is_sideband || planned.attr.has(abi::kEnableOnExec)) continue;
-    if (auto done = enable_event(event.fd); !done) return done;
-    note_switch(event.event, true);
+    done = enable_event(event.fd);
+    if (!done) break;
+    note_switch(event.event, true, switched);
   }
-  return Done{};
+  tell(switched, Sampling::On);
+  return done;
 }
 
 // Of an event on many CPUs the first one counts.
-void KernelEvents::note_switch(std::size_t event, bool on) const {
+void KernelEvents::note_switch(std::size_t event, bool on, std::vector<std::size_t>& switched) const {
   std::vector<Switched>& all = (*switched_)[event];
   if (!all.empty() && all.back().on == on) return;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  if (on_switch_) on_switch_(event, on ? Sampling::On : Sampling::Off);
   all.push_back(
       {static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec), on});
+  switched.push_back(event);
+}
+
+void KernelEvents::tell(std::span<const std::size_t> switched, Sampling now) const {
+  if (on_switch_ && !switched.empty()) on_switch_(switched, now);
 }
 
 bool KernelEvents::was_on(std::size_t event, std::uint64_t time) const {
@@ -221,21 +229,25 @@ bool KernelEvents::was_on(std::size_t event, std::uint64_t time) const {
 
 // What cannot be disabled belongs to a task that ended.
 void KernelEvents::disable() const {
+  std::vector<std::size_t> switched;
   for (const OpenEvent& event : events_) {
     (void)disable_event(event.fd);
-    note_switch(event.event, false);
+    note_switch(event.event, false, switched);
   }
+  tell(switched, Sampling::Off);
 }
 
 Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) const {
   bool any = name.empty();
+  std::vector<std::size_t> switched;
   for (const OpenEvent& event : events_) {
     const PlannedEvent& planned = planned_[event.event];
     if (planned.is_sideband || (!name.empty() && planned.name != name)) continue;
     any = true;
     (void)(sampling == Sampling::On ? enable_event(event.fd) : disable_event(event.fd));
-    note_switch(event.event, sampling == Sampling::On);
+    note_switch(event.event, sampling == Sampling::On, switched);
   }
+  tell(switched, sampling);
   if (any) return Done{};
   std::string names;
   for (const PlannedEvent& planned : planned_) {

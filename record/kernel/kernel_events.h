@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -54,8 +55,9 @@ class KernelEvents {
   // Of the events that take whoever runs where the others follow a target, the kernel's numbers.
   std::vector<std::uint64_t> ids_of_everybody() const;
 
-  // Called whenever samples of an event (its index in the plan) are switched on or off, right behind that.
-  using OnSwitch = std::function<void(std::size_t event, Sampling now)>;
+  // Called whenever samples of events (their indices in the plan) are switched on or off, right behind that:
+  // once for all that are switched together.
+  using OnSwitch = std::function<void(std::span<const std::size_t> events, Sampling now)>;
   void when_samples_switch(OnSwitch what) { on_switch_ = std::move(what); }
 
   Result<> enable_sideband() const;
@@ -95,7 +97,8 @@ class KernelEvents {
     std::uint64_t time = 0;  // CLOCK_MONOTONIC, ns
     bool on = false;
   };
-  void note_switch(std::size_t event, bool on) const;
+  void note_switch(std::size_t event, bool on, std::vector<std::size_t>& switched) const;
+  void tell(std::span<const std::size_t> switched, Sampling now) const;
 
   std::vector<PlannedEvent> planned_;
   OnSwitch on_switch_;

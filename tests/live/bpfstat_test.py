@@ -48,6 +48,27 @@ int each(struct bpf_iter__task *context) {
 char LICENSE[] SEC("license") = "GPL";
 """
 
+# Two summaries that one iterator fills; it counts its own runs.
+TWICE = """
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <tacho/event.h>
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); } first SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, __u32); __type(value, __u64); } second SEC(".maps");
+SUMMARY(first_runs, first);
+SUMMARY(second_runs, second);
+SEC("iter/task")
+int each(struct bpf_iter__task *context) {
+  __u32 zero = 0;
+  __u64 *one = bpf_map_lookup_elem(&first, &zero), *other = bpf_map_lookup_elem(&second, &zero);
+  if (context->meta->seq_num != 0 || !context->task || !one || !other) return 0;
+  __sync_fetch_and_add(one, 1);
+  __sync_fetch_and_add(other, 1);
+  return 0;
+}
+char LICENSE[] SEC("license") = "GPL";
+"""
+
 
 @programs.needs_root
 @programs.needs_btf
@@ -93,6 +114,16 @@ class Costs(programs.Scratch):
         self.assertGreater(sum(rows.values()), 5, rows)
         # What switched before the recording began is not counted: a machine's threads have millions of those.
         self.assertLess(sum(rows.values()), 1_000_000)
+
+    def test_an_iterator_runs_once_for_all_summaries_of_its_object(self):
+        for words in ((), ("--interval", "100ms")):
+            with self.subTest(words):
+                self.record("-a", *words, "--", "sleep", "0.35", program=TWICE)
+                runs = {row["event"]: int(row["count"]) for row in self.rows("--by", "event", "--columns", "count")}
+                self.assertEqual(runs["first_runs"], runs["second_runs"], runs)
+                # A sample for each reading, which tells of the one run since the last.
+                samples = self.tacho("script", "-i", "b.data", "--event", "first_runs", "-F", "time").stdout.decode().splitlines()
+                self.assertEqual(runs["first_runs"], len(samples), runs)
 
 
 if __name__ == "__main__":
