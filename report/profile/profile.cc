@@ -16,6 +16,10 @@ Profile::Profile(std::vector<EventBlock> blocks, ProfileShape shape)
 }
 
 void Profile::add(const LateSample& sample, std::uint64_t period) {
+  if (sample.event >= block_of_.size()) {
+    ++left_out_;
+    return;
+  }
   const Stack* const stack = shape_.by_stack ? sample.stack : nullptr;
   const Rest rest{.block = block_of_[sample.event],
                   .location = sample.place,

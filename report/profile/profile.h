@@ -61,7 +61,7 @@ struct ProfileRow {
 
 class Profile {
  public:
-  // `blocks`: every event belongs to exactly one.
+  // `blocks`: every event that is known by now belongs to exactly one.
   Profile(std::vector<EventBlock> blocks, ProfileShape shape);
 
   // One sample that counts for `period`.
@@ -75,6 +75,8 @@ class Profile {
         period);
   }
   void add(const LateSample& sample, std::uint64_t period);
+  // Samples of events that are in no block, as a pipe may tell of events after samples were there.
+  std::uint64_t left_out() const { return left_out_; }
   // The number of what the shape's readers say of the sample now.
   std::uint32_t facts_of(const ResolvedSample& sample);
 
@@ -119,6 +121,7 @@ class Profile {
   std::vector<std::uint64_t> facts_;
   std::vector<std::uint64_t> asked_;  // scratch: the sample's own
   std::uint32_t last_facts_ = 0, fact_lists_ = 0;
+  std::uint64_t left_out_ = 0;
   IndexTable by_facts_, by_rest_;
   ByNumber<FirstRow> by_stack_, by_place_;  // by stack, by location
 };

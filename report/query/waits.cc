@@ -117,6 +117,7 @@ std::optional<std::int64_t> Waits::number(const PayloadField* field, const Resol
 }
 
 std::optional<Wait> Waits::take(const ResolvedSample& sample) {
+  if (sample.event_index >= events_.size()) return std::nullopt;  // a pipe told of it after find_events()
   const EventFacts& facts = events_[sample.event_index];
   if (facts.what == What::Nothing) return std::nullopt;
   const auto thread = number(facts.thread, sample);

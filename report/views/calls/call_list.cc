@@ -110,6 +110,7 @@ bool CallList::has_object(const Prototype* prototype, const CallValue& value) co
 }
 
 Sink::Flow CallList::on_sample(const ResolvedSample& sample) {
+  if (sample.event_index >= events_.size()) return Flow::GoOn;  // a pipe told of it after find_events()
   const auto& facts = events_[sample.event_index];
   if (!facts) return Flow::GoOn;
   const format::Bytes payload = sample.raw->raw;

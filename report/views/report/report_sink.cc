@@ -132,6 +132,10 @@ std::vector<std::string> ReportSink::notes() const {
     lines.push_back("tacho report: rows are weighed by " + printable(chosen) +
                     ", as the event says (role:weight); --weight period or samples weighs them otherwise");
   }
+  if (profile_ && profile_->left_out() > 0)
+    lines.push_back(
+        fmt::format("tacho report: {} samples are of events that the pipe told of too late; left out",
+                    profile_->left_out()));
   for (const auto& group : groups_) {
     if (group.members <= kMostMembers) continue;
     lines.push_back(

@@ -101,12 +101,19 @@ ScriptText::ScriptText(Session& session, const FieldChoice& fields, Names names,
       more_(session, names),
       source_code_(*resolver_, names),
       most_text_(kMostText) {
+  learn_events();
+}
+
+// A pipe may tell of events after samples were there: those are as wide as they are.
+void ScriptText::learn_events() {
+  const std::size_t known = event_names_.size();
   std::size_t width = 0;
-  for (const auto& event : session.events()) {
-    event_names_.push_back(printable(event_name(event, session.features()), names));
+  for (std::size_t i = known; i < session_->events().size(); ++i) {
+    event_names_.push_back(printable(event_name(session_->events()[i], session_->features()), comms_.mode()));
     width = std::max(width, event_names_.back().size());
   }
-  for (std::string& name : event_names_) name.insert(0, width - name.size(), ' ');
+  for (std::size_t i = known; i < event_names_.size(); ++i)
+    event_names_[i].insert(0, width - event_names_[i].size(), ' ');
 }
 
 bool ScriptText::has_chain(const ResolvedSample& sample) const {
@@ -348,6 +355,7 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
     out.character(' ');
   }
   if (fields.has(Field::Event)) {
+    if (sample.event_index >= event_names_.size()) learn_events();
     out.text(event_names_[sample.event_index]);
     out.text(": ");
   }

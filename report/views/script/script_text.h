@@ -113,6 +113,7 @@ class ScriptText {
   void write_branch_sample(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   void write_place(TextBuffer& out, const ResolvedSample& sample, const Fields& fields);
   bool has_chain(const ResolvedSample& sample) const;
+  void learn_events();
 
   Session* session_;
   Resolver* resolver_;

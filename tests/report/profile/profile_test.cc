@@ -51,6 +51,14 @@ TEST(Profile, HoldsEachDistinctCombinationOnce) {
   EXPECT_EQ(profile.weights(profile.rows()[1])[0].samples, 2U);
 }
 
+TEST(Profile, LeavesOutEventsThatItWasNotToldOf) {
+  Case c;
+  Profile profile({{0, 1}, {1, 2}}, {});
+  for (const std::size_t event : {2U, 3U, 1000000U}) profile.add(c.sample(c.one, c.here, &c.stack, event), 1);
+  EXPECT_EQ(profile.rows().size(), 1U);
+  EXPECT_EQ(profile.left_out(), 2U);
+}
+
 TEST(Profile, KnowsTheRowsOfEachBlock) {
   Case c;
   Profile profile({{0, 1}, {1, 2}, {3, 1}}, {});
