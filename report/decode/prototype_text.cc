@@ -22,7 +22,7 @@ constexpr std::pair<Kind, char> kLetters[] = {
     {Kind::Character, 'c'}, {Kind::Enumeration, 'e'}, {Kind::Pointer, 'p'},
     {Kind::Text, 't'},      {Kind::Floating, 'f'},    {Kind::Struct, 's'},
 };
-constexpr std::size_t kMostFunctions = std::size_t{1} << 20, kMostArguments = 64, kMostNames = 4096;
+constexpr std::size_t kMostArguments = 64, kMostNames = 4096;
 
 // In a field of a line.
 std::string plain(std::string_view text) {
@@ -105,11 +105,12 @@ void PrototypeWriter::add(std::uint64_t offset, const Prototype& prototype) {
   text_ += lines;  // behind the enumerations that it names
 }
 
-std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view text) {
+std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view text, std::size_t& left) {
   std::unordered_map<std::uint64_t, Prototype> all;
   Enumerations enumerations;
   Prototype* current = nullptr;
-  while (!text.empty() && all.size() < kMostFunctions && enumerations.size() < kMostFunctions) {
+  const auto charge = [&left](std::size_t count) { left -= std::min(left, count); };
+  while (!text.empty() && left > 0) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const auto fields = fields_of(line);
@@ -117,7 +118,9 @@ std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view te
       enumerations.clear();
     } else if (fields[0] == "enum") {
       enumerations.push_back(names_of(std::span(fields).subspan(1)));
+      charge(1 + enumerations.back()->size());
     } else if (fields[0] == "function" && fields.size() >= 2) {
+      charge(1);
       std::uint64_t offset = 0;
       current = read_number(fields[1], offset) ? &all.try_emplace(offset).first->second : nullptr;
       if (current == nullptr) continue;
@@ -125,6 +128,7 @@ std::unordered_map<std::uint64_t, Prototype> read_prototypes(std::string_view te
       if (fields.size() >= 4) current->returned = type_of(fields[2], fields[3], enumerations);
     } else if (fields[0] == "argument" && fields.size() >= 5 && current != nullptr &&
                current->arguments.size() < kMostArguments) {
+      charge(1);
       Argument argument{.name = std::string(fields[4]), .type = {}};
       if (std::uint8_t word = 0; read_number(fields[1], word)) argument.word = word;
       auto type = type_of(fields[2], fields[3], enumerations);

@@ -47,16 +47,21 @@ ATTACHMENTS = 225
 LARGE = 2**64
 
 
-def zstd(content):
-    """One frame with the bytes as they are."""
-    return struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content)) + struct.pack("<I", 1 | len(content) << 3)[:3] + content
+def zstd(content, blanks=0):
+    """One frame with the bytes as they are, and ends of lines behind them, which take four bytes for each 128 KiB."""
+    most = 1 << 17
+    blocks = [(0, content[at:at + most], len(content[at:at + most])) for at in range(0, len(content), most)]
+    blocks += [(1, b"\n", min(most, blanks - at)) for at in range(0, blanks, most)]
+    blocks = blocks or [(0, b"", 0)]
+    return struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content) + blanks) + b"".join(
+        struct.pack("<I", (i == len(blocks) - 1) | kind << 1 | size << 3)[:3] + body for i, (kind, body, size) in enumerate(blocks))
 
 
-def attachments(**content_by_origin):
+def attachments(blanks=0, **content_by_origin):
     body = struct.pack("<II", 1, len(content_by_origin))
     for origin, content in content_by_origin.items():
-        packed = zstd(content)
-        body += struct.pack("<IIQQ", len("prototypes"), len(origin), len(content), len(packed)) + b"prototypes" + origin.encode() + packed
+        packed, size = zstd(content, blanks), len(content) + blanks
+        body += struct.pack("<IIQQ", len("prototypes"), len(origin), size, len(packed)) + b"prototypes" + origin.encode() + packed
         body += bytes(-len(body) % 8)
     return body
 
@@ -101,9 +106,10 @@ class Prototypes(programs.Scratch):
 class Values(programs.Scratch):
     FUNCTION = made.START + 0x10a0
 
-    def calls(self, types, registers=(), returned=0, texts=(b"", b"", b""), words=(), function=FUNCTION, status=0):
+    def calls(self, types, registers=(), returned=0, texts=(b"", b"", b""), words=(), function=FUNCTION, status=0, others=None,
+              blanks=0):
         capture = made_payload.capture(call=CALL)
-        capture.features[ATTACHMENTS] = attachments(**{made.PROGRAM: types})
+        capture.features[ATTACHMENTS] = attachments(blanks, **(others or {}), **{made.PROGRAM: types})
         registers = [*registers, *[0] * 6][:6]
         capture.sample(0, raw=struct.pack("<QQQQ6Q16s16s16s", 1000, function, 1, returned % LARGE, *(one % LARGE for one in registers),
                                           *texts))
@@ -169,6 +175,36 @@ class Values(programs.Scratch):
                                                   (b"", [0x10, 0x20], 0x30, {"0x10", "0x20", "0x30"})):
             found = {one for one in ("0x10", "0x20", "0x30") if self.calls(types, registers, returned, words=("--object", one)).count("\n") > 1}
             self.assertEqual(found, calls)
+
+    def test_types_that_would_take_too_much_are_left_out(self):
+        types = self.function("argument\t0\ti4\tint\tn\n")
+        self.assertEqual(self.shown(types, [7], blanks=20 << 20), "n=7);")
+        self.assertEqual(self.shown(types, [7], blanks=30 << 20), ");")  # of a kilobyte
+        many = b"enum\n" * (1 << 20)
+        self.assertEqual(self.shown(types, [7], others={"another": many[:-100]}), "n=7);")
+        self.assertEqual(self.shown(types, [7], others={"another": many}), ");")
+
+    def test_each_name_stands_once_in_an_object(self):
+        names = ["pid", "duration", "pid", "arguments", "object.pid", "pid"]
+        capture = made_payload.capture(call=CALL[:3] + [Field(name) for name in names])
+        capture.sample(0, raw=struct.pack("<QQQ6Q", 1000, self.FUNCTION, 1, *range(10, 16)))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        pairs = json.loads(self.tacho("calls", "--json").stdout, object_pairs_hook=list)
+        row = dict(pairs)
+        self.assertEqual(len(row), len(pairs))
+        self.assertEqual((row["pid"], row["duration"]), (made.PID, 1000))
+        self.assertEqual([row[name] for name in ("object.pid", "object.duration", "object.pid.2", "object.arguments", "object.object.pid",
+                                                 "object.pid.3")], list(range(10, 16)))
+
+    def test_values_that_no_call_has_are_refused(self):
+        many, text = Field("many", size=1, count=1021), Field("t", made_payload.TEXT, 1, 16, role="argument_text")
+        returned = Field("r", made_payload.TEXT, 1, 16, role="returned_text")
+        for more, status in (([text, returned, returned, text], 0), ([text] * 4, 1), ([text] * 3 + [Field("much", size=1, count=2000)], 1)):
+            capture = made_payload.capture(call=CALL[:3] + [many] + more)
+            capture.sample(0, raw=struct.pack("<QQQ", 1000, self.FUNCTION, 1) + bytes(1200))
+            (self.folder / "perf.data").write_bytes(capture.file())
+            done = self.tacho("calls", status=status)
+            self.assertEqual("tells of more than 1024 values" in done.stderr.decode(), status != 0, more)
 
     def test_lines_that_cannot_be_are_left_out(self):
         for line in ("argument\t0\ti3\tint\tn\n", "argument\t0\tz4\tint\tn\n", "argument\t0\te4:7\tkind\tn\n", "argument\t0\te4\tkind\tn\n",

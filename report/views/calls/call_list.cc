@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +20,10 @@ constexpr std::uint64_t kMostDepth = 1 << 20;  // deeper is no stack
 constexpr std::size_t kMostValues = 1024;      // that an event tells of a call beside its time and place
 constexpr std::uint8_t kMostTexts = 16, kNoRegister = 0xff;
 
+// What `calls --json` says of every call (call_forms.cc, call_values.cc).
+constexpr std::string_view kOwnNames[] = {"function", "comm",     "pid",       "tid",     "depth",
+                                          "begin",    "duration", "arguments", "returned"};
+
 const PayloadField* field_of(const PayloadSchema& schema, std::string_view role) {
   const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
   return field == schema.fields.end() ? nullptr : &*field;
@@ -24,6 +31,24 @@ const PayloadField* field_of(const PayloadSchema& schema, std::string_view role)
 
 bool is_whole(const PayloadField& field) {
   return field.kind != format::FieldKind::Text && field.kind != format::FieldKind::Float;
+}
+
+Error too_many(const PayloadSchema& schema) {
+  return use_error(fmt::format("{}: tells of more than {} values of a call", schema.event, kMostValues));
+}
+
+// An object of JSON has each name once, and a member of a followed object may be called like what every call
+// has: it is "object.pid" then.
+std::string free_name(std::string name, std::set<std::string>& taken) {
+  if (taken.insert(name).second) return name;
+  name.insert(0, "object.");
+  if (taken.insert(name).second) return name;
+  std::size_t number = 1;
+  std::string numbered;
+  do {
+    numbered = fmt::format("{}.{}", name, ++number);
+  } while (!taken.insert(numbered).second);
+  return numbered;
 }
 
 }  // namespace
@@ -51,11 +76,17 @@ Result<> CallList::find_events() {
 Result<> CallList::add_others(const PayloadSchema& schema, EventFacts& facts) {
   using Is = CallValue::Is;
   std::uint8_t texts = 0;
+  bool has_returned_text = false;
+  std::set<std::string> taken(std::begin(kOwnNames), std::end(kOwnNames));
+  const auto has_room = [&facts](std::size_t count) {
+    return facts.others.size() < kMostValues && count <= kMostValues - facts.others.size();
+  };
   for (const PayloadField& field : schema.fields) {
     const bool is_own = &field == facts.time || &field == facts.function || &field == facts.depth;
     const bool is_argument_text = field.role == "argument_text";
     if (field.kind == format::FieldKind::Text && (is_argument_text || field.role == "returned_text")) {
-      if (texts == kMostTexts) continue;
+      if (is_argument_text ? texts == kMostTexts : std::exchange(has_returned_text, true)) continue;
+      if (!has_room(1)) return too_many(schema);
       facts.others.push_back({&field,
                               0,
                               {.is = is_argument_text ? Is::ArgumentText : Is::ReturnedText,
@@ -64,8 +95,7 @@ Result<> CallList::add_others(const PayloadSchema& schema, EventFacts& facts) {
     }
     if (is_own || !is_whole(field)) continue;
     const std::uint32_t count = is_list(field) ? field.count : 1;
-    if (count > kMostValues - facts.others.size())
-      return use_error(fmt::format("{}: tells of more than {} values of a call", schema.event, kMostValues));
+    if (!has_room(count)) return too_many(schema);
     const Is is = field.role == "arguments"  ? Is::Argument
                   : field.role == "returned" ? Is::Returned
                                              : Is::Other;
@@ -75,7 +105,8 @@ Result<> CallList::add_others(const PayloadSchema& schema, EventFacts& facts) {
            k,
            {.is = is,
             .place = static_cast<std::uint8_t>(std::min<std::uint32_t>(k, kNoRegister)),
-            .name = number_of(is_list(field) ? fmt::format("{}{}", field.name, k + 1) : field.name),
+            .name = number_of(
+                free_name(is_list(field) ? fmt::format("{}{}", field.name, k + 1) : field.name, taken)),
             .is_number = !is_shown_in_hex(field)}});
   }
   return Done{};

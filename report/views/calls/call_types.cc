@@ -1,21 +1,28 @@
 #include "report/views/calls/call_types.h"
 
 #include "format/attachment.h"
+#include "symbolize/files/attached_text.h"
 
 namespace tacho::report {
 namespace {
 
 constexpr std::string_view kAttachment = "prototypes";
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 26;  // bytes
+// Of all of them together: unpacked bytes; functions, arguments and names of numbers.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
+constexpr std::size_t kMostEntries = std::size_t{1} << 20;
 
 }  // namespace
 
 CallTypes::CallTypes(const format::Features& features) {
+  std::uint64_t bytes = kMostBytes;
+  std::size_t entries = kMostEntries;
   for (const format::Attachment& attachment : features.attachments) {
-    if (attachment.name != kAttachment) continue;
-    const auto content = format::unpack_attachment(attachment, kLargest);
+    if (attachment.name != kAttachment || attachment.raw_size > bytes) continue;
+    bytes -= attachment.raw_size;  // whether it can be read or not: that takes its time
+    const auto content = symbolize::unpack_attached_text(attachment);
     if (!content) continue;
-    auto read = read_prototypes({reinterpret_cast<const char*>(content->data()), content->size()});
+    auto read = read_prototypes({reinterpret_cast<const char*>(content->data()), content->size()}, entries);
+    // A file has several where several events follow its functions: what came first stays.
     prototypes_[attachment.origin].merge(read);
   }
 }

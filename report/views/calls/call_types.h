@@ -19,7 +19,8 @@ struct CallFunction {
 
 class CallTypes {
  public:
-  // Attachments that cannot be read are as if they were not there.
+  // Attachments that cannot be read, and those that would take too much memory beside the ones before them,
+  // are as if they were not there.
   explicit CallTypes(const format::Features& features);
   // Null: nothing is known.
   const Prototype* of(const CallFunction& function) const;
