@@ -22,6 +22,8 @@ namespace tacho::bpf {
 struct FunctionTargets {
   std::string path;
   std::vector<std::uint64_t> offsets;
+  // Of them in their order, those whose arguments are not the source's: copies that a compiler changed.
+  std::vector<std::uint64_t> changed_copies = {};
   std::vector<std::string> names;      // as many; or none, for programs that take all of them
   int process = -1;                    // whose calls alone are probed; -1: of all that use the file
   bool in_kernel = false;              // there is no path (kernel_probes.h)

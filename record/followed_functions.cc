@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -131,6 +132,15 @@ std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::
   }
   std::ranges::sort(offsets);
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  return offsets;
+}
+
+// By whatever name, in order.
+std::vector<std::uint64_t> changed_copies(const FunctionPlaces& functions) {
+  std::vector<std::uint64_t> offsets;
+  for (const FunctionPlace& place : functions.places)
+    if (is_changed_copy(place.name)) offsets.push_back(place.offset);
+  std::ranges::sort(offsets);
   return offsets;
 }
 
@@ -275,6 +285,8 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, con
   bpf::FunctionTargets targets;
   targets.path = whole;
   targets.offsets = matching(*functions, pattern, false);
+  std::ranges::set_intersection(targets.offsets, changed_copies(*functions),
+                                std::back_inserter(targets.changed_copies));
   if (targets.offsets.empty())
     return wrong(
         functions->places.empty()
@@ -295,7 +307,10 @@ Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets&
                             const std::function<bool()>& stop, std::vector<format::Attachment>& attachments,
                             const Messages& messages) {
   if (object.constant("tacho_wants_types").empty()) return Done{};
-  const FunctionTypes types = function_types(targets.path, targets.offsets, stop);
+  // The debugging information tells of a copy as of the function that the source has.
+  std::vector<std::uint64_t> typed;
+  std::ranges::set_difference(targets.offsets, targets.changed_copies, std::back_inserter(typed));
+  const FunctionTypes types = function_types(targets.path, typed, stop);
   if (!types.lack.empty())
     messages.detail(fmt::format("{}: the types of arguments are not known: {}", targets.path, types.lack));
   if (types.text.empty()) return Done{};

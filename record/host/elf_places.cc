@@ -283,6 +283,21 @@ Result<std::vector<UsdtPlace>> usdt_places(Bytes file) {
   return markers;
 }
 
+// Those of a link in one piece ("f.lto_priv.0", "f.llvm.4711") are called like any other.
+bool is_changed_copy(std::string_view name) {
+  constexpr std::string_view kChanges[] = {"isra",    "constprop", "part",    "cold",
+                                           "argprom", "argelim",   "retelim", "specialized"};
+  name = name.substr(0, name.find('@'));
+  for (std::size_t dot = name.rfind('.'); dot != std::string_view::npos; dot = name.rfind('.')) {
+    const std::string_view what = name.substr(dot + 1);
+    if (std::ranges::find(kChanges, what) != std::end(kChanges)) return true;
+    const bool is_number = what.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!is_number && what != "lto_priv" && what != "llvm" && what != "__uniq") return false;
+    name = name.substr(0, dot);
+  }
+  return false;
+}
+
 Result<FunctionPlaces> functions_of(Bytes file) {
   const auto elf = parse_elf(file);
   if (!elf) return elf.error();

@@ -35,6 +35,9 @@ struct FunctionPlace {
   std::uint64_t offset = 0;  // in the file
   bool is_chooser = false;   // called once, to choose among several functions of that name (IFUNC)
 };
+// Whether the linker's name is that of a copy which a compiler made of a function and calls as it likes, with
+// other arguments ("f.isra.0", "f.constprop.0.cold").
+bool is_changed_copy(std::string_view name);
 // All that its symbol tables name and that lie in its code. is_go: the Go compiler made it; throws: it has,
 // or has from a library, what throws exceptions of C++ and Rust.
 struct FunctionPlaces {

@@ -80,6 +80,15 @@ TEST(ElfPlaces, FunctionsHaveNames) {
   EXPECT_EQ(std::ranges::find(*names, ""), names->end());
 }
 
+TEST(ElfPlaces, CopiesThatACompilerChangedAreTold) {
+  for (const char* name : {"f.isra.0", "f.constprop.0", "f.part.3", "f.cold", "f.isra.0.constprop.1",
+                           "f.constprop.0.cold", "f.isra.0.lto_priv.2", "_ZN1a1bEi.isra.0@V1"})
+    EXPECT_TRUE(is_changed_copy(name)) << name;
+  for (const char* name : {"f", "isra", "part", "f.lto_priv.0", "f.llvm.4711", "f.0", "f.part.of", "", ".",
+                           "..", "isra.0", "f@part.0", "_ZN4core4part3new17h0E", "a..part..b"})
+    EXPECT_FALSE(is_changed_copy(name)) << name;
+}
+
 TEST(ElfPlaces, TheNearestFunctionIsNamed) {
   const auto offset = function_offset(own_file(), "tacho_test_palce");
   ASSERT_FALSE(offset);
