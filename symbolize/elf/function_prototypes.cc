@@ -17,7 +17,7 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::size_t kMostArguments = 64;
-constexpr int kMostEnumerators = 4096;
+constexpr int kMostEnumerators = 4096, kMostChildren = 4096;
 constexpr std::uint64_t kWord = 8;
 
 bool is_number_of(std::uint64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
@@ -40,6 +40,13 @@ std::uint8_t word_of(const ValuePlace& place) {
                                    : static_cast<std::uint8_t>(found - kArguments.begin());
 }
 
+// For an entry that is stepped over.
+void charge(Dwarf_Die& die, DwarfBudget& budget) {
+  std::size_t attributes = 1;
+  if (dwarf_tag(&die) != DW_TAG_invalid) dwarf_getattrcnt(die.abbrev, &attributes);
+  budget.attributes -= std::min(budget.attributes, attributes + 1);
+}
+
 }  // namespace
 
 struct FunctionPrototypes::State {
@@ -52,9 +59,9 @@ struct FunctionPrototypes::State {
 
   std::uint64_t encoding_of(Dwarf_Die type) const { return types.number(type, DW_AT_encoding).value_or(0); }
   bool is_text(Dwarf_Die pointer) const;
-  std::shared_ptr<const EnumNames> names_of(Dwarf_Die enumeration) const;
-  std::optional<ValueType> value_type(Dwarf_Die of) const;
-  Prototype prototype_of(Dwarf_Die function) const;
+  std::shared_ptr<const EnumNames> names_of(Dwarf_Die enumeration, DwarfBudget& budget) const;
+  std::optional<ValueType> value_type(Dwarf_Die of, DwarfBudget& budget) const;
+  Prototype prototype_of(Dwarf_Die function, DwarfBudget& budget) const;
 };
 
 // uint8_t and its like are numbers: char alone has the name.
@@ -64,13 +71,15 @@ bool FunctionPrototypes::State::is_text(Dwarf_Die pointer) const {
          is_character(encoding_of(*target)) && types.text(*target, DW_AT_name) == "char";
 }
 
-std::shared_ptr<const EnumNames> FunctionPrototypes::State::names_of(Dwarf_Die enumeration) const {
+std::shared_ptr<const EnumNames> FunctionPrototypes::State::names_of(Dwarf_Die enumeration,
+                                                                     DwarfBudget& budget) const {
   auto& known = enumerations[dwarf_dieoffset(&enumeration)];
   if (known) return known;
   EnumNames names;
   Dwarf_Die child{};
   bool has_more = dwarf_child(&enumeration, &child) == 0;
-  for (int left = kMostEnumerators; has_more && left > 0; --left) {
+  for (int left = kMostEnumerators; has_more && left > 0 && budget.attributes > 0; --left) {
+    charge(child, budget);
     Dwarf_Attribute attribute;
     Dwarf_Sword value = 0;
     const std::string_view name = types.text(child, DW_AT_name);
@@ -84,7 +93,7 @@ std::shared_ptr<const EnumNames> FunctionPrototypes::State::names_of(Dwarf_Die e
 }
 
 // Of a parameter or function; nothing: void, or not told.
-std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of) const {
+std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of, DwarfBudget& budget) const {
   using Kind = ValueType::Kind;
   auto type = types.type_of(of);
   if (!type) return std::nullopt;
@@ -99,7 +108,7 @@ std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of) con
   if (bytes && is_number_of(*bytes)) value.bytes = static_cast<std::uint8_t>(*bytes);
   if (tag == DW_TAG_enumeration_type && bytes && is_number_of(*bytes)) {
     value.kind = Kind::Enumeration;
-    value.names = names_of(*type);
+    value.names = names_of(*type, budget);
   } else if (tag != DW_TAG_base_type || !bytes) {
     value.kind = Kind::Struct;
   } else if (const std::uint64_t encoding = encoding_of(*type); is_floating(encoding)) {
@@ -117,21 +126,23 @@ std::optional<ValueType> FunctionPrototypes::State::value_type(Dwarf_Die of) con
   return value;
 }
 
-Prototype FunctionPrototypes::State::prototype_of(Dwarf_Die function) const {
+Prototype FunctionPrototypes::State::prototype_of(Dwarf_Die function, DwarfBudget& budget) const {
   Prototype prototype;
   const auto returned = types.type_of(function);
   CallConvention convention(types, returned);
-  prototype.returned = value_type(function);
+  prototype.returned = value_type(function, budget);
   if (prototype.returned && (prototype.returned->kind == ValueType::Kind::Floating ||
                              prototype.returned->kind == ValueType::Kind::Struct))
     prototype.returned.reset();
   Dwarf_Die child{};
   bool has_more = dwarf_child(&function, &child) == 0;
-  while (has_more && prototype.arguments.size() < kMostArguments) {
+  for (int left = kMostChildren; has_more && left > 0 && budget.attributes > 0; --left) {
+    if (prototype.arguments.size() == kMostArguments) break;
+    charge(child, budget);
     if (dwarf_tag(&child) == DW_TAG_formal_parameter) {
       Argument argument{.name = std::string(types.text(child, DW_AT_name)), .type = {}};
       const auto place = convention.next(types.type_of(child));
-      if (auto type = value_type(child)) {
+      if (auto type = value_type(child, budget)) {
         argument.type = std::move(*type);
       } else {
         argument.type.kind = ValueType::Kind::Struct;
@@ -178,14 +189,12 @@ std::vector<std::optional<Prototype>> FunctionPrototypes::find(
     while (!wanted.empty() && budget.attributes > 0 && walk.next()) {
       Dwarf_Die& die = walk.die();
       const int tag = dwarf_tag(&die);
-      std::size_t attributes = 1;
-      if (tag != DW_TAG_invalid) dwarf_getattrcnt(die.abbrev, &attributes);
-      budget.attributes -= std::min(budget.attributes, attributes + 1);
+      charge(die, budget);
       Dwarf_Addr begins = 0;
       if (tag != DW_TAG_subprogram || dwarf_entrypc(&die, &begins) != 0) continue;
       const auto place = wanted.find(begins);
       if (place == wanted.end()) continue;
-      found[place->second] = state_->prototype_of(die);
+      found[place->second] = state_->prototype_of(die, budget);
       wanted.erase(place);
     }
   }
