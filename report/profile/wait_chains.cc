@@ -49,6 +49,7 @@ std::span<const std::uint32_t> WaitChains::keep(std::span<const std::uint32_t> w
   std::ranges::copy(words, kept.begin());
   free_ += words.size();
   left_ -= words.size();
+  bytes_ += words.size_bytes();
   return kept;
 }
 

@@ -24,6 +24,9 @@ class WaitChains {
   // number of its own: a run takes all stacks from here, or none. Valid as long as this.
   const Stack* stack_of(const Wait& wait);
 
+  // The bytes that chains take: each distinct one its frames.
+  std::size_t bytes() const { return bytes_; }
+
   // Of each frame of such a stack: kPlace, or what name() calls it. Empty: all are places.
   std::span<const std::uint32_t> names_of(const Stack& stack) const { return names_of_[stack.number]; }
   // Lives as long as the session.
@@ -44,6 +47,7 @@ class WaitChains {
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
   std::vector<std::uint32_t> frames_, frame_names_;  // of the wait at hand
   std::vector<format::LargePiece<std::uint32_t>> memory_;
+  std::size_t bytes_ = 0;          // of it, given out
   std::uint32_t* free_ = nullptr;  // in the last piece
   std::size_t left_ = 0;           // words from there on
 };

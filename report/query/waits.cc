@@ -216,6 +216,10 @@ Wait Waits::ended(Wait wait, std::uint64_t duration) {
   if (woken == woken_.end() || !woken->second.is_new) return wait;
   ++with_waker_;
   woken->second.is_new = false;
+  if (!keeps_wakers_) {
+    ++shortened_;
+    return wait;
+  }
   ended_by_ = woken->second.by;
   wait.wakers = ended_by_;
   return wait;
@@ -265,6 +269,10 @@ std::vector<std::string> Waits::notes() const {
         fmt::format("{} waits have no stack and are left out; record with -g to have them", without_stack_));
   if (options_.wakers > 0 && waits_ > 0)
     notes.push_back(fmt::format("{} of {} waits have a waker", with_waker_, waits_));
+  if (shortened_ > 0)
+    notes.push_back(
+        fmt::format("the last {} of them are shown without it, as the chains of those before take {} MB",
+                    shortened_, kMostChainBytes >> 20));
   return notes;
 }
 

@@ -60,6 +60,9 @@ struct Wait {
   std::span<const Waker> wakers{};  // the last one first; valid until the next sample
 };
 
+// Of all call chains with wakers that a view keeps: a few samples can make chains of many others' stacks.
+inline constexpr std::size_t kMostChainBytes = std::size_t{1} << 28;
+
 class Waits {
  public:
   // `keep`: asked once of each sample that a wait begins with, for a number that comes back with the wait, as
@@ -73,6 +76,9 @@ class Waits {
 
   // The wait that this sample ends; nothing: none. All samples of the session come here, in their order.
   std::optional<Wait> take(const ResolvedSample& sample);
+
+  // Waits that end from now on have no wakers: the chains of those before take kMostChainBytes.
+  void leave_wakers_out() { keeps_wakers_ = false; }
 
   // What a reader of the waits should know, as lines.
   std::vector<std::string> notes() const;
@@ -114,14 +120,14 @@ class Waits {
   Keep keep_;
   EventSchemas schemas_;
   std::vector<EventFacts> events_;
-  bool has_switches_ = false;
+  bool has_switches_ = false, keeps_wakers_ = true;
   std::unordered_map<std::uint32_t, Asleep> asleep_;  // by thread
   std::unordered_map<std::uint32_t, Woken> woken_;
   std::vector<Waker> ended_by_;            // of the wait that was told last
   std::unordered_set<std::string> names_;  // that payloads tell
   enum class Entry : std::uint8_t { Unasked, No, Yes };
   ByNumber<Entry> entries_;  // whether an interrupt begins at a location
-  std::uint64_t waits_ = 0, with_waker_ = 0, without_stack_ = 0;
+  std::uint64_t waits_ = 0, with_waker_ = 0, without_stack_ = 0, shortened_ = 0;
 };
 
 }  // namespace tacho::report

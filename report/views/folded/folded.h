@@ -54,6 +54,7 @@ class FoldedStacks {
   // All lines, sorted.
   void write(TextOutput& out) const;
   bool empty() const { return stacks_.empty(); }
+  std::size_t bytes() const { return frames_.size() * sizeof(std::uint32_t); }  // of the stacks' names
 
  private:
   struct Stack {

@@ -36,6 +36,7 @@ class WaitSink : public Sink {
     names_.append(wait.stack->frames, FrameNames::Order::RootFirst, false, stack_);
     for (const Waker& waker : wait.wakers) add(waker);
     folded_.add(folded_.row_of(stack_), wait.duration);
+    if (folded_.bytes() > kMostChainBytes) waits_.leave_wakers_out();
   }
   // The other way round: what woke stands next to what was woken, and its thread's name at the end.
   void add(const Waker& waker) {

@@ -96,6 +96,7 @@ void ReportSink::add_wait(const Wait& wait) {
                  .comm = wait.comm,
                  .stack = plan_->wait_chains->stack_of(wait)},
                 wait.duration);
+  if (plan_->wait_chains->bytes() > kMostChainBytes) waits_->leave_wakers_out();
 }
 
 // Of the profile they need the facts that rows are told apart by, as a wait's sample has them.
