@@ -1,6 +1,7 @@
 #include "symbolize/symbolizer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <unordered_map>
 #include <utility>
@@ -240,7 +241,7 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
       return unpack_attached_text(*attached);
     }
     if (!options.perf_map_dir.empty()) return text;
-    if (auto held = files.read_held_map(pid, kLargestText)) return held;
+    if (auto held = files.read_held_map(pid, kLargestText); held || held.error().code != ENOENT) return held;
     if (options.symfs.empty() && !kernel_names.is_on_recording_host())
       return Error{
           "the capture is of another host, where another process had this number; --perf-map-dir names "

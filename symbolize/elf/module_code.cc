@@ -1,6 +1,7 @@
 #include "symbolize/elf/module_code.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/files/attached_text.h"
@@ -11,6 +12,22 @@ namespace {
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 31;  // bytes
 constexpr std::size_t kClassAt = 4;                             // EI_CLASS of an ELF file
 constexpr std::byte kClass64{2};
+
+// A build id tells whichever file is the one; without it the file of this name comes last, as it may be
+// another one by now, and only where neither the one that was held nor a copy is known.
+template <class Is>
+Result<std::vector<std::byte>> read_one(const DebugFiles& files, const format::Features* features,
+                                        const Module& module, Is&& is_it) {
+  const bool has_id = !module.build_id.empty();
+  auto bytes = has_id ? files.read(std::string(module.path), kLargestFile)
+                      : Result<std::vector<std::byte>>(Error{"it has no build id", ENOENT});
+  const auto is_over = [&] { return has_id ? is_it(bytes) : bytes || bytes.error().code != ENOENT; };
+  if (!is_over()) bytes = files.read_held(module.path, module.build_id, kLargestFile);
+  if (!is_over() && features != nullptr)
+    bytes = unpack_attached_file(*features, module.path, module.build_id);
+  if (!is_over() && !has_id) bytes = files.read(std::string(module.path), kLargestFile);
+  return bytes;
+}
 
 }  // namespace
 
@@ -23,13 +40,8 @@ const ModuleCode::File& ModuleCode::file_of(const Module& module) {
     const auto elf = ElfFile::in_memory(*bytes);
     return elf && (module.build_id.empty() || elf->build_id() == module.build_id);
   };
-  auto bytes = files_.read(std::string(module.path), kLargestFile);
-  if (!is_it(bytes)) {
-    bytes = files_.read_held(module.path, module.build_id, kLargestFile);
-    if (!is_it(bytes) && features_ != nullptr)
-      bytes = unpack_attached_file(*features_, module.path, module.build_id);
-    if (!is_it(bytes)) return file;
-  }
+  auto bytes = read_one(files_, features_, module, is_it);
+  if (!is_it(bytes)) return file;
   file.bytes = std::move(*bytes);
   file.is_64_bit = file.bytes[kClassAt] == kClass64;
   return file;

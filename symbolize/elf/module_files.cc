@@ -33,10 +33,11 @@ Result<std::vector<std::byte>> unpack_module(format::Bytes packed, const std::st
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-// The system gives no file, descriptor or memory now: nothing is known of what was asked for. Another file in
-// its place would give other names.
+// The system gives no file, descriptor or memory now, or nothing tells which file it was: nothing is known of
+// what was asked for. Another file in its place would give other names.
 bool is_refusal(const Error& error) {
-  return error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM || error.code == EIO;
+  return error.code == ENOTUNIQ || error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM ||
+         error.code == EIO;
 }
 
 bool has_checksum(int file, std::uint32_t wanted) {
@@ -87,7 +88,7 @@ Result<ModuleFiles::Opened> ModuleFiles::own(const Module& module) const {
   };
   // Without a build id nothing else tells that the file of this name is the one that ran.
   if (module.build_id.empty())
-    if (auto kept = held()) return kept;
+    if (auto kept = held(); kept || kept.error().code != ENOENT) return kept;
   auto found = open_candidate({std::string(module.path), 'd'}, module.build_id);
   if (found || module.build_id.empty() || is_refusal(found.error())) return found;
   if (auto kept = held()) return kept;
@@ -217,6 +218,7 @@ Result<std::optional<DwarfLines>> ModuleFiles::lines(const Module& module) const
   if (!module.path.starts_with('/')) return std::optional<DwarfLines>{};
   auto ran = own(module);
   if (ran && ran->elf.has_lines()) return read_lines(std::move(*ran));
+  if (!ran && is_refusal(ran.error())) return std::optional<DwarfLines>{};
   auto debug = debug_file(module, ran, &ElfFile::has_lines);
   return debug ? read_lines(std::move(*debug)) : std::optional<DwarfLines>{};
 }

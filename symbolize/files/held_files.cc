@@ -70,13 +70,14 @@ Result<format::Fd> HeldFiles::binary(std::string_view name, const format::BuildI
   const auto is = [&](const Row& row) {
     return !row.is_perf_map && (id.empty() ? row.name == name : row.build_id == id);
   };
-  if (id.empty() && std::ranges::count_if(rows_, is) > 1) return Error{"several files had this name"};
+  if (id.empty() && std::ranges::count_if(rows_, is) > 1)
+    return Error{"several files had this name", ENOTUNIQ};
   return only(is);
 }
 
 Result<format::Fd> HeldFiles::perf_map(std::uint32_t process) const {
   const auto is = [&](const Row& row) { return row.is_perf_map && row.process == process; };
-  if (std::ranges::count_if(rows_, is) > 1) return Error{"several processes had this number"};
+  if (std::ranges::count_if(rows_, is) > 1) return Error{"several processes had this number", ENOTUNIQ};
   return only(is);
 }
 

@@ -20,9 +20,9 @@ class HeldFiles {
   // made at run time.
   static Result<HeldFiles> read(int listing);
 
-  // Descriptors of their own. With a build id whatever its name was; without one where no other file had it.
+  // A descriptor of its own, by build id or else by name. The code ENOENT: none had it; ENOTUNIQ: several.
   Result<format::Fd> binary(std::string_view name, const format::BuildId& id) const;
-  // Where no other process with this number had one.
+  // Where no other process with this number had one (else the code ENOTUNIQ); ENOENT where none was held.
   Result<format::Fd> perf_map(std::uint32_t process) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "symbolize/jit/jit_code.h"
 
+#include <cerrno>
 #include <charconv>
 
 #include "format/file.h"
@@ -23,12 +24,11 @@ std::optional<std::uint32_t> pid_of_dump(std::string_view path) {
 
 }  // namespace
 
-// By its name, or where that is gone as it was held open.
+// As it was held open, or else by its name, under which another process of that number may have written one
+// since.
 Result<std::vector<std::byte>> JitCode::read(const std::string& path) const {
-  auto bytes = files_.read(path, kLargestDump);
-  if (bytes) return bytes;
   auto held = files_.read_held(path, {}, kLargestDump);
-  return held ? std::move(held) : std::move(bytes);
+  return held || held.error().code != ENOENT ? std::move(held) : files_.read(path, kLargestDump);
 }
 
 Result<Jitdump> JitCode::open(const std::string& path, JitClock clock) const {

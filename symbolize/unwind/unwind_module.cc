@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "format/attachment.h"
@@ -47,26 +48,38 @@ Result<ElfImage> UnwindModule::open_vdso() {
   return ElfImage::in_memory(std::move(*bytes));
 }
 
+// The file that has its name now.
+Result<ElfImage> UnwindModule::open_named() {
+  auto found = open_checked({.path = std::string(module_.path)}, module_.build_id);
+  is_named_ = static_cast<bool>(found);
+  return found;
+}
+
+// The file that was held open while it ran.
+Result<ElfImage> UnwindModule::open_held() {
+  auto held = files_.open_held(module_.path, module_.build_id);
+  if (!held) return std::move(held.error());
+  if (!module_.build_id.empty()) {
+    const auto elf = ElfFile::open(format::Fd(::fcntl(held->get(), F_DUPFD_CLOEXEC, 0)));
+    if (!elf || elf->build_id() != module_.build_id) return Error{"has another build id"};
+  }
+  return ElfImage::open(std::move(*held));
+}
+
 Result<ElfImage> UnwindModule::open_image() {
   if (module_.kind == ModuleKind::Vdso) return open_vdso();
   if (module_.kind != ModuleKind::User || !module_.path.starts_with('/'))
     return Error{"it was not mapped from a file"};
-  auto found = open_checked({.path = std::string(module_.path)}, module_.build_id);
+  // Without a build id nothing tells whether the file of this name is the one that ran.
+  const bool has_id = !module_.build_id.empty();
+  auto found = has_id ? open_named() : Result<ElfImage>(Error{"it has no build id", ENOENT});
   if (found) return found;
-  auto held = files_.open_held(module_.path, module_.build_id);
-  if (!held) {
-    auto copy = unpack_attached_file(features_, module_.path, module_.build_id);
-    auto image = copy ? ElfImage::in_memory(std::move(*copy)) : Result<ElfImage>(std::move(copy.error()));
-    return image ? std::move(image) : std::move(found);
-  }
-  if (!module_.build_id.empty()) {
-    const auto again = files_.open_held(module_.path, module_.build_id);
-    const auto elf = again ? ElfFile::open(format::Fd(::fcntl(again->get(), F_DUPFD_CLOEXEC, 0)))
-                           : Result<ElfFile>(again.error());
-    if (!elf || elf->build_id() != module_.build_id) return found;
-  }
-  auto image = ElfImage::open(std::move(*held));
-  return image ? std::move(image) : std::move(found);
+  auto held = open_held();
+  if (held || (!has_id && held.error().code != ENOENT)) return held;
+  auto copy = unpack_attached_file(features_, module_.path, module_.build_id);
+  if (!copy && !has_id && copy.error().code == ENOENT) return open_named();
+  auto image = copy ? ElfImage::in_memory(std::move(*copy)) : Result<ElfImage>(std::move(copy.error()));
+  return image || !has_id ? std::move(image) : std::move(found);
 }
 
 const ElfImage* UnwindModule::image() {
@@ -90,11 +103,17 @@ void UnwindModule::open_tables() {
 std::optional<CfiTable> UnwindModule::find_debug_frame() {
   if (auto own = CfiTable::from_debug_frame(*image())) return own;
   if (module_.kind != ModuleKind::User) return std::nullopt;
+  // A file that does not have the name now is known by its build id alone.
+  if (!is_named_) return debug_frame_beside(module_.build_id, "");
   auto file = files_.open(std::string(module_.path));
   const auto elf = file ? ElfFile::open(std::move(*file)) : Result<ElfFile>(std::move(file.error()));
-  if (!elf || elf->build_id().empty()) return std::nullopt;
-  const format::BuildId id = elf->build_id();
-  for (const Candidate& candidate : files_.candidates(std::string(module_.path), id, elf->debuglink())) {
+  return elf ? debug_frame_beside(elf->build_id(), elf->debuglink()) : std::nullopt;
+}
+
+std::optional<CfiTable> UnwindModule::debug_frame_beside(const format::BuildId& id,
+                                                         const std::string& debuglink) {
+  if (id.empty()) return std::nullopt;
+  for (const Candidate& candidate : files_.candidates(std::string(module_.path), id, debuglink)) {
     const auto debug = open_checked(candidate, id);
     if (!debug) continue;
     if (auto table = CfiTable::from_debug_frame(*debug)) return table;

@@ -50,11 +50,14 @@ class UnwindModule {
 
  private:
   Result<ElfImage> open_image();
+  Result<ElfImage> open_named();
+  Result<ElfImage> open_held();
   Result<ElfImage> open_checked(const Candidate& candidate, const format::BuildId& wanted);
   Result<ElfImage> open_vdso();
   const ElfImage* image();
   void open_tables();
   std::optional<CfiTable> find_debug_frame();
+  std::optional<CfiTable> debug_frame_beside(const format::BuildId& id, const std::string& debuglink);
   CfiTable* debug_frame();
 
   const Module& module_;
@@ -63,6 +66,7 @@ class UnwindModule {
   std::optional<Result<ElfImage>> image_;
   std::optional<CfiTable> eh_frame_, debug_frame_;
   bool is_left_out_ = false;
+  bool is_named_ = false;  // the file that has its name now is the one
   bool has_opened_tables_ = false, has_sought_debug_frame_ = false;
   std::string lack_;
 };

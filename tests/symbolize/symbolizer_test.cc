@@ -6,6 +6,7 @@
 #include "format/perf_abi.h"
 #include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/running_vdso.h"
+#include "tests/symbolize/held.h"
 #include "tests/symbolize/symbolizer_case.h"
 
 namespace tacho::symbolize {
@@ -307,6 +308,28 @@ TEST_F(SymbolizerTest, NamesJitCodeFromTheNamedFolderTheCaptureOrTmp) {
   root.write("/maps/perf-7.map", std::string(kMap) + "from the folder\n");
   options.perf_map_dir = root.path() + "/maps";
   EXPECT_EQ(frame(kStart + 4).function, "from the folder");
+}
+
+TEST_F(SymbolizerTest, WhatWasHeldOpenComesBeforeTheFileOfThatNameAndNothingBehindSeveral) {
+  constexpr std::string_view kMap = "7f0000000000 100 ";
+  root.write("/tmp/perf-7.map", std::string(kMap) + "since\n");
+  root.copy(kData + "/names.so", "/lib/names.so");
+  map("//anon");
+  map("/lib/names.so", "", kStart + 0x100000);
+  ASSERT_EQ(frame(kStart + 0x100000 + kText).function, "outer");
+  test::Held once, twice;
+  once.map(7, std::string(kMap) + "ran\n");
+  twice.map(7, "").map(7, "").file("/lib/names.so", "").file("/lib/names.so", "");
+  options.held = once.files();
+  made.reset();
+  EXPECT_EQ(frame(kStart + 4).function, "ran");
+  options.held = twice.files();
+  made.reset();
+  EXPECT_EQ(frame(kStart + 4).function, "");
+  EXPECT_EQ(frame(kStart + 0x100000 + kText).function, "");
+  const std::string lines = missing();
+  EXPECT_NE(lines.find("/lib/names.so: several files had this name"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("several processes had this number"), std::string::npos) << lines;
 }
 
 TEST_F(SymbolizerTest, NamesTheVdsoWhenItIsAttached) {

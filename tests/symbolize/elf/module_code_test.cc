@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "format/attachment.h"
 #include "format/file.h"
 #include "tests/symbolize/folder.h"
+#include "tests/symbolize/held.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -36,6 +38,29 @@ TEST(ModuleCode, OfAnotherBuildIsNotUsed) {
   ModuleCode code{DebugFiles(place.root.path())};
   place.module.build_id = *format::BuildId::from_hex("ffffffffffffffffffffffffffffffffffffffff");
   EXPECT_TRUE(code.read(place.module, 0, 16).empty());
+}
+
+TEST(ModuleCode, WithoutABuildIdTheFileOfThatNameComesLast) {
+  Place place;
+  std::string ran(reinterpret_cast<const char*>(place.content.data()), place.content.size());
+  ran.back() ^= 1;
+  const auto last = [&](const HeldFiles* held, const format::Features* features) {
+    ModuleCode code{DebugFiles(place.root.path(), {}, held), features};
+    const auto read = code.read(place.module, ran.size() - 1, 1);
+    return read.empty() ? -1 : static_cast<signed char>(read[0]);
+  };
+  const int by_name = static_cast<signed char>(place.content.back());
+  format::Features none, copies;
+  auto packed = format::pack_attachment("elf//lib/names.so", "/lib/names.so", std::as_bytes(std::span(ran)));
+  ASSERT_TRUE(packed);
+  copies.attachments.push_back(std::move(*packed));
+  test::Held once, twice;
+  once.file("/lib/names.so", ran);
+  twice.file("/lib/names.so", ran).file("/lib/names.so", ran);
+  EXPECT_EQ(last(nullptr, &none), by_name);
+  EXPECT_EQ(last(once.files(), &none), ran.back());
+  EXPECT_EQ(last(nullptr, &copies), ran.back());
+  EXPECT_EQ(last(twice.files(), &copies), -1) << "nothing tells which one";
 }
 
 TEST(ModuleCode, OfTheKernelAndOfWhatHasNoFileIsNotRead) {

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -55,8 +56,11 @@ TEST_F(HeldFilesTest, WhatSeveralHadTheNameOfIsNobodys) {
   const auto held = listed(one_number_ + " b 7 - /app\0"s + two_number_ + " b 8 - /app\0"s + one_number_ +
                            " m 9 - \0"s + two_number_ + " m 9 - \0"s + one_number_ + " m 5 - \0"s);
   ASSERT_TRUE(held) << held.error().what;
-  EXPECT_FALSE(held->binary("/app", {}));
-  EXPECT_FALSE(held->perf_map(9));
+  const auto app = held->binary("/app", {}), map = held->perf_map(9);
+  ASSERT_FALSE(app || map);
+  EXPECT_EQ(app.error().code, ENOTUNIQ);
+  EXPECT_EQ(map.error().code, ENOTUNIQ);
+  EXPECT_EQ(held->binary("/other", {}).error().code, ENOENT);
   EXPECT_EQ(content(held->perf_map(5)), "one");
 }
 

@@ -5,6 +5,7 @@
 #include "format/byte_writer.h"
 #include "symbolize/jit/jit_code.h"
 #include "tests/symbolize/folder.h"
+#include "tests/symbolize/held.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -169,6 +170,22 @@ TEST(JitCode, FunctionsBecomeMappingsAtTheirTimes) {
   EXPECT_EQ(jit.find("/work/jitted-7-1.so")->name, "b");
   EXPECT_EQ(jit.find("/work/jitted-7-2.so"), nullptr);
   EXPECT_TRUE(lines_of(jit).empty());
+}
+
+TEST(JitCode, WhatWasHeldOpenComesBeforeTheFileOfThatName) {
+  test::Folder folder;
+  write(folder, "/tmp/jit-7.dump", Dump().load(1, 0, 0x1000, 8, "since").bytes());
+  const auto ran = Dump().load(1, 0, 0x1000, 8, "ran").bytes();
+  test::Held once, twice;
+  once.file("/tmp/jit-7.dump", format::as_text(ran));
+  twice.file("/tmp/jit-7.dump", format::as_text(ran)).file("/tmp/jit-7.dump", format::as_text(ran));
+  JitCode jit({}, DebugFiles(folder.path(), {}, once.files()));
+  ASSERT_TRUE(jit.takes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
+  ASSERT_NE(jit.find("/tmp/jitted-7-0.so"), nullptr);
+  EXPECT_EQ(jit.find("/tmp/jitted-7-0.so")->name, "ran");
+  JitCode unsure({}, DebugFiles(folder.path(), {}, twice.files()));
+  EXPECT_FALSE(unsure.takes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
+  EXPECT_EQ(lines_of(unsure), (std::vector<std::string>{"/tmp/jit-7.dump: several files had this name"}));
 }
 
 TEST(JitCode, SaysWhyAJitdumpIsNotUsed) {

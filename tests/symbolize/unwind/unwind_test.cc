@@ -8,6 +8,7 @@
 #include "format/perf_abi.h"
 #include "symbolize/files/file_gate.h"
 #include "tests/symbolize/folder.h"
+#include "tests/symbolize/held.h"
 #include "tests/unwind/cfi_image.h"
 
 namespace tacho::symbolize {
@@ -217,6 +218,31 @@ TEST_F(UnwindTest, AFileWithAnotherBuildIdIsNotUsedAndSaid) {
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_EQ(ended[0].module->path, "/bin/app");
   EXPECT_NE(ended[0].reason.find("/bin/app: has no build id"), std::string::npos) << ended[0].reason;
+}
+
+// Rules of another program lie under the name by now.
+TEST_F(UnwindTest, WithoutABuildIdTheFileOfThatNameComesLast) {
+  const std::string ran = unwind::test::elf_image(kProgram);
+  run({kProgram[0], {.start = 0x1100, .size = 0x100, .program = {0x0e, 32}}, kProgram[2]});
+  const auto chain = [&](const HeldFiles* held) {
+    options.held = held;
+    made.reset();
+    return unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers);
+  };
+  const Chain right{kLeaf, kCaller + 4, kMain + 8};
+  EXPECT_NE(chain(nullptr), right);
+  test::Held once, twice;
+  once.file("/bin/app", ran);
+  EXPECT_EQ(chain(once.files()), right);
+  twice.file("/bin/app", ran).file("/bin/app", ran);
+  EXPECT_EQ(chain(twice.files()), (Chain{kLeaf}));
+  const auto ended = unwinder().ended_chains();
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].reason, "several files had this name");
+  auto packed = format::pack_attachment("elf//bin/app", "/bin/app", std::as_bytes(std::span(ran)));
+  ASSERT_TRUE(packed);
+  features.attachments.push_back(std::move(*packed));
+  EXPECT_EQ(chain(nullptr), right);
 }
 
 // Notes what it is told.
