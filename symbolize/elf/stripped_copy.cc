@@ -19,6 +19,7 @@ constexpr std::array<std::string_view, 8> kKept = {".symtab",        ".strtab", 
                                                    ".shstrtab",      ".debug_frame",  ".zdebug_frame",
                                                    ".gnu_debugdata", ".gnu_debuglink"};
 constexpr std::size_t kAlignment = 8;
+constexpr std::size_t kLongestName = 32;  // bytes that are looked at: more than any of kKept has
 
 class Copier {
  public:
@@ -96,7 +97,7 @@ class Copier {
   static std::string_view name_in(const std::vector<std::byte>& names, std::uint32_t at) {
     if (at >= names.size()) return {};
     const char* const begin = reinterpret_cast<const char*>(names.data()) + at;
-    return {begin, ::strnlen(begin, names.size() - at)};
+    return {begin, ::strnlen(begin, std::min(names.size() - at, kLongestName))};
   }
 
   Result<> copy_sections() {

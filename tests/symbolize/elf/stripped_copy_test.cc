@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -50,6 +51,31 @@ TEST(StrippedCopy, HasWhatIsMappedSymbolsAndUnwindInformation) {
   const auto frames = image->section(".eh_frame"), wanted = from->section(".eh_frame");
   ASSERT_TRUE(frames && wanted);
   EXPECT_EQ(frames->bytes, wanted->bytes);
+}
+
+// Looked at to their ends they would be 500 GB.
+TEST(StrippedCopy, NamesWithoutAnEndCostNoTime) {
+  constexpr std::size_t kSections = 32000, kName = std::size_t{1} << 24;
+  Elf64_Ehdr head{};
+  std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+  head.e_ident[EI_CLASS] = ELFCLASS64;
+  head.e_ident[EI_DATA] = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+  head.e_shentsize = sizeof(Elf64_Shdr);
+  head.e_shnum = kSections;
+  head.e_shoff = sizeof head;
+  std::vector<Elf64_Shdr> sections(kSections);
+  for (Elf64_Shdr& section : sections) section.sh_type = SHT_PROGBITS;
+  sections[0].sh_offset = sizeof head + kSections * sizeof(Elf64_Shdr);
+  sections[0].sh_size = kName;
+  const std::string path = testing::TempDir() + "tacho-long-names-" + std::to_string(::getpid());
+  std::ofstream(path, std::ios::binary)
+          .write(reinterpret_cast<const char*>(&head), sizeof head)
+          .write(reinterpret_cast<const char*>(sections.data()), kSections * sizeof(Elf64_Shdr))
+      << std::string(kName, 'x');
+  const auto copy = copy_of(path);
+  ::unlink(path.c_str());
+  ASSERT_TRUE(copy) << copy.error().what;
+  EXPECT_LT(copy->size(), kName);
 }
 
 TEST(StrippedCopy, OfALimitedSizeOrOfNoElfFileIsAnError) {
