@@ -43,8 +43,14 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// What a file is called until it is whole.
-std::string aside_of(const std::string& target) { return target + ".tacho-" + std::to_string(::getpid()); }
+// What a file is called until it is whole. Of a long name so much stays that the file system takes the rest.
+std::string aside_of(const std::string& target, int attempt) {
+  constexpr std::size_t kKept = 200;
+  const auto name = target.rfind('/') + 1;  // 0 without a slash
+  std::string aside = target.substr(0, name) + target.substr(name, kKept);
+  aside.append(".tacho-").append(std::to_string(::getpid()));
+  return attempt == 0 ? aside : aside + "-" + std::to_string(attempt);
+}
 
 // Its mode says nothing about what we write when somebody else chose it.
 bool is_ours(struct stat status) {
@@ -153,10 +159,14 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   if (auto nameless = format::create_nameless(AT_FDCWD, folder_of(target), 0666)) {
     file.owned_ = std::move(*nameless);
   } else {
-    const std::string aside = aside_of(target);
-    file.owned_ = format::Fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (!file.owned_) return file.failed("cannot create", errno);
-    file.aside_ = aside;
+    for (int attempt = 0; file.aside_.empty(); ++attempt) {
+      const std::string aside = aside_of(target, attempt);
+      file.owned_ = format::Fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (file.owned_)
+        file.aside_ = aside;
+      else if (errno != EEXIST || attempt == kMostAttempts)
+        return file.failed("cannot create", errno);
+    }
   }
   if (exists && is_ours(before)) (void)::fchmod(file.owned_.get(), before.st_mode & 07777);
   file.fd_ = file.owned_.get();
@@ -225,7 +235,7 @@ Result<> OutputFile::name_file() {
   const NoStopping until_named;
   // From no name it cannot take the place of another file at once.
   for (int attempt = 0; aside_.empty(); ++attempt) {
-    const std::string aside = aside_of(target_) + (attempt == 0 ? "" : "-" + std::to_string(attempt));
+    const std::string aside = aside_of(target_, attempt);
     auto named = format::give_name(owned_, AT_FDCWD, aside);
     if (named)
       aside_ = aside;

@@ -84,6 +84,19 @@ TEST_F(OutputFileTest, WhateverEndsTheWriterNothingStaysBehind) {
   EXPECT_EQ(files(), 2u);
 }
 
+TEST_F(OutputFileTest, ALongNameLeavesRoomForTheNameMeanwhile) {
+  const std::string name(250, 'n');
+  for (const char* text : {"first", "second"}) {
+    auto file = OutputFile::create(path(name));
+    ASSERT_TRUE(file) << file.error().what;
+    ASSERT_TRUE(file->write(text));
+    const auto done = file->finish();
+    ASSERT_TRUE(done) << done.error().what;
+    EXPECT_EQ(content(path(name)), text);
+    EXPECT_EQ(files(), 1u);
+  }
+}
+
 TEST_F(OutputFileTest, RootFollowsNoLinkThatSomebodyElseMade) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   put(path("rows"), "old");
