@@ -312,7 +312,8 @@ Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets&
   std::ranges::set_difference(targets.offsets, targets.changed_copies, std::back_inserter(typed));
   const FunctionTypes types = function_types(targets.path, typed, stop);
   if (!types.lack.empty())
-    messages.detail(fmt::format("{}: the types of arguments are not known: {}", targets.path, types.lack));
+    messages.warn(fmt::format("warning: {}: the types of {}arguments are not known: {}", targets.path,
+                              types.text.empty() ? "" : "some ", types.lack));
   if (types.text.empty()) return Done{};
   targets.cookies.clear();
   for (const std::uint64_t offset : targets.offsets) {

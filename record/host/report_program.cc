@@ -134,7 +134,7 @@ Result<std::string> ask_report_program(const std::string& program, const ReportR
   if (ending == Ending::Stopped) return Error{"stopped by a signal", EINTR};
   if (ending == Ending::TooLong)
     return Error{"tacho-report took more than " + std::to_string(run.longest.count()) + " s"};
-  if (ending == Ending::TooMuch) return Error{"tacho-report says too much"};
+  if (ending == Ending::TooMuch) return Error{"tacho-report says too much", EFBIG};
   if (WIFSIGNALED(status)) return Error{"tacho-report died of signal " + std::to_string(WTERMSIG(status))};
   if (WEXITSTATUS(status) != 0)
     return Error{"tacho-report ended with status " + std::to_string(WEXITSTATUS(status))};

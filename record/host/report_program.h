@@ -27,7 +27,7 @@ Result<pid_t> start_report_program(std::vector<std::string> words, int output, i
                                    std::span<const int> inherited = {});
 
 // What it prints on standard output, 1 MB at most; standard error is dropped. Asked several times a second,
-// `stop` ends it. An error when it takes longer, dies, or its exit status is not 0.
+// `stop` ends it. An error when it says more (EFBIG), takes longer, dies, or its exit status is not 0.
 struct ReportRun {
   std::vector<std::string> arguments;
   std::chrono::seconds longest{60};

@@ -98,6 +98,14 @@ class Prototypes(programs.Scratch):
     def test_of_a_program_without_debugging_information_are_none(self):
         self.assertEqual(self.ask(), "")
 
+    def test_more_than_a_mebibyte_is_not_printed(self):
+        longest = max(self.ask("-g").split("function\t")[1:], key=len)
+        offset = longest.split("\t")[0].strip()
+        for count, fits in ((10, True), ((2 << 20) // len(longest), False)):
+            said = self.run_program(programs.BIN / "tacho-report", "prototypes", "./typed", *[offset] * count).stdout.decode()
+            self.assertEqual(said.count("function\t"), count if fits else 0)
+            self.assertEqual(said == "too-long\n", not fits)
+
     def test_a_file_that_cannot_be_read_is_said(self):
         done = self.run_program(programs.BIN / "tacho-report", "prototypes", "./nosuch", "1")
         self.assertTrue(done.stdout.decode().startswith("error\t"), done.stdout)

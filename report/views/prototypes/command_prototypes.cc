@@ -16,7 +16,8 @@
 namespace tacho::report {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of lines
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;  // of lines; tacho-record takes no more
+constexpr std::string_view kTooLong = "too-long\n";       // in place of more; fewer functions may fit
 constexpr std::chrono::seconds kLongest{30};
 
 struct Question {
@@ -42,8 +43,8 @@ Result<std::string> answer(const Question& question) {
   const auto prototypes = (*found)->functions.find(entries);
   PrototypeWriter writer;
   for (std::size_t i = 0; i < offsets.size(); ++i)
-    if (prototypes[i]) writer.add(offsets[i], *prototypes[i]);
-  return writer.text();
+    if (prototypes[i] && writer.text().size() <= kMostBytes) writer.add(offsets[i], *prototypes[i]);
+  return writer.text().size() > kMostBytes ? std::string(kTooLong) : writer.text();
 }
 
 std::vector<std::byte> bytes_of(std::string_view text) {
