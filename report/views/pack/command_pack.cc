@@ -116,7 +116,8 @@ cli::CommandLine describe(Options& options) {
        "names: functions; inlines (default): and inlined calls, files and lines; code: and the instructions "
        "of programs and libraries that script -F +insn and +brstackinsn show, those of a function where it "
        "has 4 KB at most, else 64 bytes; elf: and copies of these files without what only debuggers read "
-       "(128 MB at most in the capture), by which copied stacks are unwound elsewhere. Without the option "
+       "(128 MB at most in the capture, with the copies that it had, which stay), by which copied stacks are "
+       "unwound elsewhere. Without the option "
        "what was packed before is packed again",
        [&options](std::string_view text) { return set_level(text, options); }});
   rows.push_back(
@@ -292,8 +293,11 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
     lines.push_back("tacho: the capture had more: what --level " + std::string(name_of(before)) +
                     " packed is left out");
   FileCopies copies;
-  if (options.copies_files) copies = copy_files(gathered.pack, symbols, gate);
+  if (options.copies_files)
+    copies = copy_files(gathered.pack, session->features().attachments, symbols, gate);
   for (const std::string& omission : copies.omissions) lines.push_back("tacho: " + omission);
+  if (copies.more_omissions != 0)
+    lines.push_back(fmt::format("tacho: and {} more files are not copied", copies.more_omissions));
   if (options.level && !options.copies_files && has_copies(session->features()))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
   for (const std::string& omission : others.omissions()) lines.push_back("tacho: --from " + omission);
@@ -332,7 +336,7 @@ Result<Report> parse_report(format::Bytes bytes) {
   if (lines > kMostLines) in.fail();
   for (std::uint64_t left = lines; left > 0 && !in.failed(); --left) report.lines.push_back(take_text(in));
   const std::uint64_t copies = in.u64();
-  if (copies > kMostLines) in.fail();
+  if (copies > kMostCopies) in.fail();
   for (std::uint64_t left = copies; left > 0 && !in.failed(); --left) {
     format::Attachment& copy = report.copies.emplace_back();
     copy.name = take_text(in);
@@ -356,8 +360,10 @@ void tell(const Options& options, const Report& report, const std::vector<WorkDo
     const auto size = static_cast<double>(std::filesystem::file_size(file, unknown)) / (1 << 20);
     std::fprintf(stderr, "[ tacho record: Packed: %s; the file has %.3f MB ]\n", named.c_str(), size);
   } else if (!options.is_quiet) {
+    std::size_t added = report.section.size();
+    for (const format::Attachment& copy : report.copies) added += copy.packed.size();
     std::fprintf(stderr, "tacho pack: %s: %s; %zu bytes were added\n", printable(file).c_str(), named.c_str(),
-                 report.section.size());
+                 added);
   }
   for (const WorkDone::Death& death : deaths)
     std::fprintf(stderr, "tacho: %s: its names are missing: the process that read it died: %s\n",
