@@ -93,10 +93,10 @@ class Rights(programs.Scratch):
 
     def test_who_packs_at_the_end_may_read_files_of_others(self):
         process = self.start("-a", "--call-graph", "fp", "-F", "99", "-o", "p.data")
-        # One thread holds files open that may be gone by then.
+        # One thread holds files open that may be gone by then; it may have another try whether files answer.
         threads = list(self.each_thread(process))
         self.assertGreaterEqual(len(threads), 3, "those that drain, that write, and that hold files")
-        self.assertEqual(sum(held["CapPrm"] == HOLDS_FILES for held in threads), 1, threads)
+        self.assertIn(sum(held["CapPrm"] == HOLDS_FILES for held in threads), (1, 2), threads)
         for held in threads:
             expected = HOLDS_FILES if held["CapPrm"] == HOLDS_FILES else {DAC_READ_SEARCH}
             for name in ("CapEff", "CapPrm", "CapBnd"):
