@@ -116,7 +116,10 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
         name, [&names](const std::string& one) { return std::ranges::find(names, one) != names.end(); }));
     // A report shows all events, one after the other; those of one recorder are told apart.
     const bool is_repeated = std::ranges::count(events, request.recorder, &EventRequest::recorder) > 1;
-    const bool is_chosen = events.size() > 1 && (is_repeated || !row->view.starts_with("tacho report"));
+    // `tacho calls` finds its events by what they hold.
+    const bool takes_event = !row->view.starts_with("tacho calls");
+    const bool is_chosen =
+        takes_event && events.size() > 1 && (is_repeated || !row->view.starts_with("tacho report"));
     const std::string view =
         is_chosen ? fmt::format("{} --event {}", row->view, names.back()) : std::string(row->view);
     lines.push_back(fmt::format("{}: {} -i {}", row->name, view, cli::shell_word(capture)));

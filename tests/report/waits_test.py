@@ -128,6 +128,14 @@ class Waits(programs.Scratch):
         self.assertEqual({(row["tid"], row["prev_state"]): int(row["period"]) for row in rows},
                          {(str(MAIN), "1"): 5 * STEP, (str(WAKER), "1"): 2 * STEP, (str(FIRST), "1"): 3 * STEP}, rows)
 
+    def test_rows_without_chains_are_of_the_same_waits(self):
+        self.chain()
+        whole = self.view("report", "--off-cpu", "--csv", "-s", "comm", "--no-children").stdout
+        alone = self.view("report", "--off-cpu", "--csv", "-s", "comm", "--no-children", "-g", "none").stdout
+        self.assertGreater(len(whole.splitlines()), 1)
+        self.assertEqual(whole, alone)
+        self.assertNotIn(b"IPC", self.view("report", "--off-cpu").stdout)
+
     def test_filters_of_a_report(self):
         self.chain()
         for words in (("--comms", "main"), ("--tid", str(MAIN))):

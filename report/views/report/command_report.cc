@@ -145,8 +145,10 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
     options.reading.session.keeps_addresses = true;
     options.reading.session.keeps_callers = options.begins_with_caller();
     options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;  // rows and graphs are perf's
-    options.reading.session.wants_stacks = options.wants_children || options.graph.form != GraphForm::None ||
-                                           options.parent || options.sort.find("parent") != std::string::npos;
+    // A wait is the stack that it began with, whatever rows show of it.
+    options.reading.session.wants_stacks =
+        options.wants_children || options.graph.form != GraphForm::None || options.parent ||
+        options.sort.find("parent") != std::string::npos || options.waits.is_asked_for;
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show_rows(session, out, options);
     });

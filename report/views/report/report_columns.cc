@@ -191,7 +191,7 @@ Result<ReportColumns> make_columns(const ColumnRequest& request, SampleFacts& fa
   const bool has_all = !request.fields.empty() && request.fields.front() != '+';
   std::string sort = request.sort;
   // What perf adds for captures with branches is empty for all others, but it is there.
-  if (sort.find("symbol") != std::string::npos)
+  if (request.has_ipc && sort.find("symbol") != std::string::npos)
     sort += facts.options().mode == ReportMode::Branches ? ",ipc_lbr" : ",ipc_null";
   if (sort == "+") return use_error("--sort: '+' names no key; write +KEY to add one to the usual ones");
   if (sort.starts_with('+')) sort = fmt::format("{},{}", default_sort(facts), sort.substr(1));

@@ -18,6 +18,7 @@ struct ColumnRequest {
   bool shows_period = false;     // --show-total-period
   bool prefers_latency = false;  // --latency
   bool has_parent = false;       // --parent: its key stands behind the others
+  bool has_ipc = true;           // rows by symbol have perf's column of instructions per cycle, mostly empty
 };
 
 struct ReportColumns {

@@ -162,7 +162,8 @@ ColumnRequest ReportSink::request_of(bool has_children) const {
           .shows_samples = options_->shows_samples,
           .shows_period = options_->shows_period,
           .prefers_latency = options_->prefers_latency,
-          .has_parent = options_->parent.has_value()};
+          .has_parent = options_->parent.has_value(),
+          .has_ipc = !options_->waits.is_asked_for};
 }
 
 Result<> ReportSink::find_events() {
