@@ -42,7 +42,7 @@ WANTED = {
 CALL = [Field("time", unit="ns", role="value"), Field("function", role="function", format="uaddr"), Field("depth", role="depth"),
         Field("ret", role="returned", format="hex"), Field("regs", count=6, role="arguments", format="hex"),
         Field("t1", made_payload.TEXT, 1, 16, role="argument_text"), Field("t2", made_payload.TEXT, 1, 16, role="argument_text"),
-        Field("rt", made_payload.TEXT, 1, 16, role="returned_text")]
+        Field("rt", made_payload.TEXT, 1, 16, role="returned_text"), Field("unread", role="unread_texts")]
 ATTACHMENTS = 225
 LARGE = 2**64
 
@@ -115,12 +115,12 @@ class Values(programs.Scratch):
     FUNCTION = made.START + 0x10a0
 
     def calls(self, types, registers=(), returned=0, texts=(b"", b"", b""), words=(), function=FUNCTION, status=0, others=None,
-              blanks=0):
+              blanks=0, unread=0):
         capture = made_payload.capture(call=CALL)
         capture.features[ATTACHMENTS] = attachments(blanks, **(others or {}), **{made.PROGRAM: types})
         registers = [*registers, *[0] * 6][:6]
-        capture.sample(0, raw=struct.pack("<QQQQ6Q16s16s16s", 1000, function, 1, returned % LARGE, *(one % LARGE for one in registers),
-                                          *texts))
+        capture.sample(0, raw=struct.pack("<QQQQ6Q16s16s16sQ", 1000, function, 1, returned % LARGE, *(one % LARGE for one in registers),
+                                          *texts, unread))
         (self.folder / "perf.data").write_bytes(capture.file())
         return self.tacho("calls", *words, status=status).stdout.decode()
 
@@ -175,6 +175,14 @@ class Values(programs.Scratch):
         self.assertEqual((row["regs2"], row["ret"]), ("0x4", "0x10"))
         spans = json.loads(self.calls(types, [-1, 4, 1], 0x10, (b"", b"", b"back"), words=("--chrome",)))["traceEvents"]
         self.assertEqual(spans[-1]["args"], {"arguments": "n=-1, kind=BOLD, is=true, x=?", "returned": '"back"'})
+
+    def test_a_text_that_could_not_be_read_is_its_address(self):
+        types = self.function("argument\t0\tt8\tchar *\ta\nargument\t1\tt8\tchar *\tb\n", "\tt8\tchar *")
+        for unread, wanted in ((0, 'a="", b="x") = "";'), (1, 'a=0x10, b="x") = "";'), (2, 'a="", b=0x20) = "";'), (4, 'a="", b="x") = 0x30;')):
+            self.assertEqual(self.shown(types, [0x10, 0x20], 0x30, (b"", b"x", b""), unread=unread), wanted)
+        row = json.loads(self.calls(types, [0x10, 0x20], 0x30, (b"", b"x", b""), unread=1, words=("--json",)))
+        self.assertEqual([one["value"] for one in row["arguments"]], ["0x10", "x"])
+        self.assertNotIn("unread", row)
 
     def test_an_object_is_looked_for_where_arguments_are(self):
         types = self.function("argument\t1\tp8\tvoid *\tp\n", "\tp8\tvoid *")

@@ -22,10 +22,11 @@ struct call {
   __u64 ret FORMAT("hex") ROLE("returned");   /* the register; functions that return nothing leave anything there */
   __u64 args[ARGUMENTS] FORMAT("hex") ROLE("arguments"); /* registers, too */
   /* Only where one of these points to text: the first two such arguments, and what is returned. */
+  __u64 unread ROLE("unread_texts"); /* 1, 2: the arguments', 4: what is returned points to memory that could not be read */
   char text1[TEXT_BYTES] ROLE("argument_text"), text2[TEXT_BYTES] ROLE("argument_text");
   char returned_text[TEXT_BYTES] ROLE("returned_text");
 };
-#define BYTES_WITHOUT_TEXTS __builtin_offsetof(struct call, text1)
+#define BYTES_WITHOUT_TEXTS __builtin_offsetof(struct call, unread)
 EVENT(call, struct call);
 CHANNEL(channel, call);
 
@@ -134,9 +135,9 @@ int returns(struct pt_regs *context) {
   if (texts) {
     __builtin_memcpy(event.text1, begun->text1, sizeof event.text1);
     __builtin_memcpy(event.text2, begun->text2, sizeof event.text2);
-    if (begun->missing) read_texts(event.args, texts, begun->missing, event.text1, event.text2);
-    if (texts & 1 << RETURNS_TEXT)
-      bpf_probe_read_user_str(event.returned_text, TEXT_BYTES, (const void *)event.ret);
+    if (begun->missing) event.unread = read_texts(event.args, texts, begun->missing, event.text1, event.text2);
+    if ((texts & 1 << RETURNS_TEXT) && bpf_probe_read_user_str(event.returned_text, TEXT_BYTES, (const void *)event.ret) < 0)
+      event.unread |= 4;
   }
   bpf_map_delete_elem(&calls, &at);
   --level;

@@ -146,11 +146,13 @@ void write_report(TextOutput& out, const CallList& list, const Callers& tree, Na
 }
 
 void describe_values(JsonFields& fields, const CallList& list, const Call& call) {
-  for (const CallValue& value : list.values(call))
+  for (const CallValue& value : list.values(call)) {
+    if (value.is_text() || value.is == CallValue::Is::Unread) continue;
     if (value.is_number)
       fields.signed_number(list.text(value.name), static_cast<std::int64_t>(value.value));
-    else if (!value.is_text())
+    else
       fields.hex(list.text(value.name), value.value);
+  }
 }
 
 void write_json(TextOutput& out, const CallList& list, const CallValues* values) {

@@ -96,9 +96,10 @@ Result<> CallList::add_others(const PayloadSchema& schema, EventFacts& facts) {
     if (is_own || !is_whole(field)) continue;
     const std::uint32_t count = is_list(field) ? field.count : 1;
     if (!has_room(count)) return too_many(schema);
-    const Is is = field.role == "arguments"  ? Is::Argument
-                  : field.role == "returned" ? Is::Returned
-                                             : Is::Other;
+    const Is is = field.role == "arguments"      ? Is::Argument
+                  : field.role == "returned"     ? Is::Returned
+                  : field.role == "unread_texts" ? Is::Unread
+                                                 : Is::Other;
     for (std::uint32_t k = 0; k < count; ++k)
       facts.others.push_back(
           {&field,

@@ -32,8 +32,16 @@ struct Call {
 // What else a call has: fields of its payload, by their names.
 struct CallValue {
   // By the field's role: what the registers for arguments and for what is returned held (an argument's is
-  // `place`), and the texts that they pointed to (`place`: the how-manieth).
-  enum class Is : std::uint8_t { Other, Argument, Returned, ArgumentText, ReturnedText } is = Is::Other;
+  // `place`), the texts that they pointed to (`place`: the how-manieth), and which of these could not be
+  // read: bit 0 and 1 of the arguments', bit 2 what is returned.
+  enum class Is : std::uint8_t {
+    Other,
+    Argument,
+    Returned,
+    ArgumentText,
+    ReturnedText,
+    Unread
+  } is = Is::Other;
   std::uint8_t place = 0;
   std::uint32_t name = 0;
   bool is_number = false;   // and no address or the like, which is shown in hex

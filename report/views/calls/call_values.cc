@@ -80,6 +80,7 @@ std::string value_text(const ValueType& type, std::uint64_t bits, std::optional<
 CallValues::Held CallValues::held(const Call& call) const {
   using Is = CallValue::Is;
   Held held;
+  std::uint64_t unread = 0;
   for (const CallValue& value : list_->values(call)) {
     if (value.is == Is::Argument && value.place < kMostRegisters) {
       held.registers.resize(std::max<std::size_t>(held.registers.size(), value.place + 1U));
@@ -89,7 +90,12 @@ CallValues::Held CallValues::held(const Call& call) const {
     const auto text = [&] { return std::string_view(list_->text(static_cast<std::uint32_t>(value.value))); };
     if (value.is == Is::ArgumentText) held.texts.push_back(text());
     if (value.is == Is::ReturnedText) held.returned_text = text();
+    if (value.is == Is::Unread) unread = value.value;
   }
+  constexpr std::uint64_t kReturned = 4;
+  for (std::size_t i = 0; i < std::min<std::size_t>(held.texts.size(), 2); ++i)
+    if ((unread >> i & 1) != 0) held.texts[i].reset();
+  if ((unread & kReturned) != 0) held.returned_text.reset();
   return held;
 }
 

@@ -34,7 +34,7 @@ class CallValues {
  private:
   struct Held {  // of one call
     std::vector<std::optional<std::uint64_t>> registers;
-    std::vector<std::string_view> texts;
+    std::vector<std::optional<std::string_view>> texts;  // nothing: it could not be read
     std::optional<std::uint64_t> returned;
     std::optional<std::string_view> returned_text;
   };
