@@ -1,5 +1,7 @@
 #include "report/views/report/event_blocks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tacho::report {
@@ -31,6 +33,15 @@ std::vector<EventBlock> blocks_of(std::size_t events, std::span<const format::Ev
   }
   add_alone(events);
   return blocks;
+}
+
+std::optional<std::string> split_group(std::span<const format::EventGroup> groups) {
+  const auto large =
+      std::ranges::find_if(groups, [](const auto& group) { return group.members > kMostMembers; });
+  if (large == groups.end()) return std::nullopt;
+  return fmt::format(
+      "a group of {} events is shown event by event, as more than {} do not stand side by side",
+      large->members, kMostMembers);
 }
 
 }  // namespace tacho::report

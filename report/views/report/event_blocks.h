@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "format/environment.h"
@@ -22,5 +24,8 @@ inline constexpr std::uint64_t kMostMembers = 64;
 std::vector<format::EventGroup> groups_of(const Session& session, Grouping grouping);
 // The events of a group side by side, unless there are too many, and all others alone. `events`: how many.
 std::vector<EventBlock> blocks_of(std::size_t events, std::span<const format::EventGroup> groups);
+
+// What a reader should know of the first group that is too large to stand side by side.
+std::optional<std::string> split_group(std::span<const format::EventGroup> groups);
 
 }  // namespace tacho::report

@@ -137,14 +137,7 @@ std::vector<std::string> ReportSink::notes() const {
     lines.push_back(
         fmt::format("tacho report: {} samples are of events that the pipe told of too late; left out",
                     profile_->left_out()));
-  for (const auto& group : groups_) {
-    if (group.members <= kMostMembers) continue;
-    lines.push_back(
-        fmt::format("tacho report: a group of {} events is shown event by event, as more than {} "
-                    "do not stand side by side",
-                    group.members, kMostMembers));
-    break;
-  }
+  if (const auto split = split_group(groups_)) lines.push_back("tacho report: " + *split);
   return lines;
 }
 
