@@ -95,7 +95,10 @@ FunctionTypes gather_types(std::span<const std::uint64_t> offsets, const AskType
 FunctionTypes function_types(const std::string& path, const std::vector<std::uint64_t>& offsets,
                              const std::function<bool()>& stop) {
   const auto program = report_program();
-  if (!program) return {.lack = "types are read by tacho-report, which is not installed beside tacho-record"};
+  if (!program)
+    return {.text = {},
+            .texts = {},
+            .lack = "types are read by tacho-report, which is not installed beside tacho-record"};
   return gather_types(offsets, [&](std::span<const std::uint64_t> some) -> Result<std::string> {
     ReportRun run{.arguments = {"prototypes", path}, .stop = stop};
     for (const std::uint64_t offset : some) run.arguments.push_back(std::to_string(offset));
