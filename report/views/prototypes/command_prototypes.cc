@@ -77,7 +77,7 @@ Result<cli::ExitStatus> run_prototypes(const std::vector<std::string>& arguments
       [&question](WorkPlace& place, const auto& deaths) { return answer_here(question, place, deaths); },
       Reach::Files, {.most_bytes = kMostBytes, .at_one_file = kLongest});
   if (!done) return done.error();
-  std::fwrite(done->bytes.data(), 1, done->bytes.size(), stdout);
+  if (!done->bytes.empty()) std::fwrite(done->bytes.data(), 1, done->bytes.size(), stdout);
   return std::fflush(stdout) == 0 ? cli::kWhole : cli::kNoOutput;
 }
 
