@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMostArguments = 64;
 constexpr int kMostEnumerators = 4096, kMostChildren = 4096;
-constexpr std::uint64_t kWord = 8;
 
 bool is_number_of(std::uint64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 

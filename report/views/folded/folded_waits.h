@@ -7,7 +7,6 @@
 
 #include "report/command.h"
 #include "report/query/waits.h"
-#include "report/samples/by_number.h"
 #include "report/samples/session.h"
 #include "report/views/folded/folded.h"
 
