@@ -39,7 +39,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
   if (!has_branches || sample.has_payload_stack || is_of_calls(sample, max_frames_)) {
     if (sample.stack == nullptr) return nullptr;
     for (const std::uint32_t frame : sample.stack->frames) add(frame, 0);
-    return intern();
+    return stacks_.intern(frames_, frame_steps_);
   }
   if (raw.branch_count() <= kMostBranches) take_branches(raw);
   if (begins_with_caller_) add_unwound(sample);
@@ -51,7 +51,7 @@ const Stack* BranchChains::stack_of(const ResolvedSample& sample) {
     std::ranges::reverse(frames_);
     std::ranges::reverse(frame_steps_);
   }
-  return intern();
+  return stacks_.intern(frames_, frame_steps_);
 }
 
 // The newest first, or read from the caller on, the oldest first.
@@ -172,39 +172,6 @@ void BranchChains::add_unwound(const ResolvedSample& sample) {
   } else {
     for (const std::uint32_t frame : unwound) add(frame, 0);
   }
-}
-
-const Stack* BranchChains::intern() {
-  std::uint64_t hash = frames_.size();
-  for (std::size_t i = 0; i < frames_.size(); ++i)
-    hash = by_frames_.hash.add(hash, std::uint64_t{frame_steps_[i]} << 32 | frames_[i]);
-  const std::uint32_t number = by_frames_.find_or_make(
-      hash,
-      [&](std::uint32_t known) {
-        return std::ranges::equal(stacks_[known].frames, frames_) &&
-               std::ranges::equal(steps_of_[known], frame_steps_);
-      },
-      [&] {
-        const auto made = static_cast<std::uint32_t>(stacks_.size());
-        stacks_.push_back({made, keep(frames_)});
-        steps_of_.push_back(keep(frame_steps_));
-        return made;
-      });
-  return &stacks_[number];
-}
-
-std::span<const std::uint32_t> BranchChains::keep(std::span<const std::uint32_t> words) {
-  constexpr std::size_t kPiece = std::size_t{1} << 16;  // words
-  if (words.size() > left_) {
-    left_ = std::max(words.size(), kPiece);
-    memory_.push_back(format::make_large_piece<std::uint32_t>(left_));
-    free_ = memory_.back().get();
-  }
-  const std::span kept(free_, words.size());
-  std::ranges::copy(words, kept.begin());
-  free_ += words.size();
-  left_ -= words.size();
-  return kept;
 }
 
 }  // namespace tacho::report

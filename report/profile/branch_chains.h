@@ -7,11 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "format/large_pages.h"
 #include "report/profile/branch_steps.h"
-#include "report/samples/index_table.h"
+#include "report/profile/marked_stacks.h"
 #include "report/samples/resolved_sample.h"
-#include "report/samples/stable_array.h"
 
 namespace tacho::report {
 
@@ -29,7 +27,7 @@ class BranchChains {
   const Stack* stack_of(const ResolvedSample& sample);
 
   // Of each frame of such a stack, by its number.
-  std::span<const std::uint32_t> steps_of(const Stack& stack) const { return steps_of_[stack.number]; }
+  std::span<const std::uint32_t> steps_of(const Stack& stack) const { return stacks_.words_of(stack); }
   const BranchSteps& steps() const { return steps_; }
 
  private:
@@ -48,21 +46,14 @@ class BranchChains {
     frames_.push_back(location);
     frame_steps_.push_back(step);
   }
-  std::span<const std::uint32_t> keep(std::span<const std::uint32_t> words);
-  const Stack* intern();
 
   bool begins_with_caller_;
   std::size_t max_frames_;
   BranchSteps steps_;
-  StableArray<Stack> stacks_;
-  std::vector<std::span<const std::uint32_t>> steps_of_;  // by stack
-  IndexTable by_frames_;
+  MarkedStacks stacks_;  // with their frames' steps
   // Of the sample at hand, in perf's order.
   std::vector<Branch> branches_;
   std::vector<std::uint32_t> frames_, frame_steps_;
-  std::vector<format::LargePiece<std::uint32_t>> memory_;
-  std::uint32_t* free_ = nullptr;  // in the last piece
-  std::size_t left_ = 0;           // words from there on
 };
 
 }  // namespace tacho::report

@@ -8,11 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "format/large_pages.h"
+#include "report/profile/marked_stacks.h"
 #include "report/query/waits.h"
-#include "report/samples/index_table.h"
 #include "report/samples/resolved_sample.h"
-#include "report/samples/stable_array.h"
 
 namespace tacho::report {
 
@@ -25,10 +23,10 @@ class WaitChains {
   const Stack* stack_of(const Wait& wait);
 
   // The bytes that chains take: each distinct one its frames.
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const { return stacks_.bytes(); }
 
   // Of each frame of such a stack: kPlace, or what name() calls it. Empty: all are places.
-  std::span<const std::uint32_t> names_of(const Stack& stack) const { return names_of_[stack.number]; }
+  std::span<const std::uint32_t> names_of(const Stack& stack) const { return stacks_.words_of(stack); }
   // Lives as long as the session.
   std::string_view name(std::uint32_t number) const { return names_[number - 1]; }
 
@@ -38,18 +36,11 @@ class WaitChains {
     frames_.push_back(location);
     frame_names_.push_back(name);
   }
-  std::span<const std::uint32_t> keep(std::span<const std::uint32_t> words);
 
-  StableArray<Stack> stacks_;
-  std::vector<std::span<const std::uint32_t>> names_of_;  // by stack
-  IndexTable by_frames_;
+  MarkedStacks stacks_;  // with their frames' names
   std::vector<std::string_view> names_;
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
   std::vector<std::uint32_t> frames_, frame_names_;  // of the wait at hand
-  std::vector<format::LargePiece<std::uint32_t>> memory_;
-  std::size_t bytes_ = 0;          // of it, given out
-  std::uint32_t* free_ = nullptr;  // in the last piece
-  std::size_t left_ = 0;           // words from there on
 };
 
 }  // namespace tacho::report
