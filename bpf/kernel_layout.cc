@@ -110,8 +110,9 @@ class Structs {
     for (std::uint32_t id = 1; id < btf__type_cnt(types); ++id) {
       const btf_type* const type = btf__type_by_id(types, id);
       if (!btf_is_struct(type)) continue;
-      const char* const name = btf__name_by_offset(types, type->name_off);
-      if (name == nullptr) continue;
+      const char* const text = btf__name_by_offset(types, type->name_off);
+      if (text == nullptr) continue;
+      const std::string_view name(text);
       for (std::size_t i = 0; i < kNames.size(); ++i)
         if (found_[i] == nullptr && kNames[i] == name) found_[i] = type;
     }

@@ -20,7 +20,7 @@ struct Attachment {
   std::vector<std::byte> packed;  // one zstd frame
 };
 
-// Compresses `content` (zstd, level 3).
+// Compresses `content` (zstd, level 1).
 Result<Attachment> pack_attachment(std::string name, std::string origin, Bytes content);
 // Refuses contents above `limit` bytes, and frames that do not hold raw_size bytes.
 Result<std::vector<std::byte>> unpack_attachment(const Attachment& attachment,

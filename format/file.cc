@@ -77,6 +77,10 @@ Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t 
   if (!file) return std::move(file.error());
   std::vector<std::byte> content;
   constexpr std::size_t kStep = 256 * 1024;  // /proc files do not say how long they are
+  constexpr std::uint64_t kMostAhead = std::uint64_t{16} << 20;
+  struct stat status {};
+  if (::fstat(file->get(), &status) == 0 && status.st_size > 0)
+    content.reserve(std::min({static_cast<std::uint64_t>(status.st_size), limit, kMostAhead}) + kStep);
   for (;;) {
     const std::size_t before = content.size();
     if (auto read = read_into(file->get(), kStep, content); !read) return std::move(read.error()).in(path);

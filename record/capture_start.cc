@@ -18,6 +18,7 @@
 #include "format/perf_abi.h"
 #include "format/sample.h"
 #include "record/host/cgroups.h"
+#include "record/host/kernel_symbols.h"
 #include "record/host/process_table.h"
 #include "record/host/running_processes.h"
 #include "record/output/capture_head.h"
@@ -93,6 +94,12 @@ RunningProcesses processes_of(const Prepared& prepared, const RecordOptions& opt
           {data, prepared.plan.events.back().attr.has(abi::kNamespaces), options.sampling.build_ids}};
 }
 
+// The first capture takes what was read ahead of it.
+Result<KernelSymbols> symbols_for(const Prepared& prepared) {
+  auto ahead = prepared.kernel_symbols ? prepared.kernel_symbols->take() : std::nullopt;
+  return ahead ? std::move(*ahead) : read_kernel_symbols(prepared.host.page_size);
+}
+
 // Who they are beyond what records say.
 Result<> add_processes(const std::vector<int>& processes, CaptureHead& head) {
   ProcessTable table;
@@ -166,13 +173,28 @@ Result<std::unique_ptr<CaptureOutput>> open_output(const RecordOptions& options,
 
 }  // namespace
 
+std::vector<int> watched_processes(const Prepared& prepared, const RecordOptions& options) {
+  return options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all()
+                                               : prepared.tasks.processes;
+}
+
+void build_tables(const Prepared& prepared, const RecordOptions& options) {
+  if (!prepared.stacks) return;
+  if (const auto path = prepared.workload ? path_of_program(options.command.front()) : std::nullopt)
+    prepared.stacks->expect(*path, prepared.stop);
+  prepared.stacks->look_at(watched_processes(prepared, options));
+}
+
 Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, KernelEvents& events,
                                                      const RecordOptions& options,
                                                      const std::vector<std::string>& command_line,
                                                      const Messages& messages) {
   if (prepared.stop()) return Error{"stopped by a signal", EINTR};
+  build_tables(prepared, options);
+  auto kernel = symbols_for(prepared);
+  if (!kernel) return std::move(kernel.error());
   auto head =
-      describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
+      describe_capture(prepared.plan, std::move(*kernel), prepared.objects, prepared.tracing, command_line);
   if (!head) return std::move(head.error());
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
   const auto listed = processes_of(prepared, options);
@@ -203,8 +225,10 @@ Result<> check_place(const RecordOptions& options) {
 
 Result<Beginning> describe_again(const Prepared& prepared, const RecordOptions& options,
                                  const std::vector<std::string>& command_line) {
+  auto kernel = symbols_for(prepared);
+  if (!kernel) return std::move(kernel.error());
   auto head =
-      describe_capture(prepared.plan, prepared.host, prepared.objects, prepared.tracing, command_line);
+      describe_capture(prepared.plan, std::move(*kernel), prepared.objects, prepared.tracing, command_line);
   if (!head) return std::move(head.error());
   if (!options.sampling.build_ids) head->features.environment.build_ids.clear();
   add_programs(prepared.plan, prepared.objects, attached_programs(prepared.objects, prepared.dropping),

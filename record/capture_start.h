@@ -16,6 +16,11 @@
 
 namespace tacho::record {
 
+// Those that run already, as far as they are watched.
+std::vector<int> watched_processes(const Prepared& prepared, const RecordOptions& options);
+// Unwind tables are built from here on, beside all that comes before the first sample.
+void build_tables(const Prepared& prepared, const RecordOptions& options);
+
 // Creates the file, or begins the pipe, and writes what stands before the first sample.
 Result<std::unique_ptr<CaptureOutput>> begin_capture(const Prepared& prepared, KernelEvents& events,
                                                      const RecordOptions& options,

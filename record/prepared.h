@@ -14,6 +14,7 @@
 #include "format/tracing_data.h"
 #include "record/events/target.h"
 #include "record/host/host.h"
+#include "record/host/kernel_symbols.h"
 #include "record/kernel/argument_probes.h"
 #include "record/kernel/dropping_programs.h"
 #include "record/plan.h"
@@ -39,8 +40,11 @@ struct Prepared {
   std::optional<Plan> switch_plan;         // of --switch-output-event, but for its sideband
   std::unique_ptr<SwitchEvents> switches;  // the same, open
   std::optional<Workload> workload;
-  std::vector<DroppingProgram> dropping;   // once the events are open
-  ArgumentProbes argument_probes;          // the same
+  std::vector<DroppingProgram> dropping;  // once the events are open
+  ArgumentProbes argument_probes;         // the same
+  // Read beside all that; null: programs of the objects come first, which make the kernel name code of its
+  // own.
+  std::unique_ptr<KernelSymbolsAhead> kernel_symbols;
   std::unique_ptr<StackUnwinding> stacks;  // the same; null: no event wants it
   FileHolder* holder = nullptr;            // of files that packing will want; null: nothing will be packed
   // Of ring buffers of the objects, so far; set once there are some.

@@ -310,6 +310,8 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
 
 Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   raise_descriptor_limit();
+  if (prepared.objects.empty())
+    prepared.kernel_symbols = std::make_unique<KernelSymbolsAhead>(prepared.host.page_size);
   auto walker = StackUnwinding::load(prepared.plan, prepared.host,
                                      [messages](std::string_view line) { messages.detail(line); });
   if (!walker) return std::move(walker.error());
@@ -340,6 +342,7 @@ Result<std::unique_ptr<CaptureOutput>> begin_flight(const Prepared& prepared, Ke
                                                     const std::vector<std::string>& command_line,
                                                     const Messages& messages) {
   if (auto done = check_place(options); !done) return std::move(done.error());
+  build_tables(prepared, options);
   if (auto done = events.enable_sideband(); !done) return std::move(done.error());
   auto now = describe_again(prepared, options, command_line);
   if (!now) return std::move(now.error());
@@ -382,18 +385,11 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                                   .is_switched = control || !options.time.delay.ranges.empty()});
   if (!channels) return std::move(channels.error());
   // While we still may read what is mapped in processes of others.
-  std::vector<int> processes =
-      options.target.watch == Watch::System ? RunningProcesses("/proc", 0).all() : prepared.tasks.processes;
+  const std::vector<int> processes = watched_processes(prepared, options);
   if (prepared.holder != nullptr)
     if (auto done = prepared.holder->start(prepared.plan.events.back().attr, processes); !done)
       messages.warn("files that may vanish are not held open: " + done.error().what);
-  if (prepared.stacks) {
-    // A command will map much of what we have mapped.
-    if (const auto path = workload != nullptr ? path_of_program(options.command.front()) : std::nullopt)
-      prepared.stacks->expect(*path, prepared.stop);
-    if (processes.empty()) processes = {static_cast<int>(getpid())};
-    prepared.stacks->begin(processes);
-  }
+  if (prepared.stacks) prepared.stacks->begin(processes);
   // What has to fit into a file, or is kept in memory, is packed when it is written.
   const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
   auto packer = RunPacker::for_level(is_measured ? std::nullopt : options.compression_level);

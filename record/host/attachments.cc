@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "format/file.h"
 #include "record/host/running_processes.h"
@@ -27,18 +28,14 @@ std::vector<std::byte> own_vdso() {
   return {};
 }
 
-Result<std::vector<format::Attachment>> gather_attachments(format::Bytes kallsyms) {
+Result<std::vector<format::Attachment>> gather_attachments(std::optional<format::Attachment> kallsyms) {
   std::vector<format::Attachment> out;
-  const auto add = [&out](std::string name, std::string origin, format::Bytes content) -> Result<> {
-    if (content.empty()) return Done{};
-    auto packed = format::pack_attachment(std::move(name), std::move(origin), content);
-    if (!packed) return std::move(packed.error());
-    out.push_back(std::move(*packed));
-    return Done{};
-  };
-  if (auto done = add(std::string(format::kKallsymsAttachment), "/proc/kallsyms", kallsyms); !done)
-    return done.error();
-  if (auto done = add("vdso", "[vdso]", own_vdso()); !done) return done.error();
+  if (kallsyms) out.push_back(std::move(*kallsyms));
+  const std::vector<std::byte> vdso = own_vdso();
+  if (vdso.empty()) return out;
+  auto packed = format::pack_attachment("vdso", "[vdso]", vdso);
+  if (!packed) return std::move(packed.error());
+  out.push_back(std::move(*packed));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "format/attachment.h"
@@ -10,10 +11,10 @@
 
 namespace tacho::record {
 
-// kallsyms as it was read (with the BPF programs that are loaded), and the vdso of this kernel. `kallsyms`
-// empty: left out.
-Result<std::vector<format::Attachment>> gather_attachments(format::Bytes kallsyms);
-// The vdso, an ELF file that is no file: our own mapping of it is the same as everybody's. Empty: there is none.
+// The kernel's list of symbols, where there is one, and the vdso of this kernel.
+Result<std::vector<format::Attachment>> gather_attachments(std::optional<format::Attachment> kallsyms);
+// The vdso, an ELF file that is no file: our own mapping of it is the same as everybody's. Empty: there is
+// none.
 std::vector<std::byte> own_vdso();
 
 }  // namespace tacho::record

@@ -9,10 +9,8 @@
 #include <utility>
 
 #include "format/cursor.h"
-#include "format/file.h"
 #include "format/perf_abi.h"
 #include "record/host/attachments.h"
-#include "record/host/host.h"
 #include "record/output/ring_layout.h"
 
 namespace tacho::record {
@@ -97,7 +95,7 @@ void describe_clock(const format::EventAttr& attr, format::Environment& environm
 
 }  // namespace
 
-Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
+Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
                                      std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line) {
   CaptureHead head;
@@ -110,18 +108,10 @@ Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
   features.tracing = std::move(tracing);
   features.schemas = schemas_of(plan, objects);
 
-  const auto kallsyms = format::read_file("/proc/kallsyms");
-  if (kallsyms) {
-    head.kernel_text = find_kernel_text(format::as_text(*kallsyms));
-    head.images = find_bpf_images(format::as_text(*kallsyms), host.page_size);
-  }
-  if (!head.kernel_text) {
-    head.notes.push_back(
-        kallsyms ? "kernel symbols are hidden or absent: kernel frames will have no names (run as root, or "
-                   "set kernel.kptr_restrict to 0)"
-                 : kallsyms.error().what + ": kernel frames will have no names");
-  }
-  auto attached = gather_attachments(head.kernel_text ? format::Bytes(*kallsyms) : format::Bytes{});
+  head.kernel_text = std::move(kernel.text);
+  head.images = std::move(kernel.images);
+  if (!kernel.lack.empty()) head.notes.push_back(std::move(kernel.lack));
+  auto attached = gather_attachments(std::move(kernel.list));
   if (!attached) return std::move(attached.error());
   features.attachments = std::move(*attached);
 

@@ -10,7 +10,7 @@
 #include "bpf/user_object.h"
 #include "format/features.h"
 #include "format/result.h"
-#include "record/host/host.h"
+#include "record/host/kernel_symbols.h"
 #include "record/host/running_kernel.h"
 #include "record/plan.h"
 
@@ -25,8 +25,9 @@ struct CaptureHead {
   std::vector<std::string> notes;  // what could not be had, and what follows from it
 };
 
-// Reads the host as it is now: after all BPF programs were loaded, so that kallsyms names them.
-Result<CaptureHead> describe_capture(const Plan& plan, const Host& host,
+// Reads the host as it is now. `kernel` was read after all BPF programs were loaded that make the kernel name
+// code of its own.
+Result<CaptureHead> describe_capture(const Plan& plan, KernelSymbols kernel,
                                      std::span<const bpf::UserObject> objects, format::TracingData tracing,
                                      const std::vector<std::string>& command_line);
 // Adds the BPF programs in the kernel, and ours among them, of which `attached` is the list. From the moment

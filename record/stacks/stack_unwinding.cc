@@ -124,6 +124,11 @@ bool may_open_mappings() {
          format::open_input(mappings->path()).operator bool();
 }
 
+// A command will map much of what we have mapped.
+std::span<const int> or_own(std::span<const int> processes, const int& own) {
+  return processes.empty() ? std::span(&own, 1) : processes;
+}
+
 }  // namespace
 
 struct StackUnwinding::State {
@@ -358,7 +363,6 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
 
 void StackUnwinding::begin(std::span<const int> processes) {
   if (state_->walker.reads_mappings()) {
-    state_->tables.look_at(processes);
     // For stacks that are finished late: by then a process may be gone, or run another program.
     for (const int process : processes) {
       const auto number = static_cast<std::uint32_t>(process);
@@ -377,7 +381,8 @@ void StackUnwinding::begin(std::span<const int> processes) {
   format::ByteWriter out;
   RunningProcesses running("/proc", format::sample_id_size(state_->sideband),
                            {.build_ids = state_->sideband.has(abi::kBuildId)});
-  for (const int process : processes) {
+  const int own = getpid();
+  for (const int process : or_own(processes, own)) {
     running.describe(process, out);
     note_news(out.view(), state_->sideband, state_->news);
     // Threads stand there as forks of a parent, whose mappings are not theirs.
@@ -387,6 +392,11 @@ void StackUnwinding::begin(std::span<const int> processes) {
   std::vector<std::byte> none;  // nothing was sampled yet
   end_pass(none);
   (void)state_->tables.wait(kPatienceAtStart);
+}
+
+void StackUnwinding::look_at(std::span<const int> processes) {
+  const int own = getpid();
+  if (state_->walker.reads_mappings()) state_->tables.look_at(or_own(processes, own));
 }
 
 std::uint32_t StackUnwinding::State::expect(const std::string& path) {

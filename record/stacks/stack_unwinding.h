@@ -53,6 +53,8 @@ class StackUnwinding {
   // so that the first samples are as good as the last.
   void begin(std::span<const int> processes);
 
+  // Tables of what these processes run are built from now on; none: of what we run ourselves.
+  void look_at(std::span<const int> processes);
   // A program that will be started soon: its table is built meanwhile, and those of the libraries it names,
   // as far as they are found before `stop` says true.
   void expect(const std::string& path, const std::function<bool()>& stop);
