@@ -43,6 +43,17 @@ constexpr std::array kMembers{
     MemberRow{"super_block", "s_dev", &tacho_kernel_layout::super_block_device},
 };
 
+// Not all kernels have probes.
+constexpr std::array kReturns{
+    MemberRow{"task_struct", "utask", &tacho_kernel_layout::task_probes},
+    MemberRow{"uprobe_task", "return_instances", &tacho_kernel_layout::probes_returns},
+    MemberRow{"return_instance", "next", &tacho_kernel_layout::return_next},
+    MemberRow{"return_instance", "stack", &tacho_kernel_layout::return_place},
+    MemberRow{"return_instance", "orig_ret_vaddr", &tacho_kernel_layout::return_address},
+    MemberRow{"mm_struct", "uprobes_state.xol_area", &tacho_kernel_layout::mm_probe_area},
+    MemberRow{"xol_area", "vaddr", &tacho_kernel_layout::probe_area_address},
+};
+
 // When an inode's status changed, as kernels have called it; some may have another name for it yet.
 struct ChangeRow {
   const char* seconds;
@@ -124,9 +135,10 @@ class Structs {
   }
 
  private:
-  static constexpr std::array<std::string_view, 8> kNames{
-      "task_struct", "mm_struct",   "vm_area_struct", "file",
-      "inode",       "super_block", "maple_range_64", "maple_arange_64"};
+  static constexpr std::array<std::string_view, 11> kNames{
+      "task_struct", "mm_struct",       "vm_area_struct", "file",
+      "inode",       "super_block",     "maple_range_64", "maple_arange_64",
+      "uprobe_task", "return_instance", "xol_area"};
   const btf* types_;
   std::array<const btf_type*, kNames.size()> found_{};
 };
@@ -157,6 +169,12 @@ Result<tacho_kernel_layout> kernel_layout_in(format::Bytes bytes) {
     layout.inode_changed = seconds->offset;
     layout.inode_changed_ns = rest->offset;
     break;
+  }
+  layout.knows_returns = 1;
+  for (const MemberRow& row : kReturns) {
+    const auto found = structs.find(row.type, row.path);
+    if (found) layout.*row.to = found->offset;
+    if (!found) layout.knows_returns = 0;
   }
   for (const FixedRow& row : kFixed) {
     const auto found = structs.find(row.type, row.path);

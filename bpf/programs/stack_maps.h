@@ -52,6 +52,10 @@ struct tacho_kernel_layout {
   __u32 inode_number, inode_size, inode_generation, inode_super_block;
   __u32 inode_changed, inode_changed_ns; /* when its status did last: seconds, and the rest; 0: not known */
   __u32 super_block_device;
+  /* Of probes at the return of functions, where all of it is known: */
+  __u32 knows_returns;
+  __u32 task_probes, probes_returns /* the first of a list */, return_next, return_place, return_address;
+  __u32 mm_probe_area, probe_area_address;
 };
 
 /* The same of all kernels with maple trees; who finds other numbers does not know the layout. */

@@ -13,7 +13,7 @@
 #ifndef TACHO_STACK_WALK_H
 #define TACHO_STACK_WALK_H
 
-#include "bpf/programs/walked_mappings.h"
+#include "bpf/programs/return_probes.h"
 
 static __always_inline const struct tacho_unwind_block *block_of(__u32 number) {
   __u32 key = number / TACHO_SEGMENT_BLOCKS;
@@ -254,12 +254,14 @@ __noinline int tacho_take_step(struct slot *slot) {
   const bool is_near = walk->ip >= walk->range.start && walk->ip < walk->range.end;
   const bool is_mapped = is_near || (tacho_options.layout.is_known ? tacho_find_mapping(slot) : tacho_find_range(slot)) != 0;
   if (walk->is_guess && !is_mapped) return ends(walk, TACHO_END_NO_RULE);
+  if (is_mapped && return_past_probe(slot)) return 0;
   if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES)
     return ends(walk, TACHO_END_CUT);
   slot->frames[walk->frames & (TACHO_MOST_FRAMES - 1)] = walk->ip;
   walk->frames++;
   if (!is_mapped) return ends(walk, walk->frames == 1 && slot->is_in_exec ? TACHO_END_EXEC : TACHO_END_NO_MAPPING);
   const __u32 key = walk->range.module;
+  if (key == TACHO_MODULE_OF_NOTHING && walk->frames == 1 && leave_return_probe(slot)) return 0;
   if (key == TACHO_MODULE_ASKED_FOR) return go_on_without_table(slot);
   struct tacho_unwind_module *module = bpf_map_lookup_elem(&tacho_modules, &key);
   if (!module) return tacho_guess(slot, TACHO_END_COUNT);
@@ -363,7 +365,7 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
     if (walk->end == TACHO_END_CUT) walk->end = TACHO_END_32_BIT;
   } else {
     struct place place = {slot};
-    bpf_loop(TACHO_MOST_FRAMES + 1, step, &place, 0);
+    bpf_loop(TACHO_MOST_FRAMES + MOST_RETURNS + 1, step, &place, 0);
   }
   if (walk->frames > TACHO_MOST_FRAMES) walk->frames = TACHO_MOST_FRAMES;
   if (walk->is_doubtful && walk->end <= TACHO_END_FRAME_ZERO) walk->end = TACHO_END_NO_TABLE;
@@ -385,6 +387,7 @@ __noinline __u64 tacho_copy_part(struct slot *slot, __u64 number, __u64 sp, __u3
     size += TACHO_STACK_PAGE;
     pages++;
   }
+  tacho_mend_copy(slot, sp, size);
   copy->number = number;
   copy->sp = sp;
   copy->bp = slot->walk.stop.bp;

@@ -94,6 +94,7 @@ struct walk {
   struct tacho_code_range range; /* of the frame before, mostly of this one too */
   __u64 ip, sp, bp;
   __u64 memory;       /* the kernel's description of the process's memory */
+  __u64 next_return;  /* its list of return addresses, from the last one that was found on; 0: from its begin */
   __u32 first, count; /* or ranges of the process */
   __u32 frames, end;
   bool is_return; /* ip stands behind a call */

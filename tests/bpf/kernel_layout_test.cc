@@ -26,14 +26,18 @@ class Kernel {
     begin("vdso_context", 16);
     member("vdso", 8);
     const int context = btf__add_typedef(types, "mm_context_t", end());
+    plain("uprobes_state", {"xol_area"});
+    const int probes = end();
     btf__add_struct(types, nullptr, 64);
     btf__add_field(types, "mm_mt", tree, 16 * 8, 0);
     btf__add_field(types, "context", context, 40 * 8, 0);
     const int nameless = last();
     btf__add_struct(types, "mm_struct", 96);
     btf__add_field(types, "", nameless, 32 * 8, 0);
+    btf__add_field(types, "uprobes_state", probes, 16 * 8, 0);
     btf__add_struct(types, "task_struct", 64);
     btf__add_field(types, "mm", word_, 24 * 8, 0);
+    btf__add_field(types, "utask", word_, 56 * 8, 0);
     btf__add_field(types, "perf_event_ctxp", pair, 48 * 8, 0);
     plain("vm_area_struct", {"vm_start", "vm_end", "vm_mm", "vm_flags", "vm_pgoff", "vm_file"});
     plain("file", {"f_inode"});
@@ -45,6 +49,11 @@ class Kernel {
     begin("maple_arange_64", 256);
     member("pivot", 8);
     member("slot", 80);
+  }
+  void add_returns(const char* address = "orig_ret_vaddr") {
+    plain("uprobe_task", {"return_instances"});
+    plain("return_instance", {"stack", address, "next"});
+    plain("xol_area", {"vaddr"});
   }
   Result<tacho_kernel_layout> layout() const {
     std::uint32_t size = 0;
@@ -81,7 +90,26 @@ TEST(KernelLayout, OffsetsAreThoseOfTheKernelsOwnTypes) {
   EXPECT_EQ(layout->inode_changed, 0u) << "not all kernels tell";
   EXPECT_EQ(layout->vma_file, 48u);
   EXPECT_EQ(layout->inode_super_block, 32u);
+  EXPECT_EQ(layout->knows_returns, 0u) << "a kernel without probes";
   EXPECT_EQ(Kernel("slot", 2).layout()->perf_contexts, 2u) << "as before Linux 6.2";
+}
+
+TEST(KernelLayout, WhereReturnAddressesAreKeptIsKnownWholeOrNotAtAll) {
+  Kernel kernel;
+  kernel.add_returns();
+  const auto layout = kernel.layout();
+  ASSERT_TRUE(layout) << layout.error().what;
+  EXPECT_EQ(layout->knows_returns, 1u);
+  EXPECT_EQ(layout->probes_returns, 8u);
+  EXPECT_EQ(layout->return_place, 8u);
+  EXPECT_EQ(layout->return_address, 16u);
+  EXPECT_EQ(layout->return_next, 24u);
+  EXPECT_EQ(layout->mm_probe_area, 16u + 8);
+  EXPECT_EQ(layout->probe_area_address, 8u);
+  Kernel other;
+  other.add_returns("return_address");
+  ASSERT_TRUE(other.layout());
+  EXPECT_EQ(other.layout()->knows_returns, 0u);
 }
 
 TEST(KernelLayout, AnotherTreeIsNotTaken) {

@@ -133,6 +133,40 @@ class Unwinding(programs.Scratch):
                 else:
                     self.assertIn(101, {stack.count("deep_recurse") for stack in whole})
 
+    def test_functions_with_probes_at_their_return_have_their_callers(self):
+        """The return addresses on the stack are those of the probes; the kernel keeps 64 of a thread, and sets no more."""
+        probes = [word for name in ("deep_leaf", "deep_recurse", "deep_compare", "deep_handler")
+                  for word in ("-e", f"uretprobe:{programs.BIN}/deep_load:{name}")]
+        said = self.record(*probes, "-e", "cpu-clock/freq=999/", "--call-graph", "eh", "--", *self.deep("1"))
+        text = self.tacho("script", "-i", "x.data", "-F", "event,ip,sym").stdout.decode()
+        self.assertGreater(text.count("cpu-clock"), 20, said)
+        ends, depths = Counter(), Counter()
+        for block in text.split("\n\n"):
+            event, *lines = block.strip().splitlines() or [""]
+            if "deep_load" in event or "cpu-clock" in event:
+                names = [line.split(None, 1)[-1] for line in lines]
+                kind = "probe" if "uretprobe" in event else "clock"
+                if "deep_leaf" in names[:1] or kind == "probe" and "deep_recurse" in names[:1]:
+                    ends[kind, names[-1] in ("_start", "clone3", "__clone")] += 1
+                    depths[names.count("deep_recurse")] += 1
+        for kind in ("clock", "probe"):
+            self.assertGreater(ends[kind, True], 3, (ends, said))
+            self.assertGreater(ends[kind, True], NEEDED * (ends[kind, True] + ends[kind, False]), (ends, said))
+        self.assertGreater(max(depths), 60, "many were open at once")
+
+    def test_finished_stacks_pass_probes_at_returns(self):
+        for attempt in range(10):
+            program = self.fresh(programs.BIN / "bare_load", attempt)
+            said = self.record("-e", f"uretprobe:{program}:bare_deep", "-e", "syscalls:sys_enter_write", "-g", "--", "sh", "-c",
+                               f"{program} deep > /dev/null")
+            if self.finished() > 0:
+                break
+        self.assertGreater(self.finished(), 0, said)
+        text = self.tacho("script", "-i", "x.data", "-F", "event,ip,sym").stdout.decode()
+        stacks = stacks_in("\n\n".join(block.partition("\n")[2] for block in text.split("\n\n") if "sys_enter_write" in block))
+        whole = [stack for stack in stacks if stack.count("bare_deep") == 61 and stack[-1] == "_start"]
+        self.assertGreaterEqual(len(whole), NEEDED * 60, said)
+
     def test_a_tracepoint_keeps_its_stacks_when_a_child_has_ended(self):
         work = "for i in 1 2 3; do /bin/true; done; sleep 0.7; for ((i = 0; i < 500; ++i)); do echo $i; done > /dev/null"
         said = self.record("-e", "syscalls:sys_enter_write", "--call-graph", "eh", "--", "bash", "-c", work)
