@@ -8,23 +8,18 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "format/seeded_hash.h"
 #include "report/samples/address_table.h"
+#include "report/samples/names_of.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/stable_array.h"
 #include "symbolize/address_space.h"
-#include "symbolize/names/symbol_table.h"
 
 namespace tacho::report {
-
-// The table that alone gives the places of a mapping their names, asked by shown address; null: there is
-// none.
-using NamesOf = std::function<symbolize::SymbolTable*(const symbolize::Mapping&)>;
 
 // One thread writes it. Places never change once they are made, so numbers of them may go to another thread,
 // which reads them from locations().

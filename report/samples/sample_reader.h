@@ -8,10 +8,11 @@
 #include "format/capture_reader.h"
 #include "format/diagnostics.h"
 #include "report/samples/filter.h"
+#include "report/samples/names_of.h"
 #include "report/samples/outlet.h"
-#include "report/samples/place_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/shared_spaces.h"
+#include "report/samples/stable_array.h"
 #include "symbolize/symbolizer.h"
 
 namespace tacho::report {
