@@ -1,4 +1,4 @@
-// Compact unwind tables: from bytes as a section of either kind, and from a whole ELF file; single rows of it.
+// Compact unwind tables: from bytes as a section of each kind, and from a whole ELF file; single rows of it.
 #include <cstdlib>
 #include <span>
 
@@ -14,7 +14,7 @@ void check(const tacho::Result<RowTable>& table, std::size_t most_rows) {
   if (table->rows.size() > most_rows + 1) std::abort();
   for (std::size_t i = 0; i < table->rows.size(); ++i) {
     const Row& row = table->rows[i];
-    if (row.kind > TACHO_UNWIND_OTHER) std::abort();
+    if (row.kind > TACHO_UNWIND_RETURN_IN) std::abort();
     if (i > 0 && table->rows[i - 1].pc >= row.pc) std::abort();
     if (table->find(table->base + row.pc) != &row) std::abort();
   }
@@ -30,12 +30,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const RowLimits limits{.most_rows = kMostRows};
   for (const CfiForm form : {CfiForm::EhFrame, CfiForm::DebugFrame})
     check(build_row_table({bytes, 0x1000, form, std::endian::little}, limits), kMostRows);
+  check(build_row_table(bytes, 0x1000, limits), kMostRows);
   const auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
   if (!image) return 0;
   check(row_table_of(*image, limits), kMostRows);
   auto finder = RowFinder::create(*image);
   if (!finder) return 0;
   for (std::uint64_t offset = 0; offset < size && offset < kMostOffsets; ++offset)
-    if (finder->row_at_offset(offset).row.kind > TACHO_UNWIND_OTHER) std::abort();
+    if (finder->row_at_offset(offset).row.kind > TACHO_UNWIND_RETURN_IN) std::abort();
   return 0;
 }

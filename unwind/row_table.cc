@@ -9,6 +9,7 @@
 #include "format/cursor.h"
 #include "unwind/fde_index.h"
 #include "unwind/leb128.h"
+#include "unwind/sframe.h"
 
 namespace tacho::unwind {
 namespace {
@@ -117,34 +118,67 @@ bool says_the_same(const Row& a, const Row& b) {
 
 class Builder {
  public:
-  Builder(const CfiSection& section, const RowLimits& limits) : section_(section), limits_(limits) {}
+  explicit Builder(const RowLimits& limits) : limits_(limits) {}
 
-  Result<RowTable> build() {
-    bool is_stopped = false;
-    const auto stop = [&] { return is_stopped = is_stopped || (limits_.stop && limits_.stop()); };
-    for (const FdeRange& range : list_fdes(section_, stop)) {
-      if (stop()) break;
-      if (table_.rows.empty()) table_.base = begun_ = range.start;
-      if (range.end - table_.base > std::numeric_limits<std::uint32_t>::max())
-        break;                            // foreign, and far away
-      if (range.end <= begun_) continue;  // described already
-      if (range.start > begun_) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
-      add_function(range);
-      if (table_.rows.size() > limits_.most_rows) return Error{"its unwind table is too large"};
+  Result<RowTable> build(const CfiSection& section) {
+    for (const FdeRange& range : list_fdes(section, [this] { return is_stopped(); })) {
+      if (!begins(range.start, range.end)) break;
+      if (range.end > begun_) add_function(section, range);
     }
-    if (is_stopped) return Error{"its unwind table took too long"};
+    return finished();
+  }
+
+  Result<RowTable> build(format::Bytes sframe, std::uint64_t address) {
+    read_sframe(sframe, address, [this](const SframeFunction& function) {
+      if (!begins(function.start, function.end)) return false;
+      if (function.end > begun_) add_function(function);
+      return true;
+    });
+    return finished();
+  }
+
+ private:
+  bool is_stopped() { return is_stopped_ = is_stopped_ || (limits_.stop && limits_.stop()); }
+
+  // False: no function is taken any more.
+  bool begins(std::uint64_t start, std::uint64_t end) {
+    if (is_stopped() || table_.rows.size() > limits_.most_rows) return false;
+    if (table_.rows.empty()) table_.base = begun_ = start;
+    if (end - table_.base > std::numeric_limits<std::uint32_t>::max()) return false;  // foreign, and far away
+    if (end > begun_ && start > begun_) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
+    return true;
+  }
+
+  Result<RowTable> finished() {
+    if (is_stopped_) return Error{"its unwind table took too long"};
+    if (table_.rows.size() > limits_.most_rows) return Error{"its unwind table is too large"};
     if (!table_.rows.empty()) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
     return std::move(table_);
   }
 
- private:
-  void add_function(const FdeRange& range) {
-    const std::uint64_t first = std::max(range.start, begun_);  // of two that overlap the lower one is taken
+  // Of two that overlap the lower one is taken.
+  std::uint64_t begin_function(std::uint64_t start, std::uint64_t end) {
+    const std::uint64_t first = std::max(start, begun_);
     ++table_.functions;
-    begun_ = range.end;
-    const auto fde = parse_fde(section_, range.offset);
+    begun_ = end;
+    return first;
+  }
+
+  void add_function(const SframeFunction& function) {
+    const std::uint64_t first = begin_function(function.start, function.end);
+    const auto& rows = function.rows;
+    if (rows.empty() || rows.front().pc != 0) add(first, of_kind(TACHO_UNWIND_OTHER));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::uint64_t end = i + 1 < rows.size() ? function.start + rows[i + 1].pc : function.end;
+      if (end > first) add(std::max(function.start + rows[i].pc, first), rows[i]);
+    }
+  }
+
+  void add_function(const CfiSection& section, const FdeRange& range) {
+    const std::uint64_t first = begin_function(range.start, range.end);
+    const auto fde = parse_fde(section, range.offset);
     if (!fde) return add(first, of_kind(TACHO_UNWIND_OTHER));
-    const CfiWalk walked = walk_cfi(section_, *fde, [&](const CfiRow& rules) {
+    const CfiWalk walked = walk_cfi(section, *fde, [&](const CfiRow& rules) {
       if (rules.end > first) add(std::max(rules.start, first), compact_row(rules));
     });
     if (!walked.is_whole) add(std::max(walked.end, first), of_kind(TACHO_UNWIND_OTHER));
@@ -160,9 +194,9 @@ class Builder {
     rows.push_back(row);
   }
 
-  const CfiSection& section_;
   const RowLimits& limits_;
   RowTable table_;
+  bool is_stopped_ = false;
   std::uint64_t begun_ = 0;  // up to here addresses have rows
 };
 
@@ -251,7 +285,10 @@ Row compact_row(const CfiRow& rules) {
 }
 
 Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits) {
-  return Builder(section, limits).build();
+  return Builder(limits).build(section);
+}
+Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, const RowLimits& limits) {
+  return Builder(limits).build(sframe, address);
 }
 
 Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits) {
@@ -259,8 +296,11 @@ Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits) {
   auto frames = eh_frame_of(image);
   const CfiForm form = frames ? CfiForm::EhFrame : CfiForm::DebugFrame;
   if (!frames) frames = image.section(".debug_frame");
-  if (!frames || frames->is_packed) return RowTable{};
-  auto table = build_row_table({frames->bytes, frames->address, form, image.order()}, limits);
+  if (frames && frames->is_packed) frames.reset();
+  const auto sframe = frames ? std::nullopt : image.section(".sframe");
+  if (!frames && (!sframe || sframe->is_packed)) return RowTable{};
+  auto table = frames ? build_row_table({frames->bytes, frames->address, form, image.order()}, limits)
+                      : build_row_table(sframe->bytes, sframe->address, limits);
   if (table) add_entry(*table, image.entry(), limits);
   return table;
 }

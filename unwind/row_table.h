@@ -39,7 +39,10 @@ struct RowTable {
 
 // The error says what does not fit: too many rows, or stopped.
 Result<RowTable> build_row_table(const CfiSection& section, const RowLimits& limits = {});
-// From .eh_frame, or .debug_frame where the file has only that, unpacked. An empty table when it has none.
+// The same of a section .sframe (sframe.h) that is mapped at `address`.
+Result<RowTable> build_row_table(format::Bytes sframe, std::uint64_t address, const RowLimits& limits = {});
+// From .eh_frame; where the file has none from .debug_frame, unpacked, or .sframe. An empty table when it has
+// none.
 Result<RowTable> row_table_of(const ElfImage& image, const RowLimits& limits = {});
 
 // What a row can say of one row of rules: kind, cfa and rbp of `pc` 0.

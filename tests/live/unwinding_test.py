@@ -154,6 +154,18 @@ class Unwinding(programs.Scratch):
             self.assertGreater(ends[kind, True], NEEDED * (ends[kind, True] + ends[kind, False]), (ends, said))
         self.assertGreater(max(depths), 60, "many were open at once")
 
+    @unittest.skipUnless(shutil.which("gcc") and shutil.which("objcopy"), "no gcc, or no binutils")
+    def test_sframe_is_enough(self):
+        words = ["gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-Wa,--gsframe", "-pthread", "-o", "both"]
+        if subprocess.run([*words, programs.ROOT / "tests/live/deep_load.c"], cwd=self.folder, capture_output=True, check=False).returncode != 0:
+            self.skipTest("the assembler knows no --gsframe")
+        self.run_program("objcopy", "-R", ".eh_frame", "-R", ".eh_frame_hdr", "both", "sframe")
+        said = self.record("-F", "999", "-e", "cpu-clock", "--call-graph", "eh", "--", "./sframe", "1")
+        share, count = self.share(said)
+        self.assertGreater(count, 5, said)
+        self.assertGreater(share, NEEDED, said)
+        self.assertIn("deep_recurse", sum(self.stacks(), []))
+
     def test_finished_stacks_pass_probes_at_returns(self):
         for attempt in range(10):
             program = self.fresh(programs.BIN / "bare_load", attempt)

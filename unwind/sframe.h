@@ -1,0 +1,25 @@
+// Unwind information in the form of the GNU assembler's --gsframe (section .sframe, versions 1 and 2): for
+// each stretch of code where the caller's frame and frame pointer are, and nothing else. x86-64.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "format/cursor.h"
+#include "unwind/unwind_row.h"
+
+namespace tacho::unwind {
+
+struct SframeFunction {
+  std::uint64_t start = 0, end = 0;    // ELF addresses
+  std::vector<tacho_unwind_row> rows;  // ascending; their `pc` counts from the start
+};
+
+// The functions of a section that is mapped at `address`, ascending by their start. Functions that are
+// damaged have no rows. `sink` says whether more are wanted. False: this is no such section, or one of
+// another machine.
+bool read_sframe(format::Bytes section, std::uint64_t address,
+                 const std::function<bool(const SframeFunction&)>& sink);
+
+}  // namespace tacho::unwind
