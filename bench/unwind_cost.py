@@ -8,18 +8,15 @@ file; what time passes from the recorder's start to the first whole stack; and w
 are CPU times, medians of runs in turns, so that a busy machine moves them less. bench/user_stacks.py has the cost of a frame.
 Needs root and the built programs (TACHO_BIN, or build/bin)."""
 import argparse
-import os
 import re
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build/bin"))
+from measured import BIN, run, spent
+
 RATES = (99, 999, 10000)
 METHODS = ("fp", "eh", "dwarf")
 WORK = "sub f { my $n = shift; $n ? f($n - 1) : join '', sort { $b <=> $a } 1 .. 40 } f(25) for 1 .. $ARGV[0]"
@@ -36,23 +33,6 @@ for path in sorted(pathlib.Path('/usr/lib/x86_64-linux-gnu').rglob('*.so*')):
 time.sleep(float(sys.argv[2]))
 print(len(kept))
 """
-
-
-def run(*words, **more):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, **more)
-    if done.returncode != 0:
-        sys.exit(f"{words}: status {done.returncode}\n{done.stderr}")
-    return done
-
-
-def spent(words, load):
-    """CPU seconds of the program, and of what recorded it; and what the recorder said."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = run(*words, "bash", "-c", "TIMEFORMAT='load %U %S'; time \"$@\" > /dev/null", "bash", *load)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    user, system = re.search(r"load ([0-9.]+) ([0-9.]+)", done.stderr).groups()
-    own = float(user) + float(system)
-    return own, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime - own, done.stderr
 
 
 def compiler_load(folder, functions):

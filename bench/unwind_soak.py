@@ -4,9 +4,9 @@ stacks have to stay what they were.
 
   bench/unwind_soak.py [--minutes 60] [--rate 500] [--files 20]
 
-Runs `--rate` short programs a second (as many as the machine manages), and keeps making copies of programs with build ids of their
-own, so that tables are built, evicted and built again. Prints a line for each of `--files` captures, and at the end whether the
-second half needs more than the first. Stacks are all of the system's: those that nobody can follow (in code that nothing
+Runs `--rate` short programs a second (as many as the machine manages), keeps making copies of programs with build ids of their
+own, so that tables are built, evicted and built again, and one process maps and unmaps ever new copies of a library. Prints a line
+for each of `--files` captures, and at the end whether the second half needs more than the first. Stacks are all of the system's: those that nobody can follow (in code that nothing
 describes, such as QEMU's generated one) and those that are cut at the most frames are told, and are none of the share that counts. Needs root and the built programs (TACHO_BIN, or build/bin)."""
 import argparse
 import os
@@ -21,10 +21,23 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build/bin"))
+from measured import BIN, held_by
+
 COPIES = 40
 WORKS = (("bash", ["-c", ":"]), ("perl", ["-e", "$x{$_} = $_ for 1 .. 2000"]), ("ls", ["/usr/bin"]), ("python3", ["-S", "-c", "import json"]))
+MAPPINGS = """
+import _ctypes, os, shutil, sys, time
+number = 0
+while os.getppid() == int(sys.argv[3]):
+    path = os.path.join(sys.argv[1], f"copy{number % 1000}.so")
+    shutil.copy(sys.argv[2], path)
+    handle = _ctypes.dlopen(path, 0)
+    sum(i * i for i in range(3000))
+    _ctypes.dlclose(handle)
+    os.unlink(path)
+    number += 1
+    time.sleep(0.01)
+"""
 
 
 class Load:
@@ -36,6 +49,8 @@ class Load:
         self.threads = [threading.Thread(target=self.run, args=(number,)) for number in range(2)]
         for thread in self.threads:
             thread.start()
+        library = next(path for line in Path("/proc/self/maps").read_text().splitlines() if "/libc.so" in (path := line.split()[-1]))
+        self.mapping = subprocess.Popen([sys.executable, "-c", MAPPINGS, folder, library, str(os.getpid())])
 
     def copy(self, program, number):
         path = self.folder / f"{os.path.basename(program)}_{number % COPIES}"
@@ -66,13 +81,10 @@ class Load:
 
     def end(self):
         self.is_over = True
+        self.mapping.kill()
+        self.mapping.wait()
         for thread in self.threads:
             thread.join()
-
-
-def memory_of(process):
-    text = Path(f"/proc/{process}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024, len(os.listdir(f"/proc/{process}/fd"))
 
 
 FACTS = ("walked", "whole", "finished by the recorder", "others end in code that nothing describes", "others end cut at the most frames")
@@ -98,7 +110,7 @@ def main():
         recorder = subprocess.Popen([BIN / "tacho-record", "-a", "-F", "499", "-e", "cpu-clock", "--call-graph", "eh", "--no-pack", "-o",
                                      folder / "x.data", f"--switch-output={period}s"], stderr=subprocess.PIPE, text=True)
         time.sleep(min(5, period / 2))
-        print("| s | programs started | MB | descriptors | stacks | whole | of what can be | finished by the recorder | nothing describes | cut |\n" + "|---" * 10 + "|")
+        print("| s | programs started | MB | MB of maps | descriptors | threads | stacks | whole | of what can be | finished by the recorder | nothing describes | cut |\n" + "|---" * 12 + "|")
         begin, seen = time.monotonic(), set()
         while time.monotonic() - begin < options.minutes * 60 and recorder.poll() is None:
             time.sleep(period)
@@ -107,11 +119,11 @@ def main():
             done = sorted(set(folder.glob("x.data.2*")) - seen)[:-1]  # the last one is being written
             for capture in done:
                 seen.add(capture)
-                size, descriptors = memory_of(recorder.pid)
+                held = held_by(recorder.pid)
                 walked, whole, finished, bare, cut = facts_of(capture)
                 share = 100 * whole / max(walked - bare - cut, 1)
-                rows.append((size, descriptors, share))
-                print(f"| {time.monotonic() - begin:.0f} | {load.started} | {size:.1f} | {descriptors} | {walked} | {100 * whole / max(walked, 1):.2f} % | "
+                rows.append((*held.values(), share))
+                print(f"| {time.monotonic() - begin:.0f} | {load.started} | {held['MB']:.1f} | {held['MB of maps']:.1f} | {held['descriptors']} | {held['threads']} | {walked} | {100 * whole / max(walked, 1):.2f} % | "
                       f"{share:.2f} % | {finished} | {bare} | {cut} |", flush=True)
                 capture.write_bytes(b"")
         if recorder.poll() is None:
@@ -123,8 +135,9 @@ def main():
     if half < 2 or recorder.returncode != 0:
         sys.exit(f"status {recorder.returncode}, {len(rows)} files: too few to tell\n{said}")
     first, second = ([statistics.median(column) for column in zip(*part)] for part in (rows[1:half + 1], rows[half:]))
-    print(f"memory {first[0]:.1f} then {second[0]:.1f} MB, descriptors {first[1]:.0f} then {second[1]:.0f}, whole {first[2]:.2f} then {second[2]:.2f} %")
-    if second[0] > 1.1 * first[0] + 8 or second[1] > first[1] + 2 or second[2] < first[2] - 1:
+    for name, before, after in zip((*held, "% whole"), first, second):
+        print(f"{name}: {before:.1f} then {after:.1f}")
+    if any(after > 1.1 * before + (8 if "MB" in name else 2) for name, before, after in zip(held, first, second)) or second[-1] < first[-1] - 1:
         sys.exit("it does not stay what it was")
 
 

@@ -9,16 +9,14 @@ for a frame; medians of runs in turns. Needs root and the built programs (TACHO_
 import argparse
 import os
 import re
-import resource
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build/bin"))
+from measured import BIN, ROOT, run, spent
+
 sys.path.insert(0, str(ROOT / "tests/support"))
 import stack_pairs  # noqa: E402
 
@@ -37,13 +35,6 @@ for (let i = 0; i < 80; i++) {
   '1'.replace(/1/, put);
 }
 """
-
-
-def run(*words, **more):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **more)
-    if done.returncode != 0:
-        sys.exit(f"{words}: status {done.returncode}\n{done.stderr}")
-    return done
 
 
 def programs(folder):
@@ -95,15 +86,8 @@ def compare_programs(folder):
 
 def cpu_of_call(words, calls, depth):
     """CPU ns of a call of the load, and of the recorder."""
-    load = [BIN / "getppid_load", str(calls), str(depth)]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = run("bash", "-c", "TIMEFORMAT='load %U %S'; time \"$@\"", "bash", *load) if not words else run(
-        *words, "--", "bash", "-c", "TIMEFORMAT='load %U %S'; time \"$@\"", "bash", *load)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    user, system = re.search(r"load ([0-9.]+) ([0-9.]+)", done.stderr).groups()
-    own = float(user) + float(system)
-    every = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return own / calls * 1e9, (every - own) / calls * 1e9
+    own, others, _ = spent([*words, "--"] if words else [], [BIN / "getppid_load", calls, depth])
+    return own / calls * 1e9, others / calls * 1e9
 
 
 def measure_cost(folder, calls, runs):
