@@ -14,7 +14,8 @@ namespace tacho::format {
 
 namespace {
 
-constexpr std::uint64_t kIdsSection = 16;  // {offset, size} of an event's ids, behind its attr
+constexpr std::uint64_t kIdsSection = 16;   // {offset, size} of an event's ids, behind its attr
+constexpr std::uint64_t kRatioOffset = 12;  // into COMPRESSED, behind version, type and level
 
 }  // namespace
 
@@ -152,10 +153,24 @@ Result<Bytes> CaptureWriter::packed(Bytes records) {
   return Bytes(packed_);
 }
 
+Result<> CaptureWriter::write_packed(Bytes packed, std::uint64_t inflated) {
+  if (auto written = append(packed); !written) return written;
+  count_packed(packed.size(), inflated);
+  return Done{};
+}
+
+void CaptureWriter::count_packed(std::uint64_t packed, std::uint64_t inflated) {
+  if (!compressor_) return;
+  packed_bytes_ += packed;
+  inflated_ += inflated;
+}
+
 Result<> CaptureWriter::write_records(Bytes records) {
   const auto bytes = packed(records);
   if (!bytes) return bytes.error();
-  return append(*bytes);
+  if (auto written = append(*bytes); !written) return written;
+  count_packed(bytes->size(), records.size());
+  return Done{};
 }
 
 Result<bool> CaptureWriter::write_records_within(Bytes records, std::uint64_t most_bytes) {
@@ -163,6 +178,7 @@ Result<bool> CaptureWriter::write_records_within(Bytes records, std::uint64_t mo
   if (!bytes) return bytes.error();
   if (end_ + table_size() + bytes->size() + closing_room_ > most_bytes) return false;
   if (auto written = append(*bytes); !written) return std::move(written.error());
+  count_packed(bytes->size(), records.size());
   return true;
 }
 
@@ -242,8 +258,19 @@ Result<> CaptureWriter::tell_early() {
   return Done{};
 }
 
+// The times that packing made the records smaller, rounded, in the section that said 1 until now.
+Result<> CaptureWriter::tell_ratio() {
+  const auto section = std::ranges::find(sections_, abi::kFeatureCompressed, &FeatureSection::feature);
+  if (packed_bytes_ == 0 || section == sections_.end()) return Done{};
+  ByteWriter ratio;
+  ratio.u32(static_cast<std::uint32_t>(
+      std::max((inflated_ + packed_bytes_ / 2) / packed_bytes_, std::uint64_t{1})));
+  return write_at(file_.get(), section->place.offset + kRatioOffset, ratio.view());
+}
+
 // Everything is in place: says so in the state word, cuts what lies behind, and makes the file durable.
 Result<> CaptureWriter::seal() {
+  if (auto told = tell_ratio(); !told) return told;
   ByteWriter state;
   state.u32(1);
   if (auto written = write_at(file_.get(), state_offset_, state.view()); !written) return written;

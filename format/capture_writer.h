@@ -56,6 +56,8 @@ class CaptureWriter {
   Result<> write_plain(Bytes records);
   // Whole records from a ring: compressed when the options say so.
   Result<> write_records(Bytes records);
+  // Records that somebody else packed, of so many bytes.
+  Result<> write_packed(Bytes packed, std::uint64_t inflated);
   // The same within a file of `most_bytes`, the end included. False: there is no room, and nothing was
   // written.
   Result<bool> write_records_within(Bytes records, std::uint64_t most_bytes);
@@ -78,6 +80,7 @@ class CaptureWriter {
       : file_(std::move(file)), compressor_(std::move(compressor)) {}
   Result<> write_head(const EventSet& events, Features features, const WriteOptions& options);
   Result<> append(Bytes bytes);
+  void count_packed(std::uint64_t packed, std::uint64_t inflated);
   // Whether a section is told in the early table only.
   bool stands_early(std::uint32_t feature) const;
   std::uint64_t table_size() const;  // bytes of the table behind the data
@@ -85,6 +88,7 @@ class CaptureWriter {
   Result<> make_true(std::uint64_t data_end);
   Result<> tell_early();
   Result<> seal();
+  Result<> tell_ratio();
 
   Fd file_;
   std::optional<RecordCompressor> compressor_;
@@ -100,6 +104,7 @@ class CaptureWriter {
   std::uint64_t file_end_ = 0;      // once closed
   std::uint64_t state_offset_ = 0;  // of the state word (FileHead: EarlyTable)
   std::uint64_t closing_room_ = 0;
+  std::uint64_t inflated_ = 0, packed_bytes_ = 0;  // of COMPRESSED records, and of what is in them
   Result<Bytes> packed(Bytes records);
 };
 

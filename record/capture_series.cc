@@ -48,9 +48,10 @@ Result<> CaptureSeries::write_records(format::Bytes records) {
 }
 
 // What tells of mappings has rings of its own, and is not among them.
-Result<> CaptureSeries::write_packed(format::Bytes packed, const RecordCounts& counts) {
+Result<> CaptureSeries::write_packed(format::Bytes packed, std::uint64_t inflated,
+                                     const RecordCounts& counts) {
   counts_.add(counts);
-  return current_->write_packed(packed, counts);
+  return current_->write_packed(packed, inflated, counts);
 }
 
 Result<> CaptureSeries::finish_round() { return current_->finish_round(); }

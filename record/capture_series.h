@@ -39,7 +39,7 @@ class CaptureSeries final : public CaptureOutput {
 
   Result<> write_plain(format::Bytes records) override;
   Result<> write_records(format::Bytes records) override;
-  Result<> write_packed(format::Bytes packed, const RecordCounts& counts) override;
+  Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) override;
   Result<> finish_round() override;
   Result<> close(const format::Features& late) override;
   Result<> close_after_failure() override;

@@ -15,6 +15,9 @@ class FileOutput final : public CaptureOutput {
   explicit FileOutput(format::CaptureWriter writer) : writer_(std::move(writer)) {}
   Result<> write_plain(format::Bytes records) override { return writer_.write_plain(records); }
   Result<> write_records(format::Bytes records) override { return writer_.write_records(records); }
+  Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts&) override {
+    return writer_.write_packed(packed, inflated);
+  }
   Result<bool> write_within(format::Bytes records, std::uint64_t most_bytes) override {
     return writer_.write_records_within(records, most_bytes);
   }

@@ -26,9 +26,9 @@ class CaptureOutput {
   virtual Result<> write_plain(format::Bytes records) = 0;
   // Whole records from a ring.
   virtual Result<> write_records(format::Bytes records) = 0;
-  // The same, samples and what stands among them, packed already as a capture has them.
-  virtual Result<> write_packed(format::Bytes packed, const RecordCounts& counts) {
-    (void)counts;
+  // The same, samples and what stands among them, packed already as a capture has them; of `inflated` bytes.
+  virtual Result<> write_packed(format::Bytes packed, std::uint64_t inflated, const RecordCounts& counts) {
+    (void)inflated, (void)counts;
     return write_plain(packed);
   }
   // The same within `most_bytes` in all, the end of the capture included. False: there is no room, and

@@ -105,9 +105,8 @@ Result<> WritingThread::write_all(const Batch& batch) {
   for (const PackedStretch& packed : batch.packed) {
     if (at != packed.begin)
       if (auto done = output_.write_records(all.subspan(at, packed.begin - at)); !done) return done;
-    if (auto done = output_.write_packed(all.subspan(packed.begin, packed.end - packed.begin), packed.counts);
-        !done)
-      return done;
+    const format::Bytes bytes = all.subspan(packed.begin, packed.end - packed.begin);
+    if (auto done = output_.write_packed(bytes, packed.inflated, packed.counts); !done) return done;
     at = packed.end;
   }
   return at == all.size() ? Result<>(Done{}) : output_.write_records(all.subspan(at));

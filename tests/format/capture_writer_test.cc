@@ -85,6 +85,29 @@ TEST_P(CaptureWriterTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(std::filesystem::file_size(path()), writer->file_bytes());
 }
 
+TEST_P(CaptureWriterTest, TheRatioOfItsCompressionStandsInTheHeader) {
+  auto writer = CaptureWriter::create(path(), events_, features_, options());
+  ASSERT_TRUE(writer);
+  const std::uint64_t begin = writer->next_offset();
+  ASSERT_TRUE(writer->write_records(comms(0, 5000).view()));
+  const std::uint64_t stored = writer->next_offset() - begin;
+  // As if somebody else had packed as much again, ten times as well.
+  ASSERT_TRUE(writer->write_packed(comms(0, 100).view(), 10 * comms(0, 100).view().size()));
+  ASSERT_TRUE(writer->finish_round());
+  ASSERT_TRUE(writer->close({}));
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(path(), diagnostics);
+  ASSERT_TRUE(reader);
+  const auto& compression = reader->features().environment.compression;
+  ASSERT_EQ(compression.has_value(), GetParam());
+  if (!compression) return;
+  const double all = static_cast<double>(comms(0, 5000).view().size() + 10 * comms(0, 100).view().size());
+  const auto packed = static_cast<double>(stored + comms(0, 100).view().size());
+  EXPECT_GT(compression->ratio, 1u);
+  EXPECT_NEAR(compression->ratio, all / packed, 0.51);
+  EXPECT_EQ(compression->level, 1u);
+}
+
 TEST_P(CaptureWriterTest, AfterEveryRoundACopyOfTheFileIsReadableToThere) {
   auto writer = CaptureWriter::create(path(), events_, features_, options());
   ASSERT_TRUE(writer);

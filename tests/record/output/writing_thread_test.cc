@@ -20,7 +20,7 @@ class Memory final : public CaptureOutput {
     size += records.size();
     return Done{};
   }
-  Result<> write_packed(format::Bytes packed, const RecordCounts& counts) override {
+  Result<> write_packed(format::Bytes packed, std::uint64_t, const RecordCounts& counts) override {
     packed_bytes += packed.size();
     packed_samples += counts.samples;
     return Done{};
