@@ -47,6 +47,7 @@ enum class Left : std::uint8_t { Nothing, Unclosed, Closed };
 Result<Recorded> record_events(const RecordOptions& options, const std::vector<std::string>& command_line,
                                StopSignals& signals, Left& left, FileHolder* holder = nullptr) {
   const Messages messages(options);
+  for (const std::string& note : options.notes) messages.note(note);
   auto prepared = prepare(options, messages, [&signals] { return signals.ends_start(); });
   if (!prepared) return std::move(prepared.error());
   prepared->holder = holder;

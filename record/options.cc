@@ -150,7 +150,7 @@ std::vector<cli::Option> rows(Gathered& to) {
        "itself. Of those that come while another file is being begun (some 0.1 s) one is begun for all, and "
        "the last lines say how many they were",
        [&options](std::string_view text) { return add_events(options.switch_events, text); }});
-  add_absent_options(rows);
+  add_absent_options(rows, options.notes);
   return rows;
 }
 
@@ -230,10 +230,12 @@ cli::CommandLine command_line(Gathered& to) {
       "  tacho record -a -g -e ./bigreads.bpf.c -- dd if=/dev/zero of=/dev/null bs=2M count=3\n"
       "  tacho record -e open/failed/ -a -- sleep 5   files that programs look for and do not find\n"
       "\n"
-      "Every other option of perf record is known too: what it asks for is always done (-T, -P, -N), or "
-      "it is "
-      "refused\n"
-      "with a line that says what to do instead.\n"
+      "Every other option of perf record is known too: what it asks for is always done (-T, -P, -N), or it "
+      "sets how\n"
+      "perf works and is taken with a line that says so (--threads, --aio), or it is refused with a line "
+      "that "
+      "says what\n"
+      "to do instead.\n"
       "\n"
       "Signals: INT, TERM, HUP (unless it came ignored), QUIT, USR1, PIPE and XFSZ end the recording with a "
       "whole file and\n"

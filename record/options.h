@@ -32,7 +32,8 @@ struct RecordOptions {
   OutputOptions files;
   TimeOptions time;
   bool quiet = false, verbose = false;
-  bool show_version = false;  // and nothing else
+  std::vector<std::string> notes;  // of options that change nothing here: lines for the user
+  bool show_version = false;       // and nothing else
 };
 
 struct ParsedOptions {

@@ -78,7 +78,13 @@ TEST(Options, TheVersionCanBeAskedFor) { EXPECT_TRUE(parsed({"--version"}).show_
 TEST(Options, WhatPerfHasAndWeLackSaysWhatToDo) {
   EXPECT_NE(refusal({"-S"}).find("--snapshot: processor traces"), std::string::npos);
   EXPECT_NE(refusal({"--kcore"}).find("the kernel's code is not copied"), std::string::npos);
-  EXPECT_NE(refusal({"--affinity=cpu"}).find("--affinity: "), std::string::npos);
+}
+
+TEST(Options, WhatSetsHowPerfWorksIsTakenWithAWord) {
+  const auto taken = parsed({"--threads", "--affinity=cpu", "--aio=2", "--threads=core", "--", "true"});
+  ASSERT_EQ(taken.notes.size(), 3u) << "each is told once";
+  EXPECT_TRUE(taken.notes[0].starts_with("--threads: it changes nothing: one thread reads all rings"));
+  EXPECT_EQ(taken.command, std::vector<std::string>{"true"});
 }
 
 TEST(Options, OnlyOneSideOfTheKernelCanBeChosen) {
