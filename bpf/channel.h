@@ -42,6 +42,7 @@ constexpr const char* kFollowedMap = "tacho_followed";
 constexpr const char* kFollowsConstant = "tacho_follows";
 // And the name of a channel's map: the counter of what found no room in it.
 constexpr const char* kLostCounter = "tacho_lost_";
+constexpr const char* kLosersMap = "tacho_losers_of_";
 
 // Fails when a SUMMARY() names no map that it could be made of.
 Result<std::vector<Channel>> channels_of(Object& object, const Declarations& declared);

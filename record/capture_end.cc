@@ -6,10 +6,25 @@
 #include "format/byte_writer.h"
 #include "format/features.h"
 #include "format/record.h"
+#include "record/host/cgroups.h"
 #include "record/stacks/stack_choice.h"
 #include "record/stacks/stack_text.h"
 
 namespace tacho::record {
+namespace {
+
+// Of the cgroups that losses are of; one that is gone has its number.
+std::map<std::uint64_t, std::string> paths_of_cgroups(const std::vector<Losses>& losses) {
+  std::map<std::uint64_t, std::string> paths;
+  for (const Losses& loss : losses)
+    if (loss.cgroup != 0) paths.emplace(loss.cgroup, "cgroup " + std::to_string(loss.cgroup));
+  if (paths.empty()) return paths;
+  for (const Cgroup& cgroup : all_cgroups())
+    if (const auto wanted = paths.find(cgroup.id); wanted != paths.end()) wanted->second = cgroup.path;
+  return paths;
+}
+
+}  // namespace
 
 std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, const KernelEvents& events) {
   auto now = dropping_programs(prepared.plan, events, prepared.objects);
@@ -24,7 +39,8 @@ std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepa
   std::vector<Losses> all = events.losses();
   if (!prepared.ring_losses) return all;
   for (const Losses& loss : prepared.ring_losses()) {
-    const auto same = std::ranges::find(all, loss.id, &Losses::id);
+    const auto same = std::ranges::find_if(
+        all, [&](const Losses& known) { return known.id == loss.id && known.cgroup == loss.cgroup; });
     if (same == all.end()) {
       all.push_back(loss);
     } else {
@@ -39,6 +55,8 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
                                   const std::vector<std::string>& cgroups) {
   format::RecordingLosses found;
   std::map<std::uint64_t, int> cpus;
+  std::uint64_t first = counts.lost_first, last = counts.lost_last;
+  const auto paths = paths_of_cgroups(losses);
   for (const OpenEvent& open : events.open_events()) cpus.emplace(open.id, open.cpu);
   for (const Losses& loss : losses) {
     const PlannedEvent& event = prepared.plan.events[loss.event];
@@ -46,11 +64,14 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
     format::EventLoss at{event.name, "", cpu == cpus.end() ? -1 : cpu->second, loss.lost};
     for (std::size_t i = 0; i < std::min(prepared.cgroups.size(), cgroups.size()); ++i)
       if (event.cgroup >= 0 && prepared.cgroups[i].get() == event.cgroup) at.cgroup = cgroups[i];
+    if (loss.cgroup != 0 && at.cgroup.empty()) at.cgroup = paths.at(loss.cgroup);
     found.events.push_back(std::move(at));
+    first = std::min(first, loss.first);
+    last = std::max(last, loss.last);
   }
-  if (counts.lost_last == 0 || counts.samples == 0) return found;
+  if (last == 0 || counts.samples == 0) return found;
   const auto since_first = [&](std::uint64_t time) { return time - std::min(time, counts.first_time); };
-  found.told = {since_first(counts.lost_first), since_first(counts.lost_last)};
+  found.told = {since_first(first), since_first(last)};
   return found;
 }
 
@@ -58,11 +79,13 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   format::ByteWriter records;
   std::vector<Losses> losses;  // since the file before
   for (const Losses& loss : all_losses(events_, prepared_)) {
-    std::uint64_t& told = told_[loss.id];
-    if (loss.lost == told) continue;
-    losses.push_back({loss.event, loss.id, loss.lost - told});
-    format::write_lost_samples(records, loss.lost - told, prepared_.plan.events[loss.event].attr, loss.id);
-    told = loss.lost;
+    Told& told = told_[{loss.id, loss.cgroup}];
+    if (loss.lost == told.lost) continue;
+    Losses& since = losses.emplace_back(loss);
+    since.lost -= told.lost;
+    since.first = std::max(since.first, told.last);
+    format::write_lost_samples(records, since.lost, prepared_.plan.events[loss.event].attr, loss.id);
+    told = {loss.lost, loss.last};
   }
   if (!records.empty()) {
     if (auto done = output.write_plain(records.view()); !done) return done;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/environment.h"
@@ -41,8 +42,11 @@ class CaptureEnd {
   const KernelEvents& events_;
   const Prepared& prepared_;
   const std::vector<std::string>& cgroups_;
-  std::map<std::uint64_t, std::uint64_t> told_;  // losses by the event's id
-  StackCounts told_stacks_;                      // those of the files before
+  struct Told {
+    std::uint64_t lost = 0, last = 0;  // and when
+  };
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Told> told_;  // losses by the event's id and the cgroup
+  StackCounts told_stacks_;                                       // those of the files before
 };
 
 }  // namespace tacho::record

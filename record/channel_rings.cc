@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "bpf/channel.h"
 #include "format/byte_writer.h"
 #include "format/perf_abi.h"
 #include "format/record_view.h"
@@ -163,12 +164,38 @@ std::uint64_t ChannelRings::over_rate() const {
   return over;
 }
 
+// Those of which the program told whose they were. `others`: of CPUs that are not recorded.
+std::vector<Losses> ChannelRings::told_losses(const Source& source, std::uint64_t& others) const {
+  std::vector<Losses> told;
+  const auto map = prepared_->objects[source.object].open_map(bpf::kLosersMap + source.map);
+  if (!map) return told;  // made with an older tacho/emit.h
+  (void)map->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
+    format::Cursor loser(key), loss(values.empty() ? format::Bytes() : values.front());
+    const std::uint64_t cgroup = loser.u64();
+    const auto id = source.ids.find(static_cast<int>(loser.u32()));
+    const std::uint64_t lost = loss.u64(), first = loss.u64(), last = loss.u64();
+    if (loser.failed() || loss.failed() || lost == 0) return;
+    if (id == source.ids.end()) {
+      others += lost;
+    } else {
+      told.push_back({source.event, id->second, lost, cgroup, first, last});
+    }
+  });
+  return told;
+}
+
 std::vector<Losses> ChannelRings::losses() const {
   std::vector<Losses> all;
   for (const Source& source : rings_) {
+    std::uint64_t known = 0;
+    // Before the number of all, to which a program adds first.
+    for (Losses& loss : told_losses(source, known)) {
+      known += loss.lost;
+      all.push_back(loss);
+    }
     const std::uint64_t lost = source.lost->load(std::memory_order_relaxed) +
                                prepared_->objects[source.object].lost_by_ring(source.map);
-    if (lost != 0) all.push_back({source.event, source.ids.begin()->second, lost});
+    if (lost > known) all.push_back({source.event, source.ids.begin()->second, lost - known});
   }
   return all;
 }

@@ -79,6 +79,7 @@ class ChannelRings {
   };
   ChannelRings(const Prepared& prepared, const KernelEvents& events)
       : prepared_(&prepared), events_(&events) {}
+  std::vector<Losses> told_losses(const Source& source, std::uint64_t& others) const;
   static void count_lost(Source& source) { source.lost->fetch_add(1, std::memory_order_relaxed); }
   void add(Source& source, format::Bytes bytes, std::vector<std::byte>& to);
 

@@ -47,13 +47,14 @@ std::vector<Cgroup> cgroups_below(const std::string& mount, std::size_t most) {
   return found;
 }
 
-void write_cgroup_records(format::ByteWriter& out, std::size_t trailer) {
+std::vector<Cgroup> all_cgroups() {
   const auto mounts = format::read_file("/proc/self/mountinfo");
-  if (!mounts) return;
-  const std::string mount = cgroup_mount(format::as_text(*mounts));
-  if (mount.empty()) return;
-  for (const Cgroup& cgroup : cgroups_below(mount))
-    format::write_cgroup(out, {cgroup.id, cgroup.path}, trailer);
+  const std::string mount = mounts ? cgroup_mount(format::as_text(*mounts)) : "";
+  return mount.empty() ? std::vector<Cgroup>() : cgroups_below(mount);
+}
+
+void write_cgroup_records(format::ByteWriter& out, std::size_t trailer) {
+  for (const Cgroup& cgroup : all_cgroups()) format::write_cgroup(out, {cgroup.id, cgroup.path}, trailer);
 }
 
 }  // namespace tacho::record

@@ -34,6 +34,8 @@ struct Losses {
   std::size_t event = 0;  // index in the plan
   std::uint64_t id = 0;
   std::uint64_t lost = 0;
+  std::uint64_t cgroup = 0;                           // the kernel's number; 0: not told
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: not told
 };
 
 enum class Sampling : std::uint8_t { On, Off };

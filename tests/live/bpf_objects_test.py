@@ -3,6 +3,7 @@
 import re
 import subprocess
 import unittest
+from pathlib import Path
 
 import programs
 
@@ -355,8 +356,14 @@ class Rings(Family):
         lost = int(re.search(r"\((\d+) samples, (\d+) lost\)", errors)[2])
         self.assertEqual(self.samples() + lost, 200000, errors)
         stats = self.tacho("report", "-i", "out.data", "--stats").stdout.decode()
+        header = self.tacho("header", "-i", "out.data").stdout.decode()
+        places = re.findall(r"# lost samples : calls, CPU (\d+), cgroup (\S+): (\d+)", header)
+        self.assertEqual(sum(int(count) for *_, count in places), lost, header)
         if lost:
             self.assertIn("LOST_SAMPLES", stats)
+            own = next((line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), "")
+            self.assertEqual({cgroup for _, cgroup, _ in places}, {own}, header)
+            self.assertRegex(errors, r"lost: calls in \S+ \d+ \(CPU .*from \d+\.\d{3} s to \d+\.\d{3} s after the first sample")
 
     def test_a_ring_buffer_without_heads_is_told_of(self):
         (self.folder / "plain.bpf.c").write_text(PLAIN_RING)

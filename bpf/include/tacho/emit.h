@@ -34,8 +34,9 @@
  *
  * tacho_submit() asks about the members that --filter names, and gives the room back when the event is not wanted.
  * A head in front of each event says when (CLOCK_MONOTONIC), on which CPU and in which thread it was reserved; the recorder
- * makes a sample of it. What finds no room is reported as lost events of that name. A ring buffer brings
- * no stack of its own: see ROLE("stack") in event.h. Where stacks are wanted a perf event array is the better channel.
+ * makes a sample of it. What finds no room is reported as lost events of that name, by CPU and cgroup (of tacho_reserve_for()
+ * by CPU alone). A ring buffer brings no stack of its own: see ROLE("stack") in event.h. Where stacks are wanted a perf event
+ * array is the better channel.
  */
 #ifndef TACHO_EMIT_H
 #define TACHO_EMIT_H
@@ -253,17 +254,33 @@ struct tacho_head {
 };
 #define TACHO_HEAD 0x31434154
 
-/* The map `map`, a ring buffer of `bytes` (a power of two), for the event `name`, with a counter of what found no room. */
+/* Of events that found no room: whose they were, and when the first and the last one were lost. */
+struct tacho_loser {
+  __u64 cgroup; /* 0: of a thread that need not be the current one */
+  __u32 cpu, unused;
+};
+struct tacho_loss {
+  __u64 lost, first_ns, last_ns; /* CLOCK_MONOTONIC */
+};
+
+/* The map `map`, a ring buffer of `bytes` (a power of two), for the event `name`, with a counter of what found no room, and
+ * in a map of its own of whom. */
 #define RING_CHANNEL(map, name, bytes)          \
   struct {                                      \
     __uint(type, BPF_MAP_TYPE_RINGBUF);         \
     __uint(max_entries, bytes);                 \
   } map SEC(".maps") EVENT_CHANNEL(name);       \
+  struct {                                      \
+    __uint(type, BPF_MAP_TYPE_HASH);            \
+    __uint(max_entries, 512);                   \
+    __type(key, struct tacho_loser);            \
+    __type(value, struct tacho_loss);           \
+  } tacho_losers_of_##map SEC(".maps");         \
   static const volatile __attribute__((unused)) struct tacho_filter tacho_filter_of_ring_##map; \
   __u64 tacho_lost_##map = 0
 
 #define tacho_reserve(map, type) \
-  ((type *)tacho_reserve_in(&(map), &tacho_lost_##map, sizeof(struct tacho_head) + sizeof(type)))
+  ((type *)tacho_reserve_in(&(map), &tacho_lost_##map, &tacho_losers_of_##map, sizeof(struct tacho_head) + sizeof(type)))
 #define tacho_submit(map, event)                                                   \
   do {                                                                             \
     if (tacho_passes(&tacho_filter_of_ring_##map, event))                          \
@@ -275,12 +292,29 @@ struct tacho_head {
 
 /* As tacho_reserve(), for an event of a thread that need not be the current one, and that was asked about before. */
 #define tacho_reserve_for(map, type, process, thread) \
-  ((type *)tacho_reserve_head(&(map), &tacho_lost_##map, sizeof(struct tacho_head) + sizeof(type), process, thread))
+  ((type *)tacho_reserve_head(&(map), &tacho_lost_##map, &tacho_losers_of_##map, sizeof(struct tacho_head) + sizeof(type), \
+                              process, thread, 0))
 
-static __always_inline void *tacho_reserve_head(void *ring, __u64 *lost, __u64 bytes, __u32 process, __u32 thread) {
+/* The counter beside `losers` has them all; those whom it has no room for are of nobody. */
+static __always_inline void tacho_count_loss(void *losers, int is_current) {
+  struct tacho_loser loser = {is_current ? bpf_get_current_cgroup_id() : 0, bpf_get_smp_processor_id(), 0};
+  __u64 now = bpf_ktime_get_ns();
+  struct tacho_loss first = {0, now, now}, *loss = bpf_map_lookup_elem(losers, &loser);
+  if (!loss) {
+    bpf_map_update_elem(losers, &loser, &first, BPF_NOEXIST);
+    loss = bpf_map_lookup_elem(losers, &loser);
+    if (!loss) return;
+  }
+  __sync_fetch_and_add(&loss->lost, 1);
+  loss->last_ns = now;
+}
+
+static __always_inline void *tacho_reserve_head(void *ring, __u64 *lost, void *losers, __u64 bytes, __u32 process,
+                                                __u32 thread, int is_current) {
   struct tacho_head *head = bpf_ringbuf_reserve(ring, bytes, 0);
   if (!head) {
     __sync_fetch_and_add(lost, 1);
+    tacho_count_loss(losers, is_current);
     return 0;
   }
   head->magic = TACHO_HEAD;
@@ -291,10 +325,10 @@ static __always_inline void *tacho_reserve_head(void *ring, __u64 *lost, __u64 b
   return head + 1;
 }
 
-static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, __u64 bytes) {
+static __always_inline void *tacho_reserve_in(void *ring, __u64 *lost, void *losers, __u64 bytes) {
   __u64 who = bpf_get_current_pid_tgid();
   if (!tacho_wants()) return 0;
-  return tacho_reserve_head(ring, lost, bytes, who >> 32, (__u32)who);
+  return tacho_reserve_head(ring, lost, losers, bytes, who >> 32, (__u32)who, 1);
 }
 
 /*
