@@ -247,8 +247,9 @@ class Pump::Loop {
     return std::chrono::duration_cast<milliseconds>(Clock::now() - began_at_);
   }
   milliseconds until_next_step() const {
+    const auto most = summaries_ == nullptr ? kLongestWait : summaries_->until_due(kLongestWait);
     const auto next = schedule_.next();
-    return next ? std::clamp(*next - since_start(), milliseconds(0), kLongestWait) : kLongestWait;
+    return next ? std::clamp(*next - since_start(), milliseconds(0), most) : most;
   }
   void keep_schedule() {
     while (const auto due = schedule_.take(since_start())) {

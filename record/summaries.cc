@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::size_t kSizeAt = 6;  // of a record's own size, in its head
 // Of iterators, on the thread that takes all samples.
+using std::chrono::milliseconds;
+
 constexpr std::chrono::seconds kMostGathering{10};
 
 }  // namespace
@@ -73,11 +76,12 @@ Result<Summaries> Summaries::open(const Prepared& prepared, const KernelEvents& 
 void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now) {
   const bool is_on = now == Sampling::On;
   // The interval begins with the first one.
+  const std::uint64_t time = monotonic_now();
   const bool is_first = std::ranges::none_of(sources_, &Source::is_on);
   std::vector<Source*> due;
   for (Source& source : sources_) {
     if (source.is_on == is_on || std::ranges::find(events, source.event) == events.end()) continue;
-    if (is_on && is_first) read_at_ = Clock::now();
+    if (is_on && is_first && reading_.interval) due_at_ = Clock::now() + *reading_.interval;
     source.is_on = is_on;
     source.was_ever_on |= is_on;
     if (!source.layout.is_live() && (!is_on || source.keeps)) due.push_back(&source);
@@ -87,20 +91,38 @@ void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now
     return;
   }
   for (Source* source : due) {
-    auto done = read(*source, !is_on);
+    auto done = read(*source, !is_on, time);
     // What cannot be read when they go on is told of when it is to be.
     if (!done && !is_on && !failure_) failure_ = std::move(done.error()).in("summary '" + source->name + "'");
   }
 }
 
-bool Summaries::is_due() const {
-  if (!reading_.interval || has_more() || Clock::now() - read_at_ < *reading_.interval) return false;
+bool Summaries::waits_for_time() const {
+  if (!reading_.interval || has_more()) return false;
   return std::ranges::any_of(sources_,
                              [](const Source& source) { return source.is_on && !source.layout.is_live(); });
 }
 
+bool Summaries::is_due() const { return waits_for_time() && Clock::now() >= due_at_; }
+
+milliseconds Summaries::until_due(milliseconds most) const {
+  if (!waits_for_time()) return most;
+  const auto left = std::chrono::ceil<milliseconds>(due_at_ - Clock::now());
+  return std::clamp(left, milliseconds(1), most);
+}
+
+// What its samples are stamped with: readings of --interval by when they were due, which is later than all
+// that was taken before, so that each lies in its own stretch of time however late it came.
+std::uint64_t Summaries::take_time(bool is_last) {
+  const auto now = Clock::now();
+  if (is_last || !reading_.interval || now < due_at_) return monotonic_now();
+  const auto due = due_at_ + (now - due_at_) / *reading_.interval * *reading_.interval;
+  due_at_ = due + *reading_.interval;
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(due.time_since_epoch()).count());
+}
+
 Result<> Summaries::read(bool is_last) {
-  read_at_ = Clock::now();
+  const std::uint64_t time = take_time(is_last);
   if (failure_) return *std::exchange(failure_, std::nullopt);
   if (is_last) {
     for (const bpf::UserObject& object : prepared_->objects)
@@ -114,7 +136,7 @@ Result<> Summaries::read(bool is_last) {
   }
   if (auto done = gather(due); !done) return done;
   for (Source* source : due)
-    if (auto done = read(*source, true); !done)
+    if (auto done = read(*source, true, time); !done)
       return std::move(done.error()).in("summary '" + source->name + "'");
   return Done{};
 }
@@ -135,8 +157,7 @@ Result<> Summaries::gather(const std::vector<Source*>& due) const {
   return Done{};
 }
 
-Result<> Summaries::read(Source& source, bool is_told) {
-  const std::uint64_t time = monotonic_now();
+Result<> Summaries::read(Source& source, bool is_told, std::uint64_t time) {
   const std::uint64_t reading = ++source.readings;
   const bpf::MapFacts& facts = source.reader.facts();
   std::vector<std::byte> sum(facts.value_bytes);

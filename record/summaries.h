@@ -39,6 +39,8 @@ class Summaries {
   // fails is told by the next read().
   void switch_samples(std::span<const std::size_t> events, Sampling now);
   bool is_due() const;
+  // How long that takes, `most` at most.
+  std::chrono::milliseconds until_due(std::chrono::milliseconds most) const;
   // Reads the maps of all events that are on; what came since the last time waits for take(). `is_last`: also
   // what is told once, at the end, of those that were ever on.
   Result<> read(bool is_last);
@@ -78,16 +80,18 @@ class Summaries {
                                     const KernelEvents& events, const bpf::Channel& channel);
   // Runs the iterators of the objects whose maps are to be read now, of each object once.
   Result<> gather(const std::vector<Source*>& due) const;
-  Result<> read(Source& source, bool is_told);
+  bool waits_for_time() const;
+  std::uint64_t take_time(bool is_last);
+  Result<> read(Source& source, bool is_told, std::uint64_t time);
   void tell(Source& source, const bpf::SummaryLayout::Sample& sample, std::uint64_t time);
 
   const Prepared* prepared_;
   SummaryReading reading_;
   std::vector<Source> sources_;
-  std::vector<std::byte> waiting_;  // records
-  std::size_t taken_ = 0;           // bytes of them
-  Clock::time_point read_at_ = Clock::now();
-  std::optional<Error> failure_;  // of a reading when an event was switched off
+  std::vector<std::byte> waiting_;           // records
+  std::size_t taken_ = 0;                    // bytes of them
+  Clock::time_point due_at_ = Clock::now();  // of the next reading of --interval
+  std::optional<Error> failure_;             // of a reading when an event was switched off
 };
 
 }  // namespace tacho::record

@@ -151,8 +151,11 @@ class Summaries(programs.Scratch):
                     program=CALLS.replace("ENTRIES", "4096"))
         [row] = self.rows("--by", "nr", "--where", f"nr == {PWRITE}", "--columns", "count,sum")
         self.assertEqual([row["count"], row["sum"]], ["640", "260000"])
-        times = self.tacho("script", "-i", "out.data", "-F", "time").stdout.split()
-        self.assertGreater(len(set(times)), 1)
+        text = self.tacho("script", "-i", "out.data", "--ns", "-F", "time").stdout.decode()
+        times = sorted({int(seconds) * 10**9 + int(part) for seconds, part in re.findall(r"(\d+)\.(\d{9}):", text)})
+        self.assertGreater(len(times), 1)
+        # Those of --interval lie a whole number of them apart, however late the recorder came; the last one is at the end.
+        self.assertEqual({(time - times[0]) % 20_000_000 for time in times[:-1]}, {0}, times)
 
     def test_what_comes_while_events_are_off_is_left_out(self):
         """Programs count on whatever the recorder does: what counts is what they counted while it was on."""
