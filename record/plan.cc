@@ -382,10 +382,8 @@ class Planner {
   // to a table of threads.
   Result<> check_channels() {
     if (plan_.connections.empty()) return Done{};
-    if (options_.target.per_thread)
-      return use_error("--per-thread: a BPF channel has a ring for each CPU; leave the option out");
-    for (const Connection& connection : plan_.connections)
-      if (auto done = check_ring(connection.map, connection.kind, options_); !done) return done;
+    for (const auto& [object, map, event, kind] : plan_.connections)
+      if (auto done = check_channel(objects_[object].path, map, kind, options_); !done) return done;
     if (options_.target.watch == Watch::System) return Done{};
     for (const Connection& connection : plan_.connections) {
       PlannedEvent& event = plan_.events[connection.event];

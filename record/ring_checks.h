@@ -10,7 +10,9 @@
 
 namespace tacho::record {
 
-// A use error when that map cannot do what `options` ask for.
-Result<> check_ring(const std::string& map, bpf::ChannelKind kind, const RecordOptions& options);
+// A use error when that map cannot do what `options` ask for. `object`: its path, or the name of a recorder
+// that tacho carries.
+Result<> check_channel(const std::string& object, const std::string& map, bpf::ChannelKind kind,
+                       const RecordOptions& options);
 
 }  // namespace tacho::record

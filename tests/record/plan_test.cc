@@ -260,6 +260,19 @@ TEST(Plan, WhatARingBufferCannotTellIsRefused) {
   EXPECT_EQ(what({"-a", "-k", "mono", "-e", "./x.bpf.o"}, heads), "");
 }
 
+TEST(Plan, WhatCountsEverybodyIsToldHowToBeRecorded) {
+  const auto counts = [](const std::string& path) {
+    const ObjectFacts object{path, {{"seen", "seen"}}, {}, {{"seen", bpf::ChannelKind::PlainSummary}}};
+    const auto plan = plan_of(options_of({"-e", "./x.bpf.o", "ls"}), {object});
+    return plan ? "" : plan.error().what;
+  };
+  EXPECT_NE(counts("./x.bpf.o").find("or have its program ask tacho_wants()"), std::string::npos);
+  EXPECT_EQ(
+      counts("bpfstat"),
+      "-e bpfstat: it counts what everybody does, so record it with -a; a COMMAND only says how long then: "
+      "-e bpfstat -a -- COMMAND");
+}
+
 TEST(Plan, TooHighAFrequencyIsLoweredWithAWord) {
   const auto plan = plan_of(options_of({"-a", "-F", "200000", "-e", "cpu-clock,task-clock"}));
   ASSERT_TRUE(plan);
