@@ -417,6 +417,7 @@ Result<> FileHolder::start(const format::EventAttr& attr, std::vector<int> proce
   is_running_ = true;
   std::unique_lock lock(state_->mutex);
   (void)state_->has_changed.wait_for(lock, kPatience, [&] { return state_->has_begun; });
+  if (!state_->held.failure.empty()) return Error{state_->held.failure};
   return Done{};
 }
 

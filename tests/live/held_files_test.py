@@ -13,9 +13,11 @@ EVENT = "syscalls:sys_enter_getppid"
 # Asks for its parent in a function of its own, and again in code made at run time when it is told to; then it waits until
 # its input ends.
 PROGRAM = r"""
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #ifdef LIBRARY
@@ -24,22 +26,28 @@ int in_the_library(int (*call)(void));
 static int in_the_library(int (*call)(void)) { return call(); }
 #endif
 __attribute__((noinline)) int call_of_the_vanished(void) { return (int)syscall(SYS_getppid) + 1; }
-static void make_code(void) {
+/* Its list of names: as it should be, older than the process, or of another user. */
+static void make_code(const char* list) {
   static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xb8, 110, 0, 0, 0, 0x0f, 0x05, 0x5d, 0xc3};
   void* place = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   memcpy(place, code, sizeof code);
-  char name[64];
+  char name[64], unfinished[80];
   snprintf(name, sizeof name, "/tmp/perf-%d.map", (int)getpid());
-  FILE* map = fopen(name, "w");
+  snprintf(unfinished, sizeof unfinished, "%s.new", name);
+  FILE* map = fopen(unfinished, "w");
   fprintf(map, "%lx %x piece_made_at_run_time\n", (unsigned long)place, (unsigned)sizeof code);
   fclose(map);
+  struct timespec old[2] = {{1000000000, 0}, {1000000000, 0}};
+  if (!strcmp(list, "old")) utimensat(AT_FDCWD, unfinished, old, 0);
+  if (!strcmp(list, "foreign") && chown(unfinished, 65534, 65534) != 0) return;
+  rename(unfinished, name);
   for (int i = 0; i < 5; ++i) ((int (*)(void))place)();
   while (getchar() != EOF) {}
   unlink(name);
 }
 int main(int count, char** words) {
   for (int i = 0; i < 5; ++i) in_the_library(call_of_the_vanished);
-  if (count > 1 && !strcmp(words[1], "code")) make_code();
+  if (count > 1) make_code(words[1]);
   while (getchar() != EOF) {}
   return 0;
 }
@@ -79,6 +87,15 @@ if sys.argv[1] == "code":
 """
 
 
+LIBRARY_OF_REFUSALS = programs.BIN / "refusals.so"
+needs_refusals = unittest.skipUnless(LIBRARY_OF_REFUSALS.exists(), "needs the library that refuses calls (build it with tests)")
+
+
+def refusing(call, number):
+    """Words before a program, whose call of that number the system refuses."""
+    return ["env", f"LD_PRELOAD={LIBRARY_OF_REFUSALS}", f"TACHO_REFUSE={call}:{number}"]
+
+
 @programs.needs_root
 @unittest.skipUnless(shutil.which("cc") and shutil.which("unshare"), "needs a C compiler and unshare")
 class HeldFiles(programs.Scratch):
@@ -94,6 +111,13 @@ class HeldFiles(programs.Scratch):
         (self.folder / "load.py").write_text(LOAD)
 
     def test_what_is_gone_at_the_end_has_names(self):
+        self.look_for_what_is_gone([])
+
+    @needs_refusals
+    def test_on_kernels_without_openat2_too(self):
+        self.look_for_what_is_gone(refusing("openat2", 1))
+
+    def look_for_what_is_gone(self, before):
         self.compile("deleted", "-Wl,--build-id", "program.c")
         self.compile("maker", "program.c")
         inside = self.folder / "inside"
@@ -109,8 +133,8 @@ class HeldFiles(programs.Scratch):
         done = self.run_program("chroot", inside, "/program", status=None)
         self.assertEqual(done.returncode, 0, done.stderr)
         has_code = platform.machine() == "x86_64"
-        said = self.tacho("record", "-v", "-e", EVENT, "--call-graph", "fp", "-o", "x.data", "--", "python3", "load.py",
-                          "code" if has_code else "").stderr.decode()
+        said = self.run_program(*before, programs.BIN / "tacho-record", "-v", "-e", EVENT, "--call-graph", "fp", "-o", "x.data", "--",
+                                "python3", "load.py", "code" if has_code else "").stderr.decode()
         self.assertFalse((self.folder / "deleted").exists())
         self.assertFalse((self.folder / "root/program").exists())
         held = re.search(r"files held open while it recorded: (\d+); refused: 0\b", said)
@@ -130,6 +154,31 @@ class HeldFiles(programs.Scratch):
         self.assertEqual(with_names("program", " in_the_library (/libown.so)", " main (/program)"), 5, text)
         if has_code:
             self.assertEqual(with_names("maker", "piece_made_at_run_time"), 5, text)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the code is of x86-64")
+    def test_lists_of_names_that_are_not_the_process_own_are_left_alone(self):
+        self.compile("maker", "program.c")
+        for kind, named in (("code", 5), ("old", 0), ("foreign", 0)):
+            with self.subTest(kind=kind):
+                # It ends by itself: nobody but the recorder's thread could say when the list is held.
+                self.run_program(programs.BIN / "tacho-record", "-q", "-e", EVENT, "--call-graph", "fp", "-o", "x.data", "--", "sh", "-c",
+                                 f"sleep 2 | ./maker {kind}")
+                text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym,dso").stdout.decode()
+                self.assertEqual(text.count("piece_made_at_run_time"), named, text)
+                self.assertEqual(text.count(" main (/"), 10, text)
+
+    @needs_refusals
+    def test_whoever_keeps_too_many_rights_opens_nothing(self):
+        said = []
+        for number in range(1, 20):
+            done = self.run_program(*refusing("capset", number), programs.BIN / "tacho-record", "-e", "cpu-clock", "-o", "x.data", "--",
+                                    "true").stderr.decode()
+            self.assertIn("samples, 0 lost)", done)
+            if "could not be given back" not in done and "cannot be given back" not in done:
+                break
+            said.append(done)
+        self.assertTrue(any("files that may vanish are not held open: its rights cannot be given back: capset" in line for line in said),
+                        said)
 
     def test_what_is_too_much_is_counted(self):
         self.compile("one", "-Wl,--build-id=none", "program.c")

@@ -37,6 +37,8 @@ enum Name {
   kPerfEventOpen,
   kBpf,
   kPidfdOpen,
+  kOpenat2,
+  kCapset,
   kMemory,
   kNames
 };
@@ -64,6 +66,8 @@ constexpr Row kRows[kNames] = {
     {"perf_event_open", EMFILE},
     {"bpf", ENOMEM},
     {"pidfd_open", EMFILE},
+    {"openat2", ENOSYS},  // as before Linux 5.6
+    {"capset", EPERM},
     {"memory", ENOMEM},
 };
 
@@ -241,6 +245,8 @@ STANDS_FOR(long, "syscall", own_syscall, long number, ...) {
   if (number == SYS_perf_event_open && refuses(kPerfEventOpen)) return -1;
   if (number == SYS_bpf && refuses(kBpf)) return -1;
   if (number == SYS_pidfd_open && refuses(kPidfdOpen)) return -1;
+  if (number == SYS_openat2 && refuses(kOpenat2)) return -1;
+  if (number == SYS_capset && refuses(kCapset)) return -1;
   static auto* const next = next_of<long(long, ...)>("syscall");
   return next(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
