@@ -26,25 +26,30 @@ constexpr std::uint32_t kThreadsInValue = 4096;   // bytes of one element, as ta
 constexpr std::uint32_t kMostThreads = 1U << 22;  // the kernel's own limit
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // of the one that every host begins with
 
+// r0 = where the state of thread `thread` stands; the jump is taken when there is no place for it. Spoils r1
+// to r5, r8, the thread's register and the first word of the stack.
+std::size_t find_state_of(Assembler& program, int map, int thread) {
+  program.move32(8, thread);
+  program.shift_right32(8, 12);
+  program.store(BPF_W, 10, 8, -4);
+  program.mask32(thread, kThreadsInValue - 1);
+  program.set_map(1, map);
+  program.move(2, 10);
+  program.add_number(2, -4);
+  program.call(BPF_FUNC_map_lookup_elem);
+  const std::size_t none = program.jump_if_number(BPF_JEQ, 0, 0);
+  program.add_register(0, thread);
+  return none;
+}
+
 // A program of a dozen instructions, which ends at out().
 class Program : public Assembler {
  public:
   void leave_when_zero(int which) { outs_.push_back(jump_if_number(BPF_JEQ, which, 0)); }
   void leave_when_not_zero(int which) { outs_.push_back(jump_if_number(BPF_JNE, which, 0)); }
 
-  // r0 = where the state of thread `thread` stands, or leaves. Spoils r1 to r5, r8 and the thread's register.
-  void find_state(int map, int thread) {
-    move32(8, thread);
-    shift_right32(8, 12);
-    store(BPF_W, 10, 8, -4);
-    mask32(thread, kThreadsInValue - 1);
-    set_map(1, map);
-    move(2, 10);
-    add_number(2, -4);
-    call(BPF_FUNC_map_lookup_elem);
-    leave_when_zero(0);
-    add_register(0, thread);
-  }
+  // Leaves where there is none.
+  void find_state(int map, int thread) { outs_.push_back(find_state_of(*this, map, thread)); }
 
   std::span<const bpf_insn> finish() {
     const std::size_t out = here();
@@ -175,6 +180,18 @@ Result<> Follower::load_programs(Children children) {
   if (!exec_link) return std::move(exec_link.error());
   exec_link_ = std::move(*exec_link);
   return Done{};
+}
+
+void leave_unless_followed(Assembler& program, int table) {
+  program.call(BPF_FUNC_get_current_pid_tgid);
+  program.move32(7, 0);
+  const std::size_t unknown = find_state_of(program, table, 7);
+  program.load(BPF_B, 7, 0, 0);
+  const std::size_t followed = program.jump_if_number(BPF_JEQ, 7, static_cast<std::int32_t>(Followed::Yes));
+  program.land(unknown, program.here());
+  program.set(0, 0);
+  program.leave();
+  program.land(followed, program.here());
 }
 
 bool is_in_pid_namespace() {

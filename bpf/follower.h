@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "bpf/assembler.h"
 #include "format/file.h"
 #include "format/result.h"
 
@@ -23,6 +24,10 @@ enum class Children : std::uint8_t { Ignored, Followed };
 
 // Whether this is a PID namespace, where threads have other numbers than in the kernel.
 bool is_in_pid_namespace();
+
+// Appends to a program: it ends where the current thread is not followed by the table. Spoils r0 to r5, r7,
+// r8 and the first word of the stack.
+void leave_unless_followed(Assembler& program, int table);
 
 class Follower {
  public:

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bpf/assembler.h"
+#include "bpf/follower.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
 
@@ -107,13 +108,14 @@ void put_text(Assembler& program, const ProbeArgument& argument, std::int16_t at
   program.call(argument.shape == Shape::UserText ? kReadUserText : kReadKernelText);
 }
 
-Assembler assemble(std::span<const ProbeArgument> arguments, int outputs) {
+Assembler assemble(std::span<const ProbeArgument> arguments, int outputs, std::optional<int> followed) {
   Assembler program;
   std::int16_t size = 0;
   for (const ProbeArgument& argument : arguments) size = static_cast<std::int16_t>(size + bytes_of(argument));
   const auto begin = static_cast<std::int16_t>(-size);
   const auto scratch = static_cast<std::int16_t>(begin - 8);
   program.move(kContext, 1);
+  if (followed) leave_unless_followed(program, *followed);
   std::int16_t at = begin;
   for (const ProbeArgument& argument : arguments) {
     load_value(program, argument, scratch);
@@ -170,9 +172,10 @@ format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeA
   return schema;
 }
 
-Result<ProbeProgram> ProbeProgram::load(std::span<const ProbeArgument> arguments) {
+Result<ProbeProgram> ProbeProgram::load(std::span<const ProbeArgument> arguments,
+                                        std::optional<int> followed) {
 #ifndef __x86_64__
-  (void)arguments;
+  (void)arguments, (void)followed;
   return Error{"arguments of probes are read on x86-64 alone"};
 #else
   if (auto may = check_may_load(); !may) return std::move(may.error());
@@ -187,7 +190,7 @@ Result<ProbeProgram> ProbeProgram::load(std::span<const ProbeArgument> arguments
   made.outputs_ = format::Fd(bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "tacho_probe", sizeof(int),
                                             sizeof(int), static_cast<std::uint32_t>(cpus), nullptr));
   if (!made.outputs_) return system_error("the map of a probe's samples", errno);
-  const Assembler program = assemble(arguments, made.outputs_.get());
+  const Assembler program = assemble(arguments, made.outputs_.get(), followed);
   const auto instructions = program.instructions();
   made.program_ = format::Fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "tacho_probe", "GPL", instructions.data(),
                                            instructions.size(), nullptr));

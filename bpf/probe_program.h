@@ -53,8 +53,9 @@ format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeA
 
 class ProbeProgram {
  public:
-  // At most kMostProbeArguments, kMostProbeTexts of them texts.
-  static Result<ProbeProgram> load(std::span<const ProbeArgument> arguments);
+  // At most kMostProbeArguments, kMostProbeTexts of them texts. `followed`: a follower's table, and only
+  // threads of it are wanted; it must outlive the program.
+  static Result<ProbeProgram> load(std::span<const ProbeArgument> arguments, std::optional<int> followed);
   // For a condition that runs it (EventFilter), or attached by itself. It keeps the probe's own samples away.
   int fd() const { return program_.get(); }
   Result<> attach(int event_fd) const;

@@ -97,8 +97,7 @@ void tell_what_was_left_out(const Channels::LeftOut& left_out, const bpf::EventR
   if (left_out.of_others != 0)
     messages.note(fmt::format(
         "{} events of BPF programs were of other threads and left out here; a program of yours leaves "
-        "them out in the kernel, before their stacks are walked, with tacho_wants() (tacho/emit.h). "
-        "A probe with arguments is a program as well",
+        "them out in the kernel, before their stacks are walked, with tacho_wants() (tacho/emit.h)",
         left_out.of_others));
   if (left_out.over_rate != 0)
     messages.note(fmt::format("{} events of BPF programs were more than {} and left out", left_out.over_rate,

@@ -323,7 +323,8 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   prepared.stacks = std::move(opened->stacks);
   Result<KernelEvents> events = std::move(opened->events);
   if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
-  auto probes = ArgumentProbes::open(prepared.plan, *events, prepared.host);
+  const auto table = prepared.follower ? std::optional(prepared.follower->table_fd()) : std::nullopt;
+  auto probes = ArgumentProbes::open(prepared.plan, *events, prepared.host, table);
   if (!probes) return std::move(probes.error());
   prepared.argument_probes = std::move(*probes);
   if (auto done = attach_conditions(prepared.plan, *events); !done) return std::move(done.error());

@@ -6,10 +6,11 @@
 
 namespace tacho::record {
 
-Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents& events, const Host& host) {
+Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents& events, const Host& host,
+                                            std::optional<int> followed) {
   ArgumentProbes all;
   for (const ArgumentProbe& planned : plan.argument_probes) {
-    auto program = bpf::ProbeProgram::load(planned.arguments);
+    auto program = bpf::ProbeProgram::load(planned.arguments, followed);
     if (!program) return std::move(program.error()).in(planned.probe.name);
     for (const OpenEvent& event : events.open_events()) {
       if (event.event != planned.event) continue;

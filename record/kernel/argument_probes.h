@@ -1,6 +1,7 @@
 // Probes with arguments, open in the kernel: their programs write samples of events that are open already.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "bpf/event_filter.h"
@@ -16,7 +17,9 @@ namespace tacho::record {
 class ArgumentProbes {
  public:
   // The probes are hit from here on; what they write is taken once the events are enabled. Gone with this.
-  static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host);
+  // `followed`: of threads in this table (bpf/follower.h), which must outlive it; nothing: of everybody's.
+  static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host,
+                                     std::optional<int> followed);
 
  private:
   struct One {

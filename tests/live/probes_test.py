@@ -186,6 +186,15 @@ class Arguments(programs.Scratch):
             self.assertIn(f" dx={low}", payload)
         self.assertIn("flags=0xf000000000000002", found[2])
 
+    def test_calls_of_others_are_left_out_in_the_kernel(self):
+        others = subprocess.Popen(["sh", "-c", "while :; do ./sized; done"], cwd=self.folder)
+        self.addCleanup(others.wait)
+        self.addCleanup(others.kill)
+        errors = self.run_program(programs.BIN / "tacho-record", "-o", "ours.data", "-e", "uprobe:./sized:sized(size=arg2:s32)", "--",
+                                  "sh", "-c", "sleep 0.5; ./sized").stderr.decode()
+        self.assertEqual(len(self.payloads("uprobe:./sized:sized")), 4, errors)
+        self.assertNotIn("of other threads", errors)
+
     def test_of_a_return(self):
         self.record("-a", "-e", "uretprobe:./sized:sized(ret, low=ret:u8)")
         self.assertEqual(self.payloads("uretprobe:./sized:sized")[:2],
