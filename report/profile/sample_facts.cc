@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "report/samples/address_name.h"
+
 namespace tacho::report {
 namespace {
 
@@ -116,6 +118,12 @@ std::uint64_t SampleFacts::trace(const ResolvedSample& sample) {
 }
 
 std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadField& field, bool is_raw) {
+  // Addresses of code and data are what is called so, in whichever process.
+  if (!is_raw && is_named_address(field) && !is_list(field)) {
+    const auto value = read_field(field, sample.raw->raw, sample.order);
+    std::string name = value ? address_name(session_->resolver(), sample, bits_of(*value)) : std::string();
+    if (!name.empty()) return number_of("a" + name, 1, [&name] { return name; });
+  }
   const std::string_view bytes = bytes_of(field, sample.raw->raw, sample.order);
   std::string key = "f" + std::to_string(sample.event_index) + (is_raw ? "r" : "v") + field.name + '\0';
   const std::size_t at = key.size();

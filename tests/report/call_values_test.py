@@ -174,7 +174,17 @@ class Values(programs.Scratch):
         self.assertEqual(row["returned"], {"type": "char *", "value": "back"})
         self.assertEqual((row["regs2"], row["ret"]), ("0x4", "0x10"))
         spans = json.loads(self.calls(types, [-1, 4, 1], 0x10, (b"", b"", b"back"), words=("--chrome",)))["traceEvents"]
-        self.assertEqual(spans[-1]["args"], {"arguments": "n=-1, kind=BOLD, is=true, x=?", "returned": '"back"'})
+        self.assertEqual(spans[-1]["args"], {"n": -1, "kind": "BOLD", "is": True, "returned": "back"})
+
+    def test_json_has_what_json_has_for_it(self):
+        """No address is null, a letter is a letter, and quotes are escaped once."""
+        types = b"enum\t1\ta\"b\n" + self.function("argument\t0\tt8\tchar *\tt\nargument\t1\tp8\tvoid *\tp\nargument\t2\tc1\tchar\tc\n"
+                                                    "argument\t3\te4:0\tkind\tkind\nargument\t4\tt8\tchar *\tt\n", "\tp8\tvoid *")
+        for words, get in ((("--json",), lambda text: [one["value"] for one in json.loads(text)["arguments"]]),
+                           (("--chrome",), lambda text: list(json.loads(text)["traceEvents"][-1]["args"].values())[:5])):
+            values = get(self.calls(types, [0x10, 0, ord("'"), 1, 0], 0, (b'a"b', b"", b""), words=words))
+            self.assertEqual(values, ['a"b', None, "'", 'a"b', None])
+        self.assertIsNone(json.loads(self.calls(types, [0x10], 0, (b"", b"", b""), words=("--json",)))["returned"]["value"])
 
     def test_a_text_that_could_not_be_read_is_its_address(self):
         types = self.function("argument\t0\tt8\tchar *\ta\nargument\t1\tt8\tchar *\tb\n", "\tt8\tchar *")

@@ -203,8 +203,7 @@ void write_chrome(TextOutput& out, const CallList& list, const CallValues* value
     fields.signed_number("tid", static_cast<std::int32_t>(call.tid));
     fields.begin_object("args");
     if (values != nullptr && values->prototype(call) != nullptr) {
-      fields.text("arguments", values->arguments(call));
-      fields.text("returned", values->returned(call));
+      values->describe_by_name(fields, call);
     } else {
       describe_values(fields, list, call);
     }

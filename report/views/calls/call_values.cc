@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "report/output/printable.h"
@@ -15,7 +16,7 @@ using symbolize::EnumNames;
 using symbolize::ValueType;
 using Kind = ValueType::Kind;
 
-constexpr std::string_view kNotKnown = "?";
+constexpr std::string_view kNotKnown = "?", kReturned = "returned";
 constexpr std::size_t kMostRegisters = 16;
 
 std::uint64_t cut(std::uint64_t bits, std::uint8_t bytes) {
@@ -27,22 +28,50 @@ std::int64_t with_sign(std::uint64_t bits, std::uint8_t bytes) {
 }
 
 // "READ", "READ|SYNC" where the names are bits, else the number.
-std::string enum_text(const EnumNames& names, std::uint64_t bits, std::uint8_t bytes) {
+std::string enum_text(const EnumNames& names, std::uint64_t bits, std::uint8_t bytes, bool escapes) {
+  const auto shown_name = [escapes](const std::string& name) { return escapes ? printable(name) : name; };
   const std::int64_t number = with_sign(bits, bytes);
   const std::uint64_t plain = cut(bits, bytes);
   const auto is_it = [&](const auto& one) {
     return one.first == number || static_cast<std::uint64_t>(one.first) == plain;
   };
-  if (const auto one = std::ranges::find_if(names, is_it); one != names.end()) return printable(one->second);
+  if (const auto one = std::ranges::find_if(names, is_it); one != names.end())
+    return shown_name(std::string(one->second));
   std::string flags;
   std::uint64_t left = plain;
   for (const auto& [value, name] : names) {
     const auto bit = static_cast<std::uint64_t>(value);
     if (bit == 0 || (bit & (bit - 1)) != 0 || (left & bit) == 0) continue;
-    flags += (flags.empty() ? "" : "|") + printable(name);
+    flags += std::string(flags.empty() ? "" : "|") + shown_name(std::string(name));
     left &= ~bit;
   }
   return left == 0 && !flags.empty() ? flags : fmt::format("{}", number);
+}
+
+// Nothing for what no register held.
+void describe_value(JsonFields& to, std::string_view name, const ValueType& type,
+                    std::optional<std::uint64_t> bits, std::optional<std::string_view> text) {
+  if (!bits) return;
+  const char letter = static_cast<char>(*bits & 0xff);
+  if (type.kind == Kind::Unsigned) {
+    to.number(name, cut(*bits, type.bytes));
+  } else if (type.kind == Kind::Signed) {
+    to.signed_number(name, with_sign(*bits, type.bytes));
+  } else if (type.kind == Kind::Bool) {
+    to.flag(name, cut(*bits, type.bytes) != 0);
+  } else if (type.kind == Kind::Character && letter >= ' ' && letter <= '~') {
+    to.text(name, std::string_view(&letter, 1));
+  } else if (type.kind == Kind::Character) {
+    to.signed_number(name, with_sign(*bits, 1));
+  } else if ((type.kind == Kind::Text || type.kind == Kind::Pointer) && *bits == 0) {
+    to.json(name, "null");
+  } else if (type.kind == Kind::Text && text) {
+    to.text(name, *text);
+  } else if (type.kind == Kind::Pointer || type.kind == Kind::Text) {
+    to.hex(name, *bits);
+  } else if (type.kind == Kind::Enumeration) {
+    to.text(name, enum_text(*type.names, *bits, type.bytes, false));
+  }
 }
 
 std::string character_text(std::uint64_t bits) {
@@ -64,7 +93,7 @@ std::string value_text(const ValueType& type, std::uint64_t bits, std::optional<
     case Kind::Character:
       return character_text(bits);
     case Kind::Enumeration:
-      return enum_text(*type.names, bits, type.bytes);
+      return enum_text(*type.names, bits, type.bytes, true);
     case Kind::Text:
       if (bits != 0 && text) return '"' + printable_quoted(*text) + '"';
       [[fallthrough]];
@@ -92,10 +121,10 @@ CallValues::Held CallValues::held(const Call& call) const {
     if (value.is == Is::ReturnedText) held.returned_text = text();
     if (value.is == Is::Unread) unread = value.value;
   }
-  constexpr std::uint64_t kReturned = 4;
+  constexpr std::uint64_t kReturnedText = 4;
   for (std::size_t i = 0; i < std::min<std::size_t>(held.texts.size(), 2); ++i)
     if ((unread >> i & 1) != 0) held.texts[i].reset();
-  if ((unread & kReturned) != 0) held.returned_text.reset();
+  if ((unread & kReturnedText) != 0) held.returned_text.reset();
   return held;
 }
 
@@ -136,38 +165,41 @@ std::string CallValues::returned(const Call& call) const {
   return held.returned ? value_text(*prototype->returned, *held.returned, held.returned_text) : std::string();
 }
 
-void CallValues::describe(FieldSink& to, const Call& call) const {
+void CallValues::describe(JsonFields& to, const Call& call) const {
   const Prototype* const prototype = this->prototype(call);
   if (prototype == nullptr) return;
   const Held held = this->held(call);
-  const auto describe_one = [&to](const ValueType& type, std::optional<std::uint64_t> bits,
-                                  std::optional<std::string_view> text) {
-    to.text("type", type.name);
-    if (!bits) return;
-    if (type.kind == Kind::Unsigned) {
-      to.number("value", cut(*bits, type.bytes));
-    } else if (type.kind == Kind::Signed) {
-      to.signed_number("value", with_sign(*bits, type.bytes));
-    } else if (type.kind == Kind::Bool) {
-      to.flag("value", cut(*bits, type.bytes) != 0);
-    } else if (type.kind == Kind::Text && *bits != 0 && text) {
-      to.text("value", *text);
-    } else if (type.kind != Kind::Floating && type.kind != Kind::Struct) {
-      to.text("value", value_text(type, *bits, text));
-    }
-  };
   to.begin_list("arguments");
   for (const Shown& one : shown(call, held)) {
     to.begin_object("");
     to.text("name", one.argument->name);
-    describe_one(one.argument->type, one.bits, one.text);
+    to.text("type", one.argument->type.name);
+    describe_value(to, "value", one.argument->type, one.bits, one.text);
     to.end_object();
   }
   to.end_list();
   if (!prototype->returned) return;
   to.begin_object("returned");
-  describe_one(*prototype->returned, held.returned, held.returned_text);
+  to.text("type", prototype->returned->name);
+  describe_value(to, "value", *prototype->returned, held.returned, held.returned_text);
   to.end_object();
+}
+
+void CallValues::describe_by_name(JsonFields& to, const Call& call) const {
+  const Prototype* const prototype = this->prototype(call);
+  if (prototype == nullptr) return;
+  const Held held = this->held(call);
+  std::set<std::string> taken{std::string(kReturned)};
+  std::size_t number = 0;
+  for (const Shown& one : shown(call, held)) {
+    ++number;
+    std::string name = one.argument->name;
+    if (name.empty() || !taken.insert(name).second) name = fmt::format("arg{}.{}", number, name);
+    taken.insert(name);
+    describe_value(to, name, one.argument->type, one.bits, one.text);
+  }
+  if (prototype->returned)
+    describe_value(to, kReturned, *prototype->returned, held.returned, held.returned_text);
 }
 
 }  // namespace tacho::report

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/output/field_sink.h"
+#include "report/output/field_sinks.h"
 #include "report/views/calls/call_list.h"
 
 namespace tacho::report {
@@ -27,7 +27,9 @@ class CallValues {
   // "12"; empty: it returns nothing, or it is not known what.
   std::string returned(const Call& call) const;
   // The same as two fields: a list of objects (name, type, value), and an object.
-  void describe(FieldSink& to, const Call& call) const;
+  void describe(JsonFields& to, const Call& call) const;
+  // The same as fields called like the arguments, and "returned".
+  void describe_by_name(JsonFields& to, const Call& call) const;
   // What is known of the call's function; null: nothing.
   const Prototype* prototype(const Call& call) const { return types_->of(list_->function(call)); }
 

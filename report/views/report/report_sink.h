@@ -31,7 +31,14 @@ class ReportSink : public Sink {
   // Readies it for the session's events; an error names a wrong option.
   Result<> arrange();
 
-  Needs needs() const override { return needs_records_ ? Needs::Everything : Needs::Names; }
+  // Everything, if addresses in payloads are to have names.
+  Needs needs() const override {
+    const auto is_named = [](const KeyUse& use) {
+      return use.field != nullptr && !use.is_raw && is_named_address(*use.field);
+    };
+    const bool names = plan_ && std::ranges::any_of(plan_->columns.keys, is_named);
+    return needs_records_ || names ? Needs::Everything : Needs::Names;
+  }
   Reads reads() const override;
   Places places() const override;
 
