@@ -6,6 +6,21 @@ namespace tacho::record {
 namespace {
 
 constexpr std::size_t kLongestName = 1024;
+constexpr int kDeepest = 64;  // types in types
+
+// How an operator is called in a symbol, and in a source.
+struct OperatorName {
+  std::string_view code, name;
+};
+constexpr OperatorName kOperators[] = {
+    {"nw", " new"}, {"na", " new[]"}, {"dl", " delete"}, {"da", " delete[]"}, {"ng", "-"},   {"ad", "&"},
+    {"de", "*"},    {"co", "~"},      {"pl", "+"},       {"mi", "-"},         {"ml", "*"},   {"dv", "/"},
+    {"rm", "%"},    {"an", "&"},      {"or", "|"},       {"eo", "^"},         {"aS", "="},   {"pL", "+="},
+    {"mI", "-="},   {"mL", "*="},     {"dV", "/="},      {"rM", "%="},        {"aN", "&="},  {"oR", "|="},
+    {"eO", "^="},   {"ls", "<<"},     {"rs", ">>"},      {"lS", "<<="},       {"rS", ">>="}, {"eq", "=="},
+    {"ne", "!="},   {"lt", "<"},      {"gt", ">"},       {"le", "<="},        {"ge", ">="},  {"ss", "<=>"},
+    {"nt", "!"},    {"aa", "&&"},     {"oo", "||"},      {"pp", "++"},        {"mm", "--"},  {"cm", ","},
+    {"pm", "->*"},  {"pt", "->"},     {"cl", "()"},      {"ix", "[]"}};
 
 class MangledName {
  public:
@@ -17,8 +32,8 @@ class MangledName {
     if (!accept("N")) {
       if (accept("St")) name_ = "std";
       accept("L");  // seen in its file alone
-      if (!add_name() || rest_.starts_with('I')) return std::nullopt;
-      return name_;
+      if (!add_name() && !add_operator()) return std::nullopt;
+      return !rest_.starts_with('I') || skip_arguments(0) ? std::optional(name_) : std::nullopt;
     }
     while (accept("r") || accept("V") || accept("K")) {  // of a member function: volatile, const
     }
@@ -26,7 +41,9 @@ class MangledName {
     if (accept("St")) name_ = "std";
     bool is_function = false;  // the last part is one
     while (!accept("E")) {
-      is_function = add_name() || add_special();
+      // A source leaves out what a template was made for.
+      if (rest_.starts_with('I') && !last_.empty() && skip_arguments(0)) continue;
+      is_function = add_name() || add_special() || add_operator();
       if (!is_function) return std::nullopt;
     }
     return is_function ? std::optional(name_) : std::nullopt;
@@ -69,6 +86,116 @@ class MangledName {
     if (!destroys && rest_.front() != 'C') return false;
     rest_.remove_prefix(2);
     add(destroys ? '~' + std::string(last_) : std::string(last_));
+    return true;
+  }
+
+  bool add_operator() {
+    for (const OperatorName& each : kOperators) {
+      if (!accept(each.code)) continue;
+      add("operator" + std::string(each.name));
+      return true;
+    }
+    return false;
+  }
+
+  // What follows is skipped, as the ABI of C++ writes it; false: it is something else, or too deep. Steps of
+  // recursion take a letter each, and levels are bounded.
+  bool skip_arguments(int level) {
+    if (level > kDeepest || !accept("I")) return false;
+    while (!accept("E"))
+      if (!skip_argument(level + 1)) return false;
+    return true;
+  }
+  bool skip_argument(int level) {
+    if (level > kDeepest) return false;
+    if (accept("J")) {  // several
+      while (!accept("E"))
+        if (!skip_argument(level + 1)) return false;
+      return true;
+    }
+    if (rest_.starts_with('X')) return false;  // an expression
+    return rest_.starts_with('L') ? skip_literal(level) : skip_type(level);
+  }
+  // "Lj5E", "Lb1E", "L4Kindn1E"
+  bool skip_literal(int level) {
+    accept("L");
+    if (rest_.starts_with('_') || rest_.starts_with('Z') || !skip_type(level + 1)) return false;
+    accept("n");
+    while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') rest_.remove_prefix(1);
+    return accept("E");
+  }
+  bool skip_type(int level) {
+    if (level > kDeepest || rest_.empty()) return false;
+    constexpr std::string_view kQualifiers = "PROKVr";
+    while (!rest_.empty() && kQualifiers.find(rest_.front()) != std::string_view::npos)
+      rest_.remove_prefix(1);
+    if (rest_.empty()) return false;
+    const char first = rest_.front();
+    if (first >= '0' && first <= '9') return skip_named(level);
+    if (first == 'S') return skip_substitution() && skip_arguments_if(level);
+    if (first == 'T') return skip_numbered("T") && skip_arguments_if(level);
+    if (first == 'N') return skip_nested(level);
+    if (first == 'F') return accept("F") && skip_types_to_end(level);
+    if (first == 'M') return accept("M") && skip_type(level + 1) && skip_type(level + 1);
+    if (first == 'A') return skip_array(level);
+    if (first == 'D') return skip_long_name(level);
+    rest_.remove_prefix(1);
+    return first >= 'a' && first <= 'z' && first != 'u';
+  }
+  bool skip_arguments_if(int level) { return !rest_.starts_with('I') || skip_arguments(level + 1); }
+  bool skip_named(int level) {
+    if (take_identifier().empty()) return false;
+    while (accept("B"))
+      if (take_identifier().empty()) return false;
+    return skip_arguments_if(level);
+  }
+  // "St6vector", "Sa", "S_", "S1A_"
+  bool skip_substitution() {
+    if (accept("St")) return !take_identifier().empty();
+    constexpr std::string_view kShort = "absiod";
+    if (rest_.size() >= 2 && kShort.find(rest_[1]) != std::string_view::npos) {
+      rest_.remove_prefix(2);
+      return true;
+    }
+    return skip_numbered("S");
+  }
+  bool skip_numbered(std::string_view letter) {
+    constexpr std::size_t kMostDigits = 8;
+    const std::size_t end = rest_.find('_');
+    if (!rest_.starts_with(letter) || end == std::string_view::npos || end > kMostDigits) return false;
+    rest_.remove_prefix(end + 1);
+    return true;
+  }
+  bool skip_nested(int level) {
+    accept("N");
+    while (accept("r") || accept("V") || accept("K")) {
+    }
+    while (!accept("E")) {
+      const bool is_skipped = rest_.starts_with('I')    ? skip_arguments(level + 1)
+                              : rest_.starts_with("St") ? accept("St")
+                              : rest_.starts_with('S')  ? skip_substitution()
+                              : rest_.starts_with('T')  ? skip_numbered("T")
+                                                        : skip_named(level);
+      if (!is_skipped) return false;
+    }
+    return true;
+  }
+  bool skip_types_to_end(int level) {
+    while (!accept("E"))
+      if (!skip_type(level + 1)) return false;
+    return true;
+  }
+  bool skip_array(int level) {
+    accept("A");
+    while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') rest_.remove_prefix(1);
+    return accept("_") && skip_type(level + 1);
+  }
+  // "Dn", "Di"; "Dp" stands before a type; decltype(), vectors and the like are not known here.
+  bool skip_long_name(int level) {
+    if (accept("Dp")) return skip_type(level + 1);
+    constexpr std::string_view kKnown = "nisuadefhc";
+    if (rest_.size() < 2 || kKnown.find(rest_[1]) == std::string_view::npos) return false;
+    rest_.remove_prefix(2);
     return true;
   }
 

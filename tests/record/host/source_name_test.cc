@@ -22,16 +22,34 @@ TEST(SourceName, PlainNamesAreRead) {
   EXPECT_EQ(source_name("_ZNSt9exceptionD1Ev"), "std::exception::~exception");
 }
 
+TEST(SourceName, WhatATemplateWasMadeForIsLeftOut) {
+  EXPECT_EQ(source_name("_ZN2ns1C3getIiEET_S1_"), "ns::C::get");
+  EXPECT_EQ(source_name("_ZN2ns1DIiLj5EE3getEv"), "ns::D::get");
+  EXPECT_EQ(source_name("_ZNK2ns1DIPKcN3foo3barIS2_EEE3getEv"), "ns::D::get");
+  EXPECT_EQ(source_name("_ZN2ns1DIJiS0_EEC2Ev"), "ns::D::D");
+  EXPECT_EQ(source_name("_Z3fooIiEvv"), "foo");
+  EXPECT_EQ(source_name("_ZNSt6vectorIiSaIiEE9push_backEOi"), "std::vector::push_back");
+  EXPECT_EQ(source_name("_ZNSt6vectorINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESaIS5_EED2Ev"),
+            "std::vector::~vector");
+  EXPECT_EQ(source_name("_Z5applyIFivEEvT_"), "apply");
+  EXPECT_EQ(source_name("_ZN1aplEv"), "a::operator+");
+  EXPECT_EQ(source_name("_ZN1aclIiEEvT_"), "a::operator()");
+}
+
 TEST(SourceName, OthersAreNot) {
-  for (const char* symbol : {"main", "", "_Z", "_ZN", "_ZNE", "_ZN6server", "_ZN3fooIiE3barEv", "_Z3fooIiEvv",
-                             "_ZN1aplEv", "_ZN1a1bEv.cold", "_ZN99999aE", "_ZN0E", "_ZNC1E", "_RNvC1a1b",
-                             "_ZSt", "_Z9short", "_Z1aB9", "_ZN1aBE"})
+  for (const char* symbol : {"main",       "",        "_Z",
+                             "_ZN",        "_ZNE",    "_ZN6server",
+                             "_ZN3fooIiE", "_Z3fooI", "_ZN3fooIXneT_Li0EEE3barEv",
+                             "_Z3fooILj",  "_ZNIiE",  "_ZN1a1bEv.cold",
+                             "_ZN99999aE", "_ZN0E",   "_ZNC1E",
+                             "_RNvC1a1b",  "_ZSt",    "_Z9short",
+                             "_Z1aB9",     "_ZN1aBE"})
     EXPECT_FALSE(source_name(symbol)) << symbol;
 }
 
 TEST(SourceName, NoBytesHarmIt) {
   std::mt19937 random(1);
-  const std::string letters = "_ZNKSt0123456789EICDLab";
+  const std::string letters = "_ZNKSt0123456789EICDLabJFMATPp";
   for (int i = 0; i < 100000; ++i) {
     std::string symbol = "_Z";
     for (std::size_t size = random() % 20; size > 0; --size) symbol += letters[random() % letters.size()];
