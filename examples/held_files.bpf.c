@@ -26,20 +26,8 @@ struct hold_key {
   char comm[16];
   __u32 slot ROLE("log2") UNIT("us");
 };
-struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-  __uint(max_entries, 4096);
-  __type(key, struct hold_key);
-  __type(value, __u64);
-} holds SEC(".maps");
-SUMMARY(holds, holds);
-
-struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 16384);
-  __type(key, __u64);           // process and file descriptor
-  __type(value, struct held);   // held_ns: when it was opened
-} files SEC(".maps");
+SUMMARY_MAP(holds, struct hold_key, __u64, 4096);
+LRU_MAP(files, __u64, struct held, 16384);  // by process and file descriptor; held_ns: when it was opened
 
 static __always_inline __u64 file_of(__u32 fd) { return (bpf_get_current_pid_tgid() >> 32) << 32 | fd; }
 
@@ -56,18 +44,13 @@ int opens(struct trace_event_raw_sys_exit *context) {
 SEC("tracepoint/syscalls/sys_enter_close")
 int closes(struct trace_event_raw_sys_enter *context) {
   __u64 file = file_of(context->args[0]), *count;
-  struct held *opened = bpf_map_lookup_elem(&files, &file), *event;
-  struct hold_key key = {};
+  struct held *opened = bpf_map_lookup_elem(&files, &file);
   if (!opened) return 1;
   opened->held_ns = bpf_ktime_get_ns() - opened->held_ns;
-  key.slot = tacho_log2(opened->held_ns / 1000);
+  struct hold_key key = {.slot = tacho_log2(opened->held_ns / 1000)};
   bpf_get_current_comm(key.comm, sizeof key.comm);
-  count = tacho_entry(holds, &key);
-  if (count) ++*count;
-  if (opened->held_ns >= min_ms * 1000000ULL && (event = tacho_reserve(channel, struct held))) {
-    *event = *opened;
-    tacho_submit(channel, event);
-  }
+  if ((count = tacho_entry(holds, &key))) ++*count;
+  if (opened->held_ns >= min_ms * 1000000ULL) tacho_tell(channel, opened);
   bpf_map_delete_elem(&files, &file);
   return 1;
 }

@@ -288,6 +288,15 @@ struct tacho_loss {
     else                                                                           \
       tacho_discard(map, event);                                                   \
   } while (0)
+/* A copy of what `payload` points to, where there is room. */
+#define tacho_tell(map, payload)                                            \
+  ({                                                                        \
+    __typeof__(payload) tacho_event = tacho_reserve(map, __typeof__(*(payload))); \
+    if (tacho_event) {                                                      \
+      *tacho_event = *(payload);                                            \
+      tacho_submit(map, tacho_event);                                       \
+    }                                                                       \
+  })
 #define tacho_discard(map, event) bpf_ringbuf_discard((struct tacho_head *)(event)-1, BPF_RB_NO_WAKEUP)
 
 /* As tacho_reserve(), for an event of a thread that need not be the current one, and that was asked about before. */
@@ -353,6 +362,22 @@ static __always_inline void *tacho_entry_of(void *map, const void *key, const vo
   if (!entry) __sync_fetch_and_add(lost, 1);
   return entry;
 }
+
+/* Maps in a line: the counts of a SUMMARY() for each CPU, and what has begun, of which the oldest go when it is full.
+ *
+ *   SUMMARY_MAP(sizes, struct read_key, __u64, 4096);
+ *   LRU_MAP(begun, __u32, struct begun, 16384); */
+#define SUMMARY_MAP(map, key_type, value_type, most)          \
+  TACHO_MAP(map, PERCPU_HASH, key_type, value_type, most);   \
+  SUMMARY(map, map)
+#define LRU_MAP(map, key_type, value_type, most) TACHO_MAP(map, LRU_HASH, key_type, value_type, most)
+#define TACHO_MAP(map, kind, key_type, value_type, most) \
+  struct {                                               \
+    __uint(type, BPF_MAP_TYPE_##kind);                   \
+    __uint(max_entries, most);                           \
+    __type(key, key_type);                               \
+    __type(value, value_type);                           \
+  } map SEC(".maps")
 
 /* The slot of ROLE("log2") that a value is counted in. */
 static __always_inline __u32 tacho_log2(__u64 value) {
