@@ -40,6 +40,21 @@ std::optional<std::uint32_t> number_in(const std::string& path, std::string_view
   return end.ec == std::errc{} ? std::optional(number) : std::nullopt;
 }
 
+// The kernel's PMU of probes: its number, and the bit that asks for a probe of the return.
+struct SingleProbes {
+  std::uint32_t type = 0, return_bit = 0;
+};
+Result<SingleProbes> single_probes() {
+  const auto type = number_in(std::string(kPmu) + "type", "");
+  const auto bit = number_in(std::string(kPmu) + "format/retprobe", "config:");
+  constexpr std::uint32_t kBits = 32;
+  if (type && bit && *bit < kBits) return SingleProbes{*type, *bit};
+  return Error{
+      "this kernel has no probes on its functions (CONFIG_KPROBE_EVENTS, or CONFIG_FPROBE for many at "
+      "once)",
+      EOPNOTSUPP};
+}
+
 format::Fd link_together(int program_fd, const ChosenFunctions& functions, FunctionEnd end) {
   LIBBPF_OPTS(bpf_link_create_opts, options);
   std::vector<unsigned long> addresses(functions.offsets.begin(), functions.offsets.end());
@@ -99,6 +114,11 @@ bool takes_functions_together() {
                                 : -1);
   libbpf_set_print(before);
   return static_cast<bool>(link);
+}
+
+Result<> takes_functions_one_by_one() {
+  const auto single = single_probes();
+  return single ? Result<>(Done{}) : Result<>(single.error());
 }
 
 KernelProbes::~KernelProbes() {
@@ -164,18 +184,12 @@ Result<std::size_t> KernelProbes::add_together(int program_fd, const ChosenFunct
 
 Result<std::size_t> KernelProbes::add_one_by_one(int program_fd, const ChosenFunctions& functions,
                                                  FunctionEnd end) {
-  const auto pmu = number_in(std::string(kPmu) + "type", "");
-  const auto bit = number_in(std::string(kPmu) + "format/retprobe", "config:");
-  constexpr std::uint32_t kBits = 32;
-  if (!pmu || !bit || *bit >= kBits)
-    return Error{
-        "this kernel has no probes on its functions (CONFIG_KPROBE_EVENTS, or CONFIG_FPROBE for many at "
-        "once)",
-        EOPNOTSUPP};
-  const std::uint32_t config = end == FunctionEnd::Return ? 1U << *bit : 0;
+  const auto single = single_probes();
+  if (!single) return single.error();
+  const std::uint32_t config = end == FunctionEnd::Return ? 1U << single->return_bit : 0;
   int why = 0;
   const auto link = [&](const ChosenFunctions& one) -> Result<format::Fd> {
-    auto made = link_one(program_fd, *pmu, config, one.offsets.front(),
+    auto made = link_one(program_fd, single->type, config, one.offsets.front(),
                          one.cookies.empty() ? 0 : one.cookies.front());
     if (made) return made;
     why = errno;

@@ -16,6 +16,8 @@ namespace tacho::bpf {
 
 // Whether this kernel takes them together, found by putting a program on a function that it has for tests.
 bool takes_functions_together();
+// Whether it takes probes of single functions. The error says what it lacks.
+Result<> takes_functions_one_by_one();
 
 // What the kernel means by an errno when it puts on no probes: that it was disturbed, that it would be the
 // same with others (rights, memory, descriptors), or that it takes none of this function.

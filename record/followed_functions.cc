@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -32,6 +33,9 @@ namespace {
 constexpr std::size_t kMostFunctions = 20'000;
 // Of the kernel where it takes no program on many at once: each takes its time.
 constexpr std::size_t kMostOneByOne = 600;
+
+// As bpf/programs/recorders/recorder.h has them.
+constexpr std::uint64_t kBehindMark = 1U << 7, kMarkBytes = 4;
 
 // While a function is followed, the address that it returns to is that of the kernel's probe. These go by
 // that address in other ways than returning there, are not entered by a call, so that what lies where it
@@ -258,13 +262,10 @@ Result<bpf::FunctionTargets> named_functions(const EventRequest& request, const 
   return targets;
 }
 
-}  // namespace
-
-Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
-                                                const Messages& messages) {
-  if (const auto names = object.wanted_functions(); !names.empty())
-    return named_functions(request, object, names);
-  if (!object.constant("name").empty()) return counted_functions(request, object, messages);
+// Of calls: by its settings `binary` and `functions`. Where there are probes on returns, exceptions are
+// warned of.
+Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, const Messages& messages,
+                                                 bool has_returns) {
   const std::string binary = unquoted(setting(request, "binary"));
   const std::string pattern = unquoted(setting(request, "functions"));
   const auto wrong = [&](const std::string& what) {
@@ -279,7 +280,7 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, con
   if (!file) return file.error();
   auto functions = functions_of(*file);
   if (!functions) return wrong(fmt::format("{}: {}", binary, functions.error().what));
-  if (functions->is_go)
+  if (functions->is_go && has_returns)
     return wrong(
         fmt::format("{} is a Go program, whose stacks move: probes on returns would end it", binary));
   bpf::FunctionTargets targets;
@@ -295,12 +296,89 @@ Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, con
   if (targets.offsets.size() > kMostFunctions)
     return wrong(fmt::format("{} has {} functions, more than {}; choose some: functions='parse_*'", binary,
                              targets.offsets.size(), kMostFunctions));
-  if (functions->throws)
+  if (functions->throws && has_returns)
     messages.warn(fmt::format(
         "warning: -e {}: {} throws exceptions: one that flies through a followed function ends the process, "
         "recorded or not, that it happens in; choose functions that none flies through: functions='parse_*'",
         request.text, binary));
   return targets;
+}
+
+// At the begin of a function: the mark that an indirect call may lead there (endbr64), and behind it what the
+// kernel imitates in place of a single step, which takes tens of times as long.
+bool has_cheap_place_behind(std::string_view code) {
+  constexpr std::string_view kMark = "\xf3\x0f\x1e\xfa";
+  static_assert(kMark.size() == kMarkBytes);
+  if (!code.starts_with(kMark)) return false;
+  code.remove_prefix(kMark.size());
+  if (code.starts_with('\x41')) code.remove_prefix(1);  // of the registers from r8 on
+  constexpr char kFirstPush = '\x50', kLastPush = '\x57';
+  return !code.empty() && code.front() >= kFirstPush && code.front() <= kLastPush;
+}
+
+}  // namespace
+
+std::size_t choose_cheap_places(bpf::FunctionTargets& targets) {
+  if (targets.in_kernel) return 0;
+  const auto file = format::read_file(targets.path);
+  if (!file) return 0;  // the kernel says what is wrong with it
+  const std::string_view bytes = format::as_text(*file);
+  std::size_t chosen = 0;
+  for (std::size_t i = 0; i < targets.offsets.size(); ++i) {
+    std::uint64_t& offset = targets.offsets[i];
+    if (offset >= bytes.size() || !has_cheap_place_behind(bytes.substr(offset))) continue;
+    if (targets.names.empty()) {  // else the cookie is the name's number
+      targets.cookies.resize(targets.offsets.size());
+      targets.cookies[i] |= kBehindMark;
+    }
+    offset += kMarkBytes;
+    ++chosen;
+  }
+  return chosen;
+}
+
+Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
+                                                const Messages& messages) {
+  if (const auto names = object.wanted_functions(); !names.empty())
+    return named_functions(request, object, names);
+  if (!object.constant("name").empty()) return counted_functions(request, object, messages);
+  return functions_of_binary(request, messages, true);
+}
+
+Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bpf::UserObject& object,
+                                                 const std::function<bool()>& stop,
+                                                 std::vector<format::Attachment>& attachments,
+                                                 const Messages& messages) {
+  auto targets = functions_of_binary(request, messages, false);
+  if (!targets) return std::move(targets.error());
+  const auto file = format::read_file(targets->path);
+  if (!file) return file.error();
+  const std::string_view bytes = format::as_text(*file);
+  const auto calls = [bytes](std::string_view name) { return bytes.find(name) != std::string_view::npos; };
+  const bool tells_values = calls("mcount") || calls("__fentry__");
+  if (!tells_values && !calls("__cyg_profile_func_enter"))
+    return use_error(
+        fmt::format("-e {}: {} was compiled neither with -pg nor with -finstrument-functions; -e "
+                    "calls takes any program",
+                    request.text, targets->path));
+  const auto library = own_library("libtacho-calls.so");
+  if (!library)
+    return Error{fmt::format("-e {}: libtacho-calls.so is not installed beside tacho-record", request.text)};
+  if (const auto fault = object.set_constant("lib", *library))
+    return use_error(fmt::format("-e {}: {}: {}", request.text, *library, fault->what));
+  if (tells_values) {
+    if (auto done = add_function_types(object, *targets, stop, attachments, messages); !done)
+      return std::move(done.error());
+  }
+  const char* const before = std::getenv("LD_PRELOAD");
+  std::uint64_t min_us = 0;
+  if (const auto set = object.constant("min_us"); set.size() == sizeof min_us)
+    std::memcpy(&min_us, set.data(), sizeof min_us);
+  return std::vector<std::string>{
+      fmt::format("LD_PRELOAD={}{}{}", *library, before != nullptr && *before != 0 ? ":" : "",
+                  before != nullptr ? before : ""),
+      fmt::format("TACHO_CALLS_MIN_NS={}", min_us * 1000),
+      fmt::format("TACHO_CALLS_DEPTH={}", number_of(object.constant("depth")))};
 }
 
 Result<> add_function_types(const bpf::UserObject& object, bpf::FunctionTargets& targets,

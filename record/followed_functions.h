@@ -2,7 +2,9 @@
 // probed.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "bpf/function_probes.h"
@@ -20,6 +22,19 @@ namespace tacho::record {
 // use: there are none, or the program is of a kind whose returns cannot be probed.
 Result<bpf::FunctionTargets> followed_functions(const EventRequest& request, const bpf::UserObject& object,
                                                 const Messages& messages);
+
+// Moves probes of user functions that begin with endbr64 behind it, where what follows costs less; the
+// programs find in their cookie that the function begins before. Last, as offsets are no longer those of
+// functions. How many were moved.
+std::size_t choose_cheap_places(bpf::FunctionTargets& targets);
+
+// Of an object whose calls a preloaded library tells (its constant tacho_preloads): sets its `lib`, and
+// returns the variables that the COMMAND is to have in its environment. Types are added as by
+// add_function_types().
+Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bpf::UserObject& object,
+                                                 const std::function<bool()>& stop,
+                                                 std::vector<format::Attachment>& attachments,
+                                                 const Messages& messages);
 
 // Asks what they are called with and what they return, for an object that wants to know (its constant
 // tacho_wants_types): its programs find in their cookie which registers point to text, and the capture gets

@@ -187,6 +187,10 @@ Result<bpf::FunctionTargets> found_functions(bpf::UserObject& object, const Mess
                                        : ""));
   auto cookies = cookies_of(object, *chosen);
   if (!cookies) return cookies.error();
+  // Before anything is said that sounds as if they were followed.
+  if (targets.one_by_one) {
+    if (auto taken = bpf::takes_functions_one_by_one(); !taken) return std::move(taken.error());
+  }
   targets.offsets = chosen->addresses;
   targets.cookies = std::move(*cookies);
   messages.note(fmt::format("follow: {}{}", counted_in_words(type, all, *chosen),

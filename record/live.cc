@@ -134,14 +134,21 @@ std::vector<std::string> words_of(std::string_view text) {
 Result<std::vector<std::string>> live_view(const LiveOptions& options,
                                            const std::vector<EventRequest>& events) {
   const RecorderRow* const row = events.size() == 1 ? find_recorder(events.front().recorder) : nullptr;
-  auto words = words_of(!options.view.empty() ? options.view : row != nullptr ? row->view : kEachEvent);
+  const std::string_view suggested = events.size() == 1 && !events.front().view.empty()
+                                         ? std::string_view(events.front().view)
+                                     : row != nullptr ? row->view
+                                                      : kEachEvent;
+  auto words = words_of(!options.view.empty() ? std::string_view(options.view) : suggested);
   if (!words.empty() && words.front() == "tacho") words.erase(words.begin());
   const bool is_following =
       !words.empty() && std::ranges::find(kFollowing, words.front()) != std::end(kFollowing);
   if (!is_following && !options.view.empty())
     return use_error(
         fmt::format("--view: '{}' does not show what still comes; script, table and hist do", options.view));
+  // Calls are told one after another only when all have returned.
+  const bool are_calls = !words.empty() && words.front() == "calls";
   if (!is_following) words = {"table"};
+  if (are_calls) words.insert(words.end(), {"--by", "function"});
   if (words.front() != "script") {
     if (const auto at = std::ranges::find(words, "--interval"); at != words.end() && options.view.empty())
       words.erase(at, at + std::min<std::ptrdiff_t>(2, words.end() - at));

@@ -2,10 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "bpf/programs/recorders/disks.h"
+#include "cli/nearest.h"
+#include "format/file.h"
 #include "record/events/cgroup.h"
 
 namespace tacho::record {
@@ -13,6 +22,7 @@ namespace {
 
 // Options of all recorders (bpf/programs/recorders/recorder.h): the first is for people, the others are what
 // programs compare with.
+constexpr std::string_view kDisks = "tacho_disks", kDisk = "disk";
 constexpr std::string_view kCgroup = "cgroup", kCgroupNumber = "cgroup_number", kCgroupLevel = "cgroup_level";
 
 Error at_letter(const EventRequest& request, std::size_t at, const std::string& name,
@@ -31,6 +41,48 @@ Result<> set_cgroup(bpf::UserObject& object, const EventRequest& request, const 
   return fault ? at_letter(request, setting.name_at, setting.name, fault->what) : Result<>(Done{});
 }
 
+// Lines of /proc/partitions: major and minor number, size, name. Partitions are among them, whose requests
+// are the disk's.
+std::vector<tacho_disk> disks_of(std::string_view partitions) {
+  std::vector<tacho_disk> disks;
+  std::istringstream lines{std::string(partitions)};
+  for (std::string line; std::getline(lines, line) && disks.size() < TACHO_MOST_DISKS;) {
+    std::istringstream words(line);
+    std::uint32_t major = 0, minor = 0;
+    std::uint64_t blocks = 0;
+    std::string name;
+    if (!(words >> major >> minor >> blocks >> name) || name.size() >= TACHO_DISK_NAME) continue;
+    tacho_disk& disk = disks.emplace_back();
+    disk = {};
+    disk.dev = major << 20 | minor;
+    std::ranges::copy(name, disk.name);
+  }
+  return disks;
+}
+
+// Programs that ask for them (bpf/programs/recorders/disks.h) know the disks by name, and `disk` is one.
+Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
+  if (object.constant(kDisks).empty()) return Done{};
+  const auto partitions = format::read_file("/proc/partitions");
+  const auto disks = partitions ? disks_of(format::as_text(*partitions)) : std::vector<tacho_disk>();
+  std::vector<tacho_disk> all(disks);
+  all.resize(TACHO_MOST_DISKS);
+  object.set_own(std::string(kDisks), std::as_bytes(std::span(all)));
+  const auto wanted = std::ranges::find(request.constants, kDisk, &ConstantSetting::name);
+  if (wanted == request.constants.end()) return Done{};
+  std::string name = wanted->value.value_or("");
+  if (name.starts_with("/dev/")) name.erase(0, std::string_view("/dev/").size());
+  const auto found = std::ranges::find_if(disks, [&](const tacho_disk& each) { return each.name == name; });
+  if (found == disks.end()) {
+    std::vector<std::string> names;
+    for (const tacho_disk& each : disks) names.emplace_back(each.name);
+    return at_letter(request, wanted->value_at, wanted->name,
+                     fmt::format("there is no disk '{}'{}", name, cli::suggestion(name, names)));
+  }
+  const auto fault = object.set_constant("dev", std::to_string(found->dev));
+  return fault ? at_letter(request, wanted->name_at, wanted->name, fault->what) : Result<>(Done{});
+}
+
 }  // namespace
 
 Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
@@ -44,7 +96,7 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
     if (request.recorder.empty() || setting.name != kCgroup) continue;
     if (auto done = set_cgroup(object, request, setting); !done) return done;
   }
-  return Done{};
+  return request.recorder.empty() ? Result<>(Done{}) : set_disks(object, request);
 }
 
 std::string distinct_name(const std::string& name, const std::function<bool(const std::string&)>& is_taken) {

@@ -12,7 +12,9 @@
 #include "bpf/user_object.h"
 #include "cli/nearest.h"
 #include "cli/shell_word.h"
+#include "record/events/probe_recorders.h"
 #include "record/events/recorders.h"
+#include "record/followed_objects.h"
 #include "record/object_options.h"
 
 namespace tacho::record {
@@ -23,7 +25,23 @@ bool matches(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
+// Which probes stand on functions that the recorder finds: of programs, of the kernel (follow), or either
+// (func).
+std::string function_hooks(const bpf::UserObject& object) {
+  constexpr std::string_view kOfUser =
+      "  uprobe.multi: the begin and the return of all functions at once (Linux 6.6)\n"
+      "  or uprobe and uretprobe: one by one\n";
+  constexpr std::string_view kOfKernel =
+      "  kprobe.multi: the begin and the return of all functions at once (Linux 5.18 with CONFIG_FPROBE)\n"
+      "  or kprobe and kretprobe: one by one (Linux 5.15)\n";
+  if (follows_objects(object)) return std::string(kOfKernel);
+  const bool is_of_either = !object.constant("tacho_in_kernel").empty();
+  return is_of_either ? fmt::format("  of programs:\n{}  of the kernel:\n{}", kOfUser, kOfKernel)
+                      : std::string(kOfUser);
+}
+
 std::string hooks_in_words(const bpf::UserObject& object) {
+  if (object.wants_functions() && object.wanted_functions().empty()) return function_hooks(object);
   std::string out;
   std::string group;
   for (const bpf::Hooks& each : object.hooks()) {
@@ -55,6 +73,15 @@ std::string clock_help(const RecorderRow& row) {
       row.name, row.summary, row.name, "hz", "call-graph", "max-stack", row.view);
 }
 
+// Of one that is a probe of one's own.
+std::string probe_help(const RecorderRow& row) {
+  std::string out =
+      fmt::format("{}: {}\n\nOptions, as {}/NAME=VALUE,.../:\n", row.name, row.summary, row.name);
+  for (const ProbeRecorderOption& option : probe_recorder_options(row.name))
+    out += fmt::format("  {:<24} {}\n", option.name, option.help);
+  return out + fmt::format("\nHooks:\n  the probe or tracepoint that is named\n\nThen: {}\n", row.view);
+}
+
 }  // namespace
 
 Result<std::string> list_recorders(const std::string& pattern) {
@@ -83,6 +110,7 @@ Result<format::Bytes> object_of(const EventRequest& request) {
 Result<std::string> recorder_help(const EventRequest& request) {
   const RecorderRow* const row = find_recorder(request.recorder);
   if (row != nullptr && row->object.empty()) return clock_help(*row);
+  if (row != nullptr && row->object == kProbeObject) return probe_help(*row);
   const auto bytes = row != nullptr ? object_of(request) : Result<format::Bytes>(format::Bytes());
   if (!bytes) return bytes.error();
   auto object = row != nullptr ? bpf::UserObject::open_shipped(request.recorder, *bytes, {})
@@ -109,6 +137,13 @@ Result<std::string> recorder_help(const EventRequest& request) {
 std::vector<std::string> first_views(std::span<const EventRequest> events, const std::string& capture) {
   std::vector<std::string> lines, names;
   for (const EventRequest& request : events) {
+    if (!request.view.empty()) {
+      const std::string chosen =
+          events.size() > 1 ? " --event " + cli::shell_word(request.name) : std::string();
+      lines.push_back(fmt::format("{}: {}{} -i {}", request.catalogue_name, request.view, chosen,
+                                  cli::shell_word(capture)));
+      continue;
+    }
     const RecorderRow* const row = find_recorder(request.recorder);
     if (row == nullptr) continue;
     const std::string name(row->object.empty() ? row->name : row->object);

@@ -22,15 +22,13 @@
 #include "record/conditions.h"
 #include "record/events/cgroup.h"
 #include "record/flight_recorder.h"
-#include "record/followed_functions.h"
-#include "record/followed_objects.h"
 #include "record/held_files.h"
 #include "record/host/probes.h"
 #include "record/host/rights.h"
 #include "record/host/running_processes.h"
 #include "record/kernel/perf_event.h"
 #include "record/loss_report.h"
-#include "record/object_options.h"
+#include "record/opened_objects.h"
 #include "record/output/ring_layout.h"
 #include "record/recorder_listing.h"
 #include "record/stacks/object_walks.h"
@@ -43,37 +41,6 @@ namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
-
-Result<bpf::UserObject> open_object(const EventRequest& request, const bpf::ObjectOptions& options) {
-  if (request.recorder.empty()) return bpf::UserObject::open(request.path, options);
-  const auto bytes = object_of(request);
-  if (!bytes) return bytes.error();
-  return bpf::UserObject::open_shipped(request.recorder, *bytes, options);
-}
-
-Result<> open_objects(const std::vector<EventRequest>& requests, const Messages& messages, Prepared& out) {
-  bpf::ObjectOptions options;
-  options.stop = out.stop;
-  options.log = [messages](std::string_view line) { messages.detail(line); };
-  for (const EventRequest& written : requests) {
-    if (written.kind != EventKind::BpfObject) continue;
-    auto object = open_object(written, options);
-    if (!object) return std::move(object.error());
-    const bool follows = follows_objects(*object);
-    const EventRequest& request = follows ? with_members_joined(written, *object) : written;
-    if (auto done = set_constants(*object, request); !done) return std::move(done.error());
-    if (object->wants_functions()) {
-      auto functions = follows ? followed_objects(request, *object, messages)
-                               : followed_functions(request, *object, messages);
-      if (!functions) return std::move(functions.error());
-      if (auto done = add_function_types(*object, *functions, out.stop, out.attachments, messages); !done)
-        return std::move(done.error());
-      object->follow_functions(std::move(*functions));
-    }
-    out.objects.push_back(std::move(*object));
-  }
-  return Done{};
-}
 
 std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   std::vector<ObjectFacts> facts;
@@ -267,17 +234,20 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
   out.cgroups = std::move(*cgroups);
   for (const int id : out.tasks.gone)
     messages.warn(fmt::format("warning: there is no process or thread {}; the others are recorded", id));
-  if (!options.command.empty()) {
-    const auto output = options.files.to_pipe ? Workload::Output::ToErrors : Workload::Output::AsOurs;
-    auto workload = Workload::create(options.command, output);
-    if (!workload) return std::move(workload.error());
-    out.workload.emplace(std::move(*workload));
-  }
   auto probes = find_probes(options.events, out.stop);
   if (!probes) return std::move(probes.error());
   auto requests = resolve_tracepoints(*probes, out.tracing);
   if (!requests) return requests.error();
   if (auto done = open_objects(*requests, messages, out); !done) return std::move(done.error());
+  if (options.command.empty() && !out.environment.empty())
+    return use_error(
+        "-e fastcalls: its library is loaded when a program starts; name the COMMAND, or take -e calls");
+  if (!options.command.empty()) {
+    const auto output = options.files.to_pipe ? Workload::Output::ToErrors : Workload::Output::AsOurs;
+    auto workload = Workload::create(options.command, output, out.environment);
+    if (!workload) return std::move(workload.error());
+    out.workload.emplace(std::move(*workload));
+  }
   if (auto done = compile_conditions(*requests, out.objects); !done) return std::move(done.error());
   const auto facts = facts_of(out.objects);
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);

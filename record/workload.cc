@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -49,8 +50,22 @@ std::optional<std::string> path_of_program(const std::string& command) {
 
 namespace {
 
+// Ours, but for those that `own` has.
+std::vector<char*> variables_with(std::vector<std::string>& own) {
+  std::vector<char*> all;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text(*one);
+    const std::string_view name = text.substr(0, std::min(text.find('='), text.size() - 1) + 1);
+    if (!std::ranges::any_of(own, [name](const std::string& mine) { return mine.starts_with(name); }))
+      all.push_back(*one);
+  }
+  for (std::string& mine : own) all.push_back(mine.data());
+  all.push_back(nullptr);
+  return all;
+}
+
 // In the child: only calls that are safe after a fork.
-[[noreturn]] void wait_and_exec(int go, int failed, char* const* argv) {
+[[noreturn]] void wait_and_exec(int go, int failed, char* const* argv, char* const* variables) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -62,7 +77,7 @@ namespace {
     got = read(go, &letter, 1);
   } while (got < 0 && errno == EINTR);
   if (got != 1) _exit(0);  // the recorder gave up
-  execvp(argv[0], argv);
+  execvpe(argv[0], argv, variables);
   const int code = errno;
   (void)!write(failed, &code, sizeof code);
   _exit(127);
@@ -70,7 +85,8 @@ namespace {
 
 }  // namespace
 
-Result<Workload> Workload::create(const std::vector<std::string>& command, Output output) {
+Result<Workload> Workload::create(const std::vector<std::string>& command, Output output,
+                                  const std::vector<std::string>& environment) {
   if (!path_of_program(command.front()))
     return use_error(command.front() + ": no such command, or not executable");
   auto go = make_pipe();
@@ -81,6 +97,8 @@ Result<Workload> Workload::create(const std::vector<std::string>& command, Outpu
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  std::vector<std::string> own = environment;
+  std::vector<char*> variables = variables_with(own);
 
   Workload workload;
   workload.name_ = command.front();
@@ -90,7 +108,7 @@ Result<Workload> Workload::create(const std::vector<std::string>& command, Outpu
     // Our own copy of the end that lets go would keep the child waiting if the recorder died.
     close(go->write_end.release());
     if (output == Output::ToErrors && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) _exit(127);
-    wait_and_exec(go->read_end.get(), failed->write_end.get(), argv.data());
+    wait_and_exec(go->read_end.get(), failed->write_end.get(), argv.data(), variables.data());
   }
   workload.pidfd_ = format::Fd(static_cast<int>(syscall(SYS_pidfd_open, workload.pid_, 0)));
   workload.go_ = std::move(go->write_end);

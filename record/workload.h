@@ -21,7 +21,9 @@ class Workload {
   // What the command has as its standard output: ours, or standard error when the capture goes to ours.
   enum class Output { AsOurs, ToErrors };
   // Forks a child that waits. A command that does not exist is found out here, before anything is recorded.
-  static Result<Workload> create(const std::vector<std::string>& command, Output output = Output::AsOurs);
+  // It has our environment, with the variables ("NAME=VALUE") of `environment` in the place of ours.
+  static Result<Workload> create(const std::vector<std::string>& command, Output output = Output::AsOurs,
+                                 const std::vector<std::string>& environment = {});
   Workload(Workload&&) noexcept;
   Workload& operator=(Workload&&) = delete;
   Workload(const Workload&) = delete;

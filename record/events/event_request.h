@@ -62,6 +62,7 @@ struct EventRequest {
   std::string system, tracepoint;  // Tracepoint; both may be globs
   std::string path;                // BpfObject; of a Probe outside of the kernel the file
   std::string recorder;  // BpfObject that tacho carries: its row (recorders.h); `path` is that name, too
+  std::string catalogue_name, view;        // of a probe that a recorder stands for: that one's name, its view
   bool asks_for_help = false;              // BpfObject: "/help/"
   std::vector<MapBinding> bindings;        // BpfObject; empty: an event for each of its channels
   std::vector<ConstantSetting> constants;  // BpfObject

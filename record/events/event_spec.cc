@@ -11,6 +11,7 @@
 #include "record/events/event_names.h"
 #include "record/events/event_terms.h"
 #include "record/events/probe_arguments.h"
+#include "record/events/probe_recorders.h"
 #include "record/events/recorders.h"
 
 namespace tacho::record {
@@ -23,7 +24,6 @@ constexpr std::string_view kToolEvents[] = {"duration_time", "user_time", "syste
 // Of a global variable, its members and elements.
 constexpr std::string_view kNameLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]";
-constexpr std::size_t kMostRawDigits = 16;
 constexpr std::uint64_t kDefaultBreakpointBytes = 4;  // perf's, and the kernel's for data
 
 class Parser {
@@ -174,14 +174,6 @@ class Parser {
     if (!config) return wrong(config_begin, fmt::format("'{}' is not a number; TYPE:CONFIG takes two", text));
     if (type > ~std::uint32_t{0}) return wrong(begin, "a type has 32 bits");
     return counter(out, static_cast<std::uint32_t>(type), *config);
-  }
-
-  // "r1a8": the number after the letter is hexadecimal, without 0x.
-  static std::optional<std::uint64_t> raw_number(std::string_view word) {
-    const std::string_view digits = word.substr(1);
-    if (word.front() != 'r' || digits.empty() || digits.size() > kMostRawDigits) return std::nullopt;
-    if (digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) return std::nullopt;
-    return number_in("0x" + std::string(digits));
   }
 
   // "mem:ADDRESS[/LENGTH][:rwx][:modifiers]": the colon after "mem" is next.
@@ -494,7 +486,9 @@ class Parser {
 }  // namespace
 
 Result<std::vector<EventRequest>> parse_events(std::string_view text, const Pmus& pmus) {
-  return Parser(text, pmus).events();
+  const auto parse = [&pmus](std::string_view part) { return Parser(part, pmus).events(); };
+  auto events = parse(text);
+  return events ? with_their_probes(std::move(*events), parse) : std::move(events);
 }
 
 }  // namespace tacho::record

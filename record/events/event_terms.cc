@@ -175,6 +175,14 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return value;
 }
 
+std::optional<std::uint64_t> raw_number(std::string_view word) {
+  constexpr std::size_t kMostDigits = 16;
+  const std::string_view digits = word.substr(std::min<std::size_t>(word.size(), 1));
+  if (!word.starts_with('r') || digits.empty() || digits.size() > kMostDigits) return std::nullopt;
+  if (digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) return std::nullopt;
+  return number_in("0x" + std::string(digits));
+}
+
 std::vector<std::string> general_term_names() {
   std::vector<std::string> names;
   for (const Term& term : kTerms) names.emplace_back(term.name);

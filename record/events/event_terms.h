@@ -27,6 +27,8 @@ std::vector<std::string> general_term_names();
 
 // A decimal number, or a hexadecimal one with 0x.
 std::optional<std::uint64_t> number_in(std::string_view text);
+// "r1a8": the number after the letter is hexadecimal, without 0x.
+std::optional<std::uint64_t> raw_number(std::string_view word);
 
 // Which letter of `letters` makes no sense, and why.
 struct LetterError {

@@ -38,6 +38,9 @@ constexpr RecorderRow kRecorders[] = {
     {"wakeuptime", "waking", "", "as waking", "tacho folded --weight blocked_ns"},
     {"calls", "calls", "", "every call of a program's functions, with its duration: binary='./prog'",
      "tacho calls"},
+    {"fastcalls", "fastcalls", "",
+     "as calls, of a program compiled with -pg or -finstrument-functions, at a tenth of the cost",
+     "tacho calls"},
     {"alloc", "alloc", "",
      "memory that programs asked the C library for and did not give back, by the stack that asked",
      kHeaviest},
@@ -61,7 +64,7 @@ constexpr RecorderRow kRecorders[] = {
      "tacho hist --by op"},
     {"biolatency", "bio", "", "as bio", "tacho hist --by none"},
     {"biosnoop", "bio", "", "as bio",
-     "tacho script --columns time,comm,pid,op,major,minor,sector,bytes,queue_ns,lat_ns"},
+     "tacho script --columns time,comm,pid,op,disk,sector,bytes,queue_ns,lat_ns"},
     {"bitesize", "bio", "", "as bio", "tacho hist --field bytes --by comm"},
     {"biotop", "bio", "", "as bio", "tacho table --by comm,op --value bytes --interval 1"},
     {"vfsio", "vfsio", "",
@@ -117,6 +120,11 @@ constexpr RecorderRow kRecorders[] = {
     {"bpfstat", "bpfstat", "", "what BPF programs cost: how often each runs, and for how long",
      "tacho table --by program,type --columns count,sum,mean"},
     {"syscount", "syscall", "", "as syscall", "tacho table --by comm,call"},
+    {"trace", "probe", "", "any probe or tracepoint with its values: probe='uprobe:FILE:FUNCTION(NAME=arg1)'",
+     kEach},
+    {"argdist", "probe", "",
+     "how a value at any probe is distributed: probe='uprobe:libc.so.6:malloc(size=arg1)',value=size",
+     "tacho hist --field VALUE --by KEY"},
 };
 
 // Tools of others that need no recorder: any event does, with the right view.
@@ -124,8 +132,6 @@ struct OtherTool {
   std::string_view name, events, view;
 };
 constexpr OtherTool kOtherTools[] = {
-    {"trace", "-e 'uprobe:FILE:FUNCTION(NAME=arg1)'", "tacho script --columns auto"},
-    {"argdist", "-e 'uprobe:libc.so.6:malloc(size=arg1)'", "tacho hist --field size"},
     {"stackcount", "-g -e kprobe:vfs_read", "tacho folded"},
     {"offwaketime", "-e offcpu,waking", "tacho folded --wakers"},
     {"bashreadline", "-e 'uretprobe:/bin/bash:readline(line=ret:string)'", "tacho script --columns auto"},

@@ -80,4 +80,14 @@ Result<std::string> library_file(const std::string& name, int process) {
   return use_error(fmt::format("{}: no such library or program", name));
 }
 
+std::optional<std::string> own_library(const std::string& name) {
+  std::error_code failed;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return std::nullopt;
+  const auto folder = program.parent_path();
+  for (const auto& place : {folder / name, folder.parent_path() / TACHO_LIBRARY_FOLDER / name})
+    if (is_file(place)) return place.string();
+  return std::nullopt;
+}
+
 }  // namespace tacho::record

@@ -1,6 +1,7 @@
 // The file that a library's or program's name stands for.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "format/result.h"
@@ -12,5 +13,9 @@ namespace tacho::record {
 // that it has mapped, as it may have others in a container; a path is one of its root folder. An error of the
 // use says what there is not.
 Result<std::string> library_file(const std::string& name, int process);
+
+// The path of a library that is installed with tacho-record: beside it, or in the folder of libraries; nothing
+// when it is not there.
+std::optional<std::string> own_library(const std::string& name);
 
 }  // namespace tacho::record

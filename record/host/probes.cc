@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "bpf/function_arguments.h"
@@ -17,6 +19,7 @@
 #include "record/events/probe_arguments.h"
 #include "record/host/elf_places.h"
 #include "record/host/kernel_functions.h"
+#include "record/host/library_file.h"
 #include "record/host/user_arguments.h"
 
 namespace tacho::record {
@@ -26,10 +29,14 @@ Error wrong(const EventRequest& request, const std::string& what) {
   return use_error(fmt::format("-e {}: {}", request.text, what));
 }
 
-// The kernel takes a path as seen from here; the capture names it in whole.
+// The kernel takes a path as seen from here; the capture names it in whole. A name alone may be a library's
+// or a program's.
 Result<std::string> whole_path(const EventRequest& request) {
-  const std::unique_ptr<char, decltype(&std::free)> found(realpath(request.path.c_str(), nullptr),
-                                                          &std::free);
+  std::string path = request.path;
+  if (std::error_code failed; path.find('/') == std::string::npos && !std::filesystem::exists(path, failed)) {
+    if (auto library = library_file(path, -1)) path = std::move(*library);
+  }
+  const std::unique_ptr<char, decltype(&std::free)> found(realpath(path.c_str(), nullptr), &std::free);
   if (!found) return wrong(request, fmt::format("there is no file {}", request.path));
   return std::string(found.get());
 }

@@ -2,9 +2,15 @@
 // Block I/O: what disks are asked for, how long it waits for them and how long they take, with the stack that asked.
 #include "bpf/programs/recorders/recorder.h"
 
+#include "bpf/programs/recorders/disks.h"
+
 const volatile __u64 min_us HELP("only requests that take so long from begin to end, in microseconds");
 const volatile __u64 min_bytes HELP("only requests of this size and more");
-const volatile __u32 dev HELP("only this disk: its major number * 1048576 + its minor number");
+const volatile char disk[TACHO_DISK_NAME] HELP("only this disk: disk=sda");
+const volatile __u32 dev HELP("only this disk, where it has no name: its major number * 1048576 + its minor number");
+const volatile bool max HELP("only requests that take longer than all before them: the last one is the slowest, with its stack");
+
+const volatile struct tacho_disk tacho_disks[TACHO_MOST_DISKS]; /* set by the recorder */
 
 enum op { other, read, write, discard, flush };
 
@@ -18,6 +24,7 @@ struct bio {
   enum op op ROLE("key");
   enum error_name error;
   char flags[8]; /* as the kernel writes them: W write, S synchronous, M metadata, A ahead, F for flush, ... */
+  char disk[TACHO_DISK_NAME]; /* empty: it came after the recording began */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -76,6 +83,27 @@ static __always_inline enum op op_of(char letter) {
   return letter == 'R' ? read : letter == 'W' ? write : letter == 'D' ? discard : letter == 'F' ? flush : other;
 }
 
+/* Where the name of a disk stands among those that the recorder knew; TACHO_MOST_DISKS: nowhere. */
+static __always_inline __u32 disk_of(__u32 number) {
+  __u32 found = TACHO_MOST_DISKS;
+  for (__u32 i = 0; i < TACHO_MOST_DISKS; ++i) {
+    if (!tacho_disks[i].dev) break;
+    if (tacho_disks[i].dev != number) continue;
+    found = i;
+    break;
+  }
+  return found;
+}
+
+/* With `max`: of all requests so far. Two CPUs may both find theirs longer. */
+__u64 longest_ns;
+static __always_inline bool is_longest(__u64 taken) {
+  if (!max) return true;
+  if (taken <= longest_ns) return false;
+  longest_ns = taken;
+  return true;
+}
+
 SEC("tracepoint/block/block_rq_insert")
 int inserted(struct trace_event_raw_block_rq *context) { return begin(context, false); }
 
@@ -89,7 +117,7 @@ int completed(struct trace_event_raw_block_rq_completion *context) {
   struct bio *event;
   __u64 now = bpf_ktime_get_ns();
   if (!request) return 1;
-  if ((now - request->insert_ns) / 1000 >= min_us && is_taken()) {
+  if ((now - request->insert_ns) / 1000 >= min_us && is_longest(now - request->insert_ns) && is_taken()) {
     event = tacho_reserve_for(channel, struct bio, request->process, request->thread);
     if (event) {
       event->lat_ns = now - request->insert_ns;
@@ -102,6 +130,8 @@ int completed(struct trace_event_raw_block_rq_completion *context) {
       event->error = context->error < 0 ? -context->error : context->error;
       __builtin_memcpy(event->flags, request->flags, sizeof event->flags);
       event->op = op_of(event->flags[0]);
+      __u32 at = disk_of(context->dev);
+      for (int i = 0; i < TACHO_DISK_NAME; ++i) event->disk[i] = at < TACHO_MOST_DISKS ? tacho_disks[at].name[i] : 0;
       bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, request->stack.kernel);
       bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, request->stack.user);
       tacho_submit(channel, event);

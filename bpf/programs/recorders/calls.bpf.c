@@ -8,7 +8,6 @@
 #define ARGUMENTS 6
 #define TEXT_BYTES 48 /* of a text, its end with it */
 #define RETURNS_TEXT 6 /* bit of a cookie: what is returned points to text; those below: arguments do */
-#define MOST_LEFT 32 /* calls that one step can find left */
 
 const volatile char binary[256] HELP("the program or library whose functions are followed (all processes that use it run into the probes): binary='./prog'");
 const volatile char functions[128] HELP("only functions of these names, with * and ?: functions='parse_*'");
@@ -32,34 +31,17 @@ CHANNEL(channel, call);
 
 const volatile __u32 tacho_wants_types = 1; /* the recorder asks what the functions are called with */
 
-struct place {
-  __u32 thread, level;
-};
 struct begun {
   __u64 time_ns, function, stack;
   __u64 args[ARGUMENTS];
   __u64 missing; /* 1, 2: text1, text2 could not be read */
   char text1[TEXT_BYTES], text2[TEXT_BYTES];
 };
-struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 65536);
-  __type(key, struct place);
-  __type(value, struct begun);
-} calls SEC(".maps");
-BEGUN(levels, __u32);
 
-/* Levels that a thread still has when its stack pointer is `stack`: calls whose frame lies below were left. */
-static __always_inline __u32 still_there(__u32 thread, __u32 level, __u64 stack) {
-  for (int i = 0; i < MOST_LEFT && level; ++i) {
-    struct place at = {thread, level - 1};
-    struct begun *call = bpf_map_lookup_elem(&calls, &at);
-    if (call && call->stack >= stack) break;
-    if (call) bpf_map_delete_elem(&calls, &at);
-    --level;
-  }
-  return level;
-}
+/* Its frame lies below the stack as it is (longjmp). */
+static __always_inline bool is_left(const struct begun *call, __u64 function, __u64 stack) { return call->stack < stack; }
+
+#include "bpf/programs/recorders/left_calls.h"
 
 /* At an entry with the stack pointer of a call that has begun: whether it is a jump at that call's end, and both will
  * return together; else that call was left (longjmp), and this is another one in its place. The probe on the first one's
@@ -90,10 +72,10 @@ int enters(struct pt_regs *context) {
   struct begun call;
   struct place at = {thread, 0};
   if (!is_chosen()) return 0;
-  call.function = PT_REGS_IP(context);
+  call.function = begin_of(PT_REGS_IP(context), bpf_get_attach_cookie(context));
   call.stack = PT_REGS_SP(context);
   known = bpf_map_lookup_elem(&levels, &thread);
-  level = still_there(thread, known ? *known : 0, is_jump(call.stack) ? call.stack : call.stack + 1);
+  level = still_there(thread, known ? *known : 0, call.function, is_jump(call.stack) ? call.stack : call.stack + 1);
   at.level = level++;
   call.args[0] = PT_REGS_PARM1(context);
   call.args[1] = PT_REGS_PARM2(context);
@@ -113,14 +95,14 @@ int enters(struct pt_regs *context) {
 SEC("uretprobe.multi")
 int returns(struct pt_regs *context) {
   __u64 now = bpf_ktime_get_ns(), stack = PT_REGS_SP(context) - sizeof(__u64); /* as at the entry */
-  __u64 texts = bpf_get_attach_cookie(context);
+  __u64 texts = bpf_get_attach_cookie(context) & (TACHO_BEHIND_MARK - 1);
   __u32 thread = (__u32)bpf_get_current_pid_tgid(), level, *known;
   struct call event = {};
   struct place at = {thread, 0};
   struct begun *begun;
   known = bpf_map_lookup_elem(&levels, &thread);
   if (!known) return 0;
-  level = still_there(thread, *known, stack);
+  level = still_there(thread, *known, 0, stack);
   at.level = level - 1;
   begun = level ? bpf_map_lookup_elem(&calls, &at) : 0;
   if (!begun || begun->stack != stack) {

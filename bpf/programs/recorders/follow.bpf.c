@@ -33,20 +33,21 @@ struct follow {
 EVENT(follow, struct follow);
 CHANNEL(channel, follow);
 
-struct place {
-  __u32 thread, level;
-};
 struct begun {
   __u64 time_ns, function, stack, object;
   __u64 shown[TACHO_MOST_SHOWN];
 };
-struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
-  __uint(max_entries, 65536);
-  __type(key, struct place);
-  __type(value, struct begun);
-} calls SEC(".maps");
-BEGUN(levels, __u32);
+
+/* Returns may be missed: the kernel has room for some of a function's calls at a time, and probes that hit in programs of probes
+ * are left out. A frame at the place of this one or below it is gone; interrupts have stacks of their own, of which this says
+ * nothing. Of two functions one may end in a jump to the other: both are there, with one stack pointer. */
+static __always_inline bool is_left(const struct begun *call, __u64 function, __u64 stack) {
+  if ((call->stack ^ stack) >> STACK_BITS) return false;
+  return call->stack < stack || (call->stack == stack && call->function == function);
+}
+
+#include "bpf/programs/recorders/left_calls.h"
+
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
@@ -107,21 +108,6 @@ static __always_inline bool is_wanted(__u32 cookie, __u64 object) {
     return false;
   }
   return bpf_map_lookup_elem(&started, &object);
-}
-
-/* Levels that a thread still has at an entry with that stack pointer. Returns may be missed: the kernel has room for some of a
- * function's calls at a time, and probes that hit in programs of probes are left out. A frame at the place of this one or
- * below it is gone; interrupts have stacks of their own, of which this says nothing. */
-static __always_inline __u32 still_there(__u32 thread, __u32 level, __u64 function, __u64 stack) {
-  for (int i = 0; i < MOST_PASSED && level; ++i) {
-    struct place at = {thread, level - 1};
-    struct begun *call = bpf_map_lookup_elem(&calls, &at);
-    if (call && (call->stack ^ stack) >> STACK_BITS) break;
-    /* Of two functions one may end in a jump to the other: both are there, with one stack pointer. */
-    if (call && (call->stack > stack || (call->stack == stack && call->function != function))) break;
-    --level;
-  }
-  return level;
 }
 
 SEC("uprobe.multi")

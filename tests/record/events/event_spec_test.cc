@@ -82,13 +82,49 @@ TEST(EventSpec, NamesOfRecordersAreNoOtherEvents) {
 }
 
 TEST(EventSpec, ToolsThatNeedNoRecorderAreNamedWithWhatDoesTheirWork) {
-  const auto refused = parse_events("argdist");
+  const auto refused = parse_events("stackcount");
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().what.find("unknown event 'argdist'; what that tool does: tacho record -e "
-                                      "'uprobe:libc.so.6:malloc(size=arg1)', then tacho hist --field size"),
+  EXPECT_NE(refused.error().what.find("unknown event 'stackcount'; what that tool does: tacho record -g -e "
+                                      "kprobe:vfs_read, then tacho folded"),
             std::string::npos)
       << refused.error().what;
   for (const RecorderRow& row : recorders()) EXPECT_EQ(instead_of_tool(row.name), "") << row.name;
+}
+
+TEST(EventSpec, RecordersOfProbesAreTheProbeWithItsConditionAndView) {
+  const auto events = parsed(
+      "argdist/probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)',if='count > "
+      "100',comm=dd,value=count,key='comm,fd'/");
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].kind, EventKind::Probe);
+  EXPECT_EQ(events[0].path, "libc.so.6");
+  EXPECT_EQ(events[0].arguments.size(), 2u);
+  EXPECT_EQ(events[0].filter, "(comm == \"dd\")") << "what the kernel can be asked about";
+  EXPECT_EQ(events[0].recorder, "") << "no object";
+  EXPECT_EQ(events[0].catalogue_name, "argdist");
+  EXPECT_EQ(events[0].view, "tacho hist --field count --by comm,fd --where 'count > 100'");
+  EXPECT_EQ(parsed("trace/probe='kprobe:f(n=arg1)',if='cpu == 1'/").front().filter, "(cpu == 1)");
+  EXPECT_EQ(parsed("argdist/probe='sched:sched_switch',key=prev_comm/").front().view,
+            "tacho table --by prev_comm --columns count");
+  EXPECT_EQ(parsed("argdist/probe='kprobe:vfs_read(n=arg3)',value='n / 4096'/").front().view,
+            "tacho table --value 'n / 4096' --by comm");
+  const auto two = parsed("trace/probe='sched:sched_switch',tid=7/,cpu-clock");
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].filter, "(common_pid == 7)");
+  EXPECT_EQ(two[0].view, "tacho script --columns auto");
+  EXPECT_TRUE(parsed("trace/help/").front().asks_for_help);
+  for (const auto& [text, part] :
+       {std::pair("trace", "which probe? probe="),
+        std::pair("trace/prob=x/", "there is no such option; did you mean 'probe'?"),
+        std::pair("trace/probe=/", "probe: a value is missing"),
+        std::pair("trace/probe=cpu-clock/", "neither a probe nor a tracepoint"),
+        std::pair("trace/probe='kprobe:f(a=arg1)',if='a >'/", "-e trace/"),
+        std::pair("trace/probe='kprobe:f',pid=x/", "pid: 'x' is not a number"),
+        std::pair("trace/probe='sched:sched_switch',value=x/", "value: there is no such option")}) {
+    const auto refused = parse_events(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_NE(refused.error().what.find(part), std::string::npos) << refused.error().what;
+  }
 }
 
 TEST(EventSpec, ObjectsBindTheirMapsToEvents) {

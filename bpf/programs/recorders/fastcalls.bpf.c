@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The calls of a program that was compiled with -pg or -finstrument-functions, each when it returns: what a library tells
+// (record/preload/compiled_calls.c), which tacho-record has the program load.
+#include "bpf/programs/recorders/recorder.h"
+
+#define ARGUMENTS 6
+
+const volatile char binary[256] HELP("the program, compiled with -pg or -finstrument-functions; the COMMAND runs it: binary='./prog'");
+const volatile __u32 depth HELP("only calls down to this depth; 1: those that no other noted function made");
+const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
+
+const volatile char lib[256];              /* set by the recorder, which preloads it */
+const volatile __u32 tacho_preloads;       /* the recorder is to do so */
+const volatile __u32 tacho_wants_types = 1; /* as calls.bpf.c */
+
+struct call {
+  __u64 dur_ns ROLE("value");
+  __u64 function ROLE("function") FORMAT("uaddr");
+  __u64 level ROLE("depth"); /* 1: no other noted function called it */
+  /* With -pg alone: registers, as calls.bpf.c has them. */
+  __u64 ret FORMAT("hex") ROLE("returned");
+  __u64 args[ARGUMENTS] FORMAT("hex") ROLE("arguments");
+};
+#define BYTES_WITHOUT_VALUES __builtin_offsetof(struct call, ret)
+EVENT(call, struct call);
+CHANNEL(channel, call);
+
+struct told {
+  struct call call;
+  __u64 has_values;
+};
+
+SEC("uprobe.multi/$lib:tacho_call_ended")
+int ended(struct pt_regs *context) {
+  struct told told;
+  if (!is_chosen() || bpf_probe_read_user(&told, sizeof told, (const void *)PT_REGS_PARM1(context))) return 0;
+  if ((depth && told.call.level > depth) || told.call.dur_ns / 1000 < min_us || !is_taken()) return 0;
+  if (told.has_values)
+    EMIT(context, channel, &told.call);
+  else
+    bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &told.call, BYTES_WITHOUT_VALUES);
+  return 0;
+}

@@ -1,0 +1,290 @@
+// Preloaded into a program that was compiled with -pg, -pg -mfentry or -finstrument-functions: each of its calls that
+// returns is told to tacho-record by one probe at tacho_call_ended() (bpf/programs/recorders/fastcalls.bpf.c), in place of
+// two breakpoints in every function of any program.
+//
+// TACHO_CALLS_MIN_NS and TACHO_CALLS_DEPTH leave calls out before they are told.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define OPEN __attribute__((visibility("default")))
+#define MOST_DEPTH 1024
+#define ARGUMENTS 6
+
+// What the probe reads: the event's payload, and whether it goes beyond `level`.
+struct told {
+  uint64_t duration_ns, function, level, returned, arguments[ARGUMENTS];
+  uint64_t has_values;
+};
+// Its first instruction is one that the kernel imitates.
+void tacho_call_ended(const struct told *told);
+__asm__(
+    ".text\n"
+    ".globl tacho_call_ended\n"
+    ".type tacho_call_ended, @function\n"
+    "tacho_call_ended:\n"
+    "  .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+    "  ret\n"
+    ".size tacho_call_ended, . - tacho_call_ended\n");
+
+struct begun {
+  uint64_t function, time_ns, arguments[ARGUMENTS];
+  uintptr_t place;  // on the stack; what lies below it was called later
+  uint64_t back;    // where it returns to
+};
+struct calls {  // of a thread
+  uint32_t depth;
+  bool is_busy;  // a signal's handler came while a call was noted; its own calls are not
+  struct begun begun[MOST_DEPTH];
+};
+
+static __thread struct calls *own_calls __attribute__((tls_model("initial-exec")));
+static pthread_key_t at_end;
+static uint64_t min_ns, most_depth = MOST_DEPTH;
+
+static void thread_ends(void *calls) {
+  own_calls = 0;
+  munmap(calls, sizeof(struct calls));
+}
+
+static uint64_t number_in(const char *variable, uint64_t otherwise) {
+  const char *text = getenv(variable);
+  return text && *text ? strtoull(text, 0, 10) : otherwise;
+}
+__attribute__((constructor)) static void begins_to_run(void) {
+  min_ns = number_in("TACHO_CALLS_MIN_NS", 0);
+  most_depth = number_in("TACHO_CALLS_DEPTH", MOST_DEPTH);
+  if (most_depth == 0) most_depth = MOST_DEPTH;
+  pthread_key_create(&at_end, thread_ends);
+}
+
+static struct calls *calls_of_thread(void) {
+  if (own_calls) return own_calls;
+  void *const memory = mmap(0, sizeof(struct calls), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 0;
+  own_calls = memory;
+  pthread_setspecific(at_end, memory);
+  return own_calls;
+}
+
+static uint64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static void tell(const struct begun *call, uint32_t level, uint64_t returned, bool has_values) {
+  struct told told = {.function = call->function, .level = level, .returned = returned, .has_values = has_values};
+  told.duration_ns = now() - call->time_ns;
+  if (told.duration_ns < min_ns || level > most_depth) return;
+  memcpy(told.arguments, call->arguments, sizeof told.arguments);
+  tacho_call_ended(&told);
+}
+
+// Calls that were left without a return (longjmp) lie below the stack as it is.
+static void forget_left(struct calls *calls, uintptr_t place) {
+  while (calls->depth && calls->begun[calls->depth - 1].place < place) --calls->depth;
+}
+
+// -finstrument-functions: a function that was inlined has the place of the one around it, and returns where that does.
+OPEN void __cyg_profile_func_enter(void *function, void *site) {
+  struct calls *const calls = calls_of_thread();
+  if (!calls || calls->is_busy || calls->depth == MOST_DEPTH) return;
+  calls->is_busy = true;
+  const uintptr_t place = (uintptr_t)__builtin_frame_address(0);
+  forget_left(calls, place);
+  // Who stands there and is called from elsewhere was left.
+  for (; calls->depth && calls->begun[calls->depth - 1].place == place; --calls->depth) {
+    const struct begun *const other = &calls->begun[calls->depth - 1];
+    if (other->back == (uint64_t)(uintptr_t)site && other->function != (uint64_t)(uintptr_t)function) break;
+  }
+  struct begun *const call = &calls->begun[calls->depth++];
+  call->function = (uint64_t)(uintptr_t)function;
+  call->place = place;
+  call->back = (uint64_t)(uintptr_t)site;
+  call->time_ns = now();
+  calls->is_busy = false;
+}
+OPEN void __cyg_profile_func_exit(void *function, void *site) {
+  struct calls *const calls = own_calls;
+  (void)site;
+  if (!calls || calls->is_busy) return;
+  calls->is_busy = true;
+  uint32_t depth = calls->depth;
+  while (depth && calls->begun[depth - 1].function != (uint64_t)(uintptr_t)function) --depth;
+  if (depth) {  // else it began before it could be noted
+    tell(&calls->begun[depth - 1], depth, 0, false);
+    calls->depth = depth - 1;
+  }
+  calls->is_busy = false;
+}
+
+#ifdef __x86_64__
+
+// A function of -pg is told by a place inside of it. It begins with what makes a frame (-pg needs one), or with the call
+// itself (-mfentry), and either of them with endbr64 before.
+static uint64_t begin_of(uint64_t inside) {
+  static const unsigned char frame[] = {0x55, 0x48, 0x89, 0xe5}, mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  const unsigned char *const code = (const unsigned char *)(uintptr_t)inside;
+  const unsigned char *begin = 0;
+  // Behind a call of 5 or 6 bytes; a prologue pushes registers and makes room.
+  for (int back = 5; back < 40 && !begin; ++back)
+    if (!memcmp(code - back, frame, sizeof frame)) begin = code - back;
+  if (!begin) return inside;
+  if (!memcmp(begin - sizeof mark, mark, sizeof mark)) begin -= sizeof mark;
+  return (uint64_t)(uintptr_t)begin;
+}
+static uint64_t begin_behind_call(uint64_t inside) {
+  static const unsigned char mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  const unsigned char *const code = (const unsigned char *)(uintptr_t)inside;
+  const bool is_long = (code[-6] == 0x67 && code[-5] == 0xe8) || (code[-6] == 0xff && code[-5] == 0x15);
+  const unsigned char *begin = code - (is_long ? 6 : 5);
+  if (!memcmp(begin - sizeof mark, mark, sizeof mark)) begin -= sizeof mark;
+  return (uint64_t)(uintptr_t)begin;
+}
+
+extern const char tacho_function_returns[] __attribute__((visibility("hidden")));
+
+// `slot`: where its return address stands, in whose place ours is put.
+__attribute__((visibility("hidden"), used)) void tacho_function_begins(uint64_t *slot, uint64_t inside,
+                                                                       const uint64_t *arguments, uint64_t is_first) {
+  struct calls *const calls = calls_of_thread();
+  const uint64_t ours = (uint64_t)(uintptr_t)tacho_function_returns;
+  if (!calls || calls->is_busy) return;
+  calls->is_busy = true;
+  forget_left(calls, (uintptr_t)slot);
+  // Of two functions in one place the first has jumped to the second, or was left.
+  if (*slot != ours)
+    while (calls->depth && calls->begun[calls->depth - 1].place == (uintptr_t)slot) --calls->depth;
+  if (calls->depth < MOST_DEPTH) {
+    struct begun *const call = &calls->begun[calls->depth++];
+    call->function = is_first ? begin_behind_call(inside) : begin_of(inside);
+    memcpy(call->arguments, arguments, sizeof call->arguments);
+    call->place = (uintptr_t)slot;
+    call->back = *slot;
+    *slot = ours;
+    call->time_ns = now();
+  }
+  calls->is_busy = false;
+}
+// Where it would have returned to.
+__attribute__((visibility("hidden"), used)) uint64_t tacho_function_ends(uint64_t returned, uintptr_t slot) {
+  struct calls *const calls = own_calls;
+  if (!calls) abort();  // nobody knows the way back
+  calls->is_busy = true;
+  forget_left(calls, slot);
+  if (!calls->depth || calls->begun[calls->depth - 1].place != slot) abort();
+  const struct begun *const call = &calls->begun[calls->depth - 1];
+  const uint64_t back = call->back;
+  tell(call, calls->depth, returned, true);
+  --calls->depth;
+  calls->is_busy = false;
+  return back;
+}
+
+// Both are called with all registers in use: by the second instruction of a prologue or behind it (mcount), or by the
+// first one (__fentry__).
+__asm__(
+    ".text\n"
+    ".globl mcount, _mcount, __fentry__\n"
+    ".type mcount, @function\n"
+    ".type _mcount, @function\n"
+    ".type __fentry__, @function\n"
+    "__fentry__:\n"
+    "  push %rax\n"
+    "  push %rbx\n"
+    "  lea 24(%rsp), %rax\n"  // behind both, and the way back into the function
+    "  mov $1, %ebx\n"
+    "  jmp 1f\n"
+    "mcount:\n"
+    "_mcount:\n"
+    "  push %rax\n"
+    "  push %rbx\n"
+    "  lea 8(%rbp), %rax\n"
+    "  xor %ebx, %ebx\n"
+    "1:\n"
+    "  push %rbp\n"
+    "  mov %rsp, %rbp\n"
+    "  push %r11\n"
+    "  push %r10\n"
+    "  push %r9\n"
+    "  push %r8\n"
+    "  push %rcx\n"
+    "  push %rdx\n"
+    "  push %rsi\n"
+    "  push %rdi\n"
+    "  mov %rax, %rdi\n"
+    "  mov 24(%rbp), %rsi\n"
+    "  mov %rsp, %rdx\n"
+    "  mov %rbx, %rcx\n"
+    "  and $-16, %rsp\n"
+    "  sub $128, %rsp\n"
+    "  movups %xmm0, (%rsp)\n"
+    "  movups %xmm1, 16(%rsp)\n"
+    "  movups %xmm2, 32(%rsp)\n"
+    "  movups %xmm3, 48(%rsp)\n"
+    "  movups %xmm4, 64(%rsp)\n"
+    "  movups %xmm5, 80(%rsp)\n"
+    "  movups %xmm6, 96(%rsp)\n"
+    "  movups %xmm7, 112(%rsp)\n"
+    "  call tacho_function_begins\n"
+    "  movups (%rsp), %xmm0\n"
+    "  movups 16(%rsp), %xmm1\n"
+    "  movups 32(%rsp), %xmm2\n"
+    "  movups 48(%rsp), %xmm3\n"
+    "  movups 64(%rsp), %xmm4\n"
+    "  movups 80(%rsp), %xmm5\n"
+    "  movups 96(%rsp), %xmm6\n"
+    "  movups 112(%rsp), %xmm7\n"
+    "  lea -64(%rbp), %rsp\n"
+    "  pop %rdi\n"
+    "  pop %rsi\n"
+    "  pop %rdx\n"
+    "  pop %rcx\n"
+    "  pop %r8\n"
+    "  pop %r9\n"
+    "  pop %r10\n"
+    "  pop %r11\n"
+    "  pop %rbp\n"
+    "  pop %rbx\n"
+    "  pop %rax\n"
+    "  ret\n"
+    ".size mcount, . - mcount\n"
+    ".hidden tacho_function_returns\n"
+    ".globl tacho_function_returns\n"
+    ".type tacho_function_returns, @function\n"
+    "tacho_function_returns:\n"
+    "  push $0\n"  // where the way back will stand
+    "  push %rax\n"
+    "  push %rdx\n"
+    "  push %rbp\n"
+    "  mov %rsp, %rbp\n"
+    "  mov %rax, %rdi\n"
+    "  lea 24(%rbp), %rsi\n"
+    "  and $-16, %rsp\n"
+    "  sub $32, %rsp\n"
+    "  movups %xmm0, (%rsp)\n"
+    "  movups %xmm1, 16(%rsp)\n"
+    "  call tacho_function_ends\n"
+    "  movups (%rsp), %xmm0\n"
+    "  movups 16(%rsp), %xmm1\n"
+    "  mov %rax, 24(%rbp)\n"
+    "  mov %rbp, %rsp\n"
+    "  pop %rbp\n"
+    "  pop %rdx\n"
+    "  pop %rax\n"
+    "  ret\n"
+    ".size tacho_function_returns, . - tacho_function_returns\n"
+    ".section .note.GNU-stack, \"\", @progbits\n"
+    ".text\n");
+
+// What -pg links begins and ends a profile of its own, which nobody asked for.
+OPEN void __monstartup(unsigned long low, unsigned long high) { (void)low, (void)high; }
+OPEN void _mcleanup(void) {}
+
+#endif

@@ -1,0 +1,149 @@
+"""Loads of which everything is known, for recorders: what each does is in its name and numbers."""
+import os
+import subprocess
+
+OPENS = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  for (int i = 0; i < 7; ++i) close(open("/proc/self/status", O_RDONLY));
+  for (int i = 0; i < 5; ++i) close(syscall(SYS_openat, AT_FDCWD, "known_file", O_WRONLY | O_CREAT | O_TRUNC, 0640));
+  for (int i = 0; i < 3; ++i) open("/nonexistent/known", O_RDWR);
+  close(creat("known_other", 0600));
+  unsigned long how[3] = {O_RDONLY, 0, 0};
+  close(syscall(437, AT_FDCWD, "known_file", how, sizeof how));
+  return 0;
+}
+"""
+
+# 16 writes of 64 KiB, a sync; the file is dropped from the page cache; 16 reads of 64 KiB, twice; one of 1 MiB; one that fails.
+READS = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <unistd.h>
+static char bytes[1 << 20];
+int main(void) {
+  int file = open("known_file", O_RDWR | O_CREAT | O_TRUNC, 0600), writing = open("known_file", O_WRONLY);
+  for (int i = 0; i < 16; ++i) if (write(file, bytes, 65536) != 65536) return 1;
+  fsync(file);
+  if (posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED)) return 1;
+  for (int i = 0; i < 32; ++i) if (pread(file, bytes, 65536, i % 16 * 65536) != 65536) return 1;
+  if (pread(file, bytes, 1 << 20, 0) != 1 << 20) return 1;
+  return read(writing, bytes, 1) != -1;
+}
+"""
+
+# Sleeps 25 times for 3 ms; then 10 times for 5 ms while its child waits for a byte from it.
+WAITS = r"""
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static void nap(long ms) { struct timespec time = {0, ms * 1000000}; nanosleep(&time, 0); }
+int main(void) {
+  int ends[2];
+  char byte = 0;
+  for (int i = 0; i < 25; ++i) nap(3);
+  if (pipe(ends)) return 1;
+  if (fork() == 0) {
+    for (int i = 0; i < 10; ++i) if (read(ends[0], &byte, 1) != 1) return 1;
+    return 0;
+  }
+  for (int i = 0; i < 10; ++i) { nap(5); if (write(ends[1], &byte, 1) != 1) return 1; }
+  wait(0);
+  return 0;
+}
+"""
+# Works for 0.2 s beside a child on the same CPU; says how long the kernel saw it wait for the CPU, in ns.
+CROWD = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static long waited(void) {
+  long ran = 0, wait = 0;
+  FILE* file = fopen("/proc/self/schedstat", "r");
+  if (!file || fscanf(file, "%ld %ld", &ran, &wait) != 2) return -1;
+  fclose(file);
+  return wait;
+}
+int main(void) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  int child = fork();
+  if (child == 0) for (;;) {}
+  long before = waited();
+  time_t begin = clock();
+  while (clock() - begin < CLOCKS_PER_SEC / 5) {}
+  printf("%ld\n", waited() - before);
+  kill(child, SIGKILL);
+  wait(0);
+  return 0;
+}
+"""
+
+# Four connections that bring 10 bytes there and 5000 back; one refused; one by IPv6, to itself.
+NET = """
+import socket, threading
+listening = socket.socket(); listening.bind(("127.0.0.1", 0)); listening.listen(16)
+port = listening.getsockname()[1]
+def serve():
+    for _ in range(4):
+        one, _address = listening.accept()
+        one.recv(100); one.sendall(b"y" * 5000); one.close()
+thread = threading.Thread(target=serve); thread.start()
+for _ in range(4):
+    one = socket.create_connection(("127.0.0.1", port)); one.sendall(b"x" * 10)
+    while one.recv(65536): pass
+    one.close()
+thread.join(); listening.close()
+try: socket.create_connection(("127.0.0.1", port))
+except OSError: pass
+try:
+    six = socket.socket(socket.AF_INET6); six.bind(("::1", 0)); six.listen(1)
+    there = socket.create_connection(("::1", six.getsockname()[1])); here, _address = six.accept(); here.close(); there.close()
+except OSError: print("no IPv6")
+"""
+
+# Signals that it ignores, and questions for a capability, as root and as nobody; waits at a futex that nobody wakes.
+ASKS = r"""
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static int word;
+int main(void) {
+  signal(SIGUSR1, SIG_IGN);
+  for (int i = 0; i < 9; ++i) kill(getpid(), SIGUSR1);
+  struct timespec time = {0, 2000000};
+  for (int i = 0; i < 10; ++i) syscall(SYS_futex, &word, FUTEX_WAIT, 0, &time, 0, 0);
+  for (int i = 0; i < 5; ++i) syscall(SYS_sethostname, "", -1); /* refused for its length, after the question */
+  if (setuid(65534)) return 1;
+  for (int i = 0; i < 3; ++i) syscall(SYS_sethostname, "", -1);
+  return 0;
+}
+"""
+
+
+def loop_disk(test, size):
+    """An empty disk of `size` bytes that goes with the test: its path, and its number as the kernel has it."""
+    image = test.folder / "disk.img"
+    image.write_bytes(bytes(size))
+    if os.environ.get("TACHO_MAY_CHANGE_MACHINE"):
+        subprocess.run(["modprobe", "-q", "loop"], capture_output=True, check=False)
+    done = test.run_program("losetup", "-f", "--show", image, status=None)
+    if done.returncode != 0:
+        test.skipTest("no loop device: " + done.stderr.decode())
+    disk = done.stdout.decode().strip()
+    test.addCleanup(test.run_program, "losetup", "-d", disk, status=None)
+    number = os.stat(disk).st_rdev
+    return disk, os.major(number) << 20 | os.minor(number)
