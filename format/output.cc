@@ -206,6 +206,8 @@ Result<Fd> WholeOutput::duplicate() const {
   return again ? Result<Fd>(std::move(again)) : Result<Fd>(state_->place.error(errno));
 }
 
+bool WholeOutput::has_temporary_name() const { return !state_->temporary.empty(); }
+
 Result<> WholeOutput::finish() {
   const Place& place = state_->place;
   if (::fsync(state_->file.get()) != 0 && errno != EINVAL && errno != ENOSYS) return place.error(errno);

@@ -104,15 +104,29 @@ void write_name_record(ByteWriter& out, const Event& event) {
 
 Result<PipeWriter> PipeWriter::create(Fd out, const EventSet& events, Features features, WriteOptions options,
                                       PipeNames names) {
+  PipeWriter writer(std::move(out), {});
+  if (auto begun = writer.begin(events, std::move(features), options, names); !begun)
+    return std::move(begun.error());
+  return writer;
+}
+
+Result<PipeWriter> PipeWriter::create(Write write, const EventSet& events, Features features,
+                                      WriteOptions options, PipeNames names) {
+  PipeWriter writer({}, std::move(write));
+  if (auto begun = writer.begin(events, std::move(features), options, names); !begun)
+    return std::move(begun.error());
+  return writer;
+}
+
+Result<> PipeWriter::begin(const EventSet& events, Features features, const WriteOptions& options,
+                           PipeNames names) {
   auto compressor = prepare_compression(options, features);
   if (!compressor) return std::move(compressor.error());
-  PipeWriter writer(std::move(out), std::move(*compressor));
-  writer.closing_room_ = room_for_end(events);
+  compressor_ = std::move(*compressor);
+  closing_room_ = room_for_end(events);
   const std::uint32_t attr_size = common_attr_size(events, options);
   if (!options.as_given) features.event_descriptions.assign(events.begin(), events.end());
-  if (auto written = writer.write_head(events, features, attr_size, names); !written)
-    return std::move(written.error());
-  return writer;
+  return write_head(events, features, attr_size, names);
 }
 
 // perf's order: attrs, sections, tracepoint formats, names.
@@ -138,6 +152,11 @@ Result<> PipeWriter::write_head(const EventSet& events, const Features& features
 }
 
 Result<> PipeWriter::write_plain(Bytes records) {
+  if (write_) {
+    auto written = write_(records);
+    if (written) written_ += records.size();
+    return written;
+  }
   while (!records.empty()) {
     const ssize_t count = ::write(out_.get(), records.data(), records.size());
     if (count < 0 && errno == EINTR) continue;

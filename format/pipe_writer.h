@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "format/capture_writer.h"
@@ -19,10 +20,16 @@ enum class PipeNames : std::uint8_t { Write, LeaveOut };
 
 class PipeWriter {
  public:
+  // Takes all bytes of a piece, or says why not.
+  using Write = std::function<Result<>(Bytes)>;
+
   // Writes the head to `out`: events, `features`, tracepoint formats, build ids. An error when an event has
   // more ids than one record holds.
   static Result<PipeWriter> create(Fd out, const EventSet& events, Features features, WriteOptions options,
                                    PipeNames names = PipeNames::Write);
+  // The same to whoever takes it.
+  static Result<PipeWriter> create(Write write, const EventSet& events, Features features,
+                                   WriteOptions options, PipeNames names = PipeNames::Write);
 
   // Whole records that stay plain.
   Result<> write_plain(Bytes records);
@@ -38,12 +45,13 @@ class PipeWriter {
   std::uint64_t bytes() const { return written_; }
 
  private:
-  PipeWriter(Fd out, std::optional<RecordCompressor> compressor)
-      : out_(std::move(out)), compressor_(std::move(compressor)) {}
+  PipeWriter(Fd out, Write write) : out_(std::move(out)), write_(std::move(write)) {}
+  Result<> begin(const EventSet& events, Features features, const WriteOptions& options, PipeNames names);
   Result<> write_head(const EventSet& events, const Features& features, std::uint32_t attr_size,
                       PipeNames names);
 
   Fd out_;
+  Write write_;  // in place of it; may be empty
   std::optional<RecordCompressor> compressor_;
   std::vector<std::byte> packed_;  // scratch of write_records
   std::uint64_t written_ = 0, closing_room_ = 0;

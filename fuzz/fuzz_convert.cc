@@ -50,7 +50,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fuzz::MemoryFile file(data + 1, size - 1);
   const ConvertOptions options = options_of(data[0], file.path());
   format::Diagnostics diagnostics;
-  const auto done = convert(options, diagnostics);
+  auto target = CaptureTarget::open({.input = options.input, .output = options.output});
+  if (!target) return 0;
+  const auto done = convert(options, target->here(), diagnostics);
   if (done) {
     format::Diagnostics found;
     auto reader = format::CaptureReader::open(options.output, found);

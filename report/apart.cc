@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "report/output/printable.h"
+#include "report/stopped_together.h"
 #include "report/worker.h"
 
 namespace tacho::report {
@@ -120,6 +121,7 @@ class Shower {
   std::chrono::seconds most_at_one_file() const;
   std::optional<Lane> stuck();
   Result<> blame(int status, std::optional<Lane> stuck_at);
+  Result<> end_there(std::string what);
   void leave_out(const std::string& path, std::string how);
   void tell() const;
 
@@ -127,7 +129,7 @@ class Shower {
   std::array<WorkPlace, kLanes> places_;
   std::vector<LeftOut> left_out_;
   std::size_t at_no_file_ = 0;
-  bool in_step_ = false;
+  bool in_step_ = false, is_begun_ = false;
   std::optional<OutputFile> output_;
   bool is_finished_ = false, is_reader_gone_ = false;
   bool is_behind_walls_ = false;  // a worker was, once: it may have read the capture
@@ -267,7 +269,7 @@ Result<End> Shower::serve(TextChannel& channel, pid_t worker) {
   if (error_ && !is_behind_walls_) return End::Unconfined;
   if (status_ || error_) return End::Done;
   if (auto done = blame(*status, stuck_at); !done) return std::move(done.error());
-  return End::Died;
+  return status_ ? End::Done : End::Died;
 }
 
 Result<End> Shower::run_worker() {
@@ -275,6 +277,8 @@ Result<End> Shower::run_worker() {
   if (!channel) return std::move(channel.error());
   for (WorkPlace& place : places_) place.begin();
   written_.begin_anew();
+  if (std::exchange(is_begun_, true) && task_.begin_anew)
+    if (auto done = task_.begin_anew(); !done) return std::move(done.error());
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
   const pid_t worker = ::fork();
@@ -285,6 +289,7 @@ Result<End> Shower::run_worker() {
   if (worker == 0) be_worker(*channel, parent);
   (void)::setpgid(worker, worker);  // whichever of the two comes first
   channel->be_parent();
+  const StoppedTogether stops(worker);
   return serve(*channel, worker);
 }
 
@@ -310,9 +315,9 @@ Result<> Shower::blame(int status, std::optional<Lane> stuck_at) {
   const std::string path = is_known ? places_.at(lane).path() : std::string();
   const std::string at = is_known ? " at " + printable(path) : "";
   if (is_wanted) return Error{"the process that reads the files was ended" + at + ": " + how};
-  if (!task_.can_begin_again)
-    return Error{"the process that reads the files died" + at + ": " + how +
-                 "; what comes through a pipe cannot be read again: put it into a file"};
+  if (!task_.can_begin_again) return end_there("the process that reads the files died" + at + ": " + how);
+  if (task_.begin_anew && is_finished_)
+    return Error{"the process that reads the files died" + at + " when all was written: " + how};
   if (!is_known && in_step_ && WIFEXITED(status) && WEXITSTATUS(status) == kNoMemory)
     return Error{"there is not enough memory", ENOMEM};
   const bool is_last = left_out_.size() > kMostFiles;
@@ -320,6 +325,19 @@ Result<> Shower::blame(int status, std::optional<Lane> stuck_at) {
     return Error{"the process that reads the files died again and again" + at + ": " + how};
   in_step_ = true;
   if (is_known && !is_last) leave_out(path, std::move(how));
+  return Done{};
+}
+
+// What came through a pipe is gone. What was made of it by then is not.
+Result<> Shower::end_there(std::string what) {
+  what += "; what comes through a pipe cannot be read again";
+  const bool has_output = output_ && (task_.begin_anew || !written_.is_empty());
+  if (!has_output || task_.is_whole_or_nothing) return Error{what + ": put it into a file"};
+  if (!std::exchange(is_finished_, true))
+    if (auto done = output_->finish(); !done) return done;
+  std::fprintf(stderr, "tacho: %s: %s: what was written before that is kept\n",
+               printable(task_.input).c_str(), what.c_str());
+  status_ = cli::kIncomplete;
   return Done{};
 }
 
@@ -350,6 +368,18 @@ Result<cli::ExitStatus> Shower::run(bool& is_confined) {
 
 Result<cli::ExitStatus> show_apart(const ApartTask& task, bool& is_confined) {
   return Shower(task).run(is_confined);
+}
+
+Result<cli::ExitStatus> show_apart_or(const ApartTask& task,
+                                      const std::function<Result<cli::ExitStatus>()>& here) {
+  bool is_confined = false;
+  auto status = show_apart(task, is_confined);
+  if (is_confined) return status;
+  const std::string why = "no process that may only read: " + printable(status.error().what);
+  if (::geteuid() == 0)
+    return Error{why + "; with --no-worker this process reads the files, with all its rights"};
+  std::fprintf(stderr, "tacho: %s; this process reads the files\n", why.c_str());
+  return here();
 }
 
 }  // namespace tacho::report

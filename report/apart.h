@@ -36,6 +36,10 @@ struct ApartTask {
   Reach reach = Reach::AndTrials;
   std::string input;            // in messages
   bool can_begin_again = true;  // false: what is read is gone then
+  // Where the worker itself writes to what is open for it (Reach::AndOutput), and tells of it by an output
+  // that takes no text: before another worker begins, it is made empty here.
+  std::function<Result<>()> begin_anew;
+  bool is_whole_or_nothing = false;  // what was written by a worker that cannot be followed by another goes
 };
 
 // The exit status of the view; kIncomplete where files were left out, each of which is told on stderr. The
@@ -43,5 +47,10 @@ struct ApartTask {
 // shown), or it died for other reasons than a file or too often.
 // No other thread may run meanwhile that holds a lock (it is a fork).
 Result<cli::ExitStatus> show_apart(const ApartTask& task, bool& is_confined);
+
+// The same, or `here` does it in this process where the kernel has no such walls, which is said; of root that
+// is refused: its rights are not for files that anybody may have made.
+Result<cli::ExitStatus> show_apart_or(const ApartTask& task,
+                                      const std::function<Result<cli::ExitStatus>()>& here);
 
 }  // namespace tacho::report

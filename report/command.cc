@@ -71,6 +71,13 @@ std::string input_when_none_is_named() {
   return is_pipe ? "-" : "perf.data";
 }
 
+bool can_be_read_again(const std::string& input) {
+  struct stat status {};
+  const bool is_known =
+      input == "-" ? ::fstat(STDIN_FILENO, &status) == 0 : ::stat(input.c_str(), &status) == 0;
+  return !is_known || S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode);
+}
+
 void read_head(Session& session) {
   if (!session.layout().is_pipe) return;
   UntilFirstSample sink;
@@ -123,6 +130,16 @@ cli::Option inflate_option(format::ReadOptions& options) {
           }};
 }
 
+cli::Option worker_option(bool& has_worker) {
+  return {"--no-worker", cli::Takes::Nothing, "",
+          "read the capture and the files that it names in this process; by default a process of its "
+          "own does, which may only read, and a file that it dies of is left out",
+          [&has_worker](std::string_view) -> Result<> {
+            has_worker = false;
+            return Done{};
+          }};
+}
+
 void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
   options.session.input = input_when_none_is_named();
   rows.push_back(cli::text("-i,--input", "FILE",
@@ -148,13 +165,7 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
                   }});
   rows.push_back(inflate_option(options.session.capture));
   options.has_worker = true;
-  rows.push_back({"--no-worker", cli::Takes::Nothing, "",
-                  "read the capture and the files that it names in this process; by default a process of its "
-                  "own does, which may only read, and a file that it dies of is left out",
-                  [&options](std::string_view) -> Result<> {
-                    options.has_worker = false;
-                    return Done{};
-                  }});
+  rows.push_back(worker_option(options.has_worker));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as perf has it; files of other owners are read anyway"));
 }
@@ -289,16 +300,8 @@ Result<cli::ExitStatus> show_records_here(const ReadingOptions& options, const S
 // What one of these two does, wherever it runs.
 using ShowHere = std::function<Result<cli::ExitStatus>(SessionOptions wanted, const Surroundings&)>;
 
-// Whether whoever opens the input once more finds all of it again.
-bool can_be_read_again(const std::string& input) {
-  struct stat status {};
-  const bool is_known =
-      input == "-" ? ::fstat(STDIN_FILENO, &status) == 0 : ::stat(input.c_str(), &status) == 0;
-  return !is_known || S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode);
-}
-
 Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const ShowHere& show,
-                                       const Surroundings& around, bool& is_confined) {
+                                       const Surroundings& around) {
   ApartTask task;
   task.input = options.session.input;
   task.can_begin_again = can_be_read_again(options.session.input);
@@ -318,7 +321,7 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
         [&] { return view.channel.is_asked_to_stop(); }};
     return show(std::move(wanted), there);
   };
-  return show_apart(task, is_confined);
+  return show_apart_or(task, [&] { return show(options.session, around); });
 }
 
 // In a worker, where that is wanted and can be.
@@ -332,15 +335,7 @@ Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHe
     around.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
   }
   if (!options.has_worker) return show(options.session, around);
-  bool is_confined = false;
-  auto status = show_in_worker(options, show, around, is_confined);
-  if (is_confined) return status;
-  // Where the kernel has no such walls. Root's rights are not for files that anybody may have made.
-  const std::string why = "no process that may only read: " + printable(status.error().what);
-  if (::geteuid() == 0)
-    return Error{why + "; with --no-worker this process reads the files, with all its rights"};
-  std::fprintf(stderr, "tacho: %s; this process reads the files\n", why.c_str());
-  return show(options.session, around);
+  return show_in_worker(options, show, around);
 }
 
 }  // namespace

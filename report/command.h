@@ -55,6 +55,12 @@ cli::Option follow_option(ReadingOptions& options);
 // The row for --inflate-all.
 cli::Option inflate_option(format::ReadOptions& options);
 
+// The row for --no-worker, of a command that has a worker without it.
+cli::Option worker_option(bool& has_worker);
+
+// Whether whoever opens the input once more finds all of it again.
+bool can_be_read_again(const std::string& input);
+
 // A command without words: the first word is an error that says so.
 cli::CommandLine command_line(std::string_view name, std::string description);
 

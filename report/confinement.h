@@ -10,15 +10,17 @@ namespace tacho::report {
 
 enum class Reach : std::uint8_t {
   Files,       // reads them, and nothing else
+  AndOutput,   // and writes to what is open for it, at any place there
   AndTrials,   // and has children that try something, in the same confinement, and may die
   AndServers,  // and asks servers besides, and keeps what they answer (--debuginfod)
 };
 
 // For good, for the calling thread and those that it starts: system calls that reading does not take answer
 // as on a kernel without them (libseccomp), capabilities that reading does not take are gone, and so are core
-// dumps. But with Reach::AndServers no file or folder can be written, made, renamed or removed, no program started,
-// nothing connected to and no signal sent to another process; landlock holds the files once more where the
-// kernel has it (Linux 5.13). What is open stays open. An error where the kernel has no seccomp filters.
+// dumps. But with Reach::AndServers no file or folder can be written, made, renamed or removed, no program
+// started, nothing connected to and no signal sent to another process; landlock holds the files once more
+// where the kernel has it (Linux 5.13). What is open stays open. An error where the kernel has no seccomp
+// filters.
 Result<> confine(Reach reach);
 
 }  // namespace tacho::report

@@ -21,6 +21,7 @@
 #include <span>
 
 #include "format/file.h"
+#include "report/stopped_together.h"
 
 namespace tacho::report {
 namespace {
@@ -102,6 +103,7 @@ Result<Ended> run_worker(const Work& work, WorkPlace& place, const std::vector<W
   (void)::setpgid(child, child);  // whichever of the two comes first
   to = format::Fd();
   Ended ended;
+  const StoppedTogether stops(child);
   receive(from.get(), child, place, limits, ended);
   const auto status = wait_for_worker(child);
   if (!status) return status.error();

@@ -72,7 +72,7 @@ std::string maker_of_link(const std::string& path) {
 }
 
 // How posix_spawn is to start the program: standard input from `input`; signals that we ignore are not
-// ignored there.
+// ignored there, and Ctrl-Z is not blocked.
 class SpawnSetup {
  public:
   explicit SpawnSetup(int input) {
@@ -83,7 +83,12 @@ class SpawnSetup {
     sigemptyset(&defaults);
     for (const int signal : {SIGPIPE, SIGINT, SIGQUIT}) sigaddset(&defaults, signal);
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF);
+    // Whoever waits here for Ctrl-Z has it blocked (report/stopped_together.h).
+    sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    sigdelset(&mask, SIGTSTP);
+    posix_spawnattr_setsigmask(&attributes_, &mask);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   }
   SpawnSetup(const SpawnSetup&) = delete;
   SpawnSetup& operator=(const SpawnSetup&) = delete;

@@ -209,12 +209,13 @@ TEST_F(Apart, ADeathThatNoFileExplainsEndsItWhenItComesAgain) {
 TEST_F(Apart, WhatCannotBeReadAgainIsSaidSo) {
   task_.can_begin_again = false;
   show_lines(
-      {"/a", "/b"}, [](const auto& file) { die_of(file, "/b"); }, true);
+      {"/a", "/b"}, [](const auto& file) { die_of(file, "/b"); }, false);
   const auto status = show();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().what,
             "the process that reads the files died at /b: Killed; what comes through a pipe cannot be read "
             "again: put it into a file");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "text"));
 }
 
 TEST_F(Apart, AnotherTextThanBeforeEndsIt) {

@@ -34,6 +34,7 @@ Result<> set_form(std::string_view text, std::optional<CaptureForm>& form) {
 
 struct Words {
   ConvertOptions convert;
+  bool has_worker = true;
   std::optional<CaptureForm> form;
   bool is_plain = false, is_compressed = false;
 };
@@ -85,6 +86,7 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
       "--symfs", "DIR",
       "with --unwind: a folder that stands for the recording host's root, with its binaries", convert.symfs));
   rows.push_back(inflate_option(convert.capture));
+  rows.push_back(worker_option(words.has_worker));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as perf has it; files of other owners are read anyway"));
 }
@@ -111,6 +113,23 @@ Result<> settle(Words& words) {
   return Done{};
 }
 
+Result<cli::ExitStatus> run_here_or_apart(const Words& words) {
+  const ConvertOptions& convert = words.convert;
+  Making making{.has_worker = words.has_worker, .can_begin_again = can_be_read_again(convert.input)};
+  making.target.input = convert.input;
+  making.target.output = convert.output;
+  making.target.is_whole_or_nothing = convert.is_whole_or_nothing;
+  return make_capture(making, [&](const CaptureOutput& output, ApartView* view) -> Result<cli::ExitStatus> {
+    ConvertOptions options = convert;
+    if (view != nullptr) options.gate = &view->stacks;
+    format::Diagnostics diagnostics;
+    auto done = report::convert(options, output, diagnostics);
+    const auto status = tell_findings(diagnostics, options.input);
+    if (!done) return std::move(done.error());
+    return status;
+  });
+}
+
 }  // namespace
 
 Result<cli::ExitStatus> run_convert(const std::vector<std::string>& arguments) {
@@ -121,11 +140,7 @@ Result<cli::ExitStatus> run_convert(const std::vector<std::string>& arguments) {
   line.epilog = std::string(kExamples) + line.epilog;
   return run_command(line, arguments, [&words]() -> Result<cli::ExitStatus> {
     if (auto settled = settle(words); !settled) return std::move(settled.error());
-    format::Diagnostics diagnostics;
-    auto done = convert(words.convert, diagnostics);
-    const auto status = tell_findings(diagnostics, words.convert.input);
-    if (!done) return std::move(done.error());
-    return status;
+    return run_here_or_apart(words);
   });
 }
 

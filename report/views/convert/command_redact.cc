@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -42,7 +44,7 @@ std::string epilog() {
 struct Options {
   RedactOptions redact;
   std::vector<std::string> words;
-  bool is_dry = false, is_quiet = false, is_brief = false;
+  bool is_dry = false, is_quiet = false, is_brief = false, has_worker = true;
 };
 
 using SetClasses = Result<> (Redaction::*)(std::string_view);
@@ -95,6 +97,7 @@ void add_options(std::vector<cli::Option>& rows, Options& options) {
   rows.push_back(flag("--brief", "one line in the form of tacho record's, as at the end of a recording",
                       options.is_brief));
   rows.push_back(inflate_option(redact.copy.capture));
+  rows.push_back(worker_option(options.has_worker));
 }
 
 Result<> settle(Options& options) {
@@ -113,18 +116,19 @@ Result<> settle(Options& options) {
   return Done{};
 }
 
-void print(const Options& options, const Redacted& redacted) {
-  std::printf("%s holds:\n", printable(options.redact.copy.input).c_str());
+std::string text_of(const Options& options, const Redacted& redacted) {
+  std::string text = printable(options.redact.copy.input) + " holds:\n";
   for (const RedactedClass& one : redacted.classes) {
-    std::string line = fmt::format("  {:<11} {}", name_of(one.content), one.number);
+    text += fmt::format("  {:<11} {}", name_of(one.content), one.number);
     if (one.number > 0) {
-      line += fmt::format(" {}: {}", one.unit, state_of(one.how));
-      if (!one.example.empty()) line += fmt::format(", e.g. \"{}\"", printable_quoted(one.example));
+      text += fmt::format(" {}: {}", one.unit, state_of(one.how));
+      if (!one.example.empty()) text += fmt::format(", e.g. \"{}\"", printable_quoted(one.example));
       if (!one.becomes.empty() && one.becomes != one.example)
-        line += fmt::format(" becomes \"{}\"", printable_quoted(one.becomes));
+        text += fmt::format(" becomes \"{}\"", printable_quoted(one.becomes));
     }
-    std::printf("%s\n", line.c_str());
+    text += '\n';
   }
+  return text;
 }
 
 void tell(const Options& options, const Redacted& redacted) {
@@ -149,6 +153,49 @@ void tell(const Options& options, const Redacted& redacted) {
                  static_cast<unsigned long long>(redacted.not_understood));
 }
 
+// `output`: of the copy, or of what a dry run prints. `view`: null where no worker does it.
+Result<cli::ExitStatus> redact_here(const Options& options, const CaptureOutput& output, ApartView* view) {
+  RedactOptions wish = options.redact;
+  if (view != nullptr) {
+    wish.copy.gate = &view->stacks;
+    wish.name_gate = &view->names;
+    wish.in_step = view->in_step;
+  }
+  format::Diagnostics diagnostics;
+  const auto redacted =
+      options.is_dry ? examine_for_redaction(wish, diagnostics) : redact(wish, output, diagnostics);
+  if (redacted && options.is_dry) {
+    if (const auto begun = output.begin(); !begun) return begun.error();
+    const std::string text = text_of(options, *redacted);
+    if (auto written = output.write(std::as_bytes(std::span(text)));
+        !written && written.error().code != EPIPE)
+      return std::move(written.error());
+    if (auto done = output.finish(); !done) return std::move(done.error());
+  }
+  const auto status = tell_findings(diagnostics, options.redact.copy.input);
+  if (!redacted) return redacted.error();
+  if (!options.is_dry && !options.is_quiet) tell(options, *redacted);
+  return status;
+}
+
+Result<cli::ExitStatus> run(const Options& options) {
+  const ConvertOptions& copy = options.redact.copy;
+  Making making{.has_worker = options.has_worker, .can_begin_again = can_be_read_again(copy.input)};
+  making.target.input = copy.input;
+  making.target.output = options.is_dry ? "-" : copy.output;
+  making.target.is_whole_or_nothing = !options.is_dry;
+  making.target.replaces_input = options.redact.in_place;
+  if (options.redact.in_place) {
+    if (auto checked = check_no_folder(copy.input, "replaced"); !checked) return std::move(checked.error());
+    auto state = FileState::of(copy.input);
+    if (!state) return std::move(state.error());
+    making.target.input_state = *state;
+  }
+  return make_capture(making, [&options](const CaptureOutput& output, ApartView* view) {
+    return redact_here(options, output, view);
+  });
+}
+
 }  // namespace
 
 Result<cli::ExitStatus> run_redact(const std::vector<std::string>& arguments) {
@@ -163,16 +210,7 @@ Result<cli::ExitStatus> run_redact(const std::vector<std::string>& arguments) {
   line.epilog = epilog() + line.epilog;
   return run_command(line, arguments, [&options]() -> Result<cli::ExitStatus> {
     if (auto settled = settle(options); !settled) return std::move(settled.error());
-    format::Diagnostics diagnostics;
-    const auto redacted = options.is_dry ? examine_for_redaction(options.redact, diagnostics)
-                                         : redact(options.redact, diagnostics);
-    const auto status = tell_findings(diagnostics, options.redact.copy.input);
-    if (!redacted) return redacted.error();
-    if (options.is_dry)
-      print(options, *redacted);
-    else if (!options.is_quiet)
-      tell(options, *redacted);
-    return status;
+    return run(options);
   });
 }
 

@@ -1,7 +1,5 @@
 #include "report/views/convert/convert.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bitset>
 #include <cerrno>
@@ -12,7 +10,6 @@
 #include "format/capture_reader.h"
 #include "format/capture_writer.h"
 #include "format/foreign_order.h"
-#include "format/output.h"
 #include "format/pipe_writer.h"
 #include "format/record.h"
 #include "format/section_pieces.h"
@@ -83,8 +80,9 @@ using Writer = std::variant<format::CaptureWriter, format::PipeWriter>;
 
 class Conversion {
  public:
-  Conversion(const ConvertOptions& options, CaptureReader& reader, format::Diagnostics& diagnostics)
-      : options_(options), reader_(reader), diagnostics_(diagnostics) {}
+  Conversion(const ConvertOptions& options, const CaptureOutput& output, CaptureReader& reader,
+             format::Diagnostics& diagnostics)
+      : options_(options), output_(output), reader_(reader), diagnostics_(diagnostics) {}
 
   Result<> run();
   // After a failed write: says where, and leaves a file that ends with its last whole round.
@@ -99,8 +97,6 @@ class Conversion {
   Result<> take(const RecordView& record);
   Result<> start();
   Result<> create_writer(const format::EventSet& events, Features features);
-  Result<format::CaptureWriter> create_file(const format::EventSet& events, Features features,
-                                            const format::WriteOptions& options);
   Result<> pass(const RecordView& record);
   Result<> pass_late_header(const RecordView& record);
   Result<> put(const RecordView& record);
@@ -114,13 +110,13 @@ class Conversion {
   bool is_pipe_out() const { return options_.form == CaptureForm::Pipe; }
 
   const ConvertOptions& options_;
+  const CaptureOutput& output_;
   CaptureReader& reader_;
   format::Diagnostics& diagnostics_;
   std::optional<ConvertSelection> selection_;
   std::optional<Writer> writer_;
   std::vector<Held> held_;  // of a pipe, until its events are known
   std::size_t held_bytes_ = 0;
-  std::optional<format::WholeOutput> whole_;
   std::optional<ConvertUnwinding> unwinding_;
   // Scratch: a record in our byte order, selected, with its call chain, and changed.
   format::ByteWriter turned_, selected_, unwound_, changed_;
@@ -190,6 +186,7 @@ Result<> Conversion::start() {
   if (options_.unwinds) {
     symbolize::SymbolOptions symbols;
     symbols.symfs = options_.symfs;
+    symbols.gate = options_.gate;
     auto unwinding = ConvertUnwinding::create(symbols, reader_.events(), reader_.features());
     if (!unwinding) return std::move(unwinding.error());
     unwinding_.emplace(std::move(*unwinding));
@@ -228,23 +225,6 @@ Result<> Conversion::start() {
   return Done{};
 }
 
-Result<format::CaptureWriter> Conversion::create_file(const format::EventSet& events, Features features,
-                                                      const format::WriteOptions& options) {
-  if (!options_.is_whole_or_nothing)
-    return format::CaptureWriter::create(options_.output, events, std::move(features), options);
-  using Old = format::WholeOutput::Old;
-  std::error_code ignored;
-  auto target = options_.replaces_input ? std::filesystem::canonical(options_.input, ignored)
-                                        : std::filesystem::path(options_.output);
-  if (target.empty()) target = options_.input;
-  auto whole = format::WholeOutput::create(target, options_.replaces_input ? Old::Replaced : Old::Kept);
-  if (!whole) return std::move(whole.error());
-  auto file = whole->duplicate();
-  if (!file) return std::move(file.error());
-  whole_.emplace(std::move(*whole));
-  return format::CaptureWriter::create(std::move(*file), events, std::move(features), options);
-}
-
 Result<> Conversion::create_writer(const format::EventSet& events, Features features) {
   format::WriteOptions options;
   options.as_given = true;
@@ -253,20 +233,20 @@ Result<> Conversion::create_writer(const format::EventSet& events, Features feat
   if (options_.packing == Packing::AsItIs && compression)
     options.compression_level = std::clamp<int>(static_cast<int>(compression->level), 1, 22);
   if (options_.packing == Packing::Compressed) options.compression_level = options_.level;
+  auto file = output_.begin();
+  if (!file) return std::move(file.error());
   if (!is_pipe_out()) {
-    auto writer = create_file(events, std::move(features), options);
-    if (!writer) return std::move(writer.error());
+    auto writer = format::CaptureWriter::create(std::move(*file), events, std::move(features), options);
+    if (!writer) return std::move(writer.error()).in(output_name());
     writer_.emplace(std::move(*writer));
     return Done{};
   }
-  auto file = options_.output == "-" ? Result<format::Fd>(format::Fd(::dup(STDOUT_FILENO)))
-                                     : format::create_output(options_.output);
-  if (!file) return std::move(file.error());
   // A pipe's own names come with its records.
   names_written_ = (!is_pipe_in() || unwinding_) && names_known_;
+  const auto names = names_written_ ? format::PipeNames::Write : format::PipeNames::LeaveOut;
   auto writer =
-      format::PipeWriter::create(std::move(*file), events, std::move(features), options,
-                                 names_written_ ? format::PipeNames::Write : format::PipeNames::LeaveOut);
+      *file ? format::PipeWriter::create(std::move(*file), events, std::move(features), options, names)
+            : format::PipeWriter::create(output_.write, events, std::move(features), options, names);
   if (!writer) return std::move(writer.error()).in(output_name());
   writer_.emplace(std::move(*writer));
   return Done{};
@@ -411,21 +391,17 @@ Result<> Conversion::close() {
   if (auto flushed = flush(); !flushed) return flushed;
   const Features late = late_features();
   if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
-    if (auto closed = file->close(late); !closed || !whole_) return closed;
-    if (options_.input_state)
-      if (auto same = options_.input_state->check_same(options_.input); !same) return same;
-    return whole_->finish();
+    if (auto closed = file->close(late); !closed) return closed;
   }
-  for (const format::RawSection& section : late.raw) {
-    auto& pipe = std::get<format::PipeWriter>(*writer_);
-    if (auto written = pipe.write_section(section.feature, section.bytes); !written) return written;
-  }
-  return Done{};
+  if (auto* pipe = std::get_if<format::PipeWriter>(&*writer_))
+    for (const format::RawSection& section : late.raw)
+      if (auto written = pipe->write_section(section.feature, section.bytes); !written) return written;
+  return output_.finish();
 }
 
 Error Conversion::give_up(Error error) {
   if (!writer_) return error;
-  if (whole_) return std::move(error).in(output_name());
+  if (options_.is_whole_or_nothing) return std::move(error).in(output_name());
   if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
     const auto closed = file->close_after_failure();
     diagnostics_.add_line(
@@ -437,7 +413,8 @@ Error Conversion::give_up(Error error) {
 
 }  // namespace
 
-Result<> convert(const ConvertOptions& options, format::Diagnostics& diagnostics) {
+Result<> convert(const ConvertOptions& options, const CaptureOutput& output,
+                 format::Diagnostics& diagnostics) {
   format::ReadOptions reading = options.capture;
   reading.keep_all = options.change == nullptr;
   auto reader = CaptureReader::open(options.input, diagnostics, reading);
@@ -445,10 +422,10 @@ Result<> convert(const ConvertOptions& options, format::Diagnostics& diagnostics
   std::error_code ignored;
   if (options.input != "-" && std::filesystem::exists(options.input + "/kcore_dir", ignored))
     diagnostics.add_line(Damage::Note, "the kernel's image in kcore_dir stays behind");
-  Conversion conversion(options, *reader, diagnostics);
+  Conversion conversion(options, output, *reader, diagnostics);
   auto done = conversion.run();
   if (done || done.error().fault != Fault::Output) return done;
-  if (options.output == "-" && done.error().code == EPIPE) return Done{};
+  if (options.output == "-" && done.error().code == EPIPE) return output.finish();
   return conversion.give_up(std::move(done.error()));
 }
 

@@ -9,8 +9,9 @@
 #include "format/capture_reader.h"
 #include "format/diagnostics.h"
 #include "format/result.h"
-#include "report/output/whole_capture.h"
 #include "report/views/convert/capture_change.h"
+#include "report/views/convert/capture_target.h"
+#include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
 
@@ -28,15 +29,16 @@ struct ConvertOptions {
   std::vector<std::string> events;  // names; empty: all
   bool unwinds = false;             // pieces of stack become call chains; records come in order of time then
   std::string symfs;                // for that: a folder in place of this machine's root; empty: this machine
+  symbolize::FileGate* gate = nullptr;  // of the files that this reads; may be null
   // What becomes of its content, to outlive the conversion; null: nothing. Then sections and records that are
   // not understood do not come along.
   CaptureChange* change = nullptr;
-  bool is_whole_or_nothing = false;      // a file takes its name when it is whole, and not before
-  bool replaces_input = false;           // and then it takes the input's, with its owner and mode
-  std::optional<FileState> input_state;  // nothing is replaced when the input has another one by then
+  bool is_whole_or_nothing = false;  // a file is of no use before it is whole, and has no name until then
 };
 
-// Streams the capture through. A reader of our pipe that goes away ends it quietly.
-Result<> convert(const ConvertOptions& options, format::Diagnostics& diagnostics);
+// Streams the capture through, and finishes what it wrote to. A reader of our pipe that goes away ends it
+// quietly.
+Result<> convert(const ConvertOptions& options, const CaptureOutput& output,
+                 format::Diagnostics& diagnostics);
 
 }  // namespace tacho::report

@@ -5,7 +5,6 @@
 
 #include "cli/shell_word.h"
 #include "format/capture_reader.h"
-#include "report/output/no_stopping.h"
 #include "report/output/whole_capture.h"
 #include "report/views/convert/capture_change.h"
 #include "report/views/convert/census.h"
@@ -24,10 +23,10 @@ struct Scan {
   RedactProcesses processes;
 };
 
-class Change : public CaptureChange {
+class Redacting : public CaptureChange {
  public:
-  Change(const RedactOptions& options, const Aliases& aliases, const Scan& scan, const UnwoundChains* chains,
-         std::vector<format::ContentClass> content)
+  Redacting(const RedactOptions& options, const Aliases& aliases, const Scan& scan,
+            const UnwoundChains* chains, std::vector<format::ContentClass> content)
       : options_(options), aliases_(aliases), scan_(scan), chains_(chains), content_(std::move(content)) {}
 
   Result<> change_head(format::EventSet& events, format::Features& features) override {
@@ -115,15 +114,20 @@ Redacted described(const RedactOptions& options, const Census& census, const Ali
 }
 
 // Nothing where it failed, which is said.
-std::optional<UnwoundChains> unwind(const ConvertOptions& copy, format::Diagnostics& diagnostics) {
-  auto chains = UnwoundChains::read(copy.input, copy.capture);
+std::optional<UnwoundChains> unwind(const RedactOptions& options, format::Diagnostics& diagnostics) {
+  SessionOptions reading;
+  reading.input = options.copy.input;
+  reading.capture = options.copy.capture;
+  reading.symbols.gate = options.copy.gate;
+  reading.symbols.name_gate = options.name_gate;
+  reading.in_step = options.in_step;
+  auto chains = UnwoundChains::read(std::move(reading));
   if (!chains) {
     diagnostics.add_line(
         format::Damage::Note,
         "the calls in copied stacks go with these, they could not be unwound: " + chains.error().what);
     return std::nullopt;
   }
-  for (const std::string& lack : chains->lacks()) diagnostics.add_line(format::Damage::Note, lack);
   return std::move(*chains);
 }
 
@@ -137,18 +141,12 @@ Result<Redacted> examine_for_redaction(const RedactOptions& options, format::Dia
   return described(options, scan->census, *aliases);
 }
 
-Result<Redacted> redact(const RedactOptions& options, format::Diagnostics& diagnostics) {
+Result<Redacted> redact(const RedactOptions& options, const CaptureOutput& output,
+                        format::Diagnostics& diagnostics) {
   auto aliases = make_aliases(options);
   if (!aliases) return std::move(aliases.error());
   format::Diagnostics seen_again;  // the copying below finds the same damage once more
   ConvertOptions copying = options.copy;
-  if (options.in_place) {
-    if (auto checked = check_no_folder(options.copy.input, "replaced"); !checked)
-      return std::move(checked.error());
-    auto state = FileState::of(options.copy.input);
-    if (!state) return std::move(state.error());
-    copying.input_state = *state;
-  }
   const auto scan = scan_capture(options, seen_again);
   if (!scan) return scan.error();
   Redacted redacted = described(options, scan->census, *aliases);
@@ -158,13 +156,11 @@ Result<Redacted> redact(const RedactOptions& options, format::Diagnostics& diagn
       content.push_back({std::string(name_of(one.content)), std::string(state_of(one.how))});
   std::optional<UnwoundChains> chains;
   if (options.redaction.hides(Content::Stacks) && scan->census.has_stacks())
-    chains = unwind(options.copy, diagnostics);
-  Change change(options, *aliases, *scan, chains ? &*chains : nullptr, std::move(content));
+    chains = unwind(options, diagnostics);
+  Redacting change(options, *aliases, *scan, chains ? &*chains : nullptr, std::move(content));
   copying.change = &change;
   copying.is_whole_or_nothing = true;
-  copying.replaces_input = options.in_place;
-  const NoStopping while_writing;
-  if (auto done = convert(copying, diagnostics); !done) return std::move(done.error());
+  if (auto done = convert(copying, output, diagnostics); !done) return std::move(done.error());
   redacted.not_understood = change.not_understood();
   return redacted;
 }

@@ -13,7 +13,9 @@
 namespace tacho::report {
 
 struct RedactOptions {
-  ConvertOptions copy;  // input, output, events and times
+  ConvertOptions copy;                       // input, output, events and times
+  symbolize::FileGate* name_gate = nullptr;  // as copy.gate, of files that names are read of
+  bool in_step = false;                      // by one thread
   bool in_place = false;
   Redaction redaction;
   std::string key;                  // of the aliases; empty: a random one
@@ -37,6 +39,7 @@ struct Redacted {
 Result<Redacted> examine_for_redaction(const RedactOptions& options, format::Diagnostics& diagnostics);
 // The same, and writes the copy: at once when it is whole. A capture in the form of a pipe or of the other
 // byte order is refused with what to do.
-Result<Redacted> redact(const RedactOptions& options, format::Diagnostics& diagnostics);
+Result<Redacted> redact(const RedactOptions& options, const CaptureOutput& output,
+                        format::Diagnostics& diagnostics);
 
 }  // namespace tacho::report

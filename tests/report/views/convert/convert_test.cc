@@ -67,8 +67,13 @@ class ConvertTest : public testing::Test {
   Result<> run(const Content& input) {
     const test::TemporaryFile file(input);
     options_.input = file.path();
+    return convert_file();
+  }
+  Result<> convert_file() {
     diagnostics_ = {};
-    return convert(options_, diagnostics_);
+    auto target = CaptureTarget::open({.input = options_.input, .output = options_.output});
+    if (!target) return std::move(target.error());
+    return convert(options_, target->here(), diagnostics_);
   }
   Content output() const { return *format::read_file(options_.output); }
   static Read read(const Content& bytes) {
@@ -362,7 +367,7 @@ TEST_F(ConvertTest, AFolderBecomesOneFileWithoutItsRounds) {
   CaptureBuilder thread = capture();
   write("data.0", thread.data().view());
   options_.input = folder;
-  const auto done = convert(options_, diagnostics_);
+  const auto done = convert_file();
   ASSERT_TRUE(done) << done.error().what;
   const Read after = read(output());
   EXPECT_EQ(after.count("SAMPLE"), 40u);

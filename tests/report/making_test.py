@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Captures that are made of others (convert, redact) are made by a process that may do nothing else: what comes out is what one
+process makes alone; when it is killed, another one makes it, and nothing of the first stays."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+import programs
+
+SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
+KILLS = 12
+GOLDEN = programs.ROOT / "tests" / "golden"
+UNWOUND = GOLDEN / "captures" / "unwound.data"
+WHOLE, INCOMPLETE = 0, 3
+WAYS = [["convert", "-i", UNWOUND, "-o", "OUT", "--unwind", "--symfs", GOLDEN / "symfs"],
+        ["convert", "-i", UNWOUND, "-o", "OUT", "-z3"],
+        ["convert", "-i", UNWOUND, "-o", "OUT", "--to", "pipe"],
+        ["redact", UNWOUND, "OUT", "--key", "a key"]]
+
+
+def children_of(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(child) for child in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+class Making(programs.Scratch):
+    def command(self, way, out):
+        return [str(programs.BIN / "tacho-report"), *(out if word == "OUT" else str(word) for word in way)]
+
+    def made(self, way, out, *more):
+        done = self.run_program(*self.command(way, out), *more, status=None)
+        self.assertIn(done.returncode, (WHOLE, INCOMPLETE), done.stderr)
+        content = (self.folder / out).read_bytes()
+        return done.returncode, content, done.stderr.replace(out.encode(), b"OUT")
+
+    def test_it_is_what_one_process_makes(self):
+        for way in WAYS:
+            with self.subTest(" ".join(map(str, way))):
+                self.assertEqual(self.made(way, "apart.data"), self.made(way, "here.data", "--no-worker"))
+                # Again, so that there is one to be kept.
+                before = (self.folder / "apart.data").read_bytes()
+                self.made(way, "apart.data")
+                self.assertEqual((self.folder / "apart.data.old").read_bytes(), before)
+
+    def test_to_a_pipe_as_well(self):
+        for words in (["--unwind", "--symfs", str(GOLDEN / "symfs")], []):
+            apart, here = (self.run_program(programs.BIN / "tacho-report", "convert", "-i", UNWOUND, "-o", "-", *words, *more, status=None)
+                           for more in ([], ["--no-worker"]))
+            self.assertEqual((apart.returncode, apart.stdout, apart.stderr), (here.returncode, here.stdout, here.stderr))
+            self.assertGreater(len(apart.stdout), 1000)
+
+    def test_killed_at_random_the_next_one_makes_it(self):
+        random_ = random.Random(SEED)
+        for way in WAYS:
+            _, whole, _ = self.made(way, "whole.data")
+            for _ in range(KILLS):
+                program = subprocess.Popen(self.command(way, "again.data"), cwd=self.folder, stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                           env=dict(os.environ, LC_ALL="C.UTF-8", ASAN_OPTIONS="detect_leaks=0"))
+                while not children_of(program.pid) and program.poll() is None:
+                    time.sleep(0.001)
+                time.sleep(random_.random() * 0.03)
+                for child in children_of(program.pid):
+                    os.kill(child, signal.SIGKILL)
+                _, said = program.communicate(timeout=programs.PATIENCE)
+                if b"died when all was written" in said:
+                    self.assertEqual((self.folder / "again.data").read_bytes(), whole)
+                    continue
+                self.assertIn(program.returncode, (WHOLE, INCOMPLETE), said)
+                if b"was left out: the process that read it died: Killed" not in said:
+                    self.assertEqual((self.folder / "again.data").read_bytes(), whole)
+                self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith(".")], [])
+
+    def test_what_was_there_stays_when_nothing_can_be_made(self):
+        (self.folder / "out.data").write_bytes(b"before")
+        (self.folder / "none.data").write_bytes(b"no capture")
+        for way in (["convert", "-i", "none.data", "-o", "out.data"], ["redact", "none.data", "out.data"]):
+            self.run_program(programs.BIN / "tacho-report", *way, status=2)
+            self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["none.data", "out.data"])
+            self.assertEqual((self.folder / "out.data").read_bytes(), b"before")
+
+
+if __name__ == "__main__":
+    programs.main()

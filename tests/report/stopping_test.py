@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""A worker (report/apart.h) and the process that waits for it, as others see them: Ctrl-Z stops both and `fg` continues
+both; one that dies while a capture comes through a pipe costs what was not written yet, which is said."""
+import os
+import signal
+import subprocess
+import time
+
+import made_capture as made
+import programs
+
+INCOMPLETE, UNREADABLE = 3, 2
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+class Stopping(programs.Scratch):
+    def wait_until(self, condition, what):
+        limit = time.monotonic() + programs.PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), limit, what)
+            time.sleep(0.01)
+
+    def start(self, *words):
+        """Reads a pipe that this process writes; in a group of its own, as a shell starts it."""
+        return subprocess.Popen([programs.BIN / "tacho-report", *words], cwd=self.folder, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0,
+                                env=dict(os.environ, LC_ALL="C.UTF-8", ASAN_OPTIONS="detect_leaks=0"))
+
+    def worker_of(self, program):
+        self.wait_until(lambda: children_of(program.pid), "it has a worker")
+        return children_of(program.pid)[0]
+
+    def piped(self, samples):
+        """A capture in the form of a pipe."""
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL)).started()
+        for number in range(samples):
+            capture.sample(ip=0x1000 + number)
+        (self.folder / "file.data").write_bytes(capture.file())
+        return self.tacho("convert", "-i", "file.data", "-o", "-").stdout
+
+    def test_ctrl_z_stops_both_and_they_go_on_together(self):
+        content = self.piped(1000)
+        for words in (["script", "-i", "-"], ["convert", "-i", "-", "-o", "out.data"]):
+            with self.subTest(words[0]):
+                program = self.start(*words)
+                worker = self.worker_of(program)
+                for _ in range(2):
+                    # It may still be on its way to where it hears signals.
+                    self.wait_until(lambda: len(os.listdir(f"/proc/{program.pid}/task")) == 2, "its thread is there")
+                    os.kill(program.pid, signal.SIGTSTP)
+                    self.wait_until(lambda: state_of(program.pid) == "T", "it is stopped")
+                    self.wait_until(lambda: state_of(worker) == "T", "and its worker")
+                    os.kill(program.pid, signal.SIGCONT)
+                    self.wait_until(lambda: state_of(program.pid) != "T" and state_of(worker) != "T", "both go on")
+                text, said = program.communicate(content, timeout=programs.PATIENCE)
+                self.assertEqual(program.returncode, 0, said)
+                if words[0] == "script":
+                    self.assertEqual(len(text.splitlines()), 1000)
+
+    def test_what_was_made_of_a_pipe_is_kept(self):
+        content = self.piped(200_000)
+        for words, output in ((["script", "-i", "-", "-F", "ip"], None), (["script", "-i", "-", "-F", "ip", "-o", "out.text"], "out.text"),
+                              (["convert", "-i", "-", "-o", "out.data"], "out.data")):
+            with self.subTest(" ".join(words)):
+                program = self.start(*words)
+                worker = self.worker_of(program)
+                program.stdin.write(content[:len(content) * 3 // 4])
+                program.stdin.flush()
+                text = b""
+                if output is None:
+                    text = os.read(program.stdout.fileno(), 1 << 16)
+                else:
+                    self.wait_until(lambda: state_of(worker) == "S", "all that came was read")
+                    time.sleep(0.3)
+                os.kill(worker, signal.SIGKILL)
+                rest, said = program.communicate(timeout=programs.PATIENCE)
+                self.assertEqual(program.returncode, INCOMPLETE, said)
+                self.assertEqual(len(said.splitlines()), 1, said)
+                self.assertIn(b"died: Killed; what comes through a pipe cannot be read again: what was written before that is kept", said)
+                if output is None:
+                    lines = (text + rest).splitlines()
+                elif output == "out.text":
+                    lines = (self.folder / output).read_bytes().splitlines()
+                else:
+                    lines = self.tacho("script", "-i", output, "-F", "ip", status=None).stdout.splitlines()
+                self.assertGreater(len(lines), 1000)
+                self.assertEqual([int(line, 16) for line in lines[:1000]], list(range(0x1000, 0x1000 + 1000)))
+
+    def test_of_nothing_nothing_is_kept(self):
+        program = self.start("report", "-i", "-")
+        os.kill(self.worker_of(program), signal.SIGKILL)
+        text, said = program.communicate(timeout=programs.PATIENCE)
+        self.assertEqual((program.returncode, text), (UNREADABLE, b""))
+        self.assertEqual(len(said.splitlines()), 1, said)
+        self.assertIn(b"what comes through a pipe cannot be read again: put it into a file", said)
+
+
+if __name__ == "__main__":
+    programs.main()
