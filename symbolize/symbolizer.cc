@@ -131,7 +131,8 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
 // says, and then what was packed into others.
 Source Symbolizer::State::open_pack_or_files(const Module& module) {
   PackedSource* const packed = pack.find(module.kind, module.path, module.build_id);
-  const bool is_packed = packed && packed->is(format::PackedModule::kHasNames);
+  const bool is_in_jitdump = jit != nullptr && jit->find(std::string(module.path)) != nullptr;
+  const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !is_in_jitdump;
   if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed);
   Source source = open_source(module);
   if (source.table || source.own || source.embedded) return source;

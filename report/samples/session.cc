@@ -53,8 +53,7 @@ Result<> check_places(const symbolize::SymbolOptions& symbols) {
 }  // namespace
 
 struct Session::State {
-  explicit State(SessionOptions given)
-      : options(std::move(given)), spaces(options.symbols) {}
+  explicit State(SessionOptions given) : options(std::move(given)), spaces(options.symbols) {}
 
   SessionOptions options;
   format::Diagnostics diagnostics;  // the caller's
@@ -91,6 +90,7 @@ Result<Session> Session::open(SessionOptions options) {
   filter.condition = nullptr;
   state->reader.emplace(std::move(*capture), symbols, state->spaces, state->found_by_reading,
                         state->found_by_replaying);
+  state->spaces.use(state->reader->capture().features());
   state->resolver.emplace(symbols, state->reader->capture().features(), state->spaces.kernel(),
                           state->spaces.jit(), state->reader->locations());
   state->diagnostics.take(state->found_by_reading);
@@ -118,6 +118,8 @@ Result<> Session::bind_condition() {
 }
 
 bool Session::follows() const { return state_->reader->capture().follows(); }
+
+const symbolize::JitCode& Session::jit_code() const { return state_->spaces.jit(); }
 
 Resolver& Session::resolver() { return *state_->resolver; }
 

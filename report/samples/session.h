@@ -56,6 +56,8 @@ class Session {
 
   // Names of the samples' places, during run() and after.
   Resolver& resolver();
+  // Code made at run time, as far as it was mapped by now; not while it runs.
+  const symbolize::JitCode& jit_code() const;
 
   // Sum of LOST_SAMPLES of the runs that are over, as perf's report heads its output with.
   std::uint64_t lost_samples() const;

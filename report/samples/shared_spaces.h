@@ -30,6 +30,9 @@ class SharedSpaces {
   SharedSpaces(const SharedSpaces&) = delete;
   SharedSpaces& operator=(const SharedSpaces&) = delete;
 
+  // Before anything is replayed: a capture that may have jitdumps of its own. Must outlive this.
+  void use(const format::Features& features) { jit_.use(features); }
+
   // For the thread that shows.
   symbolize::KernelSpace kernel() const { return spaces_; }
   const symbolize::JitCode& jit() const { return jit_; }

@@ -31,4 +31,7 @@ std::string attached_file_name(std::string_view path, const format::BuildId& id)
 Result<std::vector<std::byte>> unpack_attached_file(const format::Features& features, std::string_view path,
                                                     const format::BuildId& id);
 
+// A jitdump of which the functions that were hit are kept (`tacho pack`), by the path of the whole one.
+inline constexpr std::string_view kAttachedJitdump = "jitdump/";
+
 }  // namespace tacho::symbolize

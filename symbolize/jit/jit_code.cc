@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "format/file.h"
+#include "symbolize/files/attached_text.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -22,11 +23,21 @@ std::optional<std::uint32_t> pid_of_dump(std::string_view path) {
   return pid;
 }
 
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+// Where perf would write the function.
+std::string file_of(const std::string& folder, std::uint32_t pid, std::uint64_t index) {
+  return folder + "jitted-" + std::to_string(pid) + "-" + std::to_string(index) + ".so";
+}
+
 }  // namespace
 
-// As it was held open, or else by its name, under which another process of that number may have written one
-// since.
+// As it travels in the capture, as it was held open, or else by its name, under which another process of that
+// number may have written one since.
 Result<std::vector<std::byte>> JitCode::read(const std::string& path) const {
+  const auto* const attached =
+      features_ != nullptr ? features_->attachment(std::string(kAttachedJitdump) + path) : nullptr;
+  if (attached != nullptr) return unpack_attached_text(*attached);
   auto held = files_.read_held(path, {}, kLargestDump);
   return held || held.error().code != ENOENT ? std::move(held) : files_.read(path, kLargestDump);
 }
@@ -68,15 +79,14 @@ bool JitCode::takes(const format::MmapRecord& record, JitClock clock) {
   if (dump->is_cut_short())
     remarks_.push_back(path + ": it ends within a record; functions after that have no names");
   known_.insert(record.pid);
-  add(record.pid, path.substr(0, path.rfind('/') + 1), dumps_.emplace_back(std::move(*dump)));
+  add(record.pid, folder_of(path), dumps_.emplace_back(Opened{path, std::move(*dump)}).dump);
   return true;
 }
 
 // A function that is loaded under the number of an earlier one takes its name, as perf writes over its file.
 void JitCode::add(std::uint32_t pid, const std::string& folder, const Jitdump& dump) {
   for (const JitEvent& event : dump.events()) {
-    const std::string path =
-        folder + "jitted-" + std::to_string(pid) + "-" + std::to_string(event.index) + ".so";
+    const std::string path = file_of(folder, pid, event.index);
     if (event.is_move && !functions_.contains(path)) continue;  // nothing is known of what moved
     const auto entry = functions_.try_emplace(path).first;
     if (!event.is_move) entry->second = {event.name, event.size, event.lines};
@@ -105,6 +115,18 @@ std::optional<format::MmapRecord> JitCode::due(std::uint64_t time) {
 const JitCode::Function* JitCode::find(const std::string& path) const {
   const auto found = functions_.find(path);
   return found == functions_.end() ? nullptr : &found->second;
+}
+
+std::vector<JitCode::Reduced> JitCode::reduced(
+    const std::function<bool(const std::string&)>& is_wanted) const {
+  std::vector<Reduced> all;
+  for (const auto& [path, dump] : dumps_) {
+    std::vector<const JitEvent*> events;
+    for (const JitEvent& event : dump.events())
+      if (is_wanted(file_of(folder_of(path), dump.pid(), event.index))) events.push_back(&event);
+    all.push_back({path, write_jitdump(dump.pid(), events)});
+  }
+  return all;
 }
 
 void JitCode::report(format::Diagnostics& diagnostics) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "format/diagnostics.h"
+#include "format/features.h"
 #include "format/record.h"
 #include "symbolize/files/debug_files.h"
 #include "symbolize/files/file_gate.h"
@@ -36,6 +38,9 @@ class JitCode {
   JitCode(std::string folder, DebugFiles files, FileGate* gate = nullptr)
       : folder_(std::move(folder)), files_(std::move(files)), gate_(gate) {}
 
+  // A capture that may have jitdumps of its own, which come before files; must outlive this.
+  void use(const format::Features& features) { features_ = &features; }
+
   // Whether it is the mapping of a jitdump, by which its maker says that there is one.
   static bool is_mark(const format::MmapRecord& record);
   // A mapping came up. The one of a jitdump makes it be read. True when the mapping must not be applied: it
@@ -54,6 +59,15 @@ class JitCode {
   // By the name of the file it is said to lie in; null: none of ours.
   const Function* find(const std::string& path) const;
 
+  // The jitdumps that were read, without the functions that `is_wanted` refuses (by the name of the file that
+  // they are said to lie in), and without code. One without functions still says that its process has one,
+  // which hides memory without a file.
+  struct Reduced {
+    std::string path;
+    std::vector<std::byte> content;
+  };
+  std::vector<Reduced> reduced(const std::function<bool(const std::string&)>& is_wanted) const;
+
   // One line for each jitdump that could not be used, or not to its end.
   void report(format::Diagnostics& diagnostics) const;
 
@@ -70,7 +84,12 @@ class JitCode {
   std::string folder_;
   DebugFiles files_;
   FileGate* gate_;
-  std::deque<Jitdump> dumps_;
+  const format::Features* features_ = nullptr;
+  struct Opened {
+    std::string path;
+    Jitdump dump;
+  };
+  std::deque<Opened> dumps_;
   std::unordered_map<std::string, Function> functions_;  // by path
   std::multimap<std::uint64_t, Pending> pending_;        // by time
   std::uint64_t next_time_ = ~std::uint64_t{0};

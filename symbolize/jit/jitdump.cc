@@ -1,8 +1,10 @@
 #include "symbolize/jit/jitdump.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "format/byte_writer.h"
 #include "format/cursor.h"
 
 namespace tacho::symbolize {
@@ -114,6 +116,53 @@ Result<Jitdump> Jitdump::parse(std::vector<std::byte> bytes) {
     if (row != std::end(kRecords)) dump.is_cut_short_ = !row->read(in.over(body), time, reading);
   }
   return dump;
+}
+
+namespace {
+
+constexpr std::uint32_t kLoad = 0, kMove = 1, kLines = 2;
+
+// Ends a record that begins at `start`: its size is known.
+void finish_record(format::ByteWriter& out, std::size_t start) {
+  out.patch<std::uint32_t>(start + sizeof(std::uint32_t), static_cast<std::uint32_t>(out.size() - start));
+}
+
+std::size_t begin_record(format::ByteWriter& out, std::uint32_t id, std::uint64_t time) {
+  const std::size_t start = out.size();
+  out.u32(id).u32(0).u64(time);
+  return start;
+}
+
+void write_text(format::ByteWriter& out, std::string_view text) {
+  out.bytes(std::as_bytes(std::span(text))).u8(0);
+}
+
+void write_lines(format::ByteWriter& out, const JitEvent& event) {
+  if (event.lines.empty()) return;
+  const std::size_t start = begin_record(out, kLines, event.time);
+  out.u64(event.address).u64(event.lines.size());
+  for (const JitLine& line : event.lines) {
+    out.u64(event.address + line.offset).u32(line.line).u32(0);
+    write_text(out, line.file);
+  }
+  finish_record(out, start);
+}
+
+}  // namespace
+
+std::vector<std::byte> write_jitdump(std::uint32_t pid, const std::vector<const JitEvent*>& events) {
+  format::ByteWriter out;
+  out.u32(kMagic).u32(1).u32(kHeaderSize).u32(0).u32(0).u32(pid).u64(0).u64(0);
+  for (const JitEvent* const event : events) {
+    if (!event->is_move) write_lines(out, *event);
+    const std::size_t start = begin_record(out, event->is_move ? kMove : kLoad, event->time);
+    out.u32(pid).u32(pid).u64(event->address);
+    if (event->is_move) out.u64(0);  // where it was
+    out.u64(event->address).u64(event->size).u64(event->index);
+    if (!event->is_move) write_text(out, event->name);
+    finish_record(out, start);
+  }
+  return std::move(out).take();
 }
 
 const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset) {

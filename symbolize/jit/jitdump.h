@@ -55,6 +55,9 @@ class Jitdump {
   std::vector<JitEvent> events_;
 };
 
+// A jitdump that says the same of these functions, without their code; in the order of their file.
+std::vector<std::byte> write_jitdump(std::uint32_t pid, const std::vector<const JitEvent*>& events);
+
 // The line at `offset`: of the last entry at or before it. Null before the first.
 const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset);
 

@@ -152,20 +152,51 @@ class Kinds(Travels):
         self.travel([programs.BIN / "getppid_load", "200"], ["bpf_prog_[0-9a-f]+_stands_in_the_stac"],
                     record=("-e", "stands.bpf.o", "-e", "cpu-clock", "-c", "200000", "--call-graph", "fp"))
 
-    def test_a_kernel_module(self):
-        modules = Path("/proc/modules")
-        if not modules.exists() or not modules.read_text().strip():
-            self.skipTest("no kernel module is loaded here")
-        wanted = [line.split()[0] for line in modules.read_text().splitlines()]
-        functions = [match.groups() for match in re.finditer(r"^(?!0+ )[0-9a-f]+ [tT] (\w+)\t\[(\w+)\]$",
-                                                             Path("/proc/kallsyms").read_text(), re.M)]
+    def function_of_a_module(self):
+        """A function of a loaded kernel module, and a command that calls it."""
+        def functions(module):
+            return re.findall(rf"^(?!0+ )[0-9a-f]+ [tT] (\w+)\t\[{re.escape(module)}\]$", Path("/proc/kallsyms").read_text(), re.M)
         # The root file system's: reading a file goes through it.
-        system = subprocess.run(["stat", "-f", "-c", "%T", self.folder], capture_output=True, text=True, check=True).stdout
-        name = "ext4" if system.startswith("ext") else system.strip()
-        chosen = [function for function, module in functions if module == name and function.endswith("_file_open")]
-        if name not in wanted or not chosen:
-            self.skipTest(f"the file system of {self.folder} ({name}) is no module")
-        self.travel(["cat", programs.BIN / "tacho"], [chosen[0]], record=("-e", f"kprobe:{chosen[0]}", "-g"))
+        system = subprocess.run(["stat", "-f", "-c", "%T", self.folder], capture_output=True, text=True, check=True).stdout.strip()
+        name = "ext4" if system.startswith("ext") else system
+        chosen = [function for function in functions(name) if function.endswith("_file_open")]
+        if chosen:
+            return chosen[0], ["cat", programs.BIN / "tacho"]
+        # A disk in memory, where modules may be loaded.
+        if os.environ.get("TACHO_MAY_CHANGE_MACHINE") and not functions("brd"):
+            subprocess.run(["modprobe", "brd", "rd_nr=1", "rd_size=1024"], capture_output=True, check=False)
+        if "brd_submit_bio" in functions("brd") and Path("/dev/ram0").exists():
+            return "brd_submit_bio", ["dd", "if=/dev/ram0", "of=/dev/null", "bs=64k", "count=8", "status=none"]
+        return self.skipTest(f"the file system of {self.folder} ({name}) is no module, and brd is none that is loaded")
+
+    def test_a_kernel_module(self):
+        function, command = self.function_of_a_module()
+        text = self.travel(command, [function], record=("-e", f"kprobe:{function}", "-g"))
+        self.assertRegex(text, rf" {function}\+0x[0-9a-f]+ \(\[\w+\]\)")
+
+    @needs("cc")
+    def test_code_that_a_jitdump_describes(self):
+        program = self.folder / "jitter"
+        self.run_program("cc", "-O1", "-o", program, programs.ROOT / "tests/compat/jitter.c")
+        (self.folder / "dumps").mkdir()
+        there = self.machine()
+        # Its functions count down for some ms each.
+        self.tacho("record", "--no-pack", "-k", "mono", "-e", "cpu-clock", "-c", "1000000", "-g", "-o", "x.data", "--", program,
+                   self.folder / "dumps")
+        packed = self.pack(self.folder / "x.data")
+        self.compare(there, self.folder / "x.data", packed)
+        text = self.run_program(*there.command("script", "-i", f"/captures/{packed.name}")).stdout
+        for name in (rb"first\(int\)\+0x", rb"jit::second\+0x", rb"third\+0x"):
+            self.assertRegex(text, name)
+        (self.folder / "dumps").rename(self.folder / "gone")
+        again = self.pack(packed)
+        self.assertEqual(self.tacho("script", "-i", again).stdout, text, "packed again, where the file is gone")
+
+    @needs("node")
+    def test_node_with_a_jitdump(self):
+        self.write("traveller.js", NODE)
+        self.travel(["node", "--perf-prof", "--always-sparkplug", "traveller.js"],
+                    ["calledInNode", "outerInNode"], record=("-k", "mono", "-e", EVENT, "--call-graph", "fp"))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,10 @@
 #include "format/attachment.h"
 #include "format/file.h"
 #include "format/symbol_pack.h"
+#include "format/text_pool.h"
+#include "symbolize/files/attached_text.h"
 #include "symbolize/frame.h"
+#include "symbolize/jit/jitdump.h"
 
 namespace tacho::report {
 namespace {
@@ -57,6 +60,7 @@ class Head {
   Result<> change_text(format::Attachment& attachment,
                        std::string (Head::*change)(std::string_view) const) const;
   std::string paths_in_lines(std::string_view text) const;
+  Result<> change_jitdump(format::Attachment& attachment) const;
   void pack_module(const format::PackTexts& texts, format::PackedModule& module, format::PackTexts& to) const;
 
   const HeadRedaction& rules_;
@@ -171,6 +175,28 @@ Result<> Head::change_text(format::Attachment& attachment,
   return Done{};
 }
 
+// Of a jitdump as `tacho pack` keeps it: the names that makers of code gave it, and their source files.
+Result<> Head::change_jitdump(format::Attachment& attachment) const {
+  auto content = symbolize::unpack_attached_text(attachment);
+  if (!content) return content.error();
+  const auto dump = symbolize::Jitdump::parse(std::move(*content));
+  if (!dump) return dump.error();
+  std::vector<symbolize::JitEvent> events = dump->events();
+  format::TextPool texts;
+  for (symbolize::JitEvent& event : events) {
+    event.name = texts.keep(paths_in(event.name));
+    for (symbolize::JitLine& line : event.lines) line.file = texts.keep(path(line.file));
+  }
+  std::vector<const symbolize::JitEvent*> all;
+  for (const symbolize::JitEvent& event : events) all.push_back(&event);
+  const std::string where = path(attachment.name.substr(symbolize::kAttachedJitdump.size()));
+  auto packed = format::pack_attachment(std::string(symbolize::kAttachedJitdump) + where, where,
+                                        symbolize::write_jitdump(dump->pid(), all));
+  if (!packed) return std::move(packed.error());
+  attachment = std::move(*packed);
+  return Done{};
+}
+
 Result<> Head::attachments(std::vector<format::Attachment>& attachments) const {
   std::vector<format::Attachment> kept;
   const bool hides_processes = hides(Content::CommandLine) || hides(Content::Paths) ||
@@ -182,6 +208,8 @@ Result<> Head::attachments(std::vector<format::Attachment>& attachments) const {
     } else if (attachment.name.starts_with("perf-map/")) {
       done = change_text(attachment, &Head::paths_in_lines);
       attachment.origin = path(attachment.origin);
+    } else if (attachment.name.starts_with(symbolize::kAttachedJitdump)) {
+      done = change_jitdump(attachment);
     } else if (attachment.name != "vdso" && (attachment.name != "processes" || hides_processes)) {
       continue;
     }

@@ -8,6 +8,7 @@
 #include "format/record.h"
 #include "format/sample.h"
 #include "format/symbol_pack.h"
+#include "symbolize/files/attached_text.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {
@@ -119,6 +120,10 @@ Result<> RedactProcesses::reduce(format::Features& features) const {
   if (pids_.empty()) return Done{};
   std::erase_if(features.attachments, [&](const format::Attachment& attachment) {
     if (const auto pid = pid_in(attachment.name, "perf-map/", "")) return !is_kept(*pid);
+    if (attachment.name.starts_with(symbolize::kAttachedJitdump)) {
+      const auto pid = pid_in(attachment.name.substr(attachment.name.rfind('/') + 1), "jit-", ".dump");
+      return !pid || !is_kept(*pid);
+    }
     return attachment.name != "vdso" && attachment.name != format::kKallsymsAttachment;
   });
   std::erase_if(features.environment.build_ids, [&](const format::BuildIdEntry& entry) {

@@ -187,15 +187,34 @@ bool has_copies(const format::Features& features) {
   });
 }
 
+bool is_jitdump(const format::Attachment& attachment) {
+  return attachment.name.starts_with(symbolize::kAttachedJitdump);
+}
+
+// Of jitdumps, what was hit, as attachments; a line in `lines` for each that cannot be one.
+void add_jitdumps(const GatheredSymbols& gathered, std::vector<format::Attachment>& to,
+                  std::vector<std::string>& lines) {
+  for (const symbolize::JitCode::Reduced& dump : gathered.jitdumps) {
+    const std::string name = std::string(symbolize::kAttachedJitdump) + dump.path;
+    auto packed = format::pack_attachment(name, dump.path, dump.content);
+    auto fine = packed ? symbolize::check_attached_size(*packed) : Result<>(packed.error());
+    if (fine)
+      to.push_back(std::move(*packed));
+    else
+      lines.push_back("tacho: " + dump.path + ": is not packed: " + fine.error().what);
+  }
+}
+
 // Those that were packed before stay unless there is a new one, or a lower level was asked for.
 void put_copies(const Options& options, std::vector<format::Attachment>& copies, format::Features& features) {
   const auto is_replaced = [&](const format::Attachment& attachment) {
-    if (!attachment.name.starts_with(symbolize::kAttachedFile)) return false;
-    return (options.level && !options.copies_files) ||
+    const bool is_copy = attachment.name.starts_with(symbolize::kAttachedFile);
+    if (!is_copy && !is_jitdump(attachment)) return false;
+    return (is_copy && options.level && !options.copies_files) ||
            std::ranges::find(copies, attachment.name, &format::Attachment::name) != copies.end();
   };
-  if (copies.empty() && !has_copies(features)) return;
-  std::erase_if(features.attachments, is_replaced);
+  const bool is_changed = std::erase_if(features.attachments, is_replaced) > 0 || !copies.empty();
+  if (!is_changed) return;
   std::ranges::move(copies, std::back_inserter(features.attachments));
   format::drop_section(features, format::abi::kFeatureAttachments);
 }
@@ -209,6 +228,7 @@ Result<> check_readable(format::Bytes section, const std::string& input) {
                back.error().what};
 }
 
+constexpr std::uint64_t kMostAttached = 2 * kMostCopies;  // with jitdumps
 constexpr std::uint64_t kMostLines =
     1 << 14;  // there is one for a module, and of the modules a thousand are told
 
@@ -300,6 +320,7 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
     lines.push_back(fmt::format("tacho: and {} more files are not copied", copies.more_omissions));
   if (options.level && !options.copies_files && has_copies(session->features()))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
+  add_jitdumps(gathered, copies.attachments, lines);
   for (const std::string& omission : others.omissions()) lines.push_back("tacho: --from " + omission);
   format::ByteWriter out;
   out.u8(static_cast<std::uint8_t>(Outcome::Packed))
@@ -336,7 +357,7 @@ Result<Report> parse_report(format::Bytes bytes) {
   if (lines > kMostLines) in.fail();
   for (std::uint64_t left = lines; left > 0 && !in.failed(); --left) report.lines.push_back(take_text(in));
   const std::uint64_t copies = in.u64();
-  if (copies > kMostCopies) in.fail();
+  if (copies > kMostAttached) in.fail();
   for (std::uint64_t left = copies; left > 0 && !in.failed(); --left) {
     format::Attachment& copy = report.copies.emplace_back();
     copy.name = take_text(in);
@@ -344,7 +365,7 @@ Result<Report> parse_report(format::Bytes bytes) {
     copy.raw_size = in.u64();
     const format::Bytes packed = in.take(in.u64());
     copy.packed.assign(packed.begin(), packed.end());
-    if (!copy.name.starts_with(symbolize::kAttachedFile)) in.fail();
+    if (!copy.name.starts_with(symbolize::kAttachedFile) && !is_jitdump(copy)) in.fail();
   }
   report.section = in.take(in.u64());
   if (in.failed()) return Error{"the process that reads the files gave something else"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   ModuleGate gate(rules);
   GatheredSymbols gathered;
   Resolver& resolver = session.resolver();
+  std::unordered_set<std::string_view> made_files;  // of jitdumps
   gathered.addresses = resolver.locations();
   for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
     const Location& location = resolver.location(number);
@@ -164,10 +166,16 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
     const auto facts = resolver.facts(location);
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
     if (facts.symbol || is_bpf) ++gathered.named;
+    if (facts.source != nullptr && facts.source->jit != nullptr) {
+      made_files.insert(facts.module->path);
+      continue;
+    }
     maker.add(facts);
     if (rules.level >= format::PackLevel::Code) add_code(maker, resolver, location, facts);
   }
   gate.leave();
+  gathered.jitdumps =
+      session.jit_code().reduced([&](const std::string& path) { return made_files.contains(path); });
   gathered.pack = maker.finish();
   return gathered;
 }

@@ -13,6 +13,8 @@ struct GatheredSymbols {
   format::SymbolPack pack;
   std::size_t addresses = 0;  // distinct places that samples hit
   std::size_t named = 0;      // of these, with a function
+  // Of each jitdump the functions that were hit, in place of names in the pack: by its path.
+  std::vector<symbolize::JitCode::Reduced> jitdumps;
 };
 
 // Options that packing needs of a session, whatever the user says.

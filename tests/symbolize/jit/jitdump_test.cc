@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "format/attachment.h"
 #include "format/byte_writer.h"
+#include "format/features.h"
+#include "symbolize/files/attached_text.h"
 #include "symbolize/jit/jit_code.h"
 #include "tests/symbolize/folder.h"
 #include "tests/symbolize/held.h"
@@ -186,6 +189,49 @@ TEST(JitCode, WhatWasHeldOpenComesBeforeTheFileOfThatName) {
   JitCode unsure({}, DebugFiles(folder.path(), {}, twice.files()));
   EXPECT_FALSE(unsure.takes(mapping(7, "/tmp/jit-7.dump"), JitClock::Monotonic));
   EXPECT_EQ(lines_of(unsure), (std::vector<std::string>{"/tmp/jit-7.dump: several files had this name"}));
+}
+
+// What travels in a capture: of each jitdump the functions that were hit.
+TEST(JitCode, WhatWasHitIsReadFromTheCaptureAsFromTheFile) {
+  test::Folder folder;
+  write(folder, "/jit-7.dump",
+        Dump()
+            .load(100, 0, 0x1000, 8, "a")
+            .lines(0x2000, {{0x2000, 3, "a.js"}, {0x2004, 4, "a.js"}})
+            .load(200, 1, 0x2000, 16, "b")
+            .move(300, 1, 0x2000, 0x5000, 16)
+            .bytes());
+  auto others = Dump().load(1, 0, 0x1000, 8, "c").bytes();
+  others[20] = std::byte{8};  // the process
+  write(folder, "/jit-8.dump", others);
+  JitCode whole(folder.path(), DebugFiles({}));
+  for (const std::uint32_t pid : {7, 8})
+    ASSERT_TRUE(whole.takes(mapping(pid, "/work/jit-" + std::to_string(pid) + ".dump"), JitClock::Monotonic));
+  const auto reduced = whole.reduced([](const std::string& path) { return path == "/work/jitted-7-1.so"; });
+  ASSERT_EQ(reduced.size(), 2u);
+  format::Features features;
+  for (const auto& [path, content] : reduced)
+    features.attachments.push_back(
+        *format::pack_attachment(std::string(kAttachedJitdump) + path, path, content));
+  JitCode jit({}, DebugFiles("/nowhere"));
+  jit.use(features);
+  ASSERT_TRUE(jit.takes(mapping(7, "/work/jit-7.dump"), JitClock::Monotonic));
+  EXPECT_EQ(jit.find("/work/jitted-7-0.so"), nullptr);
+  const auto* const known = jit.find("/work/jitted-7-1.so");
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->name, "b");
+  ASSERT_EQ(known->lines.size(), 2u);
+  EXPECT_EQ(known->lines[1].offset, 4u);
+  EXPECT_EQ(known->lines[1].file, "a.js");
+  const auto loaded = jit.due(250), moved = jit.due(1000);
+  ASSERT_TRUE(loaded && moved);
+  EXPECT_EQ(loaded->start, 0x2000u);
+  EXPECT_EQ(moved->start, 0x5000u);
+  EXPECT_FALSE(jit.takes(mapping(8, "//anon"), JitClock::Monotonic)) << "nothing of it was mapped here yet";
+  EXPECT_TRUE(jit.takes(mapping(8, "/work/jit-8.dump"), JitClock::Monotonic));
+  EXPECT_TRUE(jit.takes(mapping(8, "//anon"), JitClock::Monotonic))
+      << "nothing of it was hit, and it is there";
+  EXPECT_TRUE(lines_of(jit).empty());
 }
 
 TEST(JitCode, SaysWhyAJitdumpIsNotUsed) {
