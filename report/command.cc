@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <stop_token>
@@ -194,9 +195,13 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                            "perf's cache of files by build id (default: ~/.debug; none with --symfs)",
                            symbols.build_id_dir));
   rows.push_back({"--debuginfod", cli::Takes::Nothing, "",
-                  "fetch missing files by build id from the servers in DEBUGINFOD_URLS",
+                  "fetch missing files of modules that samples hit, by build id, from the servers in "
+                  "DEBUGINFOD_URLS; each within ten minutes, or the seconds that DEBUGINFOD_MAXTIME says",
                   [&symbols](std::string_view) -> Result<> {
                     symbols.debuginfod = symbolize::Servers::Asked;
+                    // To the library that asks them.
+                    ::setenv("DEBUGINFOD_MAXTIME", "600", 0);
+                    if (::isatty(STDERR_FILENO) != 0) ::setenv("DEBUGINFOD_PROGRESS", "1", 0);
                     return Done{};
                   }});
   symbols.inlines = symbolize::Inlines::Unwound;
