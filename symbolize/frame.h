@@ -29,6 +29,13 @@ struct Module {
   std::string_view short_name;  // perf report's Shared Object: the last part of the path
   format::BuildId build_id;
   std::string_view file = {};  // of a kernel module, where it was loaded from; empty: not told
+
+  // Whether its names are a guess: nothing that was recorded tells which file of that name it was. What a
+  // jitdump describes is called so in its place (symbolize/jit/jit_code.h).
+  bool is_unsure() const {
+    return kind == ModuleKind::User && build_id.empty() && path.starts_with('/') &&
+           !short_name.starts_with("jitted-");
+  }
 };
 
 // Why something of a module is missing.

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <utility>
+
+#include "symbolize/files/attached_text.h"
+#include "symbolize/files/map_owner.h"
 
 namespace tacho::symbolize {
 
@@ -47,6 +51,22 @@ Source& Sources::own(Known& known) {
   return own;
 }
 
+void Sources::tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) const {
+  constexpr std::uint64_t kMostTold = 20;
+  std::uint64_t count = 0;
+  for (const Module* const module : modules) {
+    const Source* const source = find(*module);
+    if (!module->is_unsure() || source == nullptr || source->table == nullptr) continue;
+    if (++count <= kMostTold)
+      diagnostics.add_line(
+          format::Damage::Note,
+          std::string(module->path) + ": its names are a guess: no build id of it was recorded");
+  }
+  if (count > kMostTold)
+    diagnostics.add_line(format::Damage::Note,
+                         std::to_string(count - kMostTold) + " more modules have names that are a guess");
+}
+
 bool is_left_out(const Error& reason) { return reason.code == EFBIG; }
 
 Source from_table(SymbolTable table, char letter, bool is_mangled) {
@@ -79,6 +99,37 @@ Source from_jit(const JitCode::Function& function) {
   source.has_full_symbols = true;
   source.jit = &function;
   return source;
+}
+
+Result<std::vector<std::byte>> read_map_of(const DebugFiles& files, const format::Features& features,
+                                           const std::string& path) {
+  constexpr std::string_view kBefore = "/tmp/perf-";
+  std::uint32_t pid = 0;
+  std::from_chars(path.data() + std::min(path.size(), kBefore.size()), path.data() + path.size(), pid);
+  const auto& times = features.environment.sample_time;
+  if (files.root().empty() && times && !may_be_of_process(path, pid, times->second))
+    return Error{path + ": was made when the recording was over, by another process of that number"};
+  return files.read(path, kLargestText);
+}
+
+Source from_vdso(std::vector<std::byte> image, Demangler* demangler) {
+  auto elf = ElfFile::in_memory(image);
+  auto table = elf ? read_symbols(*elf, *elf, demangler) : Result<SymbolTable>(std::move(elf.error()));
+  if (!table) return without_names(Error{"the vdso: " + table.error().what});
+  return from_table(std::move(*table), 'd', true);
+}
+
+std::optional<Source> CarriedNames::source_of(const Module& module) {
+  const bool is_kernel = module.kind == ModuleKind::Kernel;
+  if (!is_kernel && module.kind != ModuleKind::User) return std::nullopt;
+  if (!symbols_) {
+    const auto section =
+        std::ranges::find(features_.raw, kCarriedSymbolsFeature, &format::RawSection::feature);
+    symbols_.emplace(section == features_.raw.end() ? format::Bytes() : format::Bytes(section->bytes));
+  }
+  auto table = symbols_->of(is_kernel ? std::string_view("[kernel.kallsyms]") : module.path);
+  if (!table) return std::nullopt;
+  return from_table(std::move(*table), is_kernel ? 'k' : 'd', true);
 }
 
 Source from_pack(PackedSource& packed) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "format/diagnostics.h"
+#include "format/features.h"
 #include "format/result.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
@@ -17,6 +18,8 @@
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
 #include "symbolize/jit/jit_code.h"
+#include "symbolize/names/carried_symbols.h"
+#include "symbolize/names/demangle.h"
 #include "symbolize/names/symbol_table.h"
 #include "symbolize/packed_names.h"
 
@@ -66,6 +69,8 @@ class Sources {
   void keep(Source source, Known& known);
   // A source that no other module has, to be changed.
   Source& own(Known& known);
+  // Of which of these modules the names are a guess.
+  void tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) const;
 
  private:
   std::deque<Source> all_;
@@ -80,7 +85,24 @@ Source from_file(ModuleSymbols symbols);
 Source from_jit(const JitCode::Function& function);
 // `packed` must outlive the source.
 Source from_pack(PackedSource& packed);
+// The map of code made at run time that lies at /tmp/perf-PID.map, if it is of the recorded process.
+Result<std::vector<std::byte>> read_map_of(const DebugFiles& files, const format::Features& features,
+                                           const std::string& path);
+Source from_vdso(std::vector<std::byte> image, Demangler* demangler);
 Source without_names(Error reason);
+
+// What simpleperf put into a capture, read when the first module asks for it.
+class CarriedNames {
+ public:
+  // Must outlive this.
+  explicit CarriedNames(const format::Features& features) : features_(features) {}
+  // Nothing: there are none of it.
+  std::optional<Source> source_of(const Module& module);
+
+ private:
+  const format::Features& features_;
+  std::optional<CarriedSymbols> symbols_;
+};
 
 // True of reasons with the code EFBIG: what there is would take more memory or time than its file is worth.
 bool is_left_out(const Error& reason);

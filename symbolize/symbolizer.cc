@@ -8,7 +8,6 @@
 
 #include "format/file.h"
 #include "format/perf_abi.h"
-#include "symbolize/elf/elf_file.h"
 #include "symbolize/elf/module_files.h"
 #include "symbolize/elf/running_vdso.h"
 #include "symbolize/files/attached_text.h"
@@ -46,6 +45,7 @@ struct Symbolizer::State {
   ModuleFiles module_files;
   KernelNames kernel_names;
   PackedNames pack;
+  CarriedNames carried;
   Sources sources;
   std::unordered_map<std::string_view, Module> bpf_modules;  // by their names in kallsyms
   std::deque<const Module*> asked;      // the keys of sources, in the order they were needed
@@ -65,7 +65,8 @@ struct Symbolizer::State {
         servers(connect()),
         module_files(files, servers ? &*servers : nullptr, demangling()),
         kernel_names(options, features, kernel),
-        pack(features.symbol_pack) {}
+        pack(features.symbol_pack),
+        carried(features) {}
 
   Sources::Known& known(const Module& module);
   Source& source_of(const Module& module) { return *known(module).source; }
@@ -134,8 +135,12 @@ Source Symbolizer::State::open_pack_or_files(const Module& module) {
   const bool is_in_jitdump = jit != nullptr && jit->find(std::string(module.path)) != nullptr;
   const bool is_packed = packed && packed->is(format::PackedModule::kHasNames) && !is_in_jitdump;
   if (is_packed && !names_are_given(options, module.kind)) return from_pack(*packed);
+  // What has the module's name now, and no identity, may be another file.
+  if (module.build_id.empty() && !names_are_given(options, module.kind))
+    if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
   Source source = open_source(module);
   if (source.table || source.own || source.embedded) return source;
+  if (auto carried_names = carried.source_of(module)) return std::move(*carried_names);
   if (is_packed) {
     if (module.kind == ModuleKind::Kernel && !options.kallsyms.empty())
       refusals.push_back(source.lack + "; names come from the symbols packed into the capture");
@@ -202,28 +207,23 @@ Source Symbolizer::State::open_elf(const Module& module) {
 std::optional<Debuginfod> Symbolizer::State::connect() {
   if (options.debuginfod == Servers::NotAsked) return std::nullopt;
   auto connected = Debuginfod::connect();
-  if (connected) return std::move(*connected);
-  refusals.push_back(connected.error().what);
-  return std::nullopt;
+  if (!connected) refusals.push_back(connected.error().what);
+  return connected ? std::optional(std::move(*connected)) : std::nullopt;
 }
 
 // The vdso is code that the kernel maps into every process; it has no file, so the recorder attaches its
-// image to the capture. Looked for in this order: in the capture, and in this machine's kernel if it is the
-// recorded one.
+// image to the capture. Else this machine's kernel has it, if it is the recorded one.
 Source Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
   if (!attached && !files.root().empty()) return without_names(Error{"it is not attached to the capture"});
-  auto image = attached ? unpack_attached_text(*attached)
-               : module.build_id.empty() && kernel_names.runs_recorded_kernel()
-                   ? running_vdso()
-                   : running_vdso(module.build_id);
+  const bool is_running = module.build_id.empty() && kernel_names.runs_recorded_kernel();
+  auto image = attached     ? unpack_attached_text(*attached)
+               : is_running ? running_vdso()
+                            : running_vdso(module.build_id);
   if (!image)
     return without_names(Error{(attached ? "" : "it is not attached to the capture; ") + image.error().what,
                                image.error().code});
-  auto elf = ElfFile::in_memory(*image);
-  auto table = elf ? read_symbols(*elf, *elf, demangling()) : Result<SymbolTable>(std::move(elf.error()));
-  if (!table) return without_names(Error{"the vdso: " + table.error().what});
-  return from_table(std::move(*table), 'd', true);
+  return from_vdso(std::move(*image), demangling());
 }
 
 // Where a perf-PID.map comes from, in this order: the folder that the user names, the capture, and /tmp of
@@ -247,7 +247,7 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
       return Error{
           "the capture is of another host, where another process had this number; --perf-map-dir names "
           "the folder of its map"};
-    return files.read(path, kLargestText);
+    return read_map_of(files, features, path);
   };
   auto text = read();
   if (!text) return without_names(std::move(text.error()));
@@ -465,9 +465,8 @@ SymbolTable* Symbolizer::names_of(const Mapping& mapping) {
 
 void Symbolizer::report_missing(format::Diagnostics& diagnostics,
                                 std::span<const ModuleLack> ended_chains) const {
-  for (const std::string& refusal : state_->refusals) {
+  for (const std::string& refusal : state_->refusals)
     diagnostics.add_line(format::Damage::NoSymbols, refusal);
-  }
   if (!state_->pack.lack().empty())
     diagnostics.add_line(format::Damage::BadSymbolSource,
                          "the symbols packed into it: " + state_->pack.lack());
@@ -495,6 +494,7 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
   };
   tell_rest(format::Damage::NoSymbols, untold);
   tell_rest(format::Damage::BadSymbolSource, untold_left_out);
+  state_->sources.tell_guesses(state_->asked, diagnostics);
 }
 
 }  // namespace tacho::symbolize

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tacho pack: a pack that no reader would take is refused, and the capture stays as it is."""
 import shutil
+import struct
 import unittest
 
 import made_capture as made
@@ -52,6 +53,26 @@ class Pack(programs.Scratch):
         symbols = dict(reversed(line.split()[::2]) for line in self.run_program("nm", program).stdout.decode().splitlines()
                        if len(line.split()) == 3)
         return program, {name: int(symbols[name], 16) for name in ("leaf", "main", "_start")}
+
+    def test_the_symbols_that_simpleperf_records_are_a_source(self):
+        def file(path, kind, code_address, symbols, behind):
+            body = path.encode() + b"\0" + struct.pack("<IQI", kind, code_address, len(symbols))
+            body += b"".join(struct.pack("<QI", at, size) + name.encode() + b"\0" for at, size, name in symbols)
+            return struct.pack("<I", len(body + behind)) + body + behind
+        elf, simpleperf_files = 2, 128
+        section = file("/system/lib64/libgone.so", elf, 0x41000, [(0x41010, 0x20, "_ZN4gone3runEi")], struct.pack("<Q", 0x1000))
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL), features={simpleperf_files: section}).started()
+        capture.mapped(made.PID, 0x70000000, 0x1000, 0x1000, "/system/lib64/libgone.so")
+        for place in (0x10, 0x18, 0x40):
+            capture.sample(ip=0x70000000 + place)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        names = [line.strip() for line in self.tacho("script", "-i", "perf.data", "-F", "sym", status=None).stdout.splitlines()]
+        self.assertEqual(names, [b"gone::run", b"gone::run", b"[unknown]"])
+        self.tacho("pack", "perf.data", "-o", "packed.data", status=None)
+        # What is not understood by its readers goes; the pack has the names.
+        self.tacho("redact", "packed.data", "public.data", status=None)
+        names = [line.strip() for line in self.tacho("script", "-i", "public.data", "-F", "sym", status=None).stdout.splitlines()]
+        self.assertEqual(names, [b"gone::run", b"gone::run", b"[unknown]"])
 
     @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
     def test_where_the_file_has_more_code_than_was_packed_it_is_read(self):

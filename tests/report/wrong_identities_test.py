@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Twenty-three mixtures of a capture with what is not of it: files, lists of kernel symbols, maps of made code, packs of other
 builds, hosts, boots and processes. None gives a wrong name; each is said, or what is right is told by itself."""
+import json
 import os
 import re
 import shutil
 import struct
+import time
 import unittest
 
 import made_capture as made
@@ -23,6 +25,7 @@ KERNEL_SIZE, KERNEL_CALL, MODULE_AT = 0x1000000, 0x1234, 0xffffffffc0200000
 HOSTNAME, OS_RELEASE, BUILD_ID = 3, 4, 2
 MADE_CODE = 0x7f0000000000
 MONOTONIC = 1
+SAMPLE_TIME = 21
 
 
 def kallsyms(moved=0, size=KERNEL_SIZE, name="right_kernel", at=KERNEL_CALL, module="right_module", module_at=MODULE_AT):
@@ -81,7 +84,7 @@ class WrongIdentities(programs.Scratch):
                                     + made.text_field("[kernel.kallsyms]_text", 24) + capture.trailer())
         capture.named("program")
         if program:
-            self.map_program(capture, bytes.fromhex(build_id or self.build_id(self.right)))
+            self.map_program(capture, bytes.fromhex(self.build_id(self.right) if build_id is None else build_id))
             for function in ("right_leaf", "right_middle", "main"):
                 capture.sample(ip=BASE + self.symbol(self.right, function) + 2)
         if kernel:
@@ -112,6 +115,23 @@ class WrongIdentities(programs.Scratch):
 
     def refuse(self, *options, said, capture="perf.data"):
         self.assertNotIn("right_", self.script(*options, said=said, capture=capture))
+
+    def test_names_without_an_identity_are_marked_in_every_view(self):
+        shutil.copy(self.right, self.place)
+        guess = f"{PATH}: its names are a guess: no build id of it was recorded"
+        for build_id, is_unsure in ((None, False), ("", True)):
+            self.write(build_id=build_id)
+            self.tacho("pack", "perf.data", "-o", "packed.data", *self.options, status=None)
+            for capture in ("perf.data", "packed.data"):
+                for view in (["script"], ["report"], ["folded"], ["script", "--json"], ["report", "--json"]):
+                    with self.subTest(view=" ".join(view), capture=capture, is_unsure=is_unsure):
+                        done = self.tacho(*view, "-i", capture, *self.options, status=None)
+                        self.assertIn(b"right_leaf", done.stdout)
+                        self.assertEqual(guess in done.stderr.decode(), is_unsure, done.stderr)
+                        if "--json" in view:
+                            self.assertEqual(b'"unsure":true' in done.stdout.replace(b" ", b""), is_unsure)
+                facts = json.loads(self.tacho("doctor", capture, "--json", status=None).stdout)
+                self.assertEqual(facts["unsure_frames"] > 0, is_unsure)
 
     def test_the_right_ones_are_taken(self):
         self.write(kernel=True)
@@ -235,6 +255,28 @@ class WrongIdentities(programs.Scratch):
         (self.folder / "maps").mkdir()
         (self.folder / f"maps/perf-{made.PID}.map").write_text(f"{MADE_CODE:x} 1000 right_map\n")
         self.assertIn("right_map", self.script("--perf-map-dir", "maps"))
+
+    def test_a_map_that_another_process_of_that_number_made_since(self):
+        pid = next(pid for pid in range(4_190_000, 4_194_000) if not os.path.exists(f"/proc/{pid}") and not os.path.exists(f"/tmp/perf-{pid}.map"))
+        mine = os.uname()
+        strings = {HOSTNAME: made.header_string(mine.nodename), OS_RELEASE: made.header_string(mine.release)}
+        now = int(time.monotonic() * 1e9)
+        shared = f"/tmp/perf-{pid}.map"
+        with open(shared, "x", encoding="ascii") as file:
+            self.addCleanup(os.unlink, shared)
+            file.write(f"{MADE_CODE:x} 1000 the_map\n")
+        for last, is_taken in ((now + 60_000_000_000, True), (now - 5_000_000_000, False)):
+            capture = made.Capture(Event("cpu-clock", made.SOFTWARE, 0, made.USUAL),
+                                   features={**strings, SAMPLE_TIME: struct.pack("<QQ", 1, last)})
+            body = struct.pack("<IIQQQIIQQII", pid, pid, MADE_CODE, 0x1000, 0, 0, 0, 0, 0, 7, 2) + made.text_field("//anon", 8)
+            capture.data += made.record(10, made.USER, body + capture.trailer())
+            sample = made.Capture(capture.events[0]).sample(ip=MADE_CODE + 8).data
+            at = sample.index(struct.pack("<II", made.PID, made.PID))
+            capture.data += sample[:at] + struct.pack("<II", pid, pid) + sample[at + 8:]
+            (self.folder / "perf.data").write_bytes(capture.file())
+            done = self.tacho("script", "-i", "perf.data", status=None)
+            self.assertEqual(b"the_map" in done.stdout, is_taken, done.stderr)
+            self.assertEqual(b"by another process of that number" in done.stderr, not is_taken)
 
     def test_a_jitdump_of_another_process(self):
         dump = self.root / f"opt/jit-{made.PID}.dump"

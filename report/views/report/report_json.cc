@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -138,6 +139,11 @@ void ReportJson::describe_row(const RowBlock& block, std::uint32_t row) {
       describe_value(column.name, raw_value(*column.use, *source_.facts, facts));
   }
   to_.end_object();
+  const bool has_names =
+      std::ranges::any_of(columns_, [](const RawColumn& one) { return one.use->key->of == KeyOf::Function; });
+  const Function* const function = has_names ? facts.function : nullptr;
+  if (function != nullptr && function->module != nullptr && function->module->is_unsure())
+    to_.flag("unsure", true);
   describe_weights(block, row, Kind::Overhead);
   if (source_.text->has_children) describe_weights(block, row, Kind::Children);
 }
@@ -220,6 +226,7 @@ void ReportJson::describe_frame(const Function& function) {
     to_.text("symbol", function.name);
   }
   if (function.module != nullptr) to_.text("dso", function.module->path);
+  if (function.module != nullptr && function.module->is_unsure()) to_.flag("unsure", true);
   if (function.has_line) to_.text("line", function.line);
   if (function.is_inlined) to_.flag("inlined", true);
   to_.end_object();

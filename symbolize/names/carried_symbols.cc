@@ -1,0 +1,68 @@
+#include "symbolize/names/carried_symbols.h"
+
+#include <algorithm>
+
+namespace tacho::symbolize {
+namespace {
+
+// simpleperf's types of files.
+constexpr std::uint32_t kKernel = 0, kElf = 2, kDex = 3;
+
+constexpr std::size_t kLeastSymbol = sizeof(std::uint64_t) + sizeof(std::uint32_t) + 1;  // bytes
+
+}  // namespace
+
+CarriedSymbols::CarriedSymbols(format::Bytes section) {
+  format::Cursor in(section);
+  while (in.left() > sizeof(std::uint32_t)) {
+    const format::Bytes file = in.take(in.u32());
+    if (in.failed()) return;
+    add(in.over(file));
+  }
+}
+
+void CarriedSymbols::add(format::Cursor in) {
+  const std::string path(in.terminated());
+  const std::uint32_t type = in.u32();
+  const std::uint64_t code_address = in.u64();
+  File file;
+  file.count = in.u32();
+  if (in.failed() || file.count > in.left() / kLeastSymbol) return;
+  file.symbols = in.rest();
+  for (std::uint32_t i = 0; i < file.count; ++i) {
+    in.skip(sizeof(std::uint64_t) + sizeof(std::uint32_t));
+    (void)in.terminated();
+  }
+  if (in.failed()) return;
+  if (type == kElf) {
+    // Without it nothing says where in the file an address lies.
+    if (in.left() < sizeof(std::uint64_t)) return;
+    file.moved = code_address - in.u64();
+  } else if (type != kDex && type != kKernel) {
+    return;
+  }
+  files_.try_emplace(path, file);
+}
+
+std::optional<SymbolTable> CarriedSymbols::of(std::string_view path) const {
+  const auto found = files_.find(path);
+  if (found == files_.end()) return std::nullopt;
+  const File& file = found->second;
+  format::Cursor in(file.symbols);
+  SymbolTable table;
+  table.reserve(file.count);
+  for (std::uint32_t i = 0; i < file.count; ++i) {
+    const std::uint64_t start = in.u64() - file.moved, length = in.u32();
+    const std::string_view name = in.terminated();
+    if (!name.empty())
+      table.add({.start = start,
+                 .end = start + std::min(length, ~std::uint64_t{0} - start),
+                 .name = name,
+                 .binding = Binding::Global});
+  }
+  table.finish();
+  if (table.empty()) return std::nullopt;
+  return table;
+}
+
+}  // namespace tacho::symbolize
