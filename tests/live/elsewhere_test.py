@@ -4,6 +4,7 @@ and its libraries, by another user, without a network, /proc and /sys. What is p
 import json
 import os
 import re
+import shlex
 import shutil
 import unittest
 from pathlib import Path
@@ -90,6 +91,10 @@ class Elsewhere(Travels):
         text = self.run_program(*there.command("script", "-i", "/captures/stacks.packed", "--no-inline"), status=None).stdout
         self.assertEqual(text.count(b" linkers_name+"), 60, text[:2000])
         self.assertEqual(text.count(b" main+"), 60)
+        said = self.tacho("doctor", packed, status=None).stdout.decode()
+        self.assertIn("they are unwound with the copies of files that the capture has\n", said)
+        self.assertRegex(said, r"copies of files: [1-9]\d* programs and libraries are in the capture")
+        self.assertNotIn("run tacho pack on the host", said)
         # By the names alone no stack goes on behind the library's function.
         self.tacho("pack", original, "-o", "names.packed", status=None)
         place = there.bring(self.folder / "names.packed")
@@ -151,6 +156,41 @@ class Elsewhere(Travels):
         self.tacho("pack", capture, status=None)
         self.assertLess(capture.stat().st_size, 60 * 1000)
         self.assert_same_text(self.tacho("script", "-i", capture).stdout, before)
+
+    def test_the_commands_of_the_documentation(self):
+        """The first three of docs/elsewhere.md; the reader's where there is nothing of the host, nor of the sources."""
+        lines = [line.strip() for line in (programs.ROOT / "docs/elsewhere.md").read_text().splitlines() if line.startswith("    tacho ")]
+        record, doctor, report = (shlex.split(re.split(r"\s{3,}", line)[0]) for line in lines[:3])
+        self.assertEqual([words[1] for words in (record, doctor, report)], ["record", "doctor", "report"])
+        there = self.machine()
+        self.tacho(*("1" if word == "30" else word for word in record[1:]))
+        place = there.bring(self.folder / "perf.data")
+        self.tacho(*doctor[1:], status=None)
+        for words in (doctor, report):
+            far = self.run_program(*there.command(*(place if word == "perf.data" else word for word in words[1:])), status=None)
+            self.assertIn(far.returncode, (0, 3), far.stderr)
+            if words == report:
+                self.assert_same_text(far.stdout.replace(place.encode(), b"perf.data"), self.tacho(*words[1:], status=None).stdout)
+            else:
+                self.assertRegex(far.stdout.decode(), r"\d % of \d+ frames have a name from this file alone")
+
+    @programs.needs_perf
+    def test_what_perf_archive_wrote_is_a_source(self):
+        shutil.copy(programs.BIN / "getppid_load", self.folder / "program")
+        self.perf("record", "-e", EVENT, "-g", "-o", "perf.data", "--", "./program", "5")
+        whole = self.tacho("script", "-i", "perf.data").stdout
+        self.assertIn(b"call_at_depth", whole)
+        self.perf("archive", "perf.data", status=None)
+        if not (self.folder / "perf.data.tar.bz2").exists():
+            self.skipTest("perf archive makes no archive here")
+        (self.folder / "cache").mkdir()
+        self.run_program("tar", "xf", "perf.data.tar.bz2", "-C", "cache")
+        shutil.rmtree(self.folder / ".debug")
+        (self.folder / "program").unlink()
+        self.assertNotIn(b"call_at_depth", self.tacho("script", "-i", "perf.data", status=None).stdout)
+        self.tacho("pack", "perf.data", "-o", "packed.data", "--buildid-dir", "cache", status=None)
+        shutil.rmtree(self.folder / "cache")
+        self.assert_same_text(self.tacho("script", "-i", "packed.data").stdout, whole)
 
     def test_what_cannot_be_rewritten_stays_as_it_is(self):
         capture = self.record_ours("ours.data")

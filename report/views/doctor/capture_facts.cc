@@ -8,8 +8,10 @@
 #include <unordered_set>
 #include <variant>
 
+#include "format/attachment.h"
 #include "format/perf_abi.h"
 #include "format/record.h"
+#include "symbolize/files/attached_text.h"
 
 namespace tacho::report {
 namespace {
@@ -101,12 +103,12 @@ std::string reason_of(const symbolize::PlaceFacts& place) {
   using symbolize::ModuleKind;
   if (place.module == nullptr) return "nothing was mapped there";
   const symbolize::Source* const source = place.source;
-  if (source != nullptr && source->packed != nullptr) return "no symbol covers the address";
+  // Its names are there, from the pack or from a copy of the file.
+  if (source != nullptr && (source->packed != nullptr || source->table != nullptr))
+    return "no symbol covers the address";
   switch (place.module->kind) {
     case ModuleKind::Anonymous:
-      return source != nullptr && source->table != nullptr
-                 ? "no symbol covers the address"
-                 : "code made at run time that no perf map in the capture names";
+      return "code made at run time that no perf map in the capture names";
     case ModuleKind::User:
     case ModuleKind::Vdso:
       return "its names are not in the capture; run tacho pack on the host";
@@ -129,9 +131,7 @@ void Examiner::name_places() {
     const Location& location = resolver.location(number);
     const bool is_named = !resolver.frame(location).function.empty();
     const auto place = resolver.facts(location);
-    const bool is_of_file = place.module != nullptr && place.module->kind == symbolize::ModuleKind::User;
-    if (is_of_file && place.module->path.starts_with('/') && place.module->build_id.empty())
-      facts_.unsure_frames += hits;
+    if (place.module != nullptr && place.module->is_unsure()) facts_.unsure_frames += hits;
     if (is_named) {
       ++facts_.named_addresses;
       facts_.named_frames += hits;
@@ -188,6 +188,10 @@ CaptureFacts Examiner::finish() {
   name_places();
   add_sensitive();
   facts_.lost = session_.lost_samples();
+  facts_.file_copies = static_cast<std::uint64_t>(
+      std::ranges::count_if(session_.features().attachments, [](const format::Attachment& attachment) {
+        return attachment.name.starts_with(symbolize::kAttachedFile);
+      }));
   for (const format::Finding& finding : session_.diagnostics().findings())
     if (finding.kind == format::Damage::Lost) facts_.lost = std::max(facts_.lost, finding.count);
   facts_.has_wall_clock = session_.features().environment.clock_data.has_value();

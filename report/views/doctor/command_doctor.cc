@@ -116,8 +116,8 @@ void write_names(TextOutput& out, const CaptureFacts& facts, Names names) {
   if (shown > kMostShown) out.text(fmt::format("  {} frames in {} more modules\n", rest, shown - kMostShown));
   if (facts.unsure_frames > 0)
     out.text(fmt::format(
-        "{} frames lie in files whose build id is not known: whether another file of that name is the same "
-        "one cannot be told\n",
+        "{} frames lie in files whose build id is not known: whether their names are those of the file that "
+        "ran cannot be told\n",
         facts.unsure_frames));
 }
 
@@ -126,11 +126,16 @@ void write_rest(TextOutput& out, const CaptureFacts& facts) {
   out.text(fmt::format("call chains: {} as deep as the kernel takes them down, the rest is cut off\n",
                        facts.cut_chains));
   if (facts.copied_stacks > 0)
-    out.text(
-        fmt::format("copied stacks: {}, {} of them as large as copies get, and perhaps cut off; they are "
-                    "unwound with the files of the host, which are not "
-                    "here\n",
-                    facts.copied_stacks, facts.cut_copies));
+    out.text(fmt::format(
+        "copied stacks: {}, {} of them as large as copies get, and perhaps cut off; they are "
+        "unwound with {}\n",
+        facts.copied_stacks, facts.cut_copies,
+        facts.file_copies == 0
+            ? "the files of the host, which are not here; tacho pack --level elf puts copies into it"
+            : "the copies of files that the capture has"));
+  if (facts.file_copies > 0)
+    out.text(fmt::format("copies of files: {} programs and libraries are in the capture, code and all\n",
+                         facts.file_copies));
   out.text("clock: " + facts.clock +
            (facts.has_wall_clock ? "; times of day can be told\n" : "; times of day cannot be told\n"));
   out.text(fmt::format(
@@ -156,6 +161,7 @@ void write_json(TextOutput& out, const CaptureFacts& facts) {
                                                                 {"cut_chains", facts.cut_chains},
                                                                 {"copied_stacks", facts.copied_stacks},
                                                                 {"cut_copies", facts.cut_copies},
+                                                                {"file_copies", facts.file_copies},
                                                                 {"cgroups", facts.cgroups},
                                                                 {"namespaces", facts.namespaces},
                                                                 {"deleted_modules", facts.deleted_modules}};
