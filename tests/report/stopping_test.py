@@ -2,6 +2,7 @@
 """A worker (report/apart.h) and the process that waits for it, as others see them: Ctrl-Z stops both and `fg` continues
 both; one that dies while a capture comes through a pipe costs what was not written yet, which is said."""
 import os
+import select
 import signal
 import subprocess
 import time
@@ -10,6 +11,7 @@ import made_capture as made
 import programs
 
 INCOMPLETE, UNREADABLE = 3, 2
+FINISHED_ROUND = 68
 
 
 def children_of(pid):
@@ -44,6 +46,8 @@ class Stopping(programs.Scratch):
         capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL)).started()
         for number in range(samples):
             capture.sample(ip=0x1000 + number)
+            if number % 1000 == 999:
+                capture.data += made.record(FINISHED_ROUND, 0, b"")
         (self.folder / "file.data").write_bytes(capture.file())
         return self.tacho("convert", "-i", "file.data", "-o", "-").stdout
 
@@ -67,7 +71,7 @@ class Stopping(programs.Scratch):
                     self.assertEqual(len(text.splitlines()), 1000)
 
     def test_what_was_made_of_a_pipe_is_kept(self):
-        content = self.piped(200_000)
+        content = self.piped(40_000)
         for words, output in ((["script", "-i", "-", "-F", "ip"], None), (["script", "-i", "-", "-F", "ip", "-o", "out.text"], "out.text"),
                               (["convert", "-i", "-", "-o", "out.data"], "out.data")):
             with self.subTest(" ".join(words)):
@@ -77,6 +81,7 @@ class Stopping(programs.Scratch):
                 program.stdin.flush()
                 text = b""
                 if output is None:
+                    self.assertTrue(select.select([program.stdout], [], [], programs.PATIENCE)[0], "text comes")
                     text = os.read(program.stdout.fileno(), 1 << 16)
                 else:
                     self.wait_until(lambda: state_of(worker) == "S", "all that came was read")
