@@ -47,6 +47,7 @@ class InAnotherKernel(unittest.TestCase):
 
     def test_functions_of_programs(self):
         self.run_inside("calls_test", "named_arguments_test", "trace_test")
+
     def test_a_capture_of_a_kernel_module_travels(self):
         self.run_inside("elsewhere_kinds_test.Kinds.test_a_kernel_module")
 
