@@ -91,11 +91,9 @@ Result<> check_events(Session& session, const ReadingOptions& options) {
   read_head(session);
   std::vector<std::string> names;
   for (const auto& event : session.events()) names.push_back(event.name);
-  for (const std::string& name : asked) {
-    if (std::ranges::find(names, name) != names.end()) continue;
-    return use_error(printable(options.session.input) + ": --event: there is no event '" + name + "'" +
-                     cli::suggestion(name, names));
-  }
+  if (const auto unknown = part_of_none(asked, names))
+    return use_error(printable(options.session.input) + ": --event: there is no event '" + *unknown + "'" +
+                     cli::suggestion(*unknown, names));
   return Done{};
 }
 

@@ -56,18 +56,16 @@ Result<ConvertSelection> ConvertSelection::create(const std::vector<std::string>
 
 Result<> ConvertSelection::choose(const std::vector<std::string>& names, const format::Features& features) {
   std::string known;
-  std::vector<std::string> found;
+  std::vector<std::string> all;
   for (const auto& event : *all_) {
     const std::string name = event_name(event, features);
     if (!known.empty()) known += ", ";
     known += name;
-    const bool is_wanted = std::ranges::find(names, name) != names.end();
-    if (is_wanted) found.push_back(name);
-    kept_.push_back(is_wanted);
+    all.push_back(name);
+    kept_.push_back(list_has_name(names, name));
   }
-  for (const std::string& name : names)
-    if (std::ranges::find(found, name) == found.end())
-      return use_error("--events: the capture has no event '" + name + "'; it has " + known);
+  if (const auto unknown = part_of_none(names, all))
+    return use_error("--events: the capture has no event '" + *unknown + "'; it has " + known);
   const auto has_none = [](const format::Event& event) { return !has_sample_ids(event.attr); };
   if (all_->size() > 1 && std::ranges::any_of(*all_, has_none))
     return use_error("--events: the samples of this capture do not say which event they belong to");
