@@ -12,7 +12,6 @@ namespace {
 using cli::NumberUnit;
 using cli::Operation;
 
-// What one of a field's unit is in nanoseconds or bytes.
 struct UnitRow {
   std::string_view name;
   NumberUnit unit;
@@ -47,6 +46,12 @@ ExpressionValue as_value(const FieldValue& value) {
 }
 
 }  // namespace
+
+std::optional<FieldUnit> field_unit(std::string_view name) {
+  const auto row = std::ranges::find(kUnits, name, &UnitRow::name);
+  if (row == std::end(kUnits)) return std::nullopt;
+  return FieldUnit{row->unit, row->size};
+}
 
 class BoundExpression::Binder {
  public:
@@ -200,12 +205,12 @@ class BoundExpression::Binder {
                                   : beside.own != nullptr ? beside.own->unit
                                                           : std::string_view();
     if (unit.empty()) return Done{};
-    const auto row = std::ranges::find(kUnits, unit, &UnitRow::name);
-    if (row == std::end(kUnits) || row->unit != number.unit)
+    const auto of_field = field_unit(unit);
+    if (!of_field || of_field->kind != number.unit)
       return wrong(other, "the field is in " + std::string(unit) +
                               "; a number of this unit cannot be compared with it");
     Leaf& leaf = bound_.leaves_[other];
-    leaf.constant = apply(Operation::Quotient, leaf.constant, ExpressionValue::of(row->size));
+    leaf.constant = apply(Operation::Quotient, leaf.constant, ExpressionValue::of(of_field->size));
     return Done{};
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,14 @@
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {
+
+// What one of a field's unit ("us", "KiB") is in nanoseconds or bytes; nothing: it is neither a time nor a
+// size.
+struct FieldUnit {
+  cli::NumberUnit kind = cli::NumberUnit::None;
+  std::uint64_t size = 1;
+};
+std::optional<FieldUnit> field_unit(std::string_view name);
 
 class BoundExpression {
  public:

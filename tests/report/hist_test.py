@@ -58,6 +58,11 @@ class Hist(programs.Scratch):
             self.assertEqual(sum(count for _, _, count in rows), len(self.values))
         self.assertGreater(len(self.histograms("--log", "16")[0][1]), 100)
 
+    def test_the_width_of_rows_may_have_a_unit(self):
+        self.write_operations()
+        self.assertEqual(self.histograms("--linear", "2us"), self.histograms("--linear", "2000"))
+        self.assertNotEqual(self.histograms("--linear", "2us"), self.histograms("--linear", "2"))
+
     def test_stretches_of_time_stand_one_after_another(self):
         self.write_operations()
         found = self.histograms("--interval", "50ms", "--percentiles", "100")
@@ -162,7 +167,8 @@ class Hist(programs.Scratch):
                             (["--percentiles", "101"], "'101' is no number"), (["--percentiles", "nan"], "'nan' is no number"),
                             (["--field", "kind", "--percentiles", "50"], "are texts or names"),
                             (["--log", "3"], "--log: 3 is no power of two"), (["--log", "128"], "--log"),
-                            (["--log", "2", "--linear", "5"], "take one of them"), (["--interval", "5m"], "--interval: '5m' is no time"),
+                            (["--log", "2", "--linear", "5"], "take one of them"), (["--linear", "4k"], "--linear: 'lat' is in ns"),
+                            (["--linear", "0"], "--linear: '0' is no width of rows"), (["--linear", "5+5"], "--linear: '5+5' is no width"), (["--interval", "5m"], "--interval: '5m' is no time"),
                             (["--interval", "nan"], "is no time"), (["--key", "tid"], "--key says which events of --between"),
                             (["--between", "op"], "--between takes two events"), (["--between", "op,op,op"], "'op,op,op' is no two of the capture's"), (["--between", "op,o"], "there is no event 'o'"),
                             (["--between", "op,op", "--key", "a,b,c"], "--key takes a field"),

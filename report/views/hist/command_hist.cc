@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "cli/expression.h"
 #include "report/filter_options.h"
 #include "report/samples/filter.h"
 #include "report/stretches.h"
@@ -66,9 +67,21 @@ void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
       options.by));
 }
 
+Result<> set_step(HistOptions& options, std::string_view text) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  const auto parsed = cli::parse_expression("--linear", text);
+  if (!parsed || parsed->nodes.size() != 1 || parsed->root().operation != cli::Operation::Whole ||
+      parsed->root().whole == 0 || parsed->root().whole > kMost)
+    return use_error("--linear: '" + std::string(text) +
+                     "' is no width of rows: a whole number from 1 on, or one with a unit as in 100us or 4k");
+  options.step = {parsed->root().whole, parsed->root().unit};
+  return Done{};
+}
+
 void add_form_options(std::vector<cli::Option>& rows, HistOptions& options) {
-  rows.push_back(cli::number("--linear", "STEP", "rows of equal width instead of powers of two", 1,
-                             std::uint64_t{1} << 62, options.step));
+  rows.push_back({"--linear", cli::Takes::Value, "STEP",
+                  "rows of equal width instead of powers of two: a number, or with a unit as in 100us or 4k",
+                  [&options](std::string_view text) { return set_step(options, text); }});
   rows.push_back({"--log", cli::Takes::Value, "ROWS",
                   "so many rows for each power of two: 1, 2, 4, 8, 16, 32 or 64 (default: 1, and 0 and 1 in "
                   "one row)",
@@ -114,7 +127,7 @@ Result<> check(const HistOptions& options) {
   if (!options.pairs.events.empty() && !(options.event.empty() && options.field.empty()))
     return use_error(
         "--between shows the time between two events; --event and --field choose something else");
-  if (options.step != 0 && options.rows != 0)
+  if (options.step.value != 0 && options.rows != 0)
     return use_error("--linear and --log: rows are of one kind; take one of them");
   return Done{};
 }

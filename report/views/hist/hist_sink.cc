@@ -9,6 +9,7 @@
 
 #include "cli/shell_word.h"
 #include "report/decode/event_name.h"
+#include "report/query/bound_expression.h"
 #include "report/query/counted.h"
 #include "report/samples/filter.h"
 #include "report/views/hist/distribution_text.h"
@@ -21,7 +22,7 @@ HistSink::HistSink(Session& session, TextOutput& out, const HistOptions& options
       out_(&out),
       options_(&options),
       schemas_(session.events(), session.features()),
-      step_(options.step),
+      step_(options.step.value),
       bits_(options.rows == 0 ? 0 : std::countr_zero(options.rows)),
       stretches_(options.interval) {}
 
@@ -68,6 +69,9 @@ Result<> HistSink::choose() {
     keys_.push_back(std::move(*key));
   }
   if (auto checked = check_scale(*chosen->field); !checked) return checked;
+  const auto step = step_for(*chosen->field);
+  if (!step) return step.error();
+  step_ = *step;
   if (chosen->field->format.starts_with("linear:")) {
     const ExpressionValue last = highest_in_slot(*chosen->field, ExpressionValue::of(0));
     step_ = static_cast<std::uint64_t>(last.whole) + 1;
@@ -79,7 +83,7 @@ Result<> HistSink::choose() {
 }
 
 Result<> HistSink::check_scale(const PayloadField& field) const {
-  const std::string_view scale = options_->step != 0 ? "--linear" : options_->rows != 0 ? "--log" : "";
+  const std::string_view scale = options_->step.value != 0 ? "--linear" : options_->rows != 0 ? "--log" : "";
   const std::string values = ": the values of '" + field.name + "' ";
   if (is_counted_by_value(field) && !scale.empty())
     return use_error(std::string(scale) + values + "are texts or names, counted one by one");
@@ -89,6 +93,21 @@ Result<> HistSink::check_scale(const PayloadField& field) const {
     return use_error(std::string(scale) + values +
                      "were counted in slots when they were recorded, and are shown in those");
   return Done{};
+}
+
+// In what the field counts: 100us are 100 of a field in microseconds.
+Result<std::uint64_t> HistSink::step_for(const PayloadField& field) const {
+  const RowWidth& step = options_->step;
+  if (step.unit == cli::NumberUnit::None) return step.value;
+  const auto unit = field_unit(field.unit);
+  if (!unit || unit->kind != step.unit)
+    return use_error("--linear: '" + field.name + "' " +
+                     (field.unit.empty() ? "has no unit; rows take a plain number"
+                                         : "is in " + field.unit + "; this is no width for it"));
+  if (step.value % unit->size != 0)
+    return use_error("--linear: '" + field.name + "' is in " + field.unit +
+                     ", and rows are whole numbers of it");
+  return step.value / unit->size;
 }
 
 // Times as a field that the second event had.

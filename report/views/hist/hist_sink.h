@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/expression.h"
 #include "report/command.h"
 #include "report/profile/distribution.h"
 #include "report/profile/field_key.h"
@@ -17,11 +18,17 @@
 
 namespace tacho::report {
 
+// How wide rows are: a number of what the field counts, or of nanoseconds or bytes, whatever it counts in.
+struct RowWidth {
+  std::uint64_t value = 0;
+  cli::NumberUnit unit = cli::NumberUnit::None;
+};
+
 struct HistOptions {
   ReadingOptions reading;
   std::string event, field;
   std::string by;                   // names of keys; empty: the fields tagged role:key; kNoKey: none
-  std::uint64_t step = 0;           // of rows of equal width; 0: powers of two
+  RowWidth step;                    // of rows of equal width; 0: powers of two
   std::uint64_t rows = 0;           // for each power of two: itself a power of two; 0: nothing was said
   std::uint64_t top = 0;            // 0: all
   PairQuestion pairs;               // of --between
@@ -61,6 +68,7 @@ class HistSink : public Sink {
   Result<> choose();
   Result<ChosenField> choose_pairs(const std::vector<std::string>& names);
   Result<> check_scale(const PayloadField& field) const;
+  Result<std::uint64_t> step_for(const PayloadField& field) const;
   std::vector<std::string> key_names(const PayloadSchema& schema) const;
 
   void tell_short(const std::string& event, const std::string& field) const;
