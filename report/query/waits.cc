@@ -172,7 +172,7 @@ void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
   const std::uint32_t thread = sample.tid();
   const auto state = number(facts.state, sample);
   if (const auto old = woken_.find(thread); old != woken_.end()) old->second.is_new = false;
-  asleep_.erase(thread);
+  without_end_ += asleep_.erase(thread);
   const bool sleeps = state && (*state & kStates) != 0 && (*state & (kDead | kIdle)) == 0;
   if (thread == 0 || !sleeps || !is_wanted(sample)) return;
   if (sample.stack == nullptr) {
@@ -264,6 +264,13 @@ bool Waits::is_interrupt_entry(std::uint32_t location) {
 std::vector<std::string> Waits::notes() const {
   std::vector<std::string> notes;
   if (waits_ == 0) notes.emplace_back("no wait has an end in the capture");
+  if (without_end_ > 0)
+    notes.push_back(
+        fmt::format("left out: waits without an end in the capture: {}; that a thread is back is told by "
+                    "whoever ran before it, so record with -a to have them",
+                    without_end_));
+  if (!asleep_.empty())
+    notes.push_back(fmt::format("left out: waits that went on when the capture ended: {}", asleep_.size()));
   if (without_stack_ > 0)
     notes.push_back(
         fmt::format("{} waits have no stack and are left out; record with -g to have them", without_stack_));

@@ -110,6 +110,19 @@ class Waits(programs.Scratch):
         self.assertNotIn(("first", "busy"), rows)  # what the interrupt hit
         self.assertNotIn(("main", "-- waker --"), self.rows("--off-cpu"))
 
+    def test_waits_whose_end_nobody_told_are_counted(self):
+        self.plain()
+        for _ in range(3):
+            self.switch(MAIN, SLEEPING, WAKER)
+        self.switch(WAKER, RUNNING, MAIN)  # of the third one
+        self.switch(FIRST, SLEEPING, WAKER)
+        for view in ("folded", "report"):
+            said = self.view(view, "--off-cpu").stderr.decode()
+            self.assertIn(f"tacho {view}: left out: waits without an end in the capture: 2; that", said)
+            self.assertIn(f"tacho {view}: left out: waits that went on when the capture ended: 1\n", said)
+        self.chain()
+        self.assertNotIn("without an end", self.folded("--off-cpu")[1])
+
     def test_a_report_weighs_by_nanoseconds_whatever_the_period(self):
         self.chain()
         done = self.view("report", "--wakers", "--no-children", "-s", "comm,sym", "-g", "caller")
@@ -181,7 +194,7 @@ class Waits(programs.Scratch):
         self.switch(FIRST, SLEEPING, MAIN)  # and this wait has no end
         lines, said = self.folded("--off-cpu")
         self.assertEqual(lines, {"main;entry;do_wait;schedule": 2 * STEP})
-        self.assertEqual(said, "")
+        self.assertEqual(said, "tacho folded: left out: waits that went on when the capture ended: 1\n")
 
     def test_the_waker_stands_behind_a_marker(self):
         self.plain()
