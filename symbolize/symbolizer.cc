@@ -456,11 +456,12 @@ void Symbolizer::expect_kernel_code() {
   if (state_->options.vmlinux.empty() && !state_->pack.has_kernel()) state_->kernel_names.expect();
 }
 
-SymbolTable* Symbolizer::names_of(const Mapping& mapping) {
+Symbolizer::Names Symbolizer::names_of(const Mapping& mapping) {
   const AtFile reading(state_->options.name_gate, mapping.module->path);
-  if (mapping.module->kind == ModuleKind::Bpf || reading.is_refused()) return nullptr;
+  if (mapping.module->kind == ModuleKind::Bpf || reading.is_refused()) return {};
   Source& source = state_->source_of(*mapping.module);
-  return source.is_vmlinux || source.is_kernel_module || source.embedded ? nullptr : source.table;
+  if (source.is_vmlinux || source.is_kernel_module || source.embedded) return {};
+  return {source.table, true};
 }
 
 void Symbolizer::report_missing(format::Diagnostics& diagnostics,

@@ -65,9 +65,13 @@ class Symbolizer {
 
   // Begins to read the kernel's list of symbols, where names will come from this machine's.
   void expect_kernel_code();
-  // The table that names every address of `mapping`, and nothing else does: it is asked by shown address.
-  // Null: there is none, or more than one table decides. Valid as long as the symbolizer.
-  SymbolTable* names_of(const Mapping& mapping);
+  // What names the addresses of a mapping that stand alone, without inlined calls.
+  struct Names {
+    SymbolTable* table = nullptr;  // asked by shown address; null: there is none, or more than one decides
+    bool is_all = false;           // an address that the table does not name has no name
+  };
+  // Valid as long as the symbolizer.
+  Names names_of(const Mapping& mapping);
 
   // One line for each module that some address needed names of and that had none, with the reason:
   // "/usr/lib/libfoo.so: has another build id, 4567...; build id 0123... was recorded". Adds to `diagnostics`

@@ -1,6 +1,7 @@
 #include "report/samples/place_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "format/perf_abi.h"
 
@@ -81,8 +82,20 @@ std::uint32_t PlaceTable::make(const symbolize::Mapping* mapping, std::uint64_t 
 }
 
 std::uint32_t PlaceTable::number_of(const Asked& asked) {
-  return by_address_.find_or_make(asked.owner, asked.place,
-                                  [&] { return make(asked.mapping, asked.ip, asked.cpumode); });
+  if (asked.by_name.is_one()) return place_by_name(asked);
+  return by_address_.find_or_make(asked.owner, asked.place, [&] { return place_by_name(asked); });
+}
+
+// The place of its function where that is told, else its own.
+std::uint32_t PlaceTable::place_by_name(const Asked& asked) {
+  std::uint32_t* place = asked.by_name.unknown;
+  if (Functions* const functions = asked.by_name.functions) {
+    const auto row = functions->table->row_at(asked.mapping->shown_address({asked.ip}));
+    if (row) place = &functions->places[*row];
+  }
+  if (place == nullptr) return make(asked.mapping, asked.ip, asked.cpumode);
+  if (*place == IndexTable::kNone) *place = make(asked.mapping, asked.ip, asked.cpumode);
+  return *place;
 }
 
 std::uint32_t PlaceTable::find(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
@@ -94,35 +107,53 @@ std::uint32_t PlaceTable::find(const symbolize::AddressSpaces& spaces, std::uint
 void PlaceTable::find_all(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
                           std::span<const Address> addresses, std::vector<std::uint32_t>& numbers) {
   asked_.clear();
+  const bool is_by_name = names_of_ != nullptr && names_of_->of_chains;
   for (const Address& address : addresses) {
-    const Asked& asked =
-        asked_.emplace_back(asked_of(known_of(spaces, pid, address.ip, address.cpumode), address.ip));
-    by_address_.prefetch(asked.owner, asked.place);
+    Known& known = known_of(spaces, pid, address.ip, address.cpumode);
+    Asked& asked = asked_.emplace_back(asked_of(known, address.ip));
+    if (is_by_name) asked.by_name = by_name_of(known);
+    if (!asked.by_name.is_one()) by_address_.prefetch(asked.owner, asked.place);
   }
   numbers.clear();
   for (const Asked& asked : asked_) numbers.push_back(number_of(asked));
 }
 
-PlaceTable::Functions* PlaceTable::functions_of(const symbolize::Mapping* mapping, std::uint8_t cpumode,
-                                                const NamesOf& names_of) {
-  symbolize::SymbolTable* const table = mapping == nullptr ? nullptr : names_of(*mapping);
-  if (table == nullptr) return nullptr;
-  Functions& functions = functions_[cpumode & kModeBits][table];
-  if (functions.table == nullptr) functions = {table, std::vector(table->size(), IndexTable::kNone)};
-  return &functions;
+PlaceTable::ByName PlaceTable::by_name_of(const symbolize::Mapping* mapping, std::uint8_t cpumode) {
+  const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
+  if ((cpumode & kUnwound) != 0) return {};  // such places have inlined calls
+  // Nothing names what is not mapped, but in the kernel, where it may be more than the mappings tell.
+  symbolize::Symbolizer::Names names{.table = nullptr, .is_all = mode != abi::kCpumodeKernel};
+  if (mapping != nullptr) names = names_of_->ask(*mapping);
+  ByName by_name;
+  if (names.table != nullptr) {
+    Functions& functions = functions_[mode][names.table];
+    if (functions.table == nullptr)
+      functions = {names.table, std::vector(names.table->size(), IndexTable::kNone)};
+    by_name.functions = &functions;
+  }
+  if (names.is_all && names_of_->joins_unknown) {
+    const symbolize::Module* const module = mapping == nullptr ? nullptr : mapping->module;
+    by_name.unknown = &unknown_places_[mode].try_emplace(module, IndexTable::kNone).first->second;
+  }
+  return by_name;
 }
 
+const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
+  if (!std::exchange(known.has_names, true)) known.by_name = by_name_of(known.stretch.mapping, known.cpumode);
+  return known.by_name;
+}
+
+// Samples' own places are so many that a function's is found by its row, and no address is kept.
 std::uint32_t PlaceTable::find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
-                                        std::uint64_t ip, std::uint8_t cpumode, const NamesOf& names_of) {
+                                        std::uint64_t ip, std::uint8_t cpumode) {
   Known& known = known_of(spaces, pid, ip, cpumode);
-  if (!known.has_functions) known.functions = functions_of(known.stretch.mapping, cpumode, names_of);
-  known.has_functions = true;
-  if (known.functions == nullptr) return number_of(asked_of(known, ip));
-  const auto row = known.functions->table->row_at(known.stretch.mapping->shown_address({ip}));
-  if (!row) return number_of(asked_of(known, ip));
-  std::uint32_t& place = known.functions->places[*row];
-  if (place == IndexTable::kNone) place = make(known.stretch.mapping, ip, cpumode);
-  return place;
+  Asked asked = asked_of(known, ip);
+  asked.by_name = by_name_of(known);
+  const ByName& by_name = asked.by_name;
+  const bool is_told = by_name.unknown != nullptr ||
+                       (by_name.functions != nullptr &&
+                        by_name.functions->table->row_at(asked.mapping->shown_address({ip})).has_value());
+  return is_told ? place_by_name(asked) : number_of(asked);
 }
 
 }  // namespace tacho::report

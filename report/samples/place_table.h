@@ -32,6 +32,8 @@ class PlaceTable {
   // Before the first lookup: a place of a module that processes loaded at different addresses is a place for
   // each address, and not one.
   void keep_addresses() { keeps_addresses_ = true; }
+  // Likewise: what names functions. It must outlive the lookups.
+  void tell_by_functions(const NamesOf* names_of) { names_of_ = names_of; }
   // The mappings of process `pid` changed, or the kernel's.
   void mappings_changed(std::uint32_t pid);
   void kernel_changed();
@@ -46,10 +48,11 @@ class PlaceTable {
   };
   void find_all(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::span<const Address> addresses,
                 std::vector<std::uint32_t>& numbers);
-  // The same, but for addresses of a function that `names_of` names: these stand for the first of them that
-  // was met. So a view that shows functions alone has as many places as there are functions.
+  // As find(), but for addresses of a function that has a name (see tell_by_functions()): these stand for the
+  // first of them that was met. So a view that shows functions alone has as many places as there are
+  // functions.
   std::uint32_t find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
-                              std::uint8_t cpumode, const NamesOf& names_of);
+                              std::uint8_t cpumode);
   const StableArray<Location>& locations() const { return locations_; }
   // Gives back the memory that finding takes: there are no more lookups. Places stay.
   void end_lookups() { by_address_.forget(); }
@@ -60,14 +63,20 @@ class PlaceTable {
     symbolize::SymbolTable* table = nullptr;
     std::vector<std::uint32_t> places;
   };
+  // What tells the addresses of a mapping apart.
+  struct ByName {
+    Functions* functions = nullptr;    // null: no table does
+    std::uint32_t* unknown = nullptr;  // the place of those without a name; null: each has its own
+    bool is_one() const { return functions == nullptr && unknown != nullptr; }  // none has a name
+  };
   // A stretch of a process's addresses that was asked for before.
   struct Known {
     symbolize::Stretch stretch{1, 0, nullptr};  // at first no address lies in it
     std::uint64_t bias = 0;                     // of an address to what tells its place in `owner`
     std::uint32_t owner = 0;                    // with the mode, as a key of by_address_
     std::uint8_t cpumode = 0;
-    bool has_functions = false;  // whether `functions` was asked for
-    Functions* functions = nullptr;
+    bool has_names = false;  // whether `by_name` was asked for
+    ByName by_name;
   };
   // Some that were asked for lately.
   struct KnownFew {
@@ -91,7 +100,8 @@ class PlaceTable {
                   std::uint8_t cpumode);
   void look_up(Known& known, const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
                std::uint8_t cpumode);
-  Functions* functions_of(const symbolize::Mapping* mapping, std::uint8_t cpumode, const NamesOf& names_of);
+  ByName by_name_of(const symbolize::Mapping* mapping, std::uint8_t cpumode);
+  const ByName& by_name_of(Known& known);
   // An address on its way through by_address_.
   struct Asked {
     std::uint64_t ip = 0;
@@ -99,12 +109,14 @@ class PlaceTable {
     const symbolize::Mapping* mapping = nullptr;
     std::uint32_t owner = 0;
     std::uint8_t cpumode = 0;
+    ByName by_name;
   };
   static Asked asked_of(const Known& known, std::uint64_t ip) {
-    return {ip, ip + known.bias, known.stretch.mapping, known.owner, known.cpumode};
+    return {ip, ip + known.bias, known.stretch.mapping, known.owner, known.cpumode, {}};
   }
   std::uint32_t number_of(const Asked& asked);
   std::uint32_t make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);
+  std::uint32_t place_by_name(const Asked& asked);
 
   // Of a few processes, by the low bits of their pids: what is not here is looked up again.
   struct Process {
@@ -115,7 +127,9 @@ class PlaceTable {
   KnownFew kernel_{};  // all processes share its addresses
 
   std::unordered_map<Owner, std::uint32_t, OwnerHash> owners_;
-  std::array<std::unordered_map<const symbolize::SymbolTable*, Functions>, 8> functions_;  // by mode
+  const NamesOf* names_of_ = nullptr;
+  std::array<std::unordered_map<const symbolize::SymbolTable*, Functions>, 8> functions_;      // by mode
+  std::array<std::unordered_map<const symbolize::Module*, std::uint32_t>, 8> unknown_places_;  // likewise
   AddressTable by_address_;
   std::vector<Asked> asked_;  // scratch
   StableArray<Location> locations_;

@@ -43,8 +43,8 @@ class Resolver {
   const symbolize::Frame& frame(const Location& location);
   // Many samples are going to be named: what takes long is begun.
   void expect_samples() { symbolizer_.expect_kernel_code(); }
-  // The table that alone gives the places of `mapping` their names; null: there is none.
-  symbolize::SymbolTable* names_of(const symbolize::Mapping& mapping) {
+  // What gives the places of `mapping` their names where they stand alone.
+  symbolize::Symbolizer::Names names_of(const symbolize::Mapping& mapping) {
     return symbolizer_.names_of(mapping);
   }
   // A kernel function, for tracepoint texts. As valid as frames().

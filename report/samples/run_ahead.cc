@@ -143,11 +143,11 @@ std::optional<std::jthread> start_thread(Work&& work) {
 }  // namespace
 
 bool run_ahead(SampleReader& reader, std::shared_ptr<const format::CaptureHeader> header,
-               const SampleOptions& options, Sink& sink, const RunControl& control) {
+               const SampleOptions& options, Sink& sink, const RunControl& control, NamesOf names_of) {
   SampleQueue queue;
   const std::optional<std::jthread> thread = start_thread([&] {
     Forward forward(queue, sink.reads(), control.cancel);
-    reader.read(options, forward);
+    reader.read(options, forward, std::move(names_of));
   });
   if (!thread) return false;
   ReadProgress progress{0, header->layout.file_size};

@@ -27,9 +27,9 @@ struct RunControl {
   std::stop_token cancel;  // asked at each sample or batch of samples, and with progress
 };
 
-// Feeds `sink`, which asks for names only, while `reader` reads on a thread of its own. False: the system
-// gives no thread, and nothing was read.
+// Feeds `sink`, which asks for names only, while `reader` reads on a thread of its own, and asks `names_of`
+// there. False: the system gives no thread, and nothing was read.
 bool run_ahead(SampleReader& reader, std::shared_ptr<const format::CaptureHeader> header,
-               const SampleOptions& options, Sink& sink, const RunControl& control);
+               const SampleOptions& options, Sink& sink, const RunControl& control, NamesOf names_of = {});
 
 }  // namespace tacho::report

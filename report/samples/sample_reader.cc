@@ -128,7 +128,7 @@ struct SampleReader::State : public PlaceFinder {
 
   // Of the read() that runs.
   const SampleOptions* options = nullptr;
-  NamesOf names_of;  // empty: places are told apart by their addresses
+  NamesOf names_of;
   Outlet* outlet = nullptr;
   bool is_pipe = false;
   format::Sample plain;           // the sample at hand, of which no more is set than SampleStart has
@@ -163,8 +163,9 @@ const Location& SampleReader::State::locate(std::uint32_t pid, std::uint64_t ip,
 
 // Of the sample itself.
 std::uint32_t SampleReader::State::place_of(const format::Sample& sample, std::uint8_t cpumode) {
-  if (!names_of) return place_table.find(spaces->spaces(), sample.pid, sample.ip, cpumode);
-  return place_table.find_function(spaces->spaces(), sample.pid, sample.ip, cpumode, names_of);
+  const bool is_named = names_of.ask && !names_of.of_chains;  // with these nobody asks for its name
+  return is_named ? place_table.find_function(spaces->spaces(), sample.pid, sample.ip, cpumode)
+                  : place_table.find(spaces->spaces(), sample.pid, sample.ip, cpumode);
 }
 
 const Location& SampleReader::State::find(const ResolvedSample& sample, std::uint64_t address) {
@@ -421,6 +422,8 @@ const CgroupNames& SampleReader::cgroups() const { return state_->cgroups; }
 void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf names_of) {
   state_->options = &options;
   state_->names_of = std::move(names_of);
+  state_->place_table.tell_by_functions(&state_->names_of);
+  if (state_->names_of.of_chains) state_->stacks.tell_by_frames();
   if (options.keeps_addresses) state_->place_table.keep_addresses();
   if (options.keeps_callers) state_->stacks.keep_callers();
   state_->outlet = &outlet;

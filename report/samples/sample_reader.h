@@ -49,9 +49,9 @@ class SampleReader {
   const CgroupNames& cgroups() const;
 
   // Gives every sample that passes the filter to `outlet`, in time order, to the end of the capture or until
-  // it says stop. With `names_of`, which is called on this thread, places of samples are told apart by their
-  // functions alone, where these have names. A pipe may be read on after a stop; a file's records that were
-  // read ahead are gone then.
+  // it says stop. With `names_of`, which is asked on this thread, places are told apart by their functions
+  // alone, where these have names. A pipe may be read on after a stop; a file's records that were read ahead
+  // are gone then.
   void read(const SampleOptions& options, Outlet& outlet, NamesOf names_of = {});
 
   // After read(): gives every thread the name it had last.

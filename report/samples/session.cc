@@ -140,14 +140,17 @@ void Session::run(Sink& view, const RunControl& control) {
   if (filter.looks_at_names()) names.emplace(filter, *state_->resolver, view);
   Sink& sink = names ? *names : view;
   const bool can_run_ahead = state_->can_run_ahead(sink);
-  if (can_run_ahead || sink.places() == Sink::Places::Functions) state_->resolver->expect_samples();
-  const bool ran_ahead =
-      can_run_ahead && run_ahead(reader, reader.capture().fixed_header(), state_->options, sink, control);
+  if (can_run_ahead || sink.places() != Sink::Places::Addresses) state_->resolver->expect_samples();
+  NamesOf names_of;
+  const Sink::Places places = sink.places();
+  // With a thread that reads ahead, names are that thread's until it ends.
+  if (places == Sink::Places::Names || (places == Sink::Places::Functions && !can_run_ahead))
+    names_of.ask = [this](const symbolize::Mapping& mapping) { return state_->resolver->names_of(mapping); };
+  names_of.of_chains = names_of.joins_unknown = places == Sink::Places::Names;
+  const bool ran_ahead = can_run_ahead && run_ahead(reader, reader.capture().fixed_header(), state_->options,
+                                                    sink, control, names_of);
   if (!ran_ahead) {
     InStep outlet(sink, layout().file_size, control);
-    NamesOf names_of;
-    if (sink.places() == Sink::Places::Functions)
-      names_of = [this](const symbolize::Mapping& mapping) { return state_->resolver->names_of(mapping); };
     reader.read(state_->options, outlet, std::move(names_of));
   }
   reader.settle_names();

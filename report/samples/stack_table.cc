@@ -79,12 +79,36 @@ void StackTable::split_chain(const format::U64Array& chain, std::size_t max_fram
     addresses_.erase(addresses_.begin(), addresses_.end() - static_cast<std::ptrdiff_t>(max_frames));
 }
 
-Stack StackTable::make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
-                             std::span<const std::uint64_t> unwound, std::size_t max_frames) {
+void StackTable::tell_by_frames() {
+  constexpr std::size_t kMet = std::size_t{1} << 16;  // 1.5 MB, which stays in a processor's cache
+  is_by_frames_ = true;
+  met_.resize(kMet);
+}
+
+void StackTable::end_lookups() {
+  by_chain_.forget();
+  by_frames_.forget();
+  decltype(met_)(met_.empty() ? 0 : 1).swap(met_);
+}
+
+std::uint32_t StackTable::append_stack() {
+  const auto number = static_cast<std::uint32_t>(stacks_.size());
+  stacks_.push_back({number, keep(std::span<const std::uint32_t>(frames_))});
+  return number;
+}
+
+// Its number.
+std::uint32_t StackTable::make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
+                                     std::span<const std::uint64_t> unwound, std::size_t max_frames) {
   split_chain(sample.callchain, max_frames);
   for (const std::uint64_t ip : unwound) addresses_.push_back({ip, abi::kCpumodeUser | PlaceTable::kUnwound});
   places_->find_all(spaces, sample.pid, addresses_, frames_);
-  return {static_cast<std::uint32_t>(entries_.size()), keep(std::span<const std::uint32_t>(frames_))};
+  if (!is_by_frames_) return append_stack();
+  std::uint64_t hash = frames_.size();
+  for (const std::uint32_t frame : frames_) hash = by_frames_.hash.add(hash, frame);
+  return by_frames_.find_or_make(
+      hash, [&](std::uint32_t known) { return std::ranges::equal(stacks_[known].frames, frames_); },
+      [&] { return append_stack(); });
 }
 
 // The key of a chain of the process as it is now. Kernel mappings change rarely, but then for all: their
@@ -98,8 +122,10 @@ StackTable::StackKey StackTable::in_space(const ChainDigest& words, std::uint32_
 void StackTable::expect(std::uint32_t pid, format::Bytes chain, std::uint64_t due) {
   constexpr std::uint64_t kBefore = 2;
   Expected& expected = expected_[due % expected_.size()];
-  expected = {.due = due, .chain = chain, .words = chain_digest(chain, seed_)};
-  expected.hash = by_chain_.hash(in_space(expected.words, pid).low);
+  expected = {.due = due, .chain = chain, .words = chain_digest(chain, seed_), .key = {}};
+  expected.key = in_space(expected.words, pid);
+  if (is_by_frames_) return __builtin_prefetch(&met_at(expected.key));
+  expected.hash = by_chain_.hash(expected.key.low);
   by_chain_.prefetch(expected.hash);
   const Expected& earlier = expected_[(due - kBefore) % expected_.size()];
   if (earlier.due != due - kBefore) return;
@@ -129,12 +155,19 @@ const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const 
                                   std::span<const std::uint64_t> unwound, std::size_t max_frames,
                                   std::uint64_t due) {
   const StackKey key = key_of(sample, unwound, due);
+  if (is_by_frames_) {
+    Met& met = met_at(key);
+    if (met.stack == nullptr || met.key != key)
+      met = {key, &stacks_[make_stack(spaces, sample, unwound, max_frames)]};
+    return *met.stack;
+  }
   const std::uint32_t number = by_chain_.find_or_make(
       by_chain_.hash(key.low), [&](std::uint32_t row) { return entries_[row].key == key; },
       [&] {
-        return entries_.push_back({key, make_stack(spaces, sample, unwound, max_frames)}).stack.number;
+        entries_.push_back({key, make_stack(spaces, sample, unwound, max_frames)});
+        return static_cast<std::uint32_t>(entries_.size() - 1);
       });
-  return entries_[number].stack;
+  return stacks_[entries_[number].stack];
 }
 
 }  // namespace tacho::report

@@ -28,6 +28,9 @@ class StackTable {
 
   // Of a recorded chain that is too long, the outermost frames are kept instead of the innermost.
   void keep_callers() { keeps_callers_ = true; }
+  // Before the first lookup: chains with the same frames are one stack. For places that are few, as functions
+  // are (NamesOf): then most chains are a stack that is known, and only those that were met lately are kept.
+  void tell_by_frames();
   // The mappings of process `pid` changed: its chains are looked up anew from now on.
   void mappings_changed(std::uint32_t pid);
   // The kernel's mappings changed: the same for the chains of every process.
@@ -42,7 +45,7 @@ class StackTable {
                         std::span<const std::uint64_t> unwound, std::size_t max_frames,
                         std::uint64_t due = 0);
   // Gives back the memory that telling chains apart takes: there are no more. Stacks stay.
-  void end_lookups() { by_chain_.forget(); }
+  void end_lookups();
 
  private:
   // Chains with equal keys are taken for the same chain of the same address space: their words are not kept
@@ -50,12 +53,18 @@ class StackTable {
   using StackKey = ChainDigest;
   struct Entry {
     StackKey key;
-    Stack stack;
+    std::uint32_t stack = 0;  // number
   };
+  struct Met {
+    StackKey key;
+    const Stack* stack = nullptr;
+  };
+  Met& met_at(const StackKey& key) { return met_[key.low & (met_.size() - 1)]; }
   struct Expected {
     std::uint64_t due = 0;  // 0: nothing
     format::Bytes chain;
     ChainDigest words;
+    StackKey key;
     std::uint64_t hash = 0;
   };
   StackKey key_of(const format::Sample& sample, std::span<const std::uint64_t> unwound, std::uint64_t due);
@@ -63,8 +72,9 @@ class StackTable {
   StackKey in_space(const ChainDigest& words, std::uint32_t pid);
   std::uint32_t space_of(std::uint32_t pid);
   void split_chain(const format::U64Array& chain, std::size_t max_frames);
-  Stack make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
-                   std::span<const std::uint64_t> unwound, std::size_t max_frames);
+  std::uint32_t make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
+                           std::span<const std::uint64_t> unwound, std::size_t max_frames);
+  std::uint32_t append_stack();
   template <class T>
   std::span<const T> keep(std::span<const T> items);
 
@@ -80,11 +90,16 @@ class StackTable {
   PlaceTable* places_;
   IndexTable by_chain_;
   StableArray<Entry> entries_;
+  StableArray<Stack> stacks_;
+  // With tell_by_frames(), in place of by_chain_: a power of two of chains, by the low bits of their keys.
+  // Each takes the place of one before.
+  std::vector<Met, format::LargePages<Met>> met_;
+  IndexTable by_frames_;
   std::uint64_t seed_ = format::random_word();
   // By the version of its address space a chain gets another key.
   std::uint64_t low_factor_ = format::random_word() | 1, high_factor_ = format::random_word() | 1;
   std::array<Expected, 8> expected_;  // the last, by what they are due at
-  bool keeps_callers_ = false;
+  bool keeps_callers_ = false, is_by_frames_ = false;
   std::vector<PlaceTable::Address> addresses_;  // scratch: the chain at hand
   std::vector<std::uint32_t> frames_;           // scratch
   std::vector<std::byte> words_;                // scratch: a chain's words and those unwound

@@ -15,6 +15,8 @@
 namespace tacho::report {
 namespace {
 
+namespace abi = format::abi;
+
 struct Options {
   ReadingOptions reading;
   FoldOptions fold;
@@ -121,9 +123,11 @@ class FoldedSink : public Sink {
       : events_(session, options.event_filter, options.weight),
         folded_(options.reading.names),
         starts_(folded_, options.fold, options.reading.names),
-        names_(session, folded_, options.fold, {options.expands_inlines, options.context}) {}
+        names_(session, folded_, options.fold, {options.expands_inlines, options.context}),
+        places_(places_of(options, session)) {}
 
   Needs needs() const override { return Needs::Names; }
+  Places places() const override { return places_; }
 
   Flow on_sample(const ResolvedSample& sample) override {
     // perf pads the name of a sample without call chain, and a line that begins with a blank is none to fold.
@@ -133,13 +137,15 @@ class FoldedSink : public Sink {
     const auto weight = events_.weight_of(sample);
     if (!weight) return Flow::GoOn;
     profile_.add(LateSample{.comm = folded_.text(start.name), .stack = sample.stack}, *weight);
-    if (profile_.rows().size() > lines_.size()) name_new_row(start);
+    if (profile_.rows().size() > begins_.size()) begins_.push_back({start.name, start.is_java});
+    if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
     return Flow::GoOn;
   }
 
   FoldedEvents& events() { return events_; }
   // Once the capture was read.
   const FoldedStacks& folded() {
+    name_new_rows();
     for (std::uint32_t row = 0; row < lines_.size(); ++row)
       folded_.add(lines_[row], profile_.rows()[row].only.period);
     lines_.clear();
@@ -147,20 +153,41 @@ class FoldedSink : public Sink {
   }
 
  private:
-  // At once, while others read on.
-  void name_new_row(const FoldedStarts::Start& start) {
-    const ProfileRow& row = profile_.rows()[static_cast<std::uint32_t>(lines_.size())];
-    stack_.assign(1, start.name);
-    names_.append(row.stack->frames, FrameNames::Order::RootFirst, start.is_java, stack_);
-    lines_.push_back(folded_.row_of(stack_));
+  struct Begin {
+    std::uint32_t name = 0;  // of the process
+    bool is_java = false;
+  };
+  // Names alone count where no line tells more of a place than its function. Of several events some are left
+  // out, and so are the names of their places: then nothing is named before. Unwound places have inlined
+  // calls.
+  static Places places_of(const Options& options, Session& session) {
+    std::size_t with_samples = 0;
+    for (const format::Event& event : session.events()) {
+      if (event.attr.samples(abi::kSampleStackUser)) return Places::Addresses;
+      with_samples += event.attr.type == abi::kSoftware && event.attr.config == abi::kDummy ? 0 : 1;
+    }
+    if (with_samples != 1) return Places::Addresses;
+    const bool has_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
+    const bool tells_more = options.expands_inlines || options.fold.shows_addresses || has_inlines;
+    return tells_more ? Places::Addresses : Places::Names;
+  }
+  void name_new_rows() {
+    for (std::size_t row = lines_.size(); row < begins_.size(); ++row) {
+      stack_.assign(1, begins_[row].name);
+      names_.append(profile_.rows()[row].stack->frames, FrameNames::Order::RootFirst, begins_[row].is_java,
+                    stack_);
+      lines_.push_back(folded_.row_of(stack_));
+    }
   }
 
   FoldedEvents events_;
   FoldedStacks folded_;
   FoldedStarts starts_;
   FrameNames names_;
+  Places places_;
   Profile profile_{{EventBlock{}}, ProfileShape{}};  // the comm: the name that a line begins with
-  std::vector<std::uint32_t> lines_;                 // in folded_, by the profile's row
+  std::vector<Begin> begins_;                        // of lines, by the profile's row
+  std::vector<std::uint32_t> lines_;                 // in folded_, likewise, once they are named
   std::vector<std::uint32_t> stack_;                 // scratch
 };
 

@@ -225,6 +225,69 @@ TEST(Run, AViewOfFunctionsGetsOnePlaceForEachAndTheSameNames) {
   EXPECT_LT(few.distinct.size(), 0x230u) << "three functions, and addresses without a name";
 }
 
+// Keeps the stacks of samples, for after the run.
+class Stacks : public Sink {
+ public:
+  Stacks(Session& session, Places places) : session_(&session), places_(places) {}
+  Needs needs() const override { return Needs::Names; }
+  Places places() const override { return places_; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    stacks.push_back(sample.stack);
+    distinct.insert(sample.stack->number);
+    return Flow::GoOn;
+  }
+  std::vector<std::string> names() {
+    std::vector<std::string> all;
+    for (const Stack* const stack : stacks) {
+      std::string& text = all.emplace_back();
+      for (const std::uint32_t number : stack->frames) {
+        const symbolize::Frame& frame = session_->resolver().frames(session_->resolver().location(number))[0];
+        text += frame.function.empty() ? "?;" : std::string(frame.function) + ";";
+      }
+    }
+    return all;
+  }
+  std::vector<const Stack*> stacks;
+  std::set<std::uint32_t> distinct;
+
+ private:
+  Session* session_;
+  Places places_;
+};
+
+TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
+  CaptureBuilder capture;
+  capture.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "cpu-clock", {1});
+  capture.comm(5, 5, "java").mmap(5, 0x1000, 0x1000, 0, "//anon").mmap(5, 0x8000, 0x1000, 0, "/bin/none");
+  const std::string map = "1000 100 one\n1100 80 two\n1200 100 three\n";
+  format::ByteWriter attachments;
+  const auto text = std::as_bytes(std::span(map));
+  format::write_attachments(attachments, std::vector{*format::pack_attachment("perf-map/5", "/tmp/x", text)});
+  capture.feature(abi::kFeatureAttachments, std::move(attachments).take());
+  constexpr std::uint64_t kSamples = 20'000;
+  for (std::uint64_t i = 1; i <= kSamples; ++i) {
+    test::SampleFields fields = sample_at(1000 + i);
+    // In a function or in a gap of the map, in a file without names, and where nothing is mapped.
+    fields.callchain = {abi::kContextUser, 0x1000 + i * 11 % 0x310, 0x8000 + i % 0x700, 0x20000 + i * 7,
+                        0x1000 + i * 5 % 0x80};
+    fields.ip = fields.callchain[1];
+    capture.sample(fields);
+    if (i % 64 == 0) capture.round();
+  }
+  const test::TemporaryFile file(capture.file());
+  auto by_address = open(file), by_name = open(file);
+  ASSERT_TRUE(by_address && by_name);
+  Stacks all(*by_address, Sink::Places::Addresses);
+  Stacks few(*by_name, Sink::Places::Names);
+  by_address->run(all);
+  by_name->run(few);
+  ASSERT_EQ(all.stacks.size(), kSamples);
+  EXPECT_EQ(all.names(), few.names());
+  EXPECT_GT(std::ranges::count(few.names(), "two;?;?;one;"), 100);
+  EXPECT_GT(all.distinct.size(), 10'000u);
+  EXPECT_EQ(few.distinct.size(), 4u) << "one, two, three, and what has no name";
+}
+
 TEST(Run, ATeeGivesEverythingToEverySinkUntilItWantsNoMore) {
   CaptureBuilder capture = capture_with_stacks();
   for (std::uint64_t i = 1; i <= 3000; ++i) capture.sample(sample_at(10 * i)).round();

@@ -59,5 +59,29 @@ TEST_F(StackTableTest, WhatWasExpectedIsNotTakenForAnother) {
   EXPECT_EQ(addresses(ask(memory)), (Words{0x1000, 0x3000}));
 }
 
+TEST_F(StackTableTest, ToldByFramesEqualChainsOfAllProcessesAreOneStack) {
+  stacks_.tell_by_frames();
+  const std::uint32_t first = ask(one_).number;
+  EXPECT_EQ(ask(one_).number, first);
+  EXPECT_EQ(ask(one_, 0, 8).number, first) << "another process";
+  EXPECT_NE(ask(two_).number, first);
+  stacks_.mappings_changed(7);
+  EXPECT_EQ(ask(one_).number, first);
+}
+
+// More than are kept: those that were met long ago are found again.
+TEST_F(StackTableTest, ToldByFramesAChainThatWasForgottenIsTheSameStack) {
+  stacks_.tell_by_frames();
+  constexpr std::uint64_t kChains = 100'000;
+  std::vector<std::uint32_t> numbers;
+  for (std::uint64_t i = 0; i < kChains; ++i)
+    numbers.push_back(ask({abi::kContextUser, 0x1000 + i, 0x2000}).number);
+  for (std::uint64_t i = 0; i < kChains; ++i) {
+    const Stack& stack = ask({abi::kContextUser, 0x1000 + i, 0x2000});
+    ASSERT_EQ(stack.number, numbers[i]);
+    ASSERT_EQ(addresses(stack), (Words{0x1000 + i, 0x2000}));
+  }
+}
+
 }  // namespace
 }  // namespace tacho::report
