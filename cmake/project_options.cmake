@@ -6,8 +6,10 @@ target_compile_options(project_options INTERFACE -Wall -Wextra -Wshadow -Wconver
 # Bounds of std::span, vector and string_view are checked in every build type.
 target_compile_definitions(project_options INTERFACE _GLIBCXX_ASSERTIONS)
 if(TACHO_UNITY)
-  # A type with a member of its source alone is that source's, though the compiler sees an included file.
-  target_compile_options(project_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  # A type with a member of its source alone is that source's, though the compiler sees an included file; and what one
+  # source names for itself is shadowed in no other.
+  target_compile_options(project_options INTERFACE
+                         "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage;-Wno-shadow>")
 endif()
 if(TACHO_WERROR)
   target_compile_options(project_options INTERFACE -Werror)

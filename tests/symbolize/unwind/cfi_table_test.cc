@@ -7,14 +7,14 @@
 namespace tacho::symbolize {
 namespace {
 
-namespace test = unwind::test;
-using test::Function;
-using test::kBase;
+namespace images = unwind::test;
+using images::Function;
+using images::kBase;
 
 class CfiTableTest : public testing::Test {
  protected:
-  static CfiTable table(test::Search search, test::Headers headers = test::Headers::Sections) {
-    const std::string file = test::elf_image(kFunctions, search, headers);
+  static CfiTable table(images::Search search, images::Headers headers = images::Headers::Sections) {
+    const std::string file = images::elf_image(kFunctions, search, headers);
     const auto bytes = std::as_bytes(std::span(file));
     auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
     EXPECT_TRUE(image);
@@ -30,8 +30,8 @@ class CfiTableTest : public testing::Test {
 };
 
 TEST_F(CfiTableTest, TheSearchTableAndTheIndexFindTheSame) {
-  CfiTable by_table = table(test::Search::Table), by_index = table(test::Search::Index),
-           by_segment = table(test::Search::Table, test::Headers::SegmentsOnly);
+  CfiTable by_table = table(images::Search::Table), by_index = table(images::Search::Index),
+           by_segment = table(images::Search::Table, images::Headers::SegmentsOnly);
   for (std::uint64_t pc = kBase + 0xff0; pc < kBase + 0x1120; ++pc) {
     for (CfiTable* const other : {&by_index, &by_segment}) {
       const auto a = by_table.find(pc), b = other->find(pc);
@@ -45,7 +45,7 @@ TEST_F(CfiTableTest, TheSearchTableAndTheIndexFindTheSame) {
 }
 
 TEST_F(CfiTableTest, BetweenFunctionsThereIsNothing) {
-  CfiTable found = table(test::Search::Table);
+  CfiTable found = table(images::Search::Table);
   EXPECT_EQ(found.find(kBase + 0x1001).row->cfa.offset, 16);
   EXPECT_EQ(found.find(kBase + 0x109f).row->cfa.offset, 24);
   EXPECT_FALSE(found.find(kBase + 0xfff).row);
@@ -55,7 +55,7 @@ TEST_F(CfiTableTest, BetweenFunctionsThereIsNothing) {
 }
 
 TEST_F(CfiTableTest, ARowIsEvaluatedOnce) {
-  CfiTable found = table(test::Search::Table);
+  CfiTable found = table(images::Search::Table);
   const UnwindRow* const first = found.find(kBase + 0x1001).row;
   for (std::uint64_t pc = kBase + 0x1000; pc < kBase + 0x1040; ++pc) found.find(pc);
   EXPECT_EQ(found.find(kBase + 0x1001).row, first);
