@@ -52,19 +52,21 @@ Source& Sources::own(Known& known) {
 }
 
 void Sources::tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) const {
-  constexpr std::uint64_t kMostTold = 20;
-  std::uint64_t count = 0;
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string_view> paths;
   for (const Module* const module : modules) {
-    const Source* const source = find(*module);
-    if (!module->is_unsure() || source == nullptr || source->table == nullptr) continue;
-    if (++count <= kMostTold)
-      diagnostics.add_line(
-          format::Damage::Note,
-          std::string(module->path) + ": its names are a guess: no build id of it was recorded");
+    const auto known = known_.find(module);
+    if (known == known_.end() || !known->second.was_unsure) continue;
+    const Source* const source = known->second.source;
+    if (source != nullptr && source->table != nullptr && !source->is_carried) paths.push_back(module->path);
   }
-  if (count > kMostTold)
-    diagnostics.add_line(format::Damage::Note,
-                         std::to_string(count - kMostTold) + " more modules have names that are a guess");
+  if (paths.empty()) return;
+  std::string line(paths[0]);
+  for (std::size_t i = 1; i < std::min(paths.size(), kMostNamed); ++i) line.append(", ").append(paths[i]);
+  if (paths.size() > kMostNamed) line += " and " + std::to_string(paths.size() - kMostNamed) + " more";
+  line += paths.size() == 1 ? ": its names are a guess: no build id of it was recorded"
+                            : ": their names are a guess: no build ids of them were recorded";
+  diagnostics.add_line(format::Damage::Note, std::move(line));
 }
 
 bool is_left_out(const Error& reason) { return reason.code == EFBIG; }
@@ -129,7 +131,9 @@ std::optional<Source> CarriedNames::source_of(const Module& module) {
   }
   auto table = symbols_->of(is_kernel ? std::string_view("[kernel.kallsyms]") : module.path);
   if (!table) return std::nullopt;
-  return from_table(std::move(*table), is_kernel ? 'k' : 'd', true);
+  Source source = from_table(std::move(*table), is_kernel ? 'k' : 'd', true);
+  source.is_carried = true;
+  return source;
 }
 
 Source from_pack(PackedSource& packed) {

@@ -40,6 +40,7 @@ struct Source {
   bool has_own_table = false;   // its names are no part of kallsyms
   std::string lack;             // why names or lines are missing: the end of the message
   bool lacks_its_file = false;  // the reason is about the module's own file, whose name would stand before it
+  bool is_carried = false;      // its names were recorded, whatever file there is now
   bool is_left_out = false;     // they would take more memory or time than the file is worth
   std::string_view lacking;     // which of them are missing: the beginning of the message
   const JitCode::Function* jit = nullptr;
@@ -61,9 +62,12 @@ class Sources {
     Source* source = nullptr;  // null: not opened yet
     bool is_shared = false;
     bool lines_were_read = false;
+    bool was_unsure = false;  // when it was opened: of a pipe build ids may come later
   };
   // As long as this.
-  Known& of(const Module& module) { return known_[&module]; }
+  Known& of(const Module& module) {
+    return known_.try_emplace(&module, Known{.was_unsure = module.is_unsure()}).first->second;
+  }
   // Null when it was never opened.
   const Source* find(const Module& module) const;
   void keep(Source source, Known& known);

@@ -120,10 +120,8 @@ Sources::Known& Symbolizer::State::known(const Module& module) {
   Source source = open_pack_or_files(module);
   if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
   const std::string here = files.place(std::string(module.path)) + ": ";
-  if (source.lack.starts_with(here)) {
-    source.lack.erase(0, here.size());
-    source.lacks_its_file = true;
-  }
+  source.lacks_its_file = source.lack.starts_with(here);
+  if (source.lacks_its_file) source.lack.erase(0, here.size());
   sources.keep(std::move(source), known);
   return known;
 }

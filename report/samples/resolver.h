@@ -19,8 +19,9 @@
 
 namespace tacho::report {
 
-// It belongs to the thread that shows samples. Of what the reading thread writes it has the places, which
-// never change once they are made, and what SharedSpaces shows.
+// It belongs to the thread that shows samples; with Sink::Places::Names to the one that reads ahead, until
+// the run is over. Of what the reading thread writes it has the places, which never change once they are
+// made, and what SharedSpaces shows.
 class Resolver {
  public:
   // All that is passed by reference must outlive this.

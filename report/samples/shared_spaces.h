@@ -1,10 +1,10 @@
 // The address spaces of a capture and the code made at run time: what one thread replays and another looks
 // into for names.
 //
-// The replaying thread has a SharedSpaces. The other has what kernel() and jit() gave it, and no way to more.
-// What these two show changes in two functions only, apply() and add_build_id(), and both wait before until
-// the other thread rests. All else that the other thread meets, the mappings of samples, never changes once
-// it is made.
+// The replaying thread has a SharedSpaces. The other has what kernel() and jit() gave it, and no way to more;
+// with Sink::Places::Names it does not look before the end. What these two show changes in two functions
+// only, apply() and add_build_id(), and both wait before until the other thread rests. All else that the
+// other thread meets, the mappings of samples, never changes once it is made.
 #pragma once
 
 #include <cstdint>

@@ -157,13 +157,15 @@ class FoldedSink : public Sink {
     std::uint32_t name = 0;  // of the process
     bool is_java = false;
   };
-  // Names alone count where no line tells more of a place than its function. Of several events some are left
-  // out, and so are the names of their places: then nothing is named before. Unwound places have inlined
-  // calls.
+  // Names alone count where no line tells more of a place than its function. Of several events some samples
+  // are left out, as of payloads that weigh nothing, and so are the names of their places: then nothing is
+  // named before. A pipe may tell build ids at its end. Unwound places have inlined calls.
   static Places places_of(const Options& options, Session& session) {
+    if (session.layout().is_pipe) return Places::Addresses;
     std::size_t with_samples = 0;
     for (const format::Event& event : session.events()) {
-      if (event.attr.samples(abi::kSampleStackUser)) return Places::Addresses;
+      if (event.attr.samples(abi::kSampleStackUser) || event.attr.samples(abi::kSampleRaw))
+        return Places::Addresses;
       with_samples += event.attr.type == abi::kSoftware && event.attr.config == abi::kDummy ? 0 : 1;
     }
     if (with_samples != 1) return Places::Addresses;
