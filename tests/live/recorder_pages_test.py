@@ -11,7 +11,7 @@ PAGES = programs.ROOT / "docs/recorders"
 
 class Pages(programs.Scratch):
     def pages(self):
-        text = self.run_program(programs.BIN / "tacho-record", "--list-events", "recorders").stdout.decode()
+        text = self.run_program(programs.BIN / "tacho", "list", "recorders").stdout.decode()
         for line in text.splitlines():
             name, summary = line.split(None, 1)
             page = "trace" if name == "argdist" else name
@@ -43,7 +43,7 @@ class Pages(programs.Scratch):
     def test_names_that_stand_for_others_are_told(self):
         """On some page, so that who looks for a tool finds it."""
         all_pages = " ".join(page.read_text() for page in PAGES.glob("*.md"))
-        text = self.run_program(programs.BIN / "tacho-record", "--list-events", "recorders").stdout.decode()
+        text = self.run_program(programs.BIN / "tacho", "list", "recorders").stdout.decode()
         self.assertEqual([name for name in (line.split()[0] for line in text.splitlines()) if not re.search(rf"\b{name}\b", all_pages)], [])
 
 
