@@ -129,12 +129,13 @@ class Builder {
   }
 
   Result<RowTable> build(format::Bytes sframe, std::uint64_t address) {
-    read_sframe(sframe, address, [this](const SframeFunction& function) {
+    const SframeLimits limits{.most = limits_.most_rows, .stop = [this] { return is_stopped(); }};
+    const SframeRead read = read_sframe(sframe, address, limits, [this](const SframeFunction& function) {
       if (!begins(function.start, function.end)) return false;
       if (function.end > begun_) add_function(function);
       return true;
     });
-    return finished();
+    return read == SframeRead::TooLarge ? too_large() : finished();
   }
 
  private:
@@ -149,9 +150,11 @@ class Builder {
     return true;
   }
 
+  static Result<RowTable> too_large() { return Error{"its unwind table is too large"}; }
+
   Result<RowTable> finished() {
     if (is_stopped_) return Error{"its unwind table took too long"};
-    if (table_.rows.size() > limits_.most_rows) return Error{"its unwind table is too large"};
+    if (table_.rows.size() > limits_.most_rows) return too_large();
     if (!table_.rows.empty()) add(begun_, of_kind(TACHO_UNWIND_NOTHING));
     return std::move(table_);
   }

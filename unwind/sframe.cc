@@ -15,7 +15,7 @@ constexpr std::uint8_t kFromField =
 constexpr std::uint8_t kAmd64 = 3;
 constexpr std::int8_t kReturnBelowCfa = -8;
 constexpr int kWord = 8;
-constexpr std::uint64_t kPltEntry = 16;  // bytes of an entry in the procedure linkage table
+constexpr std::uint8_t kPltEntry = 16;  // bytes of an entry in the procedure linkage table
 
 struct Header {
   std::uint8_t version = 0, flags = 0;
@@ -50,20 +50,26 @@ struct Description {
   std::uint64_t start = 0;
   std::uint32_t size = 0, row_offset = 0, rows = 0;
   std::uint8_t info = 0;
-  std::uint64_t repeats = kPltEntry;  // bytes of each piece, of code in alike pieces
+  std::uint8_t repeats = kPltEntry;  // bytes of each piece, of code in alike pieces
 
   unsigned address_bytes() const { return 1U << (info & 3); }
   bool is_in_pieces() const { return (info >> 4 & 1) != 0; }
 };
 
-std::vector<Description> read_descriptions(const Header& header, format::Bytes section,
-                                           std::uint64_t address) {
-  constexpr std::size_t kLeastSize = 17;
-  std::vector<Description> found;
+bool is_stopped(const SframeLimits& limits) { return limits.stop && limits.stop(); }
+
+// Nothing when there are too many.
+std::optional<std::vector<Description>> read_descriptions(const Header& header, format::Bytes section,
+                                                          std::uint64_t address, const SframeLimits& limits) {
+  const std::size_t size = header.version > kFirstVersion ? 20 : 17;
   format::Cursor in(section, std::endian::little);
   in.skip(header.function_offset);
-  found.reserve(std::min<std::size_t>(header.functions, in.left() / kLeastSize));
-  for (std::uint32_t i = 0; i < header.functions; ++i) {
+  const std::size_t count = std::min<std::size_t>(header.functions, in.left() / size);
+  if (count > limits.most) return std::nullopt;
+  std::vector<Description> found;
+  found.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_stopped(limits)) return std::vector<Description>();
     const std::uint64_t base = (header.flags & kFromField) != 0 ? section.size() - in.left() : 0;
     Description each;
     const auto distance = static_cast<std::int32_t>(in.u32());
@@ -125,9 +131,11 @@ void join_pieces(SframeFunction& function, std::uint64_t size_of_piece) {
   rows.assign(1, joined);
 }
 
-// `budget`: rows that may be read yet. Honest sections have each row once.
+// `budget`: rows that may be read yet. Honest sections have each row once. Of more rows than `limits` takes
+// one too many comes back.
 SframeFunction read_function(const Description& from, const Header& header, format::Bytes section,
-                             std::size_t& budget) {
+                             const SframeLimits& limits, std::size_t& budget) {
+  constexpr std::uint32_t kRowsBetween = 1024;  // two questions whether to stop
   SframeFunction function{from.start, from.start + from.size, {}};
   format::Cursor in(section, std::endian::little);
   in.skip(header.row_offset + from.row_offset);
@@ -142,13 +150,15 @@ SframeFunction read_function(const Description& from, const Header& header, form
       if (offset == 1) fp = value;
     }
     const bool ascends = function.rows.empty() || pc > function.rows.back().pc;
-    if (in.failed() || !ascends || budget == 0 || bytes > 4 || from.address_bytes() > 4) {
+    const bool gives_up = i % kRowsBetween == kRowsBetween - 1 && is_stopped(limits);
+    if (gives_up || in.failed() || !ascends || budget == 0 || bytes > 4 || from.address_bytes() > 4) {
       function.rows.clear();
       return function;
     }
     --budget;
     if (pc >= from.size) break;
     function.rows.push_back(row_of(pc, (info & 1) != 0, count, cfa, fp));
+    if (function.rows.size() > limits.most) return function;
   }
   if (from.is_in_pieces()) join_pieces(function, from.repeats);
   return function;
@@ -156,14 +166,20 @@ SframeFunction read_function(const Description& from, const Header& header, form
 
 }  // namespace
 
-bool read_sframe(format::Bytes section, std::uint64_t address,
-                 const std::function<bool(const SframeFunction&)>& sink) {
+SframeRead read_sframe(format::Bytes section, std::uint64_t address, const SframeLimits& limits,
+                       const std::function<bool(const SframeFunction&)>& sink) {
+  constexpr std::size_t kLeastRow = 2;  // bytes
   const auto header = read_header(format::Cursor(section, std::endian::little));
-  if (!header) return false;
-  std::size_t budget = section.size();
-  for (const Description& each : read_descriptions(*header, section, address))
-    if (!sink(read_function(each, *header, section, budget))) break;
-  return true;
+  if (!header) return SframeRead::Foreign;
+  const auto descriptions = read_descriptions(*header, section, address, limits);
+  if (!descriptions) return SframeRead::TooLarge;
+  std::size_t budget = section.size() / kLeastRow;
+  for (const Description& each : *descriptions) {
+    const SframeFunction function = read_function(each, *header, section, limits, budget);
+    if (function.rows.size() > limits.most) return SframeRead::TooLarge;
+    if (!sink(function)) break;
+  }
+  return SframeRead::Done;
 }
 
 }  // namespace tacho::unwind

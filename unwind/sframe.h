@@ -2,6 +2,7 @@
 // each stretch of code where the caller's frame and frame pointer are, and nothing else. x86-64.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -16,10 +17,21 @@ struct SframeFunction {
   std::vector<tacho_unwind_row> rows;  // ascending; their `pc` counts from the start
 };
 
+// What a hostile section may cost.
+struct SframeLimits {
+  std::size_t most = std::size_t{1} << 22;  // functions, and rows of one of them
+  std::function<bool()> stop = {};          // asked between functions and rows: true gives up
+};
+
+enum class SframeRead : std::uint8_t {
+  Done,      // or not wanted any more
+  Foreign,   // this is no such section, or one of another machine
+  TooLarge,  // nothing was read, or up to the function that is
+};
+
 // The functions of a section that is mapped at `address`, ascending by their start. Functions that are
-// damaged have no rows. `sink` says whether more are wanted. False: this is no such section, or one of
-// another machine.
-bool read_sframe(format::Bytes section, std::uint64_t address,
-                 const std::function<bool(const SframeFunction&)>& sink);
+// damaged have no rows. `sink` says whether more are wanted.
+SframeRead read_sframe(format::Bytes section, std::uint64_t address, const SframeLimits& limits,
+                       const std::function<bool(const SframeFunction&)>& sink);
 
 }  // namespace tacho::unwind

@@ -110,11 +110,67 @@ TEST(Sframe, FunctionsThatShareTheirRowsAreReadWithinTheSectionsSize) {
   for (std::size_t i = 1; i < functions.size(); ++i)
     for (std::size_t byte = 0; byte < 4; ++byte) bytes[28 + 20 * i + 8 + byte] = std::byte{0};
   std::size_t rows = 0;
-  EXPECT_TRUE(read_sframe(bytes, kAddress, [&rows](const SframeFunction& function) {
+  const auto count = [&rows](const SframeFunction& function) {
     rows += function.rows.size();
     return true;
-  }));
-  EXPECT_LE(rows, bytes.size());
+  };
+  EXPECT_EQ(read_sframe(bytes, kAddress, {}, count), SframeRead::Done);
+  EXPECT_LE(rows, bytes.size() / 2);
+}
+
+// A file of many gigabytes takes no room on a disk, and its owner says how many functions it has.
+TEST(Sframe, MoreFunctionsThanTheLimitAreNotRead) {
+  std::vector<Made> functions;
+  for (std::int32_t i = 0; i < 9; ++i) functions.push_back({-0x1000 + i, 1, 0, {{0, 0x03, 8}}});
+  auto bytes = section(functions);
+  const auto none = [](const SframeFunction&) {
+    ADD_FAILURE();
+    return false;
+  };
+  EXPECT_EQ(read_sframe(bytes, kAddress, {.most = 8}, none), SframeRead::TooLarge);
+  const auto table = build_row_table(bytes, kAddress, {.most_rows = 8});
+  ASSERT_FALSE(table);
+  EXPECT_EQ(table.error().what, "its unwind table is too large");
+  for (std::size_t i = 0; i < 4; ++i) bytes[8 + i] = std::byte{0xff};
+  bytes.resize(28 + 20 * 1000);
+  EXPECT_EQ(read_sframe(bytes, kAddress, {.most = 999}, none), SframeRead::TooLarge)
+      << "that it has room for";
+}
+
+TEST(Sframe, MoreRowsOfAFunctionThanTheLimitAreNotRead) {
+  const auto none = [](const SframeFunction&) {
+    ADD_FAILURE();
+    return false;
+  };
+  EXPECT_EQ(read_sframe(section({kFunction}), kAddress, {.most = 2}, none), SframeRead::TooLarge);
+  EXPECT_FALSE(build_row_table(section({kFunction}), kAddress, {.most_rows = 2}));
+  EXPECT_EQ(read_sframe(section({kFunction}), kAddress, {.most = 3}, [](const auto&) { return true; }),
+            SframeRead::Done);
+}
+
+TEST(Sframe, StopsWhileFunctionsAreListed) {
+  std::vector<Made> functions(9, kFunction);
+  std::size_t asked = 0, given = 0;
+  const auto stop = [&asked] { return ++asked >= 3; };
+  const auto count = [&given](const SframeFunction&) { return ++given != 0; };
+  EXPECT_EQ(read_sframe(section(functions), kAddress, {.stop = stop}, count), SframeRead::Done);
+  EXPECT_EQ(asked, 3u);
+  EXPECT_EQ(given, 0u);
+}
+
+TEST(Sframe, StopsWithinAFunction) {
+  Made large{-0x100000, 0x10000, 1, {}};  // addresses of two bytes
+  for (unsigned pc = 0; pc < 0x8000; ++pc)
+    large.rows.push_back({static_cast<std::uint8_t>(pc), static_cast<std::uint8_t>(pc >> 8), 0x03, 8});
+  std::size_t asked = 0, rows = 0;
+  const auto count = [&rows](const SframeFunction& function) { return rows += function.rows.size(), true; };
+  const auto bytes = section({large});
+  EXPECT_EQ(read_sframe(bytes, kAddress, {.stop = [&asked] { return ++asked >= 3; }}, count),
+            SframeRead::Done);
+  EXPECT_EQ(asked, 3u) << "once for the function, then for its rows";
+  EXPECT_EQ(rows, 0u);
+  EXPECT_EQ(read_sframe(bytes, kAddress, {}, count), SframeRead::Done);
+  EXPECT_EQ(rows, 0x8000u);
 }
 
 // sframe.so has both sections (tests/data/README.md).
@@ -129,7 +185,7 @@ TEST(Sframe, ALinkersSectionSaysWhatItsCallFrameInformationSays) {
   const auto table = build_row_table(found->bytes, found->address);
   ASSERT_TRUE(table) << table.error().what;
   std::size_t compared = 0;
-  ASSERT_TRUE(read_sframe(found->bytes, found->address, [&](const SframeFunction& function) {
+  const auto compare = [&](const SframeFunction& function) {
     for (std::uint64_t pc = function.start; pc < function.end; ++pc) {
       const Row* const one = table->find(pc);
       const Row* const other = both->find(pc);
@@ -144,7 +200,8 @@ TEST(Sframe, ALinkersSectionSaysWhatItsCallFrameInformationSays) {
       ++compared;
     }
     return true;
-  }));
+  };
+  EXPECT_EQ(read_sframe(found->bytes, found->address, {}, compare), SframeRead::Done);
   EXPECT_GT(compared, 100u);
 }
 
