@@ -378,6 +378,7 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
       fmt::format("LD_PRELOAD={}{}{}", *library, before != nullptr && *before != 0 ? ":" : "",
                   before != nullptr ? before : ""),
       fmt::format("TACHO_CALLS_MIN_NS={}", min_us * 1000),
+      fmt::format("TACHO_CALLS_RETURNS_OF={}", tells_values ? targets->path : std::string()),
       fmt::format("TACHO_CALLS_DEPTH={}", number_of(object.constant("depth")))};
 }
 

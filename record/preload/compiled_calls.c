@@ -1,15 +1,19 @@
-// Preloaded into a program that was compiled with -pg, -pg -mfentry or -finstrument-functions: each of its calls that
-// returns is told to tacho-record by one probe at tacho_call_ended() (bpf/programs/recorders/fastcalls.bpf.c), in place of
-// two breakpoints in every function of any program.
+// Preloaded into a program that was compiled with -pg, -pg -mfentry or -finstrument-functions: each of its
+// calls that returns is told to tacho-record by one probe at tacho_call_ended()
+// (bpf/programs/recorders/fastcalls.bpf.c), in place of two breakpoints in every function of any program.
 //
-// TACHO_CALLS_MIN_NS and TACHO_CALLS_DEPTH leave calls out before they are told.
+// TACHO_CALLS_MIN_NS and TACHO_CALLS_DEPTH leave calls out before they are told. TACHO_CALLS_RETURNS_OF is
+// the file whose functions of -pg have their return addresses replaced: tacho-record has looked whether it
+// bears that.
 #define _GNU_SOURCE
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define OPEN __attribute__((visibility("default")))
@@ -22,7 +26,7 @@ struct told {
   uint64_t has_values;
 };
 // Its first instruction is one that the kernel imitates.
-void tacho_call_ended(const struct told *told);
+void tacho_call_ended(const struct told* told);
 __asm__(
     ".text\n"
     ".globl tacho_call_ended\n"
@@ -39,33 +43,92 @@ struct begun {
 };
 struct calls {  // of a thread
   uint32_t depth;
-  bool is_busy;  // a signal's handler came while a call was noted; its own calls are not
+  uintptr_t busy_at;  // the stack, while a call is noted; those of a signal's handler that comes then are not
   struct begun begun[MOST_DEPTH];
 };
 
-static __thread struct calls *own_calls __attribute__((tls_model("initial-exec")));
+static __thread struct calls* own_calls __attribute__((tls_model("initial-exec")));
+// Functions of other libraries may be called before this one begins to run, or even is linked: nothing is
+// noted until then.
+static bool is_ready;
 static pthread_key_t at_end;
 static uint64_t min_ns, most_depth = MOST_DEPTH;
 
-static void thread_ends(void *calls) {
+// Whose return addresses are replaced.
+static struct { uintptr_t begin, size; } followed;
+
+// What stood in each place of a stack into which our way back was put last. Nothing is ever taken out: a
+// stack that was switched away from returns later, maybe in another thread.
+#define STACK_PAGES 16384
+#define STACK_PAGE 4096
+#define MOST_TRIES 64
+struct ways_back {
+  uintptr_t pages[STACK_PAGES];  // their numbers; 0: none yet
+  uint64_t ways[STACK_PAGES][STACK_PAGE / sizeof(uint64_t)];
+};
+static struct ways_back* ways_back;
+
+static void thread_ends(void* calls) {
   own_calls = 0;
   munmap(calls, sizeof(struct calls));
 }
 
-static uint64_t number_in(const char *variable, uint64_t otherwise) {
-  const char *text = getenv(variable);
+static uint64_t number_in(const char* variable, uint64_t otherwise) {
+  const char* text = getenv(variable);
   return text && *text ? strtoull(text, 0, 10) : otherwise;
 }
+#ifdef __x86_64__
+
+static int finds_followed(struct dl_phdr_info* object, size_t size, void* wanted) {
+  (void)size;
+  const struct stat* const file = wanted;
+  struct stat own;
+  const bool has_name = object->dlpi_name && *object->dlpi_name;
+  if (stat(has_name ? object->dlpi_name : "/proc/self/exe", &own)) return 0;
+  if (own.st_dev != file->st_dev || own.st_ino != file->st_ino) return 0;
+  uintptr_t begin = UINTPTR_MAX, end = 0;
+  for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* const part = &object->dlpi_phdr[i];
+    if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+    const uintptr_t at = object->dlpi_addr + part->p_vaddr;
+    if (at < begin) begin = at;
+    if (at + part->p_memsz > end) end = at + part->p_memsz;
+  }
+  if (end <= begin) return 0;
+  followed.begin = begin;
+  followed.size = end - begin;
+  return 1;
+}
+static void find_followed(void) {
+  const char* const path = getenv("TACHO_CALLS_RETURNS_OF");
+  struct stat file;
+  if (!path || !*path || stat(path, &file)) return;
+  void* const memory = mmap(0, sizeof(struct ways_back), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return;
+  madvise(memory, sizeof(struct ways_back), MADV_NOHUGEPAGE);  // a page of it here and there is used
+  ways_back = memory;
+  dl_iterate_phdr(finds_followed, &file);
+}
+
+#else
+static void find_followed(void) {}
+#endif
+
 __attribute__((constructor)) static void begins_to_run(void) {
   min_ns = number_in("TACHO_CALLS_MIN_NS", 0);
   most_depth = number_in("TACHO_CALLS_DEPTH", MOST_DEPTH);
   if (most_depth == 0) most_depth = MOST_DEPTH;
-  pthread_key_create(&at_end, thread_ends);
+  find_followed();
+  const bool has_key = !pthread_key_create(&at_end, thread_ends);
+  __atomic_store_n(&is_ready, has_key, __ATOMIC_RELEASE);
 }
 
-static struct calls *calls_of_thread(void) {
+static struct calls* calls_of_thread(void) {
+  if (!__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE)) return 0;
   if (own_calls) return own_calls;
-  void *const memory = mmap(0, sizeof(struct calls), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      mmap(0, sizeof(struct calls), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 0;
   own_calls = memory;
   pthread_setspecific(at_end, memory);
@@ -78,8 +141,9 @@ static uint64_t now(void) {
   return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static void tell(const struct begun *call, uint32_t level, uint64_t returned, bool has_values) {
-  struct told told = {.function = call->function, .level = level, .returned = returned, .has_values = has_values};
+static void tell(const struct begun* call, uint32_t level, uint64_t returned, bool has_values) {
+  struct told told = {
+      .function = call->function, .level = level, .returned = returned, .has_values = has_values};
   told.duration_ns = now() - call->time_ns;
   if (told.duration_ns < min_ns || level > most_depth) return;
   memcpy(told.arguments, call->arguments, sizeof told.arguments);
@@ -87,51 +151,67 @@ static void tell(const struct begun *call, uint32_t level, uint64_t returned, bo
 }
 
 // Calls that were left without a return (longjmp) lie below the stack as it is.
-static void forget_left(struct calls *calls, uintptr_t place) {
+static void forget_left(struct calls* calls, uintptr_t place) {
   while (calls->depth && calls->begun[calls->depth - 1].place < place) --calls->depth;
 }
 
-// -finstrument-functions: a function that was inlined has the place of the one around it, and returns where that does.
-OPEN void __cyg_profile_func_enter(void *function, void *site) {
-  struct calls *const calls = calls_of_thread();
-  if (!calls || calls->is_busy || calls->depth == MOST_DEPTH) return;
-  calls->is_busy = true;
+// Whether a call may be noted by a function whose frame is `here`. A handler's frames lie below what the
+// kernel saved of the thread, which takes more than this; one that begins higher was called after a handler
+// had left by siglongjmp().
+#define LEAST_SAVED 512
+static bool begins_noting(struct calls* calls, uintptr_t here) {
+  if (calls->busy_at && here + LEAST_SAVED < calls->busy_at) return false;
+  calls->busy_at = here;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  return true;
+}
+static void ends_noting(struct calls* calls) {
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  calls->busy_at = 0;
+}
+
+// -finstrument-functions: a function that was inlined has the place of the one around it, and returns where
+// that does.
+OPEN void __cyg_profile_func_enter(void* function, void* site) {
+  struct calls* const calls = calls_of_thread();
   const uintptr_t place = (uintptr_t)__builtin_frame_address(0);
+  if (!calls || !begins_noting(calls, place)) return;
   forget_left(calls, place);
   // Who stands there and is called from elsewhere was left.
   for (; calls->depth && calls->begun[calls->depth - 1].place == place; --calls->depth) {
-    const struct begun *const other = &calls->begun[calls->depth - 1];
+    const struct begun* const other = &calls->begun[calls->depth - 1];
     if (other->back == (uint64_t)(uintptr_t)site && other->function != (uint64_t)(uintptr_t)function) break;
   }
-  struct begun *const call = &calls->begun[calls->depth++];
-  call->function = (uint64_t)(uintptr_t)function;
-  call->place = place;
-  call->back = (uint64_t)(uintptr_t)site;
-  call->time_ns = now();
-  calls->is_busy = false;
+  if (calls->depth < MOST_DEPTH) {
+    struct begun* const call = &calls->begun[calls->depth++];
+    call->function = (uint64_t)(uintptr_t)function;
+    call->place = place;
+    call->back = (uint64_t)(uintptr_t)site;
+    call->time_ns = now();
+  }
+  ends_noting(calls);
 }
-OPEN void __cyg_profile_func_exit(void *function, void *site) {
-  struct calls *const calls = own_calls;
+OPEN void __cyg_profile_func_exit(void* function, void* site) {
+  struct calls* const calls = calls_of_thread();
   (void)site;
-  if (!calls || calls->is_busy) return;
-  calls->is_busy = true;
+  if (!calls || !begins_noting(calls, (uintptr_t)__builtin_frame_address(0))) return;
   uint32_t depth = calls->depth;
   while (depth && calls->begun[depth - 1].function != (uint64_t)(uintptr_t)function) --depth;
   if (depth) {  // else it began before it could be noted
     tell(&calls->begun[depth - 1], depth, 0, false);
     calls->depth = depth - 1;
   }
-  calls->is_busy = false;
+  ends_noting(calls);
 }
 
 #ifdef __x86_64__
 
-// A function of -pg is told by a place inside of it. It begins with what makes a frame (-pg needs one), or with the call
-// itself (-mfentry), and either of them with endbr64 before.
+// A function of -pg is told by a place inside of it. It begins with what makes a frame (-pg needs one), or
+// with the call itself (-mfentry), and either of them with endbr64 before.
 static uint64_t begin_of(uint64_t inside) {
   static const unsigned char frame[] = {0x55, 0x48, 0x89, 0xe5}, mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
-  const unsigned char *const code = (const unsigned char *)(uintptr_t)inside;
-  const unsigned char *begin = 0;
+  const unsigned char* const code = (const unsigned char*)(uintptr_t)inside;
+  const unsigned char* begin = 0;
   // Behind a call of 5 or 6 bytes; a prologue pushes registers and makes room.
   for (int back = 5; back < 40 && !begin; ++back)
     if (!memcmp(code - back, frame, sizeof frame)) begin = code - back;
@@ -141,54 +221,79 @@ static uint64_t begin_of(uint64_t inside) {
 }
 static uint64_t begin_behind_call(uint64_t inside) {
   static const unsigned char mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
-  const unsigned char *const code = (const unsigned char *)(uintptr_t)inside;
+  const unsigned char* const code = (const unsigned char*)(uintptr_t)inside;
   const bool is_long = (code[-6] == 0x67 && code[-5] == 0xe8) || (code[-6] == 0xff && code[-5] == 0x15);
-  const unsigned char *begin = code - (is_long ? 6 : 5);
+  const unsigned char* begin = code - (is_long ? 6 : 5);
   if (!memcmp(begin - sizeof mark, mark, sizeof mark)) begin -= sizeof mark;
   return (uint64_t)(uintptr_t)begin;
+}
+
+// Where the way back from `slot` is kept; null where there is no room for it.
+static uint64_t* way_back_of(uintptr_t slot, bool adds) {
+  const uintptr_t page = slot / STACK_PAGE;
+  uint64_t at = (page * 0x9e3779b97f4a7c15) >> 32;
+  for (int tries = 0; tries < MOST_TRIES; ++tries, ++at) {
+    uintptr_t* const number = &ways_back->pages[at % STACK_PAGES];
+    uintptr_t there = __atomic_load_n(number, __ATOMIC_ACQUIRE);
+    if (!there && !adds) return 0;
+    if (!there &&
+        __atomic_compare_exchange_n(number, &there, page, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      there = page;
+    if (there == page) return &ways_back->ways[at % STACK_PAGES][slot % STACK_PAGE / sizeof(uint64_t)];
+  }
+  return 0;
 }
 
 extern const char tacho_function_returns[] __attribute__((visibility("hidden")));
 
 // `slot`: where its return address stands, in whose place ours is put.
-__attribute__((visibility("hidden"), used)) void tacho_function_begins(uint64_t *slot, uint64_t inside,
-                                                                       const uint64_t *arguments, uint64_t is_first) {
-  struct calls *const calls = calls_of_thread();
+__attribute__((visibility("hidden"), used)) void tacho_function_begins(uint64_t* slot, uint64_t inside,
+                                                                       const uint64_t* arguments,
+                                                                       uint64_t is_first) {
+  if (inside - followed.begin >= followed.size || (uintptr_t)slot % sizeof *slot) return;
+  struct calls* const calls = calls_of_thread();
   const uint64_t ours = (uint64_t)(uintptr_t)tacho_function_returns;
-  if (!calls || calls->is_busy) return;
-  calls->is_busy = true;
+  if (!calls || !begins_noting(calls, (uintptr_t)__builtin_frame_address(0))) return;
   forget_left(calls, (uintptr_t)slot);
   // Of two functions in one place the first has jumped to the second, or was left.
-  if (*slot != ours)
+  const bool is_jump = *slot == ours;
+  if (!is_jump)
     while (calls->depth && calls->begun[calls->depth - 1].place == (uintptr_t)slot) --calls->depth;
-  if (calls->depth < MOST_DEPTH) {
-    struct begun *const call = &calls->begun[calls->depth++];
+  uint64_t* const way = calls->depth < MOST_DEPTH ? way_back_of((uintptr_t)slot, true) : 0;
+  if (way) {
+    struct begun* const call = &calls->begun[calls->depth++];
     call->function = is_first ? begin_behind_call(inside) : begin_of(inside);
     memcpy(call->arguments, arguments, sizeof call->arguments);
     call->place = (uintptr_t)slot;
-    call->back = *slot;
-    *slot = ours;
+    if (!is_jump) {
+      *way = *slot;
+      __atomic_signal_fence(__ATOMIC_SEQ_CST);  // whoever leaves from here on finds back
+      *slot = ours;
+    }
+    call->back = *way;
     call->time_ns = now();
   }
-  calls->is_busy = false;
+  ends_noting(calls);
 }
-// Where it would have returned to.
+// Where it would have returned to, which is known whether or not its call still is.
 __attribute__((visibility("hidden"), used)) uint64_t tacho_function_ends(uint64_t returned, uintptr_t slot) {
-  struct calls *const calls = own_calls;
-  if (!calls) abort();  // nobody knows the way back
-  calls->is_busy = true;
+  const uint64_t* const way = way_back_of(slot, false);
+  if (!way || !*way) abort();  // the program has copied a stack to another place
+  const uint64_t back = *way;
+  struct calls* const calls = own_calls;
+  if (!calls || !begins_noting(calls, (uintptr_t)__builtin_frame_address(0))) return back;
   forget_left(calls, slot);
-  if (!calls->depth || calls->begun[calls->depth - 1].place != slot) abort();
-  const struct begun *const call = &calls->begun[calls->depth - 1];
-  const uint64_t back = call->back;
-  tell(call, calls->depth, returned, true);
-  --calls->depth;
-  calls->is_busy = false;
+  // Of functions in one place each has jumped to the next; they return together.
+  for (; calls->depth && calls->begun[calls->depth - 1].place == slot; --calls->depth) {
+    const struct begun* const call = &calls->begun[calls->depth - 1];
+    if (call->back == back) tell(call, calls->depth, returned, true);  // else it was left, in another thread
+  }
+  ends_noting(calls);
   return back;
 }
 
-// Both are called with all registers in use: by the second instruction of a prologue or behind it (mcount), or by the
-// first one (__fentry__).
+// Both are called with all registers in use: by the second instruction of a prologue or behind it (mcount),
+// or by the first one (__fentry__).
 __asm__(
     ".text\n"
     ".globl mcount, _mcount, __fentry__\n"
