@@ -316,6 +316,28 @@ bool has_cheap_place_behind(std::string_view code) {
   return !code.empty() && code.front() >= kFirstPush && code.front() <= kLastPush;
 }
 
+// Why calls of the file cannot be told by a preloaded library; empty: they can. The program must not end of
+// it: an exception does not find through a replaced return address, and with stacks that are switched calls
+// are not one in another.
+std::string refusal_of(const ToldCalls& told, const std::string& path) {
+  if (!told.has_libraries)
+    return fmt::format(
+        "{} is statically linked, and no library can be loaded before it; -e calls takes any program", path);
+  if (!told.by_begins && !told.by_both)
+    return fmt::format(
+        "{} was compiled neither with -pg nor with -finstrument-functions; -e calls takes any program", path);
+  if (told.by_begins && told.handles_exceptions)
+    return fmt::format(
+        "{} was compiled with -pg and handles exceptions, which would end it while its calls are "
+        "followed; compile it with -finstrument-functions",
+        path);
+  if (told.by_begins && !told.switches_stacks.empty())
+    return fmt::format(
+        "{} was compiled with -pg and switches stacks ({}()); compile it with -finstrument-functions", path,
+        told.switches_stacks);
+  return {};
+}
+
 }  // namespace
 
 std::size_t choose_cheap_places(bpf::FunctionTargets& targets) {
@@ -353,20 +375,16 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
   if (!targets) return std::move(targets.error());
   const auto file = format::read_file(targets->path);
   if (!file) return file.error();
-  const std::string_view bytes = format::as_text(*file);
-  const auto calls = [bytes](std::string_view name) { return bytes.find(name) != std::string_view::npos; };
-  const bool tells_values = calls("mcount") || calls("__fentry__");
-  if (!tells_values && !calls("__cyg_profile_func_enter"))
-    return use_error(
-        fmt::format("-e {}: {} was compiled neither with -pg nor with -finstrument-functions; -e "
-                    "calls takes any program",
-                    request.text, targets->path));
+  const auto told = told_calls(*file);
+  if (!told) return use_error(fmt::format("-e {}: {}: {}", request.text, targets->path, told.error().what));
+  if (const std::string refusal = refusal_of(*told, targets->path); !refusal.empty())
+    return use_error(fmt::format("-e {}: {}", request.text, refusal));
   const auto library = own_library("libtacho-calls.so");
   if (!library)
     return Error{fmt::format("-e {}: libtacho-calls.so is not installed beside tacho-record", request.text)};
   if (const auto fault = object.set_constant("lib", *library))
     return use_error(fmt::format("-e {}: {}: {}", request.text, *library, fault->what));
-  if (tells_values) {
+  if (told->by_begins) {
     if (auto done = add_function_types(object, *targets, stop, attachments, messages); !done)
       return std::move(done.error());
   }
@@ -378,7 +396,7 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
       fmt::format("LD_PRELOAD={}{}{}", *library, before != nullptr && *before != 0 ? ":" : "",
                   before != nullptr ? before : ""),
       fmt::format("TACHO_CALLS_MIN_NS={}", min_us * 1000),
-      fmt::format("TACHO_CALLS_RETURNS_OF={}", tells_values ? targets->path : std::string()),
+      fmt::format("TACHO_CALLS_RETURNS_OF={}", told->by_begins ? targets->path : std::string()),
       fmt::format("TACHO_CALLS_DEPTH={}", number_of(object.constant("depth")))};
 }
 

@@ -144,9 +144,10 @@ Symbol read_symbol(const ElfFile& elf, Cursor& in) {
   return symbol;
 }
 
-// Calls `seen` with name and symbol of every symbol that has a name; true ends it.
+// Calls `seen` with name and symbol of every symbol that has a name, and whether it is one for the dynamic
+// linker; true ends it.
 template <class Seen>
-void each_symbol(const ElfFile& elf, Seen&& seen) {
+void each_symbol_and_kind(const ElfFile& elf, Seen&& seen) {
   for (const Section& table : elf.sections) {
     if (table.type != SHT_SYMTAB && table.type != SHT_DYNSYM) continue;
     if (table.link >= elf.sections.size()) continue;
@@ -156,9 +157,14 @@ void each_symbol(const ElfFile& elf, Seen&& seen) {
     while (in.left() >= size) {
       const Symbol symbol = read_symbol(elf, in);
       if (symbol.name >= names.size()) continue;
-      if (seen(format::text_of(names.subspan(symbol.name)), symbol)) return;
+      if (seen(format::text_of(names.subspan(symbol.name)), symbol, table.type == SHT_DYNSYM)) return;
     }
   }
+}
+template <class Seen>
+void each_symbol(const ElfFile& elf, Seen&& seen) {
+  each_symbol_and_kind(
+      elf, [&seen](std::string_view name, const Symbol& symbol, bool) { return seen(name, symbol); });
 }
 
 bool is_function(const Symbol& symbol) {
@@ -178,6 +184,18 @@ void each_function(const ElfFile& elf, Seen&& seen) {
 bool throws(std::string_view name) {
   const std::string_view plain = name.substr(0, name.find('@'));
   return plain == "_Unwind_RaiseException" || plain == "__cxa_throw" || plain == "__cxa_rethrow";
+}
+
+// Frames with something to do when an exception flies through them name who does it (C++, C with cleanups,
+// Rust, Ada and others).
+bool handles_exceptions(std::string_view name) {
+  const std::string_view plain = name.substr(0, name.find('@'));
+  return throws(name) || plain.ends_with("_personality_v0") || plain == "rust_eh_personality" ||
+         plain == "_Unwind_Resume" || plain == "__cxa_begin_catch";
+}
+
+bool switches_stacks(std::string_view name) {
+  return name == "swapcontext" || name == "makecontext" || name == "setcontext" || name == "sigaltstack";
 }
 
 // One note of .note.stapsdt: three addresses, then provider, name and arguments, each ended by a NUL.
@@ -311,6 +329,22 @@ Result<FunctionPlaces> functions_of(Bytes file) {
     return false;
   });
   return found;
+}
+
+Result<ToldCalls> told_calls(Bytes file) {
+  const auto elf = parse_elf(file);
+  if (!elf) return elf.error();
+  ToldCalls told;
+  each_symbol_and_kind(*elf, [&told](std::string_view name, const Symbol& symbol, bool is_dynamic) {
+    told.handles_exceptions |= handles_exceptions(name);
+    if (!is_dynamic || symbol.section != SHN_UNDEF || name.empty()) return false;
+    told.has_libraries = true;
+    told.by_begins |= name == "mcount" || name == "_mcount" || name == "__fentry__";
+    told.by_both |= name == "__cyg_profile_func_enter";
+    if (switches_stacks(name)) told.switches_stacks = name;
+    return false;
+  });
+  return told;
 }
 
 }  // namespace tacho::record

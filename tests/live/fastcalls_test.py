@@ -51,6 +51,19 @@ int main(void) {
 }
 """
 
+THROWS = r"""
+#include <cstdio>
+#include <stdexcept>
+struct Counts { int &n; ~Counts() { ++n; } };
+static int n;
+int inner(int a) { Counts counts{n}; if (a) throw std::runtime_error("no"); return a; }
+int outer(int a) { return inner(a) + 1; }
+int main(int argc, char **) {
+  for (int i = 0; i < 3; ++i) try { outer(argc); } catch (const std::exception &) { ++n; }
+  std::printf("%d\n", n);
+}
+"""
+
 # Threads that end in the midst of their calls.
 ENDS = r"""
 #include <pthread.h>
@@ -142,12 +155,27 @@ class FastCalls(programs.Scratch):
             found[name] = found.get(name, 0) + 1
         return found
 
+    def test_stacks_may_be_switched(self):
+        self.made(FIBERS, "-finstrument-functions")
+        self.assertEqual(self.record(), "12 16")
+        self.assertEqual(self.counts()["main"], 1)
+        self.made(FIBERS, "-pg")
+        said = self.record(status=1)
+        self.assertRegex(said, r"switches stacks \(\w+\(\)\); compile it with -finstrument-functions")
+
     def test_who_switches_stacks_unseen_finds_back(self):
         for flags in (["-pg"], ["-pg", "-mfentry"]):
             with self.subTest(flags):
                 self.made(FIBERS, "-DHIDDEN", *flags)
                 self.assertEqual(self.record(), "12 16")
                 self.assertEqual(self.counts()["main"], 1)
+
+    def test_exceptions_fly_through_begins_and_ends_alone(self):
+        self.made(THROWS, "-finstrument-functions", compiler="c++")
+        self.assertEqual(self.record(), "6")
+        self.made(THROWS, "-pg", compiler="c++")
+        self.assertIn("handles exceptions, which would end it while its calls are followed; compile it with -finstrument-functions",
+                      self.record(status=1))
 
     def test_threads_end_in_the_midst(self):
         for flag in ("-pg", "-finstrument-functions"):
@@ -177,6 +205,12 @@ class FastCalls(programs.Scratch):
         self.made("int other(int);\nint main(void) { return other(1) != 2; }\n", "./libother.so", name="plain")
         self.record("./plain")
         self.assertEqual(self.counts(), {})
+
+    def test_it_is_known_how_a_program_was_compiled(self):
+        self.made('const char *text = "mcount __cyg_profile_func_enter";\nint main(void) { return text == 0; }\n')
+        self.assertIn("compiled neither with -pg nor with -finstrument-functions", self.record(status=1))
+        self.made("int main(void) { return 0; }\n", "-pg", "-static")
+        self.assertIn("is statically linked, and no library can be loaded before it", self.record(status=1))
 
 
 if __name__ == "__main__":
