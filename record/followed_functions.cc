@@ -338,6 +338,11 @@ std::string refusal_of(const ToldCalls& told, const std::string& path) {
   return {};
 }
 
+// The dynamic linker takes LD_PRELOAD apart at blanks and colons, and puts something else in for `$`.
+bool can_be_preloaded(const std::string& library) {
+  return library.find_first_of(" :$") == std::string::npos;
+}
+
 }  // namespace
 
 std::size_t choose_cheap_places(bpf::FunctionTargets& targets) {
@@ -382,6 +387,11 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
   const auto library = own_library("libtacho-calls.so");
   if (!library)
     return Error{fmt::format("-e {}: libtacho-calls.so is not installed beside tacho-record", request.text)};
+  if (!can_be_preloaded(*library))
+    return use_error(
+        fmt::format("-e {}: {}: LD_PRELOAD takes no path with a blank, a colon or a dollar sign; "
+                    "install tacho elsewhere, or take -e calls",
+                    request.text, *library));
   if (const auto fault = object.set_constant("lib", *library))
     return use_error(fmt::format("-e {}: {}: {}", request.text, *library, fault->what));
   if (told->by_begins) {
@@ -389,13 +399,14 @@ Result<std::vector<std::string>> preloaded_calls(const EventRequest& request, bp
       return std::move(done.error());
   }
   const char* const before = std::getenv("LD_PRELOAD");
+  constexpr std::uint64_t kMostMicroseconds = UINT64_MAX / 1000;
   std::uint64_t min_us = 0;
   if (const auto set = object.constant("min_us"); set.size() == sizeof min_us)
     std::memcpy(&min_us, set.data(), sizeof min_us);
   return std::vector<std::string>{
       fmt::format("LD_PRELOAD={}{}{}", *library, before != nullptr && *before != 0 ? ":" : "",
                   before != nullptr ? before : ""),
-      fmt::format("TACHO_CALLS_MIN_NS={}", min_us * 1000),
+      fmt::format("TACHO_CALLS_MIN_NS={}", min_us > kMostMicroseconds ? UINT64_MAX : min_us * 1000),
       fmt::format("TACHO_CALLS_RETURNS_OF={}", told->by_begins ? targets->path : std::string()),
       fmt::format("TACHO_CALLS_DEPTH={}", number_of(object.constant("depth")))};
 }

@@ -34,6 +34,9 @@ Result<> open_objects(const std::vector<EventRequest>& requests, const Messages&
     const EventRequest& request = follows ? with_members_joined(written, *object) : written;
     if (auto done = set_constants(*object, request); !done) return std::move(done.error());
     if (!object->constant("tacho_preloads").empty()) {
+      if (!out.environment.empty())
+        return use_error("-e " + request.text +
+                         ": a second one would have every call twice; give -e fastcalls once");
       auto variables = preloaded_calls(request, *object, out.stop, out.attachments, messages);
       if (!variables) return std::move(variables.error());
       out.environment = std::move(*variables);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """-e fastcalls: what a program may do without that the library in it ends it, or loses its calls."""
 import json
+import shutil
 import subprocess
 import unittest
 
@@ -211,6 +212,25 @@ class FastCalls(programs.Scratch):
         self.assertIn("compiled neither with -pg nor with -finstrument-functions", self.record(status=1))
         self.made("int main(void) { return 0; }\n", "-pg", "-static")
         self.assertIn("is statically linked, and no library can be loaded before it", self.record(status=1))
+
+    def test_it_is_given_once(self):
+        self.made("int main(void) { return 0; }\n", "-pg")
+        event = ["-e", "fastcalls/binary='./known'/"]
+        self.assertIn("give -e fastcalls once", self.record(events=event * 2, status=1))
+
+    def test_the_library_lies_where_it_can_be_preloaded(self):
+        self.made("int main(void) { return 0; }\n", "-pg")
+        for name in ("with blank", "with:colon"):
+            folder = self.folder / name
+            folder.mkdir()
+            for each in ("tacho-record", "libtacho-calls.so"):
+                shutil.copy(programs.BIN / each, folder)
+            self.assertIn("LD_PRELOAD takes no path with a blank", self.record(recorder=folder / "tacho-record", status=1))
+
+    def test_no_time_is_too_long(self):
+        self.made("int main(void) { return 0; }\n", "-pg")
+        said = self.record("sh", "-c", "echo $TACHO_CALLS_MIN_NS", options=",min_us=18446744073709552")
+        self.assertEqual(said, str(2**64 - 1))
 
 
 if __name__ == "__main__":
