@@ -1,6 +1,7 @@
 #include "record/capture_end.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "format/byte_writer.h"
@@ -77,16 +78,9 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
 
 Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
   format::ByteWriter records;
-  std::vector<Losses> losses;  // since the file before
-  for (const Losses& loss : all_losses(events_, prepared_)) {
-    Told& told = told_[{loss.id, loss.cgroup}];
-    if (loss.lost == told.lost) continue;
-    Losses& since = losses.emplace_back(loss);
-    since.lost -= told.lost;
-    since.first = std::max(since.first, told.last);
-    format::write_lost_samples(records, since.lost, prepared_.plan.events[loss.event].attr, loss.id);
-    told = {loss.lost, loss.last};
-  }
+  const std::vector<Losses> losses = told_.news(all_losses(events_, prepared_));
+  for (const Losses& loss : losses)
+    format::write_lost_samples(records, loss.lost, prepared_.plan.events[loss.event].attr, loss.id);
   if (!records.empty()) {
     if (auto done = output.write_plain(records.view()); !done) return done;
     if (auto done = output.finish_round(); !done) return done;

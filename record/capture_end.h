@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "format/environment.h"
@@ -13,6 +11,7 @@
 #include "record/output/capture_output.h"
 #include "record/output/record_walk.h"
 #include "record/prepared.h"
+#include "record/told_losses.h"
 
 namespace tacho::record {
 
@@ -42,11 +41,8 @@ class CaptureEnd {
   const KernelEvents& events_;
   const Prepared& prepared_;
   const std::vector<std::string>& cgroups_;
-  struct Told {
-    std::uint64_t lost = 0, last = 0;  // and when
-  };
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Told> told_;  // losses by the event's id and the cgroup
-  StackCounts told_stacks_;                                       // those of the files before
+  ToldLosses told_;
+  StackCounts told_stacks_;  // those of the files before
 };
 
 }  // namespace tacho::record
