@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "bpf/programs/recorders/disks.h"
-#include "cli/nearest.h"
 #include "format/file.h"
 #include "record/events/cgroup.h"
+#include "record/host/disks.h"
 
 namespace tacho::record {
 namespace {
@@ -41,46 +38,41 @@ Result<> set_cgroup(bpf::UserObject& object, const EventRequest& request, const 
   return fault ? at_letter(request, setting.name_at, setting.name, fault->what) : Result<>(Done{});
 }
 
-// Lines of /proc/partitions: major and minor number, size, name. Partitions are among them, whose requests
-// are the disk's.
-std::vector<tacho_disk> disks_of(std::string_view partitions) {
+std::vector<BlockDevice> devices_here() {
+  const auto partitions = format::read_file("/proc/partitions");
+  return partitions ? block_devices(format::as_text(*partitions)) : std::vector<BlockDevice>();
+}
+
+// The table of a program. Partitions are not in it: their requests are the disk's.
+std::vector<tacho_disk> table_of(const std::vector<BlockDevice>& devices) {
   std::vector<tacho_disk> disks;
-  std::istringstream lines{std::string(partitions)};
-  for (std::string line; std::getline(lines, line) && disks.size() < TACHO_MOST_DISKS;) {
-    std::istringstream words(line);
-    std::uint32_t major = 0, minor = 0;
-    std::uint64_t blocks = 0;
-    std::string name;
-    if (!(words >> major >> minor >> blocks >> name) || name.size() >= TACHO_DISK_NAME) continue;
+  for (const BlockDevice& each : devices) {
+    if (disks.size() == TACHO_MOST_DISKS) break;
+    if (!each.disk.empty() || each.name.size() >= TACHO_DISK_NAME) continue;
     tacho_disk& disk = disks.emplace_back();
     disk = {};
-    disk.dev = major << 20 | minor;
-    std::ranges::copy(name, disk.name);
+    disk.dev = each.dev;
+    std::ranges::copy(each.name, disk.name);
   }
+  disks.resize(TACHO_MOST_DISKS);
   return disks;
 }
 
 // Programs that ask for them (bpf/programs/recorders/disks.h) know the disks by name, and `disk` is one.
 Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   if (object.constant(kDisks).empty()) return Done{};
-  const auto partitions = format::read_file("/proc/partitions");
-  const auto disks = partitions ? disks_of(format::as_text(*partitions)) : std::vector<tacho_disk>();
-  std::vector<tacho_disk> all(disks);
-  all.resize(TACHO_MOST_DISKS);
-  object.set_own(std::string(kDisks), std::as_bytes(std::span(all)));
+  std::vector<BlockDevice> devices = devices_here();
   const auto wanted = std::ranges::find(request.constants, kDisk, &ConstantSetting::name);
-  if (wanted == request.constants.end()) return Done{};
-  std::string name = wanted->value.value_or("");
-  if (name.starts_with("/dev/")) name.erase(0, std::string_view("/dev/").size());
-  const auto found = std::ranges::find_if(disks, [&](const tacho_disk& each) { return each.name == name; });
-  if (found == disks.end()) {
-    std::vector<std::string> names;
-    for (const tacho_disk& each : disks) names.emplace_back(each.name);
-    return at_letter(request, wanted->value_at, wanted->name,
-                     fmt::format("there is no disk '{}'{}", name, cli::suggestion(name, names)));
+  if (wanted != request.constants.end()) {
+    const auto disk = disk_named(devices, wanted->value.value_or(""));
+    if (!disk) return at_letter(request, wanted->value_at, wanted->name, disk.error().what);
+    if (const auto fault = object.set_constant("dev", std::to_string(disk->dev)))
+      return at_letter(request, wanted->name_at, wanted->name, fault->what);
+    devices = {*disk};
   }
-  const auto fault = object.set_constant("dev", std::to_string(found->dev));
-  return fault ? at_letter(request, wanted->name_at, wanted->name, fault->what) : Result<>(Done{});
+  const auto table = table_of(devices);
+  object.set_own(std::string(kDisks), std::as_bytes(std::span(table)));
+  return Done{};
 }
 
 }  // namespace
