@@ -7,10 +7,10 @@
 using namespace tacho::symbolize;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const CarriedSymbols carried(std::as_bytes(std::span(data, size)));
+  CarriedSymbols carried(std::as_bytes(std::span(data, size)));
   for (const char* const path : {"/a", "/lib/b.so", "[kernel.kallsyms]"}) {
-    auto table = carried.of(path);
-    if (!table) continue;
+    SymbolTable* const table = carried.of(path);
+    if (table == nullptr) continue;
     for (std::uint64_t address = 0; address < 0x200; ++address) {
       const Symbol* const found = table->find(address);
       if (!found) continue;

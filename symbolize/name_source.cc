@@ -129,9 +129,13 @@ std::optional<Source> CarriedNames::source_of(const Module& module) {
         std::ranges::find(features_.raw, kCarriedSymbolsFeature, &format::RawSection::feature);
     symbols_.emplace(section == features_.raw.end() ? format::Bytes() : format::Bytes(section->bytes));
   }
-  auto table = symbols_->of(is_kernel ? std::string_view("[kernel.kallsyms]") : module.path);
-  if (!table) return std::nullopt;
-  Source source = from_table(std::move(*table), is_kernel ? 'k' : 'd', true);
+  SymbolTable* const table = symbols_->of(is_kernel ? std::string_view("[kernel.kallsyms]") : module.path);
+  if (table == nullptr) return std::nullopt;
+  Source source;
+  source.table = table;
+  source.has_own_table = true;
+  source.letter = is_kernel ? 'k' : 'd';
+  source.is_mangled = true;
   source.is_carried = true;
   return source;
 }

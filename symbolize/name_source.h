@@ -28,7 +28,7 @@ namespace tacho::symbolize {
 // Opened when the first address needs it.
 struct Source {
   std::unique_ptr<SymbolTable> own;  // null: it has none, as many have in a capture that names what is gone
-  SymbolTable* table = nullptr;      // where names are looked up: `own` or a part of kallsyms; null: no names
+  SymbolTable* table = nullptr;  // where names are looked up: `own`, or one that others share; null: no names
   std::unique_ptr<SymbolTable> embedded;  // of .gnu_debugdata: looked up where `own` has no symbol
   LoadMap loads;
   std::uint64_t moved = 0;  // of a vmlinux: address in the running kernel minus address in the file
@@ -100,7 +100,7 @@ class CarriedNames {
  public:
   // Must outlive this.
   explicit CarriedNames(const format::Features& features) : features_(features) {}
-  // Nothing: there are none of it.
+  // Nothing: there are none of it. Sources of one path share their table, which lives as long as this.
   std::optional<Source> source_of(const Module& module);
 
  private:

@@ -1,6 +1,7 @@
 #include "symbolize/names/carried_symbols.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tacho::symbolize {
 namespace {
@@ -41,13 +42,18 @@ void CarriedSymbols::add(format::Cursor in) {
   } else if (type != kDex && type != kKernel) {
     return;
   }
-  files_.try_emplace(path, file);
+  files_.try_emplace(path, std::move(file));
 }
 
-std::optional<SymbolTable> CarriedSymbols::of(std::string_view path) const {
+SymbolTable* CarriedSymbols::of(std::string_view path) {
   const auto found = files_.find(path);
-  if (found == files_.end()) return std::nullopt;
-  const File& file = found->second;
+  if (found == files_.end()) return nullptr;
+  File& file = found->second;
+  if (!std::exchange(file.was_read, true)) file.table = read(file);
+  return file.table.empty() ? nullptr : &file.table;
+}
+
+SymbolTable CarriedSymbols::read(const File& file) {
   format::Cursor in(file.symbols);
   SymbolTable table;
   table.reserve(file.count);
@@ -61,7 +67,6 @@ std::optional<SymbolTable> CarriedSymbols::of(std::string_view path) const {
                  .binding = Binding::Global});
   }
   table.finish();
-  if (table.empty()) return std::nullopt;
   return table;
 }
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,16 +22,20 @@ class CarriedSymbols {
   // Reads which files there are; `section` must outlive this. What stands behind damage is left out.
   explicit CarriedSymbols(format::Bytes section);
 
-  // The names of a program or library by places in its file, or of the kernel by addresses. Nothing: there
-  // are none of it, or none that can be placed in it.
-  std::optional<SymbolTable> of(std::string_view path) const;
+  // The names of a program or library by places in its file, or of the kernel by addresses; as long as this,
+  // and one table for each path, however many builds the capture says had it. Null: there are none of it, or
+  // none that can be placed in it.
+  SymbolTable* of(std::string_view path);
 
  private:
   struct File {
     format::Bytes symbols;
     std::uint32_t count = 0;
     std::uint64_t moved = 0;  // address of a symbol minus its place
+    bool was_read = false;    // into `table`
+    SymbolTable table;
   };
+  static SymbolTable read(const File& file);
   void add(format::Cursor in);
 
   std::map<std::string, File, std::less<>> files_;

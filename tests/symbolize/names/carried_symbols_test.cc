@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "format/byte_writer.h"
+#include "format/features.h"
+#include "symbolize/name_source.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -41,19 +44,43 @@ TEST(CarriedSymbols, NamesAreFoundByPlacesInTheirFile) {
   put(section, "/lib/b.so", kElf, 0x5000, {{0x5010, 8, "first"}, {0x5020, 4, "second"}}, {0x1000});
   put(section, "[kernel.kallsyms]", kKernel, 0, {{0xffffffff81000000, 16, "start"}}, {});
   put(section, "/a.dex", kDex, 0, {{0x40, 8, "a.Main.run"}}, {});
-  const CarriedSymbols carried(section.view());
-  auto library = carried.of("/lib/b.so");
+  CarriedSymbols carried(section.view());
+  auto* const library = carried.of("/lib/b.so");
   ASSERT_TRUE(library);
   EXPECT_EQ(library->find(0x1017)->name, "first");
   EXPECT_EQ(library->find(0x1018), nullptr);
   EXPECT_EQ(library->find(0x1020)->name, "second");
-  auto kernel = carried.of("[kernel.kallsyms]");
+  auto* const kernel = carried.of("[kernel.kallsyms]");
   ASSERT_TRUE(kernel);
   EXPECT_EQ(kernel->find(0xffffffff81000008)->name, "start");
-  auto dex = carried.of("/a.dex");
+  auto* const dex = carried.of("/a.dex");
   ASSERT_TRUE(dex);
   EXPECT_EQ(dex->find(0x44)->name, "a.Main.run");
   EXPECT_FALSE(carried.of("/lib/c.so"));
+}
+
+// Anybody can write many build ids for one path.
+TEST(CarriedSymbols, ModulesOfOnePathShareItsTable) {
+  ByteWriter section;
+  put(section, "/lib/b.so", kElf, 0, {{0x10, 8, "first"}}, {0});
+  format::Features features;
+  const std::vector<std::byte> bytes(section.view().begin(), section.view().end());
+  features.raw.push_back({.feature = kCarriedSymbolsFeature, .bytes = bytes});
+  CarriedNames names(features);
+  std::set<const SymbolTable*> tables;
+  for (std::uint8_t build = 0; build < 100; ++build) {
+    Module module;
+    module.path = "/lib/b.so";
+    const std::byte id[] = {std::byte{1}, std::byte{build}};
+    module.build_id = format::BuildId::from_bytes(id);
+    const auto source = names.source_of(module);
+    ASSERT_TRUE(source);
+    EXPECT_EQ(source->own, nullptr);
+    EXPECT_TRUE(source->has_own_table);
+    tables.insert(source->table);
+  }
+  ASSERT_EQ(tables.size(), 1u);
+  ASSERT_NE(*tables.begin(), nullptr);
 }
 
 TEST(CarriedSymbols, WhatCannotBePlacedHasNoNames) {
@@ -61,7 +88,7 @@ TEST(CarriedSymbols, WhatCannotBePlacedHasNoNames) {
   put(section, "/old.so", kElf, 0x5000, {{0x5010, 8, "first"}}, {});
   put(section, "/tmp/perf-1.map", kMap, 0, {{0x10, 8, "made"}}, {});
   put(section, "/none.so", kElf, 0, {}, {0});
-  const CarriedSymbols carried(section.view());
+  CarriedSymbols carried(section.view());
   for (const char* const path : {"/old.so", "/tmp/perf-1.map", "/none.so"})
     EXPECT_FALSE(carried.of(path)) << path;
 }
@@ -73,8 +100,8 @@ TEST(CarriedSymbols, DamageCostsWhatStandsBehindIt) {
   put(section, "/b", kElf, 0, {{0x10, 8, "second"}}, {0});
   const std::vector<std::byte> bytes(section.view().begin(), section.view().end());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    const CarriedSymbols carried(format::Bytes(bytes).first(size));
-    EXPECT_EQ(carried.of("/a").has_value(), size >= whole) << size;
+    CarriedSymbols carried(format::Bytes(bytes).first(size));
+    EXPECT_EQ(carried.of("/a") != nullptr, size >= whole) << size;
     EXPECT_FALSE(carried.of("/b")) << size;
   }
   ByteWriter many;  // more symbols than there is room for
