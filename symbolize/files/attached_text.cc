@@ -5,12 +5,6 @@
 #include <string>
 
 namespace tacho::symbolize {
-namespace {
-
-constexpr std::uint64_t kLargestAlways =
-    24 * 1024 * 1024;  // bytes that are unpacked however well they were packed
-
-}  // namespace
 
 // A few bytes can stand for any number; what hosts attach packs to a fifth.
 Result<> check_attached_size(const format::Attachment& attachment) {

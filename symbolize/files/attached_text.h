@@ -16,6 +16,8 @@
 namespace tacho::symbolize {
 
 inline constexpr std::uint64_t kLargestText = std::uint64_t{1} << 28;  // bytes of a kallsyms or a perf map
+inline constexpr std::uint64_t kLargestAlways =
+    24 * 1024 * 1024;  // bytes that are unpacked however well they were packed
 
 // The unpacked bytes. An error (EFBIG) when they would be more than kLargestText, or many for the packed
 // ones: the memory that a capture costs follows its size (reliability rule: at most four times the bytes that

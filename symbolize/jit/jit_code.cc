@@ -124,7 +124,7 @@ std::vector<JitCode::Reduced> JitCode::reduced(
     std::vector<const JitEvent*> events;
     for (const JitEvent& event : dump.events())
       if (is_wanted(file_of(folder_of(path), dump.pid(), event.index))) events.push_back(&event);
-    all.push_back({path, write_jitdump(dump.pid(), events)});
+    all.push_back({path, attach_jitdump(path, dump.pid(), events)});
   }
   return all;
 }

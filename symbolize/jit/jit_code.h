@@ -60,11 +60,11 @@ class JitCode {
   const Function* find(const std::string& path) const;
 
   // The jitdumps that were read, without the functions that `is_wanted` refuses (by the name of the file that
-  // they are said to lie in), and without code. One without functions still says that its process has one,
-  // which hides memory without a file.
+  // they are said to lie in), and without code, as attachments. One without functions still says that its
+  // process has one, which hides memory without a file.
   struct Reduced {
     std::string path;
-    std::vector<std::byte> content;
+    Result<AttachedJitdump> attached;
   };
   std::vector<Reduced> reduced(const std::function<bool(const std::string&)>& is_wanted) const;
 

@@ -6,6 +6,7 @@
 
 #include "format/byte_writer.h"
 #include "format/cursor.h"
+#include "symbolize/files/attached_text.h"
 
 namespace tacho::symbolize {
 namespace {
@@ -137,24 +138,65 @@ void write_text(format::ByteWriter& out, std::string_view text) {
   out.bytes(std::as_bytes(std::span(text))).u8(0);
 }
 
+constexpr std::uint64_t kLoadSize = 57, kMoveSize = 64, kLinesSize = 32, kLineSize = 17;  // without texts
+
+// A mark of one byte may stand for a name of any length: written out at each line, they would be far more
+// than what was read. Long names are the same where they are the same bytes of what was read.
+bool has_file_before(const std::vector<JitLine>& lines, std::size_t number) {
+  constexpr std::size_t kLong = 256;
+  if (number == 0) return false;
+  const std::string_view file = lines[number].file, before = lines[number - 1].file;
+  if (file.size() != before.size()) return false;
+  return file.data() == before.data() || (file.size() < kLong && file == before);
+}
+
+std::string_view written_file(const std::vector<JitLine>& lines, std::size_t number) {
+  return has_file_before(lines, number) ? kSameFile : lines[number].file;
+}
+
 void write_lines(format::ByteWriter& out, const JitEvent& event) {
   if (event.lines.empty()) return;
   const std::size_t start = begin_record(out, kLines, event.time);
   out.u64(event.address).u64(event.lines.size());
-  for (const JitLine& line : event.lines) {
-    out.u64(event.address + line.offset).u32(line.line).u32(0);
-    write_text(out, line.file);
+  for (std::size_t i = 0; i < event.lines.size(); ++i) {
+    out.u64(event.address + event.lines[i].offset).u32(event.lines[i].line).u32(0);
+    write_text(out, written_file(event.lines, i));
   }
   finish_record(out, start);
 }
 
-}  // namespace
+struct Form {
+  bool has_lines = true;
+  std::uint64_t most = kLargestText;  // bytes; also keeps sizes of records within their 32 bits
+};
 
-std::vector<std::byte> write_jitdump(std::uint32_t pid, const std::vector<const JitEvent*>& events) {
+std::uint64_t size_of(const JitEvent& event, const Form& form) {
+  if (event.is_move) return kMoveSize;
+  std::uint64_t size = kLoadSize + event.name.size();
+  if (!form.has_lines || event.lines.empty()) return size;
+  size += kLinesSize;
+  for (std::size_t i = 0; i < event.lines.size(); ++i)
+    size += kLineSize + written_file(event.lines, i).size();
+  return size;
+}
+
+using Events = std::span<const JitEvent* const>;
+
+// Those at the beginning that have room.
+Events that_fit(Events events, const Form& form) {
+  std::uint64_t size = kHeaderSize;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    size += size_of(*events[i], form);
+    if (size > form.most) return events.first(i);
+  }
+  return events;
+}
+
+std::vector<std::byte> write_jitdump(std::uint32_t pid, Events events, const Form& form) {
   format::ByteWriter out;
   out.u32(kMagic).u32(1).u32(kHeaderSize).u32(0).u32(0).u32(pid).u64(0).u64(0);
   for (const JitEvent* const event : events) {
-    if (!event->is_move) write_lines(out, *event);
+    if (!event->is_move && form.has_lines) write_lines(out, *event);
     const std::size_t start = begin_record(out, event->is_move ? kMove : kLoad, event->time);
     out.u32(pid).u32(pid).u64(event->address);
     if (event->is_move) out.u64(0);  // where it was
@@ -163,6 +205,26 @@ std::vector<std::byte> write_jitdump(std::uint32_t pid, const std::vector<const 
     finish_record(out, start);
   }
   return std::move(out).take();
+}
+
+}  // namespace
+
+Result<AttachedJitdump> attach_jitdump(const std::string& path, std::uint32_t pid,
+                                       const std::vector<const JitEvent*>& events) {
+  const bool has_lines =
+      std::ranges::any_of(events, [](const JitEvent* event) { return !event->lines.empty(); });
+  constexpr Form kLast{false, kLargestAlways};  // it is read however well it packs
+  for (const Form& form : {Form{true, kLargestText}, Form{false, kLargestText}, kLast}) {
+    const Events kept = that_fit(events, form);
+    const bool is_last = form.most == kLast.most;
+    if (kept.size() < events.size() && !is_last) continue;
+    auto packed =
+        format::pack_attachment(std::string(kAttachedJitdump) + path, path, write_jitdump(pid, kept, form));
+    if (!packed) return std::move(packed.error());
+    if (!is_last && !check_attached_size(*packed)) continue;
+    return AttachedJitdump{std::move(*packed), has_lines && !form.has_lines, events.size() - kept.size()};
+  }
+  return Error{"it is too large"};  // not reached: the last form is never refused
 }
 
 const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset) {

@@ -13,9 +13,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "format/attachment.h"
 #include "format/result.h"
 
 namespace tacho::symbolize {
@@ -55,8 +57,16 @@ class Jitdump {
   std::vector<JitEvent> events_;
 };
 
-// A jitdump that says the same of these functions, without their code; in the order of their file.
-std::vector<std::byte> write_jitdump(std::uint32_t pid, const std::vector<const JitEvent*>& events);
+// A jitdump that says the same of these functions, without their code, to travel in a capture; `events` in
+// the order of their file, which lay at `path`. What readers would refuse is left out: lines first, and then
+// the functions that came last.
+struct AttachedJitdump {
+  format::Attachment attachment;
+  bool lacks_lines = false;  // some had lines
+  std::size_t left_out = 0;  // of the events
+};
+Result<AttachedJitdump> attach_jitdump(const std::string& path, std::uint32_t pid,
+                                       const std::vector<const JitEvent*>& events);
 
 // The line at `offset`: of the last entry at or before it. Null before the first.
 const JitLine* line_at(const std::vector<JitLine>& lines, std::uint64_t offset);

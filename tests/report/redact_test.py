@@ -310,6 +310,19 @@ class Redact(programs.Scratch):
         self.redact()
         self.assert_clean([b"/app.mjs:3", b"method@/", b"/a.rb:4", b"/b.js:7", b"py::f:/", b"Builtin:Divide /\n", b"/d.js:9"])
 
+    def test_a_file_of_many_lines_of_a_jitdump_is_written_once(self):
+        count, pid = 5000, made.PID
+        names = [f"/home/{TOKEN}/".encode() + b"f" * 20000 + b".js"] + [b"\xff"] * (count - 1)
+        lines = b"".join(struct.pack("<QII", 0x1000 + at, at, 0) + name + b"\0" for at, name in enumerate(names))
+        load = struct.pack("<IIQQQQ", pid, pid, 0x1000, 0x1000, count, 1) + f"run /home/{TOKEN}/a.js:3".encode() + b"\0"
+        dump = struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, pid, 1, 0)
+        dump += struct.pack("<IIQQQ", 2, 32 + len(lines), 1000, 0x1000, count) + lines
+        dump += struct.pack("<IIQ", 0, 16 + len(load), 1000) + load
+        self.write("cpu-clock", f225=attachments(**{f"jitdump__tmp_jit-{pid}.dump": dump}))
+        self.redact()
+        self.assert_clean([b"f.js\0", b"/a.js:3"])
+        self.assertLess(len(bytes_of.capture(self.folder / "out.data")), 2 * len(dump))
+
     def test_memory_that_programs_named(self):
         kept = ["//anon", "/dev/zero (deleted)", "/SYSV0000abcd (deleted)", "[heap]", "anon_inode:[perf_event]"]
         self.write("cpu-clock", mapped=[*kept, f"/dev/shm/{TOKEN}", f"/dev/hugepages/{TOKEN} (deleted)", f"/dev/mqueue/{TOKEN}",

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "format/attachment.h"
@@ -183,17 +184,21 @@ Result<> Head::change_jitdump(format::Attachment& attachment) const {
   if (!dump) return dump.error();
   std::vector<symbolize::JitEvent> events = dump->events();
   format::TextPool texts;
+  std::unordered_map<const char*, std::string_view> files;  // one long name may be that of a million lines
   for (symbolize::JitEvent& event : events) {
     event.name = texts.keep(paths_in(event.name));
-    for (symbolize::JitLine& line : event.lines) line.file = texts.keep(path(line.file));
+    for (symbolize::JitLine& line : event.lines) {
+      const auto [file, is_new] = files.try_emplace(line.file.data());
+      if (is_new) file->second = texts.keep(path(line.file));
+      line.file = file->second;
+    }
   }
   std::vector<const symbolize::JitEvent*> all;
   for (const symbolize::JitEvent& event : events) all.push_back(&event);
   const std::string where = path(attachment.name.substr(symbolize::kAttachedJitdump.size()));
-  auto packed = format::pack_attachment(std::string(symbolize::kAttachedJitdump) + where, where,
-                                        symbolize::write_jitdump(dump->pid(), all));
-  if (!packed) return std::move(packed.error());
-  attachment = std::move(*packed);
+  auto attached = symbolize::attach_jitdump(where, dump->pid(), all);
+  if (!attached) return std::move(attached.error());
+  attachment = std::move(attached->attachment);
   return Done{};
 }
 

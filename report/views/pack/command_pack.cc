@@ -191,17 +191,22 @@ bool is_jitdump(const format::Attachment& attachment) {
   return attachment.name.starts_with(symbolize::kAttachedJitdump);
 }
 
-// Of jitdumps, what was hit, as attachments; a line in `lines` for each that cannot be one.
-void add_jitdumps(const GatheredSymbols& gathered, std::vector<format::Attachment>& to,
+// Of jitdumps, what was hit, as attachments; lines in `lines` for each of which something is left out.
+void add_jitdumps(GatheredSymbols& gathered, std::vector<format::Attachment>& to,
                   std::vector<std::string>& lines) {
-  for (const symbolize::JitCode::Reduced& dump : gathered.jitdumps) {
-    const std::string name = std::string(symbolize::kAttachedJitdump) + dump.path;
-    auto packed = format::pack_attachment(name, dump.path, dump.content);
-    auto fine = packed ? symbolize::check_attached_size(*packed) : Result<>(packed.error());
-    if (fine)
-      to.push_back(std::move(*packed));
-    else
-      lines.push_back("tacho: " + dump.path + ": is not packed: " + fine.error().what);
+  constexpr const char* kWhy = "readers would refuse as many bytes for their size in the capture";
+  for (auto& [path, attached] : gathered.jitdumps) {
+    if (!attached) {
+      lines.push_back("tacho: " + path + ": is not packed: " + attached.error().what);
+      continue;
+    }
+    if (attached->lacks_lines)
+      lines.push_back(fmt::format("tacho: {}: source lines of its functions are not packed: {}", path, kWhy));
+    if (attached->left_out != 0)
+      lines.push_back(
+          fmt::format("tacho: {}: the last {} functions and moves that were hit are not packed: {}", path,
+                      attached->left_out, kWhy));
+    to.push_back(std::move(attached->attachment));
   }
 }
 

@@ -191,6 +191,75 @@ TEST(JitCode, WhatWasHeldOpenComesBeforeTheFileOfThatName) {
   EXPECT_EQ(lines_of(unsure), (std::vector<std::string>{"/tmp/jit-7.dump: several files had this name"}));
 }
 
+AttachedJitdump attached(const std::vector<const JitEvent*>& events) {
+  auto made = attach_jitdump("/tmp/jit-7.dump", 7, events);
+  EXPECT_TRUE(made);
+  EXPECT_TRUE(check_attached_size(made->attachment));
+  return std::move(*made);
+}
+
+std::vector<const JitEvent*> events_of(const Jitdump& dump) {
+  std::vector<const JitEvent*> events;
+  for (const JitEvent& event : dump.events()) events.push_back(&event);
+  return events;
+}
+
+// Compilers write the name of a file once, and a mark of one byte at each line after.
+TEST(AttachedJitdump, TheFileBeforeStaysAMark) {
+  constexpr std::uint32_t kEntries = 5000;
+  const std::string text(20000, 'f');
+  const std::string_view file = text, mark = "\377";
+  std::vector<Dump::Line> lines;
+  for (std::uint32_t i = 0; i < kEntries; ++i) lines.push_back({0x1000 + i, i, i == 0 ? file : mark});
+  const auto bytes = Dump().lines(0x1000, lines).load(1, 0, 0x1000, kEntries, "f").bytes();
+  const auto dump = Jitdump::parse(bytes);
+  ASSERT_TRUE(dump);
+  const AttachedJitdump made = attached(events_of(*dump));
+  EXPECT_LE(made.attachment.raw_size, bytes.size());
+  EXPECT_EQ(std::pair(made.lacks_lines, made.left_out), std::pair(false, std::size_t{0}));
+  const auto read = Jitdump::parse(*unpack_attached_text(made.attachment));
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->events().size(), 1u);
+  ASSERT_EQ(read->events()[0].lines.size(), kEntries);
+  EXPECT_EQ(read->events()[0].lines.back().file, file);
+}
+
+// Lines are put in order: then names that were written once each may stand at every other line.
+TEST(AttachedJitdump, LinesGoBeforeNames) {
+  for (const std::uint32_t count : {5000, 200000}) {  // 50 MB that pack too well, and 2 GB
+    const std::string all_a(10000, 'a'), all_b(10000, 'b');
+    const std::string_view a = all_a, b = all_b, mark = "\377";
+    std::vector<Dump::Line> lines;
+    for (std::uint32_t i = 0; i < count; i += 2) lines.push_back({0x1000 + i, i, i == 0 ? a : mark});
+    for (std::uint32_t i = 1; i < count; i += 2) lines.push_back({0x1000 + i, i, i == 1 ? b : mark});
+    const auto dump = Jitdump::parse(Dump().lines(0x1000, lines).load(1, 0, 0x1000, count, "f").bytes());
+    ASSERT_TRUE(dump);
+    const AttachedJitdump made = attached(events_of(*dump));
+    EXPECT_EQ(std::pair(made.lacks_lines, made.left_out), std::pair(true, std::size_t{0}));
+    const auto read = Jitdump::parse(*unpack_attached_text(made.attachment));
+    ASSERT_TRUE(read);
+    ASSERT_EQ(read->events().size(), 1u);
+    EXPECT_EQ(read->events()[0].name, "f");
+    EXPECT_TRUE(read->events()[0].lines.empty());
+  }
+}
+
+TEST(AttachedJitdump, OfTooManyNamesTheFirstStay) {
+  const std::string name(std::size_t{1} << 20, 'n');
+  for (const std::size_t count : {30, 300}) {  // packs too well; more than is ever read
+    JitEvent event;
+    event.size = 8;
+    event.name = name;
+    const AttachedJitdump made = attached(std::vector<const JitEvent*>(count, &event));
+    EXPECT_FALSE(made.lacks_lines) << "there were none";
+    EXPECT_EQ(made.left_out, count - 23);
+    const auto read = Jitdump::parse(*unpack_attached_text(made.attachment));
+    ASSERT_TRUE(read);
+    EXPECT_FALSE(read->is_cut_short());
+    EXPECT_EQ(read->events().size(), 23u);
+  }
+}
+
 // What travels in a capture: of each jitdump the functions that were hit.
 TEST(JitCode, WhatWasHitIsReadFromTheCaptureAsFromTheFile) {
   test::Folder folder;
@@ -210,9 +279,7 @@ TEST(JitCode, WhatWasHitIsReadFromTheCaptureAsFromTheFile) {
   const auto reduced = whole.reduced([](const std::string& path) { return path == "/work/jitted-7-1.so"; });
   ASSERT_EQ(reduced.size(), 2u);
   format::Features features;
-  for (const auto& [path, content] : reduced)
-    features.attachments.push_back(
-        *format::pack_attachment(std::string(kAttachedJitdump) + path, path, content));
+  for (const auto& dump : reduced) features.attachments.push_back(dump.attached->attachment);
   JitCode jit({}, DebugFiles("/nowhere"));
   jit.use(features);
   ASSERT_TRUE(jit.takes(mapping(7, "/work/jit-7.dump"), JitClock::Monotonic));
