@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "report/output/printable.h"
-#include "report/stopped_together.h"
 #include "report/worker.h"
 
 namespace tacho::report {
@@ -115,7 +114,7 @@ class Shower {
   [[noreturn]] void be_worker(TextChannel& channel, pid_t parent) noexcept;
   void show(TextChannel& channel);
   Result<End> run_worker();
-  Result<End> serve(TextChannel& channel, pid_t worker);
+  Result<End> serve(TextChannel& channel, pid_t worker, StoppedTogether& stops);
   Result<bool> serve(TextChannel& channel, const TextChannel::Question& question);
   Result<> write(TextChannel& channel, std::string_view text);
   std::chrono::seconds most_at_one_file() const;
@@ -243,7 +242,7 @@ std::optional<Lane> Shower::stuck() {
   return std::nullopt;
 }
 
-Result<End> Shower::serve(TextChannel& channel, pid_t worker) {
+Result<End> Shower::serve(TextChannel& channel, pid_t worker, StoppedTogether& stops) {
   for (auto& patience : patience_) patience.emplace(most_at_one_file(), kLookEvery);
   std::optional<Lane> stuck_at;
   std::optional<Error> failure;
@@ -262,7 +261,7 @@ Result<End> Shower::serve(TextChannel& channel, pid_t worker) {
     }
   }
   if (failure || channel.has_ended()) kill_group(worker);  // it may wait for an answer that nobody gives
-  const auto status = wait_for_worker(worker);
+  const auto status = wait_for_worker(worker, stops);
   if (failure) return std::move(*failure);
   if (!status) return status.error();
   // Behind the walls its word for it is nothing: whoever reads the capture without them would believe it.
@@ -289,8 +288,8 @@ Result<End> Shower::run_worker() {
   if (worker == 0) be_worker(*channel, parent);
   (void)::setpgid(worker, worker);  // whichever of the two comes first
   channel->be_parent();
-  const StoppedTogether stops(worker);
-  return serve(*channel, worker);
+  StoppedTogether stops(worker);
+  return serve(*channel, worker, stops);
 }
 
 void Shower::leave_out(const std::string& path, std::string how) {

@@ -1,8 +1,13 @@
 #include "report/stopped_together.h"
 
+#include <poll.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
-#include <stop_token>
+#include <array>
+#include <cstdint>
 #include <system_error>
 
 namespace tacho::report {
@@ -20,6 +25,13 @@ bool is_ignored() {
   return ::sigaction(SIGTSTP, nullptr, &action) != 0 || action.sa_handler != SIG_DFL;
 }
 
+bool is_blocked() {
+  sigset_t now;
+  sigemptyset(&now);
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  return sigismember(&now, SIGTSTP) == 1;
+}
+
 // The kernel does not stop a group that no shell would continue, and neither is the worker then for longer
 // than that takes.
 void stop_both(pid_t worker) {
@@ -31,12 +43,14 @@ void stop_both(pid_t worker) {
   ::kill(-worker, SIGCONT);
 }
 
-void watch(const std::stop_token& end, pid_t worker) {
-  const sigset_t set = stop_signal();
+// No signal tells the end: one of a kind stands for many, and SIGCONT takes away one that waits.
+void watch(int signals, int end, pid_t worker) {
+  std::array<pollfd, 2> news{{{signals, POLLIN, 0}, {end, POLLIN, 0}}};
   for (;;) {
-    const int signal = ::sigwaitinfo(&set, nullptr);
-    if (end.stop_requested()) return;
-    if (signal == SIGTSTP) stop_both(worker);
+    if (::poll(news.data(), news.size(), -1) < 0) continue;
+    if (news[1].revents != 0) return;
+    signalfd_siginfo info{};
+    if (::read(signals, &info, sizeof info) == sizeof info) stop_both(worker);
   }
 }
 
@@ -44,23 +58,25 @@ void watch(const std::stop_token& end, pid_t worker) {
 
 StoppedTogether::StoppedTogether(pid_t worker) {
   const sigset_t set = stop_signal();
-  ::pthread_sigmask(SIG_SETMASK, nullptr, &before_);
-  if (is_ignored() || sigismember(&before_, SIGTSTP) == 1) return;
+  if (is_ignored() || is_blocked()) return;
+  signals_ = format::Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  end_ = format::Fd(::eventfd(0, EFD_CLOEXEC));
+  if (!signals_ || !end_) return;  // this process stops alone, and the worker when it has nothing more to do
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   try {
-    thread_ = std::jthread([worker](const std::stop_token& end) { watch(end, worker); });
+    thread_ = std::thread(watch, signals_.get(), end_.get(), worker);
   } catch (const std::system_error&) {
-    // Without it this process stops alone, and the worker when it has nothing more to do.
+    ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   }
 }
 
-StoppedTogether::~StoppedTogether() {
-  thread_.request_stop();
-  if (thread_.joinable()) {
-    (void)::pthread_kill(thread_.native_handle(), SIGTSTP);  // wakes it, and stops nobody
-    thread_.join();
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+void StoppedTogether::end() {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  (void)!::write(end_.get(), &one, sizeof one);
+  thread_.join();
+  const sigset_t set = stop_signal();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 }  // namespace tacho::report

@@ -7,21 +7,26 @@
 #include <csignal>
 #include <thread>
 
+#include "format/file.h"
+
 namespace tacho::report {
 
 // While it lives, SIGTSTP stops this process and the group of `worker`, and what continues this process
 // continues both. A thread does it, as this one may be writing to a pager that was stopped as well. Nothing
-// happens where SIGTSTP is ignored. To be ended before the number of the group may be somebody else's.
+// happens where SIGTSTP is ignored.
 class StoppedTogether {
  public:
   explicit StoppedTogether(pid_t worker);
   StoppedTogether(const StoppedTogether&) = delete;
   StoppedTogether& operator=(const StoppedTogether&) = delete;
-  ~StoppedTogether();
+  ~StoppedTogether() { end(); }
+
+  // From here on this process stops alone. Before the number of the group may be somebody else's.
+  void end();
 
  private:
-  sigset_t before_{};
-  std::jthread thread_;
+  format::Fd signals_, end_;
+  std::thread thread_;
 };
 
 }  // namespace tacho::report

@@ -21,7 +21,6 @@
 #include <span>
 
 #include "format/file.h"
-#include "report/stopped_together.h"
 
 namespace tacho::report {
 namespace {
@@ -103,9 +102,9 @@ Result<Ended> run_worker(const Work& work, WorkPlace& place, const std::vector<W
   (void)::setpgid(child, child);  // whichever of the two comes first
   to = format::Fd();
   Ended ended;
-  const StoppedTogether stops(child);
+  StoppedTogether stops(child);
   receive(from.get(), child, place, limits, ended);
-  const auto status = wait_for_worker(child);
+  const auto status = wait_for_worker(child, stops);
   if (!status) return status.error();
   ended.status = *status;
   return ended;
@@ -139,11 +138,12 @@ void kill_group(pid_t worker) {
 }
 
 // Until its status is taken, the number of its group is nobody else's.
-Result<int> wait_for_worker(pid_t worker) {
+Result<int> wait_for_worker(pid_t worker, StoppedTogether& stops) {
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOWAIT) < 0)
     if (errno != EINTR) return system_error("the process that reads the files", errno);
   kill_group(worker);
+  stops.end();
   int status = 0;
   while (::waitpid(worker, &status, 0) < 0)
     if (errno != EINTR) return system_error("the process that reads the files", errno);

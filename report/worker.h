@@ -15,6 +15,7 @@
 
 #include "format/result.h"
 #include "report/confinement.h"
+#include "report/stopped_together.h"
 #include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
@@ -83,8 +84,8 @@ class Patience {
 Result<> become_worker(Reach reach, pid_t parent);
 // For its parent: ends it and what it started.
 void kill_group(pid_t worker);
-// Waits for its end, and ends what it started. Its status, as waitpid() gives it.
-Result<int> wait_for_worker(pid_t worker);
+// Waits for its end, and ends what it started, and `stops`. Its status, as waitpid() gives it.
+Result<int> wait_for_worker(pid_t worker, StoppedTogether& stops);
 // How a child ended that should have gone on, in words: "Segmentation fault". `status` as waitpid() gives it.
 std::string how_it_died(int status);
 constexpr int kNoMemory = 124;  // exit status of a worker that found none

@@ -1,0 +1,84 @@
+#include "report/stopped_together.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+namespace tacho::report {
+namespace {
+
+constexpr int kRounds = 1000;
+constexpr std::chrono::seconds kPatience(60);
+
+bool is_blocked(int signal) {
+  sigset_t now;
+  sigemptyset(&now);
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  return sigismember(&now, signal) == 1;
+}
+
+// A worker that does nothing, and ends with whoever waits for it.
+pid_t start_worker(int until) {
+  const pid_t worker = ::fork();
+  if (worker != 0) {
+    (void)::setpgid(worker, worker);
+    return worker;
+  }
+  (void)::setpgid(0, 0);
+  char nothing = 0;
+  (void)!::read(until, &nothing, 1);
+  ::_exit(0);
+}
+
+[[noreturn]] void end_many() {
+  (void)::setpgid(0, 0);
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) ::_exit(1);
+  const pid_t worker = start_worker(ends[0]);
+  ::alarm(static_cast<unsigned>(2 * kPatience.count()));
+  for (int round = 0; round < kRounds; ++round) StoppedTogether stops(worker);
+  ::kill(worker, SIGKILL);
+  ::_exit(is_blocked(SIGTSTP) ? 1 : 0);
+}
+
+TEST(StoppedTogether, EndsWhateverSignalsComeThen) {
+  const pid_t program = ::fork();
+  if (program == 0) end_many();
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  int status = -1;
+  pid_t ended = 0;
+  while (ended == 0 && std::chrono::steady_clock::now() < limit) {
+    ::kill(program, SIGTSTP);
+    ::kill(program, SIGCONT);
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    ended = ::waitpid(program, &status, WNOHANG);
+  }
+  if (ended == 0) {
+    ::kill(program, SIGKILL);
+    ::waitpid(program, nullptr, 0);
+  }
+  ASSERT_EQ(ended, program) << "it hangs";
+  EXPECT_EQ(status, 0);
+}
+
+TEST(StoppedTogether, ChangesNoOtherSignal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  {
+    const StoppedTogether stops(::getpid());
+    EXPECT_TRUE(is_blocked(SIGTSTP));
+    ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  }
+  EXPECT_FALSE(is_blocked(SIGTERM));
+  EXPECT_FALSE(is_blocked(SIGTSTP));
+}
+
+}  // namespace
+}  // namespace tacho::report
