@@ -23,9 +23,9 @@ class Interruption {
   bool is_asked_for();
 
  private:
-  Interruption(format::Fd signals, sigset_t before) : signals_(std::move(signals)), before_(before) {}
+  Interruption(format::Fd signals, sigset_t blocked) : signals_(std::move(signals)), blocked_(blocked) {}
   format::Fd signals_;
-  sigset_t before_;
+  sigset_t blocked_;  // by this
   bool is_asked_for_ = false;
 };
 
