@@ -41,7 +41,12 @@ Result<CaptureTarget> CaptureTarget::open(TargetOptions options) {
   return target;
 }
 
-Result<> CaptureTarget::begin() { return file_ && !options_.is_whole_or_nothing ? file_->finish() : Done{}; }
+Result<> CaptureTarget::begin() {
+  if (!file_ || options_.is_whole_or_nothing) return Done{};
+  if (auto named = file_->finish(); !named) return named;
+  if (not_stopped_) not_stopped_->let_stop();
+  return Done{};
+}
 
 Result<> CaptureTarget::make_empty() {
   if (!file_) return Done{};

@@ -53,8 +53,9 @@ class CaptureTarget {
   Result<> finish();
 
   TargetOptions options_;
+  // While there is a file under a name that it must not keep; outlives the file, which takes that name away.
+  std::unique_ptr<NoStopping> not_stopped_;
   std::optional<format::WholeOutput> file_;  // nothing: standard output
-  std::unique_ptr<NoStopping> not_stopped_;  // while there is a file under a name that it must not keep
   std::optional<OutputFile> elsewhere_;      // in a worker
 };
 
