@@ -61,7 +61,7 @@ Result<> refuse_open_folder(const Place& place) {
   const auto other = who_else_may_change(status);
   if (!other) return Done{};
   return output_error(place.path + ": root does not write where others may replace files, and its folder " +
-                          *other + "; name a file elsewhere with -o",
+                          *other + "; name a file elsewhere",
                       EACCES);
 }
 
@@ -85,9 +85,10 @@ Result<> refuse_open_file(const Place& place) {
   const bool is_file =
       ::fstatat(place.folder.get(), place.name.c_str(), &status, 0) != 0 || S_ISREG(status.st_mode);
   if (is_file && !text.starts_with("/proc/")) return Done{};
-  return output_error(
-      place.path + ": is a link to what is no regular file; name a file with -o (-o - is standard output)",
-      EEXIST);
+  return output_error(place.path +
+                          ": is a link to what is no regular file; name a file (- is standard output where "
+                          "that can be written to)",
+                      EEXIST);
 }
 
 // Whether something stands there that can be moved out of the way: only a regular file (or a link, which is
@@ -100,7 +101,7 @@ Result<bool> can_be_kept(const Place& place) {
     if (auto done = refuse_open_file(place); !done) return std::move(done.error());
   }
   if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-    return output_error(place.path + ": exists and is not a regular file; name another file with -o", EEXIST);
+    return output_error(place.path + ": exists and is not a regular file; name another file", EEXIST);
   status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};  // who may write to it keeps it, under either name
   if (const auto other = who_else_may_change(status); ::geteuid() == 0 && other)
     return output_error(place.path + ": exists and " + *other + "; root does not move it: name another file",
@@ -119,7 +120,7 @@ Result<> keep_old(const Place& place) {
     return output_error(
         place.path +
             ": there is a file of that name, and NAME.old would be too long a name to keep it "
-            "under; move it away, or name another file with -o",
+            "under; move it away, or name another file",
         errno);
   return output_error(system_error(place.path + ".old", errno).what, errno);
 }
