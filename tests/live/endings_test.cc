@@ -119,7 +119,7 @@ TEST_F(Endings, ACommandThatIgnoresTheFirstSignalDoesNotHoldTheRecordingUp) {
 
 TEST_F(Endings, WhatTheSystemRefusesIsAnErrorBeforeTheCommandRuns) {
   for (const char* refused :
-       {"epoll_create:1", "epoll_ctl:1", "eventfd:1", "thread:2", "signalfd:1", "fork:1"}) {
+       {"epoll_create:1", "epoll_ctl:1", "eventfd:1", "thread:3", "signalfd:1", "fork:1"}) {
     Program run = start_refused(refused, {"-e", "cpu-clock", "touch", "ran"});
     EXPECT_EQ(run.wait(), 2) << refused << ": " << run.errors();
     EXPECT_NE(run.errors().find("tacho record: "), std::string::npos) << refused;
@@ -128,9 +128,15 @@ TEST_F(Endings, WhatTheSystemRefusesIsAnErrorBeforeTheCommandRuns) {
 }
 
 TEST_F(Endings, WithoutAThreadThatHoldsFilesItRecordsAndSaysSo) {
-  Program run = start_refused("thread:1", {"-e", "cpu-clock", "touch", "ran"});
+  Program run = start_refused("thread:2", {"-e", "cpu-clock", "touch", "ran"});
   EXPECT_EQ(run.wait(), 0) << run.errors();
   EXPECT_NE(run.errors().find("not held open"), std::string::npos) << run.errors();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/ran"));
+}
+
+TEST_F(Endings, WithoutAThreadForTheKernelsSymbolsItReadsThemItself) {
+  Program run = start_refused("thread:1", {"-e", "cpu-clock", "touch", "ran"});
+  EXPECT_EQ(run.wait(), 0) << run.errors();
   EXPECT_TRUE(std::filesystem::exists(folder + "/ran"));
 }
 
