@@ -134,7 +134,7 @@ class HeldFiles(programs.Scratch):
         self.assertEqual(done.returncode, 0, done.stderr)
         has_code = platform.machine() == "x86_64"
         said = self.run_program(*before, programs.BIN / "tacho-record", "-v", "-e", EVENT, "--call-graph", "fp", "-o", "x.data", "--",
-                                "python3", "load.py", "code" if has_code else "").stderr.decode()
+                                "env", "-u", "LD_PRELOAD", "python3", "load.py", "code" if has_code else "").stderr.decode()
         self.assertFalse((self.folder / "deleted").exists())
         self.assertFalse((self.folder / "root/program").exists())
         held = re.search(r"files held open while it recorded: (\d+); refused: 0\b", said)
