@@ -147,13 +147,13 @@ const PlaceTable::ByName& PlaceTable::by_name_of(Known& known) {
 std::uint32_t PlaceTable::find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid,
                                         std::uint64_t ip, std::uint8_t cpumode) {
   Known& known = known_of(spaces, pid, ip, cpumode);
-  Asked asked = asked_of(known, ip);
-  asked.by_name = by_name_of(known);
-  const ByName& by_name = asked.by_name;
-  const bool is_told = by_name.unknown != nullptr ||
-                       (by_name.functions != nullptr &&
-                        by_name.functions->table->row_at(asked.mapping->shown_address({ip})).has_value());
-  return is_told ? place_by_name(asked) : number_of(asked);
+  Functions* const functions = by_name_of(known).functions;
+  if (functions == nullptr) return number_of(asked_of(known, ip));
+  const auto row = functions->table->row_at(known.stretch.mapping->shown_address({ip}));
+  if (!row) return number_of(asked_of(known, ip));
+  std::uint32_t& place = functions->places[*row];
+  if (place == IndexTable::kNone) place = make(known.stretch.mapping, ip, cpumode);
+  return place;
 }
 
 }  // namespace tacho::report
