@@ -2,12 +2,11 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <cstdint>
 #include <system_error>
 
 namespace tacho::report {
@@ -60,11 +59,14 @@ StoppedTogether::StoppedTogether(pid_t worker) {
   const sigset_t set = stop_signal();
   if (is_ignored() || is_blocked()) return;
   signals_ = format::Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
-  end_ = format::Fd(::eventfd(0, EFD_CLOEXEC));
+  std::array<int, 2> ends{-1, -1};
+  (void)::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data());
+  end_ = format::Fd(ends[0]);
+  watched_end_ = format::Fd(ends[1]);
   if (!signals_ || !end_) return;  // this process stops alone, and the worker when it has nothing more to do
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   try {
-    thread_ = std::thread(watch, signals_.get(), end_.get(), worker);
+    thread_ = std::thread(watch, signals_.get(), watched_end_.get(), worker);
   } catch (const std::system_error&) {
     ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   }
@@ -72,8 +74,7 @@ StoppedTogether::StoppedTogether(pid_t worker) {
 
 void StoppedTogether::end() {
   if (!thread_.joinable()) return;
-  const std::uint64_t one = 1;
-  (void)!::write(end_.get(), &one, sizeof one);
+  (void)::shutdown(end_.get(), SHUT_WR);  // needs no memory; copies of `end_` in children do not matter
   thread_.join();
   const sigset_t set = stop_signal();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);

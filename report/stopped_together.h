@@ -25,7 +25,7 @@ class StoppedTogether {
   void end();
 
  private:
-  format::Fd signals_, end_;
+  format::Fd signals_, end_, watched_end_;  // the last two are a pair of sockets: shut down, the thread ends
   std::thread thread_;
 };
 
