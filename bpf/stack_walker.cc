@@ -28,7 +28,8 @@ namespace tacho::bpf {
 namespace {
 
 constexpr std::size_t kVerifierLines = 20;
-constexpr std::uint32_t kCopyBytes = std::uint32_t{16} << 20;  // 0.1 s at 6000 stacks a second, or 1600 deep ones
+constexpr std::uint32_t kCopyBytes = std::uint32_t{16}
+                                     << 20;  // 0.1 s at 6000 stacks a second, or 1600 deep ones
 constexpr std::array<const char*, 3> kPrograms{"walk_on_sample", "walk_on_tracepoint", "walk_on_probe"};
 
 struct CloseObject {

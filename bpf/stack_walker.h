@@ -57,8 +57,8 @@ class StackWalker {
   Result<> set_file(const tacho_file_key& file, std::uint32_t module);
   void remove_file(const tacho_file_key& file);
 
-  // From now on stacks that lead to code without a table are copied, up to 16 MiB of them, for the recorder to
-  // finish.
+  // From now on stacks that lead to code without a table are copied, up to 16 MiB of them, for the recorder
+  // to finish.
   void let_copy();
   // Hands out a struct tacho_stack_copy with fewer bytes, for each; they come before the records that name
   // them. False: there was no memory for one.

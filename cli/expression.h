@@ -56,7 +56,7 @@ struct ExpressionNode {
   std::uint64_t whole = 0;
   double real = 0;
   std::string text = {};  // of a Text or Name
-  std::size_t at = 0;  // its first letter in the source
+  std::size_t at = 0;     // its first letter in the source
 };
 
 struct Expression {

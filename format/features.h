@@ -32,7 +32,7 @@ struct Features {
   TracingData tracing;
   std::vector<PayloadSchema> schemas;
   std::vector<Attachment> attachments;
-  std::vector<std::byte> symbol_pack;  // the section as it is (format/symbol_pack.h); empty: none
+  std::vector<std::byte> symbol_pack;     // the section as it is (format/symbol_pack.h); empty: none
   std::vector<Event> event_descriptions;  // EVENT_DESC: attr, name, ids
   // AUXTRACE, CPU_DOMAIN_INFO and unknown ones; with ReadOptions::keep_all every section. What stands here
   // is written as it is, before anything above.

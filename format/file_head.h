@@ -44,8 +44,8 @@ struct FeatureSection {
 // Our table before the data. It ends with a trailer right before data.offset:
 //   u64 offset of the table, u32 entries, u32 state (0 open, 1 closed), u64 0, "TACHOHD1"
 // and the table is, for each entry, u64 feature, u64 offset, u64 size. Sections of our own (from
-// abi::kFirstOwnFeature on) stand here only, and not in the table behind the data: perf 6.1's inject falls over
-// feature bits that it does not know. Those with size 0 are places kept for sections that come late.
+// abi::kFirstOwnFeature on) stand here only, and not in the table behind the data: perf 6.1's inject falls
+// over feature bits that it does not know. Those with size 0 are places kept for sections that come late.
 struct EarlyTable {
   static constexpr std::size_t kTrailerSize = 32;
   static constexpr std::size_t kEntrySize = 24;

@@ -17,7 +17,8 @@ namespace tacho::format {
 std::optional<std::string> who_else_may_change(const struct stat& status);
 
 // The same for a path: the file, its folder, every folder above and every link on the way. The error names
-// the first one that others may change, and its code is EPERM then. When all is well, nobody else can make the path lead elsewhere later.
+// the first one that others may change, and its code is EPERM then. When all is well, nobody else can make
+// the path lead elsewhere later.
 Result<> check_trusted_path(const std::string& path);
 
 }  // namespace tacho::format

@@ -1,5 +1,5 @@
-// Gives each fuzz target its seeds, fuzz/seeds/TARGET/*, once: what libFuzzer would begin with. The targets are
-// compiled with their entry point named after them (fuzz/CMakeLists.txt).
+// Gives each fuzz target its seeds, fuzz/seeds/TARGET/*, once: what libFuzzer would begin with. The targets
+// are compiled with their entry point named after them (fuzz/CMakeLists.txt).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

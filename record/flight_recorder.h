@@ -23,8 +23,9 @@ namespace tacho::record {
 class FlightRecorder final : public CaptureOutput {
  public:
   enum class LastName : std::uint8_t { Path, PathAndTime };
-  // Snapshots are named PATH.TIME. `last` says whether the capture that the end makes is PATH or has its time,
-  // too. `most_log`: bytes of what the kernel told of mappings and names, before what runs is read anew.
+  // Snapshots are named PATH.TIME. `last` says whether the capture that the end makes is PATH or has its
+  // time, too. `most_log`: bytes of what the kernel told of mappings and names, before what runs is read
+  // anew.
   FlightRecorder(std::string path, std::size_t most_files, LastName last, Beginning now,
                  CaptureSeries::Means means, std::size_t most_log = kMostLog);
   ~FlightRecorder() override;

@@ -141,7 +141,8 @@ HostFacts look_at_host() {
   facts.has_kprobes = exists("/sys/bus/event_source/devices/kprobe/type");
   facts.has_uprobes = exists("/sys/bus/event_source/devices/uprobe/type");
   facts.programs = bpf::try_programs();
-  if (const auto walker = bpf::StackWalker::load({}, {}); !walker) facts.unwinding_refusal = walker.error().what;
+  if (const auto walker = bpf::StackWalker::load({}, {}); !walker)
+    facts.unwinding_refusal = walker.error().what;
   if (auto clang = bpf::find_clang()) facts.clang = std::move(*clang);
   facts.ring_kib = number_of(text_of("/proc/sys/kernel/perf_event_mlock_kb"));
   facts.locked_bytes = hard_limit(RLIMIT_MEMLOCK);

@@ -39,7 +39,7 @@ struct Prepared {
   Plan plan;
   std::optional<Plan> switch_plan;         // of --switch-output-event, but for its sideband
   std::unique_ptr<SwitchEvents> switches;  // the same, open
-  std::vector<std::string> environment;  // variables that the workload has in the place of ours
+  std::vector<std::string> environment;    // variables that the workload has in the place of ours
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open
   ArgumentProbes argument_probes;         // the same

@@ -54,12 +54,12 @@ Result<StackOptions> parse_call_graph(std::string_view text) {
     out.method = CallGraph::LastBranches;
     return out;
   }
-  return use_error(
-      fmt::format("'{}' is not understood; known: fp[,FRAMES] (frame pointers), dwarf[,BYTES] (a piece of "
-                  "the stack, unwound "
-                  "when the capture is read), lbr (the processor's branch records), eh[,FRAMES] (unwound in the kernel, "
-                  "from the binaries' own unwind information)",
-                  text));
+  return use_error(fmt::format(
+      "'{}' is not understood; known: fp[,FRAMES] (frame pointers), dwarf[,BYTES] (a piece of "
+      "the stack, unwound "
+      "when the capture is read), lbr (the processor's branch records), eh[,FRAMES] (unwound in the kernel, "
+      "from the binaries' own unwind information)",
+      text));
 }
 
 }  // namespace tacho::record

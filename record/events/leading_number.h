@@ -8,8 +8,8 @@
 
 namespace tacho::record {
 
-// A decimal number at the start of `text`, which is shortened by it. Nothing, and `text` as it was, when there
-// is none or none that an int holds.
+// A decimal number at the start of `text`, which is shortened by it. Nothing, and `text` as it was, when
+// there is none or none that an int holds.
 inline std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -26,8 +26,8 @@ struct Target {
   // Of the whole system only what runs in these; parse_cgroup_list() says how they go with the events.
   std::vector<std::string> cgroups;
   bool has_all_events_in_each = false;  // of the cgroups: else one is for all events, or each for one
-  bool per_thread = false;  // a ring for each thread, wherever it runs, and not one for each CPU
-  bool inherit = true;      // what the watched threads start is watched too
+  bool per_thread = false;              // a ring for each thread, wherever it runs, and not one for each CPU
+  bool inherit = true;                  // what the watched threads start is watched too
 };
 
 // "0-3,6": CPU numbers, ascending, each once.

@@ -14,8 +14,8 @@ namespace tacho::record {
 // use says what there is not.
 Result<std::string> library_file(const std::string& name, int process);
 
-// The path of a library that is installed with tacho-record: beside it, or in the folder of libraries; nothing
-// when it is not there.
+// The path of a library that is installed with tacho-record: beside it, or in the folder of libraries;
+// nothing when it is not there.
 std::optional<std::string> own_library(const std::string& name);
 
 }  // namespace tacho::record

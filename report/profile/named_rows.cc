@@ -33,7 +33,8 @@ void NamedRows::name_rows(std::size_t begin, std::size_t end) {
 // Each of these needs what the one before fetched, some rows earlier.
 void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   const auto& rows = profile_->rows();
-  constexpr std::size_t kStacks = 12, kFrames = 9, kAnswers = 6, kLocations = 4, kAddresses = 2;  // rows ahead
+  constexpr std::size_t kStacks = 12, kFrames = 9, kAnswers = 6, kLocations = 4,
+                        kAddresses = 2;  // rows ahead
   const auto frames_at = [&](std::size_t ahead) -> std::span<const std::uint32_t> {
     if (stacks_ == nullptr || at + ahead >= end || rows[at + ahead].stack == nullptr) return {};
     return rows[at + ahead].stack->frames;

@@ -122,9 +122,10 @@ class SymbolTable {
   std::vector<std::uint32_t> rounds_;  // how many symbols there were at each settle()
   std::vector<Answer> answers_;
   bool has_answers_ = false;
-  std::vector<std::uint32_t> answer_slots_;  // a power of two: numbers of answers and one more, by address; 0: none
+  std::vector<std::uint32_t>
+      answer_slots_;  // a power of two: numbers of answers and one more, by address; 0: none
   format::SeededHash answer_hash_;
-  Table<Row> rows_;                    // as they were added; once finished: by start, then number
+  Table<Row> rows_;  // as they were added; once finished: by start, then number
   // Where to begin looking: rows first_ to last_ are all but the outermost few, so that single symbols far
   // away do not spoil it. Of their addresses, stretches of 2^shift_ bytes: the first row that starts there or
   // behind.

@@ -45,7 +45,9 @@ Outcome put(const PayloadField& only, std::optional<std::string_view> value, std
   Outcome out;
   out.bytes.fill(std::byte{0xee});
   out.fault = put_constant(global({only}, 16), name.empty() ? only.name : name, value, out.bytes);
-  if (out.fault) { EXPECT_EQ(out.bytes[0], std::byte{0xee}) << "a fault changes nothing"; }
+  if (out.fault) {
+    EXPECT_EQ(out.bytes[0], std::byte{0xee}) << "a fault changes nothing";
+  }
   return out;
 }
 
@@ -64,7 +66,9 @@ TEST(ConstantValue, IntegersOfEverySizeAndSign) {
 TEST(ConstantValue, WhatIsOutOfRangeIsToldWithTheRange) {
   const auto what = [](FieldKind kind, std::uint32_t bits, const char* text) {
     const auto fault = put(field("n", kind, bits), text).fault;
-    if (fault) { EXPECT_EQ(fault->part, Part::Value); }
+    if (fault) {
+      EXPECT_EQ(fault->part, Part::Value);
+    }
     return fault ? fault->what : "";
   };
   EXPECT_EQ(what(FieldKind::Unsigned, 8, "256"), "256 is out of range: u8 takes 0 to 255");

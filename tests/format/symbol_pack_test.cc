@@ -24,7 +24,9 @@ SymbolPack example() {
                     {0x1000, 0x1800, pack.texts.number_of("early"), true}};
   module.functions = {{pack.texts.number_of("outer"), true, 0x401000, kNone, 0, 0},
                       {pack.texts.number_of("inner"), false, 0x401010, 0, file, 17}};
-  module.addresses = {{0x2004, 0x402004, 0, kNone, 0, 0}, {0x1010, 0x401010, 1, 1, file, 33}, {0x9000, 0x409000, kNone, kNone, 0, 0}};
+  module.addresses = {{0x2004, 0x402004, 0, kNone, 0, 0},
+                      {0x1010, 0x401010, 1, 1, file, 33},
+                      {0x9000, 0x409000, kNone, kNone, 0, 0}};
   pack.modules.push_back(std::move(module));
   return pack;
 }

@@ -1,5 +1,5 @@
-// Stacks of a known shape: calls that are inlined, of templates and of functions in namespaces, down to a system call.
-// elsewhere COUNT [unlink]: with the second word, removes its own file first.
+// Stacks of a known shape: calls that are inlined, of templates and of functions in namespaces, down to a
+// system call. elsewhere COUNT [unlink]: with the second word, removes its own file first.
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -106,8 +106,9 @@ TEST(Control, WhatIsNoFifoIsRefused) {
   ASSERT_EQ(mkfifo((folder + "/fifo").c_str(), 0600), 0);
   EXPECT_TRUE(Control::open({true, folder + "/fifo", ""}));
   ASSERT_EQ(chmod((folder + "/fifo").c_str(), 0666), 0);
-  if (geteuid() == 0)
+  if (geteuid() == 0) {
     EXPECT_FALSE(Control::open({true, folder + "/fifo", ""})) << "anybody could direct root's recording";
+  }
   std::filesystem::remove_all(folder);
 }
 

@@ -140,7 +140,7 @@ TEST(ProbeArguments, OfAMarkerAreWhereItsNoteSays) {
 }
 
 TEST(ProbeArguments, StandInParenthesesBehindThePlace) {
-  const auto events = parse_events("uprobe:/bin/x:f(arg1, size=arg2:u32)/call-graph=no/,kprobe:g(a),cs", {});
+  const auto events = parse_events("uprobe:/bin/x:f(arg1, size=arg2:u32)/call-graph=no/,kprobe:g(a),cs");
   ASSERT_TRUE(events) << events.error().what;
   ASSERT_EQ(events->size(), 3U);
   EXPECT_EQ((*events)[0].function, "f");
@@ -149,10 +149,10 @@ TEST(ProbeArguments, StandInParenthesesBehindThePlace) {
   EXPECT_EQ((*events)[1].arguments.front().name, "a");
   EXPECT_EQ((*events)[1].name, "kprobe:g");
   EXPECT_TRUE((*events)[2].arguments.empty());
-  const auto open = parse_events("uprobe:/bin/x:f(arg1", {});
+  const auto open = parse_events("uprobe:/bin/x:f(arg1");
   ASSERT_FALSE(open);
   EXPECT_NE(open.error().what.find("closing ')' is missing"), std::string::npos);
-  const auto typed = parse_events("kprobe:f(a:b)", {});
+  const auto typed = parse_events("kprobe:f(a:b)");
   ASSERT_FALSE(typed);
   EXPECT_NE(typed.error().what.find("letter 12"), std::string::npos) << typed.error().what;
 }

@@ -43,8 +43,10 @@ TEST(Distribution, PowersInPartsHoldEachNumberOnceWithoutGaps) {
       EXPECT_TRUE(row.low == next || next == -5000) << bits << ": " << row.low;
       // No row is wider than its part of the power that it begins in.
       const std::int64_t least = std::min(std::abs(row.low), std::abs(row.high));
-      EXPECT_LE((row.high - row.low + 1) << bits, std::max<std::int64_t>(least, 1) << (least < (1 << bits) ? bits : 0));
-      const std::int64_t counted = std::min<std::int64_t>(row.high, 5000) - std::max<std::int64_t>(row.low, -5000) + 1;
+      EXPECT_LE((row.high - row.low + 1) << bits, std::max<std::int64_t>(least, 1)
+                                                      << (least < (1 << bits) ? bits : 0));
+      const std::int64_t counted =
+          std::min<std::int64_t>(row.high, 5000) - std::max<std::int64_t>(row.low, -5000) + 1;
       EXPECT_EQ(row.count, static_cast<std::uint64_t>(counted));
       next = row.high + 1;
     }

@@ -70,8 +70,12 @@ TEST(SymbolTable, FindsTheSymbolBeforeAnAddressHoweverTheyAreSpread) {
       if (row) rows.insert(*row);
       const Symbol* const found = table.find(address);
       ASSERT_EQ(found != nullptr, row.has_value());
-      if (found != nullptr) ASSERT_EQ(found->start, *std::prev(after)) << address;
-      if (after != starts.end() && after != starts.begin()) ASSERT_NE(found, nullptr) << address;
+      if (found != nullptr) {
+        ASSERT_EQ(found->start, *std::prev(after)) << address;
+      }
+      if (after != starts.end() && after != starts.begin()) {
+        ASSERT_NE(found, nullptr) << address;
+      }
     }
     EXPECT_EQ(rows.size(), starts.size()) << "each symbol has a row of its own";
   }

@@ -86,7 +86,8 @@ std::optional<Caller> by_row(const unwind::Row& row, const Frame& frame) {
     cfa = word_at(rsp + offset) + 8;
   } else if (row.kind == TACHO_UNWIND_PLT) {
     return Caller{rsp + offset + (static_cast<std::int8_t>(frame.ip & 15) >= row.rbp ? 8U : 0U),
-                  word_at(rsp + offset + (static_cast<std::int8_t>(frame.ip & 15) >= row.rbp ? 0U : ~7ULL)), rbp};
+                  word_at(rsp + offset + (static_cast<std::int8_t>(frame.ip & 15) >= row.rbp ? 0U : ~7ULL)),
+                  rbp};
   } else {
     return std::nullopt;
   }
@@ -156,8 +157,8 @@ INSTANTIATE_TEST_SUITE_P(Binaries, RowAgreement,
                                          "/lib/x86_64-linux-gnu/libm.so.6",
                                          "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
                                          "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/bin/perf",
-                                         "/usr/bin/python3", "/usr/bin/perl", "/usr/bin/bash", "/usr/bin/node",
-                                         "/proc/self/exe"));
+                                         "/usr/bin/python3", "/usr/bin/perl", "/usr/bin/bash",
+                                         "/usr/bin/node", "/proc/self/exe"));
 #endif
 
 }  // namespace
