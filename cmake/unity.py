@@ -3,6 +3,8 @@
 
     unity.py ROOT OUTPUT_FOLDER SIZE [NAME=]SOURCE...   prints the units, separated by semicolons
 
+Sources lie in ROOT and are included by their place in it: caches of compilers know the unit of another clone.
+
 Most of a compiler's time goes into headers, so sources that share them cost together little more than one of them. What
 a source keeps for itself (names in a namespace without a name, static ones, macros, the tests of GoogleTest) must mean
 nothing to the other sources of its unit: neither may they declare or call such a name, nor headers of theirs declare it.
@@ -150,7 +152,7 @@ def main():
     for number, unit in enumerate(units_of(root, list(names), size)):
         lines = []
         for path in unit:
-            include = f'#include "{path}"\n'
+            include = f'#include "{path.relative_to(root)}"\n'
             if names[path]:
                 include = f"#define LLVMFuzzerTestOneInput {names[path]}\n{include}#undef LLVMFuzzerTestOneInput\n"
             lines.append(include)
