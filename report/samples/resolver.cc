@@ -22,20 +22,20 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
 
 std::span<const symbolize::Frame> Resolver::frames(const Location& location) {
   const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
-  return symbolizer_.resolve(location.mapping, location.ip, location.cpumode, origin);
+  return names().resolve(location.mapping, location.ip, location.cpumode, origin);
 }
 
 const symbolize::Frame& Resolver::frame(const Location& location) {
-  return symbolizer_.resolve(location.mapping, location.ip, location.cpumode).front();
+  return names().resolve(location.mapping, location.ip, location.cpumode).front();
 }
 
 std::span<const symbolize::Frame> Resolver::kernel_frames(std::uint64_t address) {
   const format::RuntimeAddress ip{address};
-  return symbolizer_.resolve(kernel_.find(ip), ip, abi::kCpumodeKernel);
+  return names().resolve(kernel_.find(ip), ip, abi::kCpumodeKernel);
 }
 
 symbolize::PackedSource* Resolver::packed_code(const symbolize::Module& module) {
-  symbolize::PackedSource* const packed = symbolizer_.packed(module);
+  symbolize::PackedSource* const packed = names().packed(module);
   return packed != nullptr && packed->is(format::PackedModule::kHasCode) ? packed : nullptr;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,11 +20,24 @@
 
 namespace tacho::report {
 
-// It belongs to the thread that shows samples; with Sink::Places::Names to the one that reads ahead, until
-// the run is over. Of what the reading thread writes it has the places, which never change once they are
-// made, and what SharedSpaces shows.
+// It belongs to the thread that shows samples, or while a Loan lives to the one that reads ahead. Of what the
+// reading thread writes it has the places, which never change once they are made, and what SharedSpaces
+// shows.
 class Resolver {
  public:
+  // Names are the reading thread's as long as it lives: that one asks names_of(), and a thread that asks
+  // anything else ends the program. It begins before there is a reading thread, and ends after it.
+  class Loan {
+   public:
+    explicit Loan(Resolver& resolver) : resolver_(&resolver) { resolver_->is_lent_ = true; }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    ~Loan() { resolver_->is_lent_ = false; }
+
+   private:
+    Resolver* resolver_;
+  };
+
   // All that is passed by reference must outlive this.
   Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
            symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
@@ -35,7 +49,7 @@ class Resolver {
   std::size_t locations() const { return locations_->size(); }
   // What is known of a place, before options choose from it.
   symbolize::PlaceFacts facts(const Location& location) {
-    return symbolizer_.facts(location.mapping, location.ip, location.cpumode);
+    return names().facts(location.mapping, location.ip, location.cpumode);
   }
   // Names of a place of a stack, innermost inlined call first; at least one frame. Looked up anew each time,
   // and valid until the next lookup: views keep what they make of it by the place's number.
@@ -43,8 +57,9 @@ class Resolver {
   // Its name as a place that stands alone: without the inlined calls in it. As valid as frames().
   const symbolize::Frame& frame(const Location& location);
   // Many samples are going to be named: what takes long is begun.
-  void expect_samples() { symbolizer_.expect_kernel_code(); }
-  // What gives the places of `mapping` their names where they stand alone.
+  void expect_samples() { names().expect_kernel_code(); }
+  // What gives the places of `mapping` their names where they stand alone. With a Loan for the thread that
+  // reads ahead.
   symbolize::Symbolizer::Names names_of(const symbolize::Mapping& mapping) {
     return symbolizer_.names_of(mapping);
   }
@@ -63,6 +78,10 @@ class Resolver {
                       std::span<const symbolize::ModuleLack> ended_chains) const;
 
  private:
+  symbolize::Symbolizer& names() {
+    if (is_lent_) std::abort();
+    return symbolizer_;
+  }
   symbolize::PackedSource* packed_code(const symbolize::Module& module);
   void note_no_code(const symbolize::Module& module);
 
@@ -73,6 +92,7 @@ class Resolver {
   symbolize::FileGate* gate_;
   symbolize::Symbolizer symbolizer_;
   symbolize::ModuleCode code_;
+  bool is_lent_ = false;
   std::vector<const symbolize::Module*> without_code_;  // each once, in the order they were asked for
 };
 

@@ -143,12 +143,15 @@ void Session::run(Sink& view, const RunControl& control) {
   if (can_run_ahead || sink.places() != Sink::Places::Addresses) state_->resolver->expect_samples();
   NamesOf names_of;
   const Sink::Places places = sink.places();
-  // With a thread that reads ahead, names are that thread's until it ends.
   if (places == Sink::Places::Names || (places == Sink::Places::Functions && !can_run_ahead))
     names_of.ask = [this](const symbolize::Mapping& mapping) { return state_->resolver->names_of(mapping); };
   names_of.of_chains = names_of.joins_unknown = places == Sink::Places::Names;
-  const bool ran_ahead = can_run_ahead && run_ahead(reader, reader.capture().fixed_header(), state_->options,
-                                                    sink, control, names_of);
+  bool ran_ahead = false;
+  if (can_run_ahead) {
+    std::optional<Resolver::Loan> loan;
+    if (places == Sink::Places::Names) loan.emplace(*state_->resolver);
+    ran_ahead = run_ahead(reader, reader.capture().fixed_header(), state_->options, sink, control, names_of);
+  }
   if (!ran_ahead) {
     InStep outlet(sink, layout().file_size, control);
     reader.read(state_->options, outlet, std::move(names_of));

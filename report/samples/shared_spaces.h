@@ -2,9 +2,9 @@
 // into for names.
 //
 // The replaying thread has a SharedSpaces. The other has what kernel() and jit() gave it, and no way to more;
-// with Sink::Places::Names it does not look before the end. What these two show changes in two functions
-// only, apply() and add_build_id(), and both wait before until the other thread rests. All else that the
-// other thread meets, the mappings of samples, never changes once it is made.
+// while a Resolver::Loan lives it does not look. What these two show changes in two functions only, apply()
+// and add_build_id(), and both wait before until the other thread rests. All else that the other thread
+// meets, the mappings of samples, never changes once it is made.
 #pragma once
 
 #include <cstdint>

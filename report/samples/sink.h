@@ -30,8 +30,8 @@ class Sink {
   enum class Needs : std::uint8_t { Names, Everything };
   // What makes two samples of one place. Functions: all addresses of a function that has a name may be given
   // as the first of them. Names: so may the frames of call chains be, and what has no name in a file is one
-  // place of them; names are looked up on the thread that reads ahead, and the sink asks for none before the
-  // end.
+  // place of them; names are lent to the thread that reads ahead (Resolver::Loan), so the sink asks for none
+  // before the end.
   enum class Places : std::uint8_t { Addresses, Functions, Names };
   // What it reads of a sample's record. Start: of `raw`, no more than ip, pid, tid, time, cpu, period and
   // misc. Nothing: `raw`, `record` and `block` are not looked at.

@@ -118,6 +118,24 @@ TEST(RunAhead, NoRecordOfAFileChangesTheHeaderThatIsShown) {
   }
 }
 
+// A sink whose places are told apart by names, as Looker asks them.
+class NamesLent : public Looker {
+ public:
+  using Looker::Looker;
+  Places places() const override { return Places::Names; }
+};
+
+TEST(RunAheadDeathTest, WhoAsksForNamesThatAreLentEndsTheProgram) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor: one thread, in step";
+  CaptureBuilder capture = capture_with_stacks();
+  capture.sample(sample_at(10)).round();
+  const test::TemporaryFile file(capture.file());
+  auto session = open(file);
+  ASSERT_TRUE(session);
+  NamesLent sink(*session);
+  EXPECT_DEATH(session->run(sink), "");
+}
+
 TEST(RunAhead, NamesThatChangeAreThoseOfTheSamplesTimeAndTheLastAfterTheRun) {
   CaptureBuilder capture = capture_with_stacks();
   constexpr std::uint64_t kSamples = 20'000;
