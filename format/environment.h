@@ -135,6 +135,8 @@ struct Environment {
   std::vector<ContentClass> content;  // our feature kFeatureContent; empty: the capture does not say
   // How users' stacks were had, and what became of them (our feature kFeatureUserStacks).
   std::vector<std::pair<std::string, std::string>> user_stacks;
+  // CPUs that went off line or came while they were recorded, and when (our feature kFeatureCpuChanges).
+  std::vector<std::pair<std::string, std::string>> cpu_changes;
   RecordingLosses
       losses;  // samples of this file's that found no room; no events: none was lost, or nobody says
 };

@@ -238,7 +238,7 @@ constexpr auto read_pairs = [](Cursor& in, Features& out) -> Result<> {
   return Done{};
 };
 template <StringPairs Environment::*Member>
-constexpr auto write_pair_list = [](const Features& from, ByteWriter& out) {
+constexpr auto put_pairs = [](const Features& from, ByteWriter& out) {
   if ((from.environment.*Member).empty()) return false;
   write_pairs(out, from.environment.*Member);
   return true;
@@ -417,11 +417,10 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeatureBpfProgInfo, "BPF_PROG_INFO", read_bpf_programs, write_bpf_programs},
     {abi::kFeatureBpfBtf, "BPF_BTF", read_btf, write_btf},
     {abi::kFeatureCompressed, "COMPRESSED", read_compressed, write_compressed},
-    {abi::kFeatureCpuPmuCaps, "CPU_PMU_CAPS", read_pairs<&Env::cpu_pmu_caps>,
-     write_pair_list<&Env::cpu_pmu_caps>},
+    {abi::kFeatureCpuPmuCaps, "CPU_PMU_CAPS", read_pairs<&Env::cpu_pmu_caps>, put_pairs<&Env::cpu_pmu_caps>},
     {abi::kFeatureClockData, "CLOCK_DATA", read_clock_data, write_clock_data},
     {abi::kFeatureHybridTopology, "HYBRID_TOPOLOGY", read_pairs<&Env::hybrid_pmus>,
-     write_pair_list<&Env::hybrid_pmus>},
+     put_pairs<&Env::hybrid_pmus>},
     {abi::kFeaturePmuCaps, "PMU_CAPS", read_pmu_caps, write_pmu_caps},
     {abi::kFeatureCpuDomainInfo, "CPU_DOMAIN_INFO", kRawRead, kRawWrite},
     {abi::kFeatureEMachine, "E_MACHINE", read_machine, write_machine},
@@ -431,9 +430,9 @@ constexpr FeatureRow kFeatures[] = {
     {abi::kFeatureAttachedPrograms, "ATTACHED_PROGRAMS", read_attached_programs, write_attached_programs},
     {abi::kFeatureSymbolPack, "SYMBOL_PACK", read_symbol_pack, write_symbol_pack},
     {abi::kFeatureContent, "CONTENT", read_content, write_content},
-    {abi::kFeatureUserStacks, "USER_STACKS", read_pairs<&Env::user_stacks>,
-     write_pair_list<&Env::user_stacks>},
+    {abi::kFeatureUserStacks, "USER_STACKS", read_pairs<&Env::user_stacks>, put_pairs<&Env::user_stacks>},
     {abi::kFeatureLosses, "LOSSES", read_losses, write_losses},
+    {abi::kFeatureCpuChanges, "CPU_CHANGES", read_pairs<&Env::cpu_changes>, put_pairs<&Env::cpu_changes>},
 };
 static_assert(std::ranges::is_sorted(kFeatures, {}, &FeatureRow::bit));
 

@@ -248,9 +248,10 @@ enum Feature : std::uint32_t {
   kFeatureContent = 228,
   kFeatureUserStacks = 229,
   kFeatureLosses = 230,
+  kFeatureCpuChanges = 231,
 };
 inline constexpr std::uint32_t kFirstOwnFeature = kFeaturePayloadSchemas;
-inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureLosses + 1;
+inline constexpr std::uint32_t kOwnFeaturesEnd = kFeatureCpuChanges + 1;
 inline constexpr std::uint32_t kFeatureCount = 256;
 
 }  // namespace tacho::format::abi

@@ -40,8 +40,9 @@ std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepa
   std::vector<Losses> all = events.losses();
   if (!prepared.ring_losses) return all;
   for (const Losses& loss : prepared.ring_losses()) {
-    const auto same = std::ranges::find_if(
-        all, [&](const Losses& known) { return known.id == loss.id && known.cgroup == loss.cgroup; });
+    const auto same = std::ranges::find_if(all, [&](const Losses& known) {
+      return known.id == loss.id && known.cgroup == loss.cgroup && loss.cpu == known.cpu;
+    });
     if (same == all.end()) {
       all.push_back(loss);
     } else {
@@ -62,7 +63,8 @@ format::RecordingLosses described(const std::vector<Losses>& losses, const Recor
   for (const Losses& loss : losses) {
     const PlannedEvent& event = prepared.plan.events[loss.event];
     const auto cpu = cpus.find(loss.id);
-    format::EventLoss at{event.name, "", cpu == cpus.end() ? -1 : cpu->second, loss.lost};
+    const int known = cpu == cpus.end() ? -1 : cpu->second;
+    format::EventLoss at{event.name, "", loss.cpu >= 0 ? loss.cpu : known, loss.lost};
     for (std::size_t i = 0; i < std::min(prepared.cgroups.size(), cgroups.size()); ++i)
       if (event.cgroup >= 0 && prepared.cgroups[i].get() == event.cgroup) at.cgroup = cgroups[i];
     if (loss.cgroup != 0 && at.cgroup.empty()) at.cgroup = paths.at(loss.cgroup);
@@ -92,6 +94,7 @@ Result<> CaptureEnd::write(const RecordCounts& counts, CaptureOutput& output) {
     added.insert(added.begin(), prepared_.dropping.begin(), prepared_.dropping.end());
     late.environment.attached_programs = attached_programs(prepared_.objects, added);
   }
+  late.environment.cpu_changes = events_.noted_cpus();
   if (prepared_.stacks) {
     const StackCounts now = prepared_.stacks->counts();
     late.environment.user_stacks = facts_of_choice(prepared_.plan);

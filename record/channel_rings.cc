@@ -115,6 +115,9 @@ Result<ChannelRings> ChannelRings::open(const Prepared& prepared, const KernelEv
     if (connection.kind == bpf::ChannelKind::PlainRing) source.limit = RateLimit(rate);
     for (const OpenEvent& event : events.open_events())
       if (event.event == connection.event) source.ids.emplace(event.cpu, event.id);
+    // What a CPU that comes later has is a sample of the event on another one, as in the kernel's rings.
+    for (const int cpu : prepared.plan.later_cpus)
+      if (!source.ids.empty()) source.ids.emplace(cpu, source.ids.begin()->second);
     if (!source.ids.empty()) all.rings_.push_back(std::move(source));
   }
   return all;

@@ -1,7 +1,6 @@
 #include "record/conditions.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -112,9 +111,8 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
   return Done{};
 }
 
-Result<> attach_conditions(const Plan& plan, const KernelEvents& events) {
-  std::map<std::size_t, bpf::EventFilter> filters;  // the events keep their programs
-  for (const OpenEvent& open : events.open_events()) {
+Result<> attach_conditions(const Plan& plan, std::span<const OpenEvent> events, EventFilters& filters) {
+  for (const OpenEvent& open : events) {
     const PlannedEvent& planned = plan.events[open.event];
     if (planned.condition.empty() || planned.unwound_frames != 0) continue;
     auto known = filters.find(open.event);

@@ -1,7 +1,9 @@
 // The conditions of --filter that BPF programs decide in the kernel, for everything but tracepoints.
 #pragma once
 
-#include <string_view>
+#include <cstddef>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "bpf/event_filter.h"
@@ -19,7 +21,8 @@ namespace tacho::record {
 Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf::UserObject>& objects);
 
 // Has the open events ask them; but for those whose stacks are walked by us, which ask by themselves
-// (record/stacks).
-Result<> attach_conditions(const Plan& plan, const KernelEvents& events);
+// (record/stacks). `filters`, by event: those that were loaded, and will be for events that are opened again.
+using EventFilters = std::map<std::size_t, bpf::EventFilter>;
+Result<> attach_conditions(const Plan& plan, std::span<const OpenEvent> events, EventFilters& filters);
 
 }  // namespace tacho::record

@@ -8,8 +8,9 @@
 
 namespace tacho::record {
 
-CpuWatch::CpuWatch(std::vector<int> cpus, std::string online_file)
-    : cpus_(std::move(cpus)), online_file_(std::move(online_file)) {
+CpuWatch::CpuWatch(std::vector<int> cpus, std::vector<int> later, std::string online_file)
+    : cpus_(std::move(cpus)), gone_(std::move(later)), online_file_(std::move(online_file)) {
+  cpus_.insert(cpus_.end(), gone_.begin(), gone_.end());
   std::ranges::sort(cpus_);
   cpus_.erase(std::unique(cpus_.begin(), cpus_.end()), cpus_.end());
   std::erase(cpus_, -1);

@@ -1,5 +1,5 @@
-// Processors that leave and come back while they are recorded: the kernel takes their events away with them,
-// for good and without a word.
+// Processors that leave and come while they are recorded: the kernel takes their events away with them, for
+// good and without a word.
 #pragma once
 
 #include <string>
@@ -9,8 +9,10 @@ namespace tacho::record {
 
 class CpuWatch {
  public:
-  // `cpus`: those that are recorded, all on line now; -1 (wherever a thread runs) is none of them.
-  explicit CpuWatch(std::vector<int> cpus, std::string online_file = "/sys/devices/system/cpu/online");
+  // `cpus`: those that are recorded, all on line now; -1 (wherever a thread runs) is none of them. `later`:
+  // those that are off line now and to be recorded as well.
+  explicit CpuWatch(std::vector<int> cpus, std::vector<int> later = {},
+                    std::string online_file = "/sys/devices/system/cpu/online");
 
   struct Change {
     int cpu = 0;

@@ -53,6 +53,13 @@ Result<> News::watch_rings(KernelEvents& events) {
   return Done{};
 }
 
+// The mapping keeps the event when its descriptor is closed, and with it what is watched here.
+Result<> News::watch_again(const OpenEvent& event) {
+  if (event.ring < ring_watches_.size()) return Done{};
+  ring_watches_.push_back({event.event, {}, 0, true});
+  return add(event.fd.get(), tag(Source::Ring, event.ring));
+}
+
 Result<> News::add(int fd, std::uint64_t data, std::uint32_t what) {
   if (fd < 0) return Done{};
   epoll_event event{};

@@ -37,6 +37,8 @@ class News {
   News() = default;
   Result<> watch(KernelEvents& events, const Descriptors& descriptors);
   Result<Heard> wait(std::chrono::milliseconds patience);
+  // `event` came after watch(); what its ring is told by, if nothing does yet.
+  Result<> watch_again(const OpenEvent& event);
   // The commands ended; a descriptor that stays watched would tell of that again and again.
   Result<> forget_control();
 

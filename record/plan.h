@@ -73,7 +73,8 @@ struct Plan {
   std::vector<Connection> connections;
   std::vector<SampleProgram> sample_programs;
   std::vector<ArgumentProbe> argument_probes;
-  std::vector<int> cpus;  // {-1}: each thread wherever it runs
+  std::vector<int> cpus;        // {-1}: each thread wherever it runs
+  std::vector<int> later_cpus;  // off line now, and to be recorded when they come
   // Threads to follow, each on every CPU; {-1}: whoever runs there. Empty: the command, once it exists.
   std::vector<int> tasks;
   bool follows_threads = false;  // some event is everybody's, and only the target's threads are wanted

@@ -12,6 +12,7 @@
 #include "format/attachment.h"
 #include "format/file.h"
 #include "format/tracing_data.h"
+#include "record/conditions.h"
 #include "record/events/target.h"
 #include "record/host/host.h"
 #include "record/host/kernel_symbols.h"
@@ -43,6 +44,7 @@ struct Prepared {
   std::optional<Workload> workload;
   std::vector<DroppingProgram> dropping;  // once the events are open
   ArgumentProbes argument_probes;         // the same
+  EventFilters conditions;                // the same; the events keep their programs
   // Read beside all that; null: programs of the objects come first, which make the kernel name code of its
   // own.
   std::unique_ptr<KernelSymbolsAhead> kernel_symbols;

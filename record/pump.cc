@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "record/commander.h"
-#include "record/cpu_watch.h"
+#include "record/cpu_returns.h"
 #include "record/news.h"
 #include "record/output/record_queue.h"
 #include "record/output/writing_thread.h"
@@ -34,7 +34,6 @@ constexpr milliseconds kGrace{1500};
 constexpr int kReaderNice = -10;
 // What is left of stacks is found in milliseconds, unless a disk has to be read.
 constexpr milliseconds kPatienceWithStacks{1000}, kStackWait{1};
-constexpr milliseconds kLookAtCpus{1000};
 
 // Memory that was refused is asked for again after a moment, and so often in vain while nothing of ours is on
 // its way to the disk.
@@ -68,7 +67,7 @@ class Pump::Loop {
         on_switch_(std::move(parts.on_switch)),
         drop_rights_(std::move(parts.drop_rights)),
         say_(std::move(parts.say)),
-        cpus_(recorded_cpus(events_)),
+        cpus_(events_, std::move(parts.later_cpus), std::move(parts.open_again), say_),
         queue_(kQueueLimit),
         round_(parts.sieve, parts.stacks, parts.holder, std::move(parts.packer)),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
@@ -97,7 +96,7 @@ class Pump::Loop {
       keep_switching();
       check_limits();
       check_command();
-      look_at_cpus();
+      if (auto done = cpus_.look(news_, since_start()); !done) fail(std::move(done.error()));
     }
     events_.disable();
     read_summaries();
@@ -258,28 +257,6 @@ class Pump::Loop {
       } else {
         (void)events_.set_samples(*due == Due::Enable ? Sampling::On : Sampling::Off, {});
       }
-    }
-  }
-
-  static std::vector<int> recorded_cpus(const KernelEvents& events) {
-    std::vector<int> cpus;
-    for (const OpenEvent& event : events.open_events()) cpus.push_back(event.cpu);
-    return cpus;
-  }
-
-  void look_at_cpus() {
-    if (Clock::now() < next_look_at_cpus_) return;
-    next_look_at_cpus_ = Clock::now() + kLookAtCpus;
-    for (const CpuWatch::Change& change : cpus_.look()) {
-      const double seconds = static_cast<double>(since_start().count()) / 1000;
-      say_(change.is_online ? fmt::format("CPU {} is on line again ({:.0f} s after the beginning), and is "
-                                          "not recorded: only another "
-                                          "recording takes it",
-                                          change.cpu, seconds)
-                            : fmt::format("CPU {} went off line ({:.0f} s after the beginning): nothing of "
-                                          "it is recorded any more, even "
-                                          "when it comes back",
-                                          change.cpu, seconds));
     }
   }
 
@@ -452,8 +429,7 @@ class Pump::Loop {
   std::uint64_t steps_asked_ = 0;
   Say say_;
   std::optional<Commander> commander_;
-  CpuWatch cpus_;
-  Clock::time_point next_look_at_cpus_{};
+  CpuReturns cpus_;
   RecordQueue queue_;
   PumpReport report_;
   News news_;

@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "format/result.h"
 #include "record/channels.h"
 #include "record/control.h"
+#include "record/cpu_returns.h"
 #include "record/kernel/kernel_events.h"
 #include "record/options.h"
 #include "record/output/capture_output.h"
@@ -63,7 +65,10 @@ class Pump {
     OutputLimits limits = {};
     std::optional<RunPacker> packer = {};  // where the output takes records that are packed (write_packed)
     Closing closing;
-    std::function<void()> on_switch = {};    // another file was begun
+    std::function<void()> on_switch = {};  // another file was begun
+    // A CPU is on line that was not: opens its events, and enables what is enabled now.
+    CpuReturns::OpenAgain open_again = {};
+    std::vector<int> later_cpus = {};        // that were off line when the events were opened
     std::function<void()> drop_rights = {};  // nothing will be opened any more; before a thread is started
     Say say;
   };

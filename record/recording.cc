@@ -20,6 +20,7 @@
 #include "record/channels.h"
 #include "record/closing_lines.h"
 #include "record/conditions.h"
+#include "record/event_wiring.h"
 #include "record/events/cgroup.h"
 #include "record/flight_recorder.h"
 #include "record/held_files.h"
@@ -57,22 +58,6 @@ std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
     }
   }
   return facts;
-}
-
-Result<> connect_objects(Prepared& prepared, const KernelEvents& events) {
-  for (const OpenEvent& event : events.open_events()) {
-    for (const Connection& connection : prepared.plan.connections) {
-      if (connection.event != event.event || connection.kind != bpf::ChannelKind::PerfEventArray) continue;
-      auto& object = prepared.objects[connection.object];
-      if (auto done = object.connect(connection.map, event.cpu, event.fd.get()); !done) return done;
-    }
-    for (const SampleProgram& program : prepared.plan.sample_programs) {
-      if (program.event != event.event) continue;
-      auto& object = prepared.objects[program.object];
-      if (auto done = object.attach_to_perf_event(program.program, event.fd.get()); !done) return done;
-    }
-  }
-  return Done{};
 }
 
 bool runs(const bpf::UserObject& object) {
@@ -194,7 +179,10 @@ void drop_needless_rights(const Prepared& prepared, const RecordOptions& options
                               [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
       .has_objects = !prepared.objects.empty() || (prepared.stacks && prepared.stacks->tells_of_mappings()),
       .signals_command = prepared.workload.has_value(),
-      .packs = packs};
+      .packs = packs,
+      .takes_in_cpus = prepared.stacks ||
+                       std::ranges::find(prepared.plan.tasks, -1) != prepared.plan.tasks.end() ||
+                       std::ranges::any_of(prepared.plan.events, &PlannedEvent::is_everybodys)};
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
   const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
@@ -292,12 +280,13 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   if (!opened) return std::move(opened.error());
   prepared.stacks = std::move(opened->stacks);
   Result<KernelEvents> events = std::move(opened->events);
-  if (auto done = connect_objects(prepared, *events); !done) return std::move(done.error());
+  if (auto done = connect_objects(prepared, events->open_events()); !done) return std::move(done.error());
   const auto table = prepared.follower ? std::optional(prepared.follower->table_fd()) : std::nullopt;
   auto probes = ArgumentProbes::open(prepared.plan, *events, prepared.host, table);
   if (!probes) return std::move(probes.error());
   prepared.argument_probes = std::move(*probes);
-  if (auto done = attach_conditions(prepared.plan, *events); !done) return std::move(done.error());
+  if (auto done = attach_conditions(prepared.plan, events->open_events(), prepared.conditions); !done)
+    return std::move(done.error());
   if (prepared.switch_plan) {
     auto switches = SwitchEvents::open(*prepared.switch_plan, prepared.host, prepared.stop);
     if (!switches) return std::move(switches.error());
@@ -382,6 +371,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .packer = std::move(*packer),
                             .closing = closing,
                             .on_switch = on_switch,
+                            .open_again = [&](int cpu) { return open_again(cpu, prepared, events); },
+                            .later_cpus = prepared.plan.later_cpus,
                             .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());

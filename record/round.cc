@@ -29,6 +29,7 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
   };
   try {
     drain(ring, content);
+    ring.renamed().apply(buffer_, begin);
   } catch (const std::bad_alloc&) {
     take_back();
     return Taken::NoMemory;
@@ -48,7 +49,8 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
 }
 
 void Round::drain(PerfRing& ring, Content content) {
-  if (!packer_ || content == Content::Sideband || ring.held() < RunPacker::kLeast) {
+  const bool is_packed = packer_ && content == Content::Samples && ring.renamed().empty();
+  if (!is_packed || ring.held() < RunPacker::kLeast) {
     ring.drain([this](format::Bytes run) { buffer_.insert(buffer_.end(), run.begin(), run.end()); });
     return;
   }
@@ -116,6 +118,7 @@ Round::Taken Round::take_snapshot(std::span<const PerfRing> rings, RecordCounts&
       if (ring.kind() != RingKind::Backward) continue;
       const std::size_t begin = records.size();
       ring.copy_records(records);
+      ring.renamed().apply(records, begin);
       if (stacks_ != nullptr) stacks_->take_copy(records, begin);
     }
     if (sieve_ != nullptr) sieve_->sift(records, 0);

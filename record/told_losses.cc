@@ -11,7 +11,7 @@ std::vector<Losses> ToldLosses::news(const std::vector<Losses>& all) {
   for (auto& [event, lost] : left) lost -= std::min(lost, totals_[event]);
   std::vector<Losses> news;
   const auto tell = [&](const Losses& loss) {
-    Told& told = told_[{loss.id, loss.cgroup}];
+    Told& told = told_[{loss.id, loss.cgroup, loss.cpu}];
     const std::uint64_t lost = std::min(loss.lost - std::min(loss.lost, told.lost), left[loss.event]);
     if (lost == 0) return;
     Losses& since = news.emplace_back(loss);

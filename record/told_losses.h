@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "record/kernel/kernel_events.h"
@@ -14,15 +14,15 @@ namespace tacho::record {
 // its total goes up. Told is the total, once; names get what fits into it.
 class ToldLosses {
  public:
-  // What was not told before of `all`, which are sums since the beginning, each id and cgroup once.
+  // What was not told before of `all`, which are sums since the beginning, each id, cgroup and CPU once.
   std::vector<Losses> news(const std::vector<Losses>& all);
 
  private:
   struct Told {
     std::uint64_t lost = 0, last = 0;  // and when
   };
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Told> told_;  // by the event's id and the cgroup
-  std::map<std::size_t, std::uint64_t> totals_;                   // of those, by event
+  std::map<std::tuple<std::uint64_t, std::uint64_t, int>, Told> told_;  // by event's id, cgroup, CPU
+  std::map<std::size_t, std::uint64_t> totals_;                         // of those, by event
 };
 
 }  // namespace tacho::record

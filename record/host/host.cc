@@ -193,6 +193,8 @@ Result<Host> read_host() {
   Host host;
   host.online_cpus = online_cpus();
   if (host.online_cpus.empty()) return Error{kCpuFolder + "/online: no CPU is on line"};
+  std::ranges::set_difference(cpus_in("/present").value_or(std::vector<int>()), host.online_cpus,
+                              std::back_inserter(host.offline_cpus));
   host.page_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const auto paranoid = number_of<int>(line_of("/proc/sys/kernel/perf_event_paranoid"));
   if (!paranoid) {

@@ -16,6 +16,7 @@ std::string_view version();  // of tacho, "0.1.0"
 
 struct Host {
   std::vector<int> online_cpus;       // ascending
+  std::vector<int> offline_cpus;      // there, but not on line; ascending
   std::size_t page_size = 4096;       // bytes
   std::uint64_t max_sample_rate = 0;  // Hz, kernel.perf_event_max_sample_rate; 0: not known
   int perf_event_paranoid = 2;        // kernel.perf_event_paranoid

@@ -38,6 +38,7 @@ constexpr Row kRows[] = {
     {CAP_SYSLOG, "cap_syslog", &LaterWork::tells_again},  // addresses in /proc/kallsyms
     {kPerfmon, "cap_perfmon", &LaterWork::tells_again},   // which programs sit on a tracepoint
     {kPerfmon, "cap_perfmon", &LaterWork::asks_programs},
+    {kPerfmon, "cap_perfmon", &LaterWork::takes_in_cpus},
     {kBpf, "cap_bpf", &LaterWork::tells_again},
     {kCheckpoint, "cap_checkpoint_restore", &LaterWork::reads_binaries},  // files that were deleted
     {kCheckpoint, "cap_checkpoint_restore", &LaterWork::holds_files},

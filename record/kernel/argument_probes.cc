@@ -21,7 +21,7 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
     const int cpu = plan.cpus.front();
     auto probe = open_event(planned.probe, -1, cpu);
     if (!probe) return explain_refusal(planned.probe, cpu, probe.error().code, host);
-    One one{std::move(*probe), std::move(*program), {}};
+    One one{planned.event, std::move(*probe), std::move(*program), {}};
     Result<> attached = Done{};
     if (planned.probe.condition.empty()) {
       attached = one.program.attach(one.probe.get());
@@ -36,6 +36,16 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
     all.probes_.push_back(std::move(one));
   }
   return all;
+}
+
+Result<> ArgumentProbes::put_outputs(const Plan& plan, std::span<const OpenEvent> events) const {
+  for (const One& one : probes_)
+    for (const OpenEvent& event : events) {
+      if (event.event != one.event) continue;
+      if (auto done = one.program.put_output(event.cpu, event.fd.get()); !done)
+        return std::move(done.error()).in(plan.events[one.event].name);
+    }
+  return Done{};
 }
 
 }  // namespace tacho::record

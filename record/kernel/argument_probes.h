@@ -1,7 +1,9 @@
 // Probes with arguments, open in the kernel: their programs write samples of events that are open already.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "bpf/event_filter.h"
@@ -21,8 +23,12 @@ class ArgumentProbes {
   static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host,
                                      std::optional<int> followed);
 
+  // Events of a CPU that are open again, for what the probes write there.
+  Result<> put_outputs(const Plan& plan, std::span<const OpenEvent> events) const;
+
  private:
   struct One {
+    std::size_t event = 0;  // that its samples are of
     format::Fd probe;
     bpf::ProbeProgram program;
     std::vector<bpf::EventFilter> condition;  // one or none

@@ -70,6 +70,18 @@ std::string without_modifiers(const std::string& tracepoint) {
   return colon == std::string::npos ? tracepoint : tracepoint.substr(0, tracepoint.find(':', colon + 1));
 }
 
+// What an event lost before its CPU went and after it came back is one loss.
+void add_loss(std::vector<Losses>& all, const Losses& loss) {
+  if (loss.lost == 0) return;
+  const auto same = std::ranges::find_if(
+      all, [&](const Losses& known) { return known.id == loss.id && known.cpu == loss.cpu; });
+  if (same == all.end()) {
+    all.push_back(loss);
+  } else {
+    same->lost += loss.lost;
+  }
+}
+
 void halve_rings(Plan& plan, std::size_t page_size) {
   std::size_t& larger = plan.ring_pages >= plan.sideband_pages ? plan.ring_pages : plan.sideband_pages;
   larger /= 2;
@@ -94,6 +106,10 @@ Result<KernelEvents> KernelEvents::open(Plan& plan, const Host& host, const std:
                              " (raise `ulimit -l` or kernel.perf_event_mlock_kb)");
       }
       events.planned_ = plan.events;
+      events.ring_pages_ = plan.ring_pages;
+      events.sideband_pages_ = plan.sideband_pages;
+      events.rings_.reserve(events.rings_.size() +
+                            2 * plan.later_cpus.size());  // others know them by pointers
       events.switched_ = std::make_shared<std::vector<std::vector<Switched>>>(plan.events.size());
       return events;
     }
@@ -137,7 +153,7 @@ Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, con
     const auto id = id_of_event(*fd);
     if (!id) return id.error();
     if (plan.events[event].leader == event) leaders_[{event, task, cpu}] = fd->get();
-    events_.push_back({event, cpu, task, std::move(*fd), *id, 0});
+    events_.push_back({event, cpu, task, std::move(*fd), *id, 0, *id, false});
   }
   return Done{};
 }
@@ -234,6 +250,7 @@ void KernelEvents::disable() const {
     (void)disable_event(event.fd);
     note_switch(event.event, false, switched);
   }
+  again_->each([](const OpenEvent& event) { (void)disable_event(event.fd); });
   tell(switched, Sampling::Off);
 }
 
@@ -247,6 +264,11 @@ Result<> KernelEvents::set_samples(Sampling sampling, const std::string& name) c
     (void)(sampling == Sampling::On ? enable_event(event.fd) : disable_event(event.fd));
     note_switch(event.event, sampling == Sampling::On, switched);
   }
+  again_->each([&](const OpenEvent& event) {
+    const PlannedEvent& planned = planned_[event.event];
+    if (planned.is_sideband || (!name.empty() && planned.name != name)) return;
+    (void)(sampling == Sampling::On ? enable_event(event.fd) : disable_event(event.fd));
+  });
   tell(switched, sampling);
   if (any) return Done{};
   std::string names;
@@ -261,25 +283,39 @@ void KernelEvents::pause_backward_rings(bool pause) const {
   for (const OpenEvent& event : events_) {
     if (planned_[event.event].attr.has(abi::kWriteBackward)) (void)pause_event(event.fd, pause);
   }
+  again_->each([&](const OpenEvent& event) {
+    if (planned_[event.event].attr.has(abi::kWriteBackward)) (void)pause_event(event.fd, pause);
+  });
 }
 
 std::vector<Losses> KernelEvents::losses() const {
   std::vector<Losses> found;
-  for (const OpenEvent& event : events_) {
-    const PlannedEvent& planned = planned_[event.event];
-    const std::uint64_t lost = planned.is_sideband ? 0 : lost_by_event(event.fd, planned.attr, event.id);
-    if (lost != 0) found.push_back({event.event, event.id, lost});
-  }
+  for_each([&](const OpenEvent& event) {
+    if (!planned_[event.event].is_sideband) add_loss(found, loss_of(event));
+  });
+  for (const Losses& loss : again_->losses_before())
+    if (!planned_[loss.event].is_sideband) add_loss(found, loss);
   return found;
 }
 
 std::uint64_t KernelEvents::sideband_losses() const {
   std::uint64_t lost = 0;
-  for (const OpenEvent& event : events_) {
-    const PlannedEvent& planned = planned_[event.event];
-    if (planned.is_sideband) lost += lost_by_event(event.fd, planned.attr, event.id);
-  }
+  for_each([&](const OpenEvent& event) {
+    if (planned_[event.event].is_sideband) lost += loss_of(event).lost;
+  });
+  for (const Losses& loss : again_->losses_before())
+    if (planned_[loss.event].is_sideband) lost += loss.lost;
   return lost;
+}
+
+Losses KernelEvents::loss_of(const OpenEvent& event) const {
+  const std::uint64_t lost = lost_by_event(event.fd, planned_[event.event].attr, event.own_id);
+  return {.event = event.event, .id = event.id, .lost = lost, .cpu = event.is_of_new_cpu ? event.cpu : -1};
+}
+
+void KernelEvents::for_each(const std::function<void(const OpenEvent&)>& what) const {
+  for (const OpenEvent& event : events_) what(event);
+  again_->each(what);
 }
 
 bool KernelEvents::counts_losses() const {

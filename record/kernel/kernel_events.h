@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <tuple>
@@ -13,6 +14,7 @@
 
 #include "format/event_set.h"
 #include "format/file.h"
+#include "format/header_strings.h"
 #include "format/result.h"
 #include "record/host/host.h"
 #include "record/kernel/perf_ring.h"
@@ -26,8 +28,10 @@ struct OpenEvent {
   int cpu = -1;
   int task = -1;
   format::Fd fd;
-  std::uint64_t id = 0;
-  std::size_t ring = 0;  // index of the ring it writes to
+  std::uint64_t id = 0;        // in the capture
+  std::size_t ring = 0;        // index of the ring it writes to
+  std::uint64_t own_id = 0;    // the kernel's number, another one than `id` when it was opened again
+  bool is_of_new_cpu = false;  // `id` is that of the event on another CPU
 };
 
 struct Losses {
@@ -36,6 +40,7 @@ struct Losses {
   std::uint64_t lost = 0;
   std::uint64_t cgroup = 0;                           // the kernel's number; 0: not told
   std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: not told
+  int cpu = -1;                                       // where `id` does not say
 };
 
 enum class Sampling : std::uint8_t { On, Off };
@@ -48,6 +53,7 @@ class KernelEvents {
   // EINTR.
   static Result<KernelEvents> open(Plan& plan, const Host& host, const std::function<bool()>& stop);
 
+  // As they were opened at first: these never change.
   const std::vector<OpenEvent>& open_events() const { return events_; }
   std::vector<PerfRing>& rings() { return rings_; }
   // What comes through this ring tells of mappings, names and lives, and nothing of that comes through
@@ -56,6 +62,18 @@ class KernelEvents {
 
   // Of the events that take whoever runs where the others follow a target, the kernel's numbers.
   std::vector<std::uint64_t> ids_of_everybody() const;
+
+  // A CPU that went off line took its events with it, but for those of tasks; now that it is back they are
+  // opened anew, not enabled yet, and write to its rings, or to new ones where it was off line when
+  // everything was opened (Plan::later_cpus). Their records get the numbers that the capture knows
+  // (PerfRing::renamed()). Valid until the next call. One call at a time, by whoever takes records out of the
+  // rings.
+  Result<std::span<const OpenEvent>> open_again(int cpu, const Host& host);
+  // Enables what open_again() gave: samples if they are switched on now.
+  Result<> enable_again(std::span<const OpenEvent> events) const;
+  // "CPU 1" and when it went and came back, for the capture's header, in the order of time.
+  void note_cpu(int cpu, const std::string& what);
+  format::StringPairs noted_cpus() const;
 
   // Called whenever samples of events (their indices in the plan) are switched on or off, right behind that:
   // once for all that are switched together.
@@ -93,6 +111,9 @@ class KernelEvents {
   Result<> open_on_cpus(Plan& plan, std::size_t event, int task, const Host& host);
   Result<int> leader_of(const Plan& plan, std::size_t event, int task, int cpu) const;
   Result<> map_rings(const Plan& plan, const Host& host);
+  Result<OpenEvent> open_one_again(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
+                                   const Host& host) const;
+  Result<> give_ring(OpenEvent& event, std::span<const OpenEvent> before, const Host& host);
 
   // When each event was switched on or off, in this order.
   struct Switched {
@@ -101,6 +122,30 @@ class KernelEvents {
   };
   void note_switch(std::size_t event, bool on, std::vector<std::size_t>& switched) const;
   void tell(std::span<const std::size_t> switched, Sampling now) const;
+  void for_each(const std::function<void(const OpenEvent&)>& what) const;
+  Losses loss_of(const OpenEvent& event) const;
+
+  // What came back with its CPU. The thread that reads rings writes it, the one that writes the capture asks
+  // for losses.
+  class Again {
+   public:
+    // Of each event that is open again.
+    void each(const std::function<void(const OpenEvent&)>& what) const;
+    // For the thread that calls take(), until it does.
+    const OpenEvent* find(int cpu, const std::function<bool(const OpenEvent&)>& is) const;
+    // `before`: what those lost that were here.
+    std::span<const OpenEvent> take(int cpu, std::vector<OpenEvent> events, std::vector<Losses> before);
+    void note(std::string cpu, std::string what);
+    format::StringPairs notes() const;
+    // Of events that are gone once more.
+    std::vector<Losses> losses_before() const;
+
+   private:
+    mutable std::mutex mutex_;
+    std::map<int, std::vector<OpenEvent>> by_cpu_;
+    std::vector<Losses> before_;
+    format::StringPairs notes_;
+  };
 
   std::vector<PlannedEvent> planned_;
   OnSwitch on_switch_;
@@ -110,6 +155,8 @@ class KernelEvents {
   std::vector<bool> holds_sideband_;  // by ring
   // Descriptors of events that lead a group, by event, task and CPU; owned by events_.
   std::map<std::tuple<std::size_t, int, int>, int> leaders_;
+  std::size_t ring_pages_ = 0, sideband_pages_ = 0;
+  std::unique_ptr<Again> again_ = std::make_unique<Again>();
 };
 
 }  // namespace tacho::record

@@ -14,6 +14,7 @@
 #include "format/cursor.h"
 #include "format/file.h"
 #include "format/result.h"
+#include "record/kernel/renamed_ids.h"
 
 namespace tacho::record {
 
@@ -31,6 +32,13 @@ class PerfRing {
       : memory_(std::move(memory)), kind_(kind) {}
 
   RingKind kind() const { return kind_; }
+
+  // Events with another number than the capture knows write here, since their CPU was off line for a while.
+  void rename(std::uint64_t id, std::uint64_t as) {
+    if (id != as) renamed_.add(id, as);
+  }
+  const RenamedIds& renamed() const { return renamed_; }
+
   // Of a backward ring that is paused: appends the whole records it holds, oldest first; they stay in it.
   void copy_records(std::vector<std::byte>& out) const;
 
@@ -65,6 +73,7 @@ class PerfRing {
  private:
   format::Mapping memory_;
   RingKind kind_;
+  RenamedIds renamed_;
 };
 
 }  // namespace tacho::record

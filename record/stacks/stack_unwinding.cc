@@ -34,6 +34,7 @@
 #include "record/stacks/needed_libraries.h"
 #include "record/stacks/number_runs.h"
 #include "record/stacks/stack_choice.h"
+#include "record/stacks/walk_hooks.h"
 
 namespace tacho::record {
 namespace {
@@ -58,45 +59,6 @@ std::uint32_t running_processes() {
 }
 std::uint32_t most_ranges_for(std::uint32_t processes) {
   return std::clamp(std::bit_ceil(2 * processes * kRangesOfProcess), kLeastRanges, kMostRanges);
-}
-
-// Events of the recorder's own, which write the walks into the rings of the samples.
-PlannedEvent walk_event(const PlannedEvent& sample) {
-  PlannedEvent event;
-  event.name = "stacks";
-  event.attr.size = sample.attr.size;
-  event.attr.type = abi::kSoftware;
-  event.attr.config = abi::kBpfOutput;
-  event.attr.sample_period = 1;
-  // What LOST records of the event end with is what those of the samples end with.
-  constexpr std::uint64_t kOfTrailer = abi::kSampleTid | abi::kSampleTime | abi::kSampleId |
-                                       abi::kSampleStreamId | abi::kSampleCpu | abi::kSampleIdentifier;
-  event.attr.sample_type = (sample.attr.sample_type & kOfTrailer) | abi::kSampleIdentifier | abi::kSampleRaw;
-  event.attr.read_format =
-      abi::kReadId | (sample.attr.read_format & abi::kReadLost);  // where the kernel has it
-  event.attr.flags =
-      sample.attr.flags & (abi::kUseClockid | abi::kWriteBackward | abi::kWatermark | abi::kSampleIdAll);
-  event.attr.clockid = sample.attr.clockid;
-  event.attr.wakeup = sample.attr.wakeup;
-  return event;
-}
-
-// Holds the program on a tracepoint. It takes no samples and is not inherited: when a child's copy of an
-// event with a program goes, the kernel takes the program off the tracepoint for everybody.
-PlannedEvent holder_of(const PlannedEvent& sample) {
-  PlannedEvent event;
-  event.name = sample.name;
-  event.attr.size = sample.attr.size;
-  event.attr.type = sample.attr.type;
-  event.attr.config = sample.attr.config;
-  event.attr.sample_period = 1;
-  event.attr.flags = abi::kDisabled;
-  return event;
-}
-
-bpf::StackHook hook_of(const PlannedEvent& event) {
-  if (event.attr.type == abi::kTracepoint) return bpf::StackHook::Tracepoint;
-  return event.probe_target.empty() ? bpf::StackHook::Overflow : bpf::StackHook::Probe;
 }
 
 // Its first thread may have ended before the others; their states may be read by everybody.
@@ -148,18 +110,17 @@ struct StackUnwinding::State {
   mutable std::mutex counting;  // of what the splice counts: the thread that writes asks, too
   struct Ring {
     bool is_sideband = false;
-    format::Fd walks;  // the event that writes them
-    format::EventAttr walks_attr;
-    std::uint64_t walks_id = 0;
+    WalksEvent walks;
+    std::uint64_t walks_id = 0;   // of the first one
     std::uint64_t told_lost = 0;  // walks, of those that LOST records told of
     StackSplice::Waiting waiting;
   };
   std::unordered_map<const PerfRing*, Ring> rings;
-  std::vector<format::Fd> holders;  // events that hold the program on tracepoints
-  Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned, bpf::StackHook hook);
+  WalkHooks hooks{walker};
+  Result<> join(const OpenEvent& open, const Plan& plan, PerfRing& ring, const Host& host);
+  Result<> give_walks(const OpenEvent& open, const PlannedEvent& planned, PerfRing& ring, const Host& host);
 
   StackSplice splice;
-  std::map<std::size_t, bpf::EventFilter> conditions;  // by event, with --filter
   std::vector<MappingNews> news;
   CodeMaps maps;
   // Where the kernel's copies stand: a process and its children share one.
@@ -257,18 +218,34 @@ void StackUnwinding::State::forget_ended() {
   }
 }
 
-// The condition of --filter is asked first, and runs the walk itself.
-Result<> StackUnwinding::State::attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned,
-                                                        bpf::StackHook hook) {
-  auto known = conditions.find(open.event);
-  if (known == conditions.end()) {
-    const auto kind =
-        hook == bpf::StackHook::Overflow ? bpf::EventFilter::Hook::Overflow : bpf::EventFilter::Hook::Probe;
-    auto filter = bpf::EventFilter::load(planned.condition, kind, walker.program(hook));
-    if (!filter) return std::move(filter.error());
-    known = conditions.emplace(open.event, std::move(*filter)).first;
+// `open` gets an event beside it that writes its walks, the second time in the place of the one before.
+Result<> StackUnwinding::State::give_walks(const OpenEvent& open, const PlannedEvent& planned, PerfRing& ring,
+                                           const Host& host) {
+  auto walks = open_walks(walker, open, planned, host);
+  if (!walks) return std::move(walks.error());
+  Ring& known = rings[&ring];
+  if (known.walks.fd) {
+    ring.rename(walks->id, known.walks_id);
+  } else {
+    known.walks_id = walks->id;
+    splice.add_walks(walks->id, walks->attr, open.id);
   }
-  return known->second.attach(open.fd.get());
+  known.walks = std::move(*walks);
+  known.told_lost = 0;
+  return Done{};
+}
+
+Result<> StackUnwinding::State::join(const OpenEvent& open, const Plan& plan, PerfRing& ring,
+                                     const Host& host) {
+  const PlannedEvent& planned = plan.events[open.event];
+  Ring& known = rings[&ring];
+  known.is_sideband = planned.is_sideband;
+  if (planned.unwound_frames == 0 || planned.is_walked_in_payload) return Done{};
+  splice.add_event(open.id, planned.attr);
+  if (!known.walks.fd)
+    if (auto done = give_walks(open, planned, ring, host); !done) return done;
+  if (planned.attr.is_bpf_output()) return Done{};  // its program runs the walk (object_walks.h)
+  return hooks.attach(open, planned, host);
 }
 
 StackUnwinding::StackUnwinding(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -310,47 +287,9 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
   const auto most = std::ranges::max_element(plan.events, {}, &PlannedEvent::unwound_frames)->unwound_frames;
   auto state = std::make_unique<State>(std::move(*walker), plan.events.back().attr, ranges, most);
   state->is_asked_for = !may_use_frame_pointers(plan);
-  std::set<std::pair<std::uint32_t, std::uint64_t>> hooked;  // tracepoints and probes: one program on each
-  for (const OpenEvent& open : events.open_events()) {
-    const PlannedEvent& planned = plan.events[open.event];
-    const PerfRing& ring = events.rings()[open.ring];
-    State::Ring& known = state->rings[&ring];
-    known.is_sideband = planned.is_sideband;
-    if (planned.unwound_frames == 0 || planned.is_walked_in_payload) continue;
-    state->splice.add_event(open.id, planned.attr);
-    if (known.walks.get() < 0) {
-      const PlannedEvent writer = walk_event(planned);
-      auto walks = open_event(writer, -1, open.cpu);
-      if (!walks) return explain_refusal(writer, open.cpu, walks.error().code, host).in("--call-graph eh");
-      if (auto done = share_ring(*walks, open.fd); !done)
-        return std::move(done.error()).in("--call-graph eh");
-      const auto id = id_of_event(*walks);
-      if (!id) return id.error();
-      if (auto done = state->walker.put_output(open.cpu, walks->get()); !done) return std::move(done.error());
-      known.walks = std::move(*walks);
-      known.walks_attr = writer.attr;
-      known.walks_id = *id;
-      state->splice.add_walks(*id, writer.attr, open.id);
-    }
-    if (planned.attr.is_bpf_output()) continue;  // its program runs the walk (object_walks.h)
-    const auto hook = hook_of(planned);
-    int held_by = open.fd.get();
-    if (hook == bpf::StackHook::Tracepoint) {
-      if (!hooked.emplace(planned.attr.type, planned.attr.config).second) continue;
-      const PlannedEvent holder = holder_of(planned);
-      auto opened = open_event(holder, -1, std::max(open.cpu, 0));
-      if (!opened) return explain_refusal(holder, open.cpu, opened.error().code, host).in("--call-graph eh");
-      state->holders.push_back(std::move(*opened));
-      held_by = state->holders.back().get();
-    }
-    if (!planned.condition.empty() && hook != bpf::StackHook::Tracepoint) {
-      auto done = state->attach_behind_condition(open, planned, hook);
-      if (!done) return std::move(done.error()).in("--filter: event '" + planned.name + "'");
-      continue;
-    }
-    if (auto done = state->walker.attach(hook, held_by); !done)
-      return std::move(done.error()).in("--call-graph eh: event '" + planned.name + "'");
-  }
+  for (const OpenEvent& open : events.open_events())
+    if (auto done = state->join(open, plan, events.rings()[open.ring], host); !done)
+      return std::move(done.error());
   if (auto done = state->tables.start(); !done) return std::move(done.error()).in("--call-graph eh");
   // Samples of --overwrite stay in their rings: nobody would wait for copies of their stacks.
   const bool may_wait = std::ranges::any_of(plan.events, [](const PlannedEvent& event) {
@@ -359,6 +298,24 @@ Result<std::unique_ptr<StackUnwinding>> StackUnwinding::create(std::optional<bpf
   if (!may_wait) return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
   if (auto done = state->late.start(); !done) return std::move(done.error()).in("--call-graph eh");
   return std::unique_ptr<StackUnwinding>(new StackUnwinding(std::move(state)));
+}
+
+Result<> StackUnwinding::open_again(int cpu, std::span<const OpenEvent> opened, const Plan& plan,
+                                    KernelEvents& events, const Host& host) {
+  const std::lock_guard lock(state_->counting);
+  std::set<std::size_t> done_rings;
+  for (const OpenEvent& open : events.open_events()) {
+    const PlannedEvent& planned = plan.events[open.event];
+    PerfRing& ring = events.rings()[open.ring];
+    const auto known = state_->rings.find(&ring);
+    if (open.cpu != cpu || known == state_->rings.end() || !known->second.walks.fd) continue;
+    if (planned.unwound_frames == 0 || planned.is_walked_in_payload) continue;
+    if (!done_rings.insert(open.ring).second) continue;
+    if (auto done = state_->give_walks(open, planned, ring, host); !done) return done;
+  }
+  for (const OpenEvent& open : opened)
+    if (auto done = state_->join(open, plan, events.rings()[open.ring], host); !done) return done;
+  return Done{};
 }
 
 void StackUnwinding::begin(std::span<const int> processes) {
@@ -433,9 +390,10 @@ void StackUnwinding::take(const PerfRing& ring, std::vector<std::byte>& records,
   const auto found = state_->rings.find(&ring);
   if (found == state_->rings.end() || begin == records.size()) return;
   State::Ring& known = found->second;
-  if (!known.is_sideband && known.walks.get() < 0) return;
+  if (!known.is_sideband && !known.walks.fd) return;
   const auto lost_walks = [&known](std::uint64_t most) {
-    const std::uint64_t lost = lost_by_event(known.walks, known.walks_attr, known.walks_id) - known.told_lost;
+    const std::uint64_t lost =
+        lost_by_event(known.walks.fd, known.walks.attr, known.walks.id) - known.told_lost;
     known.told_lost += std::min(lost, most);
     return std::min(lost, most);
   };

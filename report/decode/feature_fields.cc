@@ -259,6 +259,7 @@ void symbol_pack(FieldSink& to, const Features& from) {
   });
 }
 
+void cpu_changes(FieldSink& to, const Features& from) { pairs(to, "changes", from.environment.cpu_changes); }
 void user_stacks(FieldSink& to, const Features& from) { pairs(to, "facts", from.environment.user_stacks); }
 
 void losses(FieldSink& to, const Features& from) {
@@ -338,6 +339,7 @@ constexpr FeatureFieldsRow kFeatureFields[] = {
     {abi::kFeatureContent, content_classes},
     {abi::kFeatureUserStacks, user_stacks},
     {abi::kFeatureLosses, losses},
+    {abi::kFeatureCpuChanges, cpu_changes},
 };
 
 }  // namespace

@@ -351,6 +351,8 @@ void write_own_features(TextBuffer& out, const format::Features& features, Names
   }
   for (const auto& [what, value] : features.environment.user_stacks)
     out.text(fmt::format("# user stacks : {}: {}\n", safe(what), safe(value)));
+  for (const auto& [cpu, what] : features.environment.cpu_changes)
+    out.text(fmt::format("# CPUs : {} {}\n", safe(cpu), safe(what)));
   write_losses(out, features.environment.losses, names);
   if (!features.symbol_pack.empty()) write_symbol_pack(out, features.symbol_pack);
   std::string content;

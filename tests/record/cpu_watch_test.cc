@@ -25,7 +25,7 @@ class CpuWatchTest : public testing::Test {
 };
 
 TEST_F(CpuWatchTest, TellsEachChangeOnce) {
-  CpuWatch watch({3, 0, 1, 1, 2}, file);
+  CpuWatch watch({3, 0, 1, 1, 2}, {}, file);
   EXPECT_EQ(seen(watch, "0-3\n"), "");
   EXPECT_EQ(seen(watch, "0,2-3\n"), "-1");
   EXPECT_EQ(seen(watch, "0,2-3\n"), "");
@@ -33,13 +33,21 @@ TEST_F(CpuWatchTest, TellsEachChangeOnce) {
   EXPECT_EQ(seen(watch, "0-7\n"), "+2+3") << "those that are not recorded are nobody's business";
 }
 
+TEST_F(CpuWatchTest, ThoseThatWereOffLineAreToldWhenTheyCome) {
+  CpuWatch watch({0, 1}, {2, 3}, file);
+  EXPECT_EQ(seen(watch, "0-1\n"), "");
+  EXPECT_EQ(seen(watch, "0-1,3\n"), "+3");
+  EXPECT_EQ(seen(watch, "1\n"), "-0-3");
+  EXPECT_EQ(seen(watch, "0-3\n"), "+0+2+3");
+}
+
 TEST_F(CpuWatchTest, AMachineThatTellsNothingChangesNothing) {
-  CpuWatch watch({0, 1}, file);
+  CpuWatch watch({0, 1}, {}, file);
   EXPECT_EQ(seen(watch, ""), "");
   EXPECT_EQ(seen(watch, "all of them"), "");
-  CpuWatch threads({-1}, file);
+  CpuWatch threads({-1}, {}, file);
   EXPECT_EQ(seen(threads, "0"), "");
-  CpuWatch nowhere({0, 1}, file + "-not-there");
+  CpuWatch nowhere({0, 1}, {}, file + "-not-there");
   EXPECT_TRUE(nowhere.look().empty());
 }
 

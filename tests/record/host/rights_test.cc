@@ -41,6 +41,7 @@ TEST(Rights, EachKindOfLaterWorkKeepsWhatItNeeds) {
   EXPECT_EQ(names_of(rights_for({.signals_command = true})), "cap_kill");
   EXPECT_EQ(rights_for({.has_objects = true}), kBpf);
   EXPECT_EQ(names_of(rights_for({.asks_programs = true})), "cap_sys_admin, cap_perfmon");
+  EXPECT_EQ(names_of(rights_for({.takes_in_cpus = true})), "cap_perfmon");
   EXPECT_EQ(names_of(rights_for({.tells_again = true})),
             "cap_dac_read_search, cap_sys_ptrace, cap_sys_admin, cap_syslog, cap_perfmon, cap_bpf");
   EXPECT_EQ(rights_for({.tells_again = true, .asks_programs = true}), rights_for({.tells_again = true}));

@@ -1,0 +1,41 @@
+#include "record/event_wiring.h"
+
+#include <string>
+#include <utility>
+
+#include "record/conditions.h"
+
+namespace tacho::record {
+
+Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events) {
+  for (const OpenEvent& event : events) {
+    for (const Connection& connection : prepared.plan.connections) {
+      if (connection.event != event.event || connection.kind != bpf::ChannelKind::PerfEventArray) continue;
+      auto& object = prepared.objects[connection.object];
+      if (auto done = object.connect(connection.map, event.cpu, event.fd.get()); !done) return done;
+    }
+    for (const SampleProgram& program : prepared.plan.sample_programs) {
+      if (program.event != event.event) continue;
+      auto& object = prepared.objects[program.object];
+      if (auto done = object.attach_to_perf_event(program.program, event.fd.get()); !done) return done;
+    }
+  }
+  return Done{};
+}
+
+Result<std::span<const OpenEvent>> open_again(int cpu, Prepared& prepared, KernelEvents& events) {
+  const auto open = events.open_again(cpu, prepared.host);
+  if (!open) return open.error();
+  if (auto done = connect_objects(prepared, *open); !done) return std::move(done.error());
+  if (auto done = prepared.argument_probes.put_outputs(prepared.plan, *open); !done)
+    return std::move(done.error());
+  if (auto done = attach_conditions(prepared.plan, *open, prepared.conditions); !done)
+    return std::move(done.error());
+  if (prepared.stacks)
+    if (auto done = prepared.stacks->open_again(cpu, *open, prepared.plan, events, prepared.host); !done)
+      return std::move(done.error());
+  if (auto done = events.enable_again(*open); !done) return std::move(done.error());
+  return open;
+}
+
+}  // namespace tacho::record

@@ -1,0 +1,147 @@
+// Events of CPUs that were off line for a while.
+#include <algorithm>
+#include <utility>
+
+#include "format/perf_abi.h"
+#include "record/kernel/kernel_events.h"
+#include "record/kernel/perf_event.h"
+
+namespace tacho::record {
+
+namespace abi = format::abi;
+
+void KernelEvents::Again::each(const std::function<void(const OpenEvent&)>& what) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [cpu, events] : by_cpu_)
+    for (const OpenEvent& event : events) what(event);
+}
+
+const OpenEvent* KernelEvents::Again::find(int cpu, const std::function<bool(const OpenEvent&)>& is) const {
+  const std::lock_guard lock(mutex_);
+  const auto here = by_cpu_.find(cpu);
+  if (here == by_cpu_.end()) return nullptr;
+  const auto found = std::ranges::find_if(here->second, is);
+  return found == here->second.end() ? nullptr : &*found;
+}
+
+std::span<const OpenEvent> KernelEvents::Again::take(int cpu, std::vector<OpenEvent> events,
+                                                     std::vector<Losses> before) {
+  const std::lock_guard lock(mutex_);
+  for (const Losses& loss : before) {
+    const auto same = std::ranges::find_if(before_, [&](const Losses& known) {
+      return known.id == loss.id && known.event == loss.event && known.cpu == loss.cpu;
+    });
+    if (same == before_.end()) {
+      before_.push_back(loss);
+    } else {
+      same->lost += loss.lost;
+    }
+  }
+  return by_cpu_[cpu] = std::move(events);
+}
+
+void KernelEvents::Again::note(std::string cpu, std::string what) {
+  const std::lock_guard lock(mutex_);
+  constexpr std::size_t kMost = 256;  // of a CPU that comes and goes all day
+  if (notes_.size() < kMost) notes_.emplace_back(std::move(cpu), std::move(what));
+}
+
+format::StringPairs KernelEvents::Again::notes() const {
+  const std::lock_guard lock(mutex_);
+  return notes_;
+}
+
+std::vector<Losses> KernelEvents::Again::losses_before() const {
+  const std::lock_guard lock(mutex_);
+  return before_;
+}
+
+void KernelEvents::note_cpu(int cpu, const std::string& what) {
+  again_->note("CPU " + std::to_string(cpu), what);
+}
+format::StringPairs KernelEvents::noted_cpus() const { return again_->notes(); }
+
+// What takes its number in the capture from the event that was there before, or from that of another CPU.
+Result<OpenEvent> KernelEvents::open_one_again(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
+                                               const Host& host) const {
+  const PlannedEvent& planned = planned_[event];
+  const auto is_model = [&](const OpenEvent& open) { return open.event == event && open.task < 0; };
+  auto model = std::ranges::find_if(events_, [&](const OpenEvent& o) { return is_model(o) && o.cpu == cpu; });
+  if (model == events_.end()) model = std::ranges::find_if(events_, is_model);
+  if (model == events_.end()) return OpenEvent{};  // of tasks
+  int leader = -1;
+  if (planned.leader && *planned.leader != event) {
+    const auto leading = std::ranges::find(leaders, *planned.leader, &OpenEvent::event);
+    if (leading == leaders.end()) return OpenEvent{};
+    leader = leading->fd.get();
+  }
+  auto fd = open_event(planned, -1, cpu, leader);
+  if (!fd) return explain_refusal(planned, cpu, fd.error().code, host);
+  if (!planned.filter.empty()) {
+    if (auto done = set_filter(*fd, planned.filter); !done) return std::move(done.error()).in(planned.name);
+  }
+  const auto id = id_of_event(*fd);
+  if (!id) return id.error();
+  return OpenEvent{event, cpu, -1, std::move(*fd), model->id, 0, *id, model->cpu != cpu};
+}
+
+// The ring that the events of this CPU had; else that of one of `before`, which were opened with it; else its
+// own.
+Result<> KernelEvents::give_ring(OpenEvent& event, std::span<const OpenEvent> before, const Host& host) {
+  const bool is_sideband = planned_[event.event].is_sideband;
+  const auto shares = [&](const OpenEvent& other) {
+    return other.cpu == event.cpu && planned_[other.event].is_sideband == is_sideband;
+  };
+  const OpenEvent* owner = nullptr;
+  if (const auto here = std::ranges::find_if(events_, shares); here != events_.end()) {
+    owner = &*here;
+  } else if (const auto there = std::ranges::find_if(before, shares); there != before.end()) {
+    owner = &*there;
+  }
+  if (owner == nullptr) owner = again_->find(event.cpu, shares);
+  if (owner != nullptr) {
+    event.ring = owner->ring;
+    return share_ring(event.fd, owner->fd);
+  }
+  if (rings_.size() == rings_.capacity()) return Error{"it was not there when the recording began"};
+  const bool is_backward = planned_[event.event].attr.has(abi::kWriteBackward);
+  auto ring = PerfRing::map(event.fd, is_sideband ? sideband_pages_ : ring_pages_, host.page_size,
+                            is_backward ? RingKind::Backward : RingKind::Forward);
+  if (!ring) return std::move(ring.error());
+  event.ring = rings_.size();
+  rings_.push_back(std::move(*ring));
+  holds_sideband_.push_back(is_sideband);
+  return Done{};
+}
+
+Result<std::span<const OpenEvent>> KernelEvents::open_again(int cpu, const Host& host) {
+  std::vector<OpenEvent> opened;
+  for (std::size_t event = 0; event < planned_.size(); ++event) {
+    // The counts of a group come by the kernel's numbers, which the capture does not know.
+    if (planned_[event].attr.samples(abi::kSampleRead))
+      return Error{"samples with counts of groups (:S) go on in another recording only"};
+    auto open = open_one_again(event, cpu, opened, host);
+    if (!open) return std::move(open.error());
+    if (!open->fd) continue;
+    if (auto done = give_ring(*open, opened, host); !done) return std::move(done.error());
+    opened.push_back(std::move(*open));
+  }
+  for (const OpenEvent& open : opened) rings_[open.ring].rename(open.own_id, open.id);
+  std::vector<Losses> before;
+  again_->each([&](const OpenEvent& gone) {
+    if (gone.cpu == cpu) before.push_back(loss_of(gone));
+  });
+  return again_->take(cpu, std::move(opened), std::move(before));
+}
+
+Result<> KernelEvents::enable_again(std::span<const OpenEvent> events) const {
+  for (const OpenEvent& event : events) {
+    const std::vector<Switched>& switched = (*switched_)[event.event];
+    const bool is_on = planned_[event.event].is_sideband || (!switched.empty() && switched.back().on);
+    if (!is_on) continue;
+    if (auto done = enable_event(event.fd); !done) return done;
+  }
+  return Done{};
+}
+
+}  // namespace tacho::record
