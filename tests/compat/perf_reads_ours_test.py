@@ -9,11 +9,6 @@ DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=2M", "count=3"]
 BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=30000"]
 
 
-def without_gone_files(text):
-    """Lines of files that were gone when they ran, as of whoever else runs here: tacho held them open, perf cannot read them."""
-    return b"".join(line for line in text.splitlines(True) if b" (deleted))" not in line)
-
-
 @programs.needs_root
 @programs.needs_perf
 class PerfReadsOurs(programs.Scratch):
@@ -30,7 +25,7 @@ class PerfReadsOurs(programs.Scratch):
                 theirs = self.perf("script", "--kallsyms", kallsyms, "-i", capture)
                 ours = self.tacho("script", "--raw-names", "-i", capture)
                 self.assertNotEqual(theirs.stdout, b"")
-                self.assert_same_text(without_gone_files(ours.stdout), without_gone_files(theirs.stdout))
+                self.assert_same_text(programs.without_gone_files(ours.stdout), programs.without_gone_files(theirs.stdout))
                 self.assertIn(b"# Samples:", self.perf("report", "--stdio", "-i", capture).stdout)
         return theirs.stdout
 
