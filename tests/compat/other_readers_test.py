@@ -84,6 +84,23 @@ class NewerPerf(programs.Scratch):
         (self.folder / "pipe").write_bytes(pipe)
         self.check_ours("pipe")
 
+    @programs.needs_root
+    def test_packed_captures_are_the_same_to_it(self):
+        """What tacho pack adds to a capture, and takes out of it, changes nothing that this perf prints."""
+        self.tacho("record", "--no-pack", "-o", "ours.data", "-e", "cpu-clock", "-g", "--", *BUSY)
+        self.newer("record", "-o", "theirs.data", "-e", "cpu-clock", "-g", "--", *BUSY)
+        captures = [self.folder / "ours.data", self.folder / "theirs.data", OURS]
+        for capture in captures:
+            self.tacho("pack", "-f", capture, "-o", "packed", "--level", "elf", status=None)
+            self.assertIn(b"# packed symbols : ", self.tacho("header", "-i", "packed").stdout)
+            for words in [["script"], ["script", *FIELDS], ["report", "--stdio"], ["report", "--stdio", "--no-children", "-g", "caller"],
+                          ["evlist", "-v"]]:
+                with self.subTest(capture=capture.name, words=words):
+                    # The tip at the end of a report is another one each time.
+                    texts = [re.sub(rb"# \(Tip: .*", b"", self.newer(*words, "-f", "-i", path).stdout) for path in ("packed", capture)]
+                    self.assertNotEqual(texts[1].strip(), b"")
+                    self.assert_same_text(*texts)
+
 
 @unittest.skipUnless(HOTSPOT_PARSER, "needs TACHO_HOTSPOT_PARSER (Debian: hotspot)")
 class Hotspot(programs.Scratch):
