@@ -6,9 +6,12 @@ TACHO_HOSTILE_FILES: how many (default 300; 5000 take four minutes); TACHO_MUTAN
 """
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import time
+import unittest
 
 import elf_mutator
 import made_capture as made
@@ -24,6 +27,12 @@ KILLS = 3
 WHOLE, INCOMPLETE = 0, 3
 VIEWS = [["script", "--inline=all", "-F", "ip,sym,dso,srcline"], ["report", "-s", "dso,sym"], ["folded", "--inline"],
          ["script", "-F", "ip,sym,dso"], ["script", "-F", "ip,sym,dso,insn"]]
+# How strace's line of a call ends that was refused: "= -1 ENOSYS (Function not implemented)".
+REFUSED = ")"
+# Calls that change a file, reach somebody, or start something.
+CHANGES = ("^(creat|truncate|ftruncate|rename|unlink|rmdir|mkdir|mknod|link|symlink|chmod|fchmod|chown|fchown|lchown|utime|setxattr|pwrite"
+           "|fallocate|copy_file_range|sendfile|splice|socket|connect|bind|send|recv|accept|execve|fork|vfork|ptrace|process_vm|kill|tkill"
+           "|memfd|mount|umount|bpf|perf_event_open|io_uring|add_key|keyctl)")
 
 
 def children_of(pid):
@@ -82,6 +91,40 @@ class HostileFiles(programs.Scratch):
         named = {line.split(b"(/x/sound")[1].split(b")")[0] for line in text.splitlines() if b"(/x/sound" in line and b"[unknown]" not in line}
         self.assertEqual(len(named), self.sound)
         self.assertEqual(self.contents(), before)
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_as_the_kernel_sees_it_nothing_is_written_or_connected_to(self):
+        """Every system call behind the walls: files are opened to be read, and bytes go into pipes to the parent alone."""
+        for view in (VIEWS[0], VIEWS[1]):
+            with self.subTest(view=view[0]):
+                traced = subprocess.run(["strace", "-f", "-qq", "-y", "-o", "calls", *self.command(view)], cwd=self.folder,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+                if b"ptrace" in traced.stderr and not (self.folder / "calls").exists():
+                    self.skipTest("strace may trace nothing here")
+                calls = (self.folder / "calls").read_text(errors="replace").splitlines()
+                self.check_calls([re.match(r"(\d+)\s+(.*)", line).groups() for line in calls])
+
+    def check_calls(self, calls):
+        confined, opened = set(), 0
+        for thread, call in calls:
+            name = call.split("(")[0]
+            if name in ("seccomp", "prctl") and "FILTER" in call and call.endswith(" = 0"):
+                confined.add(thread)
+            elif thread not in confined or call.endswith(REFUSED):
+                continue
+            elif "clone" in name:
+                if not name.startswith("<"):
+                    self.assertIn("CLONE_THREAD", call)
+                confined.update(re.findall(r" = (\d+)", call))
+            elif name.startswith("open"):
+                opened += str(self.symfs) in call
+                self.assertIsNone(re.search("O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", call), call)
+            elif name in ("write", "writev"):
+                self.assertRegex(call, r"^writev?\(\d+<pipe:")
+            else:
+                self.assertNotRegex(name, CHANGES, call)
+        self.assertTrue(confined, "no worker was confined")
+        self.assertGreaterEqual(opened, self.sound)
 
     def test_killed_at_random_it_loses_an_object_at_most(self):
         random_ = random.Random(SEED)
