@@ -28,7 +28,7 @@ SymbolTable& PackedSource::table() {
   answers.reserve(module_->addresses.size());
   for (const PackedAddress& address : module_->addresses)
     if (address.symbol != PackedFunction::kNone) answers.push_back({address.address, address.symbol});
-  table.finish_with(std::move(answers));
+  table.finish_with(answers);
   return table;
 }
 

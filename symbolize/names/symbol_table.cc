@@ -9,6 +9,7 @@ namespace tacho::symbolize {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;  // bytes
+constexpr std::uint64_t kBlock = 64;   // addresses that are known together
 constexpr std::uint32_t kMostRows = (std::uint32_t{1} << 29) - 1;
 
 std::size_t leading_underscores(std::string_view name) {
@@ -236,24 +237,36 @@ const Symbol* SymbolTable::find(std::uint64_t address) {
   return &found_;
 }
 
-void SymbolTable::finish_with(std::vector<Answer> answers) {
-  answers_ = std::move(answers);
+// Its slot, or the free one where it belongs.
+SymbolTable::KnownAddresses& SymbolTable::block_at(std::uint64_t block) {
+  std::size_t at = block_hash_(block) & (known_.size() - 1);
+  while (known_[at].known != 0 && known_[at].block != block) at = (at + 1) & (known_.size() - 1);
+  return known_[at];
+}
+
+void SymbolTable::finish_with(const std::vector<Answer>& answers) {
   has_answers_ = true;
-  answer_slots_.assign(std::bit_ceil(2 * answers_.size() + 1), 0);
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    std::size_t at = answer_hash_(answers_[i].address) & (answer_slots_.size() - 1);
-    while (answer_slots_[at] != 0) at = (at + 1) & (answer_slots_.size() - 1);
-    answer_slots_[at] = static_cast<std::uint32_t>(i + 1);
+  std::size_t blocks = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    blocks += i == 0 || answers[i].address / kBlock != answers[i - 1].address / kBlock ? 1 : 0;
+  known_.assign(std::bit_ceil(2 * blocks + 1), {});
+  known_rows_.reserve(answers.size());
+  for (const Answer& answer : answers) {
+    KnownAddresses& block = block_at(answer.address / kBlock);
+    if (block.known == 0)
+      block = {answer.address / kBlock, 0, static_cast<std::uint32_t>(known_rows_.size()), answer.row};
+    block.known |= std::uint64_t{1} << answer.address % kBlock;
+    if (block.row != answer.row) block.row = kSeveralRows;
+    known_rows_.push_back(answer.row);
   }
 }
 
-std::optional<std::uint32_t> SymbolTable::answer_to(std::uint64_t address) const {
-  std::size_t at = answer_hash_(address) & (answer_slots_.size() - 1);
-  for (; answer_slots_[at] != 0; at = (at + 1) & (answer_slots_.size() - 1)) {
-    const Answer& answer = answers_[answer_slots_[at] - 1];
-    if (answer.address == address) return answer.row;
-  }
-  return std::nullopt;
+std::optional<std::uint32_t> SymbolTable::answer_to(std::uint64_t address) {
+  const KnownAddresses& block = block_at(address / kBlock);
+  const std::uint64_t bit = std::uint64_t{1} << address % kBlock;
+  if ((block.known & bit) == 0) return std::nullopt;
+  if (block.row != kSeveralRows) return block.row;
+  return known_rows_[block.first + static_cast<std::size_t>(std::popcount(block.known & (bit - 1)))];
 }
 
 std::optional<std::uint32_t> SymbolTable::row_at(std::uint64_t address) {

@@ -56,13 +56,13 @@ class SymbolTable {
   // Nothing is added any more.
   void finish();
 
-  // In place of finish(): the table knows these addresses alone, each once, with the number of the row
-  // that was added so: the first is 0.
+  // In place of finish(): the table knows these addresses alone, each once and ascending, with the number of
+  // the row that was added so: the first is 0.
   struct Answer {
     std::uint64_t address = 0;
     std::uint32_t row = 0;
   };
-  void finish_with(std::vector<Answer> answers);
+  void finish_with(const std::vector<Answer>& answers);
 
   // The symbol that covers `address`, as perf would find it. Valid until the next question; its name as long
   // as the table.
@@ -111,7 +111,7 @@ class SymbolTable {
   void end_open_rows();
   void find_covered();
   std::uint64_t reach_of(const Group& group) const;
-  std::optional<std::uint32_t> answer_to(std::uint64_t address) const;
+  std::optional<std::uint32_t> answer_to(std::uint64_t address);
   std::optional<std::size_t> last_start(std::uint64_t address) const;
   std::size_t best_of(std::span<const std::size_t> rows) const;
   const Choice& choice_of(const Group& group);
@@ -120,11 +120,20 @@ class SymbolTable {
   std::deque<std::string> texts_;
   ShownName shown_;
   std::vector<std::uint32_t> rounds_;  // how many symbols there were at each settle()
-  std::vector<Answer> answers_;
+  // Addresses that are known, of 64 in a row: every sample comes here, and most of them hit few such pieces
+  // of code, which stay in the caches.
+  struct KnownAddresses {
+    std::uint64_t block = 0;  // an address by 64
+    std::uint64_t known = 0;  // a bit for each; 0: this slot is free
+    std::uint32_t first = 0;  // the row of the first known one in known_rows_, and then those of the others
+    std::uint32_t row = kSeveralRows;  // of all of them
+  };
+  static constexpr std::uint32_t kSeveralRows = ~std::uint32_t{0};
+  KnownAddresses& block_at(std::uint64_t block);
   bool has_answers_ = false;
-  std::vector<std::uint32_t>
-      answer_slots_;  // a power of two: numbers of answers and one more, by address; 0: none
-  format::SeededHash answer_hash_;
+  std::vector<KnownAddresses> known_;  // a power of two, some of them free; by block
+  std::vector<std::uint32_t> known_rows_;
+  format::SeededHash block_hash_;
   Table<Row> rows_;  // as they were added; once finished: by start, then number
   // Where to begin looking: rows first_ to last_ are all but the outermost few, so that single symbols far
   // away do not spoil it. Of their addresses, stretches of 2^shift_ bytes: the first row that starts there or
