@@ -36,7 +36,7 @@ constexpr std::array kReading = {
     SCMP_SYS(pipe), SCMP_SYS(pipe2),
     // memory
     SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),
-    SCMP_SYS(mincore), SCMP_SYS(msync), SCMP_SYS(membarrier),
+    SCMP_SYS(mincore), SCMP_SYS(msync), SCMP_SYS(membarrier), SCMP_SYS(memfd_create),
     // threads; processes are asked of clone(), by a rule of its own
     SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(rseq),
     SCMP_SYS(set_tid_address), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(sched_yield),

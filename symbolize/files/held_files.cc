@@ -58,6 +58,11 @@ Result<HeldFiles> HeldFiles::read(int listing) {
   return held;
 }
 
+void HeldFiles::add(format::Fd file, const format::BuildId& id) {
+  rows_.push_back({.file = file.get(), .build_id = id});
+  own_.push_back(std::move(file));
+}
+
 template <class Is>
 Result<format::Fd> HeldFiles::only(Is&& is) const {
   const auto found = std::ranges::find_if(rows_, is);

@@ -1,5 +1,5 @@
 // Files that tacho-record held open while it recorded, as some are gone by their names when the capture is
-// packed.
+// packed, and others that somebody opened.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,9 @@ class HeldFiles {
   // made at run time.
   static Result<HeldFiles> read(int listing);
 
+  // One more binary, found by its build id alone.
+  void add(format::Fd file, const format::BuildId& id);
+
   // A descriptor of its own, by build id or else by name. The code ENOENT: none had it; ENOTUNIQ: several.
   Result<format::Fd> binary(std::string_view name, const format::BuildId& id) const;
   // Where no other process with this number had one (else the code ENOTUNIQ); ENOENT where none was held.
@@ -37,6 +40,7 @@ class HeldFiles {
   Result<format::Fd> only(Is&& is) const;
 
   std::vector<Row> rows_;
+  std::vector<format::Fd> own_;  // those that add() was given
 };
 
 }  // namespace tacho::symbolize

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Twenty-three mixtures of a capture with what is not of it: files, lists of kernel symbols, maps of made code, packs of other
 builds, hosts, boots and processes. None gives a wrong name; each is said, or what is right is told by itself."""
+import bz2
 import json
 import os
+import random
 import re
 import shutil
 import struct
+import tarfile
 import time
 import unittest
+from pathlib import Path
 
 import made_capture as made
 import programs
@@ -132,6 +136,57 @@ class WrongIdentities(programs.Scratch):
                             self.assertEqual(b'"unsure":true' in done.stdout.replace(b" ", b""), is_unsure)
                 facts = json.loads(self.tacho("doctor", capture, "--json", status=None).stdout)
                 self.assertEqual(facts["unsure_frames"] > 0, is_unsure)
+
+    def pack_from(self, archive, status):
+        done = self.tacho("pack", "perf.data", "-o", "packed.data", "--from", archive, *self.options, status=status)
+        return done.stderr.decode()
+
+    def test_archives_that_perf_makes(self):
+        """Files in them count by their own build ids, whatever the archive calls them, and nothing gets such a name."""
+        self.write()
+        escapes = ["../../../../escaped", "/tmp/tacho-escaped", "opt/program/elf"]
+        for name, mode in (("archive.tar.bz2", "w:bz2"), ("archive.tar", "w")):
+            for files, is_there in (([self.wrong, self.folder / "right.c", self.right], True), ([self.wrong], False)):
+                with self.subTest(name=name, is_there=is_there):
+                    with tarfile.open(self.folder / name, mode) as tar:
+                        for file, called in zip(files, escapes):
+                            tar.add(file, called)
+                        link = tarfile.TarInfo(".build-id/ab/cdef")
+                        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+                        tar.addfile(link)
+                    before = sorted(self.folder.rglob("*"))
+                    self.pack_from(name, None)
+                    self.assertEqual(sorted({*self.folder.rglob("*")} - {self.folder / "packed.data", self.folder / "packed.data.old"}),
+                                     [path for path in before if not path.name.startswith("packed.data")])
+                    self.assertFalse(Path("/tmp/tacho-escaped").exists() or Path("/escaped").exists())
+                    self.assertEqual("right_leaf" in self.script(*self.options, capture="packed.data"), is_there)
+
+    def test_archives_that_are_damaged(self):
+        self.write()
+        (self.folder / "noise").write_bytes(random.Random(1).randbytes(2_000_000))
+        with tarfile.open(self.folder / "whole.tar.bz2", "w:bz2") as tar:
+            for name in ("right", "noise"):
+                tar.add(self.folder / name, name)
+        with tarfile.open(self.folder / "whole.tar", "w") as tar:
+            for name in ("right", "noise"):
+                tar.add(self.folder / name, name)
+        packed, plain = ((self.folder / name).read_bytes() for name in ("whole.tar.bz2", "whole.tar"))
+        second = plain.index(b"noise\0")
+        for name, content, said in (
+                ("cut short", packed[:len(packed) // 2], "what comes behind the first 1 files of it is left out: it is cut short"),
+                ("damaged", packed[:-2000] + bytes(1000) + packed[-1000:], "is left out: its bzip2 part is damaged"),
+                ("another sum", plain[:second] + b"N" + plain[second + 1:], "is left out: its tar is damaged"),
+                ("two streams", bz2.compress(plain[:7000]) + bz2.compress(plain[7000:]), "")):
+            with self.subTest(name):
+                (self.folder / "archive").write_bytes(content)
+                self.assertIn(said, self.pack_from("archive", None))
+                self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
+        for content, said in ((b"BZh9" + bytes(1000), "its bzip2 part is damaged"), (packed[:3000], "it is cut short"),
+                              (plain[:124] + b"\x80" + b"\xff" * 11 + plain[136:], "its tar is damaged")):
+            (self.folder / "archive").write_bytes(content)
+            (self.folder / "packed.data").unlink(missing_ok=True)
+            self.assertIn(said, self.pack_from("archive", 2))
+            self.assertFalse((self.folder / "packed.data").exists())
 
     def test_the_right_ones_are_taken(self):
         self.write(kernel=True)

@@ -27,6 +27,7 @@
 #include "report/views/pack/gather.h"
 #include "report/views/pack/rewrite.h"
 #include "report/worker.h"
+#include "symbolize/files/archive.h"
 #include "symbolize/files/attached_text.h"
 #include "symbolize/files/held_files.h"
 #include "symbolize/other_packs.h"
@@ -53,7 +54,8 @@ constexpr std::string_view kExamples =
     "Examples:\n"
     "  tacho pack perf.data\n"
     "  tacho pack perf.data -o packed.data --level names\n"
-    "  tacho pack perf.data --from monday.data --from tuesday.data\n\n";
+    "  tacho pack perf.data --from monday.data --from tuesday.data\n"
+    "  tacho pack perf.data --from perf.data.tar.bz2\n\n";
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of names; more than any reader takes
 
@@ -129,8 +131,8 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(
       {"--from", cli::Takes::Value, "OTHER",
        "what was packed into this capture too, for programs and libraries with the recorded build id "
-       "whose file "
-       "is not here; may be given several times",
+       "whose file is not here; or an archive that perf archive made, whose programs and libraries stand in "
+       "for such files; may be given several times",
        [&options](std::string_view text) -> Result<> {
          options.others.emplace_back(text);
          return Done{};
@@ -275,9 +277,27 @@ format::PackLevel packed_level(const format::Features& features) {
   return pack ? pack->level : format::PackLevel::Names;
 }
 
-// The packs of other captures; their records are not read.
-Result<> read_others(const Options& options, symbolize::OtherPacks& others) {
+// Files of an archive, to be found by their build ids.
+Result<> read_archive(const std::string& name, WorkGate& gate, symbolize::HeldFiles& held,
+                      std::vector<std::string>& lines) {
+  if (!gate.lack(name).empty()) return Done{};  // which is told
+  gate.at(name);
+  auto archive = symbolize::read_archive(name);
+  gate.at({});
+  if (!archive) return std::move(archive.error()).in("--from");
+  for (symbolize::Archive::File& one : archive->files) held.add(std::move(one.file), one.build_id);
+  if (!archive->lack.empty()) lines.push_back("tacho: --from " + name + ": " + archive->lack);
+  return Done{};
+}
+
+// The packs of other captures, whose records are not read, and archives.
+Result<> read_others(const Options& options, WorkGate& gate, symbolize::OtherPacks& others,
+                     symbolize::HeldFiles& held, std::vector<std::string>& lines) {
   for (const std::string& name : options.others) {
+    if (symbolize::is_archive(name)) {
+      if (auto read = read_archive(name, gate, held, lines); !read) return read;
+      continue;
+    }
     format::Diagnostics unasked;
     const auto capture = format::CaptureReader::open(name, unasked, options.reading.session.capture);
     if (!capture) return Error(capture.error()).in("--from");
@@ -298,10 +318,11 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
     auto read = symbolize::HeldFiles::read(options.held);
     if (!read) return told(std::move(read.error()).in("--held-files"));
     held = std::move(*read);
-    reading.symbols.held = &held;
   }
   symbolize::OtherPacks others;
-  if (auto read = read_others(options, others); !read) return told(read.error());
+  std::vector<std::string> others_lines;
+  if (auto read = read_others(options, gate, others, held, others_lines); !read) return told(read.error());
+  if (options.held >= 0 || !options.others.empty()) reading.symbols.held = &held;
   if (!options.others.empty()) reading.symbols.others = &others;
   const symbolize::SymbolOptions symbols = reading.symbols;
   auto session = Session::open(std::move(reading));
@@ -314,6 +335,7 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
   if (!section) return told(section.error());
   session->report_missing_symbols();
   std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
+  std::ranges::move(others_lines, std::back_inserter(lines));
   if (rules.level < before)
     lines.push_back("tacho: the capture had more: what --level " + std::string(name_of(before)) +
                     " packed is left out");

@@ -1,0 +1,270 @@
+#include "symbolize/files/archive.h"
+
+#include <bzlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace tacho::symbolize {
+namespace {
+
+constexpr std::size_t kBlock = 512;                           // bytes, of which a tar is made
+constexpr std::size_t kPiece = std::size_t{1} << 18;          // bytes that are read at a time
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of all files together
+constexpr std::size_t kMostFiles = 512;                       // each takes a descriptor
+constexpr std::string_view kPacked = "BZh", kElf = "\177ELF", kTar = "ustar";
+constexpr std::size_t kTarAt = 257, kSumAt = 148, kSumSize = 8, kSizeAt = 124, kSizeSize = 12, kKindAt = 156;
+
+std::string_view text_at(format::Bytes block, std::size_t at, std::size_t size) {
+  return format::as_text(block.subspan(at, size));
+}
+
+// Octal digits, or from GNU tar for large ones a mark and the bytes of the number.
+std::optional<std::uint64_t> number_at(format::Bytes block, std::size_t at, std::size_t size) {
+  constexpr unsigned kBase = 8, kBits = 8;
+  std::uint64_t number = 0;
+  const format::Bytes field = block.subspan(at, size);
+  if (field[0] == std::byte{0x80}) {
+    for (const std::byte one : field.subspan(1)) {
+      if (number >> (64 - kBits) != 0) return std::nullopt;
+      number = number << kBits | static_cast<std::uint64_t>(one);
+    }
+    return number;
+  }
+  std::string_view digits = format::as_text(field);
+  digits.remove_prefix(std::min(digits.find_first_not_of(' '), digits.size()));
+  for (const char digit : digits.substr(0, digits.find_first_not_of("01234567")))
+    number = number * kBase + static_cast<unsigned>(digit - '0');  // 12 digits at most
+  return number;
+}
+
+struct Entry {
+  bool is_file = false;
+  std::uint64_t size = 0;  // bytes behind its block, which others fill up
+};
+
+// The block of an entry; nothing when its sum is another one.
+std::optional<Entry> parse_entry(format::Bytes block) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < block.size(); ++i)
+    sum += i >= kSumAt && i < kSumAt + kSumSize ? ' ' : static_cast<unsigned>(block[i]);
+  if (number_at(block, kSumAt, kSumSize) != sum) return std::nullopt;
+  const auto size = number_at(block, kSizeAt, kSizeSize);
+  if (!size || *size >> 62 != 0) return std::nullopt;
+  const char kind = text_at(block, kKindAt, 1)[0];
+  const bool has_none = kind >= '1' && kind <= '6';  // links, devices, folders
+  return Entry{kind == '0' || kind == '\0', has_none ? 0 : *size};
+}
+
+// The bytes of an archive, unpacked where it is packed.
+class Unpacker {
+ public:
+  explicit Unpacker(format::Fd file) : file_(std::move(file)) {}
+  Unpacker(const Unpacker&) = delete;
+  Unpacker& operator=(const Unpacker&) = delete;
+  ~Unpacker() {
+    if (is_begun_) BZ2_bzDecompressEnd(&state_);
+  }
+
+  // Fills all of `to`, but at the end.
+  Result<std::size_t> read(std::span<std::byte> to);
+
+ private:
+  Result<> fill();
+  Result<> begin();
+
+  format::Fd file_;
+  std::vector<std::byte> piece_;
+  format::Bytes rest_;  // of it
+  bool is_known_ = false, is_packed_ = false, is_begun_ = false, is_at_end_ = false;
+  bz_stream state_{};
+};
+
+Result<> Unpacker::fill() {
+  if (!rest_.empty() || is_at_end_) return Done{};
+  piece_.resize(kPiece);
+  ssize_t got = 0;
+  do got = ::read(file_.get(), piece_.data(), piece_.size());
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return system_error("read", errno);
+  rest_ = format::Bytes(piece_).first(static_cast<std::size_t>(got));
+  is_at_end_ = got == 0;
+  if (!std::exchange(is_known_, true)) is_packed_ = format::as_text(rest_).starts_with(kPacked);
+  return Done{};
+}
+
+// Several streams may stand one after another, as programs write that pack by several threads.
+Result<> Unpacker::begin() {
+  if (is_begun_) return Done{};
+  state_ = {};
+  if (BZ2_bzDecompressInit(&state_, 0, 0) != BZ_OK) return Error{"bzip2 could not be started"};
+  is_begun_ = true;
+  return Done{};
+}
+
+Result<std::size_t> Unpacker::read(std::span<std::byte> to) {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    if (auto filled = fill(); !filled) return std::move(filled.error());
+    if (rest_.empty() && is_begun_) return Error{"it is cut short"};
+    if (rest_.empty()) break;
+    if (!is_packed_) {
+      const std::size_t size = std::min(rest_.size(), to.size() - done);
+      std::ranges::copy(rest_.first(size), to.begin() + static_cast<std::ptrdiff_t>(done));
+      rest_ = rest_.subspan(size);
+      done += size;
+      continue;
+    }
+    if (auto begun = begin(); !begun) return std::move(begun.error());
+    const auto room = static_cast<unsigned>(std::min(to.size() - done, kPiece));
+    state_.next_in = const_cast<char*>(format::as_text(rest_).data());
+    state_.avail_in = static_cast<unsigned>(rest_.size());
+    state_.next_out = reinterpret_cast<char*>(to.data() + done);
+    state_.avail_out = room;
+    const int status = BZ2_bzDecompress(&state_);
+    rest_ = rest_.last(state_.avail_in);
+    done += room - state_.avail_out;
+    if (status == BZ_STREAM_END) {
+      BZ2_bzDecompressEnd(&state_);
+      is_begun_ = false;
+    } else if (status != BZ_OK) {
+      return Error{"its bzip2 part is damaged"};
+    }
+  }
+  return done;
+}
+
+bool write_all(int to, format::Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(to, bytes.data(), bytes.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+std::optional<format::BuildId> build_id_of(const format::Fd& file, std::uint64_t size) {
+  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (memory == MAP_FAILED) return std::nullopt;
+  const format::Mapping mapping(memory, size);
+  return format::build_id_in_elf(mapping.bytes());
+}
+
+class Reader {
+ public:
+  Reader(format::Fd file, Archive& archive) : bytes_(std::move(file)), archive_(archive) {}
+
+  // An error: what comes behind cannot be read.
+  Result<> read_all();
+
+ private:
+  Result<> skip(std::uint64_t size);
+  Result<std::size_t> take(std::uint64_t size);
+  Result<> read_file(std::uint64_t size);
+  void leave_out(std::string_view why) {
+    ++left_out_;
+    archive_.lack = std::to_string(left_out_) + " of its files are left out: " + std::string(why);
+  }
+
+  Unpacker bytes_;
+  Archive& archive_;
+  std::array<std::byte, kPiece> piece_{};
+  std::uint64_t kept_ = 0;  // bytes of files
+  std::size_t left_out_ = 0;
+};
+
+// The next bytes, at most a piece of them.
+Result<std::size_t> Reader::take(std::uint64_t size) {
+  const std::size_t wanted = std::min<std::uint64_t>(size, piece_.size());
+  auto got = bytes_.read(std::span(piece_).first(wanted));
+  if (got && *got != wanted) return Error{"it is cut short"};
+  return got;
+}
+
+Result<> Reader::skip(std::uint64_t size) {
+  while (size > 0) {
+    const auto got = take(size);
+    if (!got) return got.error();
+    size -= *got;
+  }
+  return Done{};
+}
+
+// Kept where it is a program or library that has a build id; all of it is read.
+Result<> Reader::read_file(std::uint64_t size) {
+  auto got = take(size);
+  if (!got) return std::move(got.error());
+  std::uint64_t rest = size - *got;
+  if (!format::as_text(std::span(piece_).first(*got)).starts_with(kElf)) return skip(rest);
+  format::Fd file;
+  if (size > kMostBytes - kept_ || archive_.files.size() == kMostFiles)
+    leave_out("they would be more than 1 GB, or 512 files");
+  else if (file = format::Fd(::memfd_create("archived", MFD_CLOEXEC)); !file)
+    leave_out(system_error("memory", errno).what);
+  if (!file) return skip(rest);
+  bool is_whole = write_all(file.get(), std::span(piece_).first(*got));
+  while (rest > 0) {
+    got = take(rest);
+    if (!got) return std::move(got.error());
+    is_whole = is_whole && write_all(file.get(), std::span(piece_).first(*got));
+    rest -= *got;
+  }
+  const auto id = is_whole ? build_id_of(file, size) : std::nullopt;
+  if (!is_whole) leave_out("there is not enough memory");
+  if (!id) return Done{};
+  kept_ += size;
+  archive_.files.push_back({*id, std::move(file)});
+  return Done{};
+}
+
+Result<> Reader::read_all() {
+  for (;;) {
+    const auto got = bytes_.read(std::span(piece_).first(kBlock));
+    if (!got) return got.error();
+    if (*got == 0) return Done{};
+    if (*got != kBlock) return Error{"it is cut short"};
+    const format::Bytes block = std::span(piece_).first(kBlock);
+    if (std::ranges::all_of(block, [](std::byte one) { return one == std::byte{0}; })) return Done{};
+    const auto entry = parse_entry(block);
+    if (!entry) return Error{"its tar is damaged"};
+    auto done = entry->is_file && entry->size > 0 ? read_file(entry->size) : skip(entry->size);
+    if (done) done = skip((kBlock - entry->size % kBlock) % kBlock);
+    if (!done) return done;
+  }
+}
+
+}  // namespace
+
+bool is_archive(const std::string& path) {
+  const auto file = format::open_input(path);
+  const auto head = file ? format::read_at(file->get(), 0, kBlock) : Result<std::vector<std::byte>>(Error{});
+  if (!head) return false;
+  const std::string_view text = format::as_text(*head);
+  return text.starts_with(kPacked) || (text.size() == kBlock && text.substr(kTarAt).starts_with(kTar));
+}
+
+Result<Archive> read_archive(const std::string& path) {
+  auto file = format::open_input(path);
+  if (!file) return std::move(file.error());
+  Archive archive;
+  const auto reader = std::make_unique<Reader>(std::move(*file), archive);
+  if (auto done = reader->read_all(); !done) {
+    if (archive.files.empty()) return std::move(done.error()).in(path);
+    archive.lack = "what comes behind the first " + std::to_string(archive.files.size()) +
+                   " files of it is left out: " + done.error().what;
+  }
+  return archive;
+}
+
+}  // namespace tacho::symbolize

@@ -1,0 +1,29 @@
+// What `perf archive` makes of perf's cache of files: a tar, mostly packed by bzip2.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "format/build_id.h"
+#include "format/file.h"
+#include "format/result.h"
+
+namespace tacho::symbolize {
+
+struct Archive {
+  struct File {
+    format::BuildId build_id;
+    format::Fd file;  // in memory
+  };
+  // Programs and libraries, by the build ids that they have themselves: what the archive calls them counts
+  // for nothing, and nothing gets such a name.
+  std::vector<File> files;
+  std::string lack;  // what was left out, and why; empty: nothing
+};
+
+// Whether the file is one, by its first bytes.
+bool is_archive(const std::string& path);
+// An error when it cannot be read at all.
+Result<Archive> read_archive(const std::string& path);
+
+}  // namespace tacho::symbolize
