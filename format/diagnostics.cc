@@ -28,6 +28,7 @@ constexpr std::array kDamage{
               "record out of time order, given late: no round ends, and too many would have to wait", true},
     DamageRow{Damage::NoSymbols, "no symbols", false},
     DamageRow{Damage::BadSymbolSource, "symbols left out", true},
+    DamageRow{Damage::WrongNames, "names of another file", true},
     DamageRow{Damage::Lost, "lost while recording", false},
     DamageRow{Damage::Note, "note", false},
 };

@@ -51,8 +51,37 @@ Source& Sources::own(Known& known) {
   return own;
 }
 
-void Sources::tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) const {
+bool Sources::is_another_by_now(Known& known, const Module& module) {
+  if (!known.was_unsure || module.build_id.empty()) return false;
+  known.was_unsure = false;
+  const Source& source = *known.source;
+  const bool has_names_of_a_file = source.table != nullptr && source.packed == nullptr && !source.is_carried;
+  known.is_another = has_names_of_a_file && source.build_id != module.build_id;
+  if (known.is_another)
+    known.other_id = source.build_id.empty() ? "no build id" : "build id " + source.build_id.hex();
+  return known.is_another;
+}
+
+void Sources::tell_others(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) {
+  constexpr std::uint64_t kMostTold = 20;
+  std::uint64_t others = 0;
+  for (const Module* const module : modules) {
+    const auto known = known_.find(module);
+    if (known == known_.end()) continue;
+    (void)is_another_by_now(known->second, *module);
+    if (!known->second.is_another || ++others > kMostTold) continue;
+    diagnostics.add_line(format::Damage::WrongNames,
+                         std::string(module->path) + ": the file there has " + known->second.other_id +
+                             "; build id " + module->build_id.hex() +
+                             " was recorded, which came behind samples that were named by then");
+  }
+  if (others > kMostTold)
+    diagnostics.add_line(format::Damage::WrongNames, std::to_string(others - kMostTold) + " more modules");
+}
+
+void Sources::tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) {
   constexpr std::size_t kMostNamed = 3;
+  tell_others(modules, diagnostics);
   std::vector<std::string_view> paths;
   for (const Module* const module : modules) {
     const auto known = known_.find(module);
@@ -84,6 +113,7 @@ Source from_file(ModuleSymbols symbols) {
   Source source = from_table(std::move(symbols.table), symbols.letter, true);
   if (symbols.embedded) source.embedded = std::make_unique<SymbolTable>(std::move(*symbols.embedded));
   source.loads = std::move(symbols.loads);
+  source.build_id = symbols.build_id;
   source.has_full_symbols = symbols.is_full;
   if (symbols.lack) {
     source.lack = std::move(symbols.lack->what);

@@ -38,6 +38,7 @@ struct Source {
   bool is_mangled = false;
   bool has_full_symbols = false;
   bool has_own_table = false;   // its names are no part of kallsyms
+  format::BuildId build_id;     // of the file that was read for them; empty: it has none
   std::string lack;             // why names or lines are missing: the end of the message
   bool lacks_its_file = false;  // the reason is about the module's own file, whose name would stand before it
   bool is_carried = false;      // its names were recorded, whatever file there is now
@@ -63,6 +64,8 @@ class Sources {
     bool is_shared = false;
     bool lines_were_read = false;
     bool was_unsure = false;  // when it was opened: of a pipe build ids may come later
+    bool is_another = false;  // and then it turned out that its names were another file's
+    std::string other_id;     // which one that was
   };
   // As long as this.
   Known& of(const Module& module) {
@@ -73,10 +76,15 @@ class Sources {
   void keep(Source source, Known& known);
   // A source that no other module has, to be changed.
   Source& own(Known& known);
-  // Of which of these modules the names are a guess.
-  void tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics) const;
+  // Whether `known`, which was opened, has the names of another file, as a build id says that came since.
+  // Asked once.
+  static bool is_another_by_now(Known& known, const Module& module);
+  // Of which of these modules the names are a guess, and of which they were another file's.
+  void tell_guesses(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
 
  private:
+  void tell_others(const std::deque<const Module*>& modules, format::Diagnostics& diagnostics);
+
   std::deque<Source> all_;
   std::unordered_map<std::string, Source*> shared_;  // by their lack
   std::unordered_map<const Module*, Known> known_;

@@ -115,8 +115,9 @@ Source Symbolizer::State::open_source(const Module& module) {
 
 Sources::Known& Symbolizer::State::known(const Module& module) {
   Sources::Known& known = sources.of(module);
-  if (known.source != nullptr) return known;
-  asked.push_back(&module);
+  if (known.source != nullptr && !Sources::is_another_by_now(known, module)) return known;
+  if (known.source == nullptr) asked.push_back(&module);
+  known.lines_were_read = false;
   Source source = open_pack_or_files(module);
   if (!source.table) source.table = source.own ? source.own.get() : source.embedded.get();
   const std::string here = files.place(std::string(module.path)) + ": ";

@@ -145,6 +145,7 @@ Result<std::optional<SymbolTable>> ModuleFiles::embedded(const ElfFile& file) co
 Result<ModuleSymbols> ModuleFiles::read(const Opened& file, const ElfFile& loaded, char letter) const {
   ModuleSymbols symbols;
   symbols.loads = loaded.load_map();
+  symbols.build_id = loaded.build_id();
   symbols.letter = letter;
   symbols.is_full = file.elf.has_full_symbols();
   if (!symbols.is_full) {

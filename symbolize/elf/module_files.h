@@ -25,6 +25,7 @@ struct ModuleSymbols {
   SymbolTable table;
   std::optional<SymbolTable> embedded;  // of .gnu_debugdata: asked where `table` knows nothing
   LoadMap loads;
+  format::BuildId build_id;   // of the module's own file
   char letter = '!';          // perf's, for where they came from
   bool is_full = false;       // from a .symtab
   std::optional<Error> lack;  // why `embedded` was left out, although the file has one

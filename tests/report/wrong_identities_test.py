@@ -188,6 +188,32 @@ class WrongIdentities(programs.Scratch):
             self.assertIn(said, self.pack_from("archive", 2))
             self.assertFalse((self.folder / "packed.data").exists())
 
+    def test_a_build_id_that_a_pipe_tells_behind_the_samples(self):
+        self.write(build_id="")
+        self.tacho("convert", "-i", "perf.data", "-o", "early.data", "--to", "pipe")
+        name = PATH.encode() + b"\0" * (8 - len(PATH) % 8)
+        known = bytes.fromhex(self.build_id(self.right))
+        body = struct.pack("<i20sB3x", made.PID, known.ljust(20, b"\0"), len(known)) + name
+        # Two rounds end, so that the samples are shown, and then comes a BUILD_ID record.
+        late = made.record(68, 0, b"") * 2 + made.record(67, 1 << 15 | made.USER, body)
+        (self.folder / "late.data").write_bytes((self.folder / "early.data").read_bytes() + late)
+        said = "names of another file: " + re.escape(PATH) + ": the file there has (no )?build id"
+        for file, is_right in ((self.right, True), (self.wrong, False)):
+            shutil.copy(file, self.place)
+            for view in (["script"], ["report"], ["script", "--json"]):
+                with self.subTest(view=" ".join(view), file=file.name):
+                    done = self.tacho(*view, "-i", "late.data", *self.options, status=None)
+                    self.assertNotIn(b"a guess", done.stderr)
+                    if is_right:
+                        self.assertIn(b"right_leaf", done.stdout)
+                        self.assertEqual((done.returncode, done.stderr), (0, b""))
+                    elif b"wrong_" in done.stdout:  # it was shown when the build id was not there yet
+                        self.assertRegex(done.stderr.decode(), said)
+                        self.assertEqual(done.returncode, 3)
+                    else:  # a report names its rows in the end
+                        self.assertEqual(view, ["report"])
+                        self.assertIn(b"another build id", done.stderr)
+
     def test_the_right_ones_are_taken(self):
         self.write(kernel=True)
         shutil.copy(self.right, self.place)
