@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "symbolize/elf/inline_calls.h"
 #include "symbolize/frame.h"
@@ -18,6 +19,9 @@ enum class Servers : std::uint8_t { NotAsked, Asked };
 class FileGate;
 class HeldFiles;
 class OtherPacks;
+
+// In place of a folder for `symfs`: no file is there, and names come from the capture alone.
+inline constexpr std::string_view kNoFiles = "/dev/null";
 
 struct SymbolOptions {
   std::string

@@ -43,7 +43,8 @@ class InStep : public Outlet {
 
 Result<> check_places(const symbolize::SymbolOptions& symbols) {
   std::error_code ignored;
-  if (!symbols.symfs.empty() && !std::filesystem::is_directory(symbols.symfs, ignored))
+  if (!symbols.symfs.empty() && symbols.symfs != symbolize::kNoFiles &&
+      !std::filesystem::is_directory(symbols.symfs, ignored))
     return use_error("--symfs: " + symbols.symfs + " is no folder");
   if (!symbols.kallsyms.empty() && !std::filesystem::exists(symbols.kallsyms, ignored))
     return use_error("--kallsyms: there is no file " + symbols.kallsyms);

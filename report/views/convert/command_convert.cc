@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view kDescription =
     "Writes a capture again in another form: a file for a pipe and a pipe for a file, compressed or plain, "
     "one file for the folder of a recorder with several threads, a whole file for one that was cut short or "
-    "never closed. Nothing is lost that was not asked away. A capture of the other byte order is written in "
+    "never closed. Nothing is lost that was not asked away; of packed symbols a part of a capture keeps what "
+    "its samples need. A capture of the other byte order is written in "
     "this machine's; the payloads in it, and the descriptions of its tracepoints, stay as they were "
     "recorded.";
 

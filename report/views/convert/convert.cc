@@ -16,6 +16,7 @@
 #include "report/samples/ordered_records.h"
 #include "report/views/convert/convert_selection.h"
 #include "report/views/convert/convert_unwinding.h"
+#include "report/views/convert/needed_symbols.h"
 
 namespace tacho::report {
 namespace {
@@ -96,6 +97,7 @@ class Conversion {
   Result<> run_in_order();
   Result<> take(const RecordView& record);
   Result<> start();
+  Result<> keep_symbols(const format::EventSet& events, Features& features) const;
   Result<> create_writer(const format::EventSet& events, Features features);
   Result<> pass(const RecordView& record);
   Result<> pass_late_header(const RecordView& record);
@@ -218,6 +220,7 @@ Result<> Conversion::start() {
   if (auto created = create_writer(changed, std::move(features)); !created) return created;
   for (const Held& held : std::exchange(held_, {})) {
     RecordView record = held.record;
+  if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);
     record.bytes = Bytes(held.bytes).first(held.record.bytes.size());
     record.payload = Bytes(held.bytes).subspan(held.record.bytes.size());
     if (auto passed = pass(record); !passed) return passed;
@@ -232,6 +235,18 @@ Result<> Conversion::create_writer(const format::EventSet& events, Features feat
   options.compression_level.reset();
   if (options_.packing == Packing::AsItIs && compression)
     options.compression_level = std::clamp<int>(static_cast<int>(compression->level), 1, 22);
+// Of a pipe nothing can be read twice.
+Result<> Conversion::keep_symbols(const format::EventSet& events, Features& features) const {
+  const bool is_part = !options_.pids.empty() || !options_.times.empty() || !options_.events.empty();
+  if (!is_part || is_pipe_in() || features.symbol_pack.empty()) return Done{};
+  return keep_needed_symbols({.input = options_.input,
+                              .capture = options_.capture,
+                              .gate = options_.gate,
+                              .pids = options_.pids,
+                              .times = options_.times},
+                             events, features);
+}
+
   if (options_.packing == Packing::Compressed) options.compression_level = options_.level;
   auto file = output_.begin();
   if (!file) return std::move(file.error());

@@ -27,8 +27,10 @@ struct ConvertOptions {
   int level = 1;                    // zstd's, when packing is Compressed
   std::string times;                // as --time takes it; empty: all
   std::vector<std::string> events;  // names; empty: all
-  bool unwinds = false;             // pieces of stack become call chains; records come in order of time then
-  std::string symfs;                // for that: a folder in place of this machine's root; empty: this machine
+  std::vector<std::uint32_t>
+      pids;              // whose symbols stay; `change` takes out what else is of others; empty: all
+  bool unwinds = false;  // pieces of stack become call chains; records come in order of time then
+  std::string symfs;     // for that: a folder in place of this machine's root; empty: this machine
   symbolize::FileGate* gate = nullptr;  // of the files that this reads; may be null
   // What becomes of its content, to outlive the conversion; null: nothing. Then sections and records that are
   // not understood do not come along.

@@ -160,6 +160,7 @@ Result<Redacted> redact(const RedactOptions& options, const CaptureOutput& outpu
   Redacting change(options, *aliases, *scan, chains ? &*chains : nullptr, std::move(content));
   copying.change = &change;
   copying.is_whole_or_nothing = true;
+  copying.pids = options.pids;
   if (auto done = convert(copying, output, diagnostics); !done) return std::move(done.error());
   redacted.not_understood = change.not_understood();
   return redacted;

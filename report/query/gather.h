@@ -25,6 +25,8 @@ struct GatherRules {
   // Of the modules that names are read of; may be null. Those that stacks are unwound with go by the
   // session's own.
   symbolize::FileGate* gate = nullptr;
+  // Names that were packed already, and those of jitdumps, and no others.
+  bool only_packed = false;
 };
 // Reads the whole capture.
 GatheredSymbols gather_symbols(Session& session, const GatherRules& rules);

@@ -1,4 +1,4 @@
-#include "report/views/pack/gather.h"
+#include "report/query/gather.h"
 
 #include <algorithm>
 #include <memory>
@@ -170,6 +170,7 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       made_files.insert(facts.module->path);
       continue;
     }
+    if (rules.only_packed && facts.source != nullptr && facts.source->packed == nullptr) continue;
     maker.add(facts);
     if (rules.level >= format::PackLevel::Code) add_code(maker, resolver, location, facts);
   }
