@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A worker (report/apart.h) and the process that waits for it, as others see them: Ctrl-Z stops both and `fg` continues
 both; of one that dies while a capture comes through a pipe, and before there is text, one line is said."""
+import contextlib
 import os
 import signal
 import subprocess
@@ -71,6 +72,43 @@ class Stopping(programs.Scratch):
                 self.assertEqual(program.returncode, 0, said)
                 if words[0] == "script":
                     self.assertEqual(len(text.splitlines()), 1000)
+
+    def test_a_copy_of_a_pipe_that_a_signal_ends_is_whole(self):
+        """As far as it came: what its writer says within three seconds belongs to it, and no more."""
+        content = self.piped(20000)
+        whole = len(self.tacho("script", "-i", "file.data").stdout.splitlines())
+        half = len(content) // 2
+        for more in ([], ["--no-worker"]):
+            for is_closed in (True, False):
+                with self.subTest(more=more, is_closed=is_closed):
+                    program = self.start("convert", "-i", "-", "-o", "out.data", *more)
+                    program.stdin.write(content[:half])
+                    program.stdin.flush()
+                    self.wait_until(lambda: (self.folder / "out.data").exists(), "the head came")
+                    os.kill(program.pid, signal.SIGTERM)
+                    if not is_closed:
+                        time.sleep(4)
+                        with contextlib.suppress(BrokenPipeError):
+                            program.stdin.write(content[half:half + 100_000])
+                            program.stdin.flush()
+                    else:
+                        program.stdin.write(content[half:])
+                        program.stdin.close()
+                    program.wait(programs.PATIENCE)
+                    said = program.stderr.read().decode()
+                    program.stderr.close()
+                    program.stdout.close()
+                    with contextlib.suppress(BrokenPipeError):
+                        program.stdin.close()
+                    self.assertEqual(program.returncode, 0 if is_closed else 3, said)
+                    self.assertEqual("a signal ended the copy: what came before it is there" in said, not is_closed, said)
+                    read = self.tacho("script", "-i", "out.data")
+                    self.assertEqual(read.stderr, b"")
+                    if is_closed:
+                        self.assertEqual(len(read.stdout.splitlines()), whole)
+                    else:
+                        self.assertTrue(whole // 4 < len(read.stdout.splitlines()) < whole)
+                    (self.folder / "out.data").unlink()
 
     def test_of_nothing_nothing_is_kept(self):
         program = self.start("report", "-i", "-")

@@ -117,6 +117,7 @@ Result<cli::ExitStatus> make_capture(const Making& making, const Make& make) {
   ApartTask task;
   target->prepare(task);
   task.can_begin_again = making.can_begin_again;
+  task.is_asked_to_stop = making.is_asked_to_stop;
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
   task.show = [&](ApartView& view) {
     if (making.target.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);

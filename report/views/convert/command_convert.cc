@@ -1,9 +1,17 @@
 #include "report/views/convert/command_convert.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "format/growing_file.h"
 #include "report/command.h"
+#include "report/interruption.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/convert.h"
 
@@ -114,17 +122,61 @@ Result<> settle(Words& words) {
   return Done{};
 }
 
+// Ctrl-C ends the copy of a pipe, and the copy is whole as far as it came. Whoever writes the pipe mostly
+// gets it as well, and what it still writes then belongs to the copy.
+class Ending {
+ public:
+  explicit Ending(std::function<bool()> is_asked_for) : is_asked_for_(std::move(is_asked_for)) {}
+  bool is_there() {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::seconds kGrace{3};
+    if (!is_asked_for_()) return false;
+    if (!began_) began_ = Clock::now();
+    return Clock::now() - *began_ > kGrace;
+  }
+  // False: it came before the first byte of standard input.
+  bool wait_for_input() {
+    constexpr int kPatience = 100;  // ms
+    for (pollfd input{STDIN_FILENO, POLLIN, 0}; ::poll(&input, 1, kPatience) == 0;)
+      if (is_asked_for_()) return false;
+    return true;
+  }
+
+ private:
+  std::function<bool()> is_asked_for_;
+  std::optional<std::chrono::steady_clock::time_point> began_;
+};
+
 Result<cli::ExitStatus> run_here_or_apart(const Words& words) {
   const ConvertOptions& convert = words.convert;
   Making making{.has_worker = words.has_worker, .can_begin_again = can_be_read_again(convert.input)};
+  std::optional<Interruption> interruption;
+  const bool ends_well = !convert.is_whole_or_nothing && convert.output != "-";
+  if (ends_well) {
+    auto watched = Interruption::watch();
+    if (!watched) return std::move(watched.error());
+    interruption.emplace(std::move(*watched));
+    making.is_asked_to_stop = [&interruption] { return interruption->is_asked_for(); };
+  }
   making.target.input = convert.input;
   making.target.output = convert.output;
   making.target.is_whole_or_nothing = convert.is_whole_or_nothing;
   return make_capture(making, [&](const CaptureOutput& output, ApartView* view) -> Result<cli::ExitStatus> {
     ConvertOptions options = convert;
     if (view != nullptr) options.gate = &view->stacks;
+    Ending ending(
+        [&] { return view != nullptr ? view->channel.is_asked_to_stop() : making.is_asked_to_stop(); });
+    format::Following following;
+    if (ends_well) {
+      following.waits = [&ending] { return !ending.is_there(); };
+      options.capture.following = &following;
+      if (options.input == "-" && !ending.wait_for_input())
+        return Error{"a signal ended it before anything came"};
+    }
     format::Diagnostics diagnostics;
     auto done = report::convert(options, output, diagnostics);
+    if (following.end == format::Following::End::Stopped)
+      diagnostics.add_line(format::Damage::CutShort, "a signal ended the copy: what came before it is there");
     const auto status = tell_findings(diagnostics, options.input);
     if (!done) return std::move(done.error());
     return status;

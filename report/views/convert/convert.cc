@@ -137,8 +137,15 @@ class Conversion {
 
 Result<> Conversion::run() {
   if (options_.unwinds) return run_in_order();
-  while (const auto record = reader_.next())
-    if (auto taken = take(*record); !taken) return taken;
+  for (bool has_ended = !reader_.follows();;) {
+    if (const auto record = reader_.next()) {
+      if (auto taken = take(*record); !taken) return taken;
+    } else if (has_ended) {
+      break;
+    } else {
+      has_ended = !reader_.wait_for_more();
+    }
+  }
   if (!writer_)
     if (auto started = start(); !started) return started;
   return close();
@@ -213,6 +220,7 @@ Result<> Conversion::start() {
   format::drop_section(features, abi::kFeatureAuxtrace);  // holds offsets: made anew at the end
   format::drop_section(features, abi::kFeatureDirFormat);
   features.environment.directory_format.reset();
+  if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);
   format::EventSet changed = unwinding_ ? ConvertUnwinding::changed(events) : events;
   if (options_.change != nullptr)
     if (auto done = options_.change->change_head(changed, features); !done)
@@ -220,7 +228,6 @@ Result<> Conversion::start() {
   if (auto created = create_writer(changed, std::move(features)); !created) return created;
   for (const Held& held : std::exchange(held_, {})) {
     RecordView record = held.record;
-  if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);
     record.bytes = Bytes(held.bytes).first(held.record.bytes.size());
     record.payload = Bytes(held.bytes).subspan(held.record.bytes.size());
     if (auto passed = pass(record); !passed) return passed;
@@ -228,13 +235,6 @@ Result<> Conversion::start() {
   return Done{};
 }
 
-Result<> Conversion::create_writer(const format::EventSet& events, Features features) {
-  format::WriteOptions options;
-  options.as_given = true;
-  const auto& compression = features.environment.compression;
-  options.compression_level.reset();
-  if (options_.packing == Packing::AsItIs && compression)
-    options.compression_level = std::clamp<int>(static_cast<int>(compression->level), 1, 22);
 // Of a pipe nothing can be read twice.
 Result<> Conversion::keep_symbols(const format::EventSet& events, Features& features) const {
   const bool is_part = !options_.pids.empty() || !options_.times.empty() || !options_.events.empty();
@@ -247,6 +247,13 @@ Result<> Conversion::keep_symbols(const format::EventSet& events, Features& feat
                              events, features);
 }
 
+Result<> Conversion::create_writer(const format::EventSet& events, Features features) {
+  format::WriteOptions options;
+  options.as_given = true;
+  const auto& compression = features.environment.compression;
+  options.compression_level.reset();
+  if (options_.packing == Packing::AsItIs && compression)
+    options.compression_level = std::clamp<int>(static_cast<int>(compression->level), 1, 22);
   if (options_.packing == Packing::Compressed) options.compression_level = options_.level;
   auto file = output_.begin();
   if (!file) return std::move(file.error());
