@@ -112,9 +112,7 @@ class Alloc(programs.Scratch):
 
     def setUp(self):
         super().setUp()
-        done = self.run_program(programs.BIN / "tacho-record", "-e", "alloc/help/", status=None)
-        if done.returncode != 0:
-            self.skipTest(done.stderr.decode())
+        self.need_recorder("alloc")
 
     def record(self, event, *words, status=0):
         return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, "-g", *words, status=status).stderr.decode()

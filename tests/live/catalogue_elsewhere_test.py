@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Every recorder of the catalogue makes a capture that reads on a machine with nothing of this one, for a user without
 rights: the same text there as here in every view; and perf reads it, too."""
-import os
 import re
 import sys
 import unittest
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import programs
 from other_machine import Travels
-from recorder_loads import ASKS, NET, READS, WAITS, loop_disk
+from recorder_loads import ASKS, KNOCKS, NET, READS, WAITS, killed_for_memory, loop_disk
 
 PROGRAM = r"""
 #include <stdlib.h>
@@ -18,9 +17,6 @@ __attribute__((noinline)) int leaf(int n) { return n + getppid(); }
 __attribute__((noinline)) int outer(int n) { char *kept = malloc(1000 + n); return leaf(n) + (kept == 0); }
 int main(void) { int sum = 0; for (int i = 0; i < 20; ++i) sum += outer(i); return sum == 1; }
 """
-KNOCKS = ("import socket, time\nlistening = socket.socket(); listening.bind(('127.0.0.1', 0)); listening.listen(0)\n"
-          "knocking = [socket.socket() for _ in range(4)]\n"
-          "for one in knocking: one.setblocking(False); one.connect_ex(listening.getsockname())\ntime.sleep(1.3)")
 RESOLVES = "import socket\nfor _ in range(3): socket.getaddrinfo('localhost', None)"
 READ = ["dd", "if=/dev/urandom", "of=/dev/null", "bs=1M"]
 HAS_PROBES = Path("/sys/bus/event_source/devices/kprobe").exists()
@@ -72,10 +68,8 @@ class Catalogue(Travels):
 
     def setUp(self):
         super().setUp()
-        if self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None).returncode != 0:
-            self.skipTest("this tacho carries no recorders")
-        for program in self.built.iterdir():
-            programs.shutil.copy(program, self.folder)
+        self.need_recorder()
+        self.bring(self.built)
         self.run_program("cc", "-g", "-finstrument-functions", "-o", "fast", "known.c")
 
     def rows(self):
@@ -91,23 +85,9 @@ class Catalogue(Travels):
         known = {events(name) for name in CASES}
         self.assertEqual([name for name in self.rows() if events(name) not in known], [])
 
-    def kills_for_memory(self):
-        first = Path("/sys/fs/cgroup/memory")
-        group = (first if first.is_dir() else first.parent) / f"tacho-away-{os.getpid()}"
-        try:
-            group.mkdir()
-        except OSError as error:
-            self.skipTest(f"no cgroup of our own: {error}")
-        self.addCleanup(group.rmdir)
-        limits = [name for name in ("memory.max", "memory.limit_in_bytes") if (group / name).exists()]
-        if not limits:
-            self.skipTest("cgroups do not limit memory here")
-        (group / limits[0]).write_text(str(20 << 20))
-        return ["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec {sys.executable} -c \"x = bytearray(200 << 20)\""]
-
     def command_of(self, words):
         if words == ["OOM"]:
-            return self.kills_for_memory()
+            return killed_for_memory(self)
         if any("DISK" in word for word in words):
             disk, _number = loop_disk(self, 1 << 20)
             return [word.replace("DISK", disk) for word in words]

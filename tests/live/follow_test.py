@@ -17,9 +17,7 @@ HAS_PROBES = Path("/sys/bus/event_source/devices/kprobe").exists()
 class Follow(programs.Scratch):
     def setUp(self):
         super().setUp()
-        done = self.run_program(programs.BIN / "tacho-record", "-e", "follow/help/", status=None)
-        if done.returncode != 0:
-            self.skipTest(done.stderr.decode())
+        self.need_recorder("follow")
 
     def record(self, terms, *command, options=(), status=0):
         return self.run_program(programs.BIN / "tacho-record", "-o", "f.data", *options, "-e", f"follow/{terms}/", "--",

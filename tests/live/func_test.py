@@ -48,9 +48,7 @@ class Func(programs.Scratch):
 
     def setUp(self):
         super().setUp()
-        done = self.run_program(programs.BIN / "tacho-record", "-e", "func/help/", status=None)
-        if done.returncode != 0:
-            self.skipTest(done.stderr.decode())
+        self.need_recorder("func")
         (self.folder / "known").symlink_to(self.built / "known")
 
     def record(self, event, *command, options=(), status=0):

@@ -47,9 +47,7 @@ class Lines:
 class Growing(programs.Scratch):
     def setUp(self):
         super().setUp()
-        done = self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None)
-        if done.returncode != 0:
-            self.skipTest(done.stderr.decode())
+        self.need_recorder()
         self.errors = open(self.folder / "errors", "wb")
         self.addCleanup(self.errors.close)
 

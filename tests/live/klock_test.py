@@ -37,9 +37,7 @@ class KernelLocks(programs.Scratch):
     def setUp(self):
         super().setUp()
         self.built = programs.built_once(type(self), {"maps": MAPS})
-        done = self.run_program(programs.BIN / "tacho-record", "-e", "klock/help/", status=None)
-        if done.returncode != 0:
-            self.skipTest(done.stderr.decode())
+        self.need_recorder("klock")
 
     def counts(self, event, *keys):
         text = self.tacho("table", "-i", "out.data", "--csv", "--event", event, "--by", ",".join(keys), "--columns", "count").stdout.decode()

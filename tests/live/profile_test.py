@@ -60,8 +60,7 @@ class Profile(programs.Scratch):
                 self.assertIn(said, self.record(event, status=1))
 
     def test_beside_another_recorder(self):
-        if self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None).returncode != 0:
-            self.skipTest("carries no recorders")
+        self.need_recorder()
         said = self.record("profile,exec")
         self.assertIn("profile: tacho report -i out.data", said)
         self.assertIn("spins", self.tacho("folded", "-i", "out.data", "--event", "profile").stdout.decode())

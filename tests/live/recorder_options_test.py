@@ -13,9 +13,7 @@ import programs
 class RecorderOptions(programs.Scratch):
     def setUp(self):
         super().setUp()
-        done = self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None)
-        if done.returncode != 0:
-            self.skipTest(done.stderr.decode())
+        self.need_recorder()
 
     def record(self, *words, status=0):
         return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", *words, status=status).stderr.decode()

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import programs
-from recorder_loads import ASKS, CROWD, NET, OPENS, READS, WAITS, loop_disk
+from recorder_loads import ASKS, CROWD, NET, OPENS, READS, WAITS, killed_for_memory, loop_disk
 
 @programs.needs_root
 @programs.needs_btf
@@ -25,9 +25,7 @@ class Recorders(programs.Scratch):
 
     def setUp(self):
         super().setUp()
-        done = self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None)
-        if done.returncode != 0:
-            self.skipTest(done.stderr.decode())
+        self.need_recorder()
 
     def record(self, event, *command, options=(), status=0):
         done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, *options, "--", *command,
@@ -257,19 +255,7 @@ class Questions(Recorders):
         self.read_everywhere(10, "folded")
 
     def test_who_is_killed_for_memory(self):
-        first = Path("/sys/fs/cgroup/memory")
-        group = (first if first.is_dir() else first.parent) / f"tacho-oom-{os.getpid()}"
-        try:
-            group.mkdir()
-        except OSError as error:
-            self.skipTest(f"no cgroup of our own: {error}")
-        self.addCleanup(group.rmdir)
-        limits = [name for name in ("memory.max", "memory.limit_in_bytes") if (group / name).exists()]
-        if not limits:
-            self.skipTest("cgroups do not limit memory here")
-        (group / limits[0]).write_text(str(20 << 20))
-        work = f"echo $$ > {group}/cgroup.procs; exec {sys.executable} -c \"x = bytearray(200 << 20)\""
-        self.record("oom", "sh", "-c", work, options=["-a"], status=None)
+        self.record("oom", *killed_for_memory(self), options=["-a"], status=None)
         [row] = self.rows("--by", "victim_pid,pid", "--columns", "count")
         self.assertEqual((row["victim_pid"], row["count"]), (row["pid"], "1"))
 

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import programs
-from recorder_loads import ASKS, NET, loop_disk
+from recorder_loads import ASKS, KNOCKS, NET, loop_disk
 
 PAGES = programs.ROOT / "docs/recorders"
 HAS_PROBES = Path("/sys/bus/event_source/devices/kprobe").exists()
@@ -33,9 +33,6 @@ int main(void) {
   return sum == 1;
 }
 """
-KNOCKS = ("import socket, time\nlistening = socket.socket(); listening.bind(('127.0.0.1', 0)); listening.listen(0)\n"
-          "knocking = [socket.socket() for _ in range(4)]\n"
-          "for one in knocking: one.setblocking(False); one.connect_ex(listening.getsockname())\ntime.sleep(1.3)")
 # Something for every recorder to tell.
 LOAD = ("cat /nosuch /etc/hostname; dd if=/dev/zero of=DISK bs=64k count=8 oflag=direct; dd if=DISK of=/dev/null bs=4k count=4 iflag=direct; "
         "dd if=/dev/zero of=f bs=64k count=16 conv=fsync; cat f; (sleep 0.05; echo x) | cat; ./asks; ./prog; "
@@ -56,10 +53,8 @@ class Seeds(programs.Scratch):
 
     def setUp(self):
         super().setUp()
-        if self.run_program(programs.BIN / "tacho-record", "-e", "exec/help/", status=None).returncode != 0:
-            self.skipTest("this tacho carries no recorders")
-        for program in self.built.iterdir():
-            programs.shutil.copy(program, self.folder)
+        self.need_recorder()
+        self.bring(self.built)
         self.run_program("cc", "-pg", "-o", "fast", "prog.c")
         programs.shutil.copy(programs.ROOT / "examples/bitehist_map.bpf.c", self.folder)
         (self.folder / "net.py").write_text(NET)

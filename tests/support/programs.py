@@ -96,6 +96,17 @@ class Scratch(unittest.TestCase):
     def tacho(self, *words, **more):
         return self.run_program(BIN / "tacho", *words, **more)
 
+    def need_recorder(self, name="exec"):
+        """Skips the test where this tacho carries no recorders, or has not this one."""
+        done = self.run_program(BIN / "tacho-record", "-e", f"{name}/help/", status=None)
+        if done.returncode != 0:
+            self.skipTest(done.stderr.decode())
+
+    def bring(self, folder):
+        """Its files stand in the test's folder, too."""
+        for file in folder.iterdir():
+            shutil.copy(file, self.folder)
+
     def perf(self, *words, **more):
         return self.run_program("perf", *words, **more)
 

@@ -1,6 +1,8 @@
 """Loads of which everything is known, for recorders: what each does is in its name and numbers."""
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 OPENS = r"""
 #define _GNU_SOURCE
@@ -112,6 +114,11 @@ try:
 except OSError: print("no IPv6")
 """
 
+# Nobody accepts: when the queue is full the kernel drops who comes, who asks again after a second.
+KNOCKS = ("import socket, time\nlistening = socket.socket(); listening.bind(('127.0.0.1', 0)); listening.listen(0)\n"
+          "knocking = [socket.socket() for _ in range(4)]\n"
+          "for one in knocking: one.setblocking(False); one.connect_ex(listening.getsockname())\ntime.sleep(1.3)")
+
 # Signals that it ignores, and questions for a capability, as root and as nobody; waits at a futex that nobody wakes.
 ASKS = r"""
 #define _GNU_SOURCE
@@ -147,3 +154,19 @@ def loop_disk(test, size):
     test.addCleanup(test.run_program, "losetup", "-d", disk, status=None)
     number = os.stat(disk).st_rdev
     return disk, os.major(number) << 20 | os.minor(number)
+
+
+def killed_for_memory(test):
+    """A command that runs out of memory, in a control group that goes with the test."""
+    first = Path("/sys/fs/cgroup/memory")
+    group = (first if first.is_dir() else first.parent) / f"tacho-oom-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        test.skipTest(f"no cgroup of our own: {error}")
+    test.addCleanup(group.rmdir)
+    limits = [name for name in ("memory.max", "memory.limit_in_bytes") if (group / name).exists()]
+    if not limits:
+        test.skipTest("cgroups do not limit memory here")
+    (group / limits[0]).write_text(str(20 << 20))
+    return ["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec {sys.executable} -c \"x = bytearray(200 << 20)\""]
