@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build/bin"))
+PATIENCE = 120  # seconds, for one program
 
 LOAD = r"""
 #define _GNU_SOURCE
@@ -57,26 +58,22 @@ int main(int argc, char **argv) {
 SUMMARY = r"""
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
-#include <tacho/event.h>
-struct key { KEY };
-struct value { VALUE };
+#include <tacho/emit.h>
+struct seen_key { KEY };
+struct seen_value { VALUE };
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
   __uint(max_entries, 4096);
-  __type(key, struct key);
-  __type(value, struct value);
+  __type(key, struct seen_key);
+  __type(value, struct seen_value);
 } seen SEC(".maps");
 SUMMARY(seen_calls, seen);
 SEC("tracepoint/raw_syscalls/sys_exit")
 int leaves(struct trace_event_raw_sys_exit *context) {
-  struct key key = {};
-  struct value *value, none = {};
+  struct seen_key key = {};
+  struct seen_value *value;
   MAKE
-  value = bpf_map_lookup_elem(&seen, &key);
-  if (!value) {
-    bpf_map_update_elem(&seen, &key, &none, BPF_NOEXIST);
-    value = bpf_map_lookup_elem(&seen, &key);
-  }
+  value = tacho_entry(seen, &key);
   if (value) { ADD }
   return 1;
 }
@@ -96,15 +93,30 @@ CASES = {
     "opens": ("opens", """tracepoint:syscalls:sys_enter_open, tracepoint:syscalls:sys_enter_openat { @path[tid] = args->filename; }
       tracepoint:syscalls:sys_exit_open, tracepoint:syscalls:sys_exit_openat /@path[tid]/
       { printf("%d %s %d %s\\n", pid, comm, args->ret, str(@path[tid])); delete(@path[tid]); }""", "open"),
-    "switches": ("switches", """tracepoint:sched:sched_switch { if (args->prev_state) { @begun[args->prev_pid] = nsecs; @stack[args->prev_pid] = kstack; }
-      if (@begun[args->next_pid]) { @off[@stack[args->next_pid], args->next_comm] = sum(nsecs - @begun[args->next_pid]);
-      delete(@begun[args->next_pid]); delete(@stack[args->next_pid]); } }""", "offcpu"),
+    "switches": ("switches", """tracepoint:sched:sched_switch { if (args->prev_state) { @begun[args->prev_pid] = nsecs;
+      @kernel[args->prev_pid] = kstack; @user[args->prev_pid] = ustack; }
+      if (@begun[args->next_pid]) { @off[@kernel[args->next_pid], @user[args->next_pid], args->next_comm] = sum(nsecs - @begun[args->next_pid]);
+      delete(@begun[args->next_pid]); delete(@kernel[args->next_pid]); delete(@user[args->next_pid]); } }""", "offcpu"),
 }
 
 
-def cpu_of(process):
-    """Waits for it. CPU time in s, of its children as well."""
-    _, status, usage = os.wait4(process.pid, 0)
+def cpu_of(process, is_to_end=False):
+    """Waits for it, or makes it end. CPU time in s, of its children as well."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        # bpftrace overhears a Ctrl-C that comes while it is not waiting for events; a second one while it ends is too many.
+        if is_to_end:
+            process.send_signal(signal.SIGINT)
+        for _ in range(2000):
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            time.sleep(0.01)
+        if pid:
+            break
+        if time.monotonic() > until:
+            process.kill()
+            raise SystemExit(f"{process.args[0]} does not end")
     process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_utime + usage.ru_stime
 
@@ -132,18 +144,19 @@ class Bench:
         """CPU time of the load and of whoever watches it, in s."""
         log = self.folder / "log"
         with open(log, "wb") as out:
-            process = subprocess.Popen([*self.first, *map(str, words)], stdout=out, stderr=out)
-        until = time.monotonic() + 60
+            process = subprocess.Popen([*self.first, *map(str, words)], stdout=out, stderr=out,
+                                       env=dict(os.environ, __BPFTRACE_NOTIFY_PROBES_ATTACHED="1"))
+        until = time.monotonic() + PATIENCE
         # The one says that it has begun, and so does the other.
-        while not any(said in log.read_text(errors="replace") for said in ("Recording has begun", "Attaching", "ready")):
+        while not any(said in log.read_text(errors="replace") for said in ("Recording has begun", "PROBES_ATTACHED")):
             if process.poll() is not None or time.monotonic() > until:
+                process.kill()
                 raise SystemExit(f"{words[0]}: {log.read_text(errors='replace')[-800:]}")
             time.sleep(0.02)
         time.sleep(1.0)
         took = self.load(load)
         time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        return took, cpu_of(process)
+        return took, cpu_of(process, is_to_end=True)
 
 
 def main():
