@@ -22,11 +22,12 @@ EVENT(offcpu, struct offcpu);
 RING_CHANNEL(channel, offcpu, 8 << 20);
 
 struct wait {
-  __u64 off_ns, wake_ns; /* since boot */
+  __u64 off_ns, wake_ns; /* since boot; 0: it is on the CPU, was not woken */
   __u32 process, state, waker_tid, pad;
   char waker[16];
   struct stack stack;
 };
+/* A thread keeps its entry until it ends: its stacks are written where they stay, and no entry is made for each wait. */
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 16384);
@@ -34,19 +35,30 @@ struct {
   __type(value, struct wait);
 } waits SEC(".maps");
 struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
   __type(value, struct wait);
-} rooms SEC(".maps");
+} nothing SEC(".maps");
 
 #define STATES 0xff
 
+static __always_inline struct wait *entry_of(__u32 thread) {
+  struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
+  __u32 only = 0;
+  if (wait) return wait;
+  wait = bpf_map_lookup_elem(&nothing, &only);
+  if (!wait) return 0;
+  bpf_map_update_elem(&waits, &thread, wait, BPF_NOEXIST);
+  return bpf_map_lookup_elem(&waits, &thread);
+}
+
 static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
-  __u32 thread = context->prev_pid, state = context->prev_state & STATES, only = 0;
+  __u32 thread = context->prev_pid, state = context->prev_state & STATES;
   struct wait *wait;
+  if (state == X || state == Z) bpf_map_delete_elem(&waits, &thread);
   if (!thread || (state == R && !preempted) || (uninterruptible && state != D) || state >= X || !is_chosen()) return;
-  wait = bpf_map_lookup_elem(&rooms, &only);
+  wait = entry_of(thread);
   if (!wait) return;
   wait->wake_ns = 0;
   wait->process = bpf_get_current_pid_tgid() >> 32;
@@ -55,14 +67,13 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   __builtin_memset(wait->waker, 0, sizeof wait->waker);
   take_stack(context, &wait->stack);
   wait->off_ns = bpf_ktime_get_ns();
-  bpf_map_update_elem(&waits, &thread, wait, BPF_ANY);
 }
 
 static __always_inline void returns(__u32 thread) {
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
   struct offcpu *event;
   __u64 now = bpf_ktime_get_ns(), off;
-  if (!wait) return;
+  if (!wait || !wait->off_ns) return;
   off = now - wait->off_ns;
   if (off / 1000 >= min_us && is_taken()) {
     event = tacho_reserve_for(channel, struct offcpu, wait->process, thread);
@@ -77,7 +88,7 @@ static __always_inline void returns(__u32 thread) {
       tacho_submit(channel, event);
     }
   }
-  bpf_map_delete_elem(&waits, &thread);
+  wait->off_ns = 0;
 }
 
 SEC("tracepoint/sched/sched_switch")
@@ -91,7 +102,7 @@ SEC("tracepoint/sched/sched_waking")
 int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   __u32 thread = context->pid;
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
-  if (!wait || wait->wake_ns) return 1;
+  if (!wait || !wait->off_ns || wait->wake_ns) return 1;
   wait->waker_tid = (__u32)bpf_get_current_pid_tgid();
   bpf_get_current_comm(wait->waker, sizeof wait->waker);
   wait->wake_ns = bpf_ktime_get_ns();
