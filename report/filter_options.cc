@@ -74,7 +74,7 @@ constexpr FilterRow kRows[] = {
      "only samples for which this holds: 'lat_ns > 1ms && comm == \"dd\"'; it may use fields of the event's "
      "payload or tracepoint, comm, pid, tid, cpu, time, period, cgroup, event (sample.comm where a field has "
      "that "
-     "name), "
+     "name), the name of a function where a field is an address of code ('function == \"malloc\"'), "
      "&& || ! == != < <= > >= + - * / % & |, ~ (looks like 'kworker/*'), numbers as 10us and 4k, and names "
      "of "
      "enums",

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "report/samples/address_name.h"
+
 namespace tacho::report {
 namespace {
 
@@ -55,11 +57,16 @@ std::optional<FieldUnit> field_unit(std::string_view name) {
 
 class BoundExpression::Binder {
  public:
-  Binder(std::string_view option, const cli::Expression& expression, const PayloadSchema* schema)
-      : option_(option), expression_(&expression), schema_(schema), types_(expression.nodes.size()) {
+  Binder(std::string_view option, const cli::Expression& expression, const PayloadSchema* schema, Names names)
+      : option_(option),
+        expression_(&expression),
+        schema_(schema),
+        names_(names),
+        types_(expression.nodes.size()) {
     bound_.expression_ = &expression;
     bound_.leaves_.resize(expression.nodes.size());
     bound_.values_.resize(expression.nodes.size());
+    bound_.functions_.resize(expression.nodes.size());
   }
 
   Result<BoundExpression> bind() {
@@ -148,6 +155,7 @@ class BoundExpression::Binder {
     if (is_comparison(node.operation)) {
       for (const auto& [one, other] : {std::pair(node.left, node.right), std::pair(node.right, node.left)}) {
         if (auto done = bind_enum(one, other, node.operation); !done) return done;
+        bind_function(one, other, node.operation);
         if (auto done = bind_unit(one, other); !done) return done;
       }
       return check_comparison(i);
@@ -196,6 +204,18 @@ class BoundExpression::Binder {
     return Done{};
   }
 
+  // `other` beside the address `one`: the name of a function, or a pattern of names.
+  void bind_function(std::size_t one, std::size_t other, Operation operation) {
+    Leaf& leaf = bound_.leaves_[one];
+    const bool is_name =
+        is_likeness(operation) || operation == Operation::Equal || operation == Operation::Unequal;
+    if (names_ != Names::Asked || !is_name || leaf.field == nullptr || types_[other] != Type::Text ||
+        !is_named_address(*leaf.field))
+      return;
+    leaf.is_function = bound_.asks_for_names_ = true;
+    types_[one] = Type::Text;
+  }
+
   // `other` beside the value `one`: 10us beside a field in ms is 0.01.
   Result<> bind_unit(std::size_t one, std::size_t other) {
     const cli::ExpressionNode& number = expression_->nodes[other];
@@ -217,31 +237,49 @@ class BoundExpression::Binder {
   std::string_view option_;
   const cli::Expression* expression_;
   const PayloadSchema* schema_;
+  Names names_;
   std::vector<Type> types_;  // by node
   BoundExpression bound_;
 };
 
 Result<BoundExpression> BoundExpression::bind(std::string_view option, const cli::Expression& expression,
-                                              const PayloadSchema* schema) {
-  return Binder(option, expression, schema).bind();
+                                              const PayloadSchema* schema, Names names) {
+  return Binder(option, expression, schema, names).bind();
 }
 
-ExpressionValue BoundExpression::leaf_value(const Leaf& leaf, const ResolvedSample& sample) const {
+ExpressionValue BoundExpression::function_at(std::size_t node, std::uint64_t address,
+                                             const ResolvedSample& sample, Resolver* names) {
+  if (names == nullptr) return {};
+  const symbolize::Frame* const frame = frame_at(*names, sample, address);
+  if (frame == nullptr || frame->function.empty()) return {};
+  // A frame is good until the next one is asked for.
+  functions_[node] = frame->function;
+  return ExpressionValue::of_text(functions_[node]);
+}
+
+ExpressionValue BoundExpression::leaf_value(std::size_t node, const ResolvedSample& sample, Resolver* names) {
+  const Leaf& leaf = leaves_[node];
   if (leaf.own != nullptr) return as_value(leaf.own->of(sample));
   if (leaf.field == nullptr) return leaf.constant;
   const auto& payload = sample.raw->raw;
   if (is_list(*leaf.field) && leaf.index >= elements_of(*leaf.field, payload)) return {};
   const auto value = read_field(*leaf.field, payload, sample.order, leaf.index);
   if (!value) return {};
+  if (leaf.is_function) {
+    const auto* const bits = std::get_if<std::uint64_t>(&*value);
+    const auto* const number = std::get_if<std::int64_t>(&*value);
+    if (bits == nullptr && number == nullptr) return {};
+    return function_at(node, bits != nullptr ? *bits : static_cast<std::uint64_t>(*number), sample, names);
+  }
   return leaf.is_named ? ExpressionValue::of_text(name_of(*leaf.field, *value)) : as_value(*value);
 }
 
 // Nodes stand behind their parts, so one pass does.
-ExpressionValue BoundExpression::value(const ResolvedSample& sample) {
+ExpressionValue BoundExpression::value(const ResolvedSample& sample, Resolver* names) {
   const auto& nodes = expression_->nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     values_[i] = is_leaf(nodes[i])
-                     ? leaf_value(leaves_[i], sample)
+                     ? leaf_value(i, sample, names)
                      : apply(nodes[i].operation, values_[nodes[i].left], values_[nodes[i].right]);
   }
   return values_.back();

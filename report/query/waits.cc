@@ -139,7 +139,7 @@ std::optional<Wait> Waits::take(const ResolvedSample& sample) {
 bool Waits::is_wanted(const ResolvedSample& sample) const {
   const Filter& who = options_.who;
   return who.accepts_start(*sample.raw) && who.accepts_comm(sample.comm) &&
-         (who.condition == nullptr || who.condition->holds(sample));
+         (who.condition == nullptr || who.condition->holds(sample, &session_->resolver()));
 }
 
 Wait Waits::begun_by(const ResolvedSample& sample) const {

@@ -23,9 +23,11 @@ class Where : public SampleCondition {
     schemas_.emplace(events, features);
     std::vector<std::size_t> missing_in(expression_.nodes.size());
     for (std::size_t event = 0; event < events.size(); ++event) {
-      auto bound = BoundExpression::bind(option_, expression_, schemas_->of(event));
+      auto bound =
+          BoundExpression::bind(option_, expression_, schemas_->of(event), BoundExpression::Names::Asked);
       if (!bound) return std::move(bound.error()).in(event_name(events[event], features));
       for (const std::size_t node : bound->missing()) ++missing_in[node];
+      asks_for_names_ = asks_for_names_ || bound->asks_for_names();
       by_event_.emplace_back(std::move(*bound));
     }
     for (std::size_t node = 0; node < missing_in.size(); ++node) {
@@ -34,14 +36,17 @@ class Where : public SampleCondition {
     return Done{};
   }
 
-  bool holds(const ResolvedSample& sample) override {
+  bool asks_for_names() const override { return asks_for_names_; }
+
+  bool holds(const ResolvedSample& sample, Resolver* names) override {
     const std::size_t event = sample.record_event;
     // An event that a pipe told of later.
     while (by_event_.size() <= event) {
-      auto bound = BoundExpression::bind(option_, expression_, schemas_->of(by_event_.size()));
+      auto bound = BoundExpression::bind(option_, expression_, schemas_->of(by_event_.size()),
+                                         BoundExpression::Names::Asked);
       by_event_.push_back(bound ? std::optional(std::move(*bound)) : std::nullopt);
     }
-    return by_event_[event] && by_event_[event]->value(sample).is_true();
+    return by_event_[event] && by_event_[event]->value(sample, names).is_true();
   }
 
  private:
@@ -73,6 +78,7 @@ class Where : public SampleCondition {
   cli::Expression expression_;
   std::optional<EventSchemas> schemas_;
   std::vector<std::optional<BoundExpression>> by_event_;
+  bool asks_for_names_ = false;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "report/samples/by_number.h"
 #include "report/samples/filter.h"
 #include "report/samples/resolver.h"
+#include "report/samples/sample_condition.h"
 #include "report/samples/sink.h"
 
 namespace tacho::report {
@@ -32,6 +33,24 @@ class NameFilter : public Sink {
   Sink* sink_;
   WantedAddresses addresses_;
   ByNumber<Answer> answers_;  // by location
+};
+
+// Passes samples for which a condition on names of addresses holds.
+class NamedCondition : public Sink {
+ public:
+  // All three must outlive this.
+  NamedCondition(SampleCondition& condition, Resolver& resolver, Sink& sink)
+      : condition_(&condition), resolver_(&resolver), sink_(&sink) {}
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    return condition_->holds(sample, resolver_) ? sink_->on_sample(sample) : Flow::GoOn;
+  }
+  Flow on_other(const OtherEvent& event) override { return sink_->on_other(event); }
+
+ private:
+  SampleCondition* condition_;
+  Resolver* resolver_;
+  Sink* sink_;
 };
 
 }  // namespace tacho::report

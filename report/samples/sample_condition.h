@@ -7,17 +7,21 @@
 
 namespace tacho::report {
 
+class Resolver;
 struct ResolvedSample;
 
-// It belongs to one session, and after bind() to the thread that reads.
+// It belongs to one session, and after bind() to the thread that asks it: the one that reads, or where it
+// asks for names of addresses the one that shows.
 class SampleCondition {
  public:
   virtual ~SampleCondition() = default;
   // Once the events are known, before the first sample. An error of the use: a name that no event has. Both
   // must outlive this.
   virtual Result<> bind(const format::EventSet& events, const format::Features& features) = 0;
-  // Of a sample that has no place and no stack yet.
-  virtual bool holds(const ResolvedSample& sample) = 0;
+  // After bind().
+  virtual bool asks_for_names() const { return false; }
+  // Of a sample that may have no place and no stack yet. `names` null: nobody asks for names.
+  virtual bool holds(const ResolvedSample& sample, Resolver* names) = 0;
 };
 
 }  // namespace tacho::report

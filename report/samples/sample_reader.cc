@@ -290,7 +290,9 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   resolved.order = record.view.order;
   resolved.places = places;
   resolved.cgroups = &cgroups;
-  if (options->filter.condition != nullptr && !options->filter.condition->holds(resolved)) return Flow::GoOn;
+  const auto& condition = options->filter.condition;
+  if (condition != nullptr && !condition->asks_for_names() && !condition->holds(resolved, nullptr))
+    return Flow::GoOn;
   add_places(resolved, attr);
   return has_values ? deliver_values(resolved) : outlet->on_sample(resolved);
 }
@@ -427,7 +429,8 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   if (options.keeps_addresses) state_->place_table.keep_addresses();
   if (options.keeps_callers) state_->stacks.keep_callers();
   state_->outlet = &outlet;
-  state_->places = outlet.needs() == Sink::Needs::Everything ? state_.get() : nullptr;
+  const bool finds_places = outlet.needs() == Sink::Needs::Everything || options.condition_asks_for_names;
+  state_->places = finds_places ? state_.get() : nullptr;
   OrderedRecords& records = state_->records;
   records.use(options.filter);
   // A pipe's header grows while it is read, so its records are read in step.

@@ -113,6 +113,7 @@ bool Session::has_condition() const { return state_->condition != nullptr; }
 Result<> Session::bind_condition() {
   if (!has_condition()) return Done{};
   if (auto bound = state_->condition->bind(events(), features()); !bound) return bound;
+  state_->options.condition_asks_for_names = state_->condition->asks_for_names();
   state_->options.filter.condition = std::move(state_->condition);
   state_->condition = nullptr;
   return Done{};
@@ -130,8 +131,9 @@ bool Session::State::can_run_ahead(const Sink& sink) const {
   const format::CaptureReader& capture = reader->capture();
   const bool has_stacks = std::ranges::any_of(
       capture.events(), [](const format::Event& event) { return event.attr.samples(abi::kSampleCallchain); });
-  return !options.in_step && sink.needs() == Sink::Needs::Names && has_stacks && options.wants_stacks &&
-         capture.fixed_header() != nullptr && !capture.follows() && std::thread::hardware_concurrency() > 1;
+  return !options.in_step && !options.condition_asks_for_names && sink.needs() == Sink::Needs::Names &&
+         has_stacks && options.wants_stacks && capture.fixed_header() != nullptr && !capture.follows() &&
+         std::thread::hardware_concurrency() > 1;
 }
 
 void Session::run(Sink& view, const RunControl& control) {
@@ -139,7 +141,11 @@ void Session::run(Sink& view, const RunControl& control) {
   const Filter& filter = state_->options.filter;
   std::optional<NameFilter> names;
   if (filter.looks_at_names()) names.emplace(filter, *state_->resolver, view);
-  Sink& sink = names ? *names : view;
+  Sink& named = names ? *names : view;
+  std::optional<NamedCondition> condition;
+  if (filter.condition != nullptr && filter.condition->asks_for_names())
+    condition.emplace(*filter.condition, *state_->resolver, named);
+  Sink& sink = condition ? static_cast<Sink&>(*condition) : named;
   const bool can_run_ahead = state_->can_run_ahead(sink);
   if (can_run_ahead || sink.places() != Sink::Places::Addresses) state_->resolver->expect_samples();
   NamesOf names_of;

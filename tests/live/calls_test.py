@@ -131,6 +131,13 @@ class Calls(programs.Scratch):
         self.record()
         self.assertIn("  signs();", self.calls())
 
+    def test_functions_are_chosen_by_name_when_it_is_read(self):
+        self.record()
+        self.assertEqual(self.counts("--where", 'function == "leaf"'), {"leaf": 6})
+        self.assertEqual(self.counts("--where", 'function ~ "*a*" && function != "naps"'), {"main": 1, "leaf": 6, "again": 12})
+        table = self.tacho("table", "-i", "c.data", "--by", "function", "--columns", "count", "--where", 'function == "again"').stdout.decode()
+        self.assertRegex(table, r"(?m)^again +12$")
+
     def test_graph_and_report_add_up(self):
         self.record()
         graph = [line.rsplit("  ", 1) for line in self.calls("--graph").splitlines()[1:]]

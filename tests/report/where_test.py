@@ -50,6 +50,49 @@ class Where(programs.Scratch):
         self.assertIn("--where", said)
 
 
+class Names(programs.Scratch):
+    """Addresses of code in a payload are asked for by the names of their functions."""
+
+    def write(self):
+        at = {"vfs_read": made.KERNEL_TEXT + 0x1000, "vfs_write": made.KERNEL_TEXT + 0x2000}
+        (self.folder / "kallsyms").write_text("".join(f"{address:016x} T {name}\n" for name, address in
+                                                      [("_text", made.KERNEL_TEXT), *at.items(), ("_etext", made.KERNEL_TEXT + 0x2000000)]))
+        capture = made_payload.capture(True, call=[Field("took", unit="ns"), Field("function", format="kaddr")])
+        for took, address in [(1, at["vfs_read"]), (2, at["vfs_write"]), (3, at["vfs_read"] + 16), (4, 64)]:
+            capture.sample(raw=struct.pack("<QQ", took, address), chain=CHAIN)
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def took(self, condition, *view):
+        text = self.tacho("script", "--json", "--kallsyms", "kallsyms", "--where", condition, *view).stdout.decode()
+        return [json.loads(line)["fields"]["took"] for line in text.splitlines()]
+
+    def test_a_function_is_known_by_its_name(self):
+        self.write()
+        self.assertEqual(self.took('function == "vfs_read"'), [1, 3])
+        self.assertEqual(self.took('function ~ "vfs_*"'), [1, 2, 3])
+        self.assertEqual(self.took('function ~ "vfs_*" && took > 1'), [2, 3])
+        self.assertEqual(self.took('function != "vfs_read"'), [2])
+        self.assertEqual(self.took('function !~ "*read"'), [2])
+        self.assertEqual(self.took(f"function == {made.KERNEL_TEXT + 0x1000:#x}"), [1])
+        self.assertEqual(self.took('function == "nobody"'), [])
+
+    def test_every_view_takes_it(self):
+        self.write()
+        condition = ["--kallsyms", "kallsyms", "--where", 'function == "vfs_read"']
+        self.assertIn(b"2 values", self.tacho("hist", "--field", "took", *condition).stdout)
+        self.assertIn(b"Samples: 2 ", self.tacho("report", "--stdio", *condition).stdout)
+        self.assertIn(b"Samples: 2 ", self.tacho("report", "--stdio", "--no-children", "-g", "none", *condition).stdout)
+        weights = [line.rsplit(b" ", 1)[1] for line in self.tacho("folded", "--weight", "samples", *condition).stdout.splitlines()]
+        self.assertEqual(sum(map(int, weights)), 2)
+        columns = self.tacho("script", "--columns", "took,function", *condition).stdout.decode().splitlines()
+        self.assertEqual(len(columns), 3)
+
+    def test_order_of_names_and_addresses_is_refused(self):
+        self.write()
+        said = self.tacho("script", "--where", 'function < "vfs_read"', status=1).stderr.decode()
+        self.assertIn("a text and a number cannot be compared", said)
+
+
 class Twice(programs.Scratch):
     def test_a_second_condition_does_not_replace_the_first_in_silence(self):
         done = self.tacho("script", "--where", "cpu == 0", "--where", "pid == 1", status=1)
