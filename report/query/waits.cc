@@ -173,6 +173,7 @@ void Waits::leave(const ResolvedSample& sample, const EventFacts& facts) {
   const auto state = number(facts.state, sample);
   if (const auto old = woken_.find(thread); old != woken_.end()) old->second.is_new = false;
   without_end_ += asleep_.erase(thread);
+  is_of_all_ = is_of_all_ || thread == 0;
   const bool sleeps = state && (*state & kStates) != 0 && (*state & (kDead | kIdle)) == 0;
   if (thread == 0 || !sleeps || !is_wanted(sample)) return;
   if (sample.stack == nullptr) {
@@ -265,10 +266,11 @@ std::vector<std::string> Waits::notes() const {
   std::vector<std::string> notes;
   if (waits_ == 0) notes.emplace_back("no wait has an end in the capture");
   if (without_end_ > 0)
-    notes.push_back(
-        fmt::format("left out: waits without an end in the capture: {}; that a thread is back is told by "
-                    "whoever ran before it, so record with -a to have them",
-                    without_end_));
+    notes.push_back(fmt::format(
+        "left out: waits without an end in the capture: {}; that a thread is back is told by "
+        "whoever ran before it{}",
+        without_end_,
+        is_of_all_ ? ", and some switches are not in the capture" : ", so record with -a to have them"));
   if (!asleep_.empty())
     notes.push_back(fmt::format("left out: waits that went on when the capture ended: {}", asleep_.size()));
   if (without_stack_ > 0)

@@ -128,6 +128,7 @@ class Waits {
   enum class Entry : std::uint8_t { Unasked, No, Yes };
   ByNumber<Entry> entries_;  // whether an interrupt begins at a location
   std::uint64_t waits_ = 0, with_waker_ = 0, without_stack_ = 0, shortened_ = 0;
+  bool is_of_all_ = false;         // idle processors switch, too: of all threads, as with -a
   std::uint64_t without_end_ = 0;  // the thread went to sleep again, and nobody told that it had come back
 };
 

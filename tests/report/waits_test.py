@@ -120,6 +120,14 @@ class Waits(programs.Scratch):
             said = self.view(view, "--off-cpu").stderr.decode()
             self.assertIn(f"tacho {view}: left out: waits without an end in the capture: 2; that", said)
             self.assertIn(f"tacho {view}: left out: waits that went on when the capture ended: 1\n", said)
+        self.switch(MAIN, SLEEPING, 0)
+        self.switch(MAIN, SLEEPING, 0)
+        self.assertIn("so record with -a to have them", self.folded("--off-cpu")[1])
+        # That a processor was idle is told by recordings of all threads alone.
+        self.switch(0, RUNNING, WAKER)
+        said = self.folded("--off-cpu")[1]
+        self.assertIn("; that a thread is back is told by whoever ran before it, and some switches are not in the capture\n", said)
+        self.assertNotIn("-a", said)
         self.chain()
         self.assertNotIn("without an end", self.folded("--off-cpu")[1])
 
