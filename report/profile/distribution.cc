@@ -10,7 +10,7 @@ __extension__ using Wide = __int128;  // holds the difference of any two values
 
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMostEmptyRows = 1000;  // a gap wider than this is left out
+constexpr std::int64_t kMostEmptyRows = 20;  // of steps: a gap wider than this is left out
 
 std::uint64_t magnitude_of(std::int64_t value) {
   return value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
@@ -83,7 +83,7 @@ std::vector<Bucket> Distribution::buckets() const {
   if (counts_.empty()) return rows;
   Wide next = counts_.begin()->first;
   for (const auto& [index, count] : counts_) {
-    if (index - next <= kMostEmptyRows) {
+    if (step_ == 0 || index - next <= kMostEmptyRows) {
       for (; next < index; ++next) rows.push_back(bucket_at(static_cast<std::int64_t>(next)));
     }
     rows.push_back(bucket_at(index));

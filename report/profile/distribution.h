@@ -27,7 +27,7 @@ class Distribution {
   void add(std::int64_t value, std::uint64_t count = 1);
 
   // All buckets from the lowest to the highest that has a count, empty ones between them included (with
-  // steps: only when there are few enough to read).
+  // steps: only where they are few enough to read, and a view tells how many are missing).
   std::vector<Bucket> buckets() const;
   std::uint64_t total() const { return total_; }
 

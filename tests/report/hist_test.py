@@ -63,6 +63,31 @@ class Hist(programs.Scratch):
         self.assertEqual(self.histograms("--linear", "2us"), self.histograms("--linear", "2000"))
         self.assertNotEqual(self.histograms("--linear", "2us"), self.histograms("--linear", "2"))
 
+    def write_values(self, values):
+        capture = made_payload.capture(op=[Field("lat", unit="ns", role="value")])
+        for value in values:
+            capture.sample(raw=struct.pack("<Q", value))
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def test_rows_without_values_are_told_in_a_line(self):
+        self.write_values([3, 5, 26, 48, 100_000])
+        lines = self.output("--linear", "1")[0].splitlines()[2:]
+        self.assertEqual([line for line in lines if "rows" in line],
+                         ["       ...    21 rows without values", "       ...    99951 rows without values"])
+        rows = [ROW.match(line).groups() for line in lines if ROW.match(line)]
+        self.assertEqual([int(low) for low, _, _ in rows], [3, 4, 5, *range(6, 27), 48, 100_000])
+        # Powers of two are never so many.
+        self.assertNotIn("without", self.output()[0])
+
+    def test_very_many_rows_end_with_what_is_left_out(self):
+        self.write_values(range(0, 3000, 2))
+        out = self.output("--linear", "1")[0]
+        rows = [line for line in out.splitlines() if ROW.match(line)]
+        self.assertEqual(len(rows), 1000)
+        [last] = re.findall(r"left out: (\d+) rows above, with (\d+) values; all fit with --linear (\d+),", out)
+        self.assertEqual(last[:2], ("1999", "1000"))
+        self.assertNotIn("left out", self.output("--linear", last[2])[0])
+
     def test_stretches_of_time_stand_one_after_another(self):
         self.write_operations()
         found = self.histograms("--interval", "50ms", "--percentiles", "100")

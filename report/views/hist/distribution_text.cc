@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tacho::report {
 namespace {
@@ -15,6 +16,27 @@ constexpr Layout kNarrow{10, 40}, kWide{20, 20};
 
 bool is_wide(const Bucket& bucket) { return bucket.high > 9'999'999'999 || bucket.low < -999'999'999; }
 
+constexpr std::size_t kMostRows = 1000;
+
+// Rows between two that stand one after the other, as those without values are many there.
+std::uint64_t rows_between(const Bucket& before, const Bucket& bucket) {
+  const std::uint64_t width =
+      static_cast<std::uint64_t>(bucket.high) - static_cast<std::uint64_t>(bucket.low) + 1;
+  const std::uint64_t gap =
+      static_cast<std::uint64_t>(bucket.low) - static_cast<std::uint64_t>(before.high) - 1;
+  return width == 0 ? 0 : gap / width;
+}
+
+void write_rest(TextBuffer& out, const std::vector<Bucket>& buckets) {
+  std::uint64_t values = 0;
+  for (std::size_t i = kMostRows; i < buckets.size(); ++i) values += buckets[i].count;
+  const double whole = static_cast<double>(buckets.back().high) - static_cast<double>(buckets.front().low);
+  out.text(
+      fmt::format("... left out: {} rows above, with {} values; all fit with --linear {:.0f}, and tacho "
+                  "table --by has each\n",
+                  buckets.size() - kMostRows, values, std::ceil(whole / (kMostRows / 10))));
+}
+
 }  // namespace
 
 void write_distribution(TextBuffer& out, std::string_view label, const std::vector<Bucket>& buckets) {
@@ -24,7 +46,10 @@ void write_distribution(TextBuffer& out, std::string_view label, const std::vect
   const std::size_t range = 2 * layout.number + 4;
   const std::size_t indent = layout.number == kNarrow.number ? 5 : 15;
   out.text(fmt::format("{:{}}{:<{}} : count     distribution\n", "", indent, label, range - indent));
-  for (const Bucket& bucket : buckets) {
+  for (std::size_t i = 0; i < std::min(buckets.size(), kMostRows); ++i) {
+    const Bucket& bucket = buckets[i];
+    if (const std::uint64_t rows = i == 0 ? 0 : rows_between(buckets[i - 1], bucket); rows != 0)
+      out.text(fmt::format("{:>{}}    {} rows without values\n", "...", layout.number, rows));
     // Counts can be large: the product is taken in floating point, as bcc does.
     const auto stars = static_cast<std::size_t>(
         static_cast<double>(layout.bar) * static_cast<double>(bucket.count) / static_cast<double>(largest));
@@ -34,6 +59,7 @@ void write_distribution(TextBuffer& out, std::string_view label, const std::vect
     out.blanks(layout.bar - std::min(stars, layout.bar));
     out.text("|\n");
   }
+  if (buckets.size() > kMostRows) write_rest(out, buckets);
 }
 
 }  // namespace tacho::report
