@@ -36,6 +36,19 @@ class Table(programs.Scratch):
     def rows(self, *words):
         return [json.loads(line) for line in self.output("--json", *words)[0].splitlines()]
 
+    def test_names_are_made_safe_once(self):
+        names = [b"a\x01b", b"back\\slash", b"\xff\xfe", b'quo"te']
+        capture = made_payload.capture(op=[Field("lat", unit="ns"), Field("file", TEXT, 1, 12)])
+        for name in names:
+            capture.sample(raw=struct.pack("<Q12s", 1, name))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        whole = [json.loads(line)["fields"]["file"] for line in self.tacho("script", "--json").stdout.splitlines()]
+        columns = [json.loads(line)["file"] for line in self.tacho("script", "--columns", "file", "--json").stdout.splitlines()]
+        self.assertEqual(whole, ["a\\x01b", "back\\\\slash", "\\xff\\xfe", 'quo"te'])
+        self.assertEqual(columns, whole)
+        self.assertEqual({row["file"] for row in self.rows("--by", "file")}, set(whole))
+        self.assertIn("a\\x01b", self.output("--by", "file")[0])
+
     def test_numbers_are_those_of_the_samples(self):
         self.write()
         rows = self.rows("--columns", "count,sum,mean,min,max,p50,p90")

@@ -118,7 +118,7 @@ class TableSink : public Sink {
     if (!columns) return std::move(columns.error());
     columns_ = std::move(*columns);
     const Names names = options_->reading.names;
-    for (const std::string& name : source_.key_names()) head_.keys.push_back(printable(name, names));
+    for (const std::string& name : source_.key_names()) head_.keys.push_back(printable(name, cell_names()));
     for (const TableColumn& column : columns_) head_.numbers.push_back(column.name);
     head_.title = source_.title(names);
     head_.has_begin = stretches_.are_asked_for();
@@ -230,12 +230,17 @@ class TableSink : public Sink {
     if (options_->is_reversed) std::ranges::reverse(order);
   }
 
+  // What writes JSON makes names safe by itself.
+  Names cell_names() const {
+    return options_->form == TableForm::Json ? Names::Raw : options_->reading.names;
+  }
+
   TableLine line_of(const Rows::value_type& row) const {
     TableLine line;
     const auto& keys = row.second.event->keys;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const KeyValue& value = row.first[i];
-      TableKey key{keys[i].show(value, options_->reading.names)};
+      TableKey key{keys[i].show(value, cell_names())};
       const bool is_text =
           std::holds_alternative<std::string>(value) || std::holds_alternative<std::monostate>(value);
       key.is_number = !is_text && is_json_number(key.text);
