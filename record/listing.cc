@@ -83,18 +83,6 @@ void add_forms(std::vector<Line>& lines, const Pmus& pmus) {
   }
 }
 
-// "\tfield:pid_t prev_pid;\toffset:24;..." as "pid_t prev_pid"; what every tracepoint has is left out.
-std::vector<std::string> fields_in(std::string_view format) {
-  constexpr std::string_view kField = "\tfield:";
-  std::vector<std::string> fields;
-  for (std::size_t at = format.find(kField); at != std::string_view::npos; at = format.find(kField, at + 1)) {
-    const std::string_view rest = format.substr(at + kField.size());
-    const std::string_view field = rest.substr(0, rest.find(';'));
-    if (field.find(" common_") == std::string_view::npos) fields.emplace_back(field);
-  }
-  return fields;
-}
-
 Result<> add_tracepoints(std::vector<Line>& lines, const ListOptions& options) {
   const auto tracefs = Tracefs::find();
   if (!tracefs) return tracefs.error();

@@ -1,9 +1,11 @@
 #include "record/tracepoint_requests.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "record/events/probe_recorders.h"
 #include "record/events/tracepoint.h"
 #include "record/host/pfm_events.h"
 
@@ -64,6 +66,32 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
   return out;
 }
 
+std::vector<std::string> names_of_fields(std::string_view format) {
+  std::vector<std::string> names;
+  for (const std::string& field : fields_in(format)) names.push_back(name_of_field(field));
+  return names;
+}
+
+// What is shown of a tracepoint asks for fields that one of those of its name has.
+Result<> check_fields(const std::vector<EventRequest>& requests, const Tracefs& tracefs) {
+  for (const EventRequest& request : requests) {
+    if (request.kind != EventKind::Tracepoint || request.needs.empty()) continue;
+    const auto tracepoints = tracefs.matching(request.system, request.tracepoint);
+    if (!tracepoints) continue;  // an event of the processor
+    const auto described = tracefs.describe(*tracepoints);
+    if (!described) return Error{described.error()};
+    for (const NeededField& needed : request.needs) {
+      std::optional<Error> unknown;
+      for (const auto& one : described->formats) {
+        unknown = unknown_field(needed, request.system + ":" + request.tracepoint, names_of_fields(one.text));
+        if (!unknown) break;
+      }
+      if (unknown) return std::move(*unknown);
+    }
+  }
+  return Done{};
+}
+
 }  // namespace
 
 Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventRequest>& requests,
@@ -74,6 +102,7 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
   std::vector<Tracepoint> found;
   auto out = find_tracepoints(requests, found, tracefs);
   if (!out || found.empty()) return out;
+  if (auto known = check_fields(requests, *tracefs); !known) return std::move(known.error());
   auto described = tracefs->describe(found);
   if (!described) return std::move(described.error());
   tracing = std::move(*described);

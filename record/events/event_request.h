@@ -41,6 +41,12 @@ struct ConstantSetting {
   bool operator==(const ConstantSetting&) const = default;
 };
 
+// A name that what is shown of an event asks for: argdist's value='bytes / 64'.
+struct NeededField {
+  std::string name, place;  // place: "-e TEXT: letter 12: value"
+  bool operator==(const NeededField&) const = default;
+};
+
 // "NAME=SOURCE:TYPE" in the parentheses of a probe (probe_arguments.h).
 struct ArgumentRequest {
   std::string name, source;  // equal where no name was given
@@ -63,6 +69,7 @@ struct EventRequest {
   std::string path;                // BpfObject; of a Probe outside of the kernel the file
   std::string recorder;  // BpfObject that tacho carries: its row (recorders.h); `path` is that name, too
   std::string catalogue_name, view;        // of a probe that a recorder stands for: that one's name, its view
+  std::vector<NeededField> needs;          // of a Tracepoint that a recorder stands for
   bool asks_for_help = false;              // BpfObject: "/help/"
   std::vector<MapBinding> bindings;        // BpfObject; empty: an event for each of its channels
   std::vector<ConstantSetting> constants;  // BpfObject

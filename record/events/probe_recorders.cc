@@ -103,6 +103,65 @@ Result<std::string> condition_of(const EventRequest& request, bool is_tracepoint
   return all;
 }
 
+// What conditions and views know of every sample (report/query/own_values.cc).
+constexpr std::string_view kOfEverySample[] = {"comm", "pid",    "tid",    "cpu",
+                                               "time", "period", "cgroup", "event"};
+
+// The names in an expression; of what cannot be read none, as its reader tells what is wrong.
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> names;
+  const auto expression = cli::parse_expression("", text);
+  if (!expression) return names;
+  for (const cli::ExpressionNode& node : expression->nodes)
+    if (node.operation == cli::Operation::Name && node.text != "true" && node.text != "false")
+      names.push_back(node.text);
+  return names;
+}
+
+// The names that `if`, value and key ask for when samples are shown.
+Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool is_tracepoint) {
+  std::vector<NeededField> needed;
+  const auto add = [&](std::string_view option, const std::vector<std::string>& names) {
+    const ConstantSetting* const one = setting(request, option);
+    for (const std::string& name : names)
+      needed.push_back({name, fmt::format("-e {}: letter {}: {}", request.text, one->value_at + 1, option)});
+  };
+  const std::string condition = text_of(request, "if"), value = text_of(request, "value"),
+                    key = text_of(request, "key");
+  if (!condition.empty() && !is_tracepoint) {
+    const auto expression = cli::parse_expression("if", condition);
+    if (expression && !is_known_to_kernel(*expression)) add("if", names_in(condition));
+  }
+  if (!value.empty()) {
+    const auto expression = cli::parse_expression("value", value);
+    if (!expression) return Error{expression.error()}.in("-e " + request.text);
+    add("value", names_in(value));
+  }
+  std::vector<std::string> keys;
+  for (std::string_view rest = key; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    keys.emplace_back(one);
+  }
+  add("key", keys);
+  return needed;
+}
+
+// Those of a probe are known here; tracefs knows those of a tracepoint.
+Result<> check_fields(const EventRequest& request, EventRequest& probe) {
+  auto needed = needed_fields(request, probe.kind == EventKind::Tracepoint);
+  if (!needed) return std::move(needed.error());
+  if (probe.kind == EventKind::Tracepoint) {
+    probe.needs = std::move(*needed);
+    return Done{};
+  }
+  std::vector<std::string> fields;
+  for (const ArgumentRequest& argument : probe.arguments) fields.push_back(argument.name);
+  for (const NeededField& one : *needed)
+    if (auto wrong = unknown_field(one, probe.name, fields)) return std::move(*wrong);
+  return Done{};
+}
+
 // What argdist shows: a distribution of a value, or how many samples there are of each key.
 std::string plain_view_of(const EventRequest& request) {
   const std::string value = text_of(request, "value"), key = text_of(request, "key");
@@ -136,6 +195,7 @@ Result<std::vector<EventRequest>> probes_of(const EventRequest& request, const P
           fmt::format("-e {}: probe: '{}' is neither a probe nor a tracepoint", request.text, each.text));
     auto condition = condition_of(request, each.kind == EventKind::Tracepoint);
     if (!condition) return std::move(condition.error());
+    if (auto known = check_fields(request, each); !known) return std::move(known.error());
     each.filter = std::move(*condition);
     each.catalogue_name = request.recorder;
     each.view = view_of(request, each.kind == EventKind::Tracepoint);
@@ -144,6 +204,21 @@ Result<std::vector<EventRequest>> probes_of(const EventRequest& request, const P
 }
 
 }  // namespace
+
+std::optional<Error> unknown_field(const NeededField& needed, std::string_view event,
+                                   std::span<const std::string> fields) {
+  constexpr std::string_view kPrefix = "sample.";
+  std::string_view name = needed.name;
+  if (std::ranges::find(fields, name) != fields.end()) return std::nullopt;
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  if (std::ranges::find(kOfEverySample, name) != std::end(kOfEverySample)) return std::nullopt;
+  std::vector<std::string> names(fields.begin(), fields.end());
+  names.insert(names.end(), std::begin(kOfEverySample), std::end(kOfEverySample));
+  return use_error(fmt::format(
+      "{}: {} has no '{}'; {}{}; every sample has {}{}", needed.place, event, needed.name,
+      fields.empty() ? "it has no fields: a probe has those in its parentheses, as (fd=arg1)" : "it has ",
+      fmt::join(fields, ", "), fmt::join(kOfEverySample, ", "), cli::suggestion(needed.name, names)));
+}
 
 std::vector<ProbeRecorderOption> probe_recorder_options(std::string_view recorder) {
   std::vector<ProbeRecorderOption> options(std::begin(kOptions), std::end(kOptions));

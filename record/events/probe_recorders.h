@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,11 @@ struct ProbeRecorderOption {
   std::string_view name, help;
 };
 std::vector<ProbeRecorderOption> probe_recorder_options(std::string_view recorder);
+
+// What is wrong with a name that is none of an event's fields, nor one that every sample has; nothing: it is
+// one.
+std::optional<Error> unknown_field(const NeededField& needed, std::string_view event,
+                                   std::span<const std::string> fields);
 
 // Each of them in `requests` as the events that its option `probe` names, which `parse` reads. Others, and
 // questions for help, stay as they are.

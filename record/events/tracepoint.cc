@@ -121,4 +121,20 @@ Result<format::TracingData> Tracefs::describe(std::span<const Tracepoint> tracep
   return data;
 }
 
+std::vector<std::string> fields_in(std::string_view format) {
+  constexpr std::string_view kField = "\tfield:";  // "\tfield:pid_t prev_pid;\toffset:24;..."
+  std::vector<std::string> fields;
+  for (std::size_t at = format.find(kField); at != std::string_view::npos; at = format.find(kField, at + 1)) {
+    const std::string_view rest = format.substr(at + kField.size());
+    const std::string_view field = rest.substr(0, rest.find(';'));
+    if (field.find(" common_") == std::string_view::npos) fields.emplace_back(field);
+  }
+  return fields;
+}
+
+std::string name_of_field(std::string_view field) {
+  if (field.ends_with(']')) field = field.substr(0, field.rfind('['));
+  return std::string(field.substr(field.find_last_of(" *") + 1));
+}
+
 }  // namespace tacho::record

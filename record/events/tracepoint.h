@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/result.h"
@@ -32,5 +33,10 @@ class Tracefs {
  private:
   std::string directory_;
 };
+
+// "pid_t prev_pid" for each field that a format file describes; what every tracepoint has is left out.
+std::vector<std::string> fields_in(std::string_view format);
+// "prev_pid"
+std::string name_of_field(std::string_view field);
 
 }  // namespace tacho::record

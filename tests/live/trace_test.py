@@ -66,6 +66,26 @@ class Trace(programs.Scratch):
         shown = self.tacho("live", f"argdist/probe='{PROBE}',key=kind/", "--", "./program").stdout.decode()
         self.assertRegex(shown, r"(?m)^ *3 +25$")
 
+    def test_a_field_that_is_not_there_is_told_at_once(self):
+        every = "; every sample has comm, pid, tid, cpu, time, period, cgroup, event"
+        for event, place, told in (
+                (f"trace/probe='{PROBE}',if='byts > 4096'/", "if: ", f"has no 'byts'; it has kind, bytes{every}; did you mean 'bytes'?"),
+                (f"trace/probe='{PROBE}',if='bytes > 1 && uid == 0'/", "if: ", "has no 'uid'; it has kind, bytes"),
+                (f"argdist/probe='{PROBE}',value='size / 64'/", "value: ", f"has no 'size'; it has kind, bytes{every}"),
+                (f"argdist/probe='{PROBE}',value=bytes,key='comm,knd'/", "key: ", "has no 'knd'; it has kind, bytes"),
+                ("argdist/probe='uprobe:./program:taken',value=bytes/", "value: ", "it has no fields: a probe has those in its parentheses"),
+                ("argdist/probe='syscalls:sys_enter_openat',value=flgs/", "value: ", "did you mean 'flags'?"),
+                ("argdist/probe='syscalls:sys_enter_openat',key='dirfd'/", "key: ", "has no 'dirfd'; it has __syscall_nr, dfd, filename, flags, mode")):
+            said = self.record(event, status=1)
+            self.assertEqual(len(said.strip().splitlines()), 1, said)
+            self.assertIn("letter ", said)
+            self.assertIn(place, said)
+            self.assertIn(told, said)
+        # What every sample has, of each of them.
+        for name in every.rsplit(" has ", 1)[1].split(", "):
+            self.shown(self.record(f"argdist/probe='{PROBE}',key='{name},sample.comm'/"))
+        self.record("argdist/probe='syscalls:sys_enter_exit_group',value='error_code + period'/")
+
     def test_tracepoints_as_well(self):
         self.record("trace/probe='syscalls:sys_enter_exit_group'/")
         self.assertEqual(len(self.rows("--by", "comm", "--columns", "count")), 1)
