@@ -91,11 +91,19 @@ bool is_never_followed(const std::string& name) {
                              [&](const char* pattern) { return ::fnmatch(pattern, plain.c_str(), 0) == 0; });
 }
 
-// By the linker, or in a C++ source.
+// By the linker, or in a C++ source: there all instances of a template have one name.
 bool is_called(const std::string& symbol, const std::string& pattern) {
   if (::fnmatch(pattern.c_str(), symbol.c_str(), 0) == 0) return true;
   const auto in_source = source_name(symbol);
-  return in_source && ::fnmatch(pattern.c_str(), in_source->c_str(), 0) == 0;
+  return in_source && ::fnmatch(without_template_arguments(pattern).c_str(), in_source->c_str(), 0) == 0;
+}
+
+void tell_of_instances(const EventRequest& request, const std::string& pattern, const Messages& messages) {
+  if (const std::string name = without_template_arguments(pattern); name != pattern)
+    messages.warn(fmt::format(
+        "-e {}: what stands in <...> is not compared: all instances of '{}' are taken; --where 'function ~ "
+        "\"{}\"' chooses when the capture is read",
+        request.text, name, pattern));
 }
 
 std::string setting(const EventRequest& request, std::string_view name) {
@@ -169,13 +177,24 @@ Result<std::vector<std::uint64_t>> matching_in_kernel(const std::string& pattern
   return addresses;
 }
 
+// Between the two parts of "FILE:PATTERN"; "::" stands in names of C++. npos: there is no file.
+std::size_t colon_behind_file(std::string_view name) {
+  for (std::size_t at = name.rfind(':'); at != std::string_view::npos && at > 0;
+       at = name.rfind(':', at - 1)) {
+    if (name[at - 1] != ':') return at;
+    --at;  // both of "::"
+    if (at == 0) break;
+  }
+  return std::string_view::npos;
+}
+
 // Of -e func: by its settings `name` ("FILE:PATTERN", or a pattern of the kernel's) and `count`.
 Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, const bpf::UserObject& object,
                                                const Messages& messages) {
   const std::string name = text_of(object.constant("name"));
   const std::uint32_t pid = number_of(object.constant("pid"));
   const auto count = object.constant("count");
-  const std::size_t colon = name.rfind(':');
+  const std::size_t colon = colon_behind_file(name);
   const auto wrong = [&](const std::string& what) {
     return use_error(fmt::format("-e {}: {}", request.text, what));
   };
@@ -227,6 +246,7 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
                       "ends the process, recorded or not, that it happens in; count counts calls without",
                       request.text, *path));
   }
+  if (!targets.in_kernel) tell_of_instances(request, name.substr(colon + 1), messages);
   if (targets.offsets.size() > kMostFunctions)
     return wrong(fmt::format("{} functions match, more than {}; choose fewer", targets.offsets.size(),
                              kMostFunctions));
@@ -296,6 +316,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   if (targets.offsets.size() > kMostFunctions)
     return wrong(fmt::format("{} has {} functions, more than {}; choose some: functions='parse_*'", binary,
                              targets.offsets.size(), kMostFunctions));
+  tell_of_instances(request, pattern, messages);
   if (functions->throws && has_returns)
     messages.warn(fmt::format(
         "warning: -e {}: {} throws exceptions: one that flies through a followed function ends the process, "

@@ -208,4 +208,24 @@ class MangledName {
 
 std::optional<std::string> source_name(std::string_view symbol) { return MangledName(symbol).read(); }
 
+std::string without_template_arguments(std::string_view name) {
+  constexpr std::string_view kOperator = "operator", kOfOperators = "<>=-";
+  std::string out;
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (depth == 0 && name.substr(0, i).ends_with(kOperator)) {
+      for (; i < name.size() && kOfOperators.find(name[i]) != std::string_view::npos; ++i) out += name[i];
+      if (i == name.size()) break;
+    }
+    if (name[i] == '<') {
+      ++depth;
+    } else if (name[i] == '>' && depth > 0) {
+      --depth;
+    } else if (depth == 0) {
+      out += name[i];
+    }
+  }
+  return depth == 0 ? out : std::string(name);
+}
+
 }  // namespace tacho::record

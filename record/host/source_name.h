@@ -13,4 +13,8 @@ namespace tacho::record {
 // or one with other parts than plain names (of the Itanium C++ ABI's mangling).
 std::optional<std::string> source_name(std::string_view symbol);
 
+// The same of a name or pattern that somebody typed, perhaps as a view of a capture prints it: without what
+// stands in <...> behind a template's name. Angles of operators stay.
+std::string without_template_arguments(std::string_view name);
+
 }  // namespace tacho::record

@@ -297,6 +297,17 @@ class Calls(programs.Scratch):
         self.assertEqual(sorted(self.counts().values()), [1, 1])
         self.record(",functions='ns::D::put'")
         self.assertEqual(list(self.counts().values()), [1])
+        # As it is printed, too.
+        [printed] = self.counts()
+        self.assertIn("<", printed)
+        for name in (printed, "ns::D<int>::*"):
+            done = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", f"calls/binary='./known',functions='{name}'/", "--", "./known")
+            self.assertEqual(list(self.counts().values()), [1])
+            self.assertIn("what stands in <...> is not compared: all instances of 'ns::D::", done.stderr.decode())
+        self.record()
+        self.assertEqual(list(self.counts("--where", f'function == "{printed}"').values()), [1])
+        self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", f"func/name='./known:{printed}'/", "--", "./known")
+        self.assertIn("ns::D", self.tacho("table", "-i", "c.data", "--by", "function", "--columns", "count").stdout.decode())
 
     def test_who_throws_is_warned_of(self):
         words = ("-o", "c.data", "-e", "calls/binary='./known',functions='leaf'/", "--", "./known")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 
 namespace tacho::record {
 namespace {
@@ -56,6 +57,16 @@ TEST(SourceName, NoBytesHarmIt) {
     const auto name = source_name(symbol);
     EXPECT_FALSE(name && name->empty());
   }
+}
+
+TEST(SourceName, WhatIsPrintedOfATemplateNamesIt) {
+  for (const auto& [printed, name] :
+       {std::pair("ns::C<int>::*", "ns::C::*"), std::pair("f<std::vector<A<int>, B>>", "f"),
+        std::pair("parse_*", "parse_*"), std::pair("A<int>::operator<", "A::operator<"),
+        std::pair("operator<< <int>", "operator<< "), std::pair("A::operator->", "A::operator->"),
+        std::pair("B::operator<=>", "B::operator<=>"), std::pair("A<int", "A<int"), std::pair("a>b", "a>b"),
+        std::pair("", "")})
+    EXPECT_EQ(without_template_arguments(printed), name) << printed;
 }
 
 }  // namespace
