@@ -7,6 +7,33 @@
 namespace tacho::bpf {
 namespace {
 
+constexpr std::string_view kUnless = " unless ";
+
+std::string_view condition_of(const format::PayloadField& field) {
+  const std::size_t at = field.role.find(kUnless);
+  return at == std::string::npos ? std::string_view()
+                                 : std::string_view(field.role).substr(at + kUnless.size());
+}
+
+bool depends_on(const std::optional<format::PayloadSchema>& described, std::string_view constant) {
+  return described && std::ranges::find(described->fields, constant, condition_of) != described->fields.end();
+}
+
+// Without the members that are not there while `constant` is set.
+void choose(std::optional<format::PayloadSchema>& described, std::string_view constant, bool is_set) {
+  if (!described) return;
+  if (is_set)
+    std::erase_if(described->fields, [&](const auto& field) { return condition_of(field) == constant; });
+  for (format::PayloadField& field : described->fields)
+    field.role.resize(std::min(field.role.find(kUnless), field.role.size()));
+}
+
+SummaryLayout layout_of(SummaryTypes types, const MapFacts& facts, std::string_view constant, bool is_set) {
+  choose(types.key, constant, is_set);
+  choose(types.value, constant, is_set);
+  return {types, facts.key_bytes, facts.value_bytes};
+}
+
 Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& declared) {
   const bool asks =
       object.has_map(kFollowedMap) && object.constant(kFollowsConstant).size() == sizeof(std::uint32_t);
@@ -19,7 +46,7 @@ Result<std::vector<Channel>> summaries_of(Object& object, const Declarations& de
       return Error{
           what +
           "the map is no array and no hash (BPF_MAP_TYPE_HASH, LRU_HASH, ARRAY, and those with PERCPU)"};
-    SummaryLayout layout(types, facts->key_bytes, facts->value_bytes);
+    SummaryLayout layout = layout_of(types, *facts, {}, false);
     Channel channel{types.map, types.event, layout.schema(),
                     asks ? ChannelKind::Summary : ChannelKind::PlainSummary};
     channel.summary = std::move(layout);
@@ -52,6 +79,19 @@ Result<std::vector<Channel>> channels_of(Object& object, const Declarations& dec
   if (!summaries) return std::move(summaries.error());
   std::ranges::move(*summaries, std::back_inserter(channels));
   return channels;
+}
+
+void choose_members(std::vector<Channel>& channels, Object& object, const Declarations& declared,
+                    std::string_view constant, format::Bytes value) {
+  const bool is_set = std::ranges::count(value, std::byte{}) != std::ssize(value);
+  for (const SummaryTypes& types : declared.summaries) {
+    if (!depends_on(types.key, constant) && !depends_on(types.value, constant)) continue;
+    const auto channel = std::ranges::find(channels, types.map, &Channel::map);
+    const auto facts = object.map_facts(types.map);
+    if (channel == channels.end() || !facts) continue;
+    channel->summary = layout_of(types, *facts, constant, is_set);
+    channel->schema = channel->summary->schema();
+  }
 }
 
 void replace_tail(format::PayloadSchema& schema, std::string_view field,

@@ -47,6 +47,11 @@ constexpr const char* kLosersMap = "tacho_losers_of_";
 // Fails when a SUMMARY() names no map that it could be made of.
 Result<std::vector<Channel>> channels_of(Object& object, const Declarations& declared);
 
+// Summaries whose members depend on a `const volatile bool` (ROLE("sum unless count")), once it is set or
+// not.
+void choose_members(std::vector<Channel>& channels, Object& object, const Declarations& declared,
+                    std::string_view constant, format::Bytes value);
+
 // Puts fields of 64 bits in the place of the last field of a payload, if that is called `field`; the payload
 // ends behind them.
 void replace_tail(format::PayloadSchema& schema, std::string_view field,

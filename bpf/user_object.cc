@@ -238,11 +238,11 @@ std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
       std::ranges::find(state_->constants, variable, &std::pair<std::string, std::vector<std::byte>>::first);
   if (set == state_->constants.end())
     set = state_->constants.insert(set, {variable, {initial.begin(), initial.end()}});
-  auto refused = put_constant(*global, name, value, set->second);
-  if (!refused)
-    say(state_->options.log,
-        state_->path + ": " + std::string(name) + " = " + std::string(value.value_or("true")));
-  return refused;
+  if (auto refused = put_constant(*global, name, value, set->second)) return refused;
+  choose_members(state_->channels, *state_->object, state_->declared, variable, set->second);
+  say(state_->options.log,
+      state_->path + ": " + std::string(name) + " = " + std::string(value.value_or("true")));
+  return std::nullopt;
 }
 
 bool UserObject::follow(int table_fd) {

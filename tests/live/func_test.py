@@ -67,6 +67,13 @@ class Func(programs.Scratch):
         self.record("funccount/name='./known:*'/")
         counts = self.counts()
         self.assertEqual({name: counts.get(name) for name in CALLS}, CALLS)
+        # Nothing was timed, so there is no time.
+        fields = self.tacho("script", "-i", "out.data", "-F", "+payload").stdout.decode()
+        self.assertRegex(fields, r"calls=5000\b")
+        self.assertNotIn("ns=", fields)
+        said = self.record("func/count,name='./known:*'/")
+        view = re.search(r"func: (tacho .*) -i", said).group(1)
+        self.assertRegex(self.tacho(*view.split()[1:], "-i", "out.data").stdout.decode(), r"(?m)^leaf +5000$")
         self.record("func/name='./known:[dhjlnmw]*'/")
         counts = self.counts()
         if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 6):  # does not tell whose return it is

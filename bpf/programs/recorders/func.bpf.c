@@ -14,12 +14,12 @@ const volatile __u32 tacho_in_kernel; /* set by the recorder */
 struct func_key {
   __u64 pid;
   __u64 function ROLE("function") FORMAT("uaddr");
-  __u64 ns ROLE("log2") UNIT("ns");
+  __u64 ns ROLE("log2 unless count") UNIT("ns");
 };
 struct func_value {
   __u64 calls ROLE("count");
-  __u64 total_ns ROLE("sum");
-  __u64 longest_ns ROLE("max");
+  __u64 total_ns ROLE("sum unless count");
+  __u64 longest_ns ROLE("max unless count");
 };
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
