@@ -8,6 +8,7 @@
 
 #include "cli/shell_word.h"
 #include "format/perf_abi.h"
+#include "record/events/recorders.h"
 
 namespace tacho::record {
 
@@ -57,6 +58,33 @@ bool is_clock(const PlannedEvent& event) {
          (attr.type == abi::kHardware && attr.config == kCpuCycles);
 }
 
+// "min_us=10000, path=/x": what the recorder was told to leave out, as its name stands for it or as it was
+// asked.
+std::string choices_of(const EventRequest& request) {
+  constexpr std::string_view kNoChoices[] = {"name", "binary", "type", "show", "depth", "lib", "count"};
+  std::vector<std::string> choices;
+  for (const ConstantSetting& one : request.constants)
+    if (std::ranges::find(kNoChoices, one.name) == std::end(kNoChoices))
+      choices.push_back(one.value ? one.name + "=" + *one.value : one.name);
+  return fmt::format("{}", fmt::join(choices, ", "));
+}
+
+// A line for each recorder: whose events were asked for, which of them, and what is easily forgotten.
+void report_silent_recorders(const RecordOptions& options, const Messages& messages) {
+  std::string whose = watched_tasks(options.target);
+  if (whose.empty() && options.target.watch == Watch::Command) whose = "the command and what it starts";
+  for (const EventRequest& request : options.events) {
+    const RecorderRow* const row = find_recorder(request.recorder);
+    if (row == nullptr || row->object.empty()) continue;
+    std::string line = fmt::format("{} tells nothing: no such event came", row->name);
+    if (!whose.empty()) line += fmt::format(" of {} (-a takes everybody's)", whose);
+    if (const std::string choices = choices_of(request); !choices.empty())
+      line += fmt::format(", or {} left it out", choices);
+    if (const std::string_view why = why_silent(row->object); !why.empty()) line += fmt::format("; {}", why);
+    messages.bracketed(line);
+  }
+}
+
 }  // namespace
 
 void report_nothing(const Prepared& prepared, const RecordOptions& options, const Messages& messages) {
@@ -68,7 +96,8 @@ void report_nothing(const Prepared& prepared, const RecordOptions& options, cons
     are_clocks = are_clocks && is_clock(event);
     if (std::ranges::find(names, event.name) == names.end()) names.push_back(event.name);
   }
-  if (names.empty() || !prepared.objects.empty()) return;
+  if (!prepared.objects.empty()) return report_silent_recorders(options, messages);
+  if (names.empty()) return;
   const std::string tasks = watched_tasks(options.target);
   const std::size_t more = names.size() > kMostNames ? names.size() - kMostNames : 0;
   names.resize(names.size() - more);

@@ -152,11 +152,12 @@ std::vector<std::string> first_views(std::span<const EventRequest> events, const
     // A report shows all events, one after the other; those of one recorder are told apart.
     const bool is_repeated = std::ranges::count(events, request.recorder, &EventRequest::recorder) > 1;
     // `tacho calls` finds its events by what they hold.
-    const bool takes_event = !row->view.starts_with("tacho calls");
+    const std::string_view plain = view_of(*row, request.constants);
+    const bool takes_event = !plain.starts_with("tacho calls");
     const bool is_chosen =
-        takes_event && events.size() > 1 && (is_repeated || !row->view.starts_with("tacho report"));
+        takes_event && events.size() > 1 && (is_repeated || !plain.starts_with("tacho report"));
     const std::string view =
-        is_chosen ? fmt::format("{} --event {}", row->view, names.back()) : std::string(row->view);
+        is_chosen ? fmt::format("{} --event {}", plain, names.back()) : std::string(plain);
     lines.push_back(fmt::format("{}: {} -i {}", row->name, view, cli::shell_word(capture)));
   }
   return lines;

@@ -150,6 +150,40 @@ constexpr OtherTool kOtherTools[] = {
     {"strace", "-e syscall", "tacho table --by call"},
 };
 
+// Options that leave nothing of what the recorder's own view shows.
+struct OptionView {
+  std::string_view object, option, view;
+};
+constexpr OptionView kOptionViews[] = {
+    {"bio", "max", "tacho script --columns time,comm,pid,op,disk,bytes,queue_ns,service_ns,lat_ns"},
+    {"func", "count", "tacho table --by function --columns count"},
+};
+
+struct Silence {
+  std::string_view object, why;
+};
+constexpr Silence kSilences[] = {
+    {"bio",
+     "reads of cached files ask no disk, and what is written goes there later, from threads of the kernel "
+     "(-a)"},
+    {"pagecache", "files that are kept in memory (tmpfs) have no other place"},
+    {"runqlat", "a thread that finds its CPU free does not wait"},
+    {"offcpu", "it tells a wait when it is over"},
+    {"waking", "it tells who wakes, and of timers nobody does"},
+    {"calls", "functions that were inlined are not called, and a call is told when it returns"},
+    {"fastcalls", "functions that were inlined are not called, and a call is told when it returns"},
+    {"func", "functions that were inlined are not called, and a call is timed when it returns"},
+    {"alloc",
+     "what was given back is not told, nor what is taken with mmap() or from an allocator of the program's "
+     "own (lib=)"},
+    {"kalloc", "what was given back is not told"},
+    {"dns", "programs that do not ask the C library (Go's, resolvers of their own) are not seen"},
+    {"lock", "a lock that is free is taken without asking the kernel"},
+    {"klock", "a lock that is free is taken without waiting"},
+    {"vfsio", "what io_uring or a mapping of the file reads is no call"},
+    {"tcp", "connections that were there before tell their end alone"},
+};
+
 }  // namespace
 
 std::string instead_of_tool(std::string_view name) {
@@ -157,6 +191,22 @@ std::string instead_of_tool(std::string_view name) {
   if (tool == std::end(kOtherTools)) return {};
   return "; what that tool does: tacho record " + std::string(tool->events) + ", then " +
          std::string(tool->view);
+}
+
+std::string_view view_of(const RecorderRow& row, std::span<const ConstantSetting> options) {
+  if (row.name != row.object && !row.view.starts_with("tacho hist")) return row.view;
+  const auto is_set = [&](std::string_view name) {
+    const auto one = std::ranges::find(options, name, &ConstantSetting::name);
+    return one != options.end() && one->value.value_or("true") != "false" && one->value.value_or("1") != "0";
+  };
+  for (const OptionView& each : kOptionViews)
+    if (each.object == row.object && is_set(each.option)) return each.view;
+  return row.view;
+}
+
+std::string_view why_silent(std::string_view object) {
+  const auto row = std::ranges::find(kSilences, object, &Silence::object);
+  return row == std::end(kSilences) ? std::string_view() : row->why;
 }
 
 std::span<const RecorderRow> recorders() { return kRecorders; }

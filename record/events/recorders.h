@@ -24,6 +24,10 @@ const RecorderRow* find_recorder(std::string_view name);  // null when there is 
 // For a message, of a tool of others whose work needs no recorder: which events and view do it. Empty: it is
 // not known.
 std::string instead_of_tool(std::string_view name);
+// The view with these options set.
+std::string_view view_of(const RecorderRow& row, std::span<const ConstantSetting> options);
+// For a message: why a recorder of this object may tell nothing though much happens. Empty: nothing is known.
+std::string_view why_silent(std::string_view object);
 // That `text` begins with: its name alone, or with options between slashes. Null when it begins with none.
 const RecorderRow* recorder_at(std::string_view text);
 // What it is as an event, without options.

@@ -54,6 +54,23 @@ class RecorderOptions(programs.Scratch):
         self.assertIn("sleep", waited)
         self.assertLessEqual(set(waited), {"sh", "sleep"})
 
+    def test_why_a_recorder_tells_nothing(self):
+        """In a line for each of them."""
+        said = self.record("-e", "open/path='/nosuch/path',failed/,bio/max/", "--", "true")
+        [line] = [line for line in said.splitlines() if "open tells nothing" in line]
+        self.assertIn("no such event came of the command and what it starts (-a takes everybody's), or ", line)
+        self.assertRegex(line, r"path=\S*/nosuch/path\S*, failed left it out")
+        [line] = [line for line in said.splitlines() if "bio tells nothing" in line]
+        self.assertIn("reads of cached files ask no disk", line)
+        self.assertIn("process 1 (-a takes everybody's)", self.record("-e", "tcp", "-p", "1", "--", "true"))
+        self.assertNotIn("tells nothing", self.record("-e", "exec", "--", "true"))
+        self.assertNotIn("(-a takes", self.record("-a", "-e", "exec/comm=nobody/", "--", "true"))
+
+    def test_the_view_that_fits_the_options(self):
+        for event, view in (("bio/max/", "tacho script --columns "), ("biolatency/max/", "tacho script --columns "), ("bio", "tacho hist --by op"),
+                            ("bio/max=0/", "tacho hist --by op"), ("biosnoop/max/", "tacho script --columns time,comm,pid,op,disk,sector")):
+            self.assertRegex(self.record("-e", event, "--", "true"), rf"(?m): {view}.* -i out.data ]$")
+
     def test_a_control_group_that_is_not_there(self):
         said = self.record("-e", "open/cgroup='/nosuch/group'/", "--", "true", status=1)
         self.assertRegex(said, r"letter 14: cgroup: (there is no cgroup '/nosuch/group'|no cgroups of version 2)")
