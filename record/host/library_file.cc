@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -45,6 +46,23 @@ std::optional<std::string> in_folders(std::string_view folders, const std::strin
   return std::nullopt;
 }
 
+constexpr const char* kCache = "/etc/ld.so.cache";
+// sysdeps/generic/ldconfig.h of glibc: an ELF library for libc 6, of this machine.
+#if defined(__x86_64__)
+constexpr std::uint32_t kOfThisMachine = 0x0303;
+#elif defined(__aarch64__)
+constexpr std::uint32_t kOfThisMachine = 0x0a03;
+#else
+constexpr std::uint32_t kOfThisMachine = 0x0003;
+#endif
+
+std::optional<std::string> in_cache(const std::string& name) {
+  const auto cache = format::read_file(kCache);
+  if (!cache) return std::nullopt;
+  auto path = cached_library(*cache, name);
+  return path && is_file(*path) ? path : std::nullopt;
+}
+
 Result<std::string> file_of_process(const std::string& name, int process) {
   const std::string folder = fmt::format("/proc/{}", process);
   const auto maps = format::read_file(folder + "/maps");
@@ -72,12 +90,39 @@ Result<std::string> library_file(const std::string& name, int process) {
     auto mapped = mapped_file(format::as_text(*maps), name);
     if (mapped && is_file(*mapped)) return std::move(*mapped);
   }
-  for (const char* variable : {"LD_LIBRARY_PATH", "", "PATH"}) {
-    const char* const folders = *variable == '\0' ? kFolders.data() : std::getenv(variable);
-    if (folders == nullptr) continue;
-    if (auto path = in_folders(folders, name)) return std::move(*path);
-  }
+  const auto in_variable = [&name](const char* variable) {
+    const char* const folders = std::getenv(variable);
+    return folders == nullptr ? std::nullopt : in_folders(folders, name);
+  };
+  if (auto path = in_variable("LD_LIBRARY_PATH")) return std::move(*path);
+  if (auto path = in_cache(name)) return std::move(*path);
+  if (auto path = in_folders(kFolders, name)) return std::move(*path);
+  if (auto path = in_variable("PATH")) return std::move(*path);
   return use_error(fmt::format("{}: no such library or program", name));
+}
+
+// A header (its mark, how many entries there are, bytes of texts, 20 bytes more), entries, texts; offsets of
+// texts are from the begin of the file.
+std::optional<std::string> cached_library(format::Bytes cache, std::string_view name) {
+  constexpr std::string_view kMark = "glibc-ld.so.cache1.1";
+  constexpr std::size_t kRestOfHeader = 24;
+  format::Cursor in(cache);
+  if (format::as_text(in.take(kMark.size())) != kMark) return std::nullopt;
+  const std::uint32_t entries = in.u32();
+  in.skip(kRestOfHeader);
+  const auto text_at = [cache](std::uint32_t offset) {
+    const std::string_view all = format::as_text(cache);
+    return offset < all.size() ? all.substr(offset, all.find('\0', offset) - offset) : std::string_view();
+  };
+  for (std::uint32_t i = 0; i < entries; ++i) {
+    const std::uint32_t flags = in.u32(), key = in.u32(), value = in.u32();
+    in.skip(sizeof(std::uint32_t));
+    const std::uint64_t wanted_hardware = in.u64();  // for other processors, perhaps
+    if (in.failed()) return std::nullopt;
+    if (flags == kOfThisMachine && wanted_hardware == 0 && text_at(key) == name)
+      return std::string(text_at(value));
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> own_library(const std::string& name) {
