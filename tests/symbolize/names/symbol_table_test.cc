@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace tacho::symbolize {
 namespace {
@@ -230,6 +231,33 @@ TEST(SymbolTable, NamesAreShownOnlyWhereTheyDecide) {
   EXPECT_EQ(name_at(table, 0x104), "C1");
   EXPECT_EQ(name_at(table, 0x108), "C1");
   EXPECT_EQ(asked, 2);
+}
+
+TEST(SymbolTable, OfKnownAddressesEachHasTheRowItWasGivenAndNoOtherHasOne) {
+  SymbolTable table;
+  for (const char* const name : {"a", "b", "c"}) table.add({.start = 0, .end = 0, .name = name});
+  // One alone among 64, several rows among 64, the last and the first of two such runs, and the highest.
+  const std::vector<SymbolTable::Answer> answers = {{0x7, 2},       {0x40, 0}, {0x41, 1}, {0x50, 0},
+                                                    {0x7f, 2},      {0x80, 1}, {0x8f, 1}, {0x1000, 0},
+                                                    {~0ULL - 1, 1}, {~0ULL, 2}};
+  table.finish_with(answers);
+  std::size_t known = 0;
+  const auto check = [&](std::uint64_t address) {
+    const auto row = table.row_at(address);
+    const auto answer = std::ranges::find(answers, address, &SymbolTable::Answer::address);
+    ASSERT_EQ(row.has_value(), answer != answers.end()) << address;
+    if (row) EXPECT_EQ(*row, answer->row) << address;
+    known += row ? 1 : 0;
+  };
+  for (std::uint64_t address = 0; address < 0x2000; ++address) check(address);
+  for (std::uint64_t before = 0; before < 0x100; ++before) check(~before);
+  EXPECT_EQ(known, answers.size());
+}
+
+TEST(SymbolTable, KnownAddressesMayBeNone) {
+  SymbolTable table;
+  table.finish_with({});
+  EXPECT_EQ(table.find(0), nullptr);
 }
 
 TEST(SymbolTable, OwnedNamesSurviveAMove) {
