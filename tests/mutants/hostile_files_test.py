@@ -98,7 +98,8 @@ class HostileFiles(programs.Scratch):
         for view in (VIEWS[0], VIEWS[1]):
             with self.subTest(view=view[0]):
                 traced = subprocess.run(["strace", "-f", "-qq", "-y", "-o", "calls", *self.command(view)], cwd=self.folder,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False,
+                                        env=dict(os.environ, LC_ALL="C.UTF-8", ASAN_OPTIONS="detect_leaks=0"))
                 if b"ptrace" in traced.stderr and not (self.folder / "calls").exists():
                     self.skipTest("strace may trace nothing here")
                 calls = (self.folder / "calls").read_text(errors="replace").splitlines()
