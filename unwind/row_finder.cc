@@ -4,8 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "unwind/row_table.h"
-
 namespace tacho::unwind {
 namespace {
 
@@ -19,12 +17,23 @@ constexpr RowFinder::Found of_kind(std::uint8_t kind) { return {{0, 0, 0, kind},
 
 }  // namespace
 
+Result<RowFinder> RowFinder::from_sframe(const ElfImage& image, const std::function<bool()>& stop) {
+  const auto sframe = image.section(".sframe");
+  if (!sframe || sframe->is_packed) return Error{"has no call frame information"};
+  if (sframe->bytes.size() > kLargestSection) return Error{"has too much call frame information"};
+  auto table = row_table_of(image, {.stop = stop});
+  if (!table) return std::move(table.error());
+  RowFinder finder(std::move(*table));
+  finder.code_ = image.code_segments();
+  return finder;
+}
+
 Result<RowFinder> RowFinder::create(const ElfImage& image, const std::function<bool()>& stop) {
   if (image.order() != std::endian::little) return Error{"is for another machine"};
   auto frames = eh_frame_of(image);
   const CfiForm form = frames ? CfiForm::EhFrame : CfiForm::DebugFrame;
   if (!frames) frames = image.section(".debug_frame");
-  if (!frames || frames->is_packed) return Error{"has no call frame information"};
+  if (!frames || frames->is_packed) return from_sframe(image, stop);
   if (frames->bytes.size() > kLargestSection) return Error{"has too much call frame information"};
   RowFinder finder(std::move(*frames), form);
   if (form == CfiForm::EhFrame) finder.index_ = FdeIndex::of(image);
@@ -72,11 +81,17 @@ RowFinder::Found RowFinder::evaluate(std::uint64_t address) {
 std::size_t RowFinder::bytes() const {
   constexpr std::size_t kNode = 4 * sizeof(void*);  // what a map takes beside each value
   return frames_.bytes.size() + (index_ ? index_->bytes() : 0) +
+         (table_ ? table_->rows.capacity() * sizeof(Row) : 0) +
          (ranges_ ? ranges_->capacity() * sizeof(FdeRange) : 0) +
          known_.size() * (sizeof(decltype(known_)::value_type) + kNode);
 }
 
 RowFinder::Found RowFinder::row_at(std::uint64_t address) {
+  if (table_) {
+    const Row* const row = table_->find(address);
+    return row == nullptr ? of_kind(TACHO_UNWIND_NOTHING)
+                          : Found{{0, row->cfa, row->rbp, row->kind}, TACHO_UNWIND_RBP_SAME};
+  }
   if (const auto known = known_.find(address); known != known_.end()) return known->second;
   if (known_.size() == kMostKnown) known_.clear();
   return known_.emplace(address, evaluate(address)).first->second;

@@ -7,20 +7,22 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "format/result.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
 #include "unwind/fde_index.h"
+#include "unwind/row_table.h"
 #include "unwind/unwind_row.h"
 
 namespace tacho::unwind {
 
 class RowFinder {
  public:
-  // The error says why the file has no rows. `stop` is asked while a file without index is read: true gives
-  // it up.
+  // The error says why the file has no rows. `stop` is asked while a file without index is read, or one that
+  // has .sframe alone: true gives it up.
   static Result<RowFinder> create(const ElfImage& image, const std::function<bool()>& stop = {});
   RowFinder(RowFinder&&) = default;
   RowFinder& operator=(RowFinder&&) = default;
@@ -41,12 +43,15 @@ class RowFinder {
  private:
   static constexpr std::size_t kMostKnown = 1U << 12;  // rows
   RowFinder(ElfImage::Section frames, CfiForm form) : frames_(std::move(frames)), form_(form) {}
+  explicit RowFinder(RowTable table) : table_(std::move(table)) {}
+  static Result<RowFinder> from_sframe(const ElfImage& image, const std::function<bool()>& stop);
   CfiSection section() const { return {frames_.bytes, frames_.address, form_, std::endian::little}; }
   std::optional<std::uint64_t> fde_offset(std::uint64_t address);
   Found evaluate(std::uint64_t address);
 
   ElfImage::Section frames_;
-  CfiForm form_;
+  CfiForm form_ = CfiForm::EhFrame;
+  std::optional<RowTable> table_;  // of .sframe: reading all of it takes less than finding something in it
   std::optional<FdeIndex> index_;
   std::optional<std::vector<FdeRange>> ranges_;  // where there is no index
   std::vector<ElfImage::Code> code_;

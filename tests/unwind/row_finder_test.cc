@@ -64,6 +64,27 @@ TEST(RowFinder, RowsAreThoseOfTheTable) {
   }
 }
 
+// sframe.so has both sections (tests/data/README.md); here its .eh_frame is not to be found.
+TEST(RowFinder, RowsOfSframeAloneAreThoseOfItsTable) {
+  const auto bytes = format::read_file(std::string(TACHO_TEST_DATA) + "/sframe.so");
+  ASSERT_TRUE(bytes);
+  std::string file(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  file[file.find(".eh_frame") + 1] = 'x';  // its name
+  const ElfImage image = image_of(file);
+  ASSERT_FALSE(image.section(".eh_frame"));
+  auto finder = RowFinder::create(image);
+  ASSERT_TRUE(finder) << finder.error().what;
+  const auto table = row_table_of(image);
+  ASSERT_TRUE(table);
+  ASSERT_GT(table->rows.size(), 10u);
+  for (std::uint64_t pc = table->base - 16; pc < table->base + table->rows.back().pc + 16; ++pc) {
+    const Row* const row = table->find(pc);
+    EXPECT_EQ(text_of(finder->row_at(pc).row), row == nullptr ? "21 0 0" : text_of(*row)) << pc;
+  }
+  EXPECT_GE(finder->bytes(), table->rows.size() * sizeof(Row));
+  EXPECT_FALSE(RowFinder::create(image, [] { return true; })) << "it takes too long";
+}
+
 // Of this test program: at the begin of each row of its table, and right before.
 TEST(RowFinder, RowsOfARealProgramAreThoseOfItsTable) {
   auto opened = format::open_input("/proc/self/exe");
