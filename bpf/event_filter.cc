@@ -121,15 +121,15 @@ Assembler assemble(std::span<const FilterStep> steps, int next) {
   return program;
 }
 
+}  // namespace
+
 Result<format::Fd> table_with(int program) {
   format::Fd table(
       bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "tacho_next", sizeof(int), sizeof(int), 1, nullptr));
   const int first = 0;
   if (table && bpf_map_update_elem(table.get(), &first, &program, BPF_ANY) == 0) return table;
-  return system_error("the program that comes after the condition", errno);
+  return system_error("a BPF program that others hand over to", errno);
 }
-
-}  // namespace
 
 Result<EventFilter> EventFilter::load(std::span<const FilterStep> steps, Hook hook, int next) {
   if (auto may = check_may_load(); !may) return std::move(may.error());

@@ -50,6 +50,9 @@ static_assert(sizeof(FilterStep) == 24);
 // At most kMostFilterSteps; none: everything passes.
 using FilterSteps = std::vector<FilterStep>;
 
+// A table of one program, its first entry, for programs that hand over to it (bpf_tail_call()).
+Result<format::Fd> table_with(int program);
+
 // The condition as a program for perf events; without members of payloads, which those do not have.
 class EventFilter {
  public:
@@ -61,6 +64,7 @@ class EventFilter {
   // From now on the event takes no other samples. It keeps the program until it is closed; what comes next
   // only as long as this lives.
   Result<> attach(int event_fd) const;
+  int fd() const { return program_.get(); }
 
  private:
   EventFilter() = default;

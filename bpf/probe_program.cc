@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bpf/assembler.h"
+#include "bpf/event_filter.h"
 #include "bpf/follower.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
@@ -108,7 +109,8 @@ void put_text(Assembler& program, const ProbeArgument& argument, std::int16_t at
   program.call(argument.shape == Shape::UserText ? kReadUserText : kReadKernelText);
 }
 
-Assembler assemble(std::span<const ProbeArgument> arguments, int outputs, std::optional<int> followed) {
+// Reads the arguments and writes the sample.
+Assembler reader_of(std::span<const ProbeArgument> arguments, int outputs, std::optional<int> followed) {
   Assembler program;
   std::int16_t size = 0;
   for (const ProbeArgument& argument : arguments) size = static_cast<std::int16_t>(size + bytes_of(argument));
@@ -135,6 +137,28 @@ Assembler assemble(std::span<const ProbeArgument> arguments, int outputs, std::o
   program.set(0, 0);
   program.leave();
   return program;
+}
+
+// Hands over to the only program of a table.
+Assembler start_of(int table, std::optional<int> followed) {
+  Assembler program;
+  program.move(kContext, 1);
+  if (followed) leave_unless_followed(program, *followed);
+  program.move(1, kContext);
+  program.set_map(2, table);
+  program.set(3, 0);
+  program.call(BPF_FUNC_tail_call);
+  program.set(0, 0);
+  program.leave();
+  return program;
+}
+
+Result<format::Fd> load_program(const Assembler& program) {
+  const auto instructions = program.instructions();
+  format::Fd loaded(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "tacho_probe", "GPL", instructions.data(),
+                                  instructions.size(), nullptr));
+  if (loaded) return loaded;
+  return system_error("the kernel does not take the program that reads a probe's arguments", errno);
 }
 
 }  // namespace
@@ -172,10 +196,10 @@ format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeA
   return schema;
 }
 
-Result<ProbeProgram> ProbeProgram::load(std::span<const ProbeArgument> arguments,
-                                        std::optional<int> followed) {
+Result<ProbeProgram> ProbeProgram::load(std::span<const ProbeArgument> arguments, std::optional<int> followed,
+                                        std::optional<int> walk) {
 #ifndef __x86_64__
-  (void)arguments, (void)followed;
+  (void)arguments, (void)followed, (void)walk;
   return Error{"arguments of probes are read on x86-64 alone"};
 #else
   if (auto may = check_may_load(); !may) return std::move(may.error());
@@ -190,17 +214,22 @@ Result<ProbeProgram> ProbeProgram::load(std::span<const ProbeArgument> arguments
   made.outputs_ = format::Fd(bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "tacho_probe", sizeof(int),
                                             sizeof(int), static_cast<std::uint32_t>(cpus), nullptr));
   if (!made.outputs_) return system_error("the map of a probe's samples", errno);
-  const Assembler program = assemble(arguments, made.outputs_.get(), followed);
-  const auto instructions = program.instructions();
-  made.program_ = format::Fd(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "tacho_probe", "GPL", instructions.data(),
-                                           instructions.size(), nullptr));
-  if (made.program_) return made;
-  return system_error("the kernel does not take the program that reads a probe's arguments", errno);
+  auto reader = load_program(reader_of(arguments, made.outputs_.get(), walk ? std::nullopt : followed));
+  if (!reader) return std::move(reader.error());
+  made.reader_ = std::move(*reader);
+  if (!walk) return made;
+  auto table = table_with(*walk);
+  if (!table) return std::move(table.error());
+  made.next_ = std::move(*table);
+  auto start = load_program(start_of(made.next_.get(), followed));
+  if (!start) return std::move(start.error());
+  made.start_ = std::move(*start);
+  return made;
 #endif
 }
 
 Result<> ProbeProgram::attach(int event_fd) const {
-  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_.get()) == 0) return Done{};
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, fd()) == 0) return Done{};
   return system_error("the program that reads a probe's arguments cannot be attached", errno);
 }
 

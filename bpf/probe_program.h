@@ -54,17 +54,21 @@ format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeA
 class ProbeProgram {
  public:
   // At most kMostProbeArguments, kMostProbeTexts of them texts. `followed`: a follower's table, and only
-  // threads of it are wanted; it must outlive the program.
-  static Result<ProbeProgram> load(std::span<const ProbeArgument> arguments, std::optional<int> followed);
+  // threads of it are wanted; it must outlive the program. `walk`: a program of the same kind that is to run
+  // before the arguments are read, of those threads, and to hand over to reader().
+  static Result<ProbeProgram> load(std::span<const ProbeArgument> arguments, std::optional<int> followed,
+                                   std::optional<int> walk = std::nullopt);
   // For a condition that runs it (EventFilter), or attached by itself. It keeps the probe's own samples away.
-  int fd() const { return program_.get(); }
+  int fd() const { return start_ ? start_.get() : reader_.get(); }
+  int reader() const { return reader_.get(); }
   Result<> attach(int event_fd) const;
   // The bpf-output event of a CPU that the payloads are samples of.
   Result<> put_output(int cpu, int event_fd) const;
 
  private:
   ProbeProgram() = default;
-  format::Fd program_, outputs_;
+  format::Fd outputs_, reader_;
+  format::Fd start_, next_;  // with `walk`
 };
 
 }  // namespace tacho::bpf

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "bpf/event_link.h"
 #include "bpf/kernel_layout.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
@@ -30,7 +31,8 @@ namespace {
 constexpr std::size_t kVerifierLines = 20;
 constexpr std::uint32_t kCopyBytes = std::uint32_t{16}
                                      << 20;  // 0.1 s at 6000 stacks a second, or 1600 deep ones
-constexpr std::array<const char*, 3> kPrograms{"walk_on_sample", "walk_on_tracepoint", "walk_on_probe"};
+constexpr std::array<const char*, kStackHooks> kPrograms{"walk_on_sample", "walk_on_tracepoint",
+                                                         "walk_on_probe", "walk_before_reader"};
 
 struct CloseObject {
   void operator()(bpf_object* object) const noexcept { bpf_object__close(object); }
@@ -56,8 +58,8 @@ std::size_t in_pages(std::size_t size) {
 
 struct StackWalker::State {
   std::unique_ptr<bpf_object, CloseObject> object;
-  std::array<int, kPrograms.size()> programs{-1, -1, -1};
-  int segments = -1, processes = -1, stacks = -1, files = -1;
+  std::array<int, kPrograms.size()> programs{-1, -1, -1, -1};
+  int segments = -1, processes = -1, stacks = -1, files = -1, readers = -1;
   bool reads_mappings = false;
   std::optional<Ring> questions, copies;
   format::Mapping ranges, modules;
@@ -135,6 +137,7 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   state->reads_mappings = layout.is_known != 0;
   const std::uint32_t most_ranges = state->reads_mappings ? 1 : options.most_ranges;
   bpf_map__set_max_entries(map("tacho_stacks"), static_cast<std::uint32_t>(cpus));
+  bpf_map__set_max_entries(map("tacho_readers"), options.most_readers);
   bpf_map__set_max_entries(map("tacho_files"), state->reads_mappings ? TACHO_MOST_FILES : 1);
   bpf_map__set_max_entries(map("tacho_copies"), kCopyBytes);
   bpf_map__set_max_entries(map("tacho_ranges"), most_ranges);
@@ -154,6 +157,7 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   state->processes = bpf_map__fd(map("tacho_processes"));
   state->stacks = bpf_map__fd(map("tacho_stacks"));
   state->files = bpf_map__fd(map("tacho_files"));
+  state->readers = bpf_map__fd(map("tacho_readers"));
   auto questions =
       Ring::open(bpf_map__fd(map("tacho_questions")), bpf_map__max_entries(map("tacho_questions")));
   if (!questions) return std::move(questions.error());
@@ -180,15 +184,14 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   return StackWalker(std::move(state));
 }
 
-// Not through libbpf's own links, which would enable the event at once and close it in the end.
 Result<> StackWalker::attach(StackHook hook, int event_fd) {
   const int program = state_->programs[static_cast<std::size_t>(hook)];
-  const int link = bpf_link_create(program, event_fd, BPF_PERF_EVENT, nullptr);
-  if (link >= 0) {
-    state_->links.emplace_back(link);
+  auto link = link_to_event(program, event_fd);
+  if (link) {
+    state_->links.push_back(std::move(*link));
     return Done{};
   }
-  if (errno == EEXIST || errno == EBUSY) return Error{"the event runs another BPF program already", errno};
+  if (link.error().code == EEXIST || link.error().code == EBUSY) return std::move(link.error());
   if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program) == 0) return Done{};
   return system_error("the program that walks stacks cannot be attached to the event", errno);
 }
@@ -198,6 +201,11 @@ MapsByName StackWalker::maps() const {
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, state_->object.get()) maps.emplace_back(bpf_map__name(map), bpf_map__fd(map));
   return maps;
+}
+
+Result<> StackWalker::set_reader(std::uint32_t number, int program) {
+  if (bpf_map_update_elem(state_->readers, &number, &program, BPF_ANY) == 0) return Done{};
+  return system_error("the program that runs after the one that walks stacks", errno);
 }
 
 int StackWalker::program(StackHook hook) const { return state_->programs[static_cast<std::size_t>(hook)]; }

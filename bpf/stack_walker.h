@@ -17,15 +17,17 @@
 
 namespace tacho::bpf {
 
-// What writes the samples of an event: the overflow of a counter or clock, a tracepoint, or a probe of the
-// kernel's PMUs.
-enum class StackHook : std::uint8_t { Overflow, Tracepoint, Probe };
+// What writes the samples of an event: the overflow of a counter or clock, a tracepoint, a probe of the
+// kernel's PMUs, or a program at such a probe that reads its arguments (probe_program.h).
+enum class StackHook : std::uint8_t { Overflow, Tracepoint, Probe, Reader };
+inline constexpr std::size_t kStackHooks = 4;
 
 struct StackWalkerOptions {
-  std::array<bool, 3> hooks{true, false, false};  // by StackHook: those that will be attached
-  bool reads_mappings = true;                     // from the kernel's own structures, where they are known
-  std::uint32_t most_frames = 127;                // of a walk; at most TACHO_MOST_FRAMES
-  std::uint32_t most_ranges = 65536;              // of mapped code, of all processes
+  std::array<bool, kStackHooks> hooks{true};  // by StackHook: those that will be attached
+  bool reads_mappings = true;                 // from the kernel's own structures, where they are known
+  std::uint32_t most_frames = 127;            // of a walk; at most TACHO_MOST_FRAMES
+  std::uint32_t most_readers = 1;             // of set_reader()
+  std::uint32_t most_ranges = 65536;          // of mapped code, of all processes
   std::uint32_t most_processes = 4096;
   bool skips_strangers = false;  // programs on tracepoints and probes: only tasks that are watched
 };
@@ -43,6 +45,9 @@ class StackWalker {
   Result<> attach(StackHook hook, int event_fd);
   // The program of that, for others to run it.
   int program(StackHook hook) const;
+  // What the program of Reader hands over to at a probe that it was attached to with this number
+  // (event_link.h).
+  Result<> set_reader(std::uint32_t number, int program);
   // For programs of others that run the walk themselves (walk_link.h).
   MapsByName maps() const;
   // The bpf-output event of a CPU that the records are written by.

@@ -282,7 +282,8 @@ Result<KernelEvents> open_events(Prepared& prepared, const Messages& messages) {
   Result<KernelEvents> events = std::move(opened->events);
   if (auto done = connect_objects(prepared, events->open_events()); !done) return std::move(done.error());
   const auto table = prepared.follower ? std::optional(prepared.follower->table_fd()) : std::nullopt;
-  auto probes = ArgumentProbes::open(prepared.plan, *events, prepared.host, table);
+  bpf::StackWalker* const walks = prepared.stacks ? &prepared.stacks->walker() : nullptr;
+  auto probes = ArgumentProbes::open(prepared.plan, *events, prepared.host, table, walks);
   if (!probes) return std::move(probes.error());
   prepared.argument_probes = std::move(*probes);
   if (auto done = attach_conditions(prepared.plan, events->open_events(), prepared.conditions); !done)

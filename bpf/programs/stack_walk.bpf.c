@@ -29,4 +29,24 @@ int walk_on_probe(struct pt_regs *context) {
   return 1;
 }
 
+/* Programs that read the arguments of probes and write them as samples, by the number that their probe was attached with. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, __u32);
+} tacho_readers SEC(".maps");
+
+/* Whether the thread is wanted was asked before. */
+SEC("kprobe")
+int walk_before_reader(struct pt_regs *context) {
+  struct slot *slot = take_slot();
+  if (slot) {
+    if (take_registers(slot, context)) walk_and_tell(context, slot, false);
+    slot->busy = 0;
+  }
+  bpf_tail_call(context, &tacho_readers, bpf_get_attach_cookie(context));
+  return 0;
+}
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "bpf/event_filter.h"
 #include "bpf/probe_program.h"
+#include "bpf/stack_walker.h"
 #include "format/file.h"
 #include "format/result.h"
 #include "record/host/host.h"
@@ -20,8 +22,9 @@ class ArgumentProbes {
  public:
   // The probes are hit from here on; what they write is taken once the events are enabled. Gone with this.
   // `followed`: of threads in this table (bpf/follower.h), which must outlive it; nothing: of everybody's.
+  // `walker`: for the events whose stacks are unwound; null: none are.
   static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host,
-                                     std::optional<int> followed);
+                                     std::optional<int> followed, bpf::StackWalker* walker);
 
   // Events of a CPU that are open again, for what the probes write there.
   Result<> put_outputs(const Plan& plan, std::span<const OpenEvent> events) const;
@@ -32,7 +35,10 @@ class ArgumentProbes {
     format::Fd probe;
     bpf::ProbeProgram program;
     std::vector<bpf::EventFilter> condition;  // one or none
+    format::Fd link;                          // with unwound stacks; destroyed first
   };
+  static Result<> attach(One& one, const bpf::FilterSteps& condition, std::optional<std::uint32_t> number);
+
   std::vector<One> probes_;
 };
 

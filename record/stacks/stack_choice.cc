@@ -52,6 +52,8 @@ void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) 
   for (std::size_t i = 0; i < plan.events.size(); ++i) {
     PlannedEvent& event = plan.events[i];
     if (event.unwound_frames == 0 || !event.attr.is_bpf_output()) continue;
+    if (std::ranges::find(plan.argument_probes, i, &ArgumentProbe::event) != plan.argument_probes.end())
+      continue;
     if (!event.attr.samples(format::abi::kSampleCallchain)) {
       event.unwound_frames = 0;  // of a ring buffer without stacks
       continue;

@@ -19,7 +19,7 @@ void use_frame_pointers(Plan& plan, const Host& host, const std::string& why);
 // The same of one event; says so when unwound stacks were asked for by name.
 void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why);
 
-// Of what BPF programs write: whether they let the unwinder look at the stack first.
+// Of what BPF programs of others write: whether they let the unwinder look at the stack first.
 void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects);
 // Nobody needs to hear of each mapping at once.
 void relax_sideband(Plan& plan, const Host& host);

@@ -244,7 +244,7 @@ Result<> StackUnwinding::State::join(const OpenEvent& open, const Plan& plan, Pe
   splice.add_event(open.id, planned.attr);
   if (!known.walks.fd)
     if (auto done = give_walks(open, planned, ring, host); !done) return done;
-  if (planned.attr.is_bpf_output()) return Done{};  // its program runs the walk (object_walks.h)
+  if (planned.attr.is_bpf_output()) return Done{};  // its program runs the walk
   return hooks.attach(open, planned, host);
 }
 
@@ -269,6 +269,10 @@ Result<std::optional<bpf::StackWalker>> StackUnwinding::load(Plan& plan, const H
   for (const PlannedEvent& event : plan.events)
     if (event.unwound_frames != 0 && !event.attr.is_bpf_output())
       options.hooks[static_cast<std::size_t>(hook_of(event))] = true;
+  for (const ArgumentProbe& probe : plan.argument_probes)
+    if (plan.events[probe.event].unwound_frames != 0)
+      options.hooks[static_cast<std::size_t>(bpf::StackHook::Reader)] = true;
+  options.most_readers = static_cast<std::uint32_t>(std::max<std::size_t>(plan.argument_probes.size(), 1));
   auto walker = bpf::StackWalker::load(options, log);
   if (!walker && may_use_frame_pointers(plan)) {
     use_frame_pointers(plan, host, walker.error().what);
@@ -317,6 +321,8 @@ Result<> StackUnwinding::open_again(int cpu, std::span<const OpenEvent> opened, 
     if (auto done = state_->join(open, plan, events.rings()[open.ring], host); !done) return done;
   return Done{};
 }
+
+bpf::StackWalker& StackUnwinding::walker() { return state_->walker; }
 
 void StackUnwinding::begin(std::span<const int> processes) {
   if (state_->walker.reads_mappings()) {

@@ -52,6 +52,8 @@ class StackUnwinding {
   // A CPU came on line: what walks on it is opened anew, and joined to `opened`, its events that are new.
   Result<> open_again(int cpu, std::span<const OpenEvent> opened, const Plan& plan, KernelEvents& events,
                       const Host& host);
+  // For programs that run it themselves (kernel/argument_probes.h).
+  bpf::StackWalker& walker();
 
   // Mappings of what runs now, once the kernel tells of later ones; then waits for their tables for a moment,
   // so that the first samples are as good as the last.

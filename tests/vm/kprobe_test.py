@@ -35,6 +35,13 @@ class InAnotherKernel(unittest.TestCase):
     def test_probes(self):
         self.run_inside("kernel_probes_test", "probes_test")
 
+    def test_stacks_of_arguments(self):
+        self.run_inside("argument_stacks_test")
+
+    def test_stacks_past_probes_at_returns(self):
+        tests = ("functions_with_probes_at_their_return_have_their_callers", "finished_stacks_pass_probes_at_returns")
+        self.run_inside(*(f"unwinding_test.Unwinding.test_{name}" for name in tests))
+
     def test_events(self):
         self.run_inside("event_language_test", "hotplug_test")
 
