@@ -52,6 +52,8 @@ constexpr std::array kReturns{
     MemberRow{"return_instance", "orig_ret_vaddr", &tacho_kernel_layout::return_address},
     MemberRow{"mm_struct", "uprobes_state.xol_area", &tacho_kernel_layout::mm_probe_area},
     MemberRow{"xol_area", "vaddr", &tacho_kernel_layout::probe_area_address},
+    MemberRow{"uprobe_task", "vaddr", &tacho_kernel_layout::probes_place},
+    MemberRow{"uprobe_task", "xol_vaddr", &tacho_kernel_layout::probes_copy},
 };
 
 // When an inode's status changed, as kernels have called it; some may have another name for it yet.

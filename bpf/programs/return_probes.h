@@ -9,6 +9,7 @@
 #define MOST_RETURNS 64 /* of a thread, as the kernel has it */
 #define RETURN_CODE_SIZE 128
 #define RETURN_CODE_PUSHES 3 /* words that it may have on the stack when it calls the kernel */
+#define LONGEST_INSTRUCTION 15
 
 /* Where the process has that code; 0: nowhere. It lies at the begin of a mapping. */
 static __always_inline __u64 return_code_of(__u64 memory) {
@@ -70,12 +71,58 @@ static __always_inline bool return_past_probe(struct slot *slot) {
   return tacho_return_to(slot, walk->sp - WORD, walk->sp - WORD) != 0;
 }
 
-/* The sampled code is that: the function has returned to it, and it is about to return to the caller. */
-static __always_inline bool leave_return_probe(struct slot *slot) {
-  struct walk *walk = &slot->walk;
-  if (walk->ip - walk->range.start >= RETURN_CODE_SIZE || return_code_of(walk->memory) != walk->range.start)
+/* Whether a call stands before an address: it may be one to return to. */
+static __always_inline bool is_behind_call(__u64 address) {
+  __u64 code;
+  if (!read_word(address - WORD, &code)) return false;
+  return (code >> 24 & 0xff) == 0xe8 ||    /* call rel32 */
+         (code >> 16 & 0xffff) == 0x15ff ||  /* call *disp32(%rip) */
+         (code >> 48 & 0x38ff) == 0x10ff ||  /* call *register, call *(register) */
+         (code >> 40 & 0x38ff) == 0x10ff ||  /* call *disp8(register) */
+         (code >> 16 & 0x38ff) == 0x10ff ||  /* call *disp32(register) */
+         (code >> 32 & 0x38ff) == 0x10ff ||  /* call *disp8(register, register) */
+         (code >> 8 & 0x38ff) == 0x10ff;     /* call *disp32(register, register) */
+}
+
+/* The thread came to the probe at a function's begin, and the kernel has not set it back to the instruction yet. */
+static __always_inline bool is_behind_breakpoint(const struct walk *walk) {
+  __u64 code, caller;
+  return read_word(walk->ip - WORD, &code) && code >> 56 == 0xcc && read_word(walk->sp, &caller) && is_behind_call(caller);
+}
+
+/* The kernel has forgotten the call: it wrote the right address where the last thing that this code pops is. */
+static __always_inline bool return_by_stack(struct walk *walk) {
+  for (int i = 0; i < RETURN_CODE_PUSHES; i++) {
+    __u64 caller;
+    if (!read_word(walk->sp + i * WORD, &caller)) return false;
+    if (!is_behind_call(caller)) continue;
+    walk->ip = caller;
+    walk->sp += (i + 1) * WORD;
+    walk->is_return = true;
+    return true;
+  }
+  return false;
+}
+
+/* An instruction with a probe runs alone, from a copy in the same mapping: goes on as if it ran in its place. */
+static __always_inline bool go_to_place(struct walk *walk) {
+  const volatile struct tacho_kernel_layout *layout = &tacho_options.layout;
+  __u64 task, copy, place;
+  if (!read_kernel_word(bpf_get_current_task() + layout->task_probes, &task) || task == 0 ||
+      !read_kernel_word(task + layout->probes_copy, &copy) || walk->ip - copy > LONGEST_INSTRUCTION ||
+      !read_kernel_word(task + layout->probes_place, &place))
     return false;
-  return tacho_return_to(slot, walk->sp - WORD, walk->sp + (RETURN_CODE_PUSHES - 1) * WORD) != 0;
+  walk->ip = place + (walk->ip - copy);
+  return true;
+}
+
+/* The sampled code is the kernel's: a function has returned to it, and it is about to return to the caller. Or else it is
+ * that of a probe. */
+static __always_inline bool leave_probe_code(struct slot *slot) {
+  struct walk *walk = &slot->walk;
+  if (return_code_of(walk->memory) != walk->range.start) return false;
+  if (walk->ip - walk->range.start >= RETURN_CODE_SIZE) return go_to_place(walk);
+  return tacho_return_to(slot, walk->sp - WORD, walk->sp + (RETURN_CODE_PUSHES - 1) * WORD) != 0 || return_by_stack(walk);
 }
 
 struct copy_search {

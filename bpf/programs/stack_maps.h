@@ -56,6 +56,7 @@ struct tacho_kernel_layout {
   __u32 knows_returns;
   __u32 task_probes, probes_returns /* the first of a list */, return_next, return_place, return_address;
   __u32 mm_probe_area, probe_area_address;
+  __u32 probes_place, probes_copy; /* of an instruction with a probe, which runs elsewhere */
 };
 
 /* The same of all kernels with maple trees; who finds other numbers does not know the layout. */

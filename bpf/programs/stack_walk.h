@@ -83,19 +83,6 @@ __noinline int tacho_leave_signal_frame(struct slot *slot) {
   return 0;
 }
 
-/* Whether a call stands before an address: it may be one to return to. */
-static __always_inline bool is_behind_call(__u64 address) {
-  __u64 code;
-  if (!read_word(address - WORD, &code)) return false;
-  return (code >> 24 & 0xff) == 0xe8 ||    /* call rel32 */
-         (code >> 16 & 0xffff) == 0x15ff ||  /* call *disp32(%rip) */
-         (code >> 48 & 0x38ff) == 0x10ff ||  /* call *register, call *(register) */
-         (code >> 40 & 0x38ff) == 0x10ff ||  /* call *disp8(register) */
-         (code >> 16 & 0x38ff) == 0x10ff ||  /* call *disp32(register) */
-         (code >> 32 & 0x38ff) == 0x10ff ||  /* call *disp8(register, register) */
-         (code >> 8 & 0x38ff) == 0x10ff;     /* call *disp32(register, register) */
-}
-
 /* The sampled function may be assembly that pushed nothing: what called it lies on top of the stack. */
 static __always_inline bool leave_bare_leaf(struct walk *walk) {
   __u64 caller;
@@ -261,7 +248,7 @@ __noinline int tacho_take_step(struct slot *slot) {
   walk->frames++;
   if (!is_mapped) return ends(walk, walk->frames == 1 && slot->is_in_exec ? TACHO_END_EXEC : TACHO_END_NO_MAPPING);
   const __u32 key = walk->range.module;
-  if (key == TACHO_MODULE_OF_NOTHING && walk->frames == 1 && leave_return_probe(slot)) return 0;
+  if (key == TACHO_MODULE_OF_NOTHING && walk->frames == 1 && leave_probe_code(slot)) return 0;
   if (key == TACHO_MODULE_ASKED_FOR) return go_on_without_table(slot);
   struct tacho_unwind_module *module = bpf_map_lookup_elem(&tacho_modules, &key);
   if (!module) return tacho_guess(slot, TACHO_END_COUNT);
@@ -299,6 +286,7 @@ static __always_inline bool read_user_registers(struct slot *slot) {
   const void *at = (const void *)bpf_task_pt_regs(task);
   if (bpf_probe_read_kernel(&slot->registers, sizeof slot->registers, at) != 0) return false;
   slot->is_in_call = slot->registers.orig_rax != (__u64)-1;
+  slot->is_interrupted = !slot->is_in_call;
   slot->is_in_exec = slot->registers.orig_rax == CALL_EXECVE || slot->registers.orig_rax == CALL_EXECVEAT;
   return (slot->registers.cs & 3) == 3;
 }
@@ -306,7 +294,7 @@ static __always_inline bool read_user_registers(struct slot *slot) {
 static __always_inline bool take_registers(struct slot *slot, const struct pt_regs *registers) {
   if ((registers->cs & 3) != 3) return read_user_registers(slot);
   slot->registers = *registers;
-  slot->is_in_call = slot->is_in_exec = 0;
+  slot->is_in_call = slot->is_in_exec = slot->is_interrupted = 0;
   return true;
 }
 
@@ -354,6 +342,7 @@ static __always_inline bool walk_user_stack(struct slot *slot, bool skips_strang
   if (slot->is_in_call && read_word(walk->ip - WORD, &code)) walk->is_return = code >> 48 == 0x050f;
   walk->sp = slot->registers.rsp;
   walk->bp = slot->registers.rbp;
+  if (slot->is_interrupted && is_behind_breakpoint(walk)) walk->is_return = true;
   walk->stop.sp = walk->sp;
   walk->stop.bp = walk->bp;
   walk->stop.frames = 1;

@@ -114,6 +114,7 @@ struct slot {
   __u32 number;
   __u32 is_in_call; /* of the system */
   __u32 is_in_exec;
+  __u32 is_interrupted; /* and has called nobody */
   struct pt_regs registers;
   struct walk walk;
   struct tacho_code_range recent[RECENT];

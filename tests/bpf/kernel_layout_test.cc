@@ -51,7 +51,7 @@ class Kernel {
     member("slot", 80);
   }
   void add_returns(const char* address = "orig_ret_vaddr") {
-    plain("uprobe_task", {"return_instances"});
+    plain("uprobe_task", {"return_instances", "vaddr", "xol_vaddr"});
     plain("return_instance", {"stack", address, "next"});
     plain("xol_area", {"vaddr"});
   }
@@ -106,6 +106,8 @@ TEST(KernelLayout, WhereReturnAddressesAreKeptIsKnownWholeOrNotAtAll) {
   EXPECT_EQ(layout->return_next, 24u);
   EXPECT_EQ(layout->mm_probe_area, 16u + 8);
   EXPECT_EQ(layout->probe_area_address, 8u);
+  EXPECT_EQ(layout->probes_place, 16u);
+  EXPECT_EQ(layout->probes_copy, 24u);
   Kernel other;
   other.add_returns("return_address");
   ASSERT_TRUE(other.layout());

@@ -1,8 +1,9 @@
 // Where stacks begin that frame pointers and unwind information hardly lead out of.
-//   bare_load spin     half a second in assembly that nothing describes, and that saves other registers
-//   before rbp bare_load vfork    200 calls of vfork(), which keeps its return address in a register
-//   meanwhile bare_load deep     writes 60 times to nowhere from 60 KiB of stack below main() bare_load forks    says
-//   "ready", waits for a line, and has 200 children that end without another program
+//   bare_load spin    half a second in assembly that nothing describes; it saves other registers before rbp
+//   bare_load steps   0.7 s of calls of a function, for a probe at its begin
+//   bare_load vfork   200 calls of vfork(), which keeps its return address in a register meanwhile
+//   bare_load deep    writes 60 times to nowhere from 60 KiB of stack below main()
+//   bare_load forks   says "ready", waits for a line, and has 200 children that end without another program
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -17,6 +18,13 @@ __asm__(
     "mov %rbp, %rsp\n pop %rbp\n pop %rbx\n pop %r12\n ret\n.size bare_spin, . - bare_spin\n");
 void bare_spin(unsigned long count);
 
+// Its first instruction is one that a probe has run elsewhere.
+__asm__(
+    ".text\n.globl bare_step\n.type bare_step, @function\nbare_step:\n.cfi_startproc\n"
+    "sub $24, %rsp\n .cfi_adjust_cfa_offset 24\n add $24, %rsp\n .cfi_adjust_cfa_offset -24\n ret\n"
+    ".cfi_endproc\n.size bare_step, . - bare_step\n");
+void bare_step(void);
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -26,6 +34,13 @@ static double now(void) {
 __attribute__((noinline)) int bare_caller(double end) {
   int calls = 0;
   for (; now() < end; ++calls) bare_spin(1000000);
+  return calls;
+}
+
+__attribute__((noinline)) int bare_steps(double end) {
+  int calls = 0;
+  for (; now() < end; ++calls)
+    for (int i = 0; i < 100; ++i) bare_step();
   return calls;
 }
 
@@ -62,6 +77,7 @@ int main(int count, char** words) {
   const char* const what = count > 1 ? words[1] : "";
   int result = 0;
   if (strcmp(what, "spin") == 0) return bare_caller(now() + 0.5) == 0;
+  if (strcmp(what, "steps") == 0) return bare_steps(now() + 0.7) == 0;
   if (strcmp(what, "vfork") == 0)
     for (int i = 0; i < 200; ++i) result += bare_vfork();
   if (strcmp(what, "deep") == 0)

@@ -154,6 +154,21 @@ class Unwinding(programs.Scratch):
             self.assertGreater(ends[kind, True], NEEDED * (ends[kind, True] + ends[kind, False]), (ends, said))
         self.assertGreater(max(depths), 60, "many were open at once")
 
+    def test_clocks_find_the_functions_whose_probes_they_interrupt(self):
+        """An instruction with a probe may run in a mapping of the kernel's, and there ticks find it."""
+        probe = f"uprobe:{programs.BIN}/bare_load:bare_step"
+        said = self.record("-e", probe, "-e", "cpu-clock/freq=5000,name=ticks/", "--call-graph", "eh", "--", programs.BIN / "bare_load", "steps")
+        text = self.tacho("script", "-i", "x.data", "--event", "ticks", "-F", "ip,sym,dso").stdout.decode()
+        stacks = [[line.split(None, 1)[1] for line in block.strip().splitlines() if "[kernel" not in line] for block in text.split("\n\n")]
+        stacks = [stack for stack in stacks if any(name.startswith(("bare_step", "[unknown] ([uprobes])")) for name in stack)]
+        whole = [stack for stack in stacks if "_start (" in stack[-1] and any(name.startswith("bare_steps ") for name in stack)]
+        self.assertGreater(len(stacks), 50, said)
+        self.assertGreater(len(whole), NEEDED * len(stacks), (said, [stack for stack in stacks if stack not in whole][:3]))
+        elsewhere = [stack for stack in whole if "([uprobes])" in stack[0]]
+        self.assertGreater(len(elsewhere), 0, said)
+        for stack in elsewhere:
+            self.assertTrue(stack[1].startswith("bare_step "), stack)
+
     @unittest.skipUnless(shutil.which("gcc") and shutil.which("objcopy"), "no gcc, or no binutils")
     def test_sframe_is_enough(self):
         words = ["gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-Wa,--gsframe", "-pthread", "-o", "both"]
