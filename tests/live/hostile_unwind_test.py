@@ -2,7 +2,7 @@
 """Programs with damaged unwind information, recorded while they run: the recorder lives, and so do other stacks.
 
 Each mutant is a copy of one program, recursion and system calls in it, with bytes of its .eh_frame, its index or its headers
-changed; it runs as before, since nothing throws. TACHO_MUTANTS says how many (default: 200; 5000 take half a minute), TACHO_SEED
+changed; it runs as before, since nothing throws. TACHO_MUTANTS says how many (default: 200; 5000 take a minute), TACHO_SEED
 which."""
 import os
 import random
