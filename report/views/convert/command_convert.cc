@@ -149,7 +149,9 @@ class Ending {
 
 Result<cli::ExitStatus> run_here_or_apart(const Words& words) {
   const ConvertOptions& convert = words.convert;
-  Making making{.has_worker = words.has_worker, .can_begin_again = can_be_read_again(convert.input)};
+  Making making;
+  making.has_worker = words.has_worker;
+  making.can_begin_again = can_be_read_again(convert.input);
   std::optional<Interruption> interruption;
   const bool ends_well = !convert.is_whole_or_nothing && convert.output != "-";
   if (ends_well) {

@@ -180,7 +180,9 @@ Result<cli::ExitStatus> redact_here(const Options& options, const CaptureOutput&
 
 Result<cli::ExitStatus> run(const Options& options) {
   const ConvertOptions& copy = options.redact.copy;
-  Making making{.has_worker = options.has_worker, .can_begin_again = can_be_read_again(copy.input)};
+  Making making;
+  making.has_worker = options.has_worker;
+  making.can_begin_again = can_be_read_again(copy.input);
   making.target.input = copy.input;
   making.target.output = options.is_dry ? "-" : copy.output;
   making.target.is_whole_or_nothing = !options.is_dry;
