@@ -13,7 +13,7 @@ import readers
 ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build" / "bin"))
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
-PATIENCE = 120  # seconds, for one program
+PATIENCE = int(os.environ.get("TACHO_PATIENCE", "120"))  # seconds, for one program; an emulated machine takes longer
 
 needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root")
 needs_perf = unittest.skipUnless(shutil.which("perf"), "needs perf (Debian: linux-perf)")

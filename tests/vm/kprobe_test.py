@@ -22,7 +22,7 @@ PATIENCE = 1800
 @unittest.skipUnless(KERNEL_VMS, "needs TACHO_KERNEL_VM, a program that runs a command in a kernel with kprobes")
 class InAnotherKernel(unittest.TestCase):
     def run_inside(self, *tests):
-        words = [f"TACHO_BIN={BIN}", f"PYTHONPATH={ROOT / 'tests/support'}", "PYTHONDONTWRITEBYTECODE=1", "TACHO_MAY_CHANGE_MACHINE=1",
+        words = [f"TACHO_BIN={BIN}", f"PYTHONPATH={ROOT / 'tests/support'}", "PYTHONDONTWRITEBYTECODE=1", "TACHO_MAY_CHANGE_MACHINE=1", "TACHO_PATIENCE=600",
                  sys.executable, ROOT / "tests/vm/run_tests.py", *tests]
         for machine in KERNEL_VMS:
             with self.subTest(machine=machine):
