@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 import programs
 from recorder_loads import ASKS, CROWD, OPENS, READS, WAITS, loop_disk
@@ -25,6 +26,7 @@ int main(void) {
   return 0;
 }
 """
+HAS_PROBES = Path("/sys/bus/event_source/devices/kprobe").exists()
 # bpftrace hears everybody: the programs have names that nobody else's have.
 LOADS = {"opens": OPENS, "reads": READS, "waits": WAITS, "crowd": CROWD, "asks": ASKS, "known": KNOWN}
 
@@ -191,6 +193,19 @@ class BesideBpftrace(programs.Scratch):
         if "pages" not in theirs:
             self.skipTest("files are kept in memory here")
         self.assertEqual(self.counts("what", column="sum").get("missed"), theirs["pages"])
+
+    @unittest.skipUnless(HAS_PROBES, "this kernel has no kprobes (tests/vm boots one)")
+    def test_functions_of_the_kernel(self):
+        # An error is a large number for bpftrace.
+        said = '/comm == "reads" && retval >= 4096 && retval < 0x7fffffff/'
+        theirs = self.beside(f'kretprobe:vfs_read {said} {{ @read = sum(retval); @reads[retval] = count(); }}\n'
+                             f'kretprobe:vfs_write {said} {{ @written = sum(retval); }}', "vfsio", "./reads")
+        bytes_of = {row["op"]: int(float(row["sum"])) for row in self.rows("--by", "op", "--value", "bytes", "--columns", "sum",
+                                                                         "--where", 'comm == "reads" && bytes >= 4096')}
+        self.assertEqual((bytes_of["read"], bytes_of["write"]), (theirs["read"], theirs["written"]))
+        reads = self.counts("bytes", 'comm == "reads" && op == read && bytes >= 4096')
+        self.assertEqual(reads, theirs["reads"])
+        self.assertEqual((reads["65536"], reads["1048576"]), (32, 1))
 
     def test_signals_and_locks(self):
         theirs = self.beside('tracepoint:signal:signal_generate /comm == "asks"/ { @signals[args->sig] = count(); }\n'

@@ -59,7 +59,8 @@ class InAnotherKernel(unittest.TestCase):
         self.run_inside("elsewhere_kinds_test.Kinds.test_a_kernel_module")
 
     def test_recorders(self):
-        self.run_inside("recorders_test.Functions", "func_test.Func.test_functions_of_the_kernel",
+        self.run_inside("recorders_test.Functions", "beside_bpftrace_test.BesideBpftrace.test_functions_of_the_kernel",
+                        "func_test.Func.test_functions_of_the_kernel",
                         "func_test.Func.test_every_call_is_counted", "alloc_test.Alloc.test_what_is_left_is_told_with_its_stack")
 
 
