@@ -13,8 +13,7 @@ constexpr std::chrono::milliseconds kBetweenLooks{100};
 // does not.
 std::vector<int> recorded_cpus(const KernelEvents& events) {
   std::vector<int> cpus;
-  for (const OpenEvent& event : events.open_events())
-    cpus.push_back(event.cpu);
+  for (const OpenEvent& event : events.open_events()) cpus.push_back(event.cpu);
   return cpus;
 }
 
@@ -45,8 +44,9 @@ Result<> CpuReturns::look(News& news, std::chrono::milliseconds since_start) {
 
 // One that cannot be recorded does not end the recording of the others.
 Result<> CpuReturns::take_in(int cpu, const std::string& when, News& news) {
-  const auto open = open_again_ ? open_again_(cpu)
-                                : Result<std::span<const OpenEvent>>(Error{"only another recording takes it"});
+  const auto open = open_again_
+                        ? open_again_(cpu)
+                        : Result<std::span<const OpenEvent>>(Error{"only another recording takes it"});
   if (!open) {
     events_.note_cpu(cpu, fmt::format("on line {}, not recorded: {}", when, open.error().what));
     say_(fmt::format("CPU {} came on line ({}), and is not recorded: {}", cpu, when, open.error().what));

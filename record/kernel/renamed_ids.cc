@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t kWord = sizeof(std::uint64_t), kHeader = sizeof(perf_event_header);
 
 // Where a record says which event it is of, beside the end of its trailer.
-constexpr std::size_t kOfLost = kHeader, kOfThrottle = kHeader + kWord, kStreamOfThrottle = kHeader + 2 * kWord;
+constexpr std::size_t kOfLost = kHeader, kOfThrottle = kHeader + kWord,
+                      kStreamOfThrottle = kHeader + 2 * kWord;
 
 }  // namespace
 

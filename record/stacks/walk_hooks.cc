@@ -65,7 +65,7 @@ Result<WalksEvent> open_walks(bpf::StackWalker& walker, const OpenEvent& open, c
 
 // The condition of --filter is asked first, and runs the walk itself.
 Result<> WalkHooks::attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned,
-                                                        bpf::StackHook hook) {
+                                            bpf::StackHook hook) {
   auto known = conditions_.find(open.event);
   if (known == conditions_.end()) {
     const auto kind =

@@ -44,7 +44,7 @@ class WalkHooks {
   Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned, bpf::StackHook hook);
 
   bpf::StackWalker* walker_;
-  std::vector<format::Fd> holders_;  // events that hold the program on tracepoints
+  std::vector<format::Fd> holders_;                           // events that hold the program on tracepoints
   std::set<std::pair<std::uint32_t, std::uint64_t>> hooked_;  // tracepoints and probes: one program on each
   std::map<std::size_t, bpf::EventFilter> conditions_;        // by event, with --filter
 };
