@@ -109,7 +109,7 @@ class HostileFiles(programs.Scratch):
         confined, opened = set(), 0
         for thread, call in calls:
             name = call.split("(")[0]
-            if name in ("seccomp", "prctl") and "FILTER" in call and call.endswith(" = 0"):
+            if "seccomp" in name and call.endswith(" = 0"):  # perhaps of the second half of a call: "<... seccomp resumed>"
                 confined.add(thread)
             elif thread not in confined or call.endswith(REFUSED):
                 continue
