@@ -70,7 +70,6 @@ struct StackWalker::State {
   std::atomic_ref<std::uint32_t> now() const { return std::atomic_ref(walk_variables().now); }
   format::Mapping variables;  // section .data.tacho
   std::vector<format::Mapping> rows;
-  std::vector<format::Fd> links;  // destroyed first
 };
 
 namespace {
@@ -184,15 +183,12 @@ Result<StackWalker> StackWalker::load(const StackWalkerOptions& options, const L
   return StackWalker(std::move(state));
 }
 
-Result<> StackWalker::attach(StackHook hook, int event_fd) {
+Result<format::Fd> StackWalker::attach(StackHook hook, int event_fd) {
   const int program = state_->programs[static_cast<std::size_t>(hook)];
   auto link = link_to_event(program, event_fd);
-  if (link) {
-    state_->links.push_back(std::move(*link));
-    return Done{};
-  }
+  if (link) return link;
   if (link.error().code == EEXIST || link.error().code == EBUSY) return std::move(link.error());
-  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program) == 0) return Done{};
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program) == 0) return format::Fd();
   return system_error("the program that walks stacks cannot be attached to the event", errno);
 }
 

@@ -41,8 +41,9 @@ class StackWalker {
   StackWalker& operator=(const StackWalker&) = delete;
   ~StackWalker();  // detaches
 
-  // From now on a record (tacho_stack_record) comes before each sample of the event.
-  Result<> attach(StackHook hook, int event_fd);
+  // From now on a record (tacho_stack_record) comes before each sample of the event, as long as what this
+  // gives lives, or the event does.
+  Result<format::Fd> attach(StackHook hook, int event_fd);
   // The program of that, for others to run it.
   int program(StackHook hook) const;
   // What the program of Reader hands over to at a probe that it was attached to with this number

@@ -44,18 +44,18 @@ Result<> CpuReturns::look(News& news, std::chrono::milliseconds since_start) {
 
 // One that cannot be recorded does not end the recording of the others.
 Result<> CpuReturns::take_in(int cpu, const std::string& when, News& news) {
-  const auto open = open_again_
-                        ? open_again_(cpu)
-                        : Result<std::span<const OpenEvent>>(Error{"only another recording takes it"});
+  const auto open = open_again_ ? open_again_(cpu)
+                                : Result<KernelEvents::Reopened>(Error{"only another recording takes it"});
   if (!open) {
     events_.note_cpu(cpu, fmt::format("on line {}, not recorded: {}", when, open.error().what));
     say_(fmt::format("CPU {} came on line ({}), and is not recorded: {}", cpu, when, open.error().what));
     return Done{};
   }
-  for (const OpenEvent& event : *open)
+  for (const OpenEvent& event : open->events)
     if (auto done = news.watch_again(event); !done) return done;
-  events_.note_cpu(cpu, fmt::format("on line {}, recorded", when));
-  say_(fmt::format("CPU {} came on line ({}), and is recorded", cpu, when));
+  const std::string but = open->left_out.empty() ? "" : " but for " + open->left_out;
+  events_.note_cpu(cpu, fmt::format("on line {}, recorded{}", when, but));
+  say_(fmt::format("CPU {} came on line ({}), and is recorded{}", cpu, when, but));
   return Done{};
 }
 

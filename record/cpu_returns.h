@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +17,7 @@ namespace tacho::record {
 class CpuReturns {
  public:
   // Opens all that is to be recorded of a CPU, and enables what is enabled now.
-  using OpenAgain = std::function<Result<std::span<const OpenEvent>>(int cpu)>;
+  using OpenAgain = std::function<Result<KernelEvents::Reopened>(int cpu)>;
   using Say = std::function<void(std::string_view)>;
 
   // `later`: CPUs that were off line when `events` were opened. `open_again` may be empty: then what comes is

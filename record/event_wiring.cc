@@ -23,19 +23,29 @@ Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events) 
   return Done{};
 }
 
-Result<std::span<const OpenEvent>> open_again(int cpu, Prepared& prepared, KernelEvents& events) {
-  const auto open = events.open_again(cpu, prepared.host);
-  if (!open) return open.error();
-  if (auto done = connect_objects(prepared, *open); !done) return std::move(done.error());
-  if (auto done = prepared.argument_probes.put_outputs(prepared.plan, *open); !done)
+namespace {
+
+Result<> join_again(int cpu, std::span<const OpenEvent> open, Prepared& prepared, KernelEvents& events) {
+  if (auto done = connect_objects(prepared, open); !done) return done;
+  if (auto done = prepared.argument_probes.put_outputs(prepared.plan, open); !done) return done;
+  if (auto done = attach_conditions(prepared.plan, open, prepared.conditions); !done) return done;
+  if (prepared.stacks) {
+    auto done = prepared.stacks->open_again(cpu, open, prepared.plan, events, prepared.host);
+    if (!done) return done;
+  }
+  return events.enable_again(open);
+}
+
+}  // namespace
+
+Result<KernelEvents::Reopened> open_again(int cpu, Prepared& prepared, KernelEvents& events) {
+  auto opened = events.open_again(cpu, prepared.host);
+  if (!opened) return opened;
+  if (auto done = join_again(cpu, opened->events, prepared, events); !done) {
+    events.close_again(cpu);
     return std::move(done.error());
-  if (auto done = attach_conditions(prepared.plan, *open, prepared.conditions); !done)
-    return std::move(done.error());
-  if (prepared.stacks)
-    if (auto done = prepared.stacks->open_again(cpu, *open, prepared.plan, events, prepared.host); !done)
-      return std::move(done.error());
-  if (auto done = events.enable_again(*open); !done) return std::move(done.error());
-  return open;
+  }
+  return opened;
 }
 
 }  // namespace tacho::record

@@ -13,7 +13,7 @@ namespace tacho::record {
 Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events);
 
 // All that is to be recorded of a CPU that came on line: opened, joined to what the events of the other CPUs
-// are, and enabled where those are.
-Result<std::span<const OpenEvent>> open_again(int cpu, Prepared& prepared, KernelEvents& events);
+// are, and enabled where those are. After an error nothing of it is.
+Result<KernelEvents::Reopened> open_again(int cpu, Prepared& prepared, KernelEvents& events);
 
 }  // namespace tacho::record

@@ -53,10 +53,9 @@ Result<> News::watch_rings(KernelEvents& events) {
   return Done{};
 }
 
-// The mapping keeps the event when its descriptor is closed, and with it what is watched here.
+// Whoever made the ring keeps the event open, and with it what is watched here.
 Result<> News::watch_again(const OpenEvent& event) {
-  if (event.ring < ring_watches_.size()) return Done{};
-  ring_watches_.push_back({event.event, {}, 0, true});
+  if (event.ring < ring_watches_.size() || !later_rings_.insert(event.ring).second) return Done{};
   return add(event.fd.get(), tag(Source::Ring, event.ring));
 }
 
@@ -116,6 +115,7 @@ Result<News::Heard> News::wait(std::chrono::milliseconds patience) {
 
 // The task whose descriptor told us of this ring is gone; another task of the ring tells us from now on.
 Result<> News::task_ended(std::size_t ring, Heard& heard) {
+  if (ring >= ring_watches_.size()) return Done{};  // of a CPU that came later: of no task
   RingWatch& ended = ring_watches_[ring];
   if (ended.watched >= ended.fds.size()) return Done{};
   // A descriptor that stays watched tells of its end again and again, and the loop would never rest.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "format/file.h"
@@ -61,6 +62,7 @@ class News {
   format::Fd epoll_;
   int control_ = -1;
   std::vector<RingWatch> ring_watches_;
+  std::set<std::size_t> later_rings_;  // that came behind these
   std::size_t live_rings_ = 0;
 };
 

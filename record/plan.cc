@@ -69,7 +69,8 @@ class Planner {
   Result<> choose_cpus() {
     plan_.cpus = host_.online_cpus;
     if (options_.target.per_thread) plan_.cpus = {-1};
-    if (!options_.target.per_thread && options_.target.cpus.empty()) plan_.later_cpus = host_.offline_cpus;
+    const bool is_all = options_.target.watch == Watch::System && options_.target.cpus.empty();
+    if (is_all && !options_.target.per_thread) plan_.later_cpus = host_.offline_cpus;
     if (options_.target.cpus.empty()) return Done{};
     for (const int cpu : options_.target.cpus) {
       if (std::ranges::find(host_.online_cpus, cpu) != host_.online_cpus.end()) continue;

@@ -177,12 +177,14 @@ void drop_needless_rights(const Prepared& prepared, const RecordOptions& options
       .asks_programs =
           std::ranges::any_of(prepared.plan.events,
                               [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
-      .has_objects = !prepared.objects.empty() || (prepared.stacks && prepared.stacks->tells_of_mappings()),
+      .has_objects = !prepared.objects.empty() || !prepared.plan.argument_probes.empty() ||
+                     (prepared.stacks && prepared.stacks->tells_of_mappings()),
       .signals_command = prepared.workload.has_value(),
       .packs = packs,
       .takes_in_cpus = prepared.stacks ||
                        std::ranges::find(prepared.plan.tasks, -1) != prepared.plan.tasks.end() ||
-                       std::ranges::any_of(prepared.plan.events, &PlannedEvent::is_everybodys)};
+                       std::ranges::any_of(prepared.plan.events, &PlannedEvent::is_everybodys),
+      .maps_rings = !prepared.plan.later_cpus.empty()};
   const auto slash = options.output.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
   const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");

@@ -84,9 +84,11 @@ static __always_inline bool is_behind_call(__u64 address) {
          (code >> 8 & 0x38ff) == 0x10ff;     /* call *disp32(register, register) */
 }
 
-/* The thread came to the probe at a function's begin, and the kernel has not set it back to the instruction yet. */
+/* The thread came to the probe at a function's begin, and the kernel has not set it back to the instruction yet. Linkers fill
+ * up with the same byte, so only of a thread that has met probes. */
 static __always_inline bool is_behind_breakpoint(const struct walk *walk) {
-  __u64 code, caller;
+  __u64 code, caller, task;
+  if (!read_kernel_word(bpf_get_current_task() + tacho_options.layout.task_probes, &task) || task == 0) return false;
   return read_word(walk->ip - WORD, &code) && code >> 56 == 0xcc && read_word(walk->sp, &caller) && is_behind_call(caller);
 }
 

@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::packs},
     {CAP_DAC_READ_SEARCH, "cap_dac_read_search", &LaterWork::holds_files},
     {CAP_KILL, "cap_kill", &LaterWork::signals_command},
+    {CAP_IPC_LOCK, "cap_ipc_lock", &LaterWork::maps_rings},
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::tells_again},  // mappings of others' processes
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::reads_binaries},
     {CAP_SYS_PTRACE, "cap_sys_ptrace", &LaterWork::holds_files},

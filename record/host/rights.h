@@ -21,6 +21,7 @@ struct LaterWork {
   bool signals_command = false;  // which may have become another user's
   bool packs = false;            // a program started at the end reads files of everybody
   bool takes_in_cpus = false;    // that come on line: their events are opened then
+  bool maps_rings = false;       // the same, of those that have none yet: beyond what a user may lock
   bool holds_files = false;      // of all processes, to be read when the recording is over
   bool reads_binaries = false;   // of all processes, for their unwind tables, which go into BPF maps
 };

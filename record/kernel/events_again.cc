@@ -1,5 +1,10 @@
 // Events of CPUs that were off line for a while.
+#include <fcntl.h>
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <string>
 #include <utility>
 
 #include "format/perf_abi.h"
@@ -14,14 +19,6 @@ void KernelEvents::Again::each(const std::function<void(const OpenEvent&)>& what
   const std::lock_guard lock(mutex_);
   for (const auto& [cpu, events] : by_cpu_)
     for (const OpenEvent& event : events) what(event);
-}
-
-const OpenEvent* KernelEvents::Again::find(int cpu, const std::function<bool(const OpenEvent&)>& is) const {
-  const std::lock_guard lock(mutex_);
-  const auto here = by_cpu_.find(cpu);
-  if (here == by_cpu_.end()) return nullptr;
-  const auto found = std::ranges::find_if(here->second, is);
-  return found == here->second.end() ? nullptr : &*found;
 }
 
 std::span<const OpenEvent> KernelEvents::Again::take(int cpu, std::vector<OpenEvent> events,
@@ -51,9 +48,12 @@ format::StringPairs KernelEvents::Again::notes() const {
   return notes_;
 }
 
-std::vector<Losses> KernelEvents::Again::losses_before() const {
+std::vector<Losses> KernelEvents::Again::losses(const std::function<Losses(const OpenEvent&)>& of) const {
   const std::lock_guard lock(mutex_);
-  return before_;
+  std::vector<Losses> all = before_;
+  for (const auto& [cpu, events] : by_cpu_)
+    for (const OpenEvent& event : events) all.push_back(of(event));
+  return all;
 }
 
 void KernelEvents::note_cpu(int cpu, const std::string& what) {
@@ -85,25 +85,24 @@ Result<OpenEvent> KernelEvents::open_one_again(std::size_t event, int cpu, std::
   return OpenEvent{event, cpu, -1, std::move(*fd), model->id, 0, *id, model->cpu != cpu};
 }
 
-// The ring that the events of this CPU had; else that of one of `before`, which were opened with it; else its
-// own.
-Result<> KernelEvents::give_ring(OpenEvent& event, std::span<const OpenEvent> before, const Host& host) {
+// The ring that the events of this CPU had; where it had none a new one, which stays for the next time.
+Result<> KernelEvents::give_ring(OpenEvent& event, const Host& host) {
   const bool is_sideband = planned_[event.event].is_sideband;
-  const auto shares = [&](const OpenEvent& other) {
+  const auto before = std::ranges::find_if(events_, [&](const OpenEvent& other) {
     return other.cpu == event.cpu && planned_[other.event].is_sideband == is_sideband;
-  };
-  const OpenEvent* owner = nullptr;
-  if (const auto here = std::ranges::find_if(events_, shares); here != events_.end()) {
-    owner = &*here;
-  } else if (const auto there = std::ranges::find_if(before, shares); there != before.end()) {
-    owner = &*there;
+  });
+  if (before != events_.end()) {
+    event.ring = before->ring;
+    return share_ring(event.fd, before->fd);
   }
-  if (owner == nullptr) owner = again_->find(event.cpu, shares);
-  if (owner != nullptr) {
-    event.ring = owner->ring;
-    return share_ring(event.fd, owner->fd);
+  const std::pair key{event.cpu, is_sideband};
+  if (const auto later = later_rings_.find(key); later != later_rings_.end()) {
+    event.ring = later->second.ring;
+    return share_ring(event.fd, later->second.owner);
   }
   if (rings_.size() == rings_.capacity()) return Error{"it was not there when the recording began"};
+  format::Fd owner(fcntl(event.fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!owner) return system_error("a descriptor of its ring", errno);
   const bool is_backward = planned_[event.event].attr.has(abi::kWriteBackward);
   auto ring = PerfRing::map(event.fd, is_sideband ? sideband_pages_ : ring_pages_, host.page_size,
                             is_backward ? RingKind::Backward : RingKind::Forward);
@@ -111,27 +110,51 @@ Result<> KernelEvents::give_ring(OpenEvent& event, std::span<const OpenEvent> be
   event.ring = rings_.size();
   rings_.push_back(std::move(*ring));
   holds_sideband_.push_back(is_sideband);
+  later_rings_.emplace(key, LaterRing{std::move(owner), event.ring});
   return Done{};
 }
 
-Result<std::span<const OpenEvent>> KernelEvents::open_again(int cpu, const Host& host) {
+// One that is refused is left out, as a probe in a library that cannot be looked up any more.
+Result<KernelEvents::Reopened> KernelEvents::open_again(int cpu, const Host& host) {
   std::vector<OpenEvent> opened;
+  std::string left_out;
+  const auto leave_out = [&](std::size_t event, const std::string& why) {
+    left_out += (left_out.empty() ? "" : "; ") + fmt::format("{}: {}", planned_[event].name, why);
+  };
+  bool any_of_tasks = false;
   for (std::size_t event = 0; event < planned_.size(); ++event) {
     // The counts of a group come by the kernel's numbers, which the capture does not know.
-    if (planned_[event].attr.samples(abi::kSampleRead))
-      return Error{"samples with counts of groups (:S) go on in another recording only"};
+    if (planned_[event].attr.samples(abi::kSampleRead)) {
+      leave_out(event, "samples with counts of a group (:S) go on in another recording only");
+      continue;
+    }
     auto open = open_one_again(event, cpu, opened, host);
-    if (!open) return std::move(open.error());
-    if (!open->fd) continue;
-    if (auto done = give_ring(*open, opened, host); !done) return std::move(done.error());
+    if (open && !open->fd) {
+      any_of_tasks = true;
+      continue;
+    }
+    auto done = open ? give_ring(*open, host) : Result<>(std::move(open.error()));
+    if (!done) {
+      leave_out(event, done.error().what);
+      continue;
+    }
     opened.push_back(std::move(*open));
   }
+  if (opened.empty() && !any_of_tasks) return Error{left_out};
   for (const OpenEvent& open : opened) rings_[open.ring].rename(open.own_id, open.id);
   std::vector<Losses> before;
   again_->each([&](const OpenEvent& gone) {
     if (gone.cpu == cpu) before.push_back(loss_of(gone));
   });
-  return again_->take(cpu, std::move(opened), std::move(before));
+  return Reopened{again_->take(cpu, std::move(opened), std::move(before)), std::move(left_out)};
+}
+
+void KernelEvents::close_again(int cpu) {
+  std::vector<Losses> before;
+  again_->each([&](const OpenEvent& gone) {
+    if (gone.cpu == cpu) before.push_back(loss_of(gone));
+  });
+  (void)again_->take(cpu, {}, std::move(before));
 }
 
 Result<> KernelEvents::enable_again(std::span<const OpenEvent> events) const {

@@ -288,34 +288,28 @@ void KernelEvents::pause_backward_rings(bool pause) const {
   });
 }
 
-std::vector<Losses> KernelEvents::losses() const {
-  std::vector<Losses> found;
-  for_each([&](const OpenEvent& event) {
-    if (!planned_[event.event].is_sideband) add_loss(found, loss_of(event));
-  });
-  for (const Losses& loss : again_->losses_before())
-    if (!planned_[loss.event].is_sideband) add_loss(found, loss);
-  return found;
-}
-
-std::uint64_t KernelEvents::sideband_losses() const {
-  std::uint64_t lost = 0;
-  for_each([&](const OpenEvent& event) {
-    if (planned_[event.event].is_sideband) lost += loss_of(event).lost;
-  });
-  for (const Losses& loss : again_->losses_before())
-    if (planned_[loss.event].is_sideband) lost += loss.lost;
-  return lost;
-}
-
 Losses KernelEvents::loss_of(const OpenEvent& event) const {
   const std::uint64_t lost = lost_by_event(event.fd, planned_[event.event].attr, event.own_id);
   return {.event = event.event, .id = event.id, .lost = lost, .cpu = event.is_of_new_cpu ? event.cpu : -1};
 }
 
-void KernelEvents::for_each(const std::function<void(const OpenEvent&)>& what) const {
-  for (const OpenEvent& event : events_) what(event);
-  again_->each(what);
+std::vector<Losses> KernelEvents::all_losses(bool of_sideband) const {
+  std::vector<Losses> found;
+  const auto add = [&](const Losses& loss) {
+    if (planned_[loss.event].is_sideband == of_sideband) add_loss(found, loss);
+  };
+  for (const OpenEvent& event : events_) add(loss_of(event));
+  for (const Losses& loss : again_->losses([this](const OpenEvent& event) { return loss_of(event); }))
+    add(loss);
+  return found;
+}
+
+std::vector<Losses> KernelEvents::losses() const { return all_losses(false); }
+
+std::uint64_t KernelEvents::sideband_losses() const {
+  std::uint64_t lost = 0;
+  for (const Losses& loss : all_losses(true)) lost += loss.lost;
+  return lost;
 }
 
 bool KernelEvents::counts_losses() const {

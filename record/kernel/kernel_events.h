@@ -66,9 +66,13 @@ class KernelEvents {
   // A CPU that went off line took its events with it, but for those of tasks; now that it is back they are
   // opened anew, not enabled yet, and write to its rings, or to new ones where it was off line when
   // everything was opened (Plan::later_cpus). Their records get the numbers that the capture knows
-  // (PerfRing::renamed()). Valid until the next call. One call at a time, by whoever takes records out of the
-  // rings.
-  Result<std::span<const OpenEvent>> open_again(int cpu, const Host& host);
+  // (PerfRing::renamed()). An error: nothing was. By whoever takes records out of the rings.
+  struct Reopened {
+    std::span<const OpenEvent> events;  // until the next call, or close_again()
+    std::string left_out;               // events that the kernel refused, and why; empty: none
+  };
+  Result<Reopened> open_again(int cpu, const Host& host);
+  void close_again(int cpu);
   // Enables what open_again() gave: samples if they are switched on now.
   Result<> enable_again(std::span<const OpenEvent> events) const;
   // "CPU 1" and when it went and came back, for the capture's header, in the order of time.
@@ -113,7 +117,7 @@ class KernelEvents {
   Result<> map_rings(const Plan& plan, const Host& host);
   Result<OpenEvent> open_one_again(std::size_t event, int cpu, std::span<const OpenEvent> leaders,
                                    const Host& host) const;
-  Result<> give_ring(OpenEvent& event, std::span<const OpenEvent> before, const Host& host);
+  Result<> give_ring(OpenEvent& event, const Host& host);
 
   // When each event was switched on or off, in this order.
   struct Switched {
@@ -122,8 +126,8 @@ class KernelEvents {
   };
   void note_switch(std::size_t event, bool on, std::vector<std::size_t>& switched) const;
   void tell(std::span<const std::size_t> switched, Sampling now) const;
-  void for_each(const std::function<void(const OpenEvent&)>& what) const;
   Losses loss_of(const OpenEvent& event) const;
+  std::vector<Losses> all_losses(bool of_sideband) const;
 
   // What came back with its CPU. The thread that reads rings writes it, the one that writes the capture asks
   // for losses.
@@ -131,14 +135,12 @@ class KernelEvents {
    public:
     // Of each event that is open again.
     void each(const std::function<void(const OpenEvent&)>& what) const;
-    // For the thread that calls take(), until it does.
-    const OpenEvent* find(int cpu, const std::function<bool(const OpenEvent&)>& is) const;
     // `before`: what those lost that were here.
     std::span<const OpenEvent> take(int cpu, std::vector<OpenEvent> events, std::vector<Losses> before);
     void note(std::string cpu, std::string what);
     format::StringPairs notes() const;
-    // Of events that are gone once more.
-    std::vector<Losses> losses_before() const;
+    // What those that are open lost, as `of` says, and those that are gone once more.
+    std::vector<Losses> losses(const std::function<Losses(const OpenEvent&)>& of) const;
 
    private:
     mutable std::mutex mutex_;
@@ -157,6 +159,11 @@ class KernelEvents {
   std::map<std::tuple<std::size_t, int, int>, int> leaders_;
   std::size_t ring_pages_ = 0, sideband_pages_ = 0;
   std::unique_ptr<Again> again_ = std::make_unique<Again>();
+  struct LaterRing {
+    format::Fd owner;  // an event that writes to it
+    std::size_t ring = 0;
+  };
+  std::map<std::pair<int, bool>, LaterRing> later_rings_;  // by CPU, and whether it is for sideband
 };
 
 }  // namespace tacho::record

@@ -317,8 +317,16 @@ Result<> StackUnwinding::open_again(int cpu, std::span<const OpenEvent> opened, 
     if (!done_rings.insert(open.ring).second) continue;
     if (auto done = state_->give_walks(open, planned, ring, host); !done) return done;
   }
-  for (const OpenEvent& open : opened)
-    if (auto done = state_->join(open, plan, events.rings()[open.ring], host); !done) return done;
+  for (const OpenEvent& open : opened) {
+    const PlannedEvent& planned = plan.events[open.event];
+    PerfRing& ring = events.rings()[open.ring];
+    const bool is_walked = planned.unwound_frames != 0 && !planned.is_walked_in_payload;
+    // Of a CPU that was off line at first, and comes for another time.
+    const bool has_walks = is_walked && state_->rings[&ring].walks.fd;
+    if (is_walked && done_rings.insert(open.ring).second && has_walks)
+      if (auto done = state_->give_walks(open, planned, ring, host); !done) return done;
+    if (auto done = state_->join(open, plan, ring, host); !done) return done;
+  }
   return Done{};
 }
 

@@ -93,8 +93,13 @@ Result<> WalkHooks::attach(const OpenEvent& open, const PlannedEvent& planned, c
       return std::move(done.error()).in("--filter: event '" + planned.name + "'");
     return Done{};
   }
-  if (auto done = walker_->attach(hook, held_by); !done)
-    return std::move(done.error()).in("--call-graph eh: event '" + planned.name + "'");
+  auto link = walker_->attach(hook, held_by);
+  if (!link) return std::move(link.error()).in("--call-graph eh: event '" + planned.name + "'");
+  if (hook == bpf::StackHook::Tracepoint) {
+    held_.push_back(std::move(*link));
+  } else {
+    links_.insert_or_assign({open.event, open.cpu, open.task}, std::move(*link));
+  }
   return Done{};
 }
 

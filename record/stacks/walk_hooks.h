@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,9 +45,12 @@ class WalkHooks {
   Result<> attach_behind_condition(const OpenEvent& open, const PlannedEvent& planned, bpf::StackHook hook);
 
   bpf::StackWalker* walker_;
-  std::vector<format::Fd> holders_;                           // events that hold the program on tracepoints
+  std::vector<format::Fd> holders_;  // events that hold the program on tracepoints, and
+  std::vector<format::Fd> held_;     // what keeps it there
   std::set<std::pair<std::uint32_t, std::uint64_t>> hooked_;  // tracepoints and probes: one program on each
-  std::map<std::size_t, bpf::EventFilter> conditions_;        // by event, with --filter
+  // What keeps it on an event, by that, its CPU and task: another one when the CPU was off line meanwhile.
+  std::map<std::tuple<std::size_t, int, int>, format::Fd> links_;
+  std::map<std::size_t, bpf::EventFilter> conditions_;  // by event, with --filter
 };
 
 }  // namespace tacho::record

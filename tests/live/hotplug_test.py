@@ -63,6 +63,15 @@ class Hotplug(programs.Scratch):
                 found.setdefault(event, []).append(float(time_text))
         return found
 
+    def assert_whole_stacks_since(self, time_text):
+        """The user's side of stacks comes from a walk, which is another event of the CPU."""
+        text = self.tacho("script", "-i", "h.data", "--time", f"{time_text},", "-C", "1", "--comms", "dd", "-F", "ip,sym",
+                          "--event", "cpu-clock").stdout.decode()
+        stacks = [stack for stack in text.split("\n\n") if stack.strip()]
+        whole = sum("_start" in stack for stack in stacks)
+        self.assertGreater(len(stacks), 20)
+        self.assertGreater(whole, 0.9 * len(stacks))
+
     def test_what_comes_back_is_recorded_again(self):
         run = self.started("-a", "-e", "cpu-clock,sched:sched_switch", "-g")
         self.busy_on_cpu_1()
@@ -80,9 +89,7 @@ class Hotplug(programs.Scratch):
             self.assertGreater(len([at for at in times if at > before]), 10, f"{event}: after its return")
         header = self.tacho("header", "-i", "h.data").stdout.decode()
         self.assertRegex(header, r"(?s)# CPUs : CPU 1 off line .*# CPUs : CPU 1 on line [\d.]+ s after the beginning, recorded")
-        # The user's side of the stacks that were taken since comes from a walk, which is another event of the CPU.
-        whole = self.tacho("script", "-i", "h.data", "-C", "1", "--comms", "dd", "-F", "time,ip,sym").stdout.decode()
-        self.assertIn("_start", whole.rpartition("\n\n")[0][len(whole) // 2:])
+        self.assert_whole_stacks_since(before)
         if shutil.which("perf"):
             self.same_scripts("h.data", "-F", "comm,cpu,time,event,ip")
 
@@ -102,13 +109,33 @@ class Hotplug(programs.Scratch):
         SWITCH.write_text("0")
         run = self.started("-a", "-e", "cpu-clock", "-g")
         time.sleep(0.3)
+        for count in (1, 2):  # the second time it has rings already
+            SWITCH.write_text("1")
+            self.wait_for(b"CPU 1 came on line", count)
+            self.busy_on_cpu_1(1)
+            if count == 1:
+                SWITCH.write_text("0")
+                self.wait_for(b"CPU 1 went off line")
+                time.sleep(0.3)
+        self.ended(run)
+        self.assertNotIn(b"not recorded", self.log())
+        self.assertGreater(len(self.events_of(1)["cpu-clock"]), 100)
+        times = self.events_of(1)["cpu-clock"]
+        gap, before = max((later - earlier, earlier) for earlier, later in zip(times, times[1:]))
+        self.assertGreater(gap, 0.2)
+        self.assert_whole_stacks_since(times[0])
+        self.assert_whole_stacks_since(before)
+
+    def test_processes_go_on_by_themselves(self):
+        load = subprocess.Popen(["taskset", "-c", "0,1", "timeout", "60", "sh", "-c", "while :; do :; done"])
+        self.addCleanup(lambda: (load.kill(), load.wait()))
+        run = self.started("-g", "-e", "cpu-clock", "-p", str(load.pid))
+        SWITCH.write_text("0")
+        self.wait_for(b"CPU 1 went off line")
         SWITCH.write_text("1")
         self.wait_for(b"CPU 1 came on line")
-        self.busy_on_cpu_1()
         self.ended(run)
-        self.assertGreater(len(self.events_of(1)["cpu-clock"]), 100)
-        text = self.tacho("script", "-i", "h.data", "-C", "1", "--comms", "dd", "-F", "ip,sym").stdout.decode()
-        self.assertIn("_start", text)
+        self.assertNotIn(b"not recorded", self.log())
 
     def test_programs_probes_and_conditions(self):
         run = self.started("-a", "-e", "open/comm=cat/", "-e", "uprobe:libc.so.6:getenv(name:string)", "-e", "cpu-clock",
