@@ -195,7 +195,10 @@ Result<format::Fd> StackWalker::attach(StackHook hook, int event_fd) {
 MapsByName StackWalker::maps() const {
   MapsByName maps;
   bpf_map* map = nullptr;
-  bpf_object__for_each_map(map, state_->object.get()) maps.emplace_back(bpf_map__name(map), bpf_map__fd(map));
+  bpf_object__for_each_map(map, state_->object.get()) {
+    // What reads probes' arguments is handed over to by the program of this object alone.
+    if (bpf_map__fd(map) != state_->readers) maps.emplace_back(bpf_map__name(map), bpf_map__fd(map));
+  }
   return maps;
 }
 
