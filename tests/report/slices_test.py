@@ -36,10 +36,10 @@ class Slices(programs.Scratch):
         (self.folder / f"perf-{made.PID}.map").write_text(f"{MADE:x} 40 made_early\n{MADE + 0x100:x} 40 made_late\n")
         (self.folder / f"perf-{OTHER_PID}.map").write_text(f"{MADE:x} 400 made_by_another\n")
 
-    def capture(self):
+    def capture(self, features=None):
         """Two halves in time, and of one event more than of the other; another process has a function of its own."""
         events = [made.Event(name, made.SOFTWARE, config, made.USUAL) for name, config in (("cpu-clock", 0), ("page-faults", 2))]
-        capture = made.Capture(*events).started()
+        capture = made.Capture(*events, features=features).started()
         for program, base in (("first", FIRST), ("second", SECOND)):
             capture.mapped(made.PID, base, 0x8000, 0, str(self.folder / program))
         for pid in (made.PID, OTHER_PID):
@@ -63,6 +63,10 @@ class Slices(programs.Scratch):
         self.assertIn(done.returncode, (0, 3), done.stderr)
         self.assertNotEqual(done.stdout, b"")
         return done.stdout.replace(b"packed.data", capture.encode())
+
+    def copies(self, capture):
+        """The names of the programs."""
+        return sorted(re.findall(rf"# attached : elf/\S*{self.folder.name}/(first|second)\b", self.tacho("header", "-i", capture).stdout.decode()))
 
     def check(self, part, names, *selection):
         """The names are in it, and no others; what it shows is what the whole one shows of these samples."""
@@ -94,6 +98,16 @@ class Slices(programs.Scratch):
         shown = self.show(["script", "-F", "ip,sym"], "faults.data")
         self.assertEqual(shown.split()[1::2], [b"second_late", b"made_late"])
 
+    def test_of_a_capture_that_does_not_describe_its_events(self):
+        """Views make names of the attributes then, which are others than the samples are asked for by."""
+        self.capture({made.EVENT_DESC: None})
+        self.pack("code")
+        early = ["--time", f",{self.half / 1e9:.9f}"]
+        self.tacho("convert", "-i", "packed.data", "-o", "early.data", *early)
+        self.check("early.data", ["first_early", "made_early"], *early)
+        self.tacho("convert", "-i", "packed.data", "-o", "faults.data", "--events", "page-faults:HG")
+        self.check("faults.data", ["second_late", "made_late"])
+
     def test_of_a_process(self):
         self.capture()
         self.pack("code")
@@ -105,12 +119,9 @@ class Slices(programs.Scratch):
         self.capture()
         self.pack("elf")
 
-        def copies(capture):
-            return re.findall(r"# attached : elf/\S*?(\w+?)[-.@ ]", self.tacho("header", "-i", capture).stdout.decode())
-
-        self.assertEqual(len(copies("packed.data")), 2, self.tacho("header", "-i", "packed.data").stdout)
+        self.assertEqual(len(self.copies("packed.data")), 2)
         self.tacho("convert", "-i", "packed.data", "-o", "early.data", "--time", f",{self.half / 1e9:.9f}")
-        self.assertEqual(len(copies("early.data")), 1)
+        self.assertEqual(len(self.copies("early.data")), 1)
 
     def test_without_a_selection_all_of_it_stays(self):
         self.capture()

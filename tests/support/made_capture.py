@@ -61,7 +61,7 @@ def branch_flags(mispredicted=0, predicted=0, in_transaction=0, abort=0, cycles=
 class Capture:
     def __init__(self, *events, features=None, arch="x86_64"):
         self.events, self.data, self.time = events, b"", 5_000_000_000
-        self.features = {ARCH: header_string(arch), **(features or {})}
+        self.features = {ARCH: header_string(arch), **(features or {})}  # None: without it
 
     def trailer(self):  # of the first event: TID TIME CPU IDENTIFIER
         return struct.pack("<IIQIIQ", PID, PID, self.time, 0, 0, 1)
@@ -138,7 +138,7 @@ class Capture:
         described = struct.pack("<II", len(self.events), ATTR_SIZE)
         for i, event in enumerate(self.events):
             described += event.attr() + struct.pack("<I", 1) + header_string(event.name) + struct.pack("<Q", i + 1)
-        features = sorted({EVENT_DESC: described, **self.features}.items())
+        features = sorted((bit, body) for bit, body in {EVENT_DESC: described, **self.features}.items() if body is not None)
         body_at, bits, table = ids_at + len(out) + 16 * len(features), [0] * 4, b""
         for bit, body in features:
             table += struct.pack("<QQ", body_at, len(body))

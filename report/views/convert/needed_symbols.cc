@@ -1,13 +1,13 @@
 #include "report/views/convert/needed_symbols.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
 #include "format/perf_abi.h"
 #include "format/symbol_pack.h"
-#include "report/decode/event_name.h"
 #include "report/query/gather.h"
 #include "report/samples/session.h"
 #include "symbolize/files/attached_text.h"
@@ -17,11 +17,17 @@ namespace {
 
 namespace abi = format::abi;
 
-std::vector<std::string> names_of(const format::EventSet& events, const format::Features& features) {
+// Names as the filter asks for them: those that the events have, and not those that views make of their
+// attributes where the capture has no descriptions. Empty, which is all events: some name cannot be asked
+// for.
+std::vector<std::string> names_of(const format::EventSet& events) {
   std::vector<std::string> names;
-  for (const format::Event& event : events)
+  for (const format::Event& event : events) {
     // As the filter has names with commas.
-    for (std::string& part : parse_name_list(event_name(event, features))) names.push_back(std::move(part));
+    std::vector<std::string> parts = parse_name_list(event.name);
+    if (event.name.empty() || !list_has_name(parts, event.name)) return {};
+    std::ranges::move(parts, std::back_inserter(names));
+  }
   return names;
 }
 
@@ -63,7 +69,7 @@ Result<> keep_needed_symbols(const CapturePart& part, const format::EventSet& ev
   reading.symbols.gate = part.gate;
   reading.filter.pids = part.pids;
   reading.filter.time_text = part.times;
-  reading.filter.events = names_of(events, features);
+  reading.filter.events = names_of(events);
   set_for_gathering(reading);
   auto session = Session::open(std::move(reading));
   if (!session) return std::move(session.error());
