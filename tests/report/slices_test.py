@@ -4,6 +4,7 @@ samples need, and nothing else."""
 import re
 import shutil
 import struct
+import subprocess
 import unittest
 
 import bytes_of
@@ -107,6 +108,17 @@ class Slices(programs.Scratch):
         self.check("early.data", ["first_early", "made_early"], *early)
         self.tacho("convert", "-i", "packed.data", "-o", "faults.data", "--events", "page-faults:HG")
         self.check("faults.data", ["second_late", "made_late"])
+
+    def test_of_a_file_on_standard_input(self):
+        self.capture()
+        self.pack("code")
+        for words in (["--time", f",{self.half / 1e9:.9f}"], ["--events", "page-faults"]):
+            self.tacho("convert", "-i", "packed.data", "-o", "named.data", *words)
+            with open(self.folder / "packed.data", "rb") as packed:
+                done = subprocess.run([str(programs.BIN / "tacho"), "convert", "-i", "-", "-o", "part.data", *words], cwd=self.folder,
+                                      stdin=packed, capture_output=True, timeout=programs.PATIENCE)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertEqual((self.folder / "part.data").read_bytes(), (self.folder / "named.data").read_bytes())
 
     def test_of_a_process(self):
         self.capture()

@@ -1,5 +1,7 @@
 #include "report/views/convert/convert.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bitset>
 #include <cerrno>
@@ -235,16 +237,23 @@ Result<> Conversion::start() {
   return Done{};
 }
 
-// Of a pipe nothing can be read twice.
+// Of a pipe nothing can be read twice. A file on standard input can, but whoever opens it again has the same
+// position in it.
 Result<> Conversion::keep_symbols(const format::EventSet& events, Features& features) const {
   const bool is_part = !options_.pids.empty() || !options_.times.empty() || !options_.events.empty();
   if (!is_part || is_pipe_in() || features.symbol_pack.empty()) return Done{};
-  return keep_needed_symbols({.input = options_.input,
-                              .capture = options_.capture,
-                              .gate = options_.gate,
-                              .pids = options_.pids,
-                              .times = options_.times},
-                             events, features);
+  const bool is_stdin = options_.input == "-";
+  const off_t position = is_stdin ? ::lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
+  if (is_stdin && (position < 0 || ::lseek(STDIN_FILENO, 0, SEEK_SET) != 0))
+    return system_error("seek", errno);
+  auto kept = keep_needed_symbols({.input = options_.input,
+                                   .capture = options_.capture,
+                                   .gate = options_.gate,
+                                   .pids = options_.pids,
+                                   .times = options_.times},
+                                  events, features);
+  if (is_stdin && ::lseek(STDIN_FILENO, position, SEEK_SET) != position) return system_error("seek", errno);
+  return kept;
 }
 
 Result<> Conversion::create_writer(const format::EventSet& events, Features features) {
