@@ -26,6 +26,7 @@ class PackedSource {
   bool is(std::uint8_t flag) const { return (module_->flags & flag) != 0; }  // format::PackedModule::k...
   std::uint8_t letter() const { return module_->letter; }
   SymbolTable& table();
+  std::string_view lack() const { return text(module_->lack); }  // why names are missing
   std::uint64_t elf_address_of(std::uint64_t address) const;
   // As DwarfLines::find(): none when nothing is known.
   void list_calls_at(std::uint64_t address, const LinkerSymbol& symbol, StandIn stand_in,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -115,6 +116,18 @@ class ModuleGate {
       unread_;  // null: it is read
 };
 
+// What was packed of a module that has no names, to be packed again: its code, and that a copy of its file is
+// needed. Empty: nothing, or other names than packed ones were found.
+std::optional<symbolize::Source> packed_without_names(Resolver& resolver,
+                                                      const symbolize::PlaceFacts& facts) {
+  symbolize::PackedSource* const packed = resolver.packed(*facts.module);
+  if (packed == nullptr || packed->is(format::PackedModule::kHasNames)) return std::nullopt;
+  symbolize::Source source = symbolize::from_pack(*packed);
+  source.table = nullptr;
+  source.lack = packed->lack();
+  return source;
+}
+
 // The instructions around a place: its function where that is not large, so that somebody can read on in it,
 // else those from the place on.
 void add_code(symbolize::PackMaker& maker, Resolver& resolver, const Location& location,
@@ -163,14 +176,21 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       maker.add(facts);
       continue;
     }
-    const auto facts = resolver.facts(location);
+    auto facts = resolver.facts(location);
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
     if (facts.symbol || is_bpf) ++gathered.named;
     if (facts.source != nullptr && facts.source->jit != nullptr) {
       made_files.insert(facts.module->path);
       continue;
     }
-    if (rules.only_packed && facts.source != nullptr && facts.source->packed == nullptr) continue;
+    std::optional<symbolize::Source> nameless;
+    if (rules.only_packed && facts.source != nullptr && facts.source->packed == nullptr) {
+      nameless = packed_without_names(resolver, facts);
+      if (!nameless) continue;
+      facts.source = &*nameless;
+      facts.symbol.reset();
+      facts.elf_address = nameless->packed->elf_address_of(facts.shown_address);
+    }
     maker.add(facts);
     if (rules.level >= format::PackLevel::Code) add_code(maker, resolver, location, facts);
   }

@@ -70,6 +70,8 @@ class Resolver {
   // of its file where these are fewer; empty when there is none.
   format::Bytes code(const Location& location, std::uint64_t address, std::size_t size);
   bool is_64_bit(const Location& location);
+  // What was packed of a module; null: nothing. As long as this.
+  symbolize::PackedSource* packed(const symbolize::Module& module) { return names().packed(module); }
   // A file of the recording host: below --symfs, or this machine's own.
   Result<std::vector<std::byte>> recorded_file(const std::string& path) const;
 

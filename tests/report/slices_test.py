@@ -120,6 +120,28 @@ class Slices(programs.Scratch):
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             self.assertEqual((self.folder / "part.data").read_bytes(), (self.folder / "named.data").read_bytes())
 
+    def test_of_a_program_without_names(self):
+        """Its code and its copy are all there is of it."""
+        self.run_program("cc", "-O1", "-nostdlib", "-static-pie", "-Wl,-e,main", "-Wl,--build-id", "-o", "second", "second.c")
+        for line in self.run_program("nm", "second").stdout.decode().splitlines():
+            if line.endswith("second_late"):
+                self.where["second_late"] = SECOND + int(line.split()[0], 16)
+        self.run_program("strip", "-s", "second")
+        self.capture()
+        named = ["first_late", "made_late"]
+        late = ["--time", f"{(self.half + 1) / 1e9:.9f},"]
+        self.pack("code")
+        self.tacho("convert", "-i", "packed.data", "-o", "late.data", *late)
+        self.check("late.data", [*named, "made_by_another"], *late)
+        shown = self.show(["script", "-F", "ip,dso,insn"], "late.data").decode()
+        self.assertRegex(shown, r"second\).* insn: ([0-9a-f]{2} ?)+")
+        self.assertNotRegex(self.show(["script", "-F", "ip,sym,dso"], "late.data").decode(), "second_late")
+        self.pack("elf")
+        self.tacho("convert", "-i", "packed.data", "-o", "late.data", *late)
+        self.assertEqual(self.copies("late.data"), ["first", "second"])
+        self.tacho("convert", "-i", "packed.data", "-o", "early.data", "--time", f",{self.half / 1e9:.9f}")
+        self.assertEqual(self.copies("early.data"), ["first"])
+
     def test_of_a_process(self):
         self.capture()
         self.pack("code")
