@@ -438,8 +438,8 @@ const BlockRef& CaptureReader::block() const { return state_->stream->block(); }
 std::uint64_t CaptureReader::compressed_records() const {
   return state_->compressed_before + state_->stream->compressed_records();
 }
-
 bool CaptureReader::follows() const { return state_->options.following != nullptr; }
+bool CaptureReader::shows_at_once() const { return follows() && state_->options.following->shows_at_once; }
 
 bool CaptureReader::State::end_following(Following::End why) {
   stream->end_growing();

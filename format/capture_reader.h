@@ -79,6 +79,7 @@ class CaptureReader {
   // Of a capture that is followed, when next() has nothing: waits for more, a tenth of a second at most.
   // False: nothing more will come (but next() may have something for the last time); Following::end says why.
   bool follows() const;
+  bool shows_at_once() const;
   bool wait_for_more();
   const BlockRef& block() const;
   // Compressed records opened so far: they are not given out themselves.

@@ -19,6 +19,9 @@ struct Following {
   // Whether to go on: asked ten times a second while nothing new is there, and at every 1024th record.
   std::function<bool()> waits;
   End end = End::NotYet;
+  // Somebody looks on: what waits for its turn in time is shown after some silence, though something older
+  // may come.
+  bool shows_at_once = false;
 };
 
 // A writer's mark on a file, which goes away with the writer, whatever ends it. Where a file system knows no

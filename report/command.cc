@@ -265,6 +265,7 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   format::Following following;
   if (options.follows) {
     following.waits = [&around] { return !around.is_asked_to_stop(); };
+    following.shows_at_once = true;
     wanted.capture.following = &following;
   }
   auto session = Session::open(std::move(wanted));

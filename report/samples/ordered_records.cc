@@ -92,7 +92,7 @@ bool OrderedRecords::is_refused(const RecordView& view, const format::Event& eve
 bool OrderedRecords::waits() {
   if (!capture_->follows() || will_end_) return false;
   will_end_ = !capture_->wait_for_more();
-  if (++waits_ == kLongestHold) {
+  if (++waits_ == kLongestHold && capture_->shows_at_once()) {
     order_.flush();
     gives_out_ = true;
   }

@@ -4,6 +4,7 @@ process makes alone; when it is killed, another one makes it, and nothing of the
 import os
 import random
 import signal
+import struct
 import subprocess
 import time
 
@@ -18,6 +19,20 @@ WAYS = [["convert", "-i", UNWOUND, "-o", "OUT", "--unwind", "--symfs", GOLDEN / 
         ["convert", "-i", UNWOUND, "-o", "OUT", "-z3"],
         ["convert", "-i", UNWOUND, "-o", "OUT", "--to", "pipe"],
         ["redact", UNWOUND, "OUT", "--key", "a key"]]
+
+
+PIPE_HEAD = struct.pack("<QQ", 0x32454C4946524550, 16)
+SAMPLE, FINISHED_ROUND = 9, 68
+
+
+def records_of(pipe):
+    """(type, bytes) of the records of a plain pipe."""
+    found, at = [], len(PIPE_HEAD)
+    while at < len(pipe):
+        type_, _, size = struct.unpack_from("<IHH", pipe, at)
+        found.append((type_, pipe[at:at + size]))
+        at += size
+    return found
 
 
 def children_of(pid):
@@ -75,6 +90,38 @@ class Making(programs.Scratch):
                 if b"was left out: the process that read it died: Killed" not in said:
                     self.assertEqual((self.folder / "again.data").read_bytes(), whole)
                 self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith(".")], [])
+
+    def test_a_pipe_that_pauses_amid_a_round_is_as_its_file(self):
+        """Nothing that is older than what came before the pause is out of order, and the silence is no row of rounds."""
+        self.run_program(programs.BIN / "tacho-report", "convert", "-i", UNWOUND, "-o", "piped.data", "--to", "pipe", "--plain")
+        records = records_of((self.folder / "piped.data").read_bytes())
+        first = [type_ for type_, _ in records].index(SAMPLE)
+        head = [one for _, one in records[:first]]
+        samples = [one for type_, one in records[first:] if type_ == SAMPLE]
+        end = [one for type_, one in records[first:] if type_ not in (SAMPLE, FINISHED_ROUND)]
+        third = len(samples) // 3
+        self.assertGreater(third, 3)
+        mark = struct.pack("<IHH", FINISHED_ROUND, 0, 8)
+        # The last round has its samples the other way round.
+        last = samples[2 * third:][::-1]
+        parts = [PIPE_HEAD + b"".join([*head, *samples[:third], mark, *samples[third:2 * third], mark, *last[:third // 2]]),
+                 b"".join([*last[third // 2:], *end, mark])]
+        (self.folder / "piped.data").write_bytes(b"".join(parts))
+        words = ["--unwind", "--symfs", str(GOLDEN / "symfs"), "--to", "pipe", "--plain"]
+        command = [str(programs.BIN / "tacho-report"), "convert", *words]
+        whole = self.run_program(*command, "-i", "piped.data", "-o", "whole.data", status=None)
+        paused = subprocess.Popen([*command, "-i", "-", "-o", "paused.data"], cwd=self.folder, stdin=subprocess.PIPE,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=dict(os.environ, LC_ALL="C.UTF-8"))
+        paused.stdin.write(parts[0])
+        paused.stdin.flush()
+        time.sleep(1.5)
+        _, said = paused.communicate(parts[1], timeout=programs.PATIENCE)
+        self.assertNotIn(b"out of time order", whole.stderr)
+        self.assertEqual((paused.returncode, said), (whole.returncode, whole.stderr.replace(b"piped.data", b"-")))
+        of_file, of_pipe = (records_of((self.folder / name).read_bytes()) for name in ("whole.data", "paused.data"))
+        self.assertEqual(*([one for type_, one in found if type_ != FINISHED_ROUND] for found in (of_file, of_pipe)))
+        rounds = [sum(type_ == FINISHED_ROUND for type_, _ in found) for found in (of_file, of_pipe)]
+        self.assertLessEqual(rounds[1], rounds[0] + len(parts) + 1, "one for each silence behind something new")
 
     def test_what_was_there_stays_when_nothing_can_be_made(self):
         (self.folder / "out.data").write_bytes(b"before")

@@ -106,6 +106,7 @@ class Conversion {
   Result<> put(const RecordView& record);
   std::optional<RecordView> to_native(const RecordView& record);
   Result<> finish_round();
+  bool is_at_round() const { return ends_with_round_ && pending_.empty(); }  // nothing came since its end
   Result<> flush();
   Result<> close();
   Features late_features() const;
@@ -165,7 +166,8 @@ Result<> Conversion::run_in_order() {
     if (step == RecordFeed::Step::End) break;
     if (step == RecordFeed::Step::Record) {
       if (auto taken = take(record.view); !taken) return taken;
-    } else if (writer_) {
+    } else if (writer_ && !is_at_round()) {
+      // Of a pipe as well when it is silent, once: what came is sound then.
       if (auto finished = finish_round(); !finished) return finished;
     }
   }
@@ -313,7 +315,7 @@ Result<> Conversion::pass(const RecordView& record) {
 // Each round that ends makes the output sound as a whole, which takes several writes; one without records has
 // nothing to make sound.
 Result<> Conversion::finish_round() {
-  if (ends_with_round_ && pending_.empty()) {
+  if (is_at_round()) {
     format::write_mark(rounds_, abi::kRecordFinishedRound);
     return rounds_.size() < kPiece ? Done{} : flush();
   }
