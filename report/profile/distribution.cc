@@ -10,7 +10,7 @@ __extension__ using Wide = __int128;  // holds the difference of any two values
 
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMostEmptyRows = 20;  // of steps: a gap wider than this is left out
+constexpr std::int64_t kMostEmptyRows = 20;  // of steps and parts: a gap wider than this is left out
 
 std::uint64_t magnitude_of(std::int64_t value) {
   return value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
@@ -83,11 +83,13 @@ std::vector<Bucket> Distribution::buckets() const {
   if (counts_.empty()) return rows;
   Wide next = counts_.begin()->first;
   for (const auto& [index, count] : counts_) {
-    if (step_ == 0 || index - next <= kMostEmptyRows) {
+    const bool is_whole_power = step_ == 0 && bits_ == 0;
+    if (is_whole_power || index - next <= kMostEmptyRows) {
       for (; next < index; ++next) rows.push_back(bucket_at(static_cast<std::int64_t>(next)));
     }
     rows.push_back(bucket_at(index));
     rows.back().count = count;
+    rows.back().left_out = static_cast<std::uint64_t>(index - next);
     next = Wide{index} + 1;
   }
   return rows;

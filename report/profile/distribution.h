@@ -12,6 +12,7 @@ namespace tacho::report {
 struct Bucket {
   std::int64_t low = 0, high = 0;  // both belong to it
   std::uint64_t count = 0;
+  std::uint64_t left_out = 0;  // rows before it, without values
 };
 
 class Distribution {
@@ -26,9 +27,10 @@ class Distribution {
 
   void add(std::int64_t value, std::uint64_t count = 1);
 
-  // All buckets from the lowest to the highest that has a count, empty ones between them included (with
-  // steps: only where they are few enough to read, and a view tells how many are missing).
+  // All buckets from the lowest to the highest that has a count, empty ones between them included (with steps
+  // and parts of powers: only where they are few enough to read; others are counted).
   std::vector<Bucket> buckets() const;
+  bool has_steps() const { return step_ != 0; }
   std::uint64_t total() const { return total_; }
 
  private:

@@ -79,6 +79,19 @@ class Hist(programs.Scratch):
         # Powers of two are never so many.
         self.assertNotIn("without", self.output()[0])
 
+    def test_parts_of_powers_show_every_value(self):
+        self.write_values([*range(1000), *(1 << power for power in range(10, 60))])
+        lines = self.output("--log", "64")[0].splitlines()[2:]
+        rows = [tuple(map(int, ROW.match(line).groups())) for line in lines if ROW.match(line)]
+        self.assertEqual(sum(count for *_, count in rows), 1050)
+        self.assertEqual(rows[-1][0], 1 << 59)
+        self.assertIn("                 ...    63 rows without values", lines)
+        # More of them than the thousand of --linear.
+        values = [part << power for power in range(20) for part in range(64, 128)]
+        self.write_values(values)
+        lines = self.output("--log", "64")[0].splitlines()[2:]
+        self.assertEqual([int(ROW.match(line).group(1)) for line in lines], values)
+
     def test_very_many_rows_end_with_what_is_left_out(self):
         self.write_values(range(0, 3000, 2))
         out = self.output("--linear", "1")[0]

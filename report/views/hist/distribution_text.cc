@@ -18,15 +18,6 @@ bool is_wide(const Bucket& bucket) { return bucket.high > 9'999'999'999 || bucke
 
 constexpr std::size_t kMostRows = 1000;
 
-// Rows between two that stand one after the other, as those without values are many there.
-std::uint64_t rows_between(const Bucket& before, const Bucket& bucket) {
-  const std::uint64_t width =
-      static_cast<std::uint64_t>(bucket.high) - static_cast<std::uint64_t>(bucket.low) + 1;
-  const std::uint64_t gap =
-      static_cast<std::uint64_t>(bucket.low) - static_cast<std::uint64_t>(before.high) - 1;
-  return width == 0 ? 0 : gap / width;
-}
-
 void write_rest(TextBuffer& out, const std::vector<Bucket>& buckets) {
   std::uint64_t values = 0;
   for (std::size_t i = kMostRows; i < buckets.size(); ++i) values += buckets[i].count;
@@ -39,17 +30,19 @@ void write_rest(TextBuffer& out, const std::vector<Bucket>& buckets) {
 
 }  // namespace
 
-void write_distribution(TextBuffer& out, std::string_view label, const std::vector<Bucket>& buckets) {
+void write_distribution(TextBuffer& out, std::string_view label, const std::vector<Bucket>& buckets,
+                        Rows rows) {
+  const std::size_t shown = rows == Rows::All ? buckets.size() : std::min(buckets.size(), kMostRows);
   const Layout layout = std::ranges::any_of(buckets, is_wide) ? kWide : kNarrow;
   std::uint64_t largest = 1;
   for (const Bucket& bucket : buckets) largest = std::max(largest, bucket.count);
   const std::size_t range = 2 * layout.number + 4;
   const std::size_t indent = layout.number == kNarrow.number ? 5 : 15;
   out.text(fmt::format("{:{}}{:<{}} : count     distribution\n", "", indent, label, range - indent));
-  for (std::size_t i = 0; i < std::min(buckets.size(), kMostRows); ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     const Bucket& bucket = buckets[i];
-    if (const std::uint64_t rows = i == 0 ? 0 : rows_between(buckets[i - 1], bucket); rows != 0)
-      out.text(fmt::format("{:>{}}    {} rows without values\n", "...", layout.number, rows));
+    if (bucket.left_out != 0)
+      out.text(fmt::format("{:>{}}    {} rows without values\n", "...", layout.number, bucket.left_out));
     // Counts can be large: the product is taken in floating point, as bcc does.
     const auto stars = static_cast<std::size_t>(
         static_cast<double>(layout.bar) * static_cast<double>(bucket.count) / static_cast<double>(largest));
@@ -59,7 +52,7 @@ void write_distribution(TextBuffer& out, std::string_view label, const std::vect
     out.blanks(layout.bar - std::min(stars, layout.bar));
     out.text("|\n");
   }
-  if (buckets.size() > kMostRows) write_rest(out, buckets);
+  if (shown < buckets.size()) write_rest(out, buckets);
 }
 
 }  // namespace tacho::report

@@ -212,7 +212,8 @@ void HistSink::write_group(const Keys& keys, const Group& group) const {
   std::string label = pairs_ ? "time" : printable(field.name, names);
   if (!field.unit.empty() && field.unit != field.name) label += " (" + printable(field.unit, names) + ")";
   if (!is_counted_by_value(field)) {
-    write_distribution(*out_, label, group.distribution.buckets());
+    write_distribution(*out_, label, group.distribution.buckets(),
+                       group.distribution.has_steps() ? Rows::Thousand : Rows::All);
     out_->text(percentiles_text(group));
     return;
   }

@@ -121,7 +121,22 @@ TEST(Distribution, AWideGapBetweenStepsIsLeftOut) {
   values.add(kLowest);
   values.add(0);
   values.add(kHighest);
-  EXPECT_EQ(values.buckets().size(), 3u);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].left_out, (std::uint64_t{1} << 63) - 1);
+  EXPECT_EQ(rows[2].left_out, (std::uint64_t{1} << 63) - 2);
+}
+
+TEST(Distribution, AWideGapBetweenPartsOfPowersIsCounted) {
+  Distribution values(0, 6);
+  values.add(1);
+  values.add(std::int64_t{1} << 40);
+  const auto rows = values.buckets();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].left_out, 0u);
+  // 2 to 63, and 64 for each of the powers from 2^6 to 2^39.
+  EXPECT_EQ(rows[1].left_out, 62u + 34 * 64);
+  EXPECT_EQ(rows[1].count, 1u);
 }
 
 TEST(DistributionText, LooksAsBccPrintsIt) {
@@ -140,6 +155,20 @@ TEST(DistributionText, LongNumbersGetTheWideForm) {
   EXPECT_EQ(out.view(),
             "               ns                            : count     distribution\n"
             "       1099511627776 -> 2199023255551        : 2        |********************|\n");
+}
+
+TEST(DistributionText, AllRowsOnlyWhereAsked) {
+  std::vector<Bucket> buckets;
+  for (std::int64_t i = 0; i < 1500; ++i) buckets.push_back({i, i, 1});
+  buckets.push_back({1600, 1600, 1, 100});
+  TextBuffer thousand, all;
+  write_distribution(thousand, "ns", buckets);
+  EXPECT_NE(thousand.view().find("left out: 501 rows above, with 501 values"), std::string_view::npos);
+  EXPECT_EQ(thousand.view().find("without"), std::string_view::npos);
+  write_distribution(all, "ns", buckets, Rows::All);
+  EXPECT_EQ(all.view().find("left out"), std::string_view::npos);
+  EXPECT_NE(all.view().find("       ...    100 rows without values\n      1600 -> 1600"),
+            std::string_view::npos);
 }
 
 }  // namespace
