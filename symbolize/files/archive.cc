@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -167,21 +168,19 @@ class Reader {
 
   // An error: what comes behind cannot be read.
   Result<> read_all();
+  void tell_left_out();
 
  private:
   Result<> skip(std::uint64_t size);
   Result<std::size_t> take(std::uint64_t size);
   Result<> read_file(std::uint64_t size);
-  void leave_out(std::string_view why) {
-    ++left_out_;
-    archive_.lack = std::to_string(left_out_) + " of its files are left out: " + std::string(why);
-  }
+  void leave_out(const std::string& why) { ++left_out_[why]; }
 
   Unpacker bytes_;
   Archive& archive_;
   std::array<std::byte, kPiece> piece_{};
-  std::uint64_t kept_ = 0;  // bytes of files
-  std::size_t left_out_ = 0;
+  std::uint64_t kept_ = 0;                       // bytes of files
+  std::map<std::string, std::size_t> left_out_;  // files, by the reason
 };
 
 // The next bytes, at most a piece of them.
@@ -209,7 +208,7 @@ Result<> Reader::read_file(std::uint64_t size) {
   if (!format::as_text(std::span(piece_).first(*got)).starts_with(kElf)) return skip(rest);
   format::Fd file;
   if (size > kMostBytes - kept_ || archive_.files.size() == kMostFiles)
-    leave_out("they would be more than 1 GB, or 512 files");
+    leave_out("no more than 512 files and 1 GB are taken");
   else if (file = format::Fd(::memfd_create("archived", MFD_CLOEXEC)); !file)
     leave_out(system_error("memory", errno).what);
   if (!file) return skip(rest);
@@ -244,6 +243,13 @@ Result<> Reader::read_all() {
   }
 }
 
+void Reader::tell_left_out() {
+  for (const auto& [why, count] : left_out_)
+    archive_.lacks.push_back((count == 1 ? "one of its files is left out: "
+                                         : std::to_string(count) + " of its files are left out: ") +
+                             why);
+}
+
 }  // namespace
 
 bool is_archive(const std::string& path) {
@@ -259,11 +265,14 @@ Result<Archive> read_archive(const std::string& path) {
   if (!file) return std::move(file.error());
   Archive archive;
   const auto reader = std::make_unique<Reader>(std::move(*file), archive);
-  if (auto done = reader->read_all(); !done) {
-    if (archive.files.empty()) return std::move(done.error()).in(path);
-    archive.lack = "what comes behind the first " + std::to_string(archive.files.size()) +
-                   " files of it is left out: " + done.error().what;
-  }
+  const auto done = reader->read_all();
+  if (!done && archive.files.empty()) return Error(done.error()).in(path);
+  reader->tell_left_out();
+  if (!done)
+    archive.lacks.push_back(
+        "what comes behind its first " +
+        (archive.files.size() == 1 ? "file" : std::to_string(archive.files.size()) + " files") +
+        " is left out: " + done.error().what);
   return archive;
 }
 

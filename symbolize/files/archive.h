@@ -18,7 +18,7 @@ struct Archive {
   // Programs and libraries, by the build ids that they have themselves: what the archive calls them counts
   // for nothing, and nothing gets such a name.
   std::vector<File> files;
-  std::string lack;  // what was left out, and why; empty: nothing
+  std::vector<std::string> lacks;  // what was left out, each reason once
 };
 
 // Whether the file is one, by its first bytes.

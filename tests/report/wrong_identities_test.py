@@ -155,7 +155,7 @@ class WrongIdentities(programs.Scratch):
                         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
                         tar.addfile(link)
                     before = sorted(self.folder.rglob("*"))
-                    self.pack_from(name, None)
+                    self.pack_from(name, 0)
                     self.assertEqual(sorted({*self.folder.rglob("*")} - {self.folder / "packed.data", self.folder / "packed.data.old"}),
                                      [path for path in before if not path.name.startswith("packed.data")])
                     self.assertFalse(Path("/tmp/tacho-escaped").exists() or Path("/escaped").exists())
@@ -173,13 +173,13 @@ class WrongIdentities(programs.Scratch):
         packed, plain = ((self.folder / name).read_bytes() for name in ("whole.tar.bz2", "whole.tar"))
         second = plain.index(b"noise\0")
         for name, content, said in (
-                ("cut short", packed[:len(packed) // 2], "what comes behind the first 1 files of it is left out: it is cut short"),
+                ("cut short", packed[:len(packed) // 2], "what comes behind its first file is left out: it is cut short"),
                 ("damaged", packed[:-2000] + bytes(1000) + packed[-1000:], "is left out: its bzip2 part is damaged"),
                 ("another sum", plain[:second] + b"N" + plain[second + 1:], "is left out: its tar is damaged"),
                 ("two streams", bz2.compress(plain[:7000]) + bz2.compress(plain[7000:]), "")):
             with self.subTest(name):
                 (self.folder / "archive").write_bytes(content)
-                self.assertIn(said, self.pack_from("archive", None))
+                self.assertIn(said, self.pack_from("archive", 3 if said else 0))
                 self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
         for content, said in ((b"BZh9" + bytes(1000), "its bzip2 part is damaged"), (packed[:3000], "it is cut short"),
                               (plain[:124] + b"\x80" + b"\xff" * 11 + plain[136:], "its tar is damaged")):
@@ -187,6 +187,27 @@ class WrongIdentities(programs.Scratch):
             (self.folder / "packed.data").unlink(missing_ok=True)
             self.assertIn(said, self.pack_from("archive", 2))
             self.assertFalse((self.folder / "packed.data").exists())
+
+    def test_archives_of_which_a_part_is_taken(self):
+        """One line for each reason, with as many files as it is true of."""
+        self.write()
+        copies = 513
+        with tarfile.open(self.folder / "many.tar", "w") as tar:
+            for number in range(copies):
+                tar.add(self.right, f"right{number}")
+        too_many = "no more than 512 files and 1 GB are taken"
+        said = self.pack_from("many.tar", 3)
+        self.assertIn(f"tacho: --from many.tar: one of its files is left out: {too_many}\n", said)
+        self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
+        # And then one that is larger than all together may be, and cut short.
+        huge = tarfile.TarInfo("huge")
+        huge.size = (1 << 30) + 512
+        end = (self.folder / "many.tar").read_bytes().rstrip(b"\0")
+        content = end + bytes(-len(end) % 512) + huge.tobuf() + b"\177ELF" + bytes(1 << 18)
+        (self.folder / "cut.tar").write_bytes(content)
+        said = self.pack_from("cut.tar", 3).splitlines()
+        self.assertIn(f"tacho: --from cut.tar: 2 of its files are left out: {too_many}", said)
+        self.assertIn("tacho: --from cut.tar: what comes behind its first 512 files is left out: it is cut short", said)
 
     def test_a_build_id_that_a_pipe_tells_behind_the_samples(self):
         self.write(build_id="")

@@ -277,32 +277,39 @@ format::PackLevel packed_level(const format::Features& features) {
   return pack ? pack->level : format::PackLevel::Names;
 }
 
+// What other captures and archives gave.
+struct Others {
+  symbolize::OtherPacks packs;
+  symbolize::HeldFiles held;
+  std::vector<std::string> lacks;  // of archives, as lines
+};
+
 // Files of an archive, to be found by their build ids.
-Result<> read_archive(const std::string& name, WorkGate& gate, symbolize::HeldFiles& held,
-                      std::vector<std::string>& lines) {
-  if (!gate.lack(name).empty()) return Done{};  // which is told
-  gate.at(name);
+Result<> read_archive(const std::string& name, Others& others) {
   auto archive = symbolize::read_archive(name);
-  gate.at({});
-  if (!archive) return std::move(archive.error()).in("--from");
-  for (symbolize::Archive::File& one : archive->files) held.add(std::move(one.file), one.build_id);
-  if (!archive->lack.empty()) lines.push_back("tacho: --from " + name + ": " + archive->lack);
+  if (!archive) return std::move(archive.error());
+  for (symbolize::Archive::File& one : archive->files) others.held.add(std::move(one.file), one.build_id);
+  for (const std::string& lack : archive->lacks)
+    others.lacks.push_back("tacho: --from " + name + ": " + lack);
   return Done{};
 }
 
-// The packs of other captures, whose records are not read, and archives.
-Result<> read_others(const Options& options, WorkGate& gate, symbolize::OtherPacks& others,
-                     symbolize::HeldFiles& held, std::vector<std::string>& lines) {
+// Of another capture the pack, whose records are not read; or an archive.
+Result<> read_other(const Options& options, const std::string& name, Others& others) {
+  if (symbolize::is_archive(name)) return read_archive(name, others);
+  format::Diagnostics unasked;
+  const auto capture = format::CaptureReader::open(name, unasked, options.reading.session.capture);
+  if (!capture) return Error(capture.error());
+  return others.packs.add(printable(name), capture->features().symbol_pack);
+}
+
+Result<> read_others(const Options& options, WorkGate& gate, Others& others) {
   for (const std::string& name : options.others) {
-    if (symbolize::is_archive(name)) {
-      if (auto read = read_archive(name, gate, held, lines); !read) return read;
-      continue;
-    }
-    format::Diagnostics unasked;
-    const auto capture = format::CaptureReader::open(name, unasked, options.reading.session.capture);
-    if (!capture) return Error(capture.error()).in("--from");
-    if (auto added = others.add(printable(name), capture->features().symbol_pack); !added)
-      return std::move(added.error()).in("--from");
+    if (!gate.lack(name).empty()) continue;  // which is told
+    gate.at(name);
+    auto read = read_other(options, name, others);
+    gate.at({});
+    if (!read) return std::move(read.error()).in("--from");
   }
   return Done{};
 }
@@ -313,17 +320,15 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
   WorkGate gate(place, deaths);
   SessionOptions reading = options.reading.session;
   reading.symbols.gate = &gate;
-  symbolize::HeldFiles held;
+  Others others;
   if (options.held >= 0) {
     auto read = symbolize::HeldFiles::read(options.held);
     if (!read) return told(std::move(read.error()).in("--held-files"));
-    held = std::move(*read);
+    others.held = std::move(*read);
   }
-  symbolize::OtherPacks others;
-  std::vector<std::string> others_lines;
-  if (auto read = read_others(options, gate, others, held, others_lines); !read) return told(read.error());
-  if (options.held >= 0 || !options.others.empty()) reading.symbols.held = &held;
-  if (!options.others.empty()) reading.symbols.others = &others;
+  if (auto read = read_others(options, gate, others); !read) return told(read.error());
+  if (options.held >= 0 || !options.others.empty()) reading.symbols.held = &others.held;
+  if (!options.others.empty()) reading.symbols.others = &others.packs;
   const symbolize::SymbolOptions symbols = reading.symbols;
   auto session = Session::open(std::move(reading));
   if (!session) return told(session.error());
@@ -335,7 +340,7 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
   if (!section) return told(section.error());
   session->report_missing_symbols();
   std::vector<std::string> lines = findings_text(session->diagnostics(), options.reading.session.input);
-  std::ranges::move(others_lines, std::back_inserter(lines));
+  std::ranges::copy(others.lacks, std::back_inserter(lines));
   if (rules.level < before)
     lines.push_back("tacho: the capture had more: what --level " + std::string(name_of(before)) +
                     " packed is left out");
@@ -348,13 +353,13 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
   if (options.level && !options.copies_files && has_copies(session->features()))
     lines.emplace_back("tacho: the capture had more: its copies of files (--level elf) are left out");
   add_jitdumps(gathered, copies.attachments, lines);
-  for (const std::string& omission : others.omissions()) lines.push_back("tacho: --from " + omission);
+  for (const std::string& omission : others.packs.omissions()) lines.push_back("tacho: --from " + omission);
   format::ByteWriter out;
   out.u8(static_cast<std::uint8_t>(Outcome::Packed))
       .u64(gathered.addresses)
       .u64(gathered.named)
       .u64(gathered.pack.modules.size())
-      .u8(session->diagnostics().incomplete() ? 1 : 0)
+      .u8(session->diagnostics().incomplete() || !others.lacks.empty() ? 1 : 0)
       .u64(lines.size());
   for (const std::string& line : lines) put_text(out, line);
   out.u64(copies.attachments.size());
