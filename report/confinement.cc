@@ -36,7 +36,7 @@ constexpr std::array kReading = {
     SCMP_SYS(pipe), SCMP_SYS(pipe2),
     // memory
     SCMP_SYS(brk), SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise),
-    SCMP_SYS(mincore), SCMP_SYS(msync), SCMP_SYS(membarrier), SCMP_SYS(memfd_create),
+    SCMP_SYS(mincore), SCMP_SYS(msync), SCMP_SYS(membarrier),
     // threads; processes are asked of clone(), by a rule of its own
     SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(rseq),
     SCMP_SYS(set_tid_address), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(sched_yield),
@@ -53,6 +53,9 @@ constexpr std::array kReading = {
 // What writing a file takes besides that somebody else has opened: by places in it, and durably.
 constexpr std::array kWriting = {SCMP_SYS(pwrite64), SCMP_SYS(ftruncate), SCMP_SYS(fsync),
                                  SCMP_SYS(fdatasync)};
+
+// What keeping files in memory takes besides.
+constexpr std::array kKeeping = {SCMP_SYS(memfd_create)};
 
 // What trying something in a child takes besides.
 constexpr std::array kTrying = {SCMP_SYS(wait4), SCMP_SYS(alarm)};
@@ -133,10 +136,9 @@ Result<> load_filter(Reach reach, bool is_writing_forbidden) {
   allow(filter, kReading);
   allow_threads(filter);
   allow_questions(filter);
-  if (reach == Reach::AndOutput)
-    allow(filter, kWriting);
-  else if (reach != Reach::Files)
-    allow_trials(filter);
+  if (reach == Reach::AndOutput) allow(filter, kWriting);
+  if (reach == Reach::AndTrials || reach == Reach::AndServers) allow_trials(filter);
+  if (reach == Reach::AndMemory || reach == Reach::AndServers) allow(filter, kKeeping);
   if (reach == Reach::AndServers) {
     for (const scmp_datum_t command : {F_SETLK, F_SETLKW, F_GETLK})
       (void)seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, command));

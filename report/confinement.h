@@ -11,8 +11,9 @@ namespace tacho::report {
 enum class Reach : std::uint8_t {
   Files,       // reads them, and nothing else
   AndOutput,   // and writes to what is open for it, at any place there
+  AndMemory,   // and makes files in memory, of what archives hold
   AndTrials,   // and has children that try something, in the same confinement, and may die
-  AndServers,  // and asks servers besides, and keeps what they answer (--debuginfod)
+  AndServers,  // and asks servers besides, and keeps what they answer (--debuginfod); with files in memory
 };
 
 // For good, for the calling thread and those that it starts: system calls that reading does not take answer

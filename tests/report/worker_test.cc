@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tacho::report {
@@ -125,6 +127,26 @@ TEST_F(Worker, ThatAsksServersMayConnectAndKeepFilesButStartsNothing) {
   const auto done = work_apart(work, Reach::AndServers, kPlenty);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "110");
+}
+
+TEST_F(Worker, MakesFilesInMemoryOnlyWhereArchivesAreRead) {
+  const Work work = [](WorkPlace&, const Deaths&) {
+    return bytes_of(::memfd_create("archived", MFD_CLOEXEC) >= 0 ? "made" : "refused");
+  };
+  for (const auto& [reach, what] :
+       {std::pair(Reach::Files, "refused"), std::pair(Reach::AndTrials, "refused"),
+        std::pair(Reach::AndMemory, "made"), std::pair(Reach::AndServers, "made")}) {
+    const auto done = work_apart(work, reach, kPlenty);
+    ASSERT_TRUE(done) << done.error().what;
+    EXPECT_EQ(text_of(done->bytes), what);
+  }
+}
+
+TEST_F(Worker, WhoMakesFilesInMemoryCanChangeNothingAndReachNobodyEither) {
+  const auto done = work_apart([this](WorkPlace&, const Deaths&) { return bytes_of(try_all(folder_)); },
+                               Reach::AndMemory, kPlenty);
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_EQ(text_of(done->bytes), "");
 }
 
 // Dies at each of the files unless it is left out; gives the others.

@@ -430,9 +430,10 @@ Result<cli::ExitStatus> run(Options& options) {
   if (options.output == "-") return use_error("-o -: a packed capture is a file; name it");
   if (auto checked = check_rewritable(input); !checked) return std::move(checked.error());
   set_for_gathering(options.reading.session);
-  const Reach reach = options.reading.session.symbols.debuginfod == symbolize::Servers::Asked
-                          ? Reach::AndServers
-                          : Reach::Files;
+  const bool asks_servers = options.reading.session.symbols.debuginfod == symbolize::Servers::Asked;
+  const Reach reach = asks_servers             ? Reach::AndServers
+                      : options.others.empty() ? Reach::Files
+                                               : Reach::AndMemory;
   const auto done = work_apart(
       [&options](WorkPlace& place, const auto& deaths) { return pack_here(options, place, deaths); }, reach,
       {.most_bytes = kMostBytes});
