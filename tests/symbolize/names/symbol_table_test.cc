@@ -246,7 +246,9 @@ TEST(SymbolTable, OfKnownAddressesEachHasTheRowItWasGivenAndNoOtherHasOne) {
     const auto row = table.row_at(address);
     const auto answer = std::ranges::find(answers, address, &SymbolTable::Answer::address);
     ASSERT_EQ(row.has_value(), answer != answers.end()) << address;
-    if (row) EXPECT_EQ(*row, answer->row) << address;
+    if (row) {
+      EXPECT_EQ(*row, answer->row) << address;
+    }
     known += row ? 1 : 0;
   };
   for (std::uint64_t address = 0; address < 0x2000; ++address) check(address);
