@@ -2,10 +2,10 @@
 """--call-graph eh for long, of the whole system, while programs start, end and are new: memory, descriptors and the share of whole
 stacks have to stay what they were.
 
-  bench/unwind_soak.py [--minutes 60] [--rate 500] [--files 20]
+  bench/unwind_soak.py [--minutes 60] [--rate 500] [--others 20] [--files 20]
 
-Runs `--rate` short programs a second (as many as the machine manages), keeps making copies of programs with build ids of their
-own, so that tables are built, evicted and built again, and one process maps and unmaps ever new copies of a library. Prints a line
+Runs `--rate` short programs a second, and `--others` of a shell, perl, ls and python3 (as many as the machine manages), keeps
+making copies of programs with build ids of their own, so that tables are built, evicted and built again, and one process maps and unmaps ever new copies of a library. Prints a line
 for each of `--files` captures, and at the end whether the second half needs more than the first. Stacks are all of the system's: those that nobody can follow (in code that nothing
 describes, such as QEMU's generated one) and those that are cut at the most frames are told, and are none of the share that counts. Needs root and the built programs (TACHO_BIN, or build/bin)."""
 import argparse
@@ -24,6 +24,44 @@ from pathlib import Path
 from measured import BIN, held_by
 
 COPIES = 40
+# A short program: sorts, and ends.
+SHORT = r"""
+#include <stdlib.h>
+static int order(const void* a, const void* b) { return *(const int*)a - *(const int*)b; }
+int main(void) {
+  static int numbers[1000];
+  for (int i = 0; i < 1000; ++i) numbers[i] = i * 7919 % 1000;
+  qsort(numbers, 1000, sizeof *numbers, order);
+  return numbers[0];
+}
+"""
+# Runs the programs that lie in the folder ARGV[1] as short_0 to short_39 one after the other, ARGV[2] a second, until its
+# parent is gone; says every second how many it ran.
+STARTER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  const long rate = argc > 2 ? atol(argv[2]) : 500;
+  const pid_t parent = getppid();
+  struct timespec next;
+  char path[4096];
+  clock_gettime(CLOCK_MONOTONIC, &next);
+  for (long i = 0; getppid() == parent; ++i) {
+    snprintf(path, sizeof path, "%s/short_%ld", argv[1], i % 40);
+    const pid_t child = vfork();
+    if (child == 0) { execl(path, path, (char*)0); _exit(127); }
+    if (child < 0 || waitpid(child, 0, 0) != child) return 1;
+    if (i % rate == 0) { printf("%ld\n", i); fflush(stdout); }
+    next.tv_nsec += 1000000000 / rate;
+    if (next.tv_nsec >= 1000000000) { next.tv_nsec -= 1000000000; next.tv_sec += 1; }
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, 0);
+  }
+  return 0;
+}
+"""
 WORKS = (("bash", ["-c", ":"]), ("perl", ["-e", "$x{$_} = $_ for 1 .. 2000"]), ("ls", ["/usr/bin"]), ("python3", ["-S", "-c", "import json"]))
 MAPPINGS = """
 import _ctypes, os, shutil, sys, time
@@ -43,8 +81,16 @@ while os.getppid() == int(sys.argv[3]):
 class Load:
     """Programs that start, each a copy now and then."""
 
-    def __init__(self, folder, rate):
-        self.folder, self.rate, self.started, self.is_over = folder, rate, 0, False
+    def __init__(self, folder, rate, others):
+        self.folder, self.rate, self.started, self.is_over = folder, others, 0, False
+        for name, source in (("short", SHORT), ("starter", STARTER)):
+            subprocess.run(["cc", "-O2", "-Wl,--build-id", "-x", "c", "-o", folder / name, "-"], input=source, text=True, check=True)
+        for number in range(COPIES):
+            self.copy(folder / "short", number)
+        self.starter = subprocess.Popen([folder / "starter", folder, str(rate)], stdout=subprocess.PIPE, text=True)
+        self.short = 0
+        self.counting = threading.Thread(target=self.count)
+        self.counting.start()
         self.found = [(shutil.which(name), words) for name, words in WORKS if shutil.which(name)]
         self.threads = [threading.Thread(target=self.run, args=(number,)) for number in range(2)]
         for thread in self.threads:
@@ -64,12 +110,17 @@ class Load:
         new.rename(path)
         return path
 
+    def count(self):
+        for line in self.starter.stdout:
+            self.short = int(line)
+
     def run(self, number):
         next_at, count = time.monotonic(), number
         while not self.is_over:
             program, words = self.found[count % len(self.found)]
             if count % 50 == number:
                 program = self.copy(program, count)
+                self.copy(self.folder / "short", count // 50 * 2 + number)  # of the other thread none
             try:
                 subprocess.run([program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
             except OSError:
@@ -81,6 +132,9 @@ class Load:
 
     def end(self):
         self.is_over = True
+        self.starter.kill()
+        self.starter.wait()
+        self.counting.join()
         self.mapping.kill()
         self.mapping.wait()
         for thread in self.threads:
@@ -99,14 +153,15 @@ def facts_of(capture):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--rate", type=float, default=500)
+    parser.add_argument("--rate", type=int, default=500)
+    parser.add_argument("--others", type=float, default=20)
     parser.add_argument("--files", type=int, default=20)
     options = parser.parse_args()
     period = max(1, round(options.minutes * 60 / options.files))
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        load = Load(folder, options.rate)
+        load = Load(folder, options.rate, options.others)
         recorder = subprocess.Popen([BIN / "tacho-record", "-a", "-F", "499", "-e", "cpu-clock", "--call-graph", "eh", "--no-pack", "-o",
                                      folder / "x.data", f"--switch-output={period}s"], stderr=subprocess.PIPE, text=True)
         time.sleep(min(5, period / 2))
@@ -123,7 +178,7 @@ def main():
                 walked, whole, finished, bare, cut = facts_of(capture)
                 share = 100 * whole / max(walked - bare - cut, 1)
                 rows.append((*held.values(), share))
-                print(f"| {time.monotonic() - begin:.0f} | {load.started} | {held['MB']:.1f} | {held['MB of maps']:.1f} | {held['descriptors']} | {held['threads']} | {walked} | {100 * whole / max(walked, 1):.2f} % | "
+                print(f"| {time.monotonic() - begin:.0f} | {load.short + load.started} | {held['MB']:.1f} | {held['MB of maps']:.1f} | {held['descriptors']} | {held['threads']} | {walked} | {100 * whole / max(walked, 1):.2f} % | "
                       f"{share:.2f} % | {finished} | {bare} | {cut} |", flush=True)
                 capture.write_bytes(b"")
         if recorder.poll() is None:
