@@ -32,7 +32,21 @@ Result<Condition> compile(const cli::Expression& expression, const format::Paylo
   return condition;
 }
 
+// Recorders whose events tell of another moment than the one at which they are written.
+Error asks_at_two_moments(const EventRequest& request) {
+  return use_error(std::string(kOption) + ": the recorder " + request.recorder +
+                   " asks about the thread when something begins, and about members of its event when that "
+                   "ends: a condition names the one or the other. Its options choose threads, too (" +
+                   request.recorder + "/comm=NAME/)");
+}
+
 Error does_not_ask(const bpf::UserObject& object, const EventRequest& request) {
+  const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  if (!request.recorder.empty() && std::ranges::any_of(object.channels(), asks))
+    return use_error(std::string(kOption) + ": the recorder " + request.recorder +
+                     " tells of other threads than the one that runs: a condition may name members of its "
+                     "event alone, and its options choose threads (" +
+                     request.recorder + "/comm=NAME/)");
   if (!request.recorder.empty())
     return use_error(std::string(kOption) + ": the recorder " + request.recorder +
                      " is not asked about it; it has options of its own (tacho record -e " +
@@ -72,6 +86,9 @@ Result<> tell(bpf::UserObject& object, const cli::Expression& expression, const 
     auto condition = compile(expression, channel.schema ? &*channel.schema : nullptr);
     if (!condition) return std::move(condition.error());
     if (condition->has_members && !asks(channel)) return does_not_ask_filled(object, channel);
+    const bool is_told_later = !request.recorder.empty() && channel.kind == bpf::ChannelKind::RingWithHeads;
+    if (is_told_later && object.asks_filter() && condition->has_members && asks_about_thread(*condition))
+      return asks_at_two_moments(request);
     if (!object.asks_filter() && !all_ask_here && (!condition->has_members || asks_about_thread(*condition)))
       return does_not_ask(object, request);
     own.push_back(std::move(*condition));

@@ -60,6 +60,20 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// What --filter may name.
+std::string asked_in_words(const bpf::UserObject& object) {
+  const auto& channels = object.channels();
+  const auto asks = [&](const bpf::Channel& each) { return object.asks_filter_of(each); };
+  const auto is_told_at_once = [&](const bpf::Channel& each) {
+    return asks(each) && each.kind == bpf::ChannelKind::PerfEventArray;
+  };
+  const bool any = std::ranges::any_of(channels, asks);
+  const bool of_thread = object.asks_filter() || (any && std::ranges::all_of(channels, is_told_at_once));
+  if (any && of_thread) return "pid, tid, uid, gid, cpu, comm, cgroup and members of the event";
+  if (any) return "members of the event";
+  return of_thread ? "pid, tid, uid, gid, cpu, comm and cgroup" : "";
+}
+
 // Of one without an object: its options are an event's terms.
 std::string clock_help(const RecorderRow& row) {
   return fmt::format(
@@ -130,6 +144,8 @@ Result<std::string> recorder_help(const EventRequest& request) {
     out +=
         fmt::format("  {:<10} {}\n", channel.event, channel.schema ? fields_in_words(*channel.schema) : "");
   out += "\nHooks:\n" + hooks_in_words(*object);
+  if (const std::string about = asked_in_words(*object); !about.empty())
+    out += fmt::format("\n--filter may ask about {} (docs/recording.md).\n", about);
   if (row != nullptr) out += fmt::format("\nThen: {}\n", row->view);
   return out;
 }

@@ -196,9 +196,38 @@ class OfObjects(Filters):
         self.assertIn("does not ask with its event 'numbers' filled", self.load("asks", "number > 5", status=1))
         for condition in ('comm == "getppid_load"', 'comm == "getppid_load" && number > 5'):
             self.assertIn("does not ask tacho_wants()", self.load("ring_for", condition, status=1))
-        for recorder in ("runqlat", "open"):
-            self.assertIn("has options of its own", self.record("-e", recorder, "--filter", "pid > 5", "--", "true", status=1))
         self.assertIn("there is no 'nosuch'", self.load("filled", "nosuch > 5", status=1))
+
+    def test_recorders(self):
+        """Some are asked when their event is filled, some when what it tells of begins, some of members alone."""
+        opens = ["--", "sh", "-c", "for i in 1 2 3; do cat /etc/hostname /etc/nosuch; head -c1 /etc/hostname; done"]
+        comms = lambda: {line.strip() for line in self.script("comm")}
+        paths = lambda: set(re.findall(r'path="([^"]*)"', "\n".join(self.script("event,payload"))))
+        self.record("-e", "open", "--filter", 'comm == "head" && cpu < 9999', *opens)
+        self.assertEqual(comms(), {"head"})
+        self.record("-e", "open", "--filter", 'error == ENOENT && path ~ "/etc/no*"', *opens)
+        self.assertEqual((comms(), paths()), ({"cat"}, {"/etc/nosuch"}))
+        self.record("-e", "open", "--max-rate", "1000", "--filter", 'path == "/etc/nosuch"', *opens)
+        self.assertEqual(self.taken(), 3)
+        naps = ["--", "sh", "-c", "sleep 0.2; sleep 0.01; nice sleep 0.3"]
+        self.record("-e", "offcpu", "--filter", 'comm == "sleep"', *naps)
+        self.assertEqual(comms(), {"sleep"})
+        self.record("-e", "offcpu", "--filter", "off_ns >= 100000000 && state == S", *naps)
+        self.assertEqual((comms() - {"sh"}, "sleep" in comms()), ({"sleep"}, True))
+        self.record("-e", "offcpu", "--filter", "uid == 1234567", *naps)
+        self.assertEqual(self.taken(), 0)
+        self.record("-e", "runqlat", "--filter", "wait_ns >= 3600000000000", *naps)
+        self.assertEqual(self.taken(), 0)
+
+    def test_what_recorders_are_not_asked(self):
+        for recorder, condition, expected in (
+                ("runqlat", "pid > 5", "a condition may name members of its event alone"),
+                ("offcpu", "pid > 5 && off_ns > 5", "a condition names the one or the other"),
+                ("open", "nosuch > 5", "there is no 'nosuch'")):
+            self.assertIn(expected, self.record("-e", recorder, "--filter", condition, "--", "true", status=1))
+        for recorder, expected in (("open", "pid, tid, uid, gid, cpu, comm, cgroup and members"), ("runqlat", "ask about members of the event"),
+                                   ("func", "cpu, comm and cgroup (")):
+            self.assertIn(expected, self.run_program(programs.BIN / "tacho-record", "-e", f"{recorder}/help/").stdout.decode())
 
     def test_the_longest_condition(self):
         condition = " || ".join(f"number == {2 * number}" for number in range(32))

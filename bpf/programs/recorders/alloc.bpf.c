@@ -31,7 +31,7 @@ struct {
 static __always_inline int asks(__u64 bytes, __u64 out) {
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct request request = {.bytes = bytes, .out = out};
-  if (!is_chosen() || bytes < min_bytes) {
+  if (!is_wanted_later() || bytes < min_bytes) {
     bpf_map_delete_elem(&requests, &thread); /* what an outer call began is not what this one returns */
     return 0;
   }
@@ -62,7 +62,7 @@ static __always_inline int gets(void *context, __u64 result) {
     return 0;
   }
   bpf_map_delete_elem(&requests, &thread);
-  if (!key.address || bytes < min_bytes || !is_chosen() || !is_taken()) return 0;
+  if (!key.address || bytes < min_bytes || !is_wanted_later() || !is_taken()) return 0;
   block.bytes = bytes;
   block.pid = who >> 32;
   block.stack = take_number(context, false);
@@ -85,7 +85,7 @@ static __always_inline int asks_anew(__u64 address, __u64 bytes) {
   struct request request = {.bytes = bytes};
   bool known = address && forget_block(&key, &request.block);
   if (known) request.old = address;
-  if (!known && (!is_chosen() || bytes < min_bytes)) {
+  if (!known && (!is_wanted_later() || bytes < min_bytes)) {
     bpf_map_delete_elem(&requests, &thread);
     return 0;
   }
@@ -127,7 +127,8 @@ static long leaves(void *map, struct alloc_key *key, struct alloc_value *value, 
 }
 static __always_inline int forget_process(void) {
   struct leaving leaving = {.process = bpf_get_current_pid_tgid() >> 32};
-  if (comm[0] || is_chosen()) bpf_for_each_map_elem(&outstanding, leaves, &leaving, 0); /* its name may be new */
+  bool has_changed = comm[0] || tacho_filter.steps[0].value; /* perhaps: its name may be new */
+  if (has_changed || is_chosen()) bpf_for_each_map_elem(&outstanding, leaves, &leaving, 0);
   return 1;
 }
 SEC("?tracepoint/sched/sched_process_exec")

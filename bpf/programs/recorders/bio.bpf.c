@@ -65,7 +65,7 @@ static __always_inline int begin(struct trace_event_raw_block_rq *context, bool 
     request->issue_ns = now;
     return 1;
   }
-  if ((dev && context->dev != dev) || context->bytes < min_bytes || !is_chosen()) return 1;
+  if ((dev && context->dev != dev) || context->bytes < min_bytes || !is_wanted_later()) return 1;
   request = bpf_map_lookup_elem(&rooms, &only);
   if (!request) return 1;
   request->insert_ns = now;

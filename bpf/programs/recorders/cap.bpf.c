@@ -22,7 +22,7 @@ CHANNEL(channel, cap);
 
 static __always_inline int tell(void *context, int capability, int answer) {
   struct cap event = {.cap = capability, .error = error_of(answer)};
-  if ((only != ALL && capability != only) || (failed && !answer) || !is_chosen() || !is_taken()) return 1;
+  if ((only != ALL && capability != only) || (failed && !answer) || !is_chosen() || !IS_WANTED(cap, &event)) return 1;
   EMIT(context, channel, &event);
   return 1;
 }

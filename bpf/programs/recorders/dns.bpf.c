@@ -35,7 +35,7 @@ static __always_inline int end(void *context, __s64 ret) {
   event.lat_ns = now - lookup->time_ns;
   bpf_probe_read_user_str(event.host, sizeof event.host, (const void *)lookup->host);
   bpf_map_delete_elem(&lookups, &thread);
-  if (event.lat_ns / 1000 < min_us || !is_taken()) return 1;
+  if (event.lat_ns / 1000 < min_us || !IS_WANTED(dns, &event)) return 1;
   EMIT(context, channel, &event);
   return 1;
 }

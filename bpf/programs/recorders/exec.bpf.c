@@ -54,13 +54,13 @@ int started(struct trace_event_raw_sched_process_exec *context) {
   struct exec *event;
   if (failed || !is_chosen()) return 1;
   event = new_event();
-  if (!event || !is_taken()) return 1;
+  if (!event) return 1;
   bpf_probe_read_kernel_str(event->path, sizeof event->path, (void *)context + (context->__data_loc_filename & 0xffff));
   if (size > ARGUMENTS - 1) size = ARGUMENTS - 1;
   bpf_probe_read_user(event->args, size, (const void *)begin);
   for (__u32 i = 0; i < ARGUMENTS - 1; ++i)
     if (i + 1 < size && !event->args[i]) event->args[i] = ' ';
-  EMIT(context, channel, event);
+  if (IS_WANTED(exec, event)) EMIT(context, channel, event);
   return 1;
 }
 
@@ -95,11 +95,11 @@ static __always_inline int end(void *context, long ret) {
   bpf_map_delete_elem(&attempts, &thread);
   if (ret >= 0) return 1;
   event = new_event();
-  if (!event || !is_taken()) return 1;
+  if (!event) return 1;
   event->error = error_of(ret);
   bpf_probe_read_user_str(event->path, sizeof event->path, (const void *)was.path);
   read_arguments(event, was.arguments);
-  EMIT(context, channel, event);
+  if (IS_WANTED(exec, event)) EMIT(context, channel, event);
   return 1;
 }
 

@@ -67,7 +67,7 @@ static __always_inline struct call call_of(struct pt_regs *context, __u64 stack)
 SEC("uprobe.multi")
 int enters(struct pt_regs *context) {
   struct begun begun = {};
-  if (!is_chosen()) return 0;
+  if (!is_wanted_later()) return 0;
   begun.function = tacho_in_kernel ? bpf_get_func_ip(context) : begin_of(PT_REGS_IP(context), bpf_get_attach_cookie(context));
   if (count) {
     if (is_taken()) count_call(begun.function, 0, false);

@@ -52,7 +52,7 @@ struct trace_event_raw_mm_page_free {
 static __always_inline int takes(void *context, enum kind kind, __u64 address, __u64 bytes) {
   struct block_key key = {.address = address, .kind = kind};
   struct block block = {.bytes = bytes};
-  if (!address || bytes < min_bytes || !is_chosen() || !is_taken()) return 1;
+  if (!address || bytes < min_bytes || !is_wanted_later() || !is_taken()) return 1;
   block.pid = bpf_get_current_pid_tgid() >> 32;
   block.stack = take_number(context, true);
   block.made_ns = bpf_ktime_get_ns();

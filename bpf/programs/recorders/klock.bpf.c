@@ -79,7 +79,7 @@ int ends(struct trace_event_raw_contention_end *context) {
   event.wait_ns = now - wait->time_ns;
   event.kind = kind_of(wait->flags);
   bpf_map_delete_elem(&waits, &place);
-  if (event.wait_ns / 1000 < min_us || !is_taken()) return 1;
+  if (event.wait_ns / 1000 < min_us || !IS_WANTED(klock, &event)) return 1;
   EMIT(context, channel, &event);
   return 1;
 }

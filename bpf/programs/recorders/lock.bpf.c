@@ -45,7 +45,7 @@ int ends(struct trace_event_raw_sys_exit *context) {
   event.addr = wait->address;
   event.op = wait->op;
   bpf_map_delete_elem(&waits, &thread);
-  if (event.wait_ns / 1000 < min_us || !is_taken()) return 1;
+  if (event.wait_ns / 1000 < min_us || !IS_WANTED(lock, &event)) return 1;
   EMIT(context, channel, &event);
   return 1;
 }

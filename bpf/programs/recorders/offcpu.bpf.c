@@ -57,7 +57,7 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
   __u32 thread = context->prev_pid, state = context->prev_state & STATES;
   struct wait *wait;
   if (state == X || state == Z) bpf_map_delete_elem(&waits, &thread);
-  if (!thread || (state == R && !preempted) || (uninterruptible && state != D) || state >= X || !is_chosen()) return;
+  if (!thread || (state == R && !preempted) || (uninterruptible && state != D) || state >= X || !is_wanted_later()) return;
   wait = entry_of(thread);
   if (!wait) return;
   wait->wake_ns = 0;

@@ -15,7 +15,7 @@ CHANNEL(channel, oom);
 SEC("tracepoint/oom/mark_victim")
 int killed(struct trace_event_raw_mark_victim *context) {
   struct oom event = {.victim_pid = context->pid};
-  if (!is_chosen() || !is_taken()) return 1;
+  if (!is_chosen()) return 1;
   if (bpf_core_field_exists(context->anon_rss)) {
     event.anon_kb = context->anon_rss;
     event.file_kb = context->file_rss;
@@ -25,6 +25,6 @@ int killed(struct trace_event_raw_mark_victim *context) {
     event.score_adj = context->oom_score_adj;
     bpf_probe_read_kernel_str(event.victim, sizeof event.victim, (void *)context + (context->__data_loc_comm & 0xffff));
   }
-  EMIT(context, channel, &event);
+  if (IS_WANTED(oom, &event)) EMIT(context, channel, &event);
   return 1;
 }

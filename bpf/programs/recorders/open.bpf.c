@@ -74,7 +74,7 @@ static __always_inline int end(void *context, long ret) {
   bpf_probe_read_user_str(event->path, sizeof event->path, (const void *)attempt->path);
   bpf_map_delete_elem(&attempts, &thread);
   if (event->lat_ns / 1000 < min_us || (failed && event->error == OK)) return 1;
-  if (!is_below(event->path) || !is_taken()) return 1;
+  if (!is_below(event->path) || !IS_WANTED(open, event)) return 1;
   EMIT(context, channel, event);
   return 1;
 }

@@ -17,7 +17,7 @@ CHANNEL(channel, pagecache);
 
 static __always_inline int tell(void *context, enum what what, __u64 pages, __u64 of, __u64 index, __u32 dev) {
   struct pagecache event = {.pages = pages, .inode = of, .index = index, .major = dev >> 20, .minor = dev & 0xfffff, .what = what};
-  if ((inode && of != inode) || !is_chosen() || !is_taken()) return 1;
+  if ((inode && of != inode) || !is_chosen() || !IS_WANTED(pagecache, &event)) return 1;
   EMIT(context, channel, &event);
   return 1;
 }

@@ -99,6 +99,13 @@ static __always_inline bool is_taken(void) {
   return !most || tacho_is_within_rate(most);
 }
 
+/* Whether --filter takes an event of the current thread, `name` as in EVENT(name, type), and then whether it is taken: asked once
+ * for each, when it is filled. */
+#define IS_WANTED(name, event) (tacho_passes(&tacho_filter_of_##name, event) && is_taken())
+
+/* Of an event that will be told later, in whatever thread: --filter is about the one that runs now. */
+static __always_inline bool is_wanted_later(void) { return is_chosen() && tacho_passes(&tacho_filter, 0); }
+
 /* In the cookie of a probe on a user function: it stands behind the mark of its begin (endbr64), which a probe runs over
  * slowly. So far behind is what the probe knows as its place. */
 #define TACHO_BEHIND_MARK (1 << 7)

@@ -26,8 +26,9 @@ SEC("tracepoint/signal/signal_generate")
 int sent(struct trace_event_raw_signal_generate *context) {
   struct signals event = {.sig = context->sig, .target_pid = context->pid, .result = context->result, .code = context->code};
   if ((sig != all && event.sig != sig) || (target && event.target_pid != target)) return 1;
-  if (!is_chosen() || !is_taken()) return 1;
+  if (!is_chosen()) return 1;
   bpf_core_read(event.target, sizeof event.target, &context->comm);
+  if (!IS_WANTED(signals, &event)) return 1;
   EMIT(context, channel, &event);
   return 1;
 }

@@ -40,7 +40,7 @@ static __always_inline int leave(void *context, long ret) {
   event.lat_ns = now - entry->time_ns;
   event.call = entry->call;
   bpf_map_delete_elem(&entries, &thread);
-  if (event.lat_ns / 1000 < min_us || (failed && event.error == OK) || !is_taken()) return 1;
+  if (event.lat_ns / 1000 < min_us || (failed && event.error == OK) || !IS_WANTED(syscall, &event)) return 1;
   EMIT(context, channel, &event);
   return 1;
 }

@@ -77,7 +77,7 @@ int changes(struct trace_event_raw_inet_sock_set_state *context) {
   struct flow *flow;
   if (context->protocol != IPPROTO_TCP) return 1;
   if (new == SYN_SENT) {  // in the thread that calls connect()
-    if (is_chosen()) begin(context, bpf_get_current_pid_tgid());
+    if (is_wanted_later()) begin(context, bpf_get_current_pid_tgid());
     return 1;
   }
   if (old == SYN_RECV && new == ESTABLISHED) {  // in whatever thread the packet interrupted
@@ -105,7 +105,7 @@ static __always_inline int accepted(long fd) {
   struct socket *socket;
   __u64 key, who = bpf_get_current_pid_tgid();
   struct flow *flow;
-  if (fd < 0 || !is_chosen()) return 1;
+  if (fd < 0 || !is_wanted_later()) return 1;
   table = BPF_CORE_READ(task, files, fdt);
   if (fd >= BPF_CORE_READ(table, max_fds)) return 1;
   slot = BPF_CORE_READ(table, fd);

@@ -18,10 +18,9 @@ CHANNEL(channel, tcpretrans);
                              .remote_port = BPF_CORE_READ(context, dport)};                     \
   __u16 family = BPF_CORE_READ(context, family);                                                \
   if (port && event.local_port != port && event.remote_port != port) return 1;                  \
-  if (!is_taken()) return 1;                                                                    \
   write_address(event.local, family, &(context)->saddr, &(context)->saddr_v6);                  \
   write_address(event.remote, family, &(context)->daddr, &(context)->daddr_v6);                 \
-  EMIT(context, channel, &event);                                                               \
+  if (IS_WANTED(tcpretrans, &event)) EMIT(context, channel, &event);                            \
   return 1
 
 // Whoever runs when a timer ends is not who sent it: threads are not asked about.

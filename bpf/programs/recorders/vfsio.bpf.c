@@ -63,11 +63,11 @@ static __always_inline int end(void *context, long ret, enum op what) {
   event.lat_ns = now - call->time_ns;
   event.op = what;
   bpf_map_delete_elem(&calls, &begun);
-  if (event.lat_ns / 1000 < min_us || event.bytes < min_bytes || !is_taken()) return 1;
+  if (event.lat_ns / 1000 < min_us || event.bytes < min_bytes) return 1;
   event.fs = BPF_CORE_READ(file, f_inode, i_sb, s_magic);
   event.inode = BPF_CORE_READ(file, f_inode, i_ino);
   bpf_probe_read_kernel_str(event.name, sizeof event.name, BPF_CORE_READ(file, f_path.dentry, d_name.name));
-  EMIT(context, channel, &event);
+  if (IS_WANTED(vfsio, &event)) EMIT(context, channel, &event);
   return 1;
 }
 

@@ -37,7 +37,7 @@ SEC("tracepoint/sched/sched_switch")
 int switches(struct trace_event_raw_sched_switch *context) {
   __u32 thread = context->prev_pid, state = context->prev_state & STATES;
   struct sleep sleep = {};
-  if (!thread || !state || (state & (DEAD | IDLE)) || !is_chosen()) return 1;
+  if (!thread || !state || (state & (DEAD | IDLE)) || !is_wanted_later()) return 1;
   sleep.process = bpf_get_current_pid_tgid() >> 32;
   bpf_get_current_comm(sleep.name, sizeof sleep.name);
   sleep.time_ns = bpf_ktime_get_ns();
