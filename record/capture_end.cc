@@ -39,16 +39,7 @@ std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, con
 std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepared) {
   std::vector<Losses> all = events.losses();
   if (!prepared.ring_losses) return all;
-  for (const Losses& loss : prepared.ring_losses()) {
-    const auto same = std::ranges::find_if(all, [&](const Losses& known) {
-      return known.id == loss.id && known.cgroup == loss.cgroup && loss.cpu == known.cpu;
-    });
-    if (same == all.end()) {
-      all.push_back(loss);
-    } else {
-      same->lost += loss.lost;
-    }
-  }
+  for (const Losses& loss : prepared.ring_losses()) add_loss(all, loss);
   return all;
 }
 

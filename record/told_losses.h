@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "record/kernel/kernel_events.h"
+#include "record/kernel/losses.h"
 
 namespace tacho::record {
 

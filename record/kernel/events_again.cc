@@ -24,16 +24,7 @@ void KernelEvents::Again::each(const std::function<void(const OpenEvent&)>& what
 std::span<const OpenEvent> KernelEvents::Again::take(int cpu, std::vector<OpenEvent> events,
                                                      std::vector<Losses> before) {
   const std::lock_guard lock(mutex_);
-  for (const Losses& loss : before) {
-    const auto same = std::ranges::find_if(before_, [&](const Losses& known) {
-      return known.id == loss.id && known.event == loss.event && known.cpu == loss.cpu;
-    });
-    if (same == before_.end()) {
-      before_.push_back(loss);
-    } else {
-      same->lost += loss.lost;
-    }
-  }
+  for (const Losses& loss : before) add_loss(before_, loss);
   return by_cpu_[cpu] = std::move(events);
 }
 

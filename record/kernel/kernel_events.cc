@@ -70,18 +70,6 @@ std::string without_modifiers(const std::string& tracepoint) {
   return colon == std::string::npos ? tracepoint : tracepoint.substr(0, tracepoint.find(':', colon + 1));
 }
 
-// What an event lost before its CPU went and after it came back is one loss.
-void add_loss(std::vector<Losses>& all, const Losses& loss) {
-  if (loss.lost == 0) return;
-  const auto same = std::ranges::find_if(
-      all, [&](const Losses& known) { return known.id == loss.id && known.cpu == loss.cpu; });
-  if (same == all.end()) {
-    all.push_back(loss);
-  } else {
-    same->lost += loss.lost;
-  }
-}
-
 void halve_rings(Plan& plan, std::size_t page_size) {
   std::size_t& larger = plan.ring_pages >= plan.sideband_pages ? plan.ring_pages : plan.sideband_pages;
   larger /= 2;

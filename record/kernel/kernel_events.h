@@ -17,6 +17,7 @@
 #include "format/header_strings.h"
 #include "format/result.h"
 #include "record/host/host.h"
+#include "record/kernel/losses.h"
 #include "record/kernel/perf_ring.h"
 #include "record/plan.h"
 
@@ -32,15 +33,6 @@ struct OpenEvent {
   std::size_t ring = 0;        // index of the ring it writes to
   std::uint64_t own_id = 0;    // the kernel's number, another one than `id` when it was opened again
   bool is_of_new_cpu = false;  // `id` is that of the event on another CPU
-};
-
-struct Losses {
-  std::size_t event = 0;  // index in the plan
-  std::uint64_t id = 0;
-  std::uint64_t lost = 0;
-  std::uint64_t cgroup = 0;                           // the kernel's number; 0: not told
-  std::uint64_t first = ~std::uint64_t{0}, last = 0;  // ns; first above last: not told
-  int cpu = -1;                                       // where `id` does not say
 };
 
 enum class Sampling : std::uint8_t { On, Off };

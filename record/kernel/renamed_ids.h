@@ -11,10 +11,9 @@ namespace tacho::record {
 // A CPU that comes back gets new events, whose numbers no reader of the capture would know.
 class RenamedIds {
  public:
-  // Records of event `id` are to be of event `as`, which is none of these itself.
+  // Records of event `id` are to be of event `as`, which is none of these itself. It stays so when the event
+  // is closed, as a ring may hold records of it for long; the kernel gives a number only once.
   void add(std::uint64_t id, std::uint64_t as) { as_[id] = as; }
-  // No more records of it will come.
-  void forget(std::uint64_t id) { as_.erase(id); }
   bool empty() const { return as_.empty(); }
 
   // What `records` hold from `begin` on, whole records as the kernel writes them for events with
