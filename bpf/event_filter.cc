@@ -10,6 +10,7 @@
 #include "bpf/assembler.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
+#include "bpf/made_program.h"
 
 namespace tacho::bpf {
 namespace {
@@ -141,12 +142,12 @@ Result<EventFilter> EventFilter::load(std::span<const FilterStep> steps, Hook ho
     filter.next_ = std::move(*table);
   }
   const Assembler program = assemble(steps, filter.next_.get());
-  const auto instructions = program.instructions();
   const auto type = hook == Hook::Overflow ? BPF_PROG_TYPE_PERF_EVENT : BPF_PROG_TYPE_KPROBE;
-  filter.program_ = format::Fd(
-      bpf_prog_load(type, "tacho_filter", "GPL", instructions.data(), instructions.size(), nullptr));
-  if (filter.program_) return filter;
-  return system_error("the kernel does not take the condition's program", errno);
+  auto loaded = load_made(type, "tacho_filter", program.instructions(),
+                          "the kernel does not take the condition's program");
+  if (!loaded) return std::move(loaded.error());
+  filter.program_ = std::move(*loaded);
+  return filter;
 }
 
 Result<> EventFilter::attach(int event_fd) const {

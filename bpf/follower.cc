@@ -18,6 +18,7 @@
 
 #include "bpf/assembler.h"
 #include "bpf/libbpf_log.h"
+#include "bpf/made_program.h"
 
 namespace tacho::bpf {
 namespace {
@@ -136,10 +137,7 @@ std::uint32_t most_threads() {
 }
 
 Result<format::Fd> load(const char* name, const std::vector<bpf_insn>& instructions) {
-  format::Fd program(bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, name, "GPL", instructions.data(),
-                                   instructions.size(), nullptr));
-  if (program) return program;
-  return system_error(std::string("the program ") + name, errno);
+  return load_made(BPF_PROG_TYPE_RAW_TRACEPOINT, name, instructions, std::string("the program ") + name);
 }
 Result<format::Fd> attach(const char* tracepoint, const format::Fd& program) {
   format::Fd link(bpf_raw_tracepoint_open(tracepoint, program.get()));

@@ -15,6 +15,7 @@
 #include "bpf/follower.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
+#include "bpf/made_program.h"
 
 namespace tacho::bpf {
 namespace {
@@ -154,11 +155,8 @@ Assembler start_of(int table, std::optional<int> followed) {
 }
 
 Result<format::Fd> load_program(const Assembler& program) {
-  const auto instructions = program.instructions();
-  format::Fd loaded(bpf_prog_load(BPF_PROG_TYPE_KPROBE, "tacho_probe", "GPL", instructions.data(),
-                                  instructions.size(), nullptr));
-  if (loaded) return loaded;
-  return system_error("the kernel does not take the program that reads a probe's arguments", errno);
+  return load_made(BPF_PROG_TYPE_KPROBE, "tacho_probe", program.instructions(),
+                   "the kernel does not take the program that reads a probe's arguments");
 }
 
 }  // namespace
