@@ -453,19 +453,16 @@ std::optional<Refusal> Object::attach(std::size_t program, const Section& sectio
   return refusal;
 }
 
-Result<> Object::attach_to_event(std::size_t program, int event_fd) {
+Result<format::Fd> Object::attach_to_event(std::size_t program, int event_fd) {
   const int program_fd = bpf_program__fd(state_->handles[program]);
   // Not through libbpf, which would enable the event at once and close it in the end.
-  const int link = bpf_link_create(program_fd, event_fd, BPF_PERF_EVENT, nullptr);
-  if (link >= 0) {
-    state_->event_links.emplace_back(link);
-    return Done{};
-  }
+  format::Fd link(bpf_link_create(program_fd, event_fd, BPF_PERF_EVENT, nullptr));
+  if (link) return link;
   if (errno == EEXIST || errno == EBUSY)
     return Error{"program '" + state_->programs[program].name + "': the event runs another program already",
                  errno};
   // Kernels before 5.15 know no such link; there the program stays until the event is closed.
-  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_fd) == 0) return Done{};
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_fd) == 0) return format::Fd();
   return system_error("program '" + state_->programs[program].name + "' cannot be attached to the event",
                       errno);
 }

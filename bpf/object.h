@@ -91,8 +91,10 @@ class Object {
   std::optional<Refusal> attach_to_kernel_functions(std::size_t program);
   // Runs a program of Hook::AtEnd, or of Hook::Iterator for all there are of its kind, once.
   Result<> run(std::size_t program, RunUntil until) const;
-  // A program of section "perf_event" to an open event, which the caller keeps, enables and closes.
-  Result<> attach_to_event(std::size_t program, int event_fd);
+  // A program of section "perf_event" to an open event, which the caller enables. The link holds both
+  // together until it is closed; there is none before Linux 5.15, where the program stays until the event is
+  // closed.
+  Result<format::Fd> attach_to_event(std::size_t program, int event_fd);
   // Puts an event's descriptor into a slot of a perf event array.
   Result<> put_event(const std::string& map, int cpu, int event_fd);
   // Before and after load(); nothing when there is none of that name.

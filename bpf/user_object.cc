@@ -63,7 +63,10 @@ struct UserObject::State {
   std::string tracefs;
   LinkedWalk walk;  // `elf` with the unwinder in it, when it is wanted
 
-  Result<> within(Result<> done) const { return done ? done : std::move(done.error()).in(path); }
+  template <class T>
+  Result<T> within(Result<T> done) const {
+    return done ? std::move(done) : std::move(done.error()).in(path);
+  }
   Result<Object> opened(const Log& log) const {
     return Object::open(walk.elf.empty() ? elf : walk.elf, object_name(path), log);
   }
@@ -464,13 +467,11 @@ Result<> UserObject::connect(std::string_view map, int cpu, int event_fd) {
 }
 
 Result<Ring> UserObject::open_ring(const std::string& map) const {
-  auto ring = state_->object->open_ring(map);
-  return ring ? std::move(ring) : Result<Ring>(std::move(ring.error()).in(state_->path));
+  return state_->within(state_->object->open_ring(map));
 }
 
 Result<MapReader> UserObject::open_map(const std::string& map) const {
-  auto reader = state_->object->open_map(map);
-  return reader ? std::move(reader) : Result<MapReader>(std::move(reader.error()).in(state_->path));
+  return state_->within(state_->object->open_map(map));
 }
 
 std::string UserObject::stack_map() const {
@@ -482,12 +483,11 @@ std::uint64_t UserObject::lost_by_ring(const std::string& map) const {
   return state_->object->counter(std::string(kLostCounter) + map).value_or(0);
 }
 
-Result<> UserObject::attach_to_perf_event(std::string_view program, int event_fd) {
-  for (const std::size_t each : state_->perf_event_programs) {
-    if (state_->object->programs()[each].name != program) continue;
-    if (auto done = state_->object->attach_to_event(each, event_fd); !done) return state_->within(done);
-  }
-  return Done{};
+Result<format::Fd> UserObject::attach_to_perf_event(std::string_view program, int event_fd) {
+  for (const std::size_t each : state_->perf_event_programs)
+    if (state_->object->programs()[each].name == program)
+      return state_->within(state_->object->attach_to_event(each, event_fd));
+  return format::Fd();
 }
 
 std::uint64_t UserObject::recursion_misses() const {

@@ -152,8 +152,9 @@ class UserObject {
   // Names of the programs of section "perf_event": each runs on samples of an event that the recorder opens
   // on each CPU. The kernel takes one program for each event.
   std::vector<std::string> perf_event_programs() const;
-  // Does nothing when that program was left out of the object (an alternative to it runs).
-  Result<> attach_to_perf_event(std::string_view program, int event_fd);
+  // Gives what holds it there (Object::attach_to_event()). Does nothing when that program was left out of the
+  // object (an alternative to it runs).
+  Result<format::Fd> attach_to_perf_event(std::string_view program, int event_fd);
 
   // Valid after load_and_attach().
   std::vector<format::AttachedProgram> programs() const;

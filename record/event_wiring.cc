@@ -17,7 +17,10 @@ Result<> connect_objects(Prepared& prepared, std::span<const OpenEvent> events) 
     for (const SampleProgram& program : prepared.plan.sample_programs) {
       if (program.event != event.event) continue;
       auto& object = prepared.objects[program.object];
-      if (auto done = object.attach_to_perf_event(program.program, event.fd.get()); !done) return done;
+      auto link = object.attach_to_perf_event(program.program, event.fd.get());
+      if (!link) return std::move(link.error());
+      // In the place of the link to the event that was there before the CPU went, and would be kept by it.
+      prepared.program_links[{event.event, event.cpu, event.task}] = std::move(*link);
     }
   }
   return Done{};

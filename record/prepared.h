@@ -1,10 +1,13 @@
 // What the steps of a recording share from its preparation to its end.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bpf/follower.h"
@@ -32,6 +35,8 @@ struct Prepared {
   Host host;
   std::optional<bpf::Follower> follower;  // when the plan follows threads; the objects look into its table
   std::vector<bpf::UserObject> objects;
+  // Their programs on the events of the plan, by event, CPU and task.
+  std::map<std::tuple<std::size_t, int, int>, format::Fd> program_links;
   std::vector<format::Attachment> attachments;  // what the capture needs to show the objects' samples
   std::vector<std::size_t> limited_here;  // objects whose programs do not ask how many events are wanted
   format::TracingData tracing;

@@ -158,8 +158,15 @@ TEST_F(UserObjectLive, APerfEventProgramRunsOnTheEventItIsGiven) {
   attr.disabled = 1;
   const format::Fd clock(static_cast<int>(::syscall(SYS_perf_event_open, &attr, ::getpid(), -1, -1, 0)));
   ASSERT_TRUE(clock);
-  const auto attached = object->attach_to_perf_event(object->perf_event_programs().front(), clock.get());
+  const std::string program = object->perf_event_programs().front();
+  auto attached = object->attach_to_perf_event(program, clock.get());
   ASSERT_TRUE(attached) << attached.error().what;
+  if (*attached) {
+    EXPECT_FALSE(object->attach_to_perf_event(program, clock.get())) << "there is one already";
+    *attached = format::Fd();  // nothing else holds it there
+    attached = object->attach_to_perf_event(program, clock.get());
+    ASSERT_TRUE(attached) << attached.error().what;
+  }
   EXPECT_EQ(live::received(receivers).size(), 0u) << "attaching must not enable the event";
   ASSERT_EQ(::ioctl(clock.get(), PERF_EVENT_IOC_ENABLE, 0), 0);
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
