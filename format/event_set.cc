@@ -6,6 +6,8 @@
 #include <iterator>
 #include <span>
 
+#include "format/sample.h"
+
 namespace tacho::format {
 
 namespace {
@@ -81,6 +83,7 @@ void EventSet::place_ids(const EventAttr& added) {
   const bool is_first = events_.size() == 1;
   if (is_first || sample_word != sample_id_word_) sample_id_word_ = is_first ? sample_word : -1;
   if (is_first || trailer_word != trailer_id_word_) trailer_id_word_ = is_first ? trailer_word : -1;
+  if (is_first) trailer_size_ = sample_id_size(added);
   if (added.sample_type != events_.front().attr.sample_type) samples_are_alike_ = false;
 }
 
@@ -99,8 +102,9 @@ std::optional<std::size_t> EventSet::find_id(std::uint64_t id) const {
 std::optional<std::size_t> EventSet::event_of(const RecordView& record) const {
   if (events_.empty()) return std::nullopt;
   if (events_.size() == 1 || record.type >= abi::kRecordUserStart) return 0;
-  const Bytes body = record.bytes.subspan(kRecordHeaderSize);
   const bool is_sample = record.type == abi::kRecordSample;
+  const Bytes whole = is_sample ? record.bytes : told_bytes(record, trailer_size_);
+  const Bytes body = whole.subspan(kRecordHeaderSize);
   const int word = is_sample ? sample_id_word_ : trailer_id_word_;
   if (word < 0) {
     // Without ids, events whose samples are alike can be read all the same, as the first one's.

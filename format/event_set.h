@@ -55,6 +55,7 @@ class EventSet {
   int sample_id_word_ = -1;
   // Where every other kernel record's id stands: words before the end; -1 likewise.
   int trailer_id_word_ = -1;
+  std::size_t trailer_size_ = 0;   // bytes, of the first event's
   bool samples_are_alike_ = true;  // all events' samples have the same fields
   void place_ids(const EventAttr& added);
   void know_id(std::uint64_t id, std::size_t event);

@@ -11,7 +11,7 @@ namespace {
 // Body of a kernel record: what lies between the header and the sample_id trailer.
 Cursor kernel_body(const RecordView& record, const EventAttr& attr, FieldLog* log) {
   const std::size_t trailer = sample_id_size(attr);
-  const Bytes body = record.bytes.subspan(kRecordHeaderSize);
+  const Bytes body = told_bytes(record, trailer).subspan(kRecordHeaderSize);
   return Cursor(body.first(body.size() - std::min(trailer, body.size())), record.order, log);
 }
 
@@ -352,6 +352,20 @@ const RecordRow* row_of(std::uint32_t type) {
   return &kRecords[kRowOfType[type] - 1];
 }
 
+// Whether the bytes behind a record are the records that follow it, as far as their headers and times tell:
+// what a ring held before is older.
+bool follow(Bytes bytes, const RecordView& record, const EventAttr& attr) {
+  for (const auto since = record_time(record, attr); !bytes.empty();) {
+    if (bytes.size() < kRecordHeaderSize) return false;
+    const std::size_t size = Cursor(bytes.subspan(6), record.order).u16();
+    if (size < kRecordHeaderSize || size > bytes.size()) return false;
+    const RecordView next = whole_record(bytes.first(size), record.order);
+    if (row_of(next.type) == nullptr || record_time(next, attr) < since) return false;
+    bytes = bytes.subspan(size);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
@@ -361,7 +375,10 @@ std::size_t unread_bytes(const RecordView& record, const EventAttr& attr) {
   if (is_kernel && (attr.sample_type & ~abi::kKnownSampleTypes) != 0) return 0;  // a longer trailer
   Cursor in = is_kernel ? kernel_body(record, attr, nullptr) : record.body();
   (void)row->parse(in, {record, attr});
-  return in.failed() ? 0 : in.left();
+  if (in.failed()) return 0;
+  const std::size_t told = is_kernel ? told_bytes(record, sample_id_size(attr)).size() : record.bytes.size();
+  const Bytes behind = record.bytes.subspan(told);
+  return in.left() + (follow(behind, record, attr) ? behind.size() : 0);
 }
 
 Result<Record> parse_record(const RecordView& record, const EventAttr& attr, FieldLog* log) {

@@ -119,6 +119,10 @@ struct SampleId {
 };
 // Bytes the trailer takes; 0 without sample_id_all.
 std::size_t sample_id_size(const EventAttr& attr);
+// A kernel record up to the end of its trailer of that size. Where several recorders run, Linux (to 6.18 at
+// least) makes KSYMBOL and BPF_EVENT records longer by the trailers of those that were told before, and
+// leaves behind the trailer whatever the ring held: these bytes are left out.
+Bytes told_bytes(const RecordView& record, std::size_t trailer);
 // False when the word that the kernel leaves zero behind the CPU is not: what stands there is no trailer.
 bool has_sound_trailer(const RecordView& record, const EventAttr& attr);
 SampleId parse_sample_id(const RecordView& record, const EventAttr& attr, FieldLog* log = nullptr);

@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "format/record.h"
+#include "format/sample.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::format {
@@ -41,6 +43,47 @@ TEST(EventSet, AnUnknownIdBelongsToNoEvent) {
   events.add({test::software_event(abi::kPageFaults), "faults", {21}});
   const ByteWriter sample = sample_with_id(99);
   EXPECT_EQ(events.event_of(view_of(sample)), std::nullopt);
+}
+
+// As Linux writes it where another recorder with a trailer of 32 bytes was told first.
+TEST(EventSet, BytesThatTheKernelLeavesBehindATrailerAreNoPartOfIt) {
+  EventSet events;
+  for (const std::uint64_t id : {11, 21}) {
+    EventAttr attr = test::software_event(abi::kCpuClock);
+    attr.sample_type = abi::kSampleTime | abi::kSampleIdentifier;
+    attr.flags |= abi::kSampleIdAll;
+    events.add({attr, "clock", {id}});
+  }
+  ByteWriter load, symbol;
+  load.u32(abi::kRecordBpfEvent).u16(0).u16(72).u16(1).u16(0).u32(42).u64(0).u64(1234).u64(21);
+  for (int word = 0; word < 4; ++word) load.u64(0x6b6b6b6b6b6b6b6b);
+  symbol.u32(abi::kRecordKsymbol).u16(0).u16(80).u64(0xffffffffc0000000).u32(200).u16(1).u16(0);
+  symbol.u64(0x00676f7270667062).u64(1235).u64(11);  // "bpfprog"
+  for (int word = 0; word < 4; ++word) symbol.u64(0x6b6b6b6b6b6b6b6b);
+  ASSERT_EQ(symbol.view().size(), 80u);
+  ASSERT_EQ(load.view().size(), 72u);
+  const EventAttr& attr = events[0].attr;
+  EXPECT_EQ(events.event_of(view_of(load)), 1u);
+  EXPECT_EQ(record_time(view_of(load), attr), 1234u);
+  EXPECT_EQ(unread_bytes(view_of(load), attr), 0u);
+  EXPECT_EQ(events.event_of(view_of(symbol)), 0u);
+  EXPECT_EQ(parse_sample_id(view_of(symbol), attr).time, 1235u);
+  EXPECT_EQ(unread_bytes(view_of(symbol), attr), 0u);
+}
+
+// A size that is wrong swallows what follows; what a ring held before is older.
+TEST(EventSet, RecordsBehindATrailerAreBytesThatNobodyReads) {
+  EventAttr attr = test::software_event(abi::kCpuClock);
+  attr.sample_type = abi::kSampleTime | abi::kSampleIdentifier;
+  attr.flags |= abi::kSampleIdAll;
+  ByteWriter load;
+  load.u32(abi::kRecordBpfEvent).u16(0).u16(80).u16(1).u16(0).u32(42).u64(0).u64(1234).u64(21);
+  load.u32(abi::kRecordLost).u16(0).u16(40).u64(21).u64(1).u64(1235).u64(21);
+  EXPECT_EQ(unread_bytes(view_of(load), attr), 40u);
+  ByteWriter old;
+  old.u32(abi::kRecordBpfEvent).u16(0).u16(80).u16(1).u16(0).u32(42).u64(0).u64(1234).u64(21);
+  old.u32(abi::kRecordLost).u16(0).u16(40).u64(21).u64(1).u64(1233).u64(21);
+  EXPECT_EQ(unread_bytes(view_of(old), attr), 0u);
 }
 
 TEST(EventSet, IdZeroIsTheFirstEvent) {
