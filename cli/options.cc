@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
@@ -186,7 +187,8 @@ Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& ar
   if (occurrences->help) {
     const std::string text = help_text(line);
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    if (!written || std::fflush(stdout) != 0)
+    // A reader that has seen enough, as `head` has, is no failure.
+    if ((!written || std::fflush(stdout) != 0) && errno != EPIPE)
       return output_error("the help text cannot be written to stdout");
     return Parsed::HelpShown;
   }

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Every option of `perf report -h` (6.1) and of `perf script -h`: tacho has it, or says what to do instead. None is
 unknown, and none is guessed to be another one."""
+import os
+import re
 import resource
 import shutil
-import subprocess
-import re
 import struct
+import subprocess
 
 import made_capture as made
 import programs
@@ -84,6 +85,15 @@ class HostileCaptures(programs.Scratch):
         done = self.tacho("report", "--symfs", self.folder, *words, **more)
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begin, 20)
         return done
+
+    def test_a_reader_of_help_that_has_seen_enough_is_no_error(self):
+        for words in (["tacho-report", "script", "--help"], ["tacho-report", "--help"], ["tacho-record", "--help"]):
+            there, here = os.pipe()
+            os.close(there)
+            with os.fdopen(here, "wb") as closed:
+                done = subprocess.run([programs.BIN / words[0], *words[1:]], stdout=closed, stderr=subprocess.PIPE,
+                                      restore_signals=False, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), words)
 
     def test_names_of_60000_bytes_are_looked_for_patterns(self):
         event = made.Event("e", made.SOFTWARE, 0, made.USUAL | made.CALLCHAIN)
