@@ -111,6 +111,25 @@ class Table(programs.Scratch):
         self.assertEqual(head.split(), ["kind", "count", "max"])
         self.assertEqual(len({len(row) for row in [head, *rows]}), 1)
 
+    def test_events_of_different_recorders_are_named(self):
+        """One table has one value and one set of keys: what is not in it is told, and how it is shown."""
+        capture = made_payload.capture(op=[Field("lat", unit="ns"), Field("file", TEXT, 1, 4, role="key")],
+                                       cache=[Field("pages", unit="pages"), Field("what", TEXT, 1, 4, role="key")])
+        for event in range(2):
+            capture.sample(event=event, raw=struct.pack("<Q4s", 5, b"abc"))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        out, error = self.output(status=1)
+        self.assertEqual(out, "")
+        self.assertIn("the events have no keys in common; take --event NAME or --by comm: the events are op, cache; "
+                      "for example: --event op\n", error)
+        out, error = self.output("--by", "comm")
+        self.assertTrue(out.startswith("op: lat in ns\n"), out)
+        self.assertIn("the table is without cache, which has not its keys and value; --event cache shows it\n", error)
+        for words in (["--event", "cache"], ["--by", "what"], ["--by", "comm", "--value", "pages"]):
+            out, error = self.output(*words)
+            self.assertTrue(out.startswith("cache: pages"), out)
+            self.assertEqual(error, "")
+
     def test_wrong_words_are_answered(self):
         self.write()
         for words, said in [(["--by", "fil"], "--by: there is no 'fil'"), (["--columns", "p101"], "there is no column 'p101'"),

@@ -166,6 +166,7 @@ class TableSink : public Sink {
     rows_.clear();
   }
   bool is_empty() const { return is_first_; }
+  std::string what_is_left_out() const { return source_.what_is_left_out(); }
 
  private:
   using Keys = std::vector<KeyValue>;
@@ -273,6 +274,8 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   sink.finish();
   Shown shown(Symbols::NotUsed);
   if (sink.is_empty()) shown.notes.push_back("tacho: " + input + ": no sample of these events");
+  if (const std::string left_out = sink.what_is_left_out(); !left_out.empty())
+    shown.notes.push_back("tacho: " + input + ": " + printable(left_out));
   return shown;
 }
 

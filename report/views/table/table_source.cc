@@ -1,14 +1,32 @@
 #include "report/views/table/table_source.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "cli/nearest.h"
+#include "cli/shell_word.h"
 #include "report/decode/event_name.h"
 #include "report/query/value_field.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {
+namespace {
+
+// "open, exec and 17 more"
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 20;  // a capture may have thousands of tracepoints
+  const std::size_t shown = std::min(names.size(), kMost);
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+}  // namespace
 
 // What --by says, or what the payloads' roles say.
 std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Session& session) {
@@ -62,6 +80,23 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
   return bound;
 }
 
+bool TableSource::has_keys(const format::Event& event, const PayloadSchema* schema) const {
+  return std::ranges::all_of(key_names_, [&](const std::string& name) {
+    return bool(FieldKey::find("--by", name, schema != nullptr ? *schema : empty_, event.name));
+  });
+}
+
+// The field that says what is summed up, of the first event that has one.
+void TableSource::take_default_value(const PayloadSchema* schema) {
+  const PayloadField* field = schema != nullptr ? value_field(*schema) : nullptr;
+  if (field == nullptr && schema != nullptr) field = counted_fields(*schema).sum;
+  if (field == nullptr || field->kind == format::FieldKind::Text || is_list(*field)) return;
+  auto parsed = cli::parse_expression("--value", field->name);
+  if (!parsed) return;  // a name that is none in an expression
+  default_value_ = std::move(*parsed);
+  unit_ = field->unit;
+}
+
 Result<> TableSource::find(const TableQuestion& question, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
@@ -79,16 +114,9 @@ Result<> TableSource::find(const TableQuestion& question, Session& session) {
   const auto is_asked_for = [&](std::size_t i) {
     return question.event.empty() ? !is_dummy(i) : names[i] == question.event;
   };
-  for (std::size_t i = 0; i < events.size() && !question.value && !default_value_; ++i) {
-    const PayloadSchema* const schema = is_asked_for(i) ? schemas_->of(i) : nullptr;
-    const PayloadField* field = schema != nullptr ? value_field(*schema) : nullptr;
-    if (field == nullptr && schema != nullptr) field = counted_fields(*schema).sum;
-    if (field == nullptr || field->kind == format::FieldKind::Text || is_list(*field)) continue;
-    auto parsed = cli::parse_expression("--value", field->name);
-    if (!parsed) continue;  // a name that is none in an expression
-    default_value_ = std::move(*parsed);
-    unit_ = field->unit;
-  }
+  for (std::size_t i = 0; i < events.size() && !question.value && !default_value_; ++i)
+    if (is_asked_for(i) && (question.by.empty() || has_keys(events[i], schemas_->of(i))))
+      take_default_value(schemas_->of(i));
   std::optional<Error> failed;
   for (std::size_t i = 0; i < events.size(); ++i) {
     events_.emplace_back();
@@ -97,12 +125,19 @@ Result<> TableSource::find(const TableQuestion& question, Session& session) {
     if (!bound) {
       // The event that describes a payload is the one that was meant.
       if (!failed || schemas_->of(i) != nullptr) failed = std::move(bound.error());
+      // Who names what an event does not have leaves it out knowingly.
+      if (!question.value && (question.by.empty() || has_keys(events[i], schemas_->of(i))))
+        left_out_.push_back(names[i]);
       continue;
     }
     bound->name = names[i];
     events_.back() = std::move(*bound);
   }
   const auto count = std::ranges::count_if(events_, [](const auto& event) { return event.has_value(); });
+  if (count == 0 && left_out_.size() > 1) {
+    return use_error("the events have no keys in common; take --event NAME or --by comm: the events are " +
+                     listed(left_out_) + "; for example: --event " + cli::shell_word(left_out_.front()));
+  }
   if (count == 0) return failed ? std::move(*failed) : use_error("the capture has no events");
   if (count > 1 && std::ranges::find(key_names_, "event") == key_names_.end()) {
     key_names_.insert(key_names_.begin(), "event");
@@ -122,6 +157,13 @@ TableEvent* TableSource::event(std::size_t index) {
 
 bool TableSource::has_values() const {
   return std::ranges::any_of(events_, [](const auto& event) { return event && event->value; });
+}
+
+std::string TableSource::what_is_left_out() const {
+  if (left_out_.empty()) return {};
+  return fmt::format("the table is without {}, which {} not its keys and value; --event {} shows it",
+                     listed(left_out_), left_out_.size() > 1 ? "have" : "has",
+                     cli::shell_word(left_out_.front()));
 }
 
 std::string TableSource::title(Names names) const {

@@ -42,18 +42,23 @@ class TableSource {
   // Names of the keys; the first is "event" where several events are in the table.
   const std::vector<std::string>& key_names() const { return key_names_; }
   bool has_values() const;
+  // Which events are not in the table though nobody refused them, in words; empty: none.
+  std::string what_is_left_out() const;
   // "bigread: bytes in bytes"
   std::string title(Names names) const;
 
  private:
   Result<TableEvent> bind(const TableQuestion& question, const format::Event& event,
                           const PayloadSchema* schema);
+  void take_default_value(const PayloadSchema* schema);
+  bool has_keys(const format::Event& event, const PayloadSchema* schema) const;
   std::vector<std::string> keys_of(const TableQuestion& question, Session& session);
 
   std::optional<EventSchemas> schemas_;
   PayloadSchema empty_;
   std::vector<std::optional<TableEvent>> events_;
   std::vector<std::string> key_names_;
+  std::vector<std::string> left_out_;  // names of events
   std::optional<cli::Expression> default_value_;
   const cli::Expression* value_ = nullptr;
   std::string unit_;
