@@ -16,8 +16,8 @@ using Part = ConstantFault::Part;
 
 constexpr std::size_t kMostListed = 40;
 
-ConstantFault in_name(std::string what) { return {Part::Name, 0, std::move(what)}; }
-ConstantFault in_value(std::size_t at, std::string what) { return {Part::Value, at, std::move(what)}; }
+ConstantFault in_name(std::string what) { return {Part::Name, 0, std::move(what), {}}; }
+ConstantFault in_value(std::size_t at, std::string what) { return {Part::Value, at, std::move(what), {}}; }
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -174,7 +174,12 @@ std::optional<ConstantFault> put_field(const PayloadField& field, std::optional<
   if (field.kind == FieldKind::Text) return put_text(field, *value, bytes);
   if (field.is_array) return put_elements(field, value.value_or(""), bytes);
   const Bits bits = bits_of(field, value.value_or("true"));
-  if (bits.fault) return in_value(0, *bits.fault);
+  if (bits.fault) {
+    ConstantFault fault = in_value(0, *bits.fault);
+    if (field.kind == FieldKind::Enum)
+      for (const auto& each : field.enumerators) fault.known.push_back(each.second);
+    return fault;
+  }
   write_bits(bytes, field.bit_offset, field.bit_size, bits.value);
   return std::nullopt;
 }
@@ -213,6 +218,13 @@ std::string constants_in_words(const std::vector<Global>& globals) {
     }
   }
   return words;
+}
+
+ConstantFault no_such_option(std::vector<Global> globals) {
+  std::erase_if(globals, [](const Global& each) { return each.help.empty(); });
+  ConstantFault fault = in_name("there is no such option; there are: " + constants_in_words(globals));
+  for (const Global& each : globals) fault.known.push_back(each.name);
+  return fault;
 }
 
 std::string_view variable_of(std::string_view name) { return name.substr(0, name.find_first_of(".[")); }

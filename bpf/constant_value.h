@@ -18,12 +18,15 @@ struct ConstantFault {
   enum class Part { Name, Value } part = Part::Name;
   std::size_t at = 0;  // letters into that part
   std::string what;
+  std::vector<std::string> known{};  // the names there are, where there is none of that name
 };
 
 // "u32", "s64", "char[16]", "bool", "enum", "u16[4]".
 std::string type_in_words(const format::PayloadField& field);
 // All that can be set, with types: "min_bytes (u32), limits.low (s64)".
 std::string constants_in_words(const std::vector<Global>& globals);
+// Of a recorder that tacho carries, whose globals without help are no business of the user's.
+ConstantFault no_such_option(std::vector<Global> globals);
 
 // Which variable `name` is in: "limits" for "limits.low" and "limits[2].low".
 std::string_view variable_of(std::string_view name);

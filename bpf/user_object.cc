@@ -204,16 +204,6 @@ std::vector<Hooks> UserObject::hooks() const {
   return found;
 }
 
-namespace {
-
-// Those of a recorder that tacho carries, whose other globals are no business of the user's.
-std::string options_in_words(std::vector<Global> globals) {
-  std::erase_if(globals, [](const Global& each) { return each.help.empty(); });
-  return constants_in_words(globals);
-}
-
-}  // namespace
-
 std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
                                                       std::optional<std::string_view> value) {
   const auto fault = [](std::string what) {
@@ -226,7 +216,7 @@ std::optional<ConstantFault> UserObject::set_constant(std::string_view name,
                  " are tacho's own: options set them (--filter, --sample-rate, --max-rate, -p)");
   const auto global = std::ranges::find(globals, variable, &Global::name);
   if (global == globals.end()) {
-    if (state_->is_shipped) return fault("there is no such option; there are: " + options_in_words(globals));
+    if (state_->is_shipped) return no_such_option(globals);
     const std::string known = constants_in_words(globals);
     return fault(known.empty()
                      ? "the object has no `const volatile` global"

@@ -80,7 +80,7 @@ class Parser {
   Result<Expression> parse() {
     if (auto whole = level(0, 0); !whole) return std::move(whole.error());
     skip_blanks();
-    if (at_ < text_.size()) return wrong(at_, "an operator is missing here, or what follows has no meaning");
+    if (at_ < text_.size()) return wrong(at_, instead_of_operator());
     return std::move(result_);
   }
 
@@ -89,6 +89,16 @@ class Parser {
 
   Error wrong(std::size_t at, std::string_view what) const {
     return expression_error(option_, text_, at, what);
+  }
+
+  // What to write where other languages have what stands here.
+  std::string_view instead_of_operator() const {
+    const std::string_view rest = text_.substr(at_);
+    if (rest.starts_with("=~")) return "a text is compared with a pattern by ~, as in comm ~ \"cc*\"";
+    if (rest.starts_with('=')) return "equal is written ==";
+    if (rest.starts_with("and ")) return "and is written &&";
+    if (rest.starts_with("or ")) return "or is written ||";
+    return "an operator is missing here, or what follows has no meaning";
   }
 
   void skip_blanks() {
@@ -152,6 +162,7 @@ class Parser {
       auto inside = level(0, depth + 1);
       if (!inside) return inside;
       skip_blanks();
+      if (text_.substr(at_).starts_with('=')) return wrong(at_, instead_of_operator());
       if (!take(")")) return wrong(at, "this parenthesis is not closed");
       return inside;
     }

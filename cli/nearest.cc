@@ -51,4 +51,15 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   return guess.empty() ? std::string() : "; did you mean '" + guess + "'?";
 }
 
+std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t kMostListed = 40;
+  std::string tail = suggestion(word, candidates);
+  if (!tail.empty() || candidates.empty()) return tail;
+  for (const std::string& one : candidates.first(std::min(candidates.size(), kMostListed)))
+    tail.append(tail.empty() ? "; it has " : ", ").append(one);
+  if (candidates.size() > kMostListed)
+    tail += " and " + std::to_string(candidates.size() - kMostListed) + " more";
+  return tail;
+}
+
 }  // namespace tacho::cli

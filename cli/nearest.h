@@ -14,4 +14,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 // "; did you mean 'CANDIDATE'?", or nothing: for the end of a message about an unknown name.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
+// The same, or where nothing is near those there are: "; it has A, B and 80 more".
+std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates);
+
 }  // namespace tacho::cli

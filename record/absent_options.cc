@@ -48,6 +48,8 @@ constexpr Row kRows[] = {
      "BPF programs are always told: without that their frames have no names"},
     {"--synth", Takes::Value, "what runs already is always described; without that its frames have no names"},
     {"--running-time", Takes::Nothing, "times of counters are kept with -s, for each thread that ends"},
+    {"--wakers", Takes::Optional,
+     "-e offcpu,waking -g records waits and who ended them; tacho report and tacho folded take --wakers"},
     {"--vmlinux", Takes::Value,
      "nothing is looked up while recording; tacho script and tacho report take -k FILE"},
 };

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <utility>
 
+#include "cli/absent_options.h"
 #include "cli/option_rows.h"
 #include "format/file.h"
 #include "record/events/recorders.h"
@@ -50,6 +51,9 @@ cli::CommandLine command_line(LiveOptions& options, std::vector<std::string>& wo
                 "summaries are read as often",
                 options.interval),
   };
+  static constexpr cli::AbsentOption kAbsent[] = {
+      {"-e,--event", cli::Takes::Value, "the first word is the event: tacho live open -a"}};
+  cli::add_absent_options(line.options, kAbsent);
   line.stop_at_first_word = true;
   line.words = [&words](std::vector<std::string> given) -> Result<> {
     words = std::move(given);

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bpf/programs/recorders/disks.h"
+#include "cli/expression.h"
+#include "cli/nearest.h"
 #include "format/file.h"
 #include "record/events/cgroup.h"
 #include "record/host/disks.h"
@@ -75,6 +79,28 @@ Result<> set_disks(bpf::UserObject& object, const EventRequest& request) {
   return Done{};
 }
 
+struct NamedUnit {
+  std::string_view end;  // of an option's name
+  cli::NumberUnit unit;
+  std::uint64_t size;
+};
+constexpr NamedUnit kNamedUnits[] = {{"_ns", cli::NumberUnit::Time, 1},
+                                     {"_us", cli::NumberUnit::Time, 1'000},
+                                     {"_ms", cli::NumberUnit::Time, 1'000'000},
+                                     {"_bytes", cli::NumberUnit::Bytes, 1}};
+
+// For "min_us=10ms": what to write instead. Empty: it is no number with a unit.
+std::string value_without_unit(const ConstantSetting& setting) {
+  const auto row = std::ranges::find_if(
+      kNamedUnits, [&](const NamedUnit& each) { return std::string_view(setting.name).ends_with(each.end); });
+  if (row == std::end(kNamedUnits) || !setting.value) return {};
+  const auto parsed = cli::parse_expression(setting.name, *setting.value);
+  if (!parsed || parsed->nodes.size() != 1 || parsed->root().operation != cli::Operation::Whole ||
+      parsed->root().unit != row->unit || parsed->root().whole % row->size != 0)
+    return {};
+  return fmt::format("; its unit stands in its name: {}={}", setting.name, parsed->root().whole / row->size);
+}
+
 }  // namespace
 
 Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
@@ -82,8 +108,11 @@ Result<> set_constants(bpf::UserObject& object, const EventRequest& request) {
     const auto fault = object.set_constant(setting.name, setting.value);
     if (fault) {
       const bool is_in_name = fault->part == bpf::ConstantFault::Part::Name;
+      std::string hint =
+          cli::suggestion(is_in_name ? setting.name : setting.value.value_or(""), fault->known);
+      if (!is_in_name && hint.empty()) hint = value_without_unit(setting);
       return at_letter(request, (is_in_name ? setting.name_at : setting.value_at) + fault->at, setting.name,
-                       fault->what);
+                       fault->what + hint);
     }
     if (request.recorder.empty() || setting.name != kCgroup) continue;
     if (auto done = set_cgroup(object, request, setting); !done) return done;

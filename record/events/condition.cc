@@ -248,10 +248,13 @@ class Compiler {
 
   std::string unknown(const std::string& name) const {
     std::string known(kAllNames);
+    std::vector<std::string> fields;
     if (names_.payload != nullptr)
-      for (const PayloadField& field : names_.payload->fields) known += ", " + field.name;
+      for (const PayloadField& field : names_.payload->fields) fields.push_back(field.name);
+    for (const std::string& field : fields) known += ", " + field;
     return "there is no '" + name +
-           "' that the kernel can be asked about before it records; there are: " + known;
+           "' that the kernel can be asked about before it records; there are: " + known +
+           cli::suggestion(name, fields);
   }
 
   Result<Subject> member(std::size_t i, const PayloadField& field) {
@@ -327,10 +330,9 @@ class Compiler {
     if (beside.field == nullptr || beside.field->enumerators.empty())
       return wrong(i, "'" + beside.name + "' is a number; compare it with one");
     if (const auto value = enumerator(*beside.field, at.text)) return Wide{*value};
-    std::string known;
-    for (const auto& row : beside.field->enumerators)
-      known.append(known.empty() ? "" : ", ").append(row.second);
-    return wrong(i, "'" + beside.name + "' has no such name; it has " + known);
+    std::vector<std::string> known;
+    for (const auto& row : beside.field->enumerators) known.push_back(row.second);
+    return wrong(i, "'" + beside.name + "' has no such name" + cli::suggestion_or_all(at.text, known));
   }
   Result<Wide> computed(std::size_t i, const Subject& beside) const {
     const ExpressionNode& at = node(i);

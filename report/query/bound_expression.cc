@@ -4,8 +4,11 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "cli/nearest.h"
 #include "report/samples/address_name.h"
 
 namespace tacho::report {
@@ -195,9 +198,10 @@ class BoundExpression::Binder {
     }
     const auto value = enumerator(*field, name.text);
     if (!value) {
-      std::string known;
-      for (const auto& row : field->enumerators) known.append(known.empty() ? "" : ", ").append(row.second);
-      return wrong(other, "'" + field->name + "' has no such name; it has " + known);
+      std::vector<std::string> known;
+      for (const auto& row : field->enumerators) known.push_back(row.second);
+      return wrong(other,
+                   "'" + field->name + "' has no such name" + cli::suggestion_or_all(name.text, known));
     }
     leaf.constant = ExpressionValue::of(*value);
     types_[other] = Type::Number;

@@ -50,6 +50,14 @@ class Where : public SampleCondition {
   }
 
  private:
+  // Is it the right side of a comparison, where a text may be meant?
+  bool is_compared_with(std::size_t node) const {
+    return std::ranges::any_of(expression_.nodes, [node](const cli::ExpressionNode& one) {
+      return one.operation >= cli::Operation::Equal && one.operation <= cli::Operation::GreaterOrEqual &&
+             one.right == node;
+    });
+  }
+
   Error unknown(std::size_t node, const format::EventSet& events, const format::Features& features) {
     const std::string& wanted = expression_.nodes[node].text;
     if (wanted == "uid" || wanted == "gid")
@@ -70,8 +78,9 @@ class Where : public SampleCondition {
         names.push_back(field.name);
       }
     }
-    return cli::expression_error(option_, expression_.source, expression_.nodes[node].at,
-                                 what + cli::suggestion(expression_.nodes[node].text, names));
+    std::string hint = cli::suggestion(wanted, names);
+    if (is_compared_with(node)) hint = "; a text stands in quotes: \"" + wanted + "\"" + hint;
+    return cli::expression_error(option_, expression_.source, expression_.nodes[node].at, what + hint);
   }
 
   std::string option_;

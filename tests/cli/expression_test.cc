@@ -73,8 +73,12 @@ TEST(Expression, ErrorsShowThePlace) {
   EXPECT_EQ(parsed("a > 5x"), "--where: at letter 6, 'x': a unit is ns, us, ms or s, or k, M or G (of 1024)");
   EXPECT_EQ(parsed("a b"),
             "--where: at letter 3, 'b': an operator is missing here, or what follows has no meaning");
-  EXPECT_EQ(parsed("a = 1"),
-            "--where: at letter 3, '= 1': an operator is missing here, or what follows has no meaning");
+  EXPECT_EQ(parsed("a = 1"), "--where: at letter 3, '= 1': equal is written ==");
+  EXPECT_EQ(parsed("(a = 1)"), "--where: at letter 4, '= 1)': equal is written ==");
+  EXPECT_EQ(parsed("a =~ 'x'"),
+            "--where: at letter 3, '=~ 'x'': a text is compared with a pattern by ~, as in comm ~ \"cc*\"");
+  EXPECT_EQ(parsed("a and b"), "--where: at letter 3, 'and b': and is written &&");
+  EXPECT_EQ(parsed("a or b"), "--where: at letter 3, 'or b': or is written ||");
   EXPECT_EQ(parsed("(a"), "--where: at letter 1, '(a': this parenthesis is not closed");
   EXPECT_EQ(parsed("a == 'x"), "--where: at letter 6, ''x': this text is not closed");
   EXPECT_EQ(parsed("1 < a < 3"),

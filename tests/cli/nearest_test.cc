@@ -36,4 +36,13 @@ TEST(Nearest, SuggestionIsTheEndOfAMessageOrNothing) {
 }
 
 }  // namespace
+TEST(Nearest, WhereNothingIsNearTheNamesAreListed) {
+  const std::vector<std::string> names{"read", "write"};
+  EXPECT_EQ(suggestion_or_all("raed", names), "; did you mean 'read'?");
+  EXPECT_EQ(suggestion_or_all("sync", names), "; it has read, write");
+  EXPECT_EQ(suggestion_or_all("sync", {}), "");
+  const std::vector<std::string> many(42, "read");
+  EXPECT_TRUE(suggestion_or_all("sync", many).ends_with(", read and 2 more"));
+}
+
 }  // namespace tacho::cli

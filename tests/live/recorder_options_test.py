@@ -76,6 +76,14 @@ class RecorderOptions(programs.Scratch):
         self.assertRegex(said, r"letter 14: cgroup: (there is no cgroup '/nosuch/group'|no cgroups of version 2)")
         self.assertIn("cgroup: whose?", self.record("-e", "open/cgroup=''/", "--", "true", status=1))
 
+    def test_what_was_probably_meant(self):
+        for words, said in ((["-e", "open/faild/"], "; did you mean 'failed'?"), (["-e", "syscall/call=opn/"], "; did you mean 'open'?"),
+                            (["-e", "open/min_us=10ms/"], "'10ms' is not a number; it is u64; its unit stands in its name: min_us=10000"),
+                            (["--wakers", "-e", "offcpu"], "--wakers: -e offcpu,waking -g records waits and who ended them")):
+            self.assertIn(said, self.record(*words, "--", "true", status=1).strip())
+        live = self.run_program(programs.BIN / "tacho", "live", "-e", "open", status=1).stderr.decode()
+        self.assertEqual(live, "tacho live: --event: the first word is the event: tacho live open -a\n")
+
     def test_one_recorder_twice(self):
         said = self.record("-e", "open/failed,path='/nosuch'/,open/path='/etc/passwd'/", "-e", "exec", "--", "sh", "-c",
                            "cat /nosuch/one /etc/passwd > /dev/null; true")

@@ -86,6 +86,11 @@ class HostileCaptures(programs.Scratch):
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begin, 20)
         return done
 
+    def test_what_was_probably_meant(self):
+        for words, said in ((["report", "--sort", "symm"], "there is no key 'symm'; did you mean 'sym'?"),
+                            (["hist", "--json"], "--json: a histogram is for eyes; tacho table gives counts")):
+            self.assertIn(said, self.tacho(*words, "-i", CAPTURE, status=1).stderr.decode())
+
     def test_a_reader_of_help_that_has_seen_enough_is_no_error(self):
         for words in (["tacho-report", "script", "--help"], ["tacho-report", "--help"], ["tacho-record", "--help"]):
             there, here = os.pipe()

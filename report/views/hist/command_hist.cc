@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "cli/absent_options.h"
 #include "cli/expression.h"
 #include "report/filter_options.h"
 #include "report/samples/filter.h"
@@ -112,6 +113,12 @@ cli::CommandLine describe(HistOptions& options) {
   add_value_options(rows, options);
   add_form_options(rows, options);
   add_filter_options(rows, options.reading.session.filter);
+  static constexpr std::string_view kTable =
+      "a histogram is for eyes; tacho table gives counts, sums and percentiles of the same field, as --json "
+      "or --csv";
+  static constexpr cli::AbsentOption kAbsent[] = {{"--json", cli::Takes::Nothing, kTable},
+                                                  {"--csv", cli::Takes::Nothing, kTable}};
+  cli::add_absent_options(rows, kAbsent);
   line.epilog =
       "Examples:\n"
       "  tacho hist --percentiles 50,99 --by comm\n"

@@ -69,6 +69,7 @@ Error unknown_key(std::string_view option, std::string_view word, ReportMode mod
     if (key->mode == mode || key->mode == ReportMode::Samples) names.emplace_back(key->name);
   }
   for (const WeightColumn& row : kWeightColumns) names.emplace_back(row.name);
+  names.emplace_back("sym");  // as perf's users write symbol
   std::string end = cli::suggestion(word, names);
   if (end.empty()) {
     const std::string own = mode == ReportMode::Samples ? std::string() : sort_key_names(mode) + " ";

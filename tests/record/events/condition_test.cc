@@ -222,6 +222,8 @@ TEST(Condition, WhatTheKernelCannotBeAskedIsRefusedAtItsLetter) {
       {"latency_us == 1500ns", "'latency_us' is in whole us"},
       {"op == SYNC", "there is no 'SYNC'|one side of a comparison"},
       {"op == \"SYNC\"", "'op' has no such name; it has READ, WRITE"},
+      {"op == \"RAED\"", "'op' has no such name; did you mean 'READ'?"},
+      {"latency_uss > 1", "; did you mean 'latency_us'?"},
       {"flag == 1", "a bit field"},
       {"ports == 1", "write which element: ports[0]"},
       {"ports[3] == 1", "it has 3 elements"},

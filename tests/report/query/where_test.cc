@@ -151,7 +151,14 @@ TEST(Where, ErrorsShowThePlaceAndWhatThereIs) {
       "--where: at letter 1, 'uid == 0': a capture does not tell whose a process was; record only what you "
       "look for, with --filter 'uid == NUMBER'");
   EXPECT_EQ(where("kind == OP_RAED"),
-            "op: --where: at letter 9, 'OP_RAED': 'kind' has no such name; it has OP_READ, OP_WRITE, SYNC");
+            "op: --where: at letter 9, 'OP_RAED': 'kind' has no such name; did you mean 'OP_READ'?");
+  EXPECT_EQ(where("kind == 'x'"),
+            "op: --where: at letter 9, ''x'': 'kind' has no such name; it has OP_READ, OP_WRITE, SYNC");
+  EXPECT_EQ(
+      where("name == cc1plus"),
+      "--where: at letter 9, 'cc1plus': no event here has this; every sample has comm, pid, tid, cpu, "
+      "time, period, cgroup, event; 'op' has bytes, lat, kind, args, pid, name; a text stands in quotes: "
+      "\"cc1plus\"");
   EXPECT_EQ(where("name > 5"), "op: --where: at letter 6, '> 5': a text and a number cannot be compared");
   EXPECT_EQ(
       where("lat > 4k"),
