@@ -137,6 +137,7 @@ class Planner {
     PlannedEvent planned{.attr = std::move(*attr),
                          .name = request.recorder.empty() ? request.name : own_name(request.name, request),
                          .filter = request.filter,
+                         .filter_fields = request.filter_fields,
                          .probe_target = request.probe_target,
                          .most_precise = request.most_precise};
     planned.condition = request.condition;
@@ -296,11 +297,7 @@ class Planner {
   static Error unknown_map(const ObjectFacts& object, const std::string& map) {
     std::vector<std::string> names;
     for (const MapBinding& channel : object.channels) names.push_back(channel.map);
-    std::string tail = cli::suggestion(map, names);
-    if (tail.empty()) tail = names.empty() ? "; it has none" : "; it has:";
-    if (tail.ends_with(":")) {
-      for (const std::string& name : names) tail += " " + name;
-    }
+    const std::string tail = names.empty() ? "; it has none" : cli::suggestion_or_all(map, names);
     return use_error(object.path + ": unknown map '" + map + "' (a perf event array)" + tail);
   }
 

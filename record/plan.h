@@ -26,6 +26,7 @@ struct PlannedEvent {
   // The folder of the cgroup whose threads alone it takes, open elsewhere; -1: everybody's.
   int cgroup = -1;
   std::string filter{};                 // of a tracepoint, as the kernel understands it; empty: none
+  std::string filter_fields{};          // what that may ask for, in words
   std::optional<std::size_t> leader{};  // index of the event that leads its group; its own for the leader
   std::string group_name{};
   std::string probe_target{};  // of a probe: what the kernel is to find, whose address goes into config1

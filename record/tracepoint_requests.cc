@@ -1,5 +1,8 @@
 #include "record/tracepoint_requests.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -33,6 +36,19 @@ Result<EventRequest> as_counter(const EventRequest& request, Error no_tracepoint
   return counter;
 }
 
+std::vector<std::string> names_of_fields(std::string_view format) {
+  std::vector<std::string> names;
+  for (const std::string& field : fields_in(format)) names.push_back(name_of_field(field));
+  return names;
+}
+
+// "prev_comm, prev_pid"; empty where its description cannot be read.
+std::string fields_in_words(const Tracefs& tracefs, const Tracepoint& tracepoint) {
+  const auto described = tracefs.describe({&tracepoint, 1});
+  if (!described || described->formats.empty()) return {};
+  return fmt::format("{}", fmt::join(names_of_fields(described->formats.front().text), ", "));
+}
+
 // Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
 Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
                                                    std::vector<Tracepoint>& found,
@@ -55,6 +71,7 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
     for (Tracepoint& tracepoint : *tracepoints) {
       EventRequest one = request;
       one.config = tracepoint.id;
+      if (!request.filter.empty()) one.filter_fields = fields_in_words(*tracefs, tracepoint);
       if (request.name.starts_with(as_written)) {  // else it was named by hand
         one.name = tracepoint.system + ":" + tracepoint.name + request.name.substr(as_written.size());
       }
@@ -64,12 +81,6 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
     }
   }
   return out;
-}
-
-std::vector<std::string> names_of_fields(std::string_view format) {
-  std::vector<std::string> names;
-  for (const std::string& field : fields_in(format)) names.push_back(name_of_field(field));
-  return names;
 }
 
 // What is shown of a tracepoint asks for fields that one of those of its name has.

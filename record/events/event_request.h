@@ -100,6 +100,7 @@ struct EventRequest {
   // compile_condition() does (condition.h).
   std::string filter;
   bpf::FilterSteps condition;  // the same of a Counter or Probe, compiled
+  std::string filter_fields;   // of a Tracepoint with a filter: what that may ask for, "prev_comm, prev_pid"
 };
 
 }  // namespace tacho::record

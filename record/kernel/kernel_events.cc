@@ -70,6 +70,14 @@ std::string without_modifiers(const std::string& tracepoint) {
   return colon == std::string::npos ? tracepoint : tracepoint.substr(0, tracepoint.find(':', colon + 1));
 }
 
+// For a filter that the kernel does not understand.
+std::string fields_of(const PlannedEvent& event) {
+  const std::string has =
+      event.filter_fields.empty() ? "its fields: " : "it has " + event.filter_fields + "; ";
+  return has + "tacho list -v " + without_modifiers(event.name) +
+         (event.filter_fields.empty() ? "" : " tells their types");
+}
+
 void halve_rings(Plan& plan, std::size_t page_size) {
   std::size_t& larger = plan.ring_pages >= plan.sideband_pages ? plan.ring_pages : plan.sideband_pages;
   larger /= 2;
@@ -134,8 +142,7 @@ Result<> KernelEvents::open_on_cpus(Plan& plan, std::size_t event, int task, con
     if (!fd) return explain_refusal(plan.events[event], cpu, fd.error().code, host);
     if (const PlannedEvent& planned = plan.events[event]; !planned.filter.empty()) {
       auto done = set_filter(*fd, planned.filter);
-      if (!done && done.error().fault == Fault::Use)
-        done.error().what += "; its fields: tacho list -v " + without_modifiers(planned.name);
+      if (!done && done.error().fault == Fault::Use) done.error().what += "; " + fields_of(planned);
       if (!done) return std::move(done.error()).in(planned.name);
     }
     const auto id = id_of_event(*fd);

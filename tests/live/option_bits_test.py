@@ -129,8 +129,8 @@ class Filters(programs.Scratch):
     def test_a_filter_that_makes_no_sense_is_refused_in_words(self):
         done = self.run_program(programs.BIN / "tacho-record", "-e", "sched:sched_switch", "--filter", "nosuch > 1", "--",
                                 "true", status=1)
-        self.assertIn(b"the kernel does not understand the filter 'nosuch > 1'; its fields: tacho list -v sched:sched_switch",
-                      done.stderr)
+        self.assertIn(b"the kernel does not understand the filter 'nosuch > 1'; it has prev_comm, prev_pid, prev_prio, prev_state, "
+                      b"next_comm, next_pid, next_prio; tacho list -v sched:sched_switch tells their types", done.stderr)
 
 
 if __name__ == "__main__":
