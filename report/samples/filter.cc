@@ -192,7 +192,9 @@ std::optional<std::string> part_of_none(std::span<const std::string> parts,
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,
                                                    const format::Environment& environment) {
   if (text.find('%') == std::string_view::npos) return parse_ranges(text);
-  if (!environment.sample_time || environment.sample_time->second <= environment.sample_time->first) {
+  // Summaries that were read once are all of one moment, which every part of the time has.
+  if (!environment.sample_time || environment.sample_time->second < environment.sample_time->first ||
+      environment.sample_time->second == 0) {
     return use_error(
         "--time: this capture's header does not say when it begins and ends, so parts of it (%) cannot be "
         "found; give seconds, as tacho script prints them");

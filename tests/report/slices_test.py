@@ -13,6 +13,7 @@ import programs
 
 FIRST, SECOND, MADE = 0x100000000, 0x200000000, 0x300000000
 OTHER_PID = 99
+SAMPLE_TIME = 21  # the section of the first and the last sample
 CODE = """__attribute__((noinline)) int %(name)s_early(int x) { return x * 3 + 1; }
 __attribute__((noinline)) int %(name)s_late(int x) { return x * 5 + 1; }
 int main(int count, char** words) { (void)words; return %(name)s_early(count) + %(name)s_late(count); }
@@ -90,6 +91,29 @@ class Slices(programs.Scratch):
         self.assertIn(b", code, ", self.tacho("header", "-i", "early.data").stdout)
         self.tacho("redact", "packed.data", "early.public", "--keep", "all", *early, status=None)
         self.check("early.public", ["first_early", "made_early"], *early)
+
+    def test_of_nothing(self):
+        self.capture()
+        for words, command in ((["-i", "in.data", "-o", "none.data", "--time", "1,2"], "convert"),
+                               (["in.data", "none.data", "--pid", "12345"], "redact")):
+            said = self.tacho(command, *words, status=None).stderr.decode()
+            self.assertIn("tacho: in.data: note: no sample is in the part that was asked for: none.data holds none\n", said)
+            self.assertEqual(self.tacho("script", "-i", "none.data").stdout, b"")
+        said = self.tacho("convert", "-i", "in.data", "-o", "faults.data", "--events", "page-faults").stderr
+        self.assertEqual(said, b"")
+
+    def test_parts_of_one_moment(self):
+        """As of summaries that a recorder read once: there is no length to take parts of."""
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started()
+        for _ in range(3):
+            capture.time -= made.STEP
+            capture.sample()
+        capture.features[SAMPLE_TIME] = struct.pack("<QQ", capture.time, capture.time)
+        (self.folder / "in.data").write_bytes(capture.file())
+        for part in ("0%-50%", "50%-100%", "10%/2"):
+            self.tacho("convert", "-i", "in.data", "-o", "part.data", "--time", part)
+            self.assertEqual(self.tacho("script", "-i", "part.data", "-F", "time").stdout.count(b":"), 3, part)
+            self.assertEqual(self.tacho("script", "-i", "in.data", "-F", "time", "--time", part).stdout.count(b":"), 3, part)
 
     def test_of_an_event(self):
         self.capture()

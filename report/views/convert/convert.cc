@@ -112,6 +112,9 @@ class Conversion {
   Features late_features() const;
   bool is_pipe_in() const { return reader_.layout().is_pipe; }
   std::string output_name() const { return options_.output == "-" ? "standard output" : options_.output; }
+  bool is_part() const {
+    return !options_.pids.empty() || !options_.times.empty() || !options_.events.empty();
+  }
   bool is_pipe_out() const { return options_.form == CaptureForm::Pipe; }
 
   const ConvertOptions& options_;
@@ -131,6 +134,7 @@ class Conversion {
   std::bitset<abi::kFeatureCount> late_;  // sections that came after the start
   bool names_known_ = false;              // the capture says its events' names
   bool names_written_ = false;
+  bool has_samples_ = false, keeps_samples_ = false;
   bool is_parted_ = false;  // IN is several files whose rounds do not match
   struct AuxPlace {
     std::uint64_t offset, size;
@@ -242,8 +246,7 @@ Result<> Conversion::start() {
 // Of a pipe nothing can be read twice. A file on standard input can, but whoever opens it again has the same
 // position in it.
 Result<> Conversion::keep_symbols(const format::EventSet& events, Features& features) const {
-  const bool is_part = !options_.pids.empty() || !options_.times.empty() || !options_.events.empty();
-  if (!is_part || is_pipe_in() || features.symbol_pack.empty()) return Done{};
+  if (!is_part() || is_pipe_in() || features.symbol_pack.empty()) return Done{};
   const bool is_stdin = options_.input == "-";
   const off_t position = is_stdin ? ::lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
   if (is_stdin && (position < 0 || ::lseek(STDIN_FILENO, 0, SEEK_SET) != 0))
@@ -307,9 +310,12 @@ Result<> Conversion::pass(const RecordView& record) {
     unwinding_->note(*native, attr, diagnostics_);
     if (selected) selected = unwinding_->apply(*selected, attr, unwound_, diagnostics_);
   }
-  if (!selected || options_.change == nullptr) return selected ? put(*selected) : Done{};
-  const auto changed = options_.change->change(*selected, changed_);
-  return changed ? put(*changed) : Done{};
+  if (selected && options_.change != nullptr) selected = options_.change->change(*selected, changed_);
+  if (native->type == abi::kRecordSample) {
+    has_samples_ = true;
+    keeps_samples_ = keeps_samples_ || selected.has_value();
+  }
+  return selected ? put(*selected) : Done{};
 }
 
 // Each round that ends makes the output sound as a whole, which takes several writes; one without records has
@@ -421,6 +427,9 @@ Features Conversion::late_features() const {
 }
 
 Result<> Conversion::close() {
+  if (is_part() && has_samples_ && !keeps_samples_)
+    diagnostics_.add_line(Damage::Note,
+                          "no sample is in the part that was asked for: " + output_name() + " holds none");
   if (auto flushed = flush(); !flushed) return flushed;
   const Features late = late_features();
   if (auto* file = std::get_if<format::CaptureWriter>(&*writer_)) {
