@@ -18,7 +18,20 @@ struct Parts {
   std::string_view address, function, module;
 };
 
-// ^\s*(\w+)\s*(.+) \((.*)\): the module is what the last " (" opens.
+// Where " (" stands behind a function's offset: "main+0x1f (/tmp/prog (deleted))".
+std::size_t module_behind_offset(std::string_view line, std::size_t at) {
+  constexpr std::string_view kOffset = "+0x", kOpen = " (";
+  for (at = line.find(kOffset, at); at != std::string_view::npos; at = line.find(kOffset, at + 1)) {
+    const auto end = line.find_first_not_of("0123456789abcdef", at + kOffset.size());
+    if (end != std::string_view::npos && end != at + kOffset.size() && line.substr(end).starts_with(kOpen))
+      return end;
+  }
+  return std::string_view::npos;
+}
+
+// ^\s*(\w+)\s*(.+) \((.*)\): the module is what the last " (" opens. That script takes so what a file that
+// was deleted has behind its name, and leaves the offset in the function's: here each place would be a frame
+// of its own.
 bool split_line(std::string_view line, Parts& parts) {
   std::size_t at = 0;
   while (at < line.size() && is_blank(line[at])) ++at;
@@ -29,7 +42,8 @@ bool split_line(std::string_view line, Parts& parts) {
   while (at < line.size() && is_blank(line[at])) ++at;
   const auto close = line.rfind(')');
   if (close == std::string_view::npos) return false;
-  const auto open = line.substr(0, close).rfind(" (");
+  auto open = module_behind_offset(line.substr(0, close), at);
+  if (open == std::string_view::npos) open = line.substr(0, close).rfind(" (");
   if (open == std::string_view::npos || open <= at) return false;
   parts.function = line.substr(at, open - at);
   parts.module = line.substr(open + 2, close - open - 2);

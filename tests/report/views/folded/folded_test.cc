@@ -21,6 +21,11 @@ TEST(FoldFrame, KeepsTheFunctionWithoutItsOffset) {
   EXPECT_EQ(fold("\t 1 operator+0x (/x)\n"), "operator+0x") << "no digits: part of the name";
 }
 
+TEST(FoldFrame, FilesThatWereDeletedLeaveNoOffset) {
+  EXPECT_EQ(fold("\t 1272 mix(int)+0x22 (/tmp/c/spin (deleted))\n"), "mix");
+  EXPECT_EQ(fold("\t 1272 run+0x22 (/memfd:code (1) (deleted))\n"), "run");
+}
+
 TEST(FoldFrame, NamesUnknownCodeByItsModule) {
   EXPECT_EQ(fold("\t 891f5 [unknown] (/usr/lib/libc.so.6)\n"), "[libc.so.6]");
   EXPECT_EQ(fold("\t 891f5 [unknown] ([unknown])\n"), "[unknown]");
