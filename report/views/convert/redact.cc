@@ -5,9 +5,9 @@
 
 #include "cli/shell_word.h"
 #include "format/capture_reader.h"
+#include "report/census.h"
 #include "report/output/whole_capture.h"
 #include "report/views/convert/capture_change.h"
-#include "report/views/convert/census.h"
 #include "report/views/convert/redact_head.h"
 #include "report/views/convert/redact_processes.h"
 #include "report/views/convert/redact_records.h"

@@ -8,8 +8,8 @@
 #include "format/event_set.h"
 #include "format/features.h"
 #include "format/result.h"
-#include "report/views/convert/aliases.h"
-#include "report/views/convert/kernel_places.h"
+#include "report/aliases.h"
+#include "report/kernel_places.h"
 #include "report/views/convert/redaction.h"
 
 namespace tacho::report {

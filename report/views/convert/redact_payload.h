@@ -8,9 +8,9 @@
 
 #include "format/event_set.h"
 #include "format/features.h"
+#include "report/aliases.h"
 #include "report/decode/payload.h"
-#include "report/views/convert/aliases.h"
-#include "report/views/convert/kernel_places.h"
+#include "report/kernel_places.h"
 #include "report/views/convert/redaction.h"
 
 namespace tacho::report {

@@ -8,7 +8,7 @@
 
 #include "format/content_classes.h"
 #include "format/result.h"
-#include "report/views/convert/aliases.h"
+#include "report/aliases.h"
 
 namespace tacho::report {
 

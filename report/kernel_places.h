@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/views/convert/aliases.h"
+#include "report/aliases.h"
 
 namespace tacho::report {
 

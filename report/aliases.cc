@@ -1,4 +1,4 @@
-#include "report/views/convert/aliases.h"
+#include "report/aliases.h"
 
 #include <sys/random.h>
 

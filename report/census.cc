@@ -1,4 +1,4 @@
-#include "report/views/convert/census.h"
+#include "report/census.h"
 
 #include <algorithm>
 #include <ctime>
@@ -7,7 +7,7 @@
 #include "format/file.h"
 #include "format/record.h"
 #include "format/symbol_pack.h"
-#include "report/views/convert/aliases.h"
+#include "report/aliases.h"
 #include "symbolize/frame.h"
 
 namespace tacho::report {

@@ -11,7 +11,7 @@
 #include "format/capture_reader.h"
 #include "format/content_classes.h"
 #include "format/sample.h"
-#include "report/views/convert/kernel_places.h"
+#include "report/kernel_places.h"
 
 namespace tacho::report {
 

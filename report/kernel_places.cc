@@ -1,4 +1,4 @@
-#include "report/views/convert/kernel_places.h"
+#include "report/kernel_places.h"
 
 #include <fmt/format.h>
 
