@@ -85,9 +85,7 @@ void Census::see_head(const format::EventSet& events, const format::Features& fe
   }
 }
 
-void Census::see_sample(const format::RecordView& record, const format::EventAttr& attr) {
-  const format::Sample* const sample = samples_.parse(record, attr);
-  if (sample == nullptr) return;
+void Census::see_sample(const format::Sample& sample, const format::EventAttr& attr) {
   const std::uint64_t type = attr.sample_type;
   bool is_kernel = false;
   const auto see = [&](std::uint64_t address) {
@@ -95,26 +93,26 @@ void Census::see_sample(const format::RecordView& record, const format::EventAtt
     is_kernel = true;
     kernel_.see_code(address);
   };
-  if (type & abi::kSampleIp) see(sample->ip);
+  if (type & abi::kSampleIp) see(sample.ip);
   if (type & abi::kSampleCallchain)
-    for (std::size_t i = 0; i < sample->callchain.size(); ++i) see(sample->callchain[i]);
+    for (std::size_t i = 0; i < sample.callchain.size(); ++i) see(sample.callchain[i]);
   if (type & abi::kSampleBranchStack)
-    for (std::size_t i = 0; i < sample->branch_count(); ++i) {
-      see(sample->branch(i).from);
-      see(sample->branch(i).to);
+    for (std::size_t i = 0; i < sample.branch_count(); ++i) {
+      see(sample.branch(i).from);
+      see(sample.branch(i).to);
     }
   kernel_addresses_ += is_kernel ? 1 : 0;
-  payloads_ += type & abi::kSampleRaw && !sample->raw.empty() ? 1 : 0;
-  if (type & abi::kSampleStackUser) stack_bytes_ += sample->user_stack.size();
-  registers_ += (type & abi::kSampleRegsUser && sample->user_registers.abi != 0) ||
-                        (type & abi::kSampleRegsIntr && sample->interrupt_registers.abi != 0)
+  payloads_ += type & abi::kSampleRaw && !sample.raw.empty() ? 1 : 0;
+  if (type & abi::kSampleStackUser) stack_bytes_ += sample.user_stack.size();
+  registers_ += (type & abi::kSampleRegsUser && sample.user_registers.abi != 0) ||
+                        (type & abi::kSampleRegsIntr && sample.interrupt_registers.abi != 0)
                     ? 1
                     : 0;
-  addresses_ += (type & abi::kSampleAddr && sample->addr != 0) ||
-                        (type & abi::kSamplePhysAddr && sample->phys_addr != 0)
-                    ? 1
-                    : 0;
-  if (type & abi::kSampleAux) trace_bytes_ += sample->aux.size();
+  addresses_ +=
+      (type & abi::kSampleAddr && sample.addr != 0) || (type & abi::kSamplePhysAddr && sample.phys_addr != 0)
+          ? 1
+          : 0;
+  if (type & abi::kSampleAux) trace_bytes_ += sample.aux.size();
 }
 
 void Census::see(const format::RecordView& record, const format::EventSet& events) {
@@ -125,27 +123,32 @@ void Census::see(const format::RecordView& record, const format::EventSet& event
   const format::EventAttr& attr = events[*event].attr;
   if (const auto time = format::record_time(record, attr); time && *time != 0)
     first_time_ = std::min(first_time_, *time);
-  if (record.type == abi::kRecordSample) return see_sample(record, attr);
-  const auto parsed = format::parse_record(record, attr);
-  if (!parsed) return;
-  if (const auto* comm = std::get_if<format::CommRecord>(&*parsed); comm != nullptr && !comm->name.empty()) {
+  if (record.type == abi::kRecordSample) {
+    if (const format::Sample* const sample = samples_.parse(record, attr)) see_sample(*sample, attr);
+    return;
+  }
+  if (const auto parsed = format::parse_record(record, attr)) see_other(*parsed);
+}
+
+void Census::see_other(const format::Record& record) {
+  if (const auto* comm = std::get_if<format::CommRecord>(&record); comm != nullptr && !comm->name.empty()) {
     if (comm_example_.empty()) comm_example_ = comm->name;
     comms_.emplace(comm->name);
   }
-  if (const auto* mapping = std::get_if<format::MmapRecord>(&*parsed)) {
+  if (const auto* mapping = std::get_if<format::MmapRecord>(&record)) {
     see_path(mapping->filename);
     const bool is_text = mapping->filename.starts_with("[kernel.kallsyms]");
     if (is_text)
       kernel_.see_text(mapping->page_offset >= kKernelHalf ? mapping->page_offset : mapping->start);
     if (!is_text) kernel_.see_code(mapping->start);
   }
-  if (const auto* symbol = std::get_if<format::KsymbolRecord>(&*parsed)) kernel_.see_code(symbol->address);
-  if (const auto* cgroup = std::get_if<format::CgroupRecord>(&*parsed);
+  if (const auto* symbol = std::get_if<format::KsymbolRecord>(&record)) kernel_.see_code(symbol->address);
+  if (const auto* cgroup = std::get_if<format::CgroupRecord>(&record);
       cgroup != nullptr && cgroup->path.size() > 1) {
     if (container_example_.empty()) container_example_ = cgroup->path;
     containers_.emplace(cgroup->path);
   }
-  if (std::holds_alternative<format::NamespacesRecord>(*parsed)) ++namespaces_;
+  if (std::holds_alternative<format::NamespacesRecord>(record)) ++namespaces_;
 }
 
 std::array<Census::Count, format::kContentCount> Census::counts() const {

@@ -10,6 +10,7 @@
 
 #include "format/capture_reader.h"
 #include "format/content_classes.h"
+#include "format/record.h"
 #include "format/sample.h"
 #include "report/kernel_places.h"
 
@@ -25,6 +26,9 @@ class Census {
 
   void see_head(const format::EventSet& events, const format::Features& features);
   void see(const format::RecordView& record, const format::EventSet& events);
+  // The same of records that somebody took apart already.
+  void see_sample(const format::Sample& sample, const format::EventAttr& attr);
+  void see_other(const format::Record& record);
 
   // `content` by its number.
   std::array<Count, format::kContentCount> counts() const;
@@ -34,7 +38,6 @@ class Census {
   std::uint64_t time_shift() const;
 
  private:
-  void see_sample(const format::RecordView& record, const format::EventAttr& attr);
   void see_path(std::string_view path);
   void see_pack(const format::Features& features);
 

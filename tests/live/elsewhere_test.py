@@ -94,6 +94,10 @@ class Elsewhere(Travels):
             self.assertEqual((facts["frames"], facts["named_frames"]), (len(frames), len(named)))
             self.assertEqual(sum(module["frames"] for module in facts["lacking"]), len(frames) - len(named))
             shares.append(facts["named_share"])
+            dry = self.tacho("redact", "--dry-run", capture).stdout.decode()
+            counts = re.findall(r"(?m)^  (\w+) +(\d+)(?: ([^:]+):|$)", dry)
+            self.assertEqual([(one["class"], str(one["count"]), one["what"]) for one in facts["sensitive"]],
+                             [count for count in counts if count[1] != "0"])
             self.assertIn("cmdline", [one["class"] for one in facts["sensitive"]])
         for view in [["header"], ["evlist", "-v"], ["dump"], ["table", "--by", "comm"], ["doctor"]]:
             words = [*view, packed] if view == ["doctor"] else [view[0], "-i", packed, *view[1:]]

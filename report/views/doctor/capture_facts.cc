@@ -9,8 +9,10 @@
 #include <variant>
 
 #include "format/attachment.h"
+#include "format/content_classes.h"
 #include "format/perf_abi.h"
 #include "format/record.h"
+#include "report/census.h"
 #include "symbolize/files/attached_text.h"
 
 namespace tacho::report {
@@ -44,11 +46,11 @@ class Examiner : public Sink {
   void add_sensitive();
   void add(std::string_view name, std::uint64_t count, std::string what);
 
+  Census census_;
   Session& session_;
   CaptureFacts facts_;
   std::vector<std::uint64_t> hits_;  // of each place
-  std::unordered_set<std::string> comms_, paths_;
-  std::uint64_t payloads_ = 0, stack_bytes_ = 0, registers_ = 0, data_addresses_ = 0, kernel_symbols_ = 0;
+  std::unordered_set<std::string> paths_;
 };
 
 Sink::Flow Examiner::on_sample(const ResolvedSample& sample) {
@@ -65,14 +67,10 @@ Sink::Flow Examiner::on_sample(const ResolvedSample& sample) {
   }
   if (!raw.user_stack.empty()) {
     ++facts_.copied_stacks;
-    stack_bytes_ += raw.user_stack.size();
     constexpr std::size_t kRoundedBy = 8;
     if (raw.user_stack.size() + kRoundedBy >= attr.sample_stack_user) ++facts_.cut_copies;
   }
-  if (!raw.raw.empty()) ++payloads_;
-  if (attr.samples(abi::kSampleRegsUser) || attr.samples(abi::kSampleRegsIntr)) ++registers_;
-  if (attr.samples(abi::kSampleAddr) && raw.addr != 0) ++data_addresses_;
-  comms_.emplace(sample.comm);
+  census_.see_sample(raw, attr);
   return Flow::GoOn;
 }
 
@@ -87,12 +85,11 @@ void Examiner::count_stack(const ResolvedSample& sample) {
 
 Sink::Flow Examiner::on_other(const OtherEvent& event) {
   const format::Record& record = *event.record;
-  if (const auto* comm = std::get_if<format::CommRecord>(&record)) comms_.emplace(comm->name);
+  census_.see_other(record);
   if (const auto* throttle = std::get_if<format::ThrottleRecord>(&record))
     facts_.throttled += !throttle->is_unthrottle;
   if (std::holds_alternative<format::NamespacesRecord>(record)) ++facts_.namespaces;
   if (std::holds_alternative<format::CgroupRecord>(record)) ++facts_.cgroups;
-  if (std::holds_alternative<format::KsymbolRecord>(record)) ++kernel_symbols_;
   if (const auto* mapping = std::get_if<format::MmapRecord>(&record);
       mapping != nullptr && mapping->filename.starts_with('/') && paths_.emplace(mapping->filename).second)
     facts_.deleted_modules += mapping->filename.ends_with(" (deleted)") ? 1 : 0;
@@ -161,27 +158,21 @@ void Examiner::add(std::string_view name, std::uint64_t count, std::string what)
   facts_.sensitive.push_back({name, count, std::move(what), is_changed ? told->state : std::string()});
 }
 
+// As tacho redact --dry-run counts them.
 void Examiner::add_sensitive() {
   const format::Features& features = session_.features();
-  const format::Environment& environment = features.environment;
-  const auto homes = std::ranges::count_if(paths_, [](const std::string& path) {
-    return path.starts_with("/home/") || path.starts_with("/root/");
-  });
-  const bool has_names = environment.hostname.has_value() || homes > 0;
-  add("cmdline", environment.command_line.size(), "words of the command line");
-  add("host", has_names ? static_cast<std::uint64_t>(homes) + 1 : 0,
-      "the host's name, and paths with a user's name");
-  add("paths", paths_.size(), "files that were mapped");
-  add("comm", comms_.size(), "names of threads");
-  add("containers", facts_.cgroups + facts_.namespaces, "cgroups and namespaces");
-  add("payload", payloads_, "samples with fields of tracepoints or BPF programs");
-  add("stacks", stack_bytes_, "bytes of copied stacks");
-  add("registers", registers_, "samples with registers");
-  add("addresses", data_addresses_, "samples with a data address");
-  const bool has_list = features.attachment(format::kKallsymsAttachment) != nullptr;
-  add("kernel", kernel_symbols_ + (has_list ? 1 : 0),
-      "lists of kernel symbols, and symbols that came while recording");
-  add("time", environment.clock_data ? 1 : 0, "the time of day of the recording");
+  census_.see_head(session_.events(), features);
+  const auto counts = census_.counts();
+  for (const format::ContentRow& row : format::kContents) {
+    const Census::Count& count = counts[static_cast<std::size_t>(row.content)];
+    add(row.name, count.number, std::string(count.unit));
+  }
+  // What a processor traced is no sample; how much it is, is not counted here.
+  const auto by_head = format::content_by_head(session_.events(), features);
+  const auto traces = format::name_of(format::Content::Traces);
+  if (std::ranges::find(by_head, traces, &format::ContentClass::name) != by_head.end() &&
+      std::ranges::find(facts_.sensitive, traces, &SensitiveClass::name) == facts_.sensitive.end())
+    add(traces, 1, "set of them, not counted here");
 }
 
 CaptureFacts Examiner::finish() {

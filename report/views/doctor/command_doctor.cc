@@ -143,7 +143,7 @@ void write_rest(TextOutput& out, const CaptureFacts& facts) {
       facts.cgroups, facts.namespaces, facts.deleted_modules));
   out.text(facts.sensitive.empty() ? "sensitive content: none\n" : "sensitive content:\n");
   for (const SensitiveClass& one : facts.sensitive)
-    out.text(fmt::format("  {:<10} {} {}{}\n", one.name, one.count, one.what,
+    out.text(fmt::format("  {:<11} {} {}{}\n", one.name, one.count, one.what,
                          one.state.empty() ? "" : ": " + printable(one.state)));
 }
 
