@@ -145,6 +145,10 @@ Result<std::size_t> Unpacker::read(std::span<std::byte> to) {
   return done;
 }
 
+bool begins_archive(std::string_view head) {
+  return head.starts_with(kPacked) || (head.size() >= kBlock && head.substr(kTarAt).starts_with(kTar));
+}
+
 bool write_all(int to, format::Bytes bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = ::write(to, bytes.data(), bytes.size());
@@ -174,11 +178,14 @@ class Reader {
   Result<> skip(std::uint64_t size);
   Result<std::size_t> take(std::uint64_t size);
   Result<> read_file(std::uint64_t size);
+  Result<format::Fd> keep(std::uint64_t size, std::size_t got);
+  void read_inner(format::Fd file, std::uint64_t size);
   void leave_out(const std::string& why) { ++left_out_[why]; }
 
   Unpacker bytes_;
   Archive& archive_;
   std::array<std::byte, kPiece> piece_{};
+  bool is_inner_ = false;                        // an archive in an archive, which has none in it
   std::uint64_t kept_ = 0;                       // bytes of files
   std::map<std::string, std::size_t> left_out_;  // files, by the reason
 };
@@ -200,31 +207,62 @@ Result<> Reader::skip(std::uint64_t size) {
   return Done{};
 }
 
-// Kept where it is a program or library that has a build id; all of it is read.
-Result<> Reader::read_file(std::uint64_t size) {
-  auto got = take(size);
-  if (!got) return std::move(got.error());
-  std::uint64_t rest = size - *got;
-  if (!format::as_text(std::span(piece_).first(*got)).starts_with(kElf)) return skip(rest);
+// The bytes that come, of which the first `got` are in the piece, as a file in memory. None where there is no
+// room for it; all of it is read.
+Result<format::Fd> Reader::keep(std::uint64_t size, std::size_t got) {
+  std::uint64_t rest = size - got;
   format::Fd file;
   if (size > kMostBytes - kept_ || archive_.files.size() == kMostFiles)
     leave_out("no more than 512 files and 1 GB are taken");
   else if (file = format::Fd(::memfd_create("archived", MFD_CLOEXEC)); !file)
     leave_out(system_error("memory", errno).what);
-  if (!file) return skip(rest);
-  bool is_whole = write_all(file.get(), std::span(piece_).first(*got));
-  while (rest > 0) {
-    got = take(rest);
-    if (!got) return std::move(got.error());
-    is_whole = is_whole && write_all(file.get(), std::span(piece_).first(*got));
-    rest -= *got;
+  if (!file) {
+    auto skipped = skip(rest);
+    return skipped ? Result<format::Fd>(std::move(file)) : std::move(skipped.error());
   }
-  const auto id = is_whole ? build_id_of(file, size) : std::nullopt;
-  if (!is_whole) leave_out("there is not enough memory");
+  bool is_whole = write_all(file.get(), std::span(piece_).first(got));
+  while (rest > 0) {
+    const auto more = take(rest);
+    if (!more) return more.error();
+    is_whole = is_whole && write_all(file.get(), std::span(piece_).first(*more));
+    rest -= *more;
+  }
+  if (is_whole) return file;
+  leave_out("there is not enough memory");
+  return format::Fd();
+}
+
+// Kept where it is a program or library that has a build id.
+Result<> Reader::read_file(std::uint64_t size) {
+  const auto got = take(size);
+  if (!got) return got.error();
+  const std::string_view head = format::as_text(std::span(piece_).first(*got));
+  const bool is_inner = !is_inner_ && begins_archive(head);
+  if (!is_inner && !head.starts_with(kElf)) return skip(size - *got);
+  auto file = keep(size, *got);
+  if (!file) return std::move(file.error());
+  if (!*file) return Done{};
+  if (is_inner) {
+    read_inner(std::move(*file), size);
+    return Done{};
+  }
+  const auto id = build_id_of(*file, size);
   if (!id) return Done{};
   kept_ += size;
-  archive_.files.push_back({*id, std::move(file)});
+  archive_.files.push_back({*id, std::move(*file)});
   return Done{};
+}
+
+// `perf archive --all` puts the archive into another one, beside the capture.
+void Reader::read_inner(format::Fd file, std::uint64_t size) {
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return leave_out(system_error("seek", errno).what);
+  const auto inner = std::make_unique<Reader>(std::move(file), archive_);
+  inner->is_inner_ = true;
+  inner->kept_ = kept_ + size;
+  const auto done = inner->read_all();
+  kept_ = inner->kept_ - size;
+  for (const auto& [why, count] : inner->left_out_) left_out_[why] += count;
+  if (!done) leave_out("in an archive in it: " + done.error().what);
 }
 
 Result<> Reader::read_all() {
@@ -256,8 +294,7 @@ bool is_archive(const std::string& path) {
   const auto file = format::open_input(path);
   const auto head = file ? format::read_at(file->get(), 0, kBlock) : Result<std::vector<std::byte>>(Error{});
   if (!head) return false;
-  const std::string_view text = format::as_text(*head);
-  return text.starts_with(kPacked) || (text.size() == kBlock && text.substr(kTarAt).starts_with(kTar));
+  return begins_archive(format::as_text(*head));
 }
 
 Result<Archive> read_archive(const std::string& path) {

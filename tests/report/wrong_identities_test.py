@@ -161,6 +161,25 @@ class WrongIdentities(programs.Scratch):
                     self.assertFalse(Path("/tmp/tacho-escaped").exists() or Path("/escaped").exists())
                     self.assertEqual("right_leaf" in self.script(*self.options, capture="packed.data"), is_there)
 
+    def test_archives_in_archives(self):
+        """As perf archive --all makes them. What is in one within that is nobody's."""
+        self.write()
+        (self.folder / "noise.bz2").write_bytes(bz2.compress(b"noise" * 1000))
+        inner = self.right
+        for name, is_there in (("perf.symbols.tar.bz2", True), ("perf.all.tar.bz2", True), ("deeper.tar", False)):
+            with tarfile.open(self.folder / name, "w:bz2" if name.endswith("bz2") else "w") as tar:
+                for file in (self.folder / "perf.data", inner):
+                    tar.add(file, file.name)
+            inner = self.folder / name
+            self.pack_from(name, 0)
+            self.assertEqual("right_leaf" in self.script(*self.options, capture="packed.data"), is_there, name)
+        with tarfile.open(self.folder / "odd.tar", "w") as tar:
+            for file in (self.folder / "noise.bz2", self.right):
+                tar.add(file, file.name)
+        said = self.pack_from("odd.tar", 3)
+        self.assertIn("tacho: --from odd.tar: one of its files is left out: in an archive in it: it", said)
+        self.assertIn("right_leaf", self.script(*self.options, capture="packed.data"))
+
     def test_archives_that_are_damaged(self):
         self.write()
         (self.folder / "noise").write_bytes(random.Random(1).randbytes(2_000_000))
