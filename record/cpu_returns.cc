@@ -22,13 +22,14 @@ std::vector<int> recorded_cpus(const KernelEvents& events) {
 CpuReturns::CpuReturns(KernelEvents& events, std::vector<int> later, OpenAgain open_again, Say say)
     : events_(events),
       watch_(recorded_cpus(events), std::move(later)),
+      uevents_(CpuUevents::open()),
       open_again_(std::move(open_again)),
       say_(std::move(say)) {}
 
 Result<> CpuReturns::look(News& news, std::chrono::milliseconds since_start) {
   if (since_start < next_look_) return Done{};
   next_look_ = since_start + kBetweenLooks;
-  for (const CpuWatch::Change& change : watch_.look()) {
+  for (const CpuWatch::Change& change : watch_.look(uevents_.came())) {
     const std::string when =
         fmt::format("{:.1f} s after the beginning", static_cast<double>(since_start.count()) / 1000);
     if (change.is_online) {

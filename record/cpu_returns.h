@@ -9,6 +9,7 @@
 
 #include "format/result.h"
 #include "record/cpu_watch.h"
+#include "record/host/cpu_uevents.h"
 #include "record/kernel/kernel_events.h"
 #include "record/news.h"
 
@@ -33,6 +34,7 @@ class CpuReturns {
 
   KernelEvents& events_;
   CpuWatch watch_;
+  CpuUevents uevents_;
   OpenAgain open_again_;
   Say say_;
   std::chrono::milliseconds next_look_{0};

@@ -16,7 +16,26 @@ CpuWatch::CpuWatch(std::vector<int> cpus, std::vector<int> later, std::string on
   std::erase(cpus_, -1);
 }
 
-std::vector<CpuWatch::Change> CpuWatch::look() {
+void CpuWatch::look_at(int cpu, bool is_online, std::size_t times_told, std::vector<Change>& changes) {
+  const auto gone = std::ranges::find(gone_, cpu);
+  const bool was_online = gone == gone_.end();
+  if (!was_online && is_online) {
+    changes.push_back({cpu, true});
+    gone_.erase(gone);
+    untold_.push_back(cpu);
+  }
+  for (; times_told != 0 && std::ranges::find(untold_, cpu) != untold_.end(); --times_told)
+    untold_.erase(std::ranges::find(untold_, cpu));
+  if (was_online && !is_online) {
+    changes.push_back({cpu, false});
+    gone_.push_back(cpu);
+  } else if (was_online && times_told != 0) {
+    changes.push_back({cpu, false});
+    changes.push_back({cpu, true});
+  }
+}
+
+std::vector<CpuWatch::Change> CpuWatch::look(std::span<const int> came) {
   std::vector<Change> changes;
   const auto text =
       cpus_.empty() ? Result<std::vector<std::byte>>(Error{"none"}) : format::read_file(online_file_);
@@ -26,14 +45,7 @@ std::vector<CpuWatch::Change> CpuWatch::look() {
   if (!online) return changes;
   for (const int cpu : cpus_) {
     const bool is_online = std::ranges::find(*online, cpu) != online->end();
-    const auto gone = std::ranges::find(gone_, cpu);
-    if (is_online == (gone == gone_.end())) continue;
-    changes.push_back({cpu, is_online});
-    if (is_online) {
-      gone_.erase(gone);
-    } else {
-      gone_.push_back(cpu);
-    }
+    look_at(cpu, is_online, static_cast<std::size_t>(std::ranges::count(came, cpu)), changes);
   }
   return changes;
 }

@@ -2,6 +2,8 @@
 // good and without a word.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,11 +20,16 @@ class CpuWatch {
     int cpu = 0;
     bool is_online = false;
   };
-  // What happened to them since the last look. A machine that does not tell changes nothing.
-  std::vector<Change> look();
+  // What happened to them since the last look. A machine that does not tell changes nothing. `came`: those
+  // that came on line since then as the kernel told it, which may be a moment after the file says so: one
+  // that was never seen away went and came.
+  std::vector<Change> look(std::span<const int> came = {});
 
  private:
+  void look_at(int cpu, bool is_online, std::size_t times_told, std::vector<Change>& changes);
+
   std::vector<int> cpus_, gone_;
+  std::vector<int> untold_;  // seen to come, and not told yet
   std::string online_file_;
 };
 

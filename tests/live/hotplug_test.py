@@ -15,6 +15,8 @@ from pathlib import Path
 import programs
 
 SWITCH = Path("/sys/devices/system/cpu/cpu1/online")
+SWITCHES = {int(path.parent.name.removeprefix("cpu")): path for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/online")}
+HAS_FOUR = SWITCH.exists() and {1, 2, 3} <= SWITCHES.keys()
 
 
 @programs.needs_root
@@ -23,8 +25,9 @@ SWITCH = Path("/sys/devices/system/cpu/cpu1/online")
 class Hotplug(programs.Scratch):
     def setUp(self):
         super().setUp()
-        self.addCleanup(SWITCH.write_text, "1")
-        SWITCH.write_text("1")
+        for switch in SWITCHES.values():
+            self.addCleanup(switch.write_text, "1")
+            switch.write_text("1")
 
     def started(self, *words):
         with open(self.folder / "log", "wb") as log:
@@ -48,11 +51,19 @@ class Hotplug(programs.Scratch):
         run.send_signal(signal.SIGINT)
         self.assertEqual(run.wait(120), 0, self.log().decode())
 
+    def goes_and_comes(self, cpu, count=1):
+        SWITCHES[cpu].write_text("0")
+        self.wait_for(f"CPU {cpu} went off line".encode(), count)
+        SWITCHES[cpu].write_text("1")
+        self.wait_for(f"CPU {cpu} came on line".encode(), count)
+
     @staticmethod
-    def busy_on_cpu_1(seconds=1.5):
-        """Dies with the CPU's going: taskset would move it otherwise."""
-        subprocess.run(["taskset", "-c", "1", "timeout", str(seconds), "dd", "if=/dev/zero", "of=/dev/null", "bs=4k"],
+    def busy_on(cpu, seconds=0.5):
+        subprocess.run(["taskset", "-c", str(cpu), "timeout", str(seconds), "dd", "if=/dev/zero", "of=/dev/null", "bs=4k"],
                        stderr=subprocess.DEVNULL, check=False)
+
+    def busy_on_cpu_1(self, seconds=1.5):
+        self.busy_on(1, seconds)
 
     def events_of(self, cpu, *options):
         """How many samples of each event the CPU has, and the times of them."""
@@ -96,10 +107,7 @@ class Hotplug(programs.Scratch):
     def test_again_and_again(self):
         run = self.started("-a", "-e", "cpu-clock")
         for count in range(1, 4):
-            SWITCH.write_text("0")
-            self.wait_for(b"CPU 1 went off line", count)
-            SWITCH.write_text("1")
-            self.wait_for(b"CPU 1 came on line", count)
+            self.goes_and_comes(1, count)
             self.busy_on_cpu_1(0.5)
         self.ended(run)
         self.assertGreater(len(self.events_of(1)["cpu-clock"]), 100)
@@ -130,20 +138,14 @@ class Hotplug(programs.Scratch):
         load = subprocess.Popen(["taskset", "-c", "0,1", "timeout", "60", "sh", "-c", "while :; do :; done"])
         self.addCleanup(lambda: (load.kill(), load.wait()))
         run = self.started("-g", "-e", "cpu-clock", "-p", str(load.pid))
-        SWITCH.write_text("0")
-        self.wait_for(b"CPU 1 went off line")
-        SWITCH.write_text("1")
-        self.wait_for(b"CPU 1 came on line")
+        self.goes_and_comes(1)
         self.ended(run)
         self.assertNotIn(b"not recorded", self.log())
 
     def test_programs_probes_and_conditions(self):
         run = self.started("-a", "-e", "open/comm=cat/", "-e", "uprobe:libc.so.6:getenv(name:string)", "-e", "cpu-clock",
                            "--filter", 'comm == "dd"')
-        SWITCH.write_text("0")
-        self.wait_for(b"CPU 1 went off line")
-        SWITCH.write_text("1")
-        self.wait_for(b"CPU 1 came on line")
+        self.goes_and_comes(1)
         self.run_program("taskset", "-c", "1", "cat", "/etc/hostname")
         self.busy_on_cpu_1(0.5)
         self.ended(run)
@@ -156,13 +158,121 @@ class Hotplug(programs.Scratch):
 
     def test_snapshots(self):
         run = self.started("-a", "-e", "cpu-clock", "--overwrite")
-        SWITCH.write_text("0")
-        self.wait_for(b"CPU 1 went off line")
-        SWITCH.write_text("1")
-        self.wait_for(b"CPU 1 came on line")
+        self.goes_and_comes(1)
         self.busy_on_cpu_1(0.5)
         self.ended(run)
         self.assertGreater(len(self.events_of(1)["cpu-clock"]), 20)
+
+    def test_one_that_nobody_saw_away(self):
+        """As while the machine sleeps: the recorder stands still as well."""
+        run = self.started("-a", "-e", "cpu-clock")
+        for count in (1, 2):
+            run.send_signal(signal.SIGSTOP)
+            SWITCH.write_text("0")
+            SWITCH.write_text("1")
+            run.send_signal(signal.SIGCONT)
+            self.wait_for(b"CPU 1 came on line", count)
+        self.busy_on(1)
+        time.sleep(0.5)
+        self.ended(run)
+        self.assertEqual(self.log().count(b"CPU 1 came on line"), 2, self.log())
+        self.assertEqual(self.log().count(b"CPU 1 went off line"), 2, self.log())
+        self.assertGreater(len(self.events_of(1)["cpu-clock"]), 50)
+
+    def test_programs_on_samples_are_let_go_with_them(self):
+        (self.folder / "ticks.bpf.c").write_text("""
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <tacho/event.h>
+struct tick { __u64 count; };
+EVENT(ticks, struct tick);
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+} channel SEC(".maps") EVENT_CHANNEL(ticks);
+SEC("perf_event")
+int on_tick(void *context) {
+  struct tick tick = {7};
+  bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &tick, sizeof tick);
+  return 1;
+}
+char LICENSE[] SEC("license") = "GPL";
+""")
+        run = self.started("-a", "-F", "199", "-e", "./ticks.bpf.c")
+        descriptors = []
+        for count in range(1, 4):
+            self.goes_and_comes(1, count)
+            self.busy_on(1)
+            descriptors.append(len(os.listdir(f"/proc/{run.pid}/fd")))
+        self.ended(run)
+        self.assertNotIn(b"not recorded", self.log())
+        self.assertEqual(len(set(descriptors)), 1, descriptors)
+        self.assertGreater(len(self.events_of(1)["ticks"]), 50)
+
+    def test_what_does_not_go_on_is_named(self):
+        shutil.copy(os.path.realpath(programs.BIN / "deep_library.so"), self.folder / "goes.so")
+        run = self.started("-a", "-e", "{cpu-clock,page-faults}:S", "-e", "sched:sched_switch", "-e", "uprobe:./goes.so:deep_library")
+        (self.folder / "goes.so").unlink()
+        self.goes_and_comes(1)
+        self.busy_on(1)
+        self.ended(run)
+        line = next(line for line in self.log().decode().splitlines() if "came on line" in line)
+        self.assertRegex(line, r"and is recorded but for cpu-clock: samples with counts of a group \(:S\) go on in another recording only; "
+                               r"page-faults: samples with counts of a group \(:S\) go on in another recording only")
+        self.assertIn("sched:sched_switch", self.events_of(1))
+        self.assertIn(line.partition(", and is ")[2], self.tacho("header", "-i", "h.data").stdout.decode())
+
+    @unittest.skipUnless(HAS_FOUR, "needs four processors")
+    def test_those_of_a_list(self):
+        run = self.started("-C", "0,2", "-e", "cpu-clock")
+        self.goes_and_comes(2)
+        SWITCHES[3].write_text("0")
+        SWITCHES[3].write_text("1")
+        self.busy_on(2)
+        self.busy_on(3)
+        self.ended(run)
+        self.assertNotIn(b"not recorded", self.log())
+        self.assertNotIn(b"CPU 3", self.log())
+        self.assertGreater(len(self.events_of(2)["cpu-clock"]), 50)
+        self.assertEqual(self.events_of(3), {})
+
+    @unittest.skipUnless(HAS_FOUR, "needs four processors")
+    def test_rings_of_those_that_come_later(self):
+        """More memory than users may lock, which depends on the processors that are on line."""
+        for cpu in (1, 2, 3):
+            SWITCHES[cpu].write_text("0")
+        run = self.started("-a", "-v", "-m", "1024", "-e", "cpu-clock", "-g")
+        for cpu in (3, 1, 2):
+            SWITCHES[cpu].write_text("1")
+            self.wait_for(f"CPU {cpu} came on line".encode())
+            self.busy_on(cpu, 1)
+        self.goes_and_comes(3)
+        self.busy_on(3)
+        self.ended(run)
+        self.assertNotIn(b"not recorded", self.log())
+        self.assertRegex(self.log(), rb"capabilities kept while recording: .*cap_ipc_lock")
+        for cpu in (1, 2, 3):
+            self.assertGreater(len(self.events_of(cpu)["cpu-clock"]), 100)
+
+    @unittest.skipUnless(HAS_FOUR, "needs four processors")
+    def test_no_memory_for_those_that_come_later(self):
+        for cpu in (1, 2, 3):
+            SWITCHES[cpu].write_text("0")
+        log = open(self.folder / "log", "wb")
+        self.addCleanup(log.close)
+        run = subprocess.Popen(["setpriv", "--bounding-set", "-ipc_lock", "--inh-caps", "-ipc_lock", "prlimit", "--memlock=65536",
+                                programs.BIN / "tacho-record", "-o", "h.data", "-a", "-e", "cpu-clock"], cwd=self.folder, stderr=log,
+                               stdout=log)
+        self.addCleanup(lambda: run.poll() is None and (run.kill(), run.wait()))
+        self.wait_for(b"has begun")
+        for name, value in (("perf_event_mlock_kb", "0"), ("perf_event_paranoid", "2")):
+            setting = Path("/proc/sys/kernel") / name
+            self.addCleanup(setting.write_text, setting.read_text())
+            setting.write_text(value)
+        SWITCHES[3].write_text("1")
+        self.wait_for(b"CPU 3 came on line")
+        self.ended(run)
+        self.assertRegex(self.log(), rb"CPU 3 came on line \([^)]*\), and is not recorded: .*(lock|permitted)")
+        self.assertGreater(len(self.events_of(0)["cpu-clock"]), 0)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace tacho::record {
 namespace {
@@ -13,10 +14,10 @@ namespace {
 class CpuWatchTest : public testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove(file); }
-  std::string seen(CpuWatch& watch, const char* online) const {
+  std::string seen(CpuWatch& watch, const char* online, const std::vector<int>& came = {}) const {
     std::ofstream(file) << online;
     std::string text;
-    for (const CpuWatch::Change& change : watch.look())
+    for (const CpuWatch::Change& change : watch.look(came))
       text += (change.is_online ? "+" : "-") + std::to_string(change.cpu);
     return text;
   }
@@ -39,6 +40,26 @@ TEST_F(CpuWatchTest, ThoseThatWereOffLineAreToldWhenTheyCome) {
   EXPECT_EQ(seen(watch, "0-1,3\n"), "+3");
   EXPECT_EQ(seen(watch, "1\n"), "-0-3");
   EXPECT_EQ(seen(watch, "0-3\n"), "+0+2+3");
+}
+
+TEST_F(CpuWatchTest, WhoCameWithoutBeingSeenAwayWentAndCame) {
+  CpuWatch watch({0, 1}, {2}, file);
+  EXPECT_EQ(seen(watch, "0-1\n", {1}), "-1+1");
+  EXPECT_EQ(seen(watch, "0-1\n", {0, 1, 1, 3}), "-0+0-1+1") << "once for each, and for nobody else";
+  EXPECT_EQ(seen(watch, "0-2\n", {2}), "+2");
+  EXPECT_EQ(seen(watch, "0\n", {1}), "-1-2") << "it came, and went again";
+  EXPECT_EQ(seen(watch, "0-2\n", {1, 1, 2}), "+1+2");
+}
+
+TEST_F(CpuWatchTest, AComingThatIsToldLateIsNoOther) {
+  CpuWatch watch({0, 1}, {}, file);
+  EXPECT_EQ(seen(watch, "0\n"), "-1");
+  EXPECT_EQ(seen(watch, "0-1\n"), "+1");
+  EXPECT_EQ(seen(watch, "0-1\n", {1}), "");
+  EXPECT_EQ(seen(watch, "0-1\n", {1}), "-1+1");
+  EXPECT_EQ(seen(watch, "0\n"), "-1");
+  EXPECT_EQ(seen(watch, "0-1\n"), "+1");
+  EXPECT_EQ(seen(watch, "0-1\n", {1, 1}), "-1+1") << "the one that was seen, and another";
 }
 
 TEST_F(CpuWatchTest, AMachineThatTellsNothingChangesNothing) {
