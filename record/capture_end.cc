@@ -8,6 +8,7 @@
 #include "format/features.h"
 #include "format/record.h"
 #include "record/host/cgroups.h"
+#include "record/named_losses.h"
 #include "record/stacks/stack_choice.h"
 #include "record/stacks/stack_text.h"
 
@@ -37,7 +38,7 @@ std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, con
 }
 
 std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepared) {
-  std::vector<Losses> all = events.losses();
+  std::vector<Losses> all = named_by_programs(events, prepared);
   if (!prepared.ring_losses) return all;
   for (const Losses& loss : prepared.ring_losses()) add_loss(all, loss);
   return all;

@@ -10,6 +10,7 @@
 #include "format/byte_writer.h"
 #include "format/perf_abi.h"
 #include "format/record_view.h"
+#include "record/named_losses.h"
 
 namespace tacho::record {
 namespace {
@@ -170,18 +171,12 @@ std::uint64_t ChannelRings::over_rate() const {
 // Those of which the program told whose they were. `others`: of CPUs that are not recorded.
 std::vector<Losses> ChannelRings::told_losses(const Source& source, std::uint64_t& others) const {
   std::vector<Losses> told;
-  const auto map = prepared_->objects[source.object].open_map(bpf::kLosersMap + source.map);
-  if (!map) return told;  // made with an older tacho/emit.h
-  (void)map->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
-    format::Cursor loser(key), loss(values.empty() ? format::Bytes() : values.front());
-    const std::uint64_t cgroup = loser.u64();
-    const auto id = source.ids.find(static_cast<int>(loser.u32()));
-    const std::uint64_t lost = loss.u64(), first = loss.u64(), last = loss.u64();
-    if (loser.failed() || loss.failed() || lost == 0) return;
+  read_named_losses(prepared_->objects[source.object], source.map, [&](const NamedLoss& loss) {
+    const auto id = source.ids.find(loss.cpu);
     if (id == source.ids.end()) {
-      others += lost;
+      others += loss.lost;
     } else {
-      told.push_back({source.event, id->second, lost, cgroup, first, last});
+      told.push_back({source.event, id->second, loss.lost, loss.cgroup, loss.first, loss.last});
     }
   });
   return told;

@@ -365,6 +365,18 @@ class Rings(Family):
             self.assertEqual({cgroup for _, cgroup, _ in places}, {own}, header)
             self.assertRegex(errors, r"lost: calls in \S+ \d+ \(CPU .*from \d+\.\d{3} s to \d+\.\d{3} s after the first sample")
 
+    def test_what_finds_no_room_in_the_kernels_rings_is_told_by_cgroup(self):
+        errors = self.record("-e", "syscall/call=getppid/", "-m", "1", "--", programs.BIN / "getppid_load", "200000")
+        samples, lost = map(int, re.search(r"\((\d+) samples, (\d+) lost\)", errors).groups())
+        self.assertEqual(samples + lost, 200000, errors)
+        self.assertGreater(lost, 0)
+        header = self.tacho("header", "-i", "out.data").stdout.decode()
+        places = re.findall(r"# lost samples : syscall, CPU (\d+), cgroup (\S+): (\d+)", header)
+        own = next((line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), "")
+        self.assertEqual({cgroup for _, cgroup, _ in places}, {own}, header)
+        self.assertEqual(sum(int(count) for *_, count in places), lost, header)
+        self.assertRegex(errors, r"lost: syscall in \S+ \d+ \(CPU .*from \d+\.\d{3} s to \d+\.\d{3} s after the first sample")
+
     def test_a_ring_buffer_without_heads_is_told_of(self):
         (self.folder / "plain.bpf.c").write_text(PLAIN_RING)
         errors = self.record("-a", "-e", "./plain.bpf.c/map:plain.event=calls/", "-e", "bpf-output/name=calls/", "--",

@@ -36,7 +36,11 @@
  * A head in front of each event says when (CLOCK_MONOTONIC), on which CPU and in which thread it was reserved; the recorder
  * makes a sample of it. What finds no room is reported as lost events of that name, by CPU and cgroup (of tacho_reserve_for()
  * by CPU alone). A ring buffer brings no stack of its own: see ROLE("stack") in event.h. Where stacks are wanted a perf event
- * array is the better channel.
+ * array is the better channel; here is one whose losses are told by cgroup as well (the kernel counts them by event and CPU):
+ *
+ *   OUTPUT_CHANNEL(channel, slow_read);
+ *
+ *   tacho_output(ctx, channel, &event);                  // bpf_perf_event_output() of *(&event), and what it returns
  */
 #ifndef TACHO_EMIT_H
 #define TACHO_EMIT_H
@@ -263,6 +267,14 @@ struct tacho_loss {
   __u64 lost, first_ns, last_ns; /* CLOCK_MONOTONIC */
 };
 
+#define TACHO_LOSERS(map)             \
+  struct {                            \
+    __uint(type, BPF_MAP_TYPE_HASH);  \
+    __uint(max_entries, 512);         \
+    __type(key, struct tacho_loser);  \
+    __type(value, struct tacho_loss); \
+  } tacho_losers_of_##map SEC(".maps")
+
 /* The map `map`, a ring buffer of `bytes` (a power of two), for the event `name`, with a counter of what found no room, and
  * in a map of its own of whom. */
 #define RING_CHANNEL(map, name, bytes)          \
@@ -270,12 +282,7 @@ struct tacho_loss {
     __uint(type, BPF_MAP_TYPE_RINGBUF);         \
     __uint(max_entries, bytes);                 \
   } map SEC(".maps") EVENT_CHANNEL(name);       \
-  struct {                                      \
-    __uint(type, BPF_MAP_TYPE_HASH);            \
-    __uint(max_entries, 512);                   \
-    __type(key, struct tacho_loser);            \
-    __type(value, struct tacho_loss);           \
-  } tacho_losers_of_##map SEC(".maps");         \
+  TACHO_LOSERS(map);                            \
   static const volatile __attribute__((unused)) struct tacho_filter tacho_filter_of_ring_##map; \
   __u64 tacho_lost_##map = 0
 
@@ -316,6 +323,25 @@ static __always_inline void tacho_count_loss(void *losers, int is_current) {
   }
   __sync_fetch_and_add(&loss->lost, 1);
   loss->last_ns = now;
+}
+
+/* The map `map` of the samples of the event `name`, and one of whose samples found no room in the kernel's rings. */
+#define OUTPUT_CHANNEL(map, name)                \
+  struct {                                       \
+    __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); \
+    __uint(key_size, sizeof(int));               \
+    __uint(value_size, sizeof(int));             \
+  } map SEC(".maps") EVENT_CHANNEL(name);        \
+  TACHO_LOSERS(map)
+
+#define tacho_output(context, map, event) tacho_output_bytes(context, map, event, sizeof *(event))
+/* The first `size` bytes of what `event` points to. */
+#define tacho_output_bytes(context, map, event, size) \
+  tacho_after_output(&tacho_losers_of_##map, bpf_perf_event_output(context, &(map), BPF_F_CURRENT_CPU, event, size))
+#define TACHO_NO_ROOM (-28) /* ENOSPC */
+static __always_inline long tacho_after_output(void *losers, long result) {
+  if (result == TACHO_NO_ROOM) tacho_count_loss(losers, 1);
+  return result;
 }
 
 static __always_inline void *tacho_reserve_head(void *ring, __u64 *lost, void *losers, __u64 bytes, __u32 process,

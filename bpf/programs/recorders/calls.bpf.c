@@ -128,6 +128,6 @@ int returns(struct pt_regs *context) {
   if (texts)
     EMIT(context, channel, &event);
   else
-    bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &event, BYTES_WITHOUT_TEXTS);
+    tacho_output_bytes(context, channel, &event, BYTES_WITHOUT_TEXTS);
   return 0;
 }

@@ -38,6 +38,6 @@ int ended(struct pt_regs *context) {
   if (told.has_values)
     EMIT(context, channel, &told.call);
   else
-    bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &told.call, BYTES_WITHOUT_VALUES);
+    tacho_output_bytes(context, channel, &told.call, BYTES_WITHOUT_VALUES);
   return 0;
 }

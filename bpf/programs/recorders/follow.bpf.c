@@ -171,7 +171,7 @@ int returns(struct pt_regs *context) {
   bpf_map_update_elem(&levels, &thread, &level, BPF_ANY);
   if (start[0] && bpf_get_attach_cookie(context) & TACHO_STOPS) bpf_map_delete_elem(&started, &event.object);
   if ((depth && event.level > depth) || event.dur_ns / 1000 < min_us || !is_taken()) return 0;
-  bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &event,
-                        __builtin_offsetof(struct follow, shown) + (tacho_shown_count & 15) * sizeof(__u64));
+  tacho_output_bytes(context, channel, &event,
+                     __builtin_offsetof(struct follow, shown) + (tacho_shown_count & 15) * sizeof(__u64));
   return 0;
 }

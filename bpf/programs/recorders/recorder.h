@@ -147,14 +147,8 @@ static __always_inline void take_stack(void *context, struct stack *stack) {
 }
 
 /* The map of the samples of event `name`, with the kernel's own stacks where -g asks for them. */
-#define CHANNEL(map, name)                         \
-  struct {                                         \
-    __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);   \
-    __uint(key_size, sizeof(int));                 \
-    __uint(value_size, sizeof(int));               \
-  } map SEC(".maps") EVENT_CHANNEL(name)
-
-#define EMIT(context, map, event) bpf_perf_event_output(context, &(map), BPF_F_CURRENT_CPU, event, sizeof *(event))
+#define CHANNEL(map, name) OUTPUT_CHANNEL(map, name)
+#define EMIT(context, map, event) tacho_output(context, map, event)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
