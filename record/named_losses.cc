@@ -42,9 +42,9 @@ std::vector<Losses> named_by_programs(const KernelEvents& events, const Prepared
   std::map<std::pair<std::size_t, int>, std::vector<NamedLoss>> named;  // by event and CPU
   for (const Connection& connection : prepared.plan.connections) {
     if (connection.kind != bpf::ChannelKind::PerfEventArray) continue;
-    read_named_losses(
-        prepared.objects[connection.object], connection.map,
-        [&](const NamedLoss& loss) { named[{connection.event, loss.cpu}].push_back(loss); });
+    read_named_losses(prepared.objects[connection.object], connection.map, [&](const NamedLoss& loss) {
+      named[{connection.event, loss.cpu}].push_back(loss);
+    });
   }
   std::vector<Losses> all = events.losses();
   if (named.empty()) return all;

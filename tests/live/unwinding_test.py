@@ -381,6 +381,42 @@ class Unwinding(programs.Scratch):
                 self.assertGreater(len(stacks), 90, said)
                 self.assertGreater(len(whole), NEEDED * len(stacks), said)
 
+    def test_a_program_that_has_no_room_for_the_unwinder_says_so(self):
+        """The verifier counts the stacks of functions that call each other together, 512 bytes at most; a program that may end
+        in another one (a tail call) gets no stack beside."""
+        (self.folder / "large.bpf.c").write_text("""
+            #include <linux/bpf.h>
+            #include <bpf/bpf_helpers.h>
+            #include <tacho/event.h>
+            struct large { unsigned long words[62]; };
+            EVENT(large, struct large);
+            struct {
+              __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+              __uint(key_size, sizeof(int));
+              __uint(value_size, sizeof(int));
+            } channel SEC(".maps") EVENT_CHANNEL(large);
+            struct {
+              __uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+              __uint(key_size, sizeof(int));
+              __uint(value_size, sizeof(int));
+              __uint(max_entries, 1);
+            } after SEC(".maps");
+            SEC("tracepoint/syscalls/sys_enter_tgkill")
+            int on_call(void *ctx) {
+              struct large event;
+              for (int i = 0; i < 62; ++i) event.words[i] = bpf_get_prandom_u32();
+              bpf_perf_event_output(ctx, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
+              bpf_tail_call(ctx, &after, 0);
+              return 1;
+            }
+            char LICENSE[] SEC("license") = "GPL";
+            """)
+        said = self.record("-e", "./large.bpf.c", "-g", "--", *self.deep("0.4"))
+        self.assertRegex(said, r"(?m)^tacho record: -g: stacks of 'large' are walked by frame pointers, since with the unwinder it is "
+                               r"refused: ./large.bpf.c: program on_call \(.*\): the kernel's verifier refused it \(Permission denied\): combined stack size of \d+ calls is \d+. Too large$")
+        self.assertRegex(said, r"\([1-9]\d* samples, 0 lost\)")
+        self.assertNotIn("User stacks:", said)
+
     def test_programs_of_users_have_whole_stacks_when_they_let_us(self):
         source = """
             #include <linux/bpf.h>
