@@ -29,6 +29,7 @@ Round::Taken Round::take(PerfRing& ring, RecordCounts& counts, Content content) 
   };
   try {
     drain(ring, content);
+    if (content == Content::Sideband) cut_behind_trailers(buffer_, begin, ring.trailer());
     ring.renamed().apply(buffer_, begin);
   } catch (const std::bad_alloc&) {
     take_back();

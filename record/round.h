@@ -35,7 +35,7 @@ class Round {
 
   enum class Taken : std::uint8_t { Nothing, Records, Damage, NoMemory };
 
-  // What a ring is for. Sideband stays as it is, as it is looked at once more.
+  // What a ring is for. Sideband is not packed, as it is looked at once more.
   enum class Content : std::uint8_t { Samples, Sideband };
   // Everything that a ring holds now, counted in `counts`. Of a ring with something that is no record nothing
   // is kept; what memory was refused for stays in the ring.

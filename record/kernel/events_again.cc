@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "format/perf_abi.h"
+#include "format/sample.h"
 #include "record/kernel/kernel_events.h"
 #include "record/kernel/perf_event.h"
 
@@ -98,6 +99,7 @@ Result<> KernelEvents::give_ring(OpenEvent& event, const Host& host) {
   auto ring = PerfRing::map(event.fd, is_sideband ? sideband_pages_ : ring_pages_, host.page_size,
                             is_backward ? RingKind::Backward : RingKind::Forward);
   if (!ring) return std::move(ring.error());
+  ring->end_with(format::sample_id_size(planned_[event.event].attr));
   event.ring = rings_.size();
   rings_.push_back(std::move(*ring));
   holds_sideband_.push_back(is_sideband);

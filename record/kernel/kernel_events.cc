@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "format/perf_abi.h"
+#include "format/sample.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
@@ -180,6 +181,7 @@ Result<> KernelEvents::map_rings(const Plan& plan, const Host& host) {
     auto ring = PerfRing::map(event.fd, is_sideband ? plan.sideband_pages : plan.ring_pages, host.page_size,
                               is_backward ? RingKind::Backward : RingKind::Forward);
     if (!ring) return std::move(ring.error());
+    ring->end_with(format::sample_id_size(plan.events[event.event].attr));
     event.ring = rings_.size();
     rings_.push_back(std::move(*ring));
     holds_sideband_.push_back(is_sideband);

@@ -39,6 +39,10 @@ class PerfRing {
   }
   const RenamedIds& renamed() const { return renamed_; }
 
+  // Bytes of the trailer that records other than samples end with.
+  void end_with(std::size_t trailer) { trailer_ = trailer; }
+  std::size_t trailer() const { return trailer_; }
+
   // Of a backward ring that is paused: appends the whole records it holds, oldest first; they stay in it.
   void copy_records(std::vector<std::byte>& out) const;
 
@@ -74,6 +78,7 @@ class PerfRing {
   format::Mapping memory_;
   RingKind kind_;
   RenamedIds renamed_;
+  std::size_t trailer_ = 0;
 };
 
 }  // namespace tacho::record

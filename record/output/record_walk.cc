@@ -1,15 +1,23 @@
 #include "record/output/record_walk.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "format/perf_abi.h"
 #include "format/record_view.h"
+#include "format/sample.h"
 
 namespace tacho::record {
 namespace {
 
 namespace abi = format::abi;
+
+struct Header {
+  std::uint32_t type;
+  std::uint16_t misc, size;
+};
+static_assert(sizeof(Header) == format::kRecordHeaderSize);
 
 // Every planned event samples IDENTIFIER, IP, TID and TIME, in this order.
 constexpr std::size_t kTimeOffset = 3 * sizeof(std::uint64_t);
@@ -47,12 +55,31 @@ void RecordCounts::add(const RecordCounts& more) {
   told += more.told;
 }
 
+void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std::size_t trailer) {
+  std::size_t to = begin;
+  Header header;
+  for (std::size_t at = begin; at < records.size(); at += header.size) {
+    const format::Bytes rest = format::Bytes(records).subspan(at);
+    if (rest.size() >= sizeof header) std::memcpy(&header, rest.data(), sizeof header);
+    if (rest.size() < sizeof header || header.size < sizeof header || header.size > rest.size()) {
+      std::memmove(records.data() + to, rest.data(), rest.size());
+      to += rest.size();
+      break;
+    }
+    Header kept = header;
+    if (header.type == abi::kRecordKsymbol || header.type == abi::kRecordBpfEvent)
+      kept.size = static_cast<std::uint16_t>(
+          format::told_bytes(format::whole_record(rest.first(header.size), std::endian::native), trailer)
+              .size());
+    if (to != at) std::memmove(records.data() + to, rest.data(), kept.size);
+    std::memcpy(records.data() + to, &kept, sizeof kept);
+    to += kept.size;
+  }
+  records.resize(to);
+}
+
 bool count_records(format::Bytes records, RecordCounts& counts) {
-  struct Header {
-    std::uint32_t type;
-    std::uint16_t misc, size;
-  } header;
-  static_assert(sizeof header == format::kRecordHeaderSize);
+  Header header;
   RecordCounts sum = counts;
   bool is_whole = true;
   for (std::size_t at = 0; at < records.size(); at += header.size) {

@@ -1,7 +1,9 @@
 // Whole records as the kernel wrote them, looked at only as far as counting needs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "format/cursor.h"
 
@@ -19,6 +21,11 @@ struct RecordCounts {
 
   bool operator==(const RecordCounts&) const = default;
 };
+
+// Of `records` from `begin` on: what the kernel leaves behind the trailers of records that tell of programs
+// (format::told_bytes()) goes, so that every reader finds each trailer at its record's end. What is no record
+// ends it.
+void cut_behind_trailers(std::vector<std::byte>& records, std::size_t begin, std::size_t trailer);
 
 // Adds what stands in `records`; false when they are not whole records one after another.
 bool count_records(format::Bytes records, RecordCounts& counts);

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
 """What tacho records, perf prints as tacho does: the same events, stacks, payloads and fields."""
+import os
+import re
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import programs
@@ -54,6 +59,40 @@ class PerfReadsOurs(programs.Scratch):
         text = self.record_and_compare("-e", "syscalls:sys_enter_openat", "-e", "context-switches", "-c", "1", "-a", "-g", "--", "ls")
         self.assertIn(b"context-switches: ", text)
         self.assertIn(b"syscalls:sys_enter_openat: ", text)
+
+    def start_recorder(self, capture):
+        """One that has begun, in the background."""
+        log = capture.with_suffix(".log")
+        with open(log, "wb") as to:
+            recorder = subprocess.Popen([str(programs.BIN / "tacho-record"), "-a", "-e", "dummy", "--no-pack", "-o", str(capture)],
+                                        cwd=self.folder, stdin=subprocess.DEVNULL, stdout=to, stderr=to,
+                                        env=dict(os.environ, HOME=str(self.folder)))
+        self.addCleanup(recorder.wait)
+        self.addCleanup(recorder.kill)
+        end = time.monotonic() + programs.PATIENCE
+        while b"has begun" not in log.read_bytes():
+            self.assertIsNone(recorder.poll(), log.read_text())
+            self.assertLess(time.monotonic(), end, "did not begin")
+            time.sleep(0.02)
+        return recorder
+
+    def test_programs_that_are_loaded_while_several_record(self):
+        """Linux makes what it tells of them longer for each recorder, and leaves something else behind it."""
+        captures = [self.folder / f"beside{i}.data" for i in range(3)]
+        recorders = [self.start_recorder(capture) for capture in captures]
+        try:
+            for _ in range(3):
+                self.tacho("record", "-e", "open", "-o", "opens.data", "--", "true")
+        finally:
+            for recorder in recorders:
+                recorder.send_signal(signal.SIGINT)
+                recorder.wait(programs.PATIENCE)
+        for capture in captures:
+            dump = self.perf("script", "-D", "-i", capture)
+            self.assertNotRegex(dump.stderr.decode(), "failed to process|out of order")
+            told = re.findall(r"\[(0x[0-9a-f]+)\]: PERF_RECORD_BPF_EVENT", dump.stdout.decode(errors="replace"))
+            self.assertGreater(len(told), 3)
+            self.assertEqual(len(set(told)), 1, told)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <vector>
+
 #include "format/byte_writer.h"
 #include "format/perf_abi.h"
 
@@ -39,6 +42,47 @@ TEST(RecordWalk, WhatIsNotWholeIsRefused) {
   format::ByteWriter zero;
   zero.u32(0).u16(0).u16(0);
   EXPECT_FALSE(count_records(zero.view(), counts)) << "a size below the header's would never move on";
+}
+
+// KSYMBOL of a name of 5 bytes and a trailer of two words; `more` words lie behind.
+void add_symbol(format::ByteWriter& out, std::uint16_t more) {
+  out.u32(abi::kRecordKsymbol).u16(0).u16(static_cast<std::uint16_t>(48 + 8 * more));
+  out.u64(0xffffffffc0000000).u32(64).u16(1).u16(0).u64(0x006b6f6c62).u64(100).u64(200);
+  for (std::uint16_t i = 0; i < more; ++i) out.u64(0x5555);
+}
+
+TEST(RecordWalk, WhatLiesBehindTrailersOfProgramsIsCut) {
+  format::ByteWriter out, expected;
+  out.u64(0x1234);  // of an earlier look
+  expected.u64(0x1234);
+  for (const std::uint16_t more : {4, 0, 12}) {
+    add_symbol(out, more);
+    add_symbol(expected, 0);
+    for (format::ByteWriter* each : {&out, &expected})
+      each->u32(abi::kRecordComm).u16(0).u16(24).u64(more).u64(100);
+    out.u32(abi::kRecordBpfEvent).u16(0).u16(static_cast<std::uint16_t>(40 + 8 * more));
+    expected.u32(abi::kRecordBpfEvent).u16(0).u16(40);
+    for (format::ByteWriter* each : {&out, &expected}) each->u16(1).u16(0).u32(7).u64(9).u64(100).u64(200);
+    for (std::uint16_t i = 0; i < more; ++i) out.u64(0x6666);
+  }
+  std::vector<std::byte> records(out.view().begin(), out.view().end());
+  cut_behind_trailers(records, sizeof(std::uint64_t), 2 * sizeof(std::uint64_t));
+  EXPECT_EQ(records, std::vector<std::byte>(expected.view().begin(), expected.view().end()));
+}
+
+TEST(RecordWalk, WhatIsNoRecordStaysAsItIs) {
+  format::ByteWriter out;
+  add_symbol(out, 2);
+  out.u32(abi::kRecordKsymbol).u16(0).u16(4000).u64(1);
+  std::vector<std::byte> records(out.view().begin(), out.view().end());
+  cut_behind_trailers(records, 0, 2 * sizeof(std::uint64_t));
+  format::ByteWriter expected;
+  add_symbol(expected, 0);
+  expected.u32(abi::kRecordKsymbol).u16(0).u16(4000).u64(1);
+  EXPECT_EQ(records, std::vector<std::byte>(expected.view().begin(), expected.view().end()));
+  std::vector<std::byte> piece(5);
+  cut_behind_trailers(piece, 0, 16);
+  EXPECT_EQ(piece.size(), 5u);
 }
 
 }  // namespace
