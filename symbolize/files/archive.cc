@@ -19,10 +19,11 @@
 namespace tacho::symbolize {
 namespace {
 
-constexpr std::size_t kBlock = 512;                           // bytes, of which a tar is made
-constexpr std::size_t kPiece = std::size_t{1} << 18;          // bytes that are read at a time
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of all files together
-constexpr std::size_t kMostFiles = 512;                       // each takes a descriptor
+constexpr std::size_t kBlock = 512;                             // bytes, of which a tar is made
+constexpr std::size_t kPiece = std::size_t{1} << 18;            // bytes that are read at a time
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;    // of all files together
+constexpr std::uint64_t kMostOfBlock = std::uint64_t{1} << 26;  // bytes that a block of bzip2 may unpack to
+constexpr std::size_t kMostFiles = 512;                         // each takes a descriptor
 constexpr std::string_view kPacked = "BZh", kElf = "\177ELF", kTar = "ustar";
 constexpr std::size_t kTarAt = 257, kSumAt = 148, kSumSize = 8, kSizeAt = 124, kSizeSize = 12, kKindAt = 156;
 
@@ -177,6 +178,7 @@ class Reader {
  private:
   Result<> skip(std::uint64_t size);
   Result<std::size_t> take(std::uint64_t size);
+  Error why_no_entry();
   Result<> read_file(std::uint64_t size);
   Result<format::Fd> keep(std::uint64_t size, std::size_t got);
   void read_inner(format::Fd file, std::uint64_t size);
@@ -265,6 +267,17 @@ void Reader::read_inner(format::Fd file, std::uint64_t size) {
   if (!done) leave_out("in an archive in it: " + done.error().what);
 }
 
+// bzip2 gives a block out before it has checked the block's sum: the fault may be the block's.
+Error Reader::why_no_entry() {
+  for (std::uint64_t done = 0; done < kMostOfBlock;) {
+    const auto got = bytes_.read(piece_);
+    if (!got) return got.error();
+    if (*got == 0) break;
+    done += *got;
+  }
+  return Error{"its tar is damaged"};
+}
+
 Result<> Reader::read_all() {
   for (;;) {
     const auto got = bytes_.read(std::span(piece_).first(kBlock));
@@ -274,7 +287,7 @@ Result<> Reader::read_all() {
     const format::Bytes block = std::span(piece_).first(kBlock);
     if (std::ranges::all_of(block, [](std::byte one) { return one == std::byte{0}; })) return Done{};
     const auto entry = parse_entry(block);
-    if (!entry) return Error{"its tar is damaged"};
+    if (!entry) return why_no_entry();
     auto done = entry->is_file && entry->size > 0 ? read_file(entry->size) : skip(entry->size);
     if (done) done = skip((kBlock - entry->size % kBlock) % kBlock);
     if (!done) return done;
