@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What whole user stacks (--call-graph eh) cost, beside frame pointers (fp) and copies of stacks (dwarf), in one run.
 
-  bench/unwind_cost.py [--runs 5] [--seconds 1] [--libraries 200]
+  bench/unwind_cost.py [--runs 5] [--seconds 1] [--libraries 200] [--rate 300000] [--parts slowdown,events,start,tables]
 
 How much slower gcc's compiler runs while it is sampled at 99, 999 and 10,000 Hz, with what a sample costs the recorder and its
-file; what time passes from the recorder's start to the first whole stack; and what tables of a desktop's libraries take. Times
-are CPU times, medians of runs in turns, so that a busy machine moves them less. bench/user_stacks.py has the cost of a frame.
-Needs root and the built programs (TACHO_BIN, or build/bin)."""
+file; the same of a program that a BPF program records 300,000 times a second, and what a frame costs it; what time passes from
+the recorder's start to the first whole stack; and what tables of a desktop's libraries take. Times are CPU times, medians of
+runs in turns, so that a busy machine moves them less. Needs root and the built programs (TACHO_BIN, or build/bin), and clang for
+the BPF program."""
 import argparse
 import re
 import statistics
@@ -15,11 +16,33 @@ import tempfile
 import time
 from pathlib import Path
 
-from measured import BIN, run, spent
+from measured import BIN, ROOT, run, spent
 
 RATES = (99, 999, 10000)
 METHODS = ("fp", "eh", "dwarf")
 WORK = "sub f { my $n = shift; $n ? f($n - 1) : join '', sort { $b <=> $a } 1 .. 40 } f(25) for 1 .. $ARGV[0]"
+DEPTHS = (8, 40)  # of the calls that a BPF program records
+CALL_WORK = 200  # steps before each call: a microsecond or less
+EVENT = """
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <tacho/event.h>
+
+struct call { __u64 time_ns; };
+EVENT(call, struct call);
+struct {
+  __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+} channel SEC(".maps") EVENT_CHANNEL(call);
+
+SEC("tracepoint/syscalls/sys_enter_getppid")
+int on_getppid(void *context) {
+  struct call event = {.time_ns = bpf_ktime_get_ns()};
+  bpf_perf_event_output(context, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
+  return 1;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+"""
 LIBRARIES = """
 import mmap, pathlib, sys, time
 kept, seen = [], set()
@@ -65,6 +88,40 @@ def measure_slowdown(folder, runs, seconds):
         more = max(1, many[2] - few[2])  # what is the same for every recording is taken off
         cells = [f"{100 * (median[method, rate][0] / none - 1):+.1f} %" for rate in RATES]
         print(f"| {method} | " + " | ".join(cells) + f" | {1e6 * (many[1] - few[1]) / more:.1f} | {(many[3] - few[3]) / more:.0f} |", flush=True)
+
+
+def recorded_calls(folder, method, load):
+    """Of one run, for a call: ns of CPU of the load and of the recorder; calls a second; samples, and those lost."""
+    words = [BIN / "tacho", "record", "-o", folder / "x.data", "-m", "32M", "-e", folder / "call.bpf.c"] if method else []
+    words += ["--call-graph", method] if method not in (None, "none") else []
+    own, others, said = spent([*words, "--"] if words else [], load)
+    rate = float(re.search(r"steady (\d+) calls a second", said).group(1))
+    found = re.search(r"\((\d+) samples, (\d+) lost\)", said)
+    samples, lost = (int(word) for word in found.groups()) if found else (0, 0)
+    return [own / load[2] * 1e9, others / load[2] * 1e9, rate, samples, lost]
+
+
+def measure_events(folder, runs, seconds, rate):
+    (folder / "call.bpf.c").write_text(EVENT)
+    steady = folder / "steady_calls"
+    # With frame pointers, so that all methods find the same frames.
+    run("gcc", "-O2", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", steady, ROOT / "bench/stack_loads/steady_calls.c")
+    kinds = [(method, depth) for depth in DEPTHS for method in (None, "none", *METHODS)]
+    taken = {kind: [] for kind in kinds}
+    recorded_calls(folder, "none", [steady, rate, rate, 0, 0])  # the header of the kernel's types is made once
+    for _ in range(runs):
+        for method, depth in kinds:
+            taken[method, depth].append(recorded_calls(folder, method, [steady, rate, int(rate * seconds), depth, CALL_WORK]))
+    median = {kind: [statistics.median(column) for column in zip(*values)] for kind, values in taken.items()}
+    added = {(method, depth): median[method, depth][0] - median[None, depth][0] for method, depth in kinds}
+    print(f"\nA BPF program's event for each of {rate:,} calls a second, {DEPTHS[0]} frames deep; without a recorder a call and its work take "
+          f"{median[None, DEPTHS[0]][0]:.0f} ns\n\n| | calls a second | CPU of the program | ns an event | of {DEPTHS[1]} frames | ns a frame | recorder's ns "
+          "an event | lost |\n" + "|---" * 8 + "|")
+    for method in ("none", *METHODS):
+        shallow, deep = (median[method, depth] for depth in DEPTHS)
+        frame = (added[method, DEPTHS[1]] - added[method, DEPTHS[0]]) / (DEPTHS[1] - DEPTHS[0])
+        print(f"| {method} | {shallow[2]:,.0f} | {100 * (shallow[0] / median[None, DEPTHS[0]][0] - 1):+.0f} % | {added[method, DEPTHS[0]]:.0f} | "
+              f"{added[method, DEPTHS[1]]:.0f} | {frame:.0f} | {shallow[1]:.0f} | {shallow[4]:.0f} of {shallow[3] + shallow[4]:.0f} |", flush=True)
 
 
 def first_whole(folder, method, *more):
@@ -113,12 +170,19 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--libraries", type=int, default=200)
+    parser.add_argument("--rate", type=int, default=300000, help="calls a second that a BPF program records")
+    parser.add_argument("--parts", default="slowdown,events,start,tables", help="what is measured")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        measure_slowdown(folder, options.runs, options.seconds)
-        measure_start(folder, options.runs)
-        measure_tables(folder, options.runs, options.libraries)
+        parts = {"slowdown": lambda: measure_slowdown(folder, options.runs, options.seconds),
+                 "events": lambda: measure_events(folder, options.runs, options.seconds, options.rate),
+                 "start": lambda: measure_start(folder, options.runs),
+                 "tables": lambda: measure_tables(folder, options.runs, options.libraries)}
+        for part in options.parts.split(","):
+            if part not in parts:
+                sys.exit(f"--parts: no part '{part}'; there are {', '.join(parts)}")
+            parts[part]()
 
 
 if __name__ == "__main__":

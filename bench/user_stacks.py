@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Users' stacks by frame pointers (fp), by tables in the kernel (eh) and by libdw from copies (dwarf): what they find, and cost.
 
-  bench/user_stacks.py [--calls 200000] [--runs 5] [--no-cost] [--no-programs]
+  bench/user_stacks.py [--samples N [--limit 120]] [--only NAME] [--calls 200000] [--runs 5] [--no-cost] [--no-programs]
 
-Programs: each hit of a probe brings its stack by eh and by dwarf, which are compared frame by frame. Cost: CPU time of a
+Programs: each hit of a probe brings its stack by eh and by dwarf, which are compared frame by frame. Each is recorded once, or
+until it gave N stacks or took the limit's seconds; what differs is listed, by the last frame that both have and the next one of each. Cost: CPU time of a
 program that calls getppid(2) from 8 and from 100 frames deep, each call an event, for a call more than without a recorder and
 for a frame; medians of runs in turns. Needs root and the built programs (TACHO_BIN, or build/bin)."""
 import argparse
@@ -13,6 +14,8 @@ import shutil
 import statistics
 import sys
 import tempfile
+import time
+from collections import Counter
 from pathlib import Path
 
 from measured import BIN, ROOT, run, spent
@@ -22,6 +25,7 @@ import stack_pairs  # noqa: E402
 
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 DEPTHS = (8, 100)
+LISTED = 12  # places where stacks part, for each program
 NODE_WORK = """
 const fs = require('fs'), out = fs.openSync('/dev/null', 'w');
 fs.writeSync(out, 'x');
@@ -64,24 +68,45 @@ def built(folder):
             yield name, [next(word for word in words if str(word).startswith(str(folder))), "4"]
 
 
-def compared(reader, folder):
-    return stack_pairs.compare(run(reader, "script", "-i", folder / "x.data", "-F", "tid,time,event,ip,sym", "--no-inline").stdout)
+def compared(reader, folder, others):
+    text = run(reader, "script", "-i", folder / "x.data", "-F", "tid,time,event,ip,sym", "--no-inline").stdout
+    return stack_pairs.compare(text, others=others)[0]
 
 
-def compare_programs(folder):
+def record_once(folder, probe, command):
+    """Counts of stacks, those that are not equal, how many samples were lost, and whose copies these are."""
+    said = run(BIN / "tacho", "record", "-o", folder / "x.data", *stack_pairs.events(probe, copied=32768), "--", *command).stderr
+    lost = int(re.search(r"\((\d+) samples, (\d+) lost\)", said).group(2))
+    others = Counter()
+    counts = compared("perf" if shutil.which("perf") else BIN / "tacho", folder, others)
+    if counts["copied is shorter"] <= counts["pairs"] / 2:
+        return counts, others, lost, ""
+    others = Counter()  # libdw gave up: what our own reader makes of the copies
+    return compared(BIN / "tacho", folder, others), others, lost, " (by tacho's reader)"
+
+
+def compare_programs(folder, only, samples, limit):
     print("| program | stacks | whole by eh | by libdw | equal | eh is shorter | libdw is shorter | different |\n|---|---|---|---|---|---|---|---|")
     for name, probe, command in programs(folder):
-        said = run(BIN / "tacho", "record", "-o", folder / "x.data", *stack_pairs.events(probe, copied=32768), "--", *command).stderr
-        counts, examples = compared("perf" if shutil.which("perf") else BIN / "tacho", folder)
-        if counts["copied is shorter"] > counts["pairs"] / 2:  # libdw gave up: what our own reader makes of the copies
-            name, (counts, examples) = f"{name} (by tacho's reader)", compared(BIN / "tacho", folder)
-        lost = re.search(r"\((\d+) samples, (\d+) lost\)", said)
-        print("| {} | {} | {:.2f} % | {:.2f} % | {} | {} | {} | {} |{}".format(
-            name, counts["pairs"], *(100 * counts[f"{kind} whole"] / max(counts["pairs"], 1) for kind in ("walked", "copied")),
+        if only not in name:
+            continue
+        counts, others, lost, readers = Counter(), Counter(), 0, set()
+        begin = time.monotonic()
+        while not counts or (counts["pairs"] < samples and time.monotonic() - begin < limit):
+            more_counts, more_others, more_lost, reader = record_once(folder, probe, command)
+            counts += more_counts
+            others += more_others
+            lost += more_lost
+            readers.add(reader)
+        print("| {}{} | {:,} | {:.2f} % | {:.2f} % | {:,} | {:,} | {:,} | {:,} |{}".format(
+            name, "".join(sorted(readers)), counts["pairs"],
+            *(100 * counts[f"{kind} whole"] / max(counts["pairs"], 1) for kind in ("walked", "copied")),
             *(counts[kind] for kind in ("equal", "walked is shorter", "copied is shorter", "different")),
-            f" {lost.group(2)} samples were lost: neighbours may be compared" if lost and lost.group(2) != "0" else ""), flush=True)
-        for walked, copied, same in examples[:3]:
-            print(f"    after {same} frames: eh {walked[same:same + 2]}, libdw {copied[same:same + 2]}")
+            f" {lost} samples were lost: neighbours may be compared" if lost else ""), flush=True)
+        for (kind, last, mine, theirs), times in others.most_common(LISTED):
+            print(f"    {times} {kind}: after {last} eh has {mine}, libdw {theirs}", flush=True)
+        if len(others) > LISTED:
+            print(f"    {sum(others.values()) - sum(times for _, times in others.most_common(LISTED))} at {len(others) - LISTED} more places")
 
 
 def cpu_of_call(words, calls, depth):
@@ -112,11 +137,14 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--no-cost", action="store_true")
     parser.add_argument("--no-programs", action="store_true")
+    parser.add_argument("--samples", type=int, default=1, help="stacks of each program, at least")
+    parser.add_argument("--limit", type=float, default=120, help="seconds for each program, at most")
+    parser.add_argument("--only", default="", help="programs with this in their names")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if not options.no_programs:
-            compare_programs(folder)
+            compare_programs(folder, options.only, options.samples, options.limit)
         if not options.no_cost:
             measure_cost(folder, options.calls, options.runs)
 

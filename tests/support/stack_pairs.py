@@ -82,9 +82,10 @@ def is_whole(frames):
     return bool(frames) and frames[-1][1] in BOTTOMS
 
 
-def compare(text, bottom=is_whole):
+def compare(text, bottom=is_whole, others=None):
     """Counts of pairs: "equal"; "walked is shorter" and "copied is shorter", where one is the begin of the other;
-    "different"; whole ones of each; and examples of those that differ."""
+    "different"; whole ones of each; and examples of those that differ. `others`: a Counter of all that are not equal, by
+    what they are, the last frame that both have, and the next one of each."""
     counts, examples = Counter(), []
     for walked, copied in pairs(text):
         if copied and copied[-1][0] == NOWHERE:
@@ -94,12 +95,20 @@ def compare(text, bottom=is_whole):
         counts["copied whole"] += bottom(copied)
         same = agree(walked, copied)
         if same == len(walked) == len(copied):
-            counts["equal"] += 1
+            kind = "equal"
         elif same == len(walked):
-            counts["walked is shorter"] += 1
+            kind = "walked is shorter"
         elif same == len(copied):
-            counts["copied is shorter"] += 1
+            kind = "copied is shorter"
         else:
-            counts["different"] += 1
+            kind = "different"
             examples.append((walked, copied, same))
+        counts[kind] += 1
+        if others is not None and kind != "equal":
+            last, mine, theirs = (name_at(frames, at) for frames, at in ((walked, same - 1), (walked, same), (copied, same)))
+            others[kind, last, mine, theirs] += 1
     return counts, examples
+
+
+def name_at(frames, at):
+    return frames[at][1] if 0 <= at < len(frames) else "-"
