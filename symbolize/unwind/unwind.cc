@@ -158,8 +158,11 @@ class Walk final : public ExpressionContext {
     cfa_ = stack_start_ = sp;
     if (max_frames == 0) return;
     add(ip);
+    is_trampoline_ = has_trampoline_code();
     for (std::size_t frames = 1; frames < max_frames && step(); ++frames) {
-      add(is_signal_frame_ ? ip_ : ip_ - 1);
+      is_trampoline_ = has_trampoline_code() || (is_at_return_ && is_in_unknown_vdso());
+      if (is_trampoline_) is_at_return_ = false;  // nothing called it: it begins where ip_ is
+      add(is_signal_frame_ || is_trampoline_ ? ip_ : ip_ - 1);
     }
   }
 
@@ -223,8 +226,9 @@ class Walk final : public ExpressionContext {
     const auto ip = value_of(places_[row.return_register]);
     if (!ip) return false;  // undefined: the outermost frame
     ip_ = row.signs_returns ? without_signature(*ip) : *ip;
-    // x86-64 marks the outermost frame by a lost frame pointer as well.
-    return machine_.guess != Guess::FramePointer || places_[machine_.frame_pointer].kind != Place::Kind::Lost;
+    // x86-64 marks the outermost frame by a lost frame pointer as well, and arm64 by a return address of 0.
+    return machine_.guess == Guess::FramePointer ? places_[machine_.frame_pointer].kind != Place::Kind::Lost
+                                                 : ip_ != 0;
   }
 
   std::optional<std::uint64_t> cfa_of(const CfaRule& rule) const {
@@ -309,16 +313,34 @@ class Walk final : public ExpressionContext {
     return ip_ != 0;
   }
 
-  // arm64's vdso has no rules for "mov x8, #139; svc #0": the kernel put a ucontext above a siginfo.
-  bool leave_signal_trampoline() {
+  // arm64's vdso has no rules for "mov x8, #139; svc #0".
+  bool has_trampoline_code() const {
     constexpr std::uint64_t kTrampoline = 0xd4000001d2801168;
+    return machine_.guess == Guess::LinkRegister && memory(ip_) == kTrampoline;
+  }
+
+  // A capture of perf's has no vdso in it. Its functions call none, so what returns there is a signal's
+  // handler.
+  bool is_in_unknown_vdso() const {
+    if (machine_.guess != Guess::LinkRegister) return false;
+    const Mapped* const found = files_.find(pid_, ip_);
+    return found && found->mapping->module->kind == ModuleKind::Vdso &&
+           !found->module->word(found->offset(ip_));
+  }
+
+  // The kernel put a ucontext above a siginfo. Of an unknown vdso it is believed when the address found
+  // there is mapped.
+  bool leave_signal_trampoline() {
     constexpr std::uint64_t kSignalInfo = 128, kMachineContext = 176, kFirstRegister = 8;  // bytes
-    if (memory(ip_) != kTrampoline) return false;
+    if (!is_trampoline_) return false;
     const std::uint64_t first = cfa_ + kSignalInfo + kMachineContext + kFirstRegister;
-    for (std::uint64_t i = 0; i < places_.size(); ++i)
-      places_[static_cast<std::size_t>(i)] = {Place::Kind::Memory, first + i * kWord};
-    const auto sp = value_of(places_[machine_.stack_pointer]);
-    if (!sp || !return_to(places_[machine_.sampled_pc])) return false;
+    const auto saved = [&](std::uint64_t number) {
+      return Place{Place::Kind::Memory, first + number * kWord};
+    };
+    const auto sp = value_of(saved(machine_.stack_pointer)), ip = value_of(saved(machine_.sampled_pc));
+    if (!sp || !ip || !files_.find(pid_, *ip)) return false;
+    for (std::uint64_t i = 0; i < places_.size(); ++i) places_[static_cast<std::size_t>(i)] = saved(i);
+    ip_ = *ip;
     cfa_ = *sp;
     is_at_return_ = false;
     is_signal_frame_ = true;
@@ -335,6 +357,7 @@ class Walk final : public ExpressionContext {
   std::uint64_t ip_ = 0, cfa_ = 0;
   bool is_at_return_ = false;     // ip_ stands behind a call
   bool is_signal_frame_ = false;  // the last step led out of a signal's frame
+  bool is_trampoline_ = false;    // ip_ is where a signal's handler returns to
 };
 
 }  // namespace

@@ -333,6 +333,29 @@ TEST_F(ArmUnwindTest, TheSignalTrampolineIsKnownByItsCode) {
             (Chain{kLeaf, kCaller + 8, kMain + 15}));
 }
 
+// perf's captures have no vdso in them.
+TEST_F(ArmUnwindTest, AHandlerThatReturnsToAnUnknownVdsoLeadsToWhatWasInterrupted) {
+  constexpr std::uint64_t kVdso = kLoad + 0x100000, kTrampoline = kVdso + 0x7bc;
+  run({arm(0x1000, {}), arm(0x1100, kFrameRecord), arm(0x1200, {0x07, 30})});
+  map("[vdso]", kVdso);
+  std::vector<std::uint64_t> stack(100);
+  constexpr std::size_t kContext = (128 + 176 + 8) / 8;
+  stack[kContext + 31] = kStack + 600;
+  stack[kContext + 32] = kCaller + 8;
+  stack[76] = kMain + 16;
+  const std::map<int, std::uint64_t> handler{{kPc, kLeaf}, {kArmSp, kStack}, {kLr, kTrampoline}};
+  EXPECT_EQ(unwind(handler, stack, kArmMask), (Chain{kLeaf, kTrampoline, kCaller + 8, kMain + 15}))
+      << "nothing called the trampoline, so it is not the byte before it";
+  stack[kContext + 32] = 0x1234;  // nothing is mapped there
+  EXPECT_EQ(unwind(handler, stack, kArmMask), (Chain{kLeaf, kTrampoline}));
+}
+
+TEST_F(ArmUnwindTest, AReturnAddressOfZeroEndsTheChain) {
+  run({arm(0x1000, kFrameRecord), arm(0x1100, kFrameRecord)});
+  EXPECT_EQ(unwind({{kPc, kLeaf + 4}, {kArmSp, kStack}}, {0, kCaller + 8, 0, 0, 0}, kArmMask),
+            (Chain{kLeaf + 4, kCaller + 7}));
+}
+
 // arm64.so as clang and lld made it: its code lies at 0x3ec in the file and at 0x103ec in memory.
 TEST_F(ArmUnwindTest, ACompilersOwnRulesLeadThroughItsFrames) {
   constexpr std::uint64_t kInLeaf = kLoad + 0x444, kInMiddle = kLoad + 0x428, kInOuter = kLoad + 0x480;
