@@ -12,6 +12,7 @@
 #include "format/seeded_hash.h"
 #include "report/samples/counter_values.h"
 #include "report/samples/lbr_stack.h"
+#include "report/samples/leaf_caller.h"
 #include "report/samples/payload_stack.h"
 #include "report/samples/record_effects.h"
 #include "report/samples/records_ahead.h"
@@ -117,6 +118,7 @@ struct SampleReader::State : public PlaceFinder {
   PlaceTable place_table;
   StackTable stacks{place_table};
   LbrStack lbr_stack;
+  LeafCaller leaf_caller;
   Threads threads;
   CounterValues counters;
   // Of a pipe: the sample at which somebody stopped who only wanted the head. It comes again.
@@ -151,6 +153,7 @@ struct SampleReader::State : public PlaceFinder {
   Flow deliver_sample(const OrderedRecord& record);
   std::optional<format::U64Array> payload_chain(const ResolvedSample& resolved);
   std::optional<format::U64Array> lbr_chain(const format::Sample& sample, const format::EventAttr& attr);
+  const Stack& chain_stack(const format::Sample& sample, const format::EventAttr& attr, std::endian order);
   void add_places(ResolvedSample& resolved, const format::EventAttr& attr);
   void take_values(const format::Sample& sample, const format::EventAttr& attr);
   Flow deliver_values(ResolvedSample& resolved);
@@ -309,6 +312,21 @@ std::optional<format::U64Array> SampleReader::State::lbr_chain(const format::Sam
   return lbr_stack.chain_of(sample, attr, options->max_stack);
 }
 
+const Stack& SampleReader::State::chain_stack(const format::Sample& sample, const format::EventAttr& attr,
+                                              std::endian order) {
+  if (symbolize::Unwinder::can_unwind(attr)) {
+    const auto unwound = unwinder.unwind(sample, options->max_stack, order);
+    return stacks.stack_of(spaces->spaces(), sample, unwound, options->max_stack, ahead.given());
+  }
+  if (const auto chain = leaf_caller.chain_of(sample, attr, unwinder, order)) {
+    format::Sample with_chain = sample;
+    with_chain.callchain = *chain;
+    return stacks.stack_of(spaces->spaces(), with_chain, {},
+                           options->max_stack + 1);  // perf counts those recorded
+  }
+  return stacks.stack_of(spaces->spaces(), sample, {}, options->max_stack, ahead.given());
+}
+
 void SampleReader::State::add_places(ResolvedSample& resolved, const format::EventAttr& attr) {
   const format::Sample& sample = *resolved.raw;
   bool is_first = false;  // of the stack: the sample's own place
@@ -325,10 +343,7 @@ void SampleReader::State::add_places(ResolvedSample& resolved, const format::Eve
     resolved.stack = &stacks.stack_of(spaces->spaces(), with_chain, {}, calls->size());
     is_first = begins_stack(with_chain, resolved.stack, cpumode);
   } else if (options->wants_stacks && attr.samples(abi::kSampleCallchain)) {
-    std::span<const std::uint64_t> unwound;
-    if (symbolize::Unwinder::can_unwind(attr))
-      unwound = unwinder.unwind(sample, options->max_stack, resolved.order);
-    resolved.stack = &stacks.stack_of(spaces->spaces(), sample, unwound, options->max_stack, ahead.given());
+    resolved.stack = &chain_stack(sample, attr, resolved.order);
     const bool may_lack_first = options->keeps_callers && sample.callchain.size() > options->max_stack;
     is_first = !may_lack_first && begins_stack(sample, resolved.stack, cpumode);
   }

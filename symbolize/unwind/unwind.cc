@@ -56,6 +56,8 @@ const Machine* machine_of(const format::Features& features, std::uint64_t mask) 
   return row == std::end(kMachines) ? nullptr : row;
 }
 
+constexpr std::uint64_t kArmLinkAlone = std::uint64_t{1} << 30;  // of sample_regs_user
+
 std::optional<std::uint64_t> sampled_register(const format::Registers& registers, unsigned number) {
   const std::uint64_t bit = std::uint64_t{1} << number;
   if ((registers.mask & bit) == 0) return std::nullopt;
@@ -391,6 +393,26 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, st
   if (ip && sp) Walk(state_->files, *machine, sample, order).run(*ip, *sp, max_frames, state_->chain);
   state_->files.end();
   return state_->chain;
+}
+
+bool Unwinder::has_link_alone(const format::EventAttr& attr) {
+  return attr.samples(abi::kSampleRegsUser) && !attr.samples(abi::kSampleStackUser) &&
+         attr.sample_regs_user == kArmLinkAlone;
+}
+
+std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& sample, std::uint64_t pc,
+                                                      std::endian order) {
+  const format::Registers& registers = sample.user_registers;
+  const format::Features& features = state_->files.features();
+  // Other machines have a register of that number, too.
+  if (registers.abi != kAbi64 || !features.environment.arch) return std::nullopt;
+  const Machine* const machine = machine_of(features, registers.mask);
+  if (!machine || machine->guess != Guess::LinkRegister) return std::nullopt;
+  state_->chain.clear();
+  state_->files.begin();
+  Walk(state_->files, *machine, sample, order).run(pc, 0, 2, state_->chain);
+  state_->files.end();
+  return state_->chain.size() == 2 ? std::optional(state_->chain[1]) : std::nullopt;
 }
 
 std::vector<ModuleLack> Unwinder::ended_chains() const {

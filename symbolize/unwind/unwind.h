@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "format/diagnostics.h"
@@ -37,6 +38,15 @@ class Unwinder {
   // sample has no registers or no stack. Addresses mean what `spaces` says now. Valid until the next call.
   std::span<const std::uint64_t> unwind(const format::Sample& sample, std::size_t max_frames,
                                         std::endian order = std::endian::little);
+
+  // True when the event's samples carry arm64's link register and nothing else of the user's: perf records it
+  // beside chains by frame pointers.
+  static bool has_link_alone(const format::EventAttr& attr);
+
+  // Of such a sample: the return address minus 1 of the function that `pc` is in, when the register still has
+  // it.
+  std::optional<std::uint64_t> caller_of_leaf(const format::Sample& sample, std::uint64_t pc,
+                                              std::endian order = std::endian::little);
 
   // The files in which call chains ended because their unwind information was not found, or was damaged.
   std::vector<ModuleLack> ended_chains() const;

@@ -356,6 +356,22 @@ TEST_F(ArmUnwindTest, AReturnAddressOfZeroEndsTheChain) {
             (Chain{kLeaf + 4, kCaller + 7}));
 }
 
+TEST_F(ArmUnwindTest, TheLinkRegisterAloneTellsWhoCalledALeaf) {
+  run({arm(0x1000, {}), arm(0x1100, kFrameRecord), arm(0x1200, {0x2d})});
+  const auto caller_of = [&](std::uint64_t pc, std::uint64_t link) {
+    format::Sample sample;
+    sample.pid = sample.tid = 7;
+    sample.user_registers = {2, 1U << kLr,
+                             format::U64Array(std::as_bytes(std::span(&link, 1)), std::endian::native)};
+    return unwinder().caller_of_leaf(sample, pc);
+  };
+  EXPECT_EQ(caller_of(kLeaf + 4, kMain + 16), kMain + 15);
+  EXPECT_EQ(caller_of(kMain + 4, (kLeaf + 16) | 0x2a5f000000000000), kLeaf + 15) << "it was signed";
+  EXPECT_FALSE(caller_of(kCaller + 4, kMain + 16)) << "it keeps its return address on the stack";
+  features.environment.arch = "x86_64";
+  EXPECT_FALSE(caller_of(kLeaf + 4, kMain + 16));
+}
+
 // arm64.so as clang and lld made it: its code lies at 0x3ec in the file and at 0x103ec in memory.
 TEST_F(ArmUnwindTest, ACompilersOwnRulesLeadThroughItsFrames) {
   constexpr std::uint64_t kInLeaf = kLoad + 0x444, kInMiddle = kLoad + 0x428, kInOuter = kLoad + 0x480;
@@ -375,6 +391,18 @@ TEST_F(ArmUnwindTest, WithoutAHeaderTheMachineIsToldByItsRegisters) {
   run({arm(0x1000, {}), arm(0x1200, {0x07, 30})});
   EXPECT_EQ(unwind({{kPc, kLeaf + 4}, {kArmSp, kStack}, {kLr, kMain + 8}}, {0, 0, 0}, kArmMask),
             (Chain{kLeaf + 4, kMain + 7}));
+}
+
+TEST(Unwinder, KnowsEventsThatCarryTheLinkRegisterAlone) {
+  format::EventAttr attr;
+  attr.sample_type = abi::kSampleRegsUser;
+  attr.sample_regs_user = 1U << kLr;
+  EXPECT_TRUE(Unwinder::has_link_alone(attr));
+  attr.sample_regs_user = kArmMask;
+  EXPECT_FALSE(Unwinder::has_link_alone(attr));
+  attr.sample_regs_user = 1U << kLr;
+  attr.sample_type |= abi::kSampleStackUser;
+  EXPECT_FALSE(Unwinder::has_link_alone(attr));
 }
 
 TEST(Unwinder, TellsWhichEventsCarryWhatItNeeds) {
