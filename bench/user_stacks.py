@@ -102,7 +102,7 @@ def compare_programs(folder, only, samples, limit):
             name, "".join(sorted(readers)), counts["pairs"],
             *(100 * counts[f"{kind} whole"] / max(counts["pairs"], 1) for kind in ("walked", "copied")),
             *(counts[kind] for kind in ("equal", "walked is shorter", "copied is shorter", "different")),
-            f" {lost} samples were lost: neighbours may be compared" if lost else ""), flush=True)
+            f" {lost:,} samples were lost, and are left out with the other one of their hits" if lost else ""), flush=True)
         for (kind, last, mine, theirs), times in others.most_common(LISTED):
             print(f"    {times} {kind}: after {last} eh has {mine}, libdw {theirs}", flush=True)
         if len(others) > LISTED:

@@ -49,22 +49,33 @@ def events(probe, period=1, copied=COPIED):
             "-e", f"{probe}/period={period},call-graph=dwarf,stack-size={copied},name=copied/"]
 
 
-def pairs(text):
-    """(walked, copied) frames, leaf first, of `tacho script -F tid,time,event,ip,sym --no-inline`."""
-    waiting = {}
+def samples_in(text):
+    """(thread, seconds, event, frames, leaf first) of `tacho script -F tid,time,event,ip,sym --no-inline`."""
     for block in text.split("\n\n"):
         head, *lines = [line for line in block.splitlines() if line.strip()] or [""]
         words = head.split()
-        if len(words) < 3:
-            continue
-        thread, time, name = words[0], float(words[1].rstrip(":")), words[-1].rstrip(":")
-        frames = [(int(line.split()[0], 16), line.split(None, 1)[-1].strip()) for line in lines]
-        other = waiting.get(thread)
-        if other and other[0] != name and time - other[2] < APART:
-            del waiting[thread]
-            yield (frames, other[1]) if name == "walked" else (other[1], frames)
-        else:
-            waiting[thread] = (name, frames, time)
+        if len(words) >= 3:
+            yield words[0], float(words[1].rstrip(":")), words[-1].rstrip(":"), [
+                (int(line.split()[0], 16), line.split(None, 1)[-1].strip()) for line in lines]
+
+
+def paired(samples, first):
+    """(walked, copied) frames of each hit, where the event `first` comes first. One whose other one was lost is left out."""
+    waiting = {}
+    for thread, time, name, frames in samples:
+        if name == first:
+            waiting[thread] = (time, frames)
+        elif thread in waiting:
+            begin, others = waiting.pop(thread)
+            if time - begin < APART:
+                yield (others, frames) if first == "walked" else (frames, others)
+
+
+def pairs(text):
+    """(walked, copied) frames of each hit. The kernel gives each hit to the events in the same order: the wrong one would pair a
+    sample with one of the next hit, and leave some of each thread without another one."""
+    samples = list(samples_in(text))
+    return max((list(paired(samples, first)) for first in ("copied", "walked")), key=len)
 
 
 def agree(walked, copied):
