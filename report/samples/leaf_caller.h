@@ -1,5 +1,5 @@
-// Call chains by frame pointers of arm64 captures: a function that calls nobody keeps no frame there, so the kernel's walk
-// leaves its caller out. perf records the link register beside such chains, which has it.
+// Call chains by frame pointers of arm64 captures: a function that calls nobody keeps no frame there, so the
+// kernel's walk leaves its caller out. perf records the link register beside such chains, which has it.
 #pragma once
 
 #include <bit>
@@ -15,8 +15,8 @@ namespace tacho::report {
 
 class LeafCaller {
  public:
-  // The sample's chain with that caller in it, as perf makes it. Nothing when it has all it needs, or the event
-  // did not record the link register alone. Valid until the next call.
+  // The sample's chain with that caller in it, as perf makes it. Nothing when it has all it needs, or the
+  // event did not record the link register alone. Valid until the next call.
   std::optional<format::U64Array> chain_of(const format::Sample& sample, const format::EventAttr& attr,
                                            symbolize::Unwinder& unwinder, std::endian order);
 
