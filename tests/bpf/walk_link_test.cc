@@ -26,6 +26,7 @@ TEST(WalkLink, EventsOfAnArrayHaveTheWalkInFrontAndRingsAskForStacks) {
   EXPECT_FALSE(walk_use_of(recorder("open")).in_payloads);
   EXPECT_TRUE(walk_use_of(recorder("offcpu")).in_payloads);
   EXPECT_FALSE(walk_use_of(recorder("offcpu")).in_front_of_events) << "it fills a ring buffer alone";
+  EXPECT_TRUE(walk_use_of(recorder("offcputime")).in_payloads);
   EXPECT_FALSE(walk_use_of(stack_walk_object()).in_front_of_events) << "its own output has none in front";
   EXPECT_FALSE(walk_use_of({}).in_front_of_events);
 }

@@ -28,6 +28,7 @@ CASES = {
     "syscall": ("syscall", ["-g"], ["true"]),
     "runqlat": ("runqlat", [], ["sh", "-c", "seq 20000 | sort -n | wc"]),
     "offcpu": ("offcpu", [], ["./waits"]),
+    "offcputime": ("offcputime", [], ["./waits"]),
     "waking": ("waking", [], ["./waits"]),
     "calls": ("calls/binary='./known'/", [], ["./known"]),
     "fastcalls": ("fastcalls/binary='./fast'/", [], ["./fast"]),

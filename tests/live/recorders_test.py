@@ -178,6 +178,62 @@ class Waits(Recorders):
         self.record("offcpu/uninterruptible,min_us=4000/", self.built / "waits")
         self.assertNotIn("S", self.counts("state"))
 
+    def test_offcputime_adds_up_what_offcpu_tells(self):
+        """Both watch the same run, in one capture: as many waits of each thread at each place, and as long."""
+        self.record("offcpu/preempted/,offcputime", self.built / "waits")
+        one_by_one, added_up = {}, {}
+        for sample in self.tacho("script", "-i", "out.data", "-F", "tid,event,period,ip,payload").stdout.decode().split("\n\n"):
+            if not sample.strip():
+                continue
+            head, *stack = sample.splitlines()
+            tid, period, event = head.split()[:3]
+            told, waits = (added_up, int(re.search(r" waits=(\d+) ", head)[1])) if event == "offcputime:" else (one_by_one, 1)
+            place = tid, *(line.strip() for line in stack)
+            before = told.get(place, (0, 0))
+            told[place] = (before[0] + waits, before[1] + int(period))
+        self.assertGreaterEqual(sum(count for count, _ in added_up.values()), 40)
+        self.assertEqual({place: count for place, (count, _) in added_up.items()},
+                         {place: count for place, (count, _) in one_by_one.items()})
+        # Each reads the clock at a moment of its own, before and after the other walks the stack.
+        for place, (count, time) in added_up.items():
+            self.assertAlmostEqual(time, one_by_one[place][1], delta=count * 100e3)
+
+    def test_offcputime_tells_what_is_known_in_every_view(self):
+        self.record("offcputime/preempted=false/", self.built / "waits")
+        [row] = self.rows("--by", "comm", "--columns", "sum,count", "--where", "comm == 'waits' && off_ns > 2ms")
+        self.assertGreaterEqual(float(row["sum"]), 25 * 3e6 + 10 * 5e6 * 0.9)
+        folded = [line.rsplit(" ", 1) for line in self.tacho("folded", "-i", "out.data").stdout.decode().splitlines()]
+        naps = sum(int(time) for stack, time in folded if "clock_nanosleep" in stack and "hrtimer_nanosleep" in stack)
+        self.assertGreaterEqual(naps, 25 * 3e6 + 10 * 5e6)
+        self.assertLess(naps, 1e9)
+        rows = self.rows("--by", "comm", "--columns", "sum,count")
+        self.assertEqual(sum(int(time) for _, time in folded), sum(int(row["sum"]) for row in rows))
+        shown = self.tacho("hist", "-i", "out.data", "--by", "none").stdout.decode()
+        self.assertIn(f" {sum(int(row['count']) for row in rows)} values", shown)
+        samples = self.tacho("script", "-i", "out.data", "-F", "event", "-G").stdout.decode().split()
+        self.read_everywhere(len(samples), "folded")
+        if programs.shutil.which("perf"):
+            sums = self.perf("report", "-i", "out.data", "--stdio", "--no-children", "-g", "none", "-s", "comm").stdout.decode()
+            self.assertIn(f"# Event count (approx.): {sum(int(time) for _, time in folded)}", sums)
+
+    def test_offcputime_leaves_out_what_is_not_asked_for(self):
+        self.record("offcputime/preempted=false,min_us=4000/", self.built / "waits")
+        text = self.tacho("script", "-i", "out.data", "-F", "payload", "-G").stdout.decode()
+        means = [int(total) / int(waits) for waits, total in re.findall(r" waits=(\d+) total_ns=(\d+) ", text)]
+        self.assertGreaterEqual(min(means), 4e6)
+        self.record("offcputime/preempted=false,uninterruptible,min_us=2500/", self.built / "waits")
+        self.assertNotIn("nanosleep", self.tacho("folded", "-i", "out.data").stdout.decode())
+        self.record("offcputime/comm=nobody/", self.built / "waits")
+        self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+
+    def test_offcputime_at_intervals_tells_each_wait_once(self):
+        self.record("offcputime/preempted=false,min_us=2000/", self.built / "waits", options=["--interval", "0.05"])
+        times = self.tacho("script", "-i", "out.data", "-F", "time", "-G").stdout.split()
+        self.assertGreater(len(set(times)), 2)
+        [row] = self.rows("--by", "comm", "--columns", "count,sum", "--where", "comm == 'waits'")
+        self.assertIn(int(row["count"]), range(43, 48))
+        self.assertGreaterEqual(float(row["sum"]), 25 * 3e6 + 10 * 5e6 * 0.9)
+
     def test_runqlat_sums_up_to_what_the_kernel_counts(self):
         done = self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", "runqlat", "--", self.built / "crowd")
         truth = int(done.stdout)

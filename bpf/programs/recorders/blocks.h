@@ -29,7 +29,7 @@ struct {
 } outstanding SEC(".maps");
 unsigned long long tacho_lost_outstanding; /* SUMMARY() defines it */
 
-/* Stacks by a number made of their addresses, of 63 bits: two that differ have two. */
+/* Stacks by number_of_frames(). */
 struct frames {
   __u64 frames[USER_FRAMES]; /* up to the first 0 */
 };
@@ -80,16 +80,11 @@ static __always_inline struct room *take_room(void) {
 }
 
 static __always_inline __u64 number_of_stack(struct room *room, long bytes) {
-  __u64 number = 0xcbf29ce484222325;
+  __u64 number;
   if (bytes < 0) bytes = 0;
   if (bytes < (long)sizeof room->stack) room->stack.frames[(bytes / 8) & (USER_FRAMES - 1)] = 0;
-  if (!room->stack.frames[0]) return 0;
-  for (int i = 0; i < USER_FRAMES; ++i) {
-    if (!room->stack.frames[i]) break;
-    number = (number ^ room->stack.frames[i]) * 0x9e3779b97f4a7c15;
-    number ^= number >> 29;
-  }
-  number &= ~(1ULL << 63);
+  number = number_of_frames(room->stack.frames, USER_FRAMES);
+  if (!number) return 0;
   if (!bpf_map_lookup_elem(&stacks, &number)) bpf_map_update_elem(&stacks, &number, &room->stack, BPF_NOEXIST);
   return number;
 }

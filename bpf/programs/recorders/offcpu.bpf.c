@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // How long threads were off the CPU, with the stack that went to sleep, and who woke them.
 #include "bpf/programs/recorders/recorder.h"
-
-const volatile __u64 min_us HELP("only times off the CPU that last so long, in microseconds");
-const volatile bool preempted HELP("also threads that were put aside while they could run");
-const volatile bool uninterruptible HELP("only waits in state D, as for a disk");
-
-// The kernel's numbers, as in sched:sched_switch.
-enum state { R = 0, S = 1, D = 2, T = 4, t = 8, X = 16, Z = 32, P = 64, I = 128 };
+#include "bpf/programs/recorders/off_cpu.h"
 
 struct offcpu {
   __u64 off_ns ROLE("value");
@@ -41,8 +35,6 @@ struct {
   __type(value, struct wait);
 } nothing SEC(".maps");
 
-#define STATES 0xff
-
 static __always_inline struct wait *entry_of(__u32 thread) {
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
   __u32 only = 0;
@@ -54,10 +46,11 @@ static __always_inline struct wait *entry_of(__u32 thread) {
 }
 
 static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
-  __u32 thread = context->prev_pid, state = context->prev_state & STATES;
+  __u32 thread = context->prev_pid;
+  enum state state = state_at(context);
   struct wait *wait;
-  if (state == X || state == Z) bpf_map_delete_elem(&waits, &thread);
-  if (!thread || (state == R && !preempted) || (uninterruptible && state != D) || state >= X || !is_wanted_later()) return;
+  if (is_dead(state)) bpf_map_delete_elem(&waits, &thread);
+  if (!is_meant(thread, state)) return;
   wait = entry_of(thread);
   if (!wait) return;
   wait->wake_ns = 0;

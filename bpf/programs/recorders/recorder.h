@@ -146,6 +146,18 @@ static __always_inline void take_stack(void *context, struct stack *stack) {
   if (bytes < (long)sizeof stack->user) stack->user[(bytes / 8) & (USER_FRAMES - 1)] = 0;
 }
 
+/* A number of 63 bits made of the addresses of a stack, up to the first 0; 0: there is none. Two stacks that differ have two. */
+static __always_inline __u64 number_of_frames(const __u64 *frames, int most) {
+  __u64 number = 0xcbf29ce484222325;
+  if (!frames[0]) return 0;
+  for (int i = 0; i < most; ++i) {
+    if (!frames[i]) break;
+    number = (number ^ frames[i]) * 0x9e3779b97f4a7c15;
+    number ^= number >> 29;
+  }
+  return number & ~(1ULL << 63);
+}
+
 /* The map of the samples of event `name`, with the kernel's own stacks where -g asks for them. */
 #define CHANNEL(map, name) OUTPUT_CHANNEL(map, name)
 #define EMIT(context, map, event) tacho_output(context, map, event)

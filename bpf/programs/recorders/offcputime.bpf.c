@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// How long threads were off the CPU, added up in the kernel by thread and by the stack that went to sleep: no event a wait.
+#include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/off_cpu.h"
+
+/* All maps are made beforehand: a switch holds the run queue's lock, under which the kernel cannot be asked for memory. */
+struct offcputime_key {
+  __u32 pid, tid;
+  char comm[16]; /* as it was called then */
+  __u64 kernel_stack ROLE("stack:kernel_stacks");
+  __u64 user_stack ROLE("stack:user_stacks");
+  __u64 off_ns ROLE("log2") UNIT("ns");
+};
+struct offcputime_value {
+  __u64 waits ROLE("count");
+  __u64 total_ns ROLE("sum");
+  __u64 longest_ns ROLE("max");
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 65536);
+  __type(key, struct offcputime_key);
+  __type(value, struct offcputime_value);
+} waited SEC(".maps");
+SUMMARY(offcputime, waited);
+
+/* By number_of_frames(). */
+struct kernel_frames {
+  __u64 frames[KERNEL_FRAMES];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16384);
+  __type(key, __u64);
+  __type(value, struct kernel_frames);
+} kernel_stacks SEC(".maps");
+struct user_frames {
+  __u64 frames[USER_FRAMES];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16384);
+  __type(key, __u64);
+  __type(value, struct user_frames);
+} user_stacks SEC(".maps");
+
+/* Room for a stack while its number is made: nothing else of this kind runs on a CPU that switches. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct stack);
+} room SEC(".maps");
+
+/* A thread keeps its entry until it ends, so that none is made for each wait. */
+struct wait {
+  __u64 since_ns; /* since boot; 0: it is on the CPU */
+  struct offcputime_key key;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 16384);
+  __type(key, __u32);
+  __type(value, struct wait);
+} waits SEC(".maps");
+
+#define REMEMBER(map, number, frames) \
+  if (number && !bpf_map_lookup_elem(&map, &number)) bpf_map_update_elem(&map, &number, frames, BPF_NOEXIST)
+
+static __always_inline void take_numbers(void *context, struct offcputime_key *key) {
+  __u32 only = 0;
+  struct stack *stack = bpf_map_lookup_elem(&room, &only);
+  __u64 kernel, user;
+  if (!stack) return;
+  take_stack(context, stack);
+  kernel = number_of_frames(stack->kernel, KERNEL_FRAMES);
+  user = number_of_frames(stack->user, USER_FRAMES);
+  REMEMBER(kernel_stacks, kernel, stack->kernel);
+  REMEMBER(user_stacks, user, stack->user);
+  key->kernel_stack = kernel;
+  key->user_stack = user;
+}
+
+static __always_inline void leaves(struct trace_event_raw_sched_switch *context) {
+  __u32 thread = context->prev_pid;
+  enum state state = state_at(context);
+  struct wait wait = {}, *known;
+  if (is_dead(state)) bpf_map_delete_elem(&waits, &thread);
+  if (!is_meant(thread, state)) return;
+  wait.key.pid = bpf_get_current_pid_tgid() >> 32;
+  wait.key.tid = thread;
+  bpf_get_current_comm(wait.key.comm, sizeof wait.key.comm);
+  take_numbers(context, &wait.key);
+  wait.since_ns = bpf_ktime_get_ns();
+  known = bpf_map_lookup_elem(&waits, &thread);
+  if (known)
+    *known = wait;
+  else
+    bpf_map_update_elem(&waits, &thread, &wait, BPF_ANY);
+}
+
+static __always_inline void returns(__u32 thread) {
+  struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
+  struct offcputime_value *value;
+  struct offcputime_key key;
+  __u64 off;
+  if (!wait || !wait->since_ns) return;
+  off = bpf_ktime_get_ns() - wait->since_ns;
+  wait->since_ns = 0;
+  if (off / 1000 < min_us || !is_taken()) return;
+  key = wait->key;
+  key.off_ns = tacho_log2(off);
+  value = tacho_entry(waited, &key);
+  if (!value) return;
+  /* A thread comes back on one CPU at a time. */
+  ++value->waits;
+  value->total_ns += off;
+  if (value->longest_ns < off) value->longest_ns = off;
+}
+
+SEC("tracepoint/sched/sched_switch")
+int switches(struct trace_event_raw_sched_switch *context) {
+  leaves(context);
+  returns(context->next_pid);
+  return 1;
+}
