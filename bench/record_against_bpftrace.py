@@ -93,10 +93,10 @@ CASES = {
     "opens": ("opens", """tracepoint:syscalls:sys_enter_open, tracepoint:syscalls:sys_enter_openat { @path[tid] = args->filename; }
       tracepoint:syscalls:sys_exit_open, tracepoint:syscalls:sys_exit_openat /@path[tid]/
       { printf("%d %s %d %s\\n", pid, comm, args->ret, str(@path[tid])); delete(@path[tid]); }""", "open"),
-    "switches": ("switches", """tracepoint:sched:sched_switch { if (args->prev_state) { @begun[args->prev_pid] = nsecs;
+    "switches": ("switches", """tracepoint:sched:sched_switch { if (args->prev_state & 0xff) { @begun[args->prev_pid] = nsecs;
       @kernel[args->prev_pid] = kstack; @user[args->prev_pid] = ustack; }
       if (@begun[args->next_pid]) { @off[@kernel[args->next_pid], @user[args->next_pid], args->next_comm] = sum(nsecs - @begun[args->next_pid]);
-      delete(@begun[args->next_pid]); delete(@kernel[args->next_pid]); delete(@user[args->next_pid]); } }""", "offcpu"),
+      delete(@begun[args->next_pid]); delete(@kernel[args->next_pid]); delete(@user[args->next_pid]); } }""", "offcputime/preempted=false/"),
 }
 
 
