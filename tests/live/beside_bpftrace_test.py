@@ -139,20 +139,30 @@ class BesideBpftrace(programs.Scratch):
                              'tracepoint:sched:sched_switch { if (args->prev_state == 0) { @since[args->prev_pid] = nsecs; }\n'
                              '  if (@since[args->next_pid]) { if (args->next_comm == "crowd") { @count = count(); '
                              '@sum = sum(nsecs - @since[args->next_pid]); } delete(@since[args->next_pid]); } }', "runqlat", "./crowd")
-        [row] = self.rows("--by", "comm", "--columns", "count,sum", "--where", 'comm == "crowd"')
-        # Each reads the clock at a moment of its own, and a new program's first wait is one of its parent's name.
-        self.assertAlmostEqual(int(row["count"]), theirs["count"], delta=3 + theirs["count"] // 20)
+        # A new program's first wait is one of its parent's name.
+        self.check_waits(theirs, 'comm == "crowd"', delta=3 + theirs["count"] // 20)
+
+    def check_waits(self, theirs, where, delta=2):
+        """As many, and as long, of a wait or two that only one of both saw, as each reads the clock at a moment of its own."""
+        [row] = self.rows("--by", "comm", "--columns", "count,sum", "--where", where)
+        self.assertAlmostEqual(int(row["count"]), theirs["count"], delta=delta)
         self.assertAlmostEqual(float(row["sum"]) / theirs["sum"], 1, delta=0.1)
 
-    def test_waits_off_the_processor(self):
-        theirs = self.beside('tracepoint:sched:sched_switch { if (args->prev_comm == "waits" && (args->prev_state & 0xff) == 1) '
+    def beside_sleepers(self, asleep, event):
+        """What bpftrace tells of the waits that begin in such a state, of a program that naps."""
+        theirs = self.beside(f'tracepoint:sched:sched_switch {{ if (args->prev_comm == "waits" && {asleep}) '
                              '{ @since[args->prev_pid] = nsecs; }\n  if (@since[args->next_pid]) { @count = count(); '
-                             '@sum = sum(nsecs - @since[args->next_pid]); @ms = hist((nsecs - @since[args->next_pid]) / 1000000); '
-                             'delete(@since[args->next_pid]); } }', "offcpu", "./waits")
-        [row] = self.rows("--by", "state", "--columns", "count,sum", "--where", 'comm == "waits" && state == S')
-        self.assertAlmostEqual(int(row["count"]), theirs["count"], delta=2)
-        self.assertAlmostEqual(float(row["sum"]) / theirs["sum"], 1, delta=0.1)
+                             '@sum = sum(nsecs - @since[args->next_pid]); delete(@since[args->next_pid]); } }', event, "./waits")
         self.assertGreaterEqual(theirs["sum"], 25 * 3e6)
+        return theirs
+
+    def test_waits_off_the_processor(self):
+        theirs = self.beside_sleepers("(args->prev_state & 0xff) == 1", "offcpu")
+        self.check_waits(theirs, 'comm == "waits" && state == S')
+
+    def test_waits_off_the_processor_added_up(self):
+        theirs = self.beside_sleepers("(args->prev_state & 0xff)", "offcputime/preempted=false/")
+        self.check_waits(theirs, 'comm == "waits"')
 
     def test_calls_of_functions(self):
         program = self.built / "known"
