@@ -205,6 +205,8 @@ class Text {
         return threads(in);
       case abi::kRecordIdIndex:
         return id_index(in);
+      case abi::kRecordTimeConv:
+        return time_conversion(in);
       default:
         return;
     }
@@ -228,6 +230,23 @@ class Text {
       out_.text(fmt::format(" ... id: {}  idx: {}  cpu: {}  tid: {}\n", id, index,
                             static_cast<std::int64_t>(cpu), static_cast<std::int64_t>(tid)));
     }
+  }
+
+  // As perf spells it.
+  void time_conversion(Cursor in) {
+    constexpr std::size_t kShort = 24, kWhole = 42;  // bytes; Linux 5.12 added the rest
+    if (in.left() < kShort) return;
+    const bool is_whole = in.left() >= kWhole;
+    const std::uint64_t shift = in.u64(), multiplier = in.u64(), zero = in.u64();
+    out_.text(fmt::format("\n... Time Shift      {}\n... Time Muliplier  {}\n... Time Zero       {}\n", shift,
+                          multiplier, zero));
+    if (is_whole) {
+      const std::uint64_t cycles = in.u64(), mask = in.u64();
+      out_.text(fmt::format("... Time Cycles     {}\n... Time Mask       {}\n", cycles, hex(mask)));
+      out_.text(fmt::format("... Cap Time Zero   {}\n", in.u8()));
+      out_.text(fmt::format("... Cap Time Short  {}\n", in.u8()));
+    }
+    out_.text(": unhandled!\n");
   }
 
   TextBuffer& out_;
