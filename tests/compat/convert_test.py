@@ -102,7 +102,7 @@ class Convert(programs.Scratch):
 
     @programs.needs_root
     def test_unwound_stacks_of_ours_and_of_pipes(self):
-        load = [BIN / "deep_load", "0.3", BIN / "deep_library.so"]
+        load = [BIN / "deep_load", "1", BIN / "deep_library.so"]
         self.tacho("record", "-o", "ours.data", "-F", "99", "-e", "{cpu-clock,page-faults}:S", "--call-graph", "dwarf", "--", *load)
         self.check_unwound("ours.data")
         self.tacho("convert", "-i", "ours.data", "-o", "piped.data", "--to", "pipe")
