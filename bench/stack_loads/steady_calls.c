@@ -1,6 +1,6 @@
-// steady_calls RATE CALLS DEPTH WORK: calls getppid(2) CALLS times from DEPTH frames deep, RATE times a second, with WORK steps of
-// arithmetic before each. Calls come in bursts of a millisecond, between which it sleeps; one that is late has no sleep.
-// Says on standard error how many calls a second it came to: bench/unwind_cost.py records each call.
+// steady_calls RATE CALLS DEPTH WORK: calls getppid(2) CALLS times from DEPTH frames deep, RATE times (1,000 or more) a second,
+// with WORK steps of arithmetic before each. Calls come in bursts of a millisecond, between which it sleeps; one that is late has
+// no sleep. Says on standard error how many calls a second it came to: bench/unwind_cost.py records each call.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static struct timespec after(struct timespec begin, long bursts) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5) {
-    fprintf(stderr, "steady_calls RATE CALLS DEPTH WORK\n");
+  if (argc != 5 || atol(argv[1]) < kBurstsASecond) {
+    fprintf(stderr, "steady_calls RATE CALLS DEPTH WORK: RATE is 1000 or more\n");
     return 2;
   }
   const long rate = atol(argv[1]), calls = atol(argv[2]), depth = atol(argv[3]), steps = atol(argv[4]);

@@ -146,7 +146,7 @@ static __always_inline void take_stack(void *context, struct stack *stack) {
   if (bytes < (long)sizeof stack->user) stack->user[(bytes / 8) & (USER_FRAMES - 1)] = 0;
 }
 
-/* A number of 63 bits made of the addresses of a stack, up to the first 0; 0: there is none. Two stacks that differ have two. */
+/* A hash of 63 bits of the addresses of a stack, up to the first 0; 0: there is none. That two stacks share one is not checked. */
 static __always_inline __u64 number_of_frames(const __u64 *frames, int most) {
   __u64 number = 0xcbf29ce484222325;
   if (!frames[0]) return 0;
