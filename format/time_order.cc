@@ -1,15 +1,18 @@
 #include "format/time_order.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tacho::format {
 namespace {
 
 constexpr std::size_t kPrefetched = 8;  // records
-// What waits may take so much memory: a floor, and so many times the bytes of the capture that it came from.
-// Plain records of 40 bytes and more never reach it.
-constexpr std::size_t kMostHeld = std::size_t{32} << 20, kMostTimes = 3;
+// What waits may take the floor, and so many times the bytes of the capture that it came from. Plain records
+// of 40 bytes and more never reach it.
+constexpr std::size_t kMostTimes = 3;
 constexpr std::size_t kRecordCost = 80;  // bytes a record takes beside its own: an Entry and three Keys
+// Records of blocks that are inflated more often than this, on average, lie too far apart to be put in order.
+constexpr std::uint64_t kMostReopened = 16;
 
 }  // namespace
 
@@ -20,9 +23,10 @@ void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRe
   if (block->packed == 0) {
     from.source += record.bytes.size();
     source_ += record.bytes.size();
+    cost_ += record.bytes.size();
   }
-  cost_ += record.bytes.size() + kRecordCost;
-  const Entry entry{.bytes = record.bytes.data(),
+  cost_ += kRecordCost;
+  const Entry entry{.bytes = reinterpret_cast<std::uintptr_t>(record.bytes.data()),
                     .offset = record.offset,
                     .block = static_cast<std::uint32_t>(first_block_ + blocks_.size() - 1),
                     .event = event,
@@ -40,13 +44,83 @@ void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRe
   waiting_.push_back({time, slot});
   if (time < given_out_) ++out_of_order_;
   highest_ = std::max(highest_, time);
-  if (cost_ > kMostHeld + kMostTimes * source_) let_out_early();
+  if (cost_ > most_held()) hold_less();
 }
 
 TimeOrder::Held& TimeOrder::begin_block(const BlockRef& block) {
-  if (!blocks_.empty() && blocks_.back().waiting == 0) blocks_.back().block.reset();
+  if (!blocks_.empty() && blocks_.back().waiting == 0) release(blocks_.back());
   source_ += block->packed;
-  return blocks_.emplace_back(Held{block, 0, block->packed});
+  Held& held = blocks_.emplace_back();
+  held.block = block;
+  held.source = block->packed;
+  held.is_plain = block->packed == 0;
+  held.home = reinterpret_cast<std::uintptr_t>(block->bytes.data());
+  if (!held.is_plain) held.bytes = block->bytes.size();
+  cost_ += held.bytes;
+  return held;
+}
+
+std::size_t TimeOrder::most_held() const { return floor_ + kMostTimes * source_; }
+
+// The blocks that were inflated first are parked first, and some more than is needed now.
+void TimeOrder::hold_less() {
+  const std::uint64_t newest = first_block_ + blocks_.size() - 1;  // more records of it may be pushed
+  for (next_to_park_ = std::max(next_to_park_, first_block_);
+       next_to_park_ < newest && cost_ > most_held() / 4 * 3; ++next_to_park_)
+    park(blocks_[next_to_park_ - first_block_]);
+  if (cost_ > most_held()) let_out_early();
+}
+
+void TimeOrder::park(Held& from) {
+  if (!from.block || from.bytes == 0) return;
+  if (from.parked) return close(from);
+  from.parked = parking_.pack(*from.block);
+  if (!from.parked) return;
+  parked_bytes_ += from.bytes;
+  cost_ += from.parked->packed.size();
+  from.open = from.block;
+  from.block.reset();
+  cost_ -= from.bytes;
+}
+
+void TimeOrder::close(Held& from) {
+  if (!from.parked || !from.block) return;
+  opened_bytes_ -= from.bytes;
+  cost_ -= from.bytes;
+  from.block.reset();
+}
+
+void TimeOrder::reopen(Held& from, std::uint32_t number) {
+  // Somebody may have kept it.
+  BlockRef block = from.open.lock();
+  if (!block) {
+    block = parking_.unpack(*from.parked);
+    reopened_bytes_ += from.bytes;
+  }
+  from.moved = reinterpret_cast<std::uintptr_t>(block->bytes.data()) - from.home;
+  from.open = block;
+  from.block = std::move(block);
+  cost_ += from.bytes;
+  opened_bytes_ += from.bytes;
+  opened_.push_back(number);
+  while (opened_bytes_ > floor_ / 2 + most_held() / 4 && opened_.size() > 1) {
+    const std::uint32_t place = place_of(opened_.front());
+    opened_.pop_front();
+    if (place < blocks_.size() && &blocks_[place] != &from) close(blocks_[place]);
+  }
+}
+
+// None of its records waits.
+void TimeOrder::release(Held& from) {
+  if (from.parked) {
+    close(from);
+    cost_ -= from.parked->packed.size();
+    from.parked.reset();
+  } else if (from.block) {
+    cost_ -= from.bytes;
+    from.block.reset();
+  }
+  from.bytes = 0;
 }
 
 // The older half of what waits.
@@ -60,6 +134,18 @@ void TimeOrder::let_out_early() {
   let_out_until(*middle);
 }
 
+// What is in ready_ is of so many blocks by turns that these would be inflated over and over.
+void TimeOrder::let_out_as_they_came() {
+  went_out_early_ = goes_as_it_came_ = true;
+  out_of_order_ += ready_.size() - next_ready_;
+  const auto place = [this](const Key& key) {
+    const Entry& entry = entries_[key.slot];
+    return std::pair(place_of(entry.block), entry.bytes);
+  };
+  std::sort(ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_), ready_.end(),
+            [&](const Key& a, const Key& b) { return place(a) < place(b); });
+}
+
 void TimeOrder::finished_round() {
   let_out_until(limit_);
   limit_ = highest_;
@@ -71,6 +157,7 @@ void TimeOrder::let_out_until(std::uint64_t time) {
   // What is left in ready_ goes out first; it is older than anything that waits.
   ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_));
   next_ready_ = ready_.size();
+  goes_as_it_came_ = false;
   if (ready_.empty() && time >= highest_) {
     ready_.swap(waiting_);
   } else {
@@ -121,8 +208,7 @@ void TimeOrder::prefetch_entry(std::size_t ready) const {
 void TimeOrder::prefetch_record(std::size_t ready) const {
   constexpr std::size_t kLine = 64;  // bytes
   if (ready >= ready_.size()) return;
-  // A number, as there may be no bytes at all, and nothing may be added to a null pointer.
-  const auto bytes = reinterpret_cast<std::uintptr_t>(entries_[ready_[ready].slot].bytes);
+  const std::uintptr_t bytes = entries_[ready_[ready].slot].bytes;  // of a block that was parked: in vain
   __builtin_prefetch(reinterpret_cast<const void*>(bytes));
   __builtin_prefetch(reinterpret_cast<const void*>(bytes + kLine));
 }
@@ -130,13 +216,17 @@ void TimeOrder::prefetch_record(std::size_t ready) const {
 std::optional<TimeOrder::Item> TimeOrder::pop() {
   drop_done();
   if (next_ready_ == ready_.size()) return std::nullopt;
+  if (reopened_bytes_ > kMostReopened * parked_bytes_ && !goes_as_it_came_) let_out_as_they_came();
   const Key& key = ready_[next_ready_++];
   prefetch_entry(next_ready_ + 2 * kPrefetched);
   prefetch_record(next_ready_ + kPrefetched);
   const Entry& entry = entries_[key.slot];
   given_out_ = std::max(given_out_, key.time);
   last_popped_ = key.slot;
-  Item item{whole_record({entry.bytes, entry.size}, entry.order), key.time, entry.event, &held(entry).block};
+  Held& from = held(entry);
+  if (!from.block) reopen(from, entry.block);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(entry.bytes + from.moved);
+  Item item{whole_record({bytes, entry.size}, entry.order), key.time, entry.event, &from.block};
   item.record.offset = entry.offset;
   return item;
 }
@@ -144,10 +234,10 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
 void TimeOrder::drop_done() {
   if (last_popped_) {
     const Entry& entry = entries_[*last_popped_];
-    cost_ -= entry.size + kRecordCost;
     Held& from = held(entry);
+    cost_ -= kRecordCost + (from.is_plain ? entry.size : 0);
     // The newest block stays: more records of it may be pushed.
-    if (--from.waiting == 0 && &from != &blocks_.back()) from.block.reset();
+    if (--from.waiting == 0 && &from != &blocks_.back()) release(from);
     free_slots_.push_back(*last_popped_);
   }
   last_popped_.reset();

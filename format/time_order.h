@@ -4,8 +4,10 @@
 // n-th FINISHED_ROUND everything up to the highest time seen before the (n-1)-th can be given out: nothing
 // older can come any more (docs/capture-format.md, "Order").
 //
-// A capture whose rounds do not end must not fill the memory: when what waits takes more than a multiple of
-// the bytes of the capture that it came from, the older half goes out early.
+// A capture whose rounds are long must not fill the memory: when what waits takes more than a multiple of the
+// bytes of the capture that it came from, blocks that were inflated are packed again in memory
+// (parked_block.h), and inflated once more when their records are due. When that does not help, the older
+// half goes out early.
 #pragma once
 
 #include <bit>
@@ -16,21 +18,18 @@
 #include <optional>
 #include <vector>
 
-#include "format/buffer.h"
+#include "format/block.h"
+#include "format/parked_block.h"
 #include "format/record_view.h"
 
 namespace tacho::format {
 
-// A stretch of capture bytes that records point into; kept alive as long as one of them waits.
-struct Block {
-  Buffer bytes;
-  // Bytes of the capture it was inflated from; 0 when it stands in the capture as it is.
-  std::size_t packed = 0;
-};
-using BlockRef = std::shared_ptr<const Block>;
-
 class TimeOrder {
  public:
+  // What waits may take so much memory, and some for each byte of the capture that it came from.
+  static constexpr std::size_t kMostHeld = std::size_t{32} << 20;  // bytes
+
+  explicit TimeOrder(std::size_t most_held = kMostHeld) : floor_(most_held) {}
   // Time in ns. Records of equal time keep the order of their pushes. `event` comes back with the record,
   // which is a kernel's: nothing follows it.
   void push(const RecordView& record, std::uint64_t time, const BlockRef& block, std::uint32_t event = 0);
@@ -55,7 +54,7 @@ class TimeOrder {
 
  private:
   struct Entry {
-    const std::byte* bytes = nullptr;  // of the record
+    std::uintptr_t bytes = 0;  // where the record's lay when it was pushed
     std::uint64_t offset = 0;
     std::uint32_t block = 0;  // number of the block since the start; its low bits
     std::uint32_t event = 0;
@@ -67,17 +66,32 @@ class TimeOrder {
     std::uint32_t slot;  // in entries_
   };
   struct Held {
-    BlockRef block;           // until none of its records waits
-    std::size_t waiting = 0;  // records of it still in the queue
-    std::size_t source = 0;   // bytes of the capture that these came from, all that were pushed
+    BlockRef block;                       // null: parked, or none of its records waits
+    std::size_t waiting = 0;              // records of it still in the queue
+    std::size_t source = 0;               // bytes of the capture that these came from, all that were pushed
+    bool is_plain = true;                 // it was not inflated
+    std::size_t bytes = 0;                // of one that was inflated
+    std::uintptr_t home = 0;              // where these began when records were pushed
+    std::uintptr_t moved = 0;             // how much farther on they begin now; wraps around
+    std::optional<ParkedBlock> parked{};  // it is parked, or was and may be again
+    std::weak_ptr<const Block> open{};    // what was made of `parked` last
   };
   Held& begin_block(const BlockRef& block);
+  void hold_less();
+  void park(Held& from);
+  void reopen(Held& from, std::uint32_t number);
+  void close(Held& from);
+  void release(Held& from);
+  std::size_t most_held() const;
   void let_out_until(std::uint64_t time);
   void let_out_early();
+  void let_out_as_they_came();
   void sort_ready();
-  Held& held(const Entry& entry) {
-    return blocks_[static_cast<std::uint32_t>(entry.block - static_cast<std::uint32_t>(first_block_))];
+  // Of a block by the low bits of its number.
+  std::uint32_t place_of(std::uint32_t block) const {
+    return block - static_cast<std::uint32_t>(first_block_);
   }
+  Held& held(const Entry& entry) { return blocks_[place_of(entry.block)]; }
   void prefetch_entry(std::size_t ready) const;
   void prefetch_record(std::size_t ready) const;
   void drop_done();
@@ -95,10 +109,17 @@ class TimeOrder {
   std::uint64_t limit_ = 0;
   std::uint64_t given_out_ = 0;
   std::uint64_t out_of_order_ = 0;
+  std::size_t floor_;
   std::size_t cost_ = 0;    // bytes of memory that what waits takes
   std::size_t source_ = 0;  // bytes of the capture that blocks_ came from
   bool went_out_early_ = false;
-  std::vector<std::uint64_t> times_;  // scratch
+  BlockParking parking_;
+  std::uint64_t next_to_park_ = 0;    // number of a block
+  std::deque<std::uint32_t> opened_;  // blocks that were parked and are open again, the oldest first
+  std::size_t opened_bytes_ = 0;      // of these
+  std::uint64_t parked_bytes_ = 0, reopened_bytes_ = 0;  // of all blocks so far, as often as they were
+  bool goes_as_it_came_ = false;                         // what is in ready_
+  std::vector<std::uint64_t> times_;                     // scratch
 };
 
 }  // namespace tacho::format

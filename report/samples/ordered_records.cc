@@ -28,7 +28,11 @@ RecordFeed::Step OrderedRecords::next(OrderedRecord& record) {
       }
       gives_out_ = false;
     }
-    if (has_ended_) return Step::End;
+    if (has_ended_) {
+      tell_late();
+      order_ = format::TimeOrder();  // views go on for long after the last record
+      return Step::End;
+    }
     const auto view = capture_->next();
     if (!view) {
       if (waits()) return Step::Progress;
@@ -103,6 +107,10 @@ void OrderedRecords::end() {
   has_ended_ = true;
   order_.flush();
   gives_out_ = true;
+}
+
+// To be called when all records were given out: up to the last one their order may be given up.
+void OrderedRecords::tell_late() {
   if (const auto late = order_.out_of_order(); late > 0)
     diagnostics_->add(order_.went_out_early() ? Damage::OrderGivenUp : Damage::OutOfOrder,
                       format::Diagnostics::kNoOffset, "", late);

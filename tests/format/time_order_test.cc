@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -120,6 +122,139 @@ TEST(TimeOrder, WhatWaitsIsBoundedByWhatItCameFrom) {
   order.flush();
   EXPECT_EQ(given + popped(order).size(), kRecords);
   EXPECT_LE(order.out_of_order(), 10u);
+}
+
+// Blocks of records of one size, as a recorder with large rings leaves them in one round.
+class LongRound {
+ public:
+  static constexpr std::size_t kRecord = 8192, kPerBlock = 32;
+
+  explicit LongRound(std::size_t most_held = TimeOrder::kMostHeld) : order_(most_held) {}
+  // The block's records have these times.
+  void push_block(const std::vector<std::uint64_t>& times, std::size_t packed = 10000) {
+    auto block = std::make_shared<Block>();
+    block->packed = packed;
+    block->bytes.resize(times.size() * kRecord);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      std::byte* const at = block->bytes.data() + i * kRecord;
+      std::fill_n(at, kRecord, std::byte{0x5a});
+      const std::uint32_t type = 9;
+      const std::uint16_t misc = 2, size = kRecord;
+      std::memcpy(at, &type, sizeof type);
+      std::memcpy(at + 4, &misc, sizeof misc);
+      std::memcpy(at + 6, &size, sizeof size);
+      std::memcpy(at + kRecord - sizeof times[i], &times[i], sizeof times[i]);
+      RecordView record = whole_record({at, kRecord}, std::endian::native);
+      record.offset = pushed_.size();
+      order_.push(record, times[i], block);
+      pushed_.push_back(times[i]);
+    }
+    blocks_.push_back(block);
+  }
+  // Of the blocks that were pushed, those that are in memory as they were.
+  auto held() const {
+    return std::ranges::count_if(blocks_, [](const auto& block) { return !block.expired(); });
+  }
+  std::size_t count() const { return pushed_.size(); }
+  TimeOrder& order() { return order_; }
+  // The times of all records, each of which must come once, with its bytes.
+  std::vector<std::uint64_t> popped() {
+    std::vector<std::uint64_t> times;
+    while (const auto item = order_.pop()) {
+      std::uint64_t said = 0;
+      EXPECT_EQ(item->record.bytes.size(), kRecord);
+      std::memcpy(&said, item->record.bytes.data() + kRecord - sizeof said, sizeof said);
+      EXPECT_EQ(said, item->time);
+      EXPECT_EQ(item->record.type, 9u);
+      EXPECT_EQ(pushed_.at(item->record.offset), item->time);
+      const std::byte* const block = (*item->block)->bytes.data();
+      EXPECT_TRUE(item->record.bytes.data() >= block &&
+                  item->record.bytes.data() + kRecord <= block + (*item->block)->bytes.size());
+      pushed_.at(item->record.offset) = ~std::uint64_t{0};
+      times.push_back(item->time);
+    }
+    return times;
+  }
+
+ private:
+  TimeOrder order_;
+  std::vector<std::uint64_t> pushed_;
+  std::vector<std::weak_ptr<Block>> blocks_;
+};
+
+// 256 MB of what came from 10 MB: one processor's ring after the other.
+TEST(TimeOrder, BlocksOfALongRoundArePackedWhileTheyWait) {
+  constexpr std::uint64_t kProcessors = 4, kBlocks = 250;
+  LongRound round;
+  for (std::uint64_t processor = 0; processor < kProcessors; ++processor) {
+    for (std::uint64_t block = 0; block < kBlocks; ++block) {
+      std::vector<std::uint64_t> times;
+      for (std::uint64_t i = 0; i < LongRound::kPerBlock; ++i)
+        times.push_back(1 + (block * LongRound::kPerBlock + i) * kProcessors + processor);
+      round.push_block(times);
+    }
+  }
+  EXPECT_FALSE(round.order().has_ready());
+  EXPECT_LE(round.held(), 300) << "of 1000";
+  round.order().flush();
+  const auto times = round.popped();
+  EXPECT_EQ(times.size(), round.count());
+  EXPECT_TRUE(std::ranges::is_sorted(times));
+  EXPECT_EQ(round.order().out_of_order(), 0u);
+  EXPECT_FALSE(round.order().went_out_early());
+  EXPECT_LE(round.held(), 1) << "the newest stays";
+}
+
+// Each block has records of the whole time: to put them in order, each would be inflated for each of them.
+TEST(TimeOrder, RecordsOfBlocksThatAllTakeTurnsGoOutAsTheyCame) {
+  constexpr std::uint64_t kBlocks = 1000;
+  LongRound round;
+  for (std::uint64_t block = 0; block < kBlocks; ++block) {
+    std::vector<std::uint64_t> times;
+    for (std::uint64_t i = 0; i < LongRound::kPerBlock; ++i) times.push_back(1 + i * kBlocks + block);
+    round.push_block(times);
+  }
+  round.order().flush();
+  auto times = round.popped();
+  EXPECT_EQ(times.size(), round.count());
+  EXPECT_TRUE(round.order().went_out_early());
+  EXPECT_GT(round.order().out_of_order(), 0u);
+  std::ranges::sort(times);
+  EXPECT_EQ(std::ranges::unique(times).size(), 0u);
+}
+
+// Whatever is packed, opened again, let out early and how: each record comes once, with its bytes, and in
+// order unless it is said.
+TEST(TimeOrder, RecordsSurviveEveryWayThatBlocksGo) {
+  std::uint64_t state = 7;
+  const auto random = [&state](std::uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  int in_order = 0, given_up = 0;
+  for (int run = 0; run < 150; ++run) {
+    LongRound round(LongRound::kRecord * (1 + random(40)));
+    const std::uint64_t processors = 1 + random(6), rounds = 1 + random(3), spread = 1 + random(300);
+    std::vector<std::uint64_t> clock(processors, 1), all;
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      for (std::uint64_t block = 0; block < 20; ++block) {
+        std::vector<std::uint64_t> times(1 + random(8));
+        std::uint64_t& now = clock[random(processors)];
+        for (std::uint64_t& time : times) time = now += random(spread);
+        round.push_block(times, random(8) == 0 ? 0 : 1 + random(2000));
+        std::ranges::copy(round.popped(), std::back_inserter(all));
+      }
+      round.order().finished_round();
+      std::ranges::copy(round.popped(), std::back_inserter(all));
+    }
+    round.order().flush();
+    std::ranges::copy(round.popped(), std::back_inserter(all));
+    EXPECT_EQ(all.size(), round.count());
+    EXPECT_TRUE(std::ranges::is_sorted(all) || round.order().out_of_order() > 0) << "run " << run;
+    (round.order().went_out_early() ? given_up : in_order) += 1;
+  }
+  EXPECT_GT(in_order, 10);
+  EXPECT_GT(given_up, 10);
 }
 
 TEST(TimeOrder, PlainRecordsWaitAsLongAsTheirRoundDoes) {

@@ -1,0 +1,39 @@
+// Blocks whose records wait for long, packed in memory meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "format/block.h"
+
+struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
+
+namespace tacho::format {
+
+struct ParkedBlock {
+  Buffer packed;           // a zstd frame
+  std::size_t size = 0;    // bytes that it holds
+  std::size_t source = 0;  // Block::packed
+};
+
+// It has scratch memory from the first use on.
+class BlockParking {
+ public:
+  // Nothing when the block is hardly smaller when packed, or memory is short.
+  std::optional<ParkedBlock> pack(const Block& block);
+  // The same bytes anew. Throws std::bad_alloc when there is no memory for them.
+  std::shared_ptr<Block> unpack(const ParkedBlock& parked);
+
+ private:
+  struct Free {
+    void operator()(ZSTD_CCtx_s* context) const noexcept;
+    void operator()(ZSTD_DCtx_s* context) const noexcept;
+  };
+  std::unique_ptr<ZSTD_CCtx_s, Free> packer_;
+  std::unique_ptr<ZSTD_DCtx_s, Free> unpacker_;
+  Buffer scratch_;
+};
+
+}  // namespace tacho::format

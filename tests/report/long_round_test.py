@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Rounds that are longer than what may wait in memory, as recorders with large rings and copied stacks leave them."""
+import ctypes
+import re
+import struct
+
+import bytes_of
+import made_capture as made
+import programs
+
+COMPRESSED, COMPRESSED_FEATURE = 81, 27
+BYTES = 8000  # of a payload
+EACH = 32     # samples in a frame
+BLOCKS = 400  # frames: 100 MB of records, from 40 KB
+
+
+def packed(content):
+    zstd = bytes_of.library()
+    zstd.ZSTD_compress.restype = ctypes.c_ulonglong
+    out = ctypes.create_string_buffer(len(content))
+    size = zstd.ZSTD_compress(out, ctypes.c_size_t(len(out)), content, ctypes.c_size_t(len(content)), 1)
+    return out.raw[:size]
+
+
+class LongRound(programs.Scratch):
+    def capture(self, time_of):
+        """`time_of`: block and number in it -> ns after the start."""
+        feature = struct.pack("<5I", 1, 1, 1, 4, 1 << 20)
+        capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.RAW),
+                               features={COMPRESSED_FEATURE: feature}).started()
+        data, begun = capture.data, capture.time
+        for block in range(BLOCKS):
+            capture.data = b""
+            for i in range(EACH):
+                capture.time = begun + 1 + time_of(block, i) - made.STEP
+                capture.sample(raw=bytes(BYTES))
+            data += made.record(COMPRESSED, 0, packed(capture.data))
+        capture.data = data
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def times(self, status):
+        done = self.tacho("script", "-F", "time", "--ns", status=status)
+        times = [int(seconds) * 10**9 + int(ns) for seconds, ns in re.findall(r"(\d+)\.(\d{9}):", done.stdout.decode())]
+        self.assertEqual(len(times), BLOCKS * EACH)
+        return times, done.stderr.decode()
+
+    def test_one_processor_after_the_other_is_put_in_order(self):
+        processors = 4
+        of_each = BLOCKS // processors
+        self.capture(lambda block, i: ((block % of_each) * EACH + i) * processors + block // of_each)
+        times, said = self.times(status=0)
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(said, "")
+
+    def test_an_order_that_cannot_be_held_is_given_up_and_told(self):
+        """Each frame has samples of the whole time."""
+        self.capture(lambda block, i: i * BLOCKS + block)
+        times, said = self.times(status=3)
+        self.assertEqual(len(set(times)), len(times))
+        self.assertNotEqual(times, sorted(times))
+        self.assertIn("too many would have to wait", said)
+
+
+if __name__ == "__main__":
+    programs.main()
