@@ -1,6 +1,7 @@
 #include "format/record_search.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "format/compression.h"
@@ -100,6 +101,17 @@ bool is_user_record(const RecordView& record, bool& is_strong) {
   if (record.type == abi::kRecordHeaderAttr) return is_header_attr(body);
   const auto parsed = parse_record(record, kNoEvent);
   return parsed && unread_bytes(record, kNoEvent) == 0 && std::visit(IsPossible{}, *parsed);
+}
+
+// How many of the first bytes are 0: where a file system lost what was written, there are many.
+std::size_t zeros_from(Bytes bytes) {
+  std::size_t at = 0;
+  for (std::uint64_t word = 0; at + sizeof word <= bytes.size(); at += sizeof word) {
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    if (word != 0) break;
+  }
+  while (at < bytes.size() && bytes[at] == std::byte{0}) ++at;
+  return at;
 }
 
 }  // namespace
@@ -237,9 +249,24 @@ std::optional<std::size_t> RecordSearch::next_sound(SearchArea& area, std::size_
   for (std::size_t at = from; at < until; ++at) {
     const Bytes bytes = area.have(at + kRecordHeaderSize);
     if (bytes.size() < at + kRecordHeaderSize) return std::nullopt;
+    const std::size_t last = std::min(until - 1, bytes.size() - kRecordHeaderSize);
+    at = next_known_header(bytes, at, last);
     if (is_accepted(area, at, nullptr)) return at;
   }
   return std::nullopt;
+}
+
+// The first place from `at` on where a record may begin, by its first 8 bytes; `last` when there is none
+// before.
+std::size_t RecordSearch::next_known_header(Bytes bytes, std::size_t at, std::size_t last) const {
+  for (; at < last; ++at) {
+    const std::size_t zeros = zeros_from(bytes.subspan(at));
+    if (zeros >= sizeof(RecordHeader::type))
+      at += zeros - sizeof(RecordHeader::type);  // no type is 0
+    else if (is_known_header(record_header(bytes.subspan(at), order_)))
+      break;
+  }
+  return std::min(at, last);
 }
 
 }  // namespace tacho::format

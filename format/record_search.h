@@ -57,6 +57,7 @@ class RecordSearch {
  private:
   bool is_known_header(const RecordHeader& header) const;
   bool has_possible_ids(const RecordView& record, const EventAttr& attr) const;
+  std::size_t next_known_header(Bytes bytes, std::size_t at, std::size_t last) const;
   bool is_accepted(SearchArea& area, std::size_t at, std::size_t* size) const;
 
   const EventSet* events_;

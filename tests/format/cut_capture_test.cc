@@ -147,6 +147,38 @@ std::uint64_t data_end(const std::vector<std::byte>& file) {
   return data_offset(file) + parse_file_head(Bytes(file).first(FileHead::kSize))->data.size;
 }
 
+// After a power cut, what a file system had not written yet reads as zeros. The capture, of which the
+// recorder closed nothing, has so many of them at `at`.
+void write_with_zeros(const std::string& path, const std::vector<std::byte>& file, std::uint64_t at,
+                      std::uint64_t zeros) {
+  const std::uint64_t none = 0, size_at = 48;  // of the data
+  const std::uint64_t end = data_end(file);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(at));
+  std::filesystem::resize_file(path, at + zeros);  // nothing is written there
+  std::fstream out(path, std::ios::binary | std::ios::in | std::ios::out);
+  out.seekp(static_cast<std::streamoff>(size_at));
+  out.write(reinterpret_cast<const char*>(&none), sizeof none);
+  out.seekp(static_cast<std::streamoff>(at + zeros));
+  out.write(reinterpret_cast<const char*>(file.data()) + at, static_cast<std::streamsize>(end - at));
+}
+
+TEST(CutCapture, ZerosOfAnyLengthAreSteppedOver) {
+  const std::vector<std::byte> file = capture(false).file();
+  Diagnostics sound;
+  const Samples whole = samples_of(TemporaryFile(file).path(), sound);
+  const std::uint64_t middle = (data_offset(file) + data_end(file)) / 2;
+  for (const std::uint64_t zeros : {8ULL, 100ULL, 4096ULL, 70001ULL, 1ULL << 20, (1ULL << 34) + 13}) {
+    const TemporaryFile holed({});
+    write_with_zeros(holed.path(), file, middle, zeros);
+    Diagnostics diagnostics;
+    const Samples found = samples_of(holed.path(), diagnostics);
+    EXPECT_LE(missing_in(found, whole), 2) << zeros;
+    EXPECT_EQ(missing_in(whole, found), 0) << zeros;
+    EXPECT_TRUE(diagnostics.incomplete());
+  }
+}
+
 TEST(CutCapture, APlainFileLosesTheRecordsThatTheCutTouchedAndANeighbour) {
   const auto file = capture(false).file();
   const Cuts cuts = cut(file, data_offset(file), data_end(file), 600);
