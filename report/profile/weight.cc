@@ -33,6 +33,10 @@ std::optional<std::uint64_t> WeightChoice::of(const ResolvedSample& sample) {
   if (choice.kind == Kind::Field) {
     const auto number = read_number(*choice.field, sample.raw->raw, sample.order);
     if (number && *number >= 0) return static_cast<std::uint64_t>(*number);
+    if (!number || choice.is_by_role) {
+      ++damaged_;
+      return std::nullopt;
+    }
   }
   ++unreadable_;
   return std::nullopt;
@@ -48,6 +52,12 @@ std::string WeightChoice::chosen_by_role() const {
     if (choice.is_by_role) names += (names.empty() ? "" : ", ") + choice.field->name;
   }
   return names;
+}
+
+void report_unweighed(format::Diagnostics& diagnostics, std::uint64_t samples) {
+  if (samples == 0) return;
+  diagnostics.add(format::Damage::BadRecord, format::Diagnostics::kNoOffset,
+                  "a payload without the number that weighs its sample, which is left out", samples);
 }
 
 }  // namespace tacho::report

@@ -101,6 +101,21 @@ class PayloadRoles(programs.Scratch):
             self.assertRegex(out, rf"^spin;.* {sum_}\n$")
             self.assertNotIn("weighed by", said)
 
+    def test_a_payload_that_ends_before_its_weight_costs_its_own_sample(self):
+        capture = made_payload.capture(True, alloc=[Field("zone", size=8), Field("size", role="weight")])
+        for payload in (struct.pack("<QQ", 3, 100), struct.pack("<Q", 3), struct.pack("<QQ", 3, 28)):
+            capture.sample(chain=CHAIN, raw=payload)
+        self.write(capture)
+        told = "a payload without the number that weighs its sample, which is left out"
+        for words in ([], ["--weight", "size"]):
+            out, said = self.output("folded", *words, status=3)
+            self.assertRegex(out, r"^spin;.* 128\n$")
+            self.assertIn(told, said)
+            out, said = self.output("report", "--stdio", *words, status=3)
+            self.assertIn("Event count (approx.): 128", out)
+            self.assertIn(told, said)
+        self.assertIn("have no number named 'nosuch'", self.output("report", "--weight", "nosuch", status=1)[1])
+
     def test_which_of_several_events_was_taken_is_said(self):
         self.weighed()
         _, said = self.output("folded", "--weight", "samples")

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "report/decode/event_name.h"
+#include "report/profile/weight.h"
 
 namespace tacho::report {
 namespace {
@@ -79,7 +80,7 @@ std::optional<std::uint64_t> FoldedEvents::field_weight(const PayloadField& fiel
   const auto number = read_number(field, sample.raw->raw, sample.order);
   if (number && *number > 0) return static_cast<std::uint64_t>(*number);
   // Flame graphs know no negative widths, and nought has none.
-  if (!number) ++unreadable_;
+  if (!number) ++damaged_;
   return std::nullopt;
 }
 
@@ -90,6 +91,7 @@ Result<> FoldedEvents::check() {
     for (const EventFacts& facts : facts_) known.append(known.empty() ? "" : ", ").append(facts.name);
     return use_error("--event-filter: there is no event '" + asked_for_ + "'; the capture has: " + known);
   }
+  report_unweighed(session_->diagnostics(), std::exchange(damaged_, 0));
   if (unreadable_ == 0) return Done{};
   const std::string field = weight_.empty() ? "of role:weight" : "named '" + weight_ + "'";
   return use_error("--weight: " + std::to_string(unreadable_) + " samples have no number " + field +

@@ -52,7 +52,8 @@ class FoldedEvents {
   std::string filter_;             // the event that is taken: what was asked for, or was met first
   std::vector<EventFacts> facts_;  // by the event's index
   bool has_waits_ = false;         // an event that is one
-  std::uint64_t unreadable_ = 0;   // samples whose weight has no number
+  std::uint64_t unreadable_ = 0;   // samples of events without the field that weighs
+  std::uint64_t damaged_ = 0;      // samples whose payload ends before it
 };
 
 }  // namespace tacho::report
