@@ -1,6 +1,7 @@
 // Stretches of time of equal length, one after another, for views that show each by itself (--interval).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -12,7 +13,8 @@ namespace tacho::report {
 // nanoseconds; `length` must outlive the parsing.
 cli::Option interval_option(std::string help, std::uint64_t& length);
 
-// The first stretch begins with the first sample; stretches without samples are left out.
+// The first stretch begins with the first sample, or what that counts (see Readings); stretches without
+// samples are left out.
 class Stretches {
  public:
   // `length`: nanoseconds; 0: everything is one stretch.
@@ -37,6 +39,11 @@ class Stretches {
     begun_ = Clock::now();
   }
 
+  // The present stretch began so much earlier (ns) than was known, if it began at `time`.
+  void begin_earlier(std::uint64_t time, std::uint64_t by) {
+    if (is_begun_ && begin_ == time) begin_ -= std::min(by, begin_);
+  }
+
   // While a capture grows: a stretch that is over by the clock on the wall is not held back until a later
   // sample comes. To be called where the stretch has samples.
   template <class Write>
@@ -54,6 +61,28 @@ class Stretches {
   std::uint64_t begin_ = 0;  // ns
   Clock::time_point begun_;  // when that was, here
   bool is_begun_ = false;
+};
+
+// Samples of one event that stand for many values each. A recorder reads these from the kernel all at once,
+// now and then, and they have the time of that; what they count came since the reading before. The last
+// reading comes when the recording ends, a short time after the one before.
+class Readings {
+ public:
+  // The time (ns) at which a sample of this time counts: the middle of what its reading is of, so that it
+  // does not matter when exactly it was read. How long the first reading was of is known when the second
+  // comes: as long as that.
+  std::uint64_t time_of(std::uint64_t time, Stretches& stretches) {
+    if (time == last_) return middle_;
+    const std::uint64_t since = count_ == 0 || time < last_ ? 0 : time - last_;
+    if (count_ == 1) stretches.begin_earlier(last_, since);
+    count_ = std::min(count_ + 1, 2);
+    last_ = time;
+    return middle_ = time - since / 2;
+  }
+
+ private:
+  std::uint64_t last_ = 0, middle_ = 0;
+  int count_ = 0;  // of readings: none, one, more
 };
 
 }  // namespace tacho::report

@@ -87,6 +87,20 @@ class Table(programs.Scratch):
         self.assertEqual([row["sum"] for row in rows],
                          [sum(lat for lat, _, _ in self.made[at:at + 50]) for at in range(0, 200, 50)])
 
+    def test_what_was_counted_stands_in_the_stretch_in_which_it_came(self):
+        capture = made_payload.capture(op=[Field("kind", ENUM, 4, enumerators=KINDS, role="key"), Field("times", size=4, role="count")])
+        # Read each second, a little early or late; the recording ends 0.3 s after the last time.
+        for time, times in ((6_000_000_000, 10), (7_000_400_000, 20), (7_999_900_000, 30), (8_300_000_000, 5)):
+            for kind in (0, 1):
+                capture.time = time - made.STEP
+                capture.sample(raw=struct.pack("<II", kind, times + kind))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        rows = self.rows("--by", "kind", "--interval", "1", "--columns", "count")
+        self.assertEqual([row["count"] for row in rows], [11, 10, 21, 20, 31, 30, 6, 5])
+        self.assertEqual([round(row["begin"], 1) for row in rows], [5, 5, 6, 6, 7, 7, 8, 8])
+        rows = self.rows("--by", "event", "--interval", "2", "--columns", "count")
+        self.assertEqual([row["count"] for row in rows], [10 + 11 + 20 + 21, 30 + 31 + 5 + 6])
+
     def test_csv_is_what_readers_of_csv_read(self):
         self.write()
         out, _ = self.output("--csv", "--columns", "count")

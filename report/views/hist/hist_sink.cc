@@ -38,7 +38,8 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
   if (pairs_ && pairs_->lacking() != nullptr)
     tell_short(sample.event_index == chosen_.event ? event_ : first_event_, pairs_->lacking()->name());
   if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::GoOn;
-  stretches_.move_to(sample.raw->time, [this] { write(); });
+  const std::uint64_t time = sample.raw->time;
+  stretches_.move_to(count_ == nullptr ? time : readings_.time_of(time, stretches_), [this] { write(); });
   const bool is_added = add(groups_, sample, between);
   if (is_added && has_whole()) add(whole_, sample, between);
   if (!is_added) tell_short(event_, chosen_.field->name);

@@ -99,6 +99,7 @@ class HistSink : public Sink {
   std::vector<std::string> notes_;
   Groups groups_, whole_;
   Stretches stretches_;
+  Readings readings_;  // where samples stand for many values each
   bool is_first_ = true, is_whole_ = false;
 };
 

@@ -128,7 +128,7 @@ class TableSink : public Sink {
   Flow on_sample(const ResolvedSample& sample) override {
     TableEvent* const event = source_.event(sample.event_index);
     if (event == nullptr) return Flow::GoOn;
-    stretches_.move_to(sample.raw->time, [this] { write(); });
+    stretches_.move_to(time_of(sample, *event), [this] { write(); });
     Keys keys;
     keys.reserve(event->keys.size());
     for (const FieldKey& key : event->keys) keys.push_back(key.named_value(sample, session_->resolver()));
@@ -178,6 +178,10 @@ class TableSink : public Sink {
 
   bool has_whole() const { return options_->reading.follows && stretches_.are_asked_for(); }
 
+  std::uint64_t time_of(const ResolvedSample& sample, const TableEvent& event) {
+    if (event.counted.count == nullptr) return sample.raw->time;
+    return readings_[&event].time_of(sample.raw->time, stretches_);
+  }
   static void add(Rows& rows, Keys&& keys, TableEvent& event, const ResolvedSample& sample) {
     auto& [shown_by, row] = rows[std::move(keys)];
     shown_by = &event;
@@ -263,6 +267,7 @@ class TableSink : public Sink {
   bool is_whole_ = false;  // the rows are those of all stretches
   bool is_first_ = true;
   Stretches stretches_;
+  std::unordered_map<const TableEvent*, Readings> readings_;  // of events whose samples stand for many values
 };
 
 Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
