@@ -90,9 +90,20 @@ class Growing(programs.Scratch):
 
     def assert_nothing_left(self, program):
         until = time.monotonic() + programs.PATIENCE
-        while self.left_of(program):
-            self.assertLess(time.monotonic(), until, "processes are left behind")
+        while left := self.left_of(program):
+            if time.monotonic() > until:
+                self.fail("processes are left behind: " + "; ".join(map(self.told, left)))
             time.sleep(0.05)
+
+    @staticmethod
+    def told(process):
+        """What it is and what it waits for."""
+        folder = Path("/proc") / process
+        try:
+            words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            return f"{process} {words}({(folder / 'wchan').read_text()}, {(folder / 'stat').read_text().rsplit(')', 1)[1][:20]})"
+        except OSError:
+            return process + " (just gone)"
 
     def open_file(self, recorder, name):
         recorder.stdin.write(f"/nosuch/{name}\n".encode())

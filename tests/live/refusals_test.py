@@ -4,10 +4,12 @@ recording or a report asks for is refused once (tests/support/refusals.c). They 
 ours and a line that says why; or they do without, and then the result is the same, or the loss is told.
 
 By default a sample of the calls is tried: 3 of each kind. TACHO_REFUSALS_EACH=N tries N of each; 1000000 is all of them,
-which takes an hour."""
+which takes hours. TACHO_REFUSALS_PART=K/N tries every Nth of these, beginning with the Kth (from 1), so that N processes that run
+at once have tried them all."""
 import collections
 import os
 import subprocess
+import sys
 import sysconfig
 import unittest
 
@@ -15,6 +17,7 @@ import programs
 
 LIBRARY = programs.BIN / "refusals.so"
 EACH = int(os.environ.get("TACHO_REFUSALS_EACH", 3))
+PART, PARTS = (int(number) for number in os.environ.get("TACHO_REFUSALS_PART", "1/1").split("/"))
 PATIENCE = 20  # seconds
 STATUSES = {0, 1, 2, 3, 4}
 CAPTURE = programs.ROOT / "tests" / "data" / "bigreads.data"
@@ -52,7 +55,7 @@ class Refusals(programs.Scratch):
         for name, count in calls.items():
             if name in spared:
                 continue
-            for call in some_of(count, most):
+            for call in list(some_of(count, most))[PART - 1::PARTS]:
                 tried += 1
                 try:
                     done = self.run_with(words, TACHO_REFUSE=f"{name}:{call}")
@@ -63,6 +66,8 @@ class Refusals(programs.Scratch):
                     wrong.append(f"{name}:{call} of {count}: {fault}")
         if wrong:
             self.fail(f"{' '.join(map(str, words))}: {len(wrong)} of {tried} refusals\n" + "\n".join(wrong))
+        print(f"{' '.join(map(str, words[1:]))}: {tried} of {sum(calls.values())} calls refused, nothing wrong",
+              file=sys.stderr)
         return collections.Counter(calls)
 
     @staticmethod

@@ -18,6 +18,7 @@ COUNT = int(os.environ.get("TACHO_MUTANTS", "400"))
 SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
 COMMANDS = [
     ["dump"], ["dump", "--json"], ["header", "-I"], ["header", "--json"], ["evlist", "-v"], ["report", "--stats"], ["report", "-D"],
+    ["report"], ["report", "--sort", "dso,sym,srcline"],
     ["script"], ["script", "--json"], ["script", "--importer"], ["folded"], ["folded", "--inline"], ["convert", "-o", "converted.data"],
 ]
 READ_EVERYTHING = ["dump", "report", "script"]  # the first words of those that must tell every broken length
