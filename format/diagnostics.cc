@@ -25,7 +25,7 @@ constexpr std::array kDamage{
     DamageRow{Damage::UnknownRecord, "record of a type newer than this program, left out", false},
     DamageRow{Damage::OutOfOrder, "record out of time order, given late", false},
     DamageRow{Damage::OrderGivenUp,
-              "record out of time order, given late: no round ends, and too many would have to wait", true},
+              "record out of time order, given late: too many would have to wait for the end of their round", true},
     DamageRow{Damage::NoSymbols, "no symbols", false},
     DamageRow{Damage::BadSymbolSource, "symbols left out", true},
     DamageRow{Damage::WrongNames, "names of another file", true},

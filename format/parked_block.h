@@ -21,7 +21,8 @@ struct ParkedBlock {
 // It has scratch memory from the first use on.
 class BlockParking {
  public:
-  // Nothing when the block is hardly smaller when packed, or memory is short.
+  // Nothing when the block is hardly smaller when packed. Throws std::bad_alloc when there is no memory to do
+  // it in.
   std::optional<ParkedBlock> pack(const Block& block);
   // The same bytes anew. Throws std::bad_alloc when there is no memory for them.
   std::shared_ptr<Block> unpack(const ParkedBlock& parked);

@@ -274,7 +274,7 @@ void RecordStream::search() {
     is_all_text = is_all_text && std::ranges::all_of(rest.first(skipped), is_text);
     skip(skipped);
     if (!found && !is_at_end) {
-      skip_hole();
+      if (skip_hole()) is_all_text = false;
       continue;
     }
     return leave_out(start, offset_ - start, is_all_text, is_at_end);
@@ -282,22 +282,25 @@ void RecordStream::search() {
 }
 
 // What was never written to a file reads as zeros, however much it is, and no record begins there. The last
-// bytes of it stay: in the other byte order a record may begin with zeros.
-void RecordStream::skip_hole() {
-  if (unread_ == kUntilTheEnd || grows_) return;
+// bytes of it stay: in the other byte order a record may begin with zeros. Whether anything was skipped.
+bool RecordStream::skip_hole() {
+  if (unread_ == kUntilTheEnd || grows_) return false;
   const Bytes left = Bytes(outer_->bytes).subspan(at_);
-  if (std::ranges::any_of(left, [](std::byte byte) { return byte != std::byte{0}; })) return;
+  if (std::ranges::any_of(left, [](std::byte byte) { return byte != std::byte{0}; })) return false;
   const off_t from = ::lseek(fd_, 0, SEEK_CUR);
-  if (from < 0) return;
+  if (from < 0) return false;
   const off_t data = ::lseek(fd_, from, SEEK_DATA);
   std::uint64_t hole = data < 0 ? 0 : static_cast<std::uint64_t>(data - from);
   if (data < 0 && errno == ENXIO) hole = unread_;  // nothing was written up to the end
   hole = std::min(hole, unread_);
-  hole -= std::min<std::uint64_t>(hole, kRecordHeaderSize);
-  if (::lseek(fd_, from + static_cast<off_t>(hole), SEEK_SET) < 0) return;
+  const bool is_worth_it = hole > kRecordHeaderSize;
+  if (is_worth_it) hole -= kRecordHeaderSize;
+  const std::uint64_t to = static_cast<std::uint64_t>(from) + (is_worth_it ? hole : 0);
+  if (::lseek(fd_, static_cast<off_t>(to), SEEK_SET) < 0 || !is_worth_it) return false;
   unread_ -= hole;
   offset_ += left.size() + hole;
   at_ = outer_->bytes.size();
+  return true;
 }
 
 void RecordStream::leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end) {

@@ -74,7 +74,7 @@ class RecordStream {
   bool recovers_inflated(std::size_t size);
   void skip(std::size_t size);
   void search();
-  void skip_hole();
+  bool skip_hole();
   void leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end);
   void cut_short();
   bool has_bytes() const;

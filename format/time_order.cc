@@ -12,7 +12,8 @@ constexpr std::size_t kPrefetched = 8;  // records
 constexpr std::size_t kMostTimes = 3;
 constexpr std::size_t kRecordCost = 80;  // bytes a record takes beside its own: an Entry and three Keys
 // Records of blocks that are inflated more often than this, on average, lie too far apart to be put in order.
-constexpr std::uint64_t kMostReopened = 16;
+// A block of one processor's records is inflated once.
+constexpr std::uint64_t kMostReopened = 4;
 
 }  // namespace
 
@@ -56,7 +57,7 @@ TimeOrder::Held& TimeOrder::begin_block(const BlockRef& block) {
   held.is_plain = block->packed == 0;
   held.home = reinterpret_cast<std::uintptr_t>(block->bytes.data());
   if (!held.is_plain) held.bytes = block->bytes.size();
-  cost_ += held.bytes;
+  cost_ += held.bytes + sizeof held;
   return held;
 }
 
@@ -68,12 +69,13 @@ void TimeOrder::hold_less() {
   for (next_to_park_ = std::max(next_to_park_, first_block_);
        next_to_park_ < newest && cost_ > most_held() / 4 * 3; ++next_to_park_)
     park(blocks_[next_to_park_ - first_block_]);
+  while (cost_ > most_held() && close_oldest()) {
+  }
   if (cost_ > most_held()) let_out_early();
 }
 
 void TimeOrder::park(Held& from) {
   if (!from.block || from.bytes == 0) return;
-  if (from.parked) return close(from);
   from.parked = parking_.pack(*from.block);
   if (!from.parked) return;
   parked_bytes_ += from.bytes;
@@ -90,6 +92,19 @@ void TimeOrder::close(Held& from) {
   from.block.reset();
 }
 
+// Of the blocks that were parked and are open again. Whether there was one.
+bool TimeOrder::close_oldest() {
+  while (!opened_.empty()) {
+    const std::uint32_t place = place_of(opened_.front());
+    if (last_popped_ && place == place_of(entries_[*last_popped_].block)) return false;
+    opened_.pop_front();
+    if (place >= blocks_.size() || !blocks_[place].parked || !blocks_[place].block) continue;
+    close(blocks_[place]);
+    return true;
+  }
+  return false;
+}
+
 void TimeOrder::reopen(Held& from, std::uint32_t number) {
   // Somebody may have kept it.
   BlockRef block = from.open.lock();
@@ -102,12 +117,9 @@ void TimeOrder::reopen(Held& from, std::uint32_t number) {
   from.block = std::move(block);
   cost_ += from.bytes;
   opened_bytes_ += from.bytes;
-  opened_.push_back(number);
-  while (opened_bytes_ > floor_ / 2 + most_held() / 4 && opened_.size() > 1) {
-    const std::uint32_t place = place_of(opened_.front());
-    opened_.pop_front();
-    if (place < blocks_.size() && &blocks_[place] != &from) close(blocks_[place]);
+  while (opened_bytes_ > floor_ / 2 + most_held() / 4 && close_oldest()) {
   }
+  opened_.push_back(number);
 }
 
 // None of its records waits.
@@ -137,7 +149,6 @@ void TimeOrder::let_out_early() {
 // What is in ready_ is of so many blocks by turns that these would be inflated over and over.
 void TimeOrder::let_out_as_they_came() {
   went_out_early_ = goes_as_it_came_ = true;
-  out_of_order_ += ready_.size() - next_ready_;
   const auto place = [this](const Key& key) {
     const Entry& entry = entries_[key.slot];
     return std::pair(place_of(entry.block), entry.bytes);
@@ -216,11 +227,14 @@ void TimeOrder::prefetch_record(std::size_t ready) const {
 std::optional<TimeOrder::Item> TimeOrder::pop() {
   drop_done();
   if (next_ready_ == ready_.size()) return std::nullopt;
-  if (reopened_bytes_ > kMostReopened * parked_bytes_ && !goes_as_it_came_) let_out_as_they_came();
+  // Rounds behind one that is given up are sound, and nothing of them may be parked: this asks for each anew.
+  if (!goes_as_it_came_ && reopened_bytes_ > kMostReopened * parked_bytes_ && is_parked(ready_[next_ready_]))
+    let_out_as_they_came();
   const Key& key = ready_[next_ready_++];
   prefetch_entry(next_ready_ + 2 * kPrefetched);
   prefetch_record(next_ready_ + kPrefetched);
   const Entry& entry = entries_[key.slot];
+  if (goes_as_it_came_ && key.time < given_out_) ++out_of_order_;
   given_out_ = std::max(given_out_, key.time);
   last_popped_ = key.slot;
   Held& from = held(entry);
@@ -229,6 +243,12 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
   Item item{whole_record({bytes, entry.size}, entry.order), key.time, entry.event, &from.block};
   item.record.offset = entry.offset;
   return item;
+}
+
+void TimeOrder::report(Diagnostics& diagnostics) const {
+  if (out_of_order_ == 0) return;
+  diagnostics.add(went_out_early_ ? Damage::OrderGivenUp : Damage::OutOfOrder, Diagnostics::kNoOffset, "",
+                  out_of_order_);
 }
 
 void TimeOrder::drop_done() {
@@ -243,6 +263,7 @@ void TimeOrder::drop_done() {
   last_popped_.reset();
   while (blocks_.size() > 1 && blocks_.front().waiting == 0) {
     source_ -= blocks_.front().source;
+    cost_ -= sizeof(Held);
     blocks_.pop_front();
     ++first_block_;
   }

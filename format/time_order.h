@@ -7,7 +7,7 @@
 // A capture whose rounds are long must not fill the memory: when what waits takes more than a multiple of the
 // bytes of the capture that it came from, blocks that were inflated are packed again in memory
 // (parked_block.h), and inflated once more when their records are due. When that does not help, the older
-// half goes out early.
+// half goes out early; where blocks would be inflated over and over, records go out in the order of the file.
 #pragma once
 
 #include <bit>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "format/block.h"
+#include "format/diagnostics.h"
 #include "format/parked_block.h"
 #include "format/record_view.h"
 
@@ -47,9 +48,12 @@ class TimeOrder {
   };
   std::optional<Item> pop();
   bool has_ready() const { return next_ready_ < ready_.size(); }
-  // How many records were older than something already given out (they are given out late).
+  // To be called when the last record was popped: how many were given out late, and why.
+  void report(Diagnostics& diagnostics) const;
+  // How many records were older than something already given out; more are found until the last one was
+  // popped.
   std::uint64_t out_of_order() const { return out_of_order_; }
-  // Whether records went out before their round ended, since too many waited.
+  // Whether the order of what waited was given up, since it was too much.
   bool went_out_early() const { return went_out_early_; }
 
  private:
@@ -81,6 +85,7 @@ class TimeOrder {
   void park(Held& from);
   void reopen(Held& from, std::uint32_t number);
   void close(Held& from);
+  bool close_oldest();
   void release(Held& from);
   std::size_t most_held() const;
   void let_out_until(std::uint64_t time);
@@ -92,6 +97,7 @@ class TimeOrder {
     return block - static_cast<std::uint32_t>(first_block_);
   }
   Held& held(const Entry& entry) { return blocks_[place_of(entry.block)]; }
+  bool is_parked(const Key& key) { return held(entries_[key.slot]).block == nullptr; }
   void prefetch_entry(std::size_t ready) const;
   void prefetch_record(std::size_t ready) const;
   void drop_done();

@@ -21,6 +21,7 @@ class Stretches {
   explicit Stretches(std::uint64_t length) : length_(length) {}
 
   bool are_asked_for() const { return length_ != 0; }
+  std::uint64_t length() const { return length_; }  // ns
   // Seconds, of the present one's begin.
   double begin() const { return static_cast<double>(begin_) / 1e9; }
 
@@ -64,8 +65,10 @@ class Stretches {
 };
 
 // Samples of one event that stand for many values each. A recorder reads these from the kernel all at once,
-// now and then, and they have the time of that; what they count came since the reading before. The last
-// reading comes when the recording ends, a short time after the one before.
+// now and then, and they have the time of that; what they count came before. How long before, no sample says:
+// a reading in which nothing was counted leaves none, and filters take others. It is at most the shortest
+// time between two readings so far. The last reading comes when the recording ends, a short time after the
+// one before.
 class Readings {
  public:
   // The time (ns) at which a sample of this time counts: the middle of what its reading is of, so that it
@@ -73,7 +76,8 @@ class Readings {
   // comes: as long as that.
   std::uint64_t time_of(std::uint64_t time, Stretches& stretches) {
     if (time == last_) return middle_;
-    const std::uint64_t since = count_ == 0 || time < last_ ? 0 : time - last_;
+    if (count_ > 0 && time > last_) shortest_ = std::min({shortest_, time - last_, stretches.length()});
+    const std::uint64_t since = count_ == 0 || time < last_ ? 0 : shortest_;
     if (count_ == 1) stretches.begin_earlier(last_, since);
     count_ = std::min(count_ + 1, 2);
     last_ = time;
@@ -82,7 +86,8 @@ class Readings {
 
  private:
   std::uint64_t last_ = 0, middle_ = 0;
-  int count_ = 0;  // of readings: none, one, more
+  std::uint64_t shortest_ = ~std::uint64_t{0};  // ns
+  int count_ = 0;                               // of readings: none, one, more
 };
 
 }  // namespace tacho::report

@@ -48,6 +48,7 @@ class RawTrace {
     }
     order_.flush();
     give_out();
+    order_.report(diagnostics_);
     counts_.write(out_, names_, RecordCounts::Losses::Hidden);
   }
 

@@ -1,6 +1,7 @@
 #include "report/profile/weight.h"
 
 #include <algorithm>
+#include <string>
 
 namespace tacho::report {
 
@@ -33,10 +34,8 @@ std::optional<std::uint64_t> WeightChoice::of(const ResolvedSample& sample) {
   if (choice.kind == Kind::Field) {
     const auto number = read_number(*choice.field, sample.raw->raw, sample.order);
     if (number && *number >= 0) return static_cast<std::uint64_t>(*number);
-    if (!number || choice.is_by_role) {
-      ++damaged_;
-      return std::nullopt;
-    }
+    ++(number ? unweighed_.negative : unweighed_.damaged);
+    return std::nullopt;
   }
   ++unreadable_;
   return std::nullopt;
@@ -54,10 +53,13 @@ std::string WeightChoice::chosen_by_role() const {
   return names;
 }
 
-void report_unweighed(format::Diagnostics& diagnostics, std::uint64_t samples) {
-  if (samples == 0) return;
-  diagnostics.add(format::Damage::BadRecord, format::Diagnostics::kNoOffset,
-                  "a payload without the number that weighs its sample, which is left out", samples);
+void Unweighed::report(format::Diagnostics& diagnostics) const {
+  if (damaged > 0)
+    diagnostics.add(format::Damage::BadRecord, format::Diagnostics::kNoOffset,
+                    "a payload without the number that weighs its sample, which is left out", damaged);
+  if (negative > 0)
+    diagnostics.add_line(format::Damage::Note,
+                         std::to_string(negative) + " samples are left out: what weighs them is below 0");
 }
 
 }  // namespace tacho::report

@@ -13,20 +13,26 @@
 
 namespace tacho::report {
 
+// Samples that a payload's field does not weigh. They are left out.
+struct Unweighed {
+  std::uint64_t damaged = 0;   // their payload ends before it
+  std::uint64_t negative = 0;  // it is below 0
+  void report(format::Diagnostics& diagnostics) const;
+};
+
 class WeightChoice {
  public:
   // `what`: "period", "samples" or a field's name; empty: the field that the payload tags role:weight, where
   // it does, else the period. The events must be known, and `schemas` must outlive this.
   WeightChoice(std::string_view what, std::size_t events, EventSchemas& schemas);
 
-  // Nothing when the sample has no such number, or one that is below 0: it cannot be weighed, and is counted.
-  // Where nobody asked for the field, and where the payload ends before it, the sample is damaged.
+  // Nothing when it cannot be weighed: it is unweighed(), or its event has no such field.
   std::optional<std::uint64_t> of(const ResolvedSample& sample);
 
   // Whether it reads fields of payloads.
   bool reads_payloads() const;
-  std::uint64_t unreadable() const { return unreadable_; }  // of an event without that, or below 0
-  std::uint64_t damaged() const { return damaged_; }
+  std::uint64_t unreadable() const { return unreadable_; }  // samples of events without the field
+  const Unweighed& unweighed() const { return unweighed_; }
   // Names of the fields that were chosen because of their role, for a line that says so; empty: none.
   std::string chosen_by_role() const;
 
@@ -38,10 +44,8 @@ class WeightChoice {
     bool is_by_role = false;
   };
   std::vector<Choice> by_event_;
-  std::uint64_t unreadable_ = 0, damaged_ = 0;
+  std::uint64_t unreadable_ = 0;
+  Unweighed unweighed_;
 };
-
-// So many samples are left out, as the fields that weigh them are damaged.
-void report_unweighed(format::Diagnostics& diagnostics, std::uint64_t samples);
 
 }  // namespace tacho::report

@@ -29,7 +29,7 @@ RecordFeed::Step OrderedRecords::next(OrderedRecord& record) {
       gives_out_ = false;
     }
     if (has_ended_) {
-      tell_late();
+      order_.report(*diagnostics_);
       order_ = format::TimeOrder();  // views go on for long after the last record
       return Step::End;
     }
@@ -107,13 +107,6 @@ void OrderedRecords::end() {
   has_ended_ = true;
   order_.flush();
   gives_out_ = true;
-}
-
-// To be called when all records were given out: up to the last one their order may be given up.
-void OrderedRecords::tell_late() {
-  if (const auto late = order_.out_of_order(); late > 0)
-    diagnostics_->add(order_.went_out_early() ? Damage::OrderGivenUp : Damage::OutOfOrder,
-                      format::Diagnostics::kNoOffset, "", late);
 }
 
 }  // namespace tacho::report

@@ -63,7 +63,6 @@ class OrderedRecords : public RecordFeed {
   bool take(const format::RecordView& view, OrderedRecord& out);
   bool is_refused(const format::RecordView& view, const format::Event& event);
   void end();
-  void tell_late();
   // Of a capture that is followed: whether to ask for records again.
   bool waits();
 

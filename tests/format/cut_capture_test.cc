@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -14,6 +15,7 @@
 #include "format/record.h"
 #include "format/sample.h"
 #include "tests/support/capture_builder.h"
+#include "tests/support/foreign_capture.h"
 
 namespace tacho::format {
 namespace {
@@ -175,6 +177,34 @@ TEST(CutCapture, ZerosOfAnyLengthAreSteppedOver) {
     const Samples found = samples_of(holed.path(), diagnostics);
     EXPECT_LE(missing_in(found, whole), 2) << zeros;
     EXPECT_EQ(missing_in(whole, found), 0) << zeros;
+    EXPECT_TRUE(diagnostics.incomplete());
+  }
+}
+
+// A record of the other byte order begins with zeros itself: none of them is taken for one that was lost,
+// wherever the pieces end that are read at a time.
+TEST(CutCapture, ZerosThatARecordBeginsWithAreNotSteppedOver) {
+  const std::vector<std::byte> native = capture(false).file();
+  const std::vector<std::byte> file =
+      test::ForeignCapture::of(TemporaryFile(native).path(), native);
+  ASSERT_FALSE(file.empty());
+  Diagnostics sound;
+  const Samples whole = samples_of(TemporaryFile(file).path(), sound);
+  // Where the first record lies that ends before the middle: the zeros stand in front of it.
+  const std::uint64_t start = data_offset(file);
+  std::uint64_t at = start;
+  for (const std::uint64_t middle = (start + data_end(file)) / 2; at < middle;)
+    at += std::to_integer<std::uint64_t>(file[at + 6]) << 8 | std::to_integer<std::uint64_t>(file[at + 7]);
+  constexpr std::uint64_t kPiece = 1 << 20;
+  for (std::uint64_t lead = 0; lead < 12; ++lead) {
+    std::vector<std::byte> holed(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(at));
+    holed.resize(start + 3 * kPiece - lead);
+    holed.insert(holed.end(), file.begin() + static_cast<std::ptrdiff_t>(at), file.end());
+    const std::uint64_t none = 0;
+    std::memcpy(holed.data() + 48, &none, sizeof none);  // the size of the data: nobody closed it
+    Diagnostics diagnostics;
+    const Samples found = samples_of(TemporaryFile(holed).path(), diagnostics);
+    EXPECT_EQ(missing_in(found, whole), 0) << lead;
     EXPECT_TRUE(diagnostics.incomplete());
   }
 }

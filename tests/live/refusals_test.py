@@ -18,6 +18,7 @@ import programs
 LIBRARY = programs.BIN / "refusals.so"
 EACH = int(os.environ.get("TACHO_REFUSALS_EACH", 3))
 PART, PARTS = (int(number) for number in os.environ.get("TACHO_REFUSALS_PART", "1/1").split("/"))
+assert 1 <= PART <= PARTS, "TACHO_REFUSALS_PART=K/N"
 PATIENCE = 20  # seconds
 STATUSES = {0, 1, 2, 3, 4}
 CAPTURE = programs.ROOT / "tests" / "data" / "bigreads.data"

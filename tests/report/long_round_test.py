@@ -8,7 +8,7 @@ import bytes_of
 import made_capture as made
 import programs
 
-COMPRESSED, COMPRESSED_FEATURE = 81, 27
+FINISHED_ROUND, COMPRESSED, COMPRESSED_FEATURE = 68, 81, 27
 BYTES = 8000  # of a payload
 EACH = 32     # samples in a frame
 BLOCKS = 400  # frames: 100 MB of records, from 40 KB
@@ -23,8 +23,8 @@ def packed(content):
 
 
 class LongRound(programs.Scratch):
-    def capture(self, time_of):
-        """`time_of`: block and number in it -> ns after the start."""
+    def capture(self, time_of, behind=0):
+        """`time_of`: block and number in it -> ns after the start. `behind`: so many sound rounds follow."""
         feature = struct.pack("<5I", 1, 1, 1, 4, 1 << 20)
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL | made.RAW),
                                features={COMPRESSED_FEATURE: feature}).started()
@@ -35,13 +35,23 @@ class LongRound(programs.Scratch):
                 capture.time = begun + 1 + time_of(block, i) - made.STEP
                 capture.sample(raw=bytes(BYTES))
             data += made.record(COMPRESSED, 0, packed(capture.data))
+        if behind:
+            data += 3 * made.record(FINISHED_ROUND, 0, b"")
+        for first in range(0, 2 * behind, 2):  # of two frames, the later samples in the first one
+            for block in (first + 1, first):
+                capture.data = b""
+                for i in range(EACH):
+                    capture.time = begun + (BLOCKS + block) * EACH + 1 + i - made.STEP
+                    capture.sample(raw=b"")
+                data += made.record(COMPRESSED, 0, packed(capture.data))
+            data += made.record(FINISHED_ROUND, 0, b"")
         capture.data = data
         (self.folder / "perf.data").write_bytes(capture.file())
 
-    def times(self, status):
+    def times(self, status, count=BLOCKS * EACH):
         done = self.tacho("script", "-F", "time", "--ns", status=status)
         times = [int(seconds) * 10**9 + int(ns) for seconds, ns in re.findall(r"(\d+)\.(\d{9}):", done.stdout.decode())]
-        self.assertEqual(len(times), BLOCKS * EACH)
+        self.assertEqual(len(times), count)
         return times, done.stderr.decode()
 
     def test_one_processor_after_the_other_is_put_in_order(self):
@@ -59,6 +69,16 @@ class LongRound(programs.Scratch):
         self.assertEqual(len(set(times)), len(times))
         self.assertNotEqual(times, sorted(times))
         self.assertIn("too many would have to wait", said)
+        raw = self.tacho("report", "-D", status=3)
+        self.assertIn(b"too many would have to wait", raw.stderr)
+
+    def test_rounds_behind_one_that_was_given_up_are_in_order(self):
+        self.capture(lambda block, i: i * BLOCKS + block, behind=50)
+        whole = BLOCKS * EACH
+        times, said = self.times(status=3, count=whole + 50 * 2 * EACH)
+        self.assertEqual(times[whole:], sorted(times[whole:]))
+        late = int(re.search(r"given late.*\((\d+) times\)", said).group(1))
+        self.assertLess(late, whole)
 
 
 if __name__ == "__main__":

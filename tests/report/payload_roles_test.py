@@ -116,6 +116,29 @@ class PayloadRoles(programs.Scratch):
             self.assertIn(told, said)
         self.assertIn("have no number named 'nosuch'", self.output("report", "--weight", "nosuch", status=1)[1])
 
+    def test_where_no_payload_has_its_weight_stacks_are_not_blamed(self):
+        capture = made_payload.capture(True, alloc=[Field("zone", size=8), Field("size", role="weight")])
+        capture.sample(chain=CHAIN, raw=struct.pack("<Q", 3))
+        self.write(capture)
+        out, said = self.output("folded", status=3)
+        self.assertEqual(out, "")
+        self.assertIn("a payload without the number that weighs its sample", said)
+        self.assertNotIn("no sample has a stack", said)
+
+    def test_weights_below_nought_are_left_out_and_told(self):
+        capture = made_payload.capture(True, alloc=[Field("size", made_payload.SIGNED, role="weight")])
+        for size in (100, -5, 28):
+            capture.sample(chain=CHAIN, raw=struct.pack("<q", size))
+        self.write(capture)
+        told = "1 samples are left out: what weighs them is below 0"
+        for words in ([], ["--weight", "size"]):
+            out, said = self.output("folded", *words)
+            self.assertRegex(out, r"^spin;.* 128\n$")
+            self.assertIn(told, said)
+            out, said = self.output("report", "--stdio", *words)
+            self.assertIn("Event count (approx.): 128", out)
+            self.assertIn(told, said)
+
     def test_which_of_several_events_was_taken_is_said(self):
         self.weighed()
         _, said = self.output("folded", "--weight", "samples")

@@ -101,6 +101,19 @@ class Table(programs.Scratch):
         rows = self.rows("--by", "event", "--interval", "2", "--columns", "count")
         self.assertEqual([row["count"] for row in rows], [10 + 11 + 20 + 21, 30 + 31 + 5 + 6])
 
+    def test_readings_without_a_count_leave_a_gap(self):
+        """A recorder writes nothing of a reading in which nothing was counted, and filters take what others have counted."""
+        capture = made_payload.capture(op=[Field("kind", ENUM, 4, enumerators=KINDS, role="key"), Field("times", size=4, role="count")])
+        for second in (1, 2, 3, 60, 61):
+            for kind in ((0, 1) if second in (3, 60) else (0,)):
+                capture.time = second * 10**9 - made.STEP
+                capture.sample(raw=struct.pack("<II", kind, second))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        rows = self.rows("--by", "event", "--interval", "1", "--columns", "count")
+        self.assertEqual([(row["begin"], row["count"]) for row in rows], [(0, 1), (1, 2), (2, 6), (59, 120), (60, 61)])
+        rows = self.rows("--by", "kind", "--interval", "1", "--columns", "count", "--where", "kind == WRITE")
+        self.assertEqual([(row["begin"], row["count"]) for row in rows], [(2, 3), (59, 60)])
+
     def test_csv_is_what_readers_of_csv_read(self):
         self.write()
         out, _ = self.output("--csv", "--columns", "count")

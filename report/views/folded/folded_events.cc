@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "report/decode/event_name.h"
-#include "report/profile/weight.h"
 
 namespace tacho::report {
 namespace {
@@ -80,7 +79,7 @@ std::optional<std::uint64_t> FoldedEvents::field_weight(const PayloadField& fiel
   const auto number = read_number(field, sample.raw->raw, sample.order);
   if (number && *number > 0) return static_cast<std::uint64_t>(*number);
   // Flame graphs know no negative widths, and nought has none.
-  if (!number) ++damaged_;
+  if (!number || *number < 0) ++(number ? unweighed_.negative : unweighed_.damaged);
   return std::nullopt;
 }
 
@@ -91,11 +90,11 @@ Result<> FoldedEvents::check() {
     for (const EventFacts& facts : facts_) known.append(known.empty() ? "" : ", ").append(facts.name);
     return use_error("--event-filter: there is no event '" + asked_for_ + "'; the capture has: " + known);
   }
-  report_unweighed(session_->diagnostics(), std::exchange(damaged_, 0));
+  has_unweighed_ = has_unweighed_ || unweighed_.damaged + unweighed_.negative > 0;
+  std::exchange(unweighed_, {}).report(session_->diagnostics());
   if (unreadable_ == 0) return Done{};
-  const std::string field = weight_.empty() ? "of role:weight" : "named '" + weight_ + "'";
-  return use_error("--weight: " + std::to_string(unreadable_) + " samples have no number " + field +
-                   "; tacho header lists the fields of payloads");
+  return use_error("--weight: " + std::to_string(unreadable_) + " samples have no number named '" + weight_ +
+                   "'; tacho header lists the fields of payloads");
 }
 
 std::vector<std::string> FoldedEvents::notes(bool has_stacks) const {
@@ -112,7 +111,7 @@ std::vector<std::string> FoldedEvents::notes(bool has_stacks) const {
       weights.append(weights.empty() ? "" : ", ").append(printable(facts.weight->name));
   }
   const bool is_chosen = asked_for_.empty();
-  if (!has_stacks && (!is_chosen || left_out.empty())) {
+  if (!has_stacks && !has_unweighed_ && (!is_chosen || left_out.empty())) {
     notes.push_back(is_chosen ? "no sample has a stack; record with -g to have them"
                               : "no sample of '" + printable(filter_) +
                                     "' has a stack; record with -g to have them");

@@ -9,6 +9,7 @@
 
 #include "format/result.h"
 #include "report/decode/payload.h"
+#include "report/profile/weight.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/session.h"
 
@@ -53,7 +54,8 @@ class FoldedEvents {
   std::vector<EventFacts> facts_;  // by the event's index
   bool has_waits_ = false;         // an event that is one
   std::uint64_t unreadable_ = 0;   // samples of events without the field that weighs
-  std::uint64_t damaged_ = 0;      // samples whose payload ends before it
+  Unweighed unweighed_;            // not yet reported
+  bool has_unweighed_ = false;     // any, so far
 };
 
 }  // namespace tacho::report

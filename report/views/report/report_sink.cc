@@ -117,9 +117,8 @@ bool ReportSink::borrows_chains(const EventBlock& block) const {
 
 std::optional<Error> ReportSink::failure() const {
   if (failure_ || !weight_ || weight_->unreadable() == 0) return failure_;
-  const std::string field = options_->weight.empty() ? "of role:weight" : "named '" + options_->weight + "'";
-  return use_error("--weight: " + std::to_string(weight_->unreadable()) + " samples have no number " + field +
-                   " that is not below 0; tacho header lists the fields of payloads");
+  return use_error("--weight: " + std::to_string(weight_->unreadable()) + " samples have no number named '" +
+                   options_->weight + "'; tacho header lists the fields of payloads");
 }
 
 std::vector<std::string> ReportSink::notes() const {

@@ -64,7 +64,7 @@ class ReportSink : public Sink {
   bool empty() const { return !profile_ || profile_->rows().size() == 0; }
   void report(format::Diagnostics& diagnostics) const {
     if (plan_) plan_->facts.report(diagnostics);
-    if (weight_) report_unweighed(diagnostics, weight_->damaged());
+    if (weight_) weight_->unweighed().report(diagnostics);
   }
   void write_single_values(TextOutput& out) const;
   void write(TextOutput& out);
