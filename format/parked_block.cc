@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include <new>
+#include <utility>
 
 namespace tacho::format {
 namespace {
@@ -14,31 +15,35 @@ constexpr int kLevel = 1;  // what was packed once packs well, and this is done 
 void BlockParking::Free::operator()(ZSTD_CCtx_s* context) const noexcept { ZSTD_freeCCtx(context); }
 void BlockParking::Free::operator()(ZSTD_DCtx_s* context) const noexcept { ZSTD_freeDCtx(context); }
 
-std::optional<ParkedBlock> BlockParking::pack(const Block& block) {
+std::optional<ParkedBlock> BlockParking::pack(Bytes block) {
   if (!packer_) packer_.reset(ZSTD_createCCtx());
-  if (!packer_) return std::nullopt;
-  scratch_.resize(ZSTD_compressBound(block.bytes.size()));
-  const std::size_t size = ZSTD_compressCCtx(packer_.get(), scratch_.data(), scratch_.size(),
-                                             block.bytes.data(), block.bytes.size(), kLevel);
-  if (ZSTD_isError(size) != 0 || size > block.bytes.size() / 4 * 3) return std::nullopt;
-  ParkedBlock parked{.packed = {}, .size = block.bytes.size(), .source = block.packed};
+  if (!packer_) throw std::bad_alloc();
+  scratch_.resize(ZSTD_compressBound(block.size()));
+  const std::size_t size = ZSTD_compressCCtx(packer_.get(), scratch_.data(), scratch_.size(), block.data(),
+                                             block.size(), kLevel);
+  if (ZSTD_isError(size) != 0 || size > block.size() / 4 * 3) return std::nullopt;
+  ParkedBlock parked{.packed = {}, .size = block.size()};
   parked.packed.reserve(size);
   parked.packed.append({scratch_.data(), size});
   return parked;
 }
 
-std::shared_ptr<Block> BlockParking::unpack(const ParkedBlock& parked) {
+Buffer BlockParking::unpack(const ParkedBlock& parked) {
   if (!unpacker_) unpacker_.reset(ZSTD_createDCtx());
   if (!unpacker_) throw std::bad_alloc();
-  auto block = std::make_shared<Block>();
-  block->packed = parked.source;
-  block->bytes.reserve(parked.size);
-  block->bytes.resize(parked.size);
-  const std::size_t size = ZSTD_decompressDCtx(unpacker_.get(), block->bytes.data(), parked.size,
+  Buffer block = std::exchange(spare_, {});
+  block.clear();
+  block.reserve(parked.size);
+  block.resize(parked.size);
+  const std::size_t size = ZSTD_decompressDCtx(unpacker_.get(), block.data(), parked.size,
                                                parked.packed.data(), parked.packed.size());
   // What this program packed itself can only fail to come out for want of memory.
   if (size != parked.size) throw std::bad_alloc();
   return block;
+}
+
+void BlockParking::take_back(Buffer block) {
+  if (block.capacity() > spare_.capacity()) spare_ = std::move(block);
 }
 
 }  // namespace tacho::format

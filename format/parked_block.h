@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "format/block.h"
+#include "format/buffer.h"
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
@@ -13,9 +13,8 @@ struct ZSTD_DCtx_s;
 namespace tacho::format {
 
 struct ParkedBlock {
-  Buffer packed;           // a zstd frame
-  std::size_t size = 0;    // bytes that it holds
-  std::size_t source = 0;  // Block::packed
+  Buffer packed;         // a zstd frame
+  std::size_t size = 0;  // bytes that it holds
 };
 
 // It has scratch memory from the first use on.
@@ -23,9 +22,12 @@ class BlockParking {
  public:
   // Nothing when the block is hardly smaller when packed. Throws std::bad_alloc when there is no memory to do
   // it in.
-  std::optional<ParkedBlock> pack(const Block& block);
+  std::optional<ParkedBlock> pack(Bytes block);
   // The same bytes anew. Throws std::bad_alloc when there is no memory for them.
-  std::shared_ptr<Block> unpack(const ParkedBlock& parked);
+  Buffer unpack(const ParkedBlock& parked);
+  // What unpack() gave is not needed any more: the next ones are inflated there, as fresh pages cost more than
+  // what is inflated into them.
+  void take_back(Buffer block);
 
  private:
   struct Free {
@@ -34,7 +36,7 @@ class BlockParking {
   };
   std::unique_ptr<ZSTD_CCtx_s, Free> packer_;
   std::unique_ptr<ZSTD_DCtx_s, Free> unpacker_;
-  Buffer scratch_;
+  Buffer scratch_, spare_;
 };
 
 }  // namespace tacho::format

@@ -1,6 +1,7 @@
 #include "format/time_order.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace tacho::format {
@@ -14,6 +15,7 @@ constexpr std::size_t kRecordCost = 80;  // bytes a record takes beside its own:
 // Records of blocks that are inflated more often than this, on average, lie too far apart to be put in order.
 // A block of one processor's records is inflated once.
 constexpr std::uint64_t kMostReopened = 4;
+constexpr std::size_t kCopies = std::size_t{256} << 10, kAligned = 8;  // bytes; a record has less than 64 KiB
 
 }  // namespace
 
@@ -76,50 +78,60 @@ void TimeOrder::hold_less() {
 
 void TimeOrder::park(Held& from) {
   if (!from.block || from.bytes == 0) return;
-  from.parked = parking_.pack(*from.block);
+  from.parked = parking_.pack(from.block->bytes);
   if (!from.parked) return;
   parked_bytes_ += from.bytes;
   cost_ += from.parked->packed.size();
-  from.open = from.block;
-  from.block.reset();
   cost_ -= from.bytes;
+  from.block.reset();
 }
 
 void TimeOrder::close(Held& from) {
-  if (!from.parked || !from.block) return;
+  if (from.opened.empty()) return;
   opened_bytes_ -= from.bytes;
   cost_ -= from.bytes;
-  from.block.reset();
+  parking_.take_back(std::exchange(from.opened, {}));
 }
 
 // Of the blocks that were parked and are open again. Whether there was one.
 bool TimeOrder::close_oldest() {
   while (!opened_.empty()) {
     const std::uint32_t place = place_of(opened_.front());
-    if (last_popped_ && place == place_of(entries_[*last_popped_].block)) return false;
     opened_.pop_front();
-    if (place >= blocks_.size() || !blocks_[place].parked || !blocks_[place].block) continue;
+    if (place >= blocks_.size() || blocks_[place].opened.empty()) continue;
     close(blocks_[place]);
     return true;
   }
   return false;
 }
 
-void TimeOrder::reopen(Held& from, std::uint32_t number) {
-  // Somebody may have kept it.
-  BlockRef block = from.open.lock();
-  if (!block) {
-    block = parking_.unpack(*from.parked);
-    reopened_bytes_ += from.bytes;
+void TimeOrder::open(Held& from, std::uint32_t number) {
+  while (opened_bytes_ + from.bytes > floor_ / 2 + most_held() / 4 && close_oldest()) {
   }
-  from.moved = reinterpret_cast<std::uintptr_t>(block->bytes.data()) - from.home;
-  from.open = block;
-  from.block = std::move(block);
+  from.opened = parking_.unpack(*from.parked);
+  reopened_bytes_ += from.bytes;
   cost_ += from.bytes;
   opened_bytes_ += from.bytes;
-  while (opened_bytes_ > floor_ / 2 + most_held() / 4 && close_oldest()) {
-  }
   opened_.push_back(number);
+}
+
+// The bytes of a record whose block is parked, where nothing else of that block is held with them.
+Bytes TimeOrder::copied(const Entry& entry) {
+  Held& from = held(entry);
+  if (from.opened.empty()) open(from, entry.block);
+  if (!copies_ || copies_left_ < entry.size) {
+    const auto copies = std::make_shared<Block>();
+    copies->bytes.resize(kCopies);
+    next_copy_ = copies->bytes.data();
+    copies_ = copies;
+    copies_left_ = kCopies;
+  }
+  std::byte* const copy = next_copy_;
+  std::memcpy(copy, from.opened.data() + (entry.bytes - from.home), entry.size);
+  const std::size_t taken = std::min<std::size_t>((entry.size + kAligned - 1) / kAligned * kAligned, copies_left_);
+  next_copy_ += taken;
+  copies_left_ -= taken;
+  return {copy, entry.size};
 }
 
 // None of its records waits.
@@ -228,7 +240,7 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
   drop_done();
   if (next_ready_ == ready_.size()) return std::nullopt;
   // Rounds behind one that is given up are sound, and nothing of them may be parked: this asks for each anew.
-  if (!goes_as_it_came_ && reopened_bytes_ > kMostReopened * parked_bytes_ && is_parked(ready_[next_ready_]))
+  if (!goes_as_it_came_ && reopened_bytes_ > kMostReopened * parked_bytes_ && is_closed(ready_[next_ready_]))
     let_out_as_they_came();
   const Key& key = ready_[next_ready_++];
   prefetch_entry(next_ready_ + 2 * kPrefetched);
@@ -238,9 +250,10 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
   given_out_ = std::max(given_out_, key.time);
   last_popped_ = key.slot;
   Held& from = held(entry);
-  if (!from.block) reopen(from, entry.block);
-  const auto* const bytes = reinterpret_cast<const std::byte*>(entry.bytes + from.moved);
-  Item item{whole_record({bytes, entry.size}, entry.order), key.time, entry.event, &from.block};
+  const bool is_copied = from.parked.has_value();
+  const Bytes bytes =
+      is_copied ? copied(entry) : Bytes(reinterpret_cast<const std::byte*>(entry.bytes), entry.size);
+  Item item{whole_record(bytes, entry.order), key.time, entry.event, is_copied ? &copies_ : &from.block};
   item.record.offset = entry.offset;
   return item;
 }

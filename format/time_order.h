@@ -76,14 +76,14 @@ class TimeOrder {
     bool is_plain = true;                 // it was not inflated
     std::size_t bytes = 0;                // of one that was inflated
     std::uintptr_t home = 0;              // where these began when records were pushed
-    std::uintptr_t moved = 0;             // how much farther on they begin now; wraps around
-    std::optional<ParkedBlock> parked{};  // it is parked, or was and may be again
-    std::weak_ptr<const Block> open{};    // what was made of `parked` last
+    std::optional<ParkedBlock> parked{};  // from then on
+    Buffer opened{};                      // what is inflated of it, while records of it go out
   };
   Held& begin_block(const BlockRef& block);
   void hold_less();
   void park(Held& from);
-  void reopen(Held& from, std::uint32_t number);
+  void open(Held& from, std::uint32_t number);
+  Bytes copied(const Entry& entry);
   void close(Held& from);
   bool close_oldest();
   void release(Held& from);
@@ -97,7 +97,11 @@ class TimeOrder {
     return block - static_cast<std::uint32_t>(first_block_);
   }
   Held& held(const Entry& entry) { return blocks_[place_of(entry.block)]; }
-  bool is_parked(const Key& key) { return held(entries_[key.slot]).block == nullptr; }
+  // Whether its block must be inflated again.
+  bool is_closed(const Key& key) {
+    const Held& from = held(entries_[key.slot]);
+    return from.parked && from.opened.empty();
+  }
   void prefetch_entry(std::size_t ready) const;
   void prefetch_record(std::size_t ready) const;
   void drop_done();
@@ -124,6 +128,9 @@ class TimeOrder {
   std::deque<std::uint32_t> opened_;  // blocks that were parked and are open again, the oldest first
   std::size_t opened_bytes_ = 0;      // of these
   std::uint64_t parked_bytes_ = 0, reopened_bytes_ = 0;  // of all blocks so far, as often as they were
+  BlockRef copies_;                                      // records of parked blocks that went out
+  std::byte* next_copy_ = nullptr;                       // in copies_: nobody reads there yet
+  std::size_t copies_left_ = 0;                          // bytes
   bool goes_as_it_came_ = false;                         // what is in ready_
   std::vector<std::uint64_t> times_;                     // scratch
 };
