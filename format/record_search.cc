@@ -127,7 +127,7 @@ RecordHeader record_header(Bytes bytes, std::endian order) {
 
 bool is_possible(const RecordHeader& header) {
   if (header.type == 0 || header.type >= kMostTypes || header.size < kRecordHeaderSize) return false;
-  return header.type >= abi::kRecordUserStart || header.size % 8 == 0;
+  return header.type >= abi::kRecordUserStart || header.type == abi::kRecordSample || header.size % 8 == 0;
 }
 
 bool RecordSearch::is_known_header(const RecordHeader& header) const {
@@ -179,6 +179,7 @@ bool RecordSearch::is_sound(Bytes bytes, bool* is_strong) const {
   if (record.type == abi::kRecordSample) {
     const auto sample = parse_sample(record, attr);
     if (!sample || (is_all_known && sample->unread != 0)) return false;
+    if (header.size % 8 != 0 && sample->user_stack.size() % 8 == 0) return false;
   } else if (!parse_record(record, attr) || unread_bytes(record, attr) != 0) {
     return false;
   }

@@ -34,7 +34,8 @@ struct RecordHeader {
 // `bytes`: at least kRecordHeaderSize.
 RecordHeader record_header(Bytes bytes, std::endian order);
 // False when no record has such a header, however new its type: the kernel's sizes are multiples of 8, perf's
-// own ones need not be, and no type is 0 or beyond what two programs will ever number.
+// own ones need not be, and no type is 0 or beyond what two programs will ever number. Of samples simpleperf
+// keeps that much of a copied stack as the kernel could read, to the byte: on arm64 some are of any size.
 bool is_possible(const RecordHeader& header);
 
 class RecordSearch {

@@ -194,10 +194,10 @@ bool RecordStream::next_outer(RecordView& record) {
       return false;
     }
     const std::size_t whole = header.size + *payload;
-    const bool is_beyond_doubt =
-        header.has_possible_misc() && is_followed(header, whole) &&
-        (header.size < kLarge || header.type >= abi::kRecordUserStart || record_name(header.type).empty() ||
-         search_.is_sound(Bytes(outer_->bytes).subspan(at_, header.size)));
+    const bool is_beyond_doubt = header.has_possible_misc() && is_followed(header, whole) &&
+                                 ((header.size < kLarge && header.size % 8 == 0) ||
+                                  header.type >= abi::kRecordUserStart || record_name(header.type).empty() ||
+                                  search_.is_sound(Bytes(outer_->bytes).subspan(at_, header.size)));
     if (!is_beyond_doubt && !recovers(whole)) continue;
     return take_outer(record, header.size, *payload);
   }
