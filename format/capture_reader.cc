@@ -18,6 +18,7 @@
 #include "format/record_stream.h"
 #include "format/section_pieces.h"
 #include "format/section_table.h"
+#include "format/simpleperf_start.h"
 
 namespace tacho::format {
 
@@ -25,11 +26,6 @@ namespace {
 
 constexpr std::uint64_t kIdsSection = 16;  // bytes behind each attr in the table of events
 constexpr std::uint64_t kUpdateName = 2;   // kind of an EVENT_UPDATE record that names its event
-
-// Header sections that say something by being there.
-bool is_flag(std::uint64_t feature) {
-  return feature == abi::kFeatureBranchStack || feature == abi::kFeatureStat;
-}
 
 }  // namespace
 
@@ -179,6 +175,8 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
     return Error{"is cut short: its data should begin at byte " + std::to_string(head.data.offset) +
                  ", the file has " + std::to_string(layout.file_size)};
   read_features(head);
+  read_simpleperf_start(file.get(), {layout.data_offset, layout.data_size}, layout.order, features,
+                        *diagnostics);
   name_events();
   check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
   std::uint64_t size = layout.data_size - missing;

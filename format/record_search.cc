@@ -130,6 +130,13 @@ bool is_possible(const RecordHeader& header) {
   return header.type >= abi::kRecordUserStart || header.type == abi::kRecordSample || header.size % 8 == 0;
 }
 
+std::size_t simpleperf_record_size(const RecordHeader& header) {
+  constexpr std::uint32_t kFirst = 32768, kTypes = 64;  // of which simpleperf of Android 10 has 9
+  const bool is_possible = header.type >= kFirst && header.type - kFirst < kTypes && header.misc == 0 &&
+                           header.size >= kRecordHeaderSize;
+  return is_possible ? header.size : 0;
+}
+
 bool RecordSearch::is_known_header(const RecordHeader& header) const {
   return is_possible(header) && header.has_possible_misc() && !record_name(header.type).empty();
 }
@@ -197,6 +204,7 @@ bool RecordSearch::leads_on(SearchArea& area, std::size_t size) const {
     if (bytes.size() <= size) return bytes.size() == size;
     if (bytes.size() < size + kRecordHeaderSize) return false;
     const RecordHeader next = record_header(bytes.subspan(size), order_);
+    if (simpleperf_record_size(next) != 0) return true;
     if (!is_possible(next)) return false;
     if (!record_name(next.type).empty()) {
       if (!is_searched_for(next.type)) return next.has_possible_misc();

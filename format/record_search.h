@@ -37,6 +37,9 @@ RecordHeader record_header(Bytes bytes, std::endian order);
 // own ones need not be, and no type is 0 or beyond what two programs will ever number. Of samples simpleperf
 // keeps that much of a copied stack as the kernel could read, to the byte: on arm64 some are of any size.
 bool is_possible(const RecordHeader& header);
+// simpleperf has records of its own among the kernel's, of types from 32768 on (simpleperf_start.h). The size
+// of the one that begins so; 0 when it is none of them.
+std::size_t simpleperf_record_size(const RecordHeader& header);
 
 class RecordSearch {
  public:

@@ -176,7 +176,7 @@ bool RecordStream::next_outer(RecordView& record) {
     }
     const RecordHeader header = record_header(Bytes(outer_->bytes).subspan(at_), order_);
     if (!is_possible(header)) {
-      search();
+      if (!skips_simpleperf(simpleperf_record_size(header))) search();
       continue;
     }
     const auto payload = ensure(header.size) ? payload_behind(header.size) : std::nullopt;
@@ -242,6 +242,15 @@ bool RecordStream::recovers(std::size_t size) {
   if (search_.is_sound(Bytes(outer_->bytes).subspan(at_, header.size))) return true;
   search();
   return false;
+}
+
+// A record of simpleperf's own, `size` bytes long: simpleperf_start.h reads those that tell something.
+bool RecordStream::skips_simpleperf(std::size_t size) {
+  if (size == 0 || !ensure(size)) return false;
+  OuterArea area(*this);
+  if (!search_.leads_on(area, size)) return false;
+  skip(size);
+  return true;
 }
 
 // Gives the record at at_, which stands in the block with all that belongs to it.

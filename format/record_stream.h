@@ -67,6 +67,7 @@ class RecordStream {
   std::optional<std::size_t> payload_behind(std::size_t size);
   bool is_followed(const RecordHeader& header, std::size_t size);
   bool recovers(std::size_t size);
+  bool skips_simpleperf(std::size_t size);
   void look_ahead();
   bool may_inflate(const RecordView& record);
   void inflate(const RecordView& record);

@@ -8,6 +8,7 @@
 
 #include "format/diagnostics.h"
 #include "format/file_head.h"
+#include "format/perf_abi.h"
 
 namespace tacho::format {
 
@@ -20,5 +21,10 @@ struct SectionTable {
 // Reads the tables of the file `fd`, whose start is `head` and which has `file_size` bytes; what is wrong
 // with them is told in `diagnostics`.
 SectionTable find_sections(int fd, const FileHead& head, std::uint64_t file_size, Diagnostics& diagnostics);
+
+// Header sections that say something by being there.
+inline bool is_flag(std::uint64_t feature) {
+  return feature == abi::kFeatureBranchStack || feature == abi::kFeatureStat;
+}
 
 }  // namespace tacho::format

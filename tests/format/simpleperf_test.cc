@@ -1,11 +1,17 @@
-// What simpleperf's captures have that perf's do not: samples of any size.
+// What simpleperf's captures have that perf's do not: samples of any size, and records of its own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "format/attachment.h"
 #include "format/capture_reader.h"
+#include "format/file.h"
 #include "format/sample.h"
+#include "format/tracing_data.h"
 #include "tests/support/capture_builder.h"
 
 namespace tacho::format {
@@ -23,6 +29,8 @@ CaptureBuilder builder(std::uint64_t more_sample_type) {
   return capture;
 }
 
+Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
 // A sample of the usual fields, and of a copied stack of so many bytes.
 void add_sample(CaptureBuilder& capture, std::uint64_t time, std::size_t stack) {
   capture.sample({.id = 1, .ip = 0x1000, .pid = 7, .tid = 7, .time = time});
@@ -32,9 +40,34 @@ void add_sample(CaptureBuilder& capture, std::uint64_t time, std::size_t stack) 
   data.patch<std::uint16_t>(start + 6, static_cast<std::uint16_t>(data.size() - start));
 }
 
+constexpr std::uint32_t kKernelSymbol = 32769, kSplit = 32772, kSplitEnd = 32773, kEventId = 32774,
+                        kUnwindingResult = 32776, kTracingData = 32777;
+
+// A record of simpleperf's as it is in memory: the upper half of its size stands where misc is.
+std::vector<std::byte> own_record(std::uint32_t type, Bytes content, std::size_t padding = 0) {
+  const std::size_t size = kRecordHeaderSize + sizeof(std::uint32_t) + content.size() + padding;
+  ByteWriter record;
+  record.u32(type).u16(static_cast<std::uint16_t>(size >> 16)).u16(static_cast<std::uint16_t>(size));
+  record.u32(static_cast<std::uint32_t>(content.size())).bytes(content).zeros(padding);
+  return std::move(record).take();
+}
+
+// The same in pieces of so many bytes.
+void add_split(CaptureBuilder& capture, const std::vector<std::byte>& record, std::size_t most) {
+  Bytes rest = record;
+  while (!rest.empty()) {
+    const Bytes piece = rest.first(std::min(most, rest.size()));
+    capture.data().u32(kSplit).u16(0).u16(static_cast<std::uint16_t>(kRecordHeaderSize + piece.size()));
+    capture.data().bytes(piece);
+    rest = rest.subspan(piece.size());
+  }
+  capture.data().u32(kSplitEnd).u16(0).u16(kRecordHeaderSize);
+}
+
 struct Got {
   std::vector<std::uint64_t> times, stacks;
   std::string told;
+  Features features;
 };
 
 Got read(const CaptureBuilder& capture) {
@@ -44,6 +77,7 @@ Got read(const CaptureBuilder& capture) {
   auto reader = CaptureReader::open(file.path(), diagnostics);
   EXPECT_TRUE(reader) << reader.error().what;
   if (!reader) return got;
+  got.features = reader->features();
   while (const auto record = reader->next()) {
     if (record->type != abi::kRecordSample) continue;
     const auto sample = parse_sample(*record, reader->events()[0].attr);
@@ -79,6 +113,53 @@ TEST(Simpleperf, AnotherSampleOfSuchASizeIsDamage) {
   const Got got = read(capture);
   EXPECT_EQ(got.times, (Numbers{1, 3}));
   EXPECT_NE(got.told, "");
+}
+
+TEST(Simpleperf, ItsRecordsAreNoDamageWhereverTheyStand) {
+  auto capture = builder(kCopied);
+  add_sample(capture, 1, 1003);
+  capture.data().bytes(own_record(kEventId, as_bytes("eight or")));
+  add_sample(capture, 2, 1000);
+  add_split(capture, own_record(kUnwindingResult, as_bytes(std::string(3000, 'x')), 1), 1001);
+  capture.data().bytes(own_record(kUnwindingResult, {}));
+  add_sample(capture, 3, 1000);
+  capture.data().bytes(own_record(kUnwindingResult, as_bytes("the end")));
+  const Got got = read(capture);
+  EXPECT_EQ(got.times, (Numbers{1, 2, 3}));
+  EXPECT_EQ(got.told, "");
+}
+
+TEST(Simpleperf, TracepointsAndKernelSymbolsAreReadFromTheRecordsInFront) {
+  TracingData tracing;
+  tracing.page_size = 4096;
+  tracing.formats = {{"sched", "name: sched_switch\nID: 42\n"}};
+  ByteWriter content;
+  write_tracing_data(content, tracing);
+  std::string symbols;
+  while (symbols.size() < 70000) symbols += "ffff800080000000 T _text\n";  // more than 16 bits say
+  auto capture = builder(kCopied);
+  add_split(capture, own_record(kKernelSymbol, as_bytes(symbols), 3), 65527);
+  capture.data().bytes(own_record(kTracingData, content.view(), 61));
+  add_sample(capture, 1, 1000);
+  const Got got = read(capture);
+  EXPECT_EQ(got.times, (Numbers{1}));
+  EXPECT_EQ(got.told, "");
+  ASSERT_EQ(got.features.tracing.formats.size(), 1u);
+  EXPECT_EQ(got.features.tracing.formats[0].text, tracing.formats[0].text);
+  const Attachment* const attached = got.features.attachment(kKallsymsAttachment);
+  ASSERT_NE(attached, nullptr);
+  const auto unpacked = unpack_attachment(*attached);
+  ASSERT_TRUE(unpacked) << unpacked.error().what;
+  EXPECT_EQ(as_text(*unpacked), symbols);
+}
+
+TEST(Simpleperf, ARecordOfItsOwnThatIsCutShortIsTold) {
+  auto capture = builder(kCopied);
+  capture.data().u32(kTracingData).u16(0).u16(16).u32(100).u32(0);
+  add_sample(capture, 1, 1000);
+  const Got got = read(capture);
+  EXPECT_EQ(got.times, (Numbers{1}));
+  EXPECT_NE(got.told.find("record of type 32777 is cut short"), std::string::npos) << got.told;
 }
 
 }  // namespace
