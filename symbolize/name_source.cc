@@ -153,7 +153,7 @@ Source from_vdso(std::vector<std::byte> image, Demangler* demangler) {
 
 std::optional<Source> CarriedNames::source_of(const Module& module) {
   const bool is_kernel = module.kind == ModuleKind::Kernel;
-  if (!is_kernel && module.kind != ModuleKind::User) return std::nullopt;
+  if (!is_kernel && module.kind != ModuleKind::User && module.kind != ModuleKind::Vdso) return std::nullopt;
   if (!symbols_) {
     const auto section =
         std::ranges::find(features_.raw, kCarriedSymbolsFeature, &format::RawSection::feature);

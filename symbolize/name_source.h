@@ -103,7 +103,7 @@ Result<std::vector<std::byte>> read_map_of(const DebugFiles& files, const format
 Source from_vdso(std::vector<std::byte> image, Demangler* demangler);
 Source without_names(Error reason);
 
-// What simpleperf put into a capture, read when the first module asks for it.
+// What simpleperf put into a capture, the vdso's names too, read when the first module asks for it.
 class CarriedNames {
  public:
   // Must outlive this.

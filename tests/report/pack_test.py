@@ -61,18 +61,20 @@ class Pack(programs.Scratch):
             return struct.pack("<I", len(body + behind)) + body + behind
         elf, simpleperf_files = 2, 128
         section = file("/system/lib64/libgone.so", elf, 0x41000, [(0x41010, 0x20, "_ZN4gone3runEi")], struct.pack("<Q", 0x1000))
+        section += file("[vdso]", elf, 0, [(0x7bc, 8, "__kernel_rt_sigreturn")], struct.pack("<Q", 0))
         capture = made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL), features={simpleperf_files: section}).started()
         capture.mapped(made.PID, 0x70000000, 0x1000, 0x1000, "/system/lib64/libgone.so")
-        for place in (0x10, 0x18, 0x40):
+        capture.mapped(made.PID, 0x78000000, 0x2000, 0, "[vdso]")
+        for place in (0x10, 0x18, 0x40, 0x80007bc):
             capture.sample(ip=0x70000000 + place)
         (self.folder / "perf.data").write_bytes(capture.file())
         names = [line.split()[1] for line in self.tacho("script", "-i", "perf.data", "-F", "ip,sym", status=None).stdout.splitlines()]
-        self.assertEqual(names, [b"gone::run", b"gone::run", b"[unknown]"])
+        self.assertEqual(names, [b"gone::run", b"gone::run", b"[unknown]", b"__kernel_rt_sigreturn"])
         self.tacho("pack", "perf.data", "-o", "packed.data", status=None)
         # What is not understood by its readers goes; the pack has the names.
         self.tacho("redact", "packed.data", "public.data", status=None)
         names = [line.split()[1] for line in self.tacho("script", "-i", "public.data", "-F", "ip,sym", status=None).stdout.splitlines()]
-        self.assertEqual(names, [b"gone::run", b"gone::run", b"[unknown]"])
+        self.assertEqual(names, [b"gone::run", b"gone::run", b"[unknown]", b"__kernel_rt_sigreturn"])
 
     @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
     def test_where_the_file_has_more_code_than_was_packed_it_is_read(self):
