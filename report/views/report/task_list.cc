@@ -104,10 +104,13 @@ void TaskList::take(const format::MmapRecord& record, bool is_kernel) {
   auto name = is_made_code(record, protection)
                   ? fmt::format("/tmp/perf-{}.map", static_cast<std::int32_t>(record.pid))
                   : std::string(record.filename);
+  // The vdso is no file. simpleperf leaves in this field what was in its memory; perf shows none, whatever
+  // stands there.
+  const bool is_vdso = record.filename.starts_with("[vdso");
   insert(*process.maps, {.start = record.start,
                          .end = end,
                          .page_offset = record.page_offset,
-                         .inode = record.inode,
+                         .inode = is_vdso ? 0 : record.inode,
                          .protection = protection,
                          .flags = record.flags,
                          .name = std::make_shared<const std::string>(std::move(name))});
