@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Captures of an arm64 machine: `perf record` runs in an emulated one, and tacho must find the stacks that perf found there.
 
-  tests/vm/arm64/captures.py [--folder DIR] [--only NAME] [--seconds 3] [--again]
+  tests/vm/arm64/captures.py [--folder DIR] [--only NAME] [--seconds 3] [--again] [--simpleperf PROGRAM]
 
 Downloads Debian's kernel, perf and libc of arm64 into DIR (nothing is installed), compiles programs for it, boots that kernel
 under QEMU, records, and takes out the captures and what perf printed of them. --again compares what DIR has from before.
+--simpleperf: a simpleperf for arm64, linked statically, which records as well; perf prints its captures.
 Needs qemu-system-arm, gcc-aarch64-linux-gnu, cpio, apt, dpkg and the built programs (TACHO_BIN, or build/bin)."""
 import argparse
 import os
@@ -49,6 +50,13 @@ CAPTURES = {"plain": ("plain", "{seconds}", f"{CLOCK} dwarf,32768"),
             "bare_pac": ("bare_pac", "", "-z -c 9700001 -e cpu-clock:u --call-graph dwarf,8192"),
             "bare_fp": ("bare_fp", "", "-z -c 9700001 -e cpu-clock:u --call-graph fp"),
             "sve": ("pac", "{seconds}", "-c 1000003 -e cycles:u --call-graph dwarf,32768")}
+# The same, of simpleperf record: stacks kept as copies, stacks that it unwound itself, chains by frame pointers.
+SIMPLEPERF_CLOCK = "-f 199 -e cpu-clock:u --call-graph"
+SIMPLEPERF = {"simpleperf": ("plain", "{seconds}", f"{SIMPLEPERF_CLOCK} dwarf,32768 --no-unwind"),
+              "simpleperf_pac": ("pac", "{seconds}", f"{SIMPLEPERF_CLOCK} dwarf,32768 --no-unwind"),
+              "simpleperf_debug_frame": ("debug_frame", "{seconds}", f"{SIMPLEPERF_CLOCK} dwarf,32768 --no-unwind"),
+              "simpleperf_unwound": ("plain", "{seconds}", f"{SIMPLEPERF_CLOCK} dwarf"),
+              "simpleperf_fp": ("pac", "{seconds}", f"{SIMPLEPERF_CLOCK} fp")}
 # With SVE perf asks for one more register (vg), which the kernel gives with the processor's own counters alone: another machine.
 WITH_SVE = {"sve"}
 FIELDS = "comm,tid,time,event,ip,sym,dso"
@@ -115,13 +123,14 @@ def script_of(captures, seconds):
              *(f"insmod /modules/{Path(module).name}" for module in MODULES), "cd /out", "uname -a > uname.txt", "cat /proc/cpuinfo > cpuinfo.txt",
              "cat /proc/kallsyms > kallsyms", "ulimit -c 0"]
     for name in captures:
-        program, arguments, options = CAPTURES[name]
-        lines += [f"echo recording {name}", f"perf record -m 4M -o {name}.data {options} -- /load/{program} {arguments.format(seconds=seconds)} 2> {name}.said",
+        program, arguments, options = (CAPTURES | SIMPLEPERF)[name]
+        recorder = f"simpleperf record -o {name}.data {options}" if name in SIMPLEPERF else f"perf record -m 4M -o {name}.data {options} --"
+        lines += [f"echo recording {name}", f"{recorder} /load/{program} {arguments.format(seconds=seconds)} 2> {name}.said",
                   f"perf script --no-inline --max-stack 512 -i {name}.data -F {FIELDS} > {name}.txt 2> {name}.script.said"]
     return "\n".join([*lines, "cp -r /root/.debug debug 2> /dev/null", "ls -l", "tar cf /dev/vda . && sync && echo all is written", "poweroff -f", ""])
 
 
-def machine_root(folder, packages, captures, seconds):
+def machine_root(folder, packages, captures, seconds, simpleperf=None):
     """The machine's files, which tacho has as --symfs."""
     root = folder / "root"
     shutil.rmtree(root, ignore_errors=True)
@@ -129,6 +138,8 @@ def machine_root(folder, packages, captures, seconds):
         (root / name).mkdir(parents=True)
     shutil.copy(next(packages.glob("**/bin/busybox")), root / "bin")
     shutil.copy(packages / "usr/bin/perf", root / "bin")
+    if simpleperf:
+        shutil.copy(simpleperf, root / "bin/simpleperf")
     for name, path in libraries_of(packages / "usr/bin/perf", packages).items():
         shutil.copy(path, root / "lib/aarch64-linux-gnu" / name)
     shutil.copy(packages / "lib/aarch64-linux-gnu/ld-linux-aarch64.so.1", root / "lib")
@@ -166,19 +177,20 @@ def boot(folder, packages, root, sve):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/tacho-arm64"))
-    parser.add_argument("--only", choices=CAPTURES, action="append")
+    parser.add_argument("--only", choices=CAPTURES | SIMPLEPERF, action="append")
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--simpleperf", type=Path)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    captures = options.only or list(CAPTURES)
+    captures = options.only or [*CAPTURES, *(SIMPLEPERF if options.simpleperf else ())]
     if set(captures) & set(stacks.LIKE_PLAIN) and "plain" not in captures:
         captures.insert(0, "plain")
     if not options.again:
         packages = unpack_packages(options.folder)
         for sve, wanted in (("off", set(captures) - WITH_SVE), ("on", WITH_SVE & set(captures))):
             if wanted:
-                boot(options.folder, packages, machine_root(options.folder, packages, sorted(wanted), options.seconds), sve)
+                boot(options.folder, packages, machine_root(options.folder, packages, sorted(wanted), options.seconds, options.simpleperf), sve)
     return stacks.compare_all(options.folder, BIN, captures, FIELDS)
 
 

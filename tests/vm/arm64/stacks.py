@@ -5,10 +5,10 @@ from collections import Counter
 SHOWN = 6  # kinds of differences, for each capture
 # Differences that are known to be perf's: it shows a function twice, by a link register that the function has used since, or a
 # signed address; or addresses that are none.
-KNOWN_TO_DIFFER = {"plain": 0.01, "kernel": 0.01, "fp": 0.02}  # share of the samples
+KNOWN_TO_DIFFER = {"plain": 0.01, "kernel": 0.01, "fp": 0.02, "simpleperf": 0.01, "simpleperf_fp": 0.02}  # share of the samples
 # Captures of the same source as `plain`, where perf 6.1's libunwind gives up: it does not know .cfi_negate_ra_state, and has no
 # .debug_frame of programs. There the stacks must be those that perf found of `plain`.
-LIKE_PLAIN = ("pac", "pac_leaf", "debug_frame", "sve")
+LIKE_PLAIN = ("pac", "pac_leaf", "debug_frame", "sve", "simpleperf_pac", "simpleperf_debug_frame")
 WITHOUT_PERF = ("bare_pac",)  # the same, of another source: all stacks must be whole
 OWN = ("leaf", "middle", "recurse", "saves_many", "variable", "large", "compare", "sorts", "on_signal", "on_own_stack", "interrupted",
        "last_call", "round_of_calls", "thread", "main")
