@@ -40,6 +40,7 @@ struct Weighed : Sink {
     choice = &made;
     session->run(*this);
     unreadable = made.unreadable();
+    unweighed = made.unweighed();
     by_role = made.chosen_by_role();
   }
   Flow on_sample(const ResolvedSample& sample) override {
@@ -49,6 +50,7 @@ struct Weighed : Sink {
   std::string_view what;
   WeightChoice* choice = nullptr;
   std::uint64_t total = 0, unreadable = 0;
+  Unweighed unweighed;
   std::string by_role;
 };
 
@@ -67,7 +69,10 @@ TEST(Weight, WithoutAWishTheFieldOfThatRole) {
 }
 
 TEST(Weight, CountsWhatCannotBeWeighed) {
-  EXPECT_EQ(Weighed("bytes", {5, -1}).unreadable, 1U);
+  const Weighed below("bytes", {5, -1});
+  EXPECT_EQ(below.total, 5U);
+  EXPECT_EQ(below.unweighed.negative, 1U);
+  EXPECT_EQ(below.unreadable + below.unweighed.damaged, 0U);
   EXPECT_EQ(Weighed("nosuch", {5, 6}).unreadable, 2U);
 }
 
