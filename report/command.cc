@@ -220,6 +220,23 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     return Done{};
                   }});
   rows.push_back(
+      {"--truncated-stacks", cli::Takes::Value, "HOW",
+       "whether stacks that are unwound here and end where their copy does have the address -1 behind them: "
+       "'perf' has it as perf 6.1 has (the default; not on arm64), 'all' behind each, 'none', as in perf 7",
+       [&symbols](std::string_view text) -> Result<> {
+         constexpr std::pair<std::string_view, symbolize::CutMark> kHow[] = {
+             {"perf", symbolize::CutMark::AsPerf6},
+             {"all", symbolize::CutMark::All},
+             {"none", symbolize::CutMark::None}};
+         const auto* const how =
+             std::ranges::find(kHow, text, &std::pair<std::string_view, symbolize::CutMark>::first);
+         if (how == std::end(kHow))
+           return use_error("--truncated-stacks: '" + std::string(text) +
+                            "' is not known; it is perf, all or none");
+         symbols.cut_mark = how->second;
+         return Done{};
+       }});
+  rows.push_back(
       accepted("--demangle", cli::Takes::Nothing, "names as programmers wrote them; what is done anyway"));
   rows.push_back({"--no-demangle", cli::Takes::Nothing, "",
                   "show C++, Rust, OCaml and Java names as the linker knows them",

@@ -14,6 +14,10 @@ enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameter
 // Which stacks get frames for inlined calls: perf gives them to those it unwound.
 enum class Inlines : std::uint8_t { No, Unwound, All };
 enum class SourceLines : std::uint8_t { No, Yes };
+// Which unwound stacks have the address -1 behind them, as they end where the copied piece of stack does: those
+// that have it in perf 6.1 (which reads zeros there, and goes on where no zero ends a stack), all, or none, as
+// perf 7 has it.
+enum class CutMark : std::uint8_t { AsPerf6, All, None };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
 class FileGate;
@@ -34,6 +38,7 @@ struct SymbolOptions {
   Demangle demangle = Demangle::Yes;
   Inlines inlines = Inlines::No;
   SourceLines source_lines = SourceLines::No;
+  CutMark cut_mark = CutMark::AsPerf6;
   // AtFirst: perf's bytes, at the price that names depend on the samples before.
   StandIn stand_in = StandIn::Always;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod

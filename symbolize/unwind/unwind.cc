@@ -25,6 +25,9 @@ using Knowledge = UnwindModule::Knowledge;
 constexpr std::uint64_t kAbi64 = 2;  // of Registers::abi
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 
+constexpr std::uint64_t kCut = ~std::uint64_t{0};               // an address that stands for what is cut off
+constexpr std::uint64_t kLargestStack = std::uint64_t{8} << 20;  // bytes: what Linux gives a thread
+
 enum class Guess : std::uint8_t { FramePointer, LinkRegister };
 
 // How a machine numbers its registers, in samples and in DWARF.
@@ -143,8 +146,14 @@ using Places = std::array<Place, unwind::kRegisterCount>;
 // One sample's way from its leaf to its outermost caller.
 class Walk final : public ExpressionContext {
  public:
-  Walk(MappedFiles& files, const Machine& machine, const format::Sample& sample, std::endian order)
-      : files_(files), machine_(machine), pid_(sample.pid), stack_(sample.user_stack), order_(order) {
+  Walk(MappedFiles& files, const Machine& machine, const format::Sample& sample, std::endian order,
+       CutMark mark)
+      : files_(files),
+        machine_(machine),
+        pid_(sample.pid),
+        stack_(sample.user_stack),
+        order_(order),
+        mark_(mark) {
     for (std::size_t i = 0; i < machine.sampled.size(); ++i) {
       const auto value = sampled_register(sample.user_registers, machine.sampled[i]);
       places_[i] = value ? Place{Place::Kind::Value, *value} : Place{Place::Kind::NotSampled, 0};
@@ -154,14 +163,18 @@ class Walk final : public ExpressionContext {
   // Appends to `chain`.
   void run(std::uint64_t ip, std::uint64_t sp, std::size_t max_frames, std::vector<std::uint64_t>& chain) {
     const auto add = [&](std::uint64_t address) {
-      if (address != 0) chain.push_back(address);
+      if (address != 0 && (address != kCut || mark_ != CutMark::None)) chain.push_back(address);
     };
     ip_ = ip;
     cfa_ = stack_start_ = sp;
     if (max_frames == 0) return;
     add(ip);
     is_trampoline_ = has_trampoline_code();
-    for (std::size_t frames = 1; frames < max_frames && step(); ++frames) {
+    for (std::size_t frames = 1; frames < max_frames; ++frames) {
+      if (!step()) {
+        if (mark_ == CutMark::All && has_left_copy_ && !chain.empty() && chain.back() != kCut) chain.push_back(kCut);
+        return;
+      }
       is_trampoline_ = has_trampoline_code() || (is_at_return_ && is_in_unknown_vdso());
       if (is_trampoline_) is_at_return_ = false;  // nothing called it: it begins where ip_ is
       add(is_signal_frame_ || is_trampoline_ ? ip_ : ip_ - 1);
@@ -182,6 +195,7 @@ class Walk final : public ExpressionContext {
     if (address >= stack_start_ && offset < stack_.size() && kWord < stack_.size() - offset)
       return format::Cursor(stack_.subspan(static_cast<std::size_t>(offset)), order_).u64();
     const Mapped* const found = files_.find(pid_, address);
+    has_left_copy_ = has_left_copy_ || address - stack_start_ < kLargestStack;
     if (!found) return std::nullopt;
     if (found->mapping->is_identity) return 0;
     return found->module->word(found->offset(address)).value_or(0);
@@ -196,7 +210,7 @@ class Walk final : public ExpressionContext {
   // To the caller. False at the end of the chain.
   bool step() {
     const std::uint64_t old_ip = ip_, old_cfa = cfa_;
-    is_signal_frame_ = false;
+    is_signal_frame_ = has_left_copy_ = false;
     const std::uint64_t pc = is_at_return_ ? ip_ - 1 : ip_;
     const Mapped* const found = files_.find(pid_, pc);
     UnwindModule::Found rules;
@@ -360,6 +374,8 @@ class Walk final : public ExpressionContext {
   bool is_at_return_ = false;     // ip_ stands behind a call
   bool is_signal_frame_ = false;  // the last step led out of a signal's frame
   bool is_trampoline_ = false;    // ip_ is where a signal's handler returns to
+  CutMark mark_;
+  mutable bool has_left_copy_ = false;  // the last step read the stack where nothing of it was copied
 };
 
 }  // namespace
@@ -367,11 +383,12 @@ class Walk final : public ExpressionContext {
 struct Unwinder::State {
   MappedFiles files;
   std::vector<std::uint64_t> chain;
+  CutMark cut_mark;
 };
 
 Unwinder::Unwinder(const SymbolOptions& options, const format::Features& features,
                    const AddressSpaces& spaces)
-    : state_(new State{MappedFiles(options, features, spaces), {}}) {}
+    : state_(new State{MappedFiles(options, features, spaces), {}, options.cut_mark}) {}
 Unwinder::Unwinder(Unwinder&&) noexcept = default;
 Unwinder& Unwinder::operator=(Unwinder&&) noexcept = default;
 Unwinder::~Unwinder() = default;
@@ -390,7 +407,7 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, st
   const auto ip = sampled_register(registers, machine->sampled_pc);
   const auto sp = sampled_register(registers, machine->sampled_sp);
   state_->files.begin();
-  if (ip && sp) Walk(state_->files, *machine, sample, order).run(*ip, *sp, max_frames, state_->chain);
+  if (ip && sp) Walk(state_->files, *machine, sample, order, state_->cut_mark).run(*ip, *sp, max_frames, state_->chain);
   state_->files.end();
   return state_->chain;
 }
@@ -410,7 +427,7 @@ std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& samp
   if (!machine || machine->guess != Guess::LinkRegister) return std::nullopt;
   state_->chain.clear();
   state_->files.begin();
-  Walk(state_->files, *machine, sample, order).run(pc, 0, 2, state_->chain);
+  Walk(state_->files, *machine, sample, order, CutMark::AsPerf6).run(pc, 0, 2, state_->chain);
   state_->files.end();
   return state_->chain.size() == 2 ? std::optional(state_->chain[1]) : std::nullopt;
 }

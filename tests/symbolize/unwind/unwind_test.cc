@@ -142,6 +142,25 @@ TEST_F(UnwindTest, BehindTheCopiedStackTheChainEndsAsPerfEndsIt) {
       << "the stack is mapped, but was not copied: it reads as zero";
 }
 
+TEST_F(UnwindTest, WhatMarksACutStackIsLeftOutWhenAskedTo) {
+  run(kProgram);
+  map("[stack]", kStack - 0x1000, 0x3000);
+  options.cut_mark = CutMark::None;
+  EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, {kCaller + 5, 0, 0}), (Chain{kLeaf, kCaller + 4}));
+}
+
+TEST_F(UnwindTest, EachCutStackIsMarkedWhenAskedTo) {
+  run(kProgram);
+  options.cut_mark = CutMark::All;
+  const std::map<int, std::uint64_t> registers{{kIp, kLeaf}, {kSp, kStack}};
+  const std::vector<std::uint64_t> cut{kCaller + 5, 0, 0};
+  const Chain marked{kLeaf, kCaller + 4, ~std::uint64_t{0}};
+  EXPECT_EQ(unwind(registers, cut), marked) << "perf does not mark it where nothing is mapped";
+  map("[stack]", kStack - 0x1000, 0x3000);
+  EXPECT_EQ(unwind(registers, cut), marked) << "once";
+  EXPECT_EQ(unwind(registers, kTwoCallers), (Chain{kLeaf, kCaller + 4, kMain + 8})) << "it is whole";
+}
+
 TEST_F(UnwindTest, TheLastWordOfTheCopyIsNotRead) {
   run(kProgram);
   EXPECT_EQ(unwind({{kIp, kLeaf}, {kSp, kStack}}, {kCaller + 5}), (Chain{kLeaf})) << "as perf has it";
@@ -354,6 +373,17 @@ TEST_F(ArmUnwindTest, AReturnAddressOfZeroEndsTheChain) {
   run({arm(0x1000, kFrameRecord), arm(0x1100, kFrameRecord)});
   EXPECT_EQ(unwind({{kPc, kLeaf + 4}, {kArmSp, kStack}}, {0, kCaller + 8, 0, 0, 0}, kArmMask),
             (Chain{kLeaf + 4, kCaller + 7}));
+}
+
+TEST_F(ArmUnwindTest, ACutStackIsMarkedWhenAskedTo) {
+  run({arm(0x1000, kFrameRecord), arm(0x1100, kFrameRecord)});
+  map("[stack]", kStack - 0x1000, 0x3000);
+  options.cut_mark = CutMark::All;
+  const std::map<int, std::uint64_t> registers{{kPc, kLeaf + 4}, {kArmSp, kStack}};
+  EXPECT_EQ(unwind(registers, {0, kCaller + 8, 0}, kArmMask),
+            (Chain{kLeaf + 4, kCaller + 7, ~std::uint64_t{0}}));
+  EXPECT_EQ(unwind(registers, {0, kCaller + 8, 0, 0, 0}, kArmMask), (Chain{kLeaf + 4, kCaller + 7}))
+      << "a return address of zero was copied: nobody called it";
 }
 
 TEST_F(ArmUnwindTest, TheLinkRegisterAloneTellsWhoCalledALeaf) {
