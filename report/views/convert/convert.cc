@@ -229,11 +229,15 @@ Result<> Conversion::start() {
   format::drop_section(features, abi::kFeatureDirFormat);
   features.environment.directory_format.reset();
   if (auto kept = keep_symbols(events, features); !kept) return std::move(kept.error()).in(options_.input);
-  format::EventSet changed = unwinding_ ? ConvertUnwinding::changed(events) : events;
-  if (options_.change != nullptr)
-    if (auto done = options_.change->change_head(changed, features); !done)
+  std::optional<format::EventSet> changed;  // a copy of its own, as events may have millions of ids
+  if (unwinding_) changed = ConvertUnwinding::changed(events);
+  if (options_.change != nullptr) {
+    if (!changed) changed = events;
+    if (auto done = options_.change->change_head(*changed, features); !done)
       return std::move(done.error()).in(options_.input);
-  if (auto created = create_writer(changed, std::move(features)); !created) return created;
+  }
+  if (auto created = create_writer(changed ? *changed : events, std::move(features)); !created)
+    return created;
   for (const Held& held : std::exchange(held_, {})) {
     RecordView record = held.record;
     record.bytes = Bytes(held.bytes).first(held.record.bytes.size());
