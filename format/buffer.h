@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "format/cursor.h"
@@ -59,13 +61,23 @@ class Buffer {
  private:
   // Moves to memory of `capacity` bytes; the present content begins `at` bytes behind its start.
   void move_to(std::size_t capacity, std::size_t at) {
-    auto memory = std::make_unique_for_overwrite<std::byte[]>(capacity);
-    if (size_ > 0) std::memcpy(memory.get() + at, memory_.get(), size_);
-    memory_ = std::move(memory);
+    // The kernel moves the pages of large content: it is not copied, and never there twice.
+    const bool stays_first = at == 0 && size_ > 0;
+    void* const memory = stays_first ? std::realloc(memory_.get(), capacity) : std::malloc(capacity);
+    if (memory == nullptr) throw std::bad_alloc();
+    if (stays_first) {
+      (void)memory_.release();
+    } else if (size_ > 0) {
+      std::memcpy(static_cast<std::byte*>(memory) + at, memory_.get(), size_);
+    }
+    memory_.reset(static_cast<std::byte*>(memory));
     capacity_ = capacity;
   }
 
-  std::unique_ptr<std::byte[]> memory_;
+  struct Free {
+    void operator()(std::byte* memory) const noexcept { std::free(memory); }
+  };
+  std::unique_ptr<std::byte[], Free> memory_;
   std::size_t size_ = 0, capacity_ = 0;
 };
 

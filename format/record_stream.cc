@@ -391,6 +391,10 @@ void RecordStream::inflate(const RecordView& record) {
   }
   auto block = std::make_shared<Block>();
   block->packed = record.bytes.size();
+  // The block before may be as large as this one becomes: it goes first.
+  block->bytes.append(rest_of_inflated());
+  inflated_.reset();
+  given_.reset();
   auto done = inflater_->inflate(*packed, limits_.record, block->bytes);
   open_inflated(std::move(block), record.offset);
   stream_broken_ = !done;
@@ -399,10 +403,13 @@ void RecordStream::inflate(const RecordView& record) {
   inflater_->reset();
 }
 
-// A record that began in the compressed record before goes on in this one.
+// Of a record that began in the compressed record before and goes on in the next one.
+Bytes RecordStream::rest_of_inflated() const {
+  if (!inflated_ || stream_broken_) return {};
+  return Bytes(inflated_->bytes).subspan(inflated_at_);
+}
+
 void RecordStream::open_inflated(std::shared_ptr<Block> block, std::uint64_t offset) {
-  if (inflated_ && !stream_broken_ && inflated_at_ < inflated_->bytes.size())
-    block->bytes.prepend(Bytes(inflated_->bytes).subspan(inflated_at_));
   inflated_bytes_ += block->bytes.size();
   inflated_ = std::move(block);
   inflated_at_ = 0;
@@ -466,6 +473,11 @@ bool RecordStream::next(RecordView& record) {
         diagnostics_->add(Damage::CutShort, inflated_offset_,
                           "a compressed record ends in the middle of a record");
       inflated_.reset();
+      // Whatever is made of the records now may take long.
+      outer_ = std::make_shared<Block>();
+      at_ = 0;
+      used_.clear();
+      oldest_used_ = 0;
       return false;
     }
     const Ahead item = std::move(ahead_.front());
@@ -480,6 +492,7 @@ bool RecordStream::next(RecordView& record) {
         continue;
       }
       (*block)->packed = item.record.bytes.size();
+      (*block)->bytes.prepend(rest_of_inflated());
       open_inflated(std::move(*block), item.record.offset);
     } else if (is_compressed(item.record.type)) {
       inflate(item.record);

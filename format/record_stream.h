@@ -71,6 +71,7 @@ class RecordStream {
   void look_ahead();
   bool may_inflate(const RecordView& record);
   void inflate(const RecordView& record);
+  Bytes rest_of_inflated() const;
   void open_inflated(std::shared_ptr<Block> block, std::uint64_t offset);
   bool recovers_inflated(std::size_t size);
   void skip(std::size_t size);
