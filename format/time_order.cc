@@ -9,9 +9,11 @@ namespace {
 
 constexpr std::size_t kPrefetched = 8;  // records
 // What waits may take the floor, and so many times the bytes of the capture that it came from. Plain records
-// of 40 bytes and more never reach it.
+// of 28 bytes and more never reach it.
 constexpr std::size_t kMostTimes = 3;
-constexpr std::size_t kRecordCost = 80;  // bytes a record takes beside its own: an Entry and three Keys
+// Bytes that a record takes beside its own: an Entry, one more while it is sorted, and what arrays have to
+// spare.
+constexpr std::size_t kRecordCost = 56;
 // Records of blocks that are inflated more often than this, on average, lie too far apart to be put in order.
 // A block of one processor's records is inflated once.
 constexpr std::uint64_t kMostReopened = 4;
@@ -21,45 +23,53 @@ constexpr std::size_t kCopies = std::size_t{256} << 10, kAligned = 8;  // bytes;
 
 void TimeOrder::push(const RecordView& record, std::uint64_t time, const BlockRef& block,
                      std::uint32_t event) {
-  Held& from = blocks_.empty() || blocks_.back().block != block ? begin_block(block) : blocks_.back();
+  const auto place = static_cast<std::size_t>(record.bytes.data() - block->bytes.data());
+  Held& from = block_of(record, place, block);
   ++from.waiting;
-  if (block->packed == 0) {
+  if (from.is_plain) {
     from.source += record.bytes.size();
     source_ += record.bytes.size();
     cost_ += record.bytes.size();
   }
   cost_ += kRecordCost;
-  const Entry entry{.bytes = reinterpret_cast<std::uintptr_t>(record.bytes.data()),
-                    .offset = record.offset,
-                    .block = static_cast<std::uint32_t>(first_block_ + blocks_.size() - 1),
-                    .event = event,
-                    .size = static_cast<std::uint16_t>(record.bytes.size()),
-                    .order = record.order};
-  std::uint32_t slot = 0;
-  if (free_slots_.empty()) {
-    slot = static_cast<std::uint32_t>(entries_.size());
-    entries_.push_back(entry);
-  } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-    entries_[slot] = entry;
-  }
-  waiting_.push_back({time, slot});
+  waiting_.push_back({.time = time,
+                      .at = static_cast<std::uint32_t>(place),
+                      .block = static_cast<std::uint32_t>(first_block_ + blocks_.size() - 1),
+                      .event = event,
+                      .size = static_cast<std::uint16_t>(record.bytes.size()),
+                      .order = record.order});
   if (time < given_out_) ++out_of_order_;
   highest_ = std::max(highest_, time);
   if (cost_ > most_held()) hold_less();
 }
 
-TimeOrder::Held& TimeOrder::begin_block(const BlockRef& block) {
+// What the record lies in. A trace that stands between records makes a block longer than 4 GiB.
+TimeOrder::Held& TimeOrder::block_of(const RecordView& record, std::size_t place, const BlockRef& block) {
+  const std::uint32_t low = static_cast<std::uint32_t>(place);
+  const std::uint64_t offset = block->packed == 0 ? record.offset - low : record.offset;
+  if (!blocks_.empty()) {
+    Held& last = blocks_.back();
+    if (last.block == block && last.base == place - low && last.offset == offset) return last;
+  }
+  return begin_block(block, place - low, offset);
+}
+
+TimeOrder::Held& TimeOrder::begin_block(const BlockRef& block, std::size_t base, std::uint64_t offset) {
+  const bool is_another = blocks_.empty() || blocks_.back().block != block;
   if (!blocks_.empty() && blocks_.back().waiting == 0) release(blocks_.back());
-  source_ += block->packed;
   Held& held = blocks_.emplace_back();
   held.block = block;
-  held.source = block->packed;
+  held.base = base;
+  held.begin = block->bytes.data() + base;
+  held.offset = offset;
   held.is_plain = block->packed == 0;
-  held.home = reinterpret_cast<std::uintptr_t>(block->bytes.data());
-  if (!held.is_plain) held.bytes = block->bytes.size();
-  cost_ += held.bytes + sizeof held;
+  if (!held.is_plain && is_another) {
+    held.source = block->packed;
+    held.bytes = block->bytes.size();
+    source_ += held.source;
+    cost_ += held.bytes;
+  }
+  cost_ += sizeof held;
   return held;
 }
 
@@ -127,7 +137,7 @@ Bytes TimeOrder::copied(const Entry& entry) {
     copies_left_ = kCopies;
   }
   std::byte* const copy = next_copy_;
-  std::memcpy(copy, from.opened.data() + (entry.bytes - from.home), entry.size);
+  std::memcpy(copy, from.opened.data() + from.base + entry.at, entry.size);
   const std::size_t taken = std::min<std::size_t>((entry.size + kAligned - 1) / kAligned * kAligned, copies_left_);
   next_copy_ += taken;
   copies_left_ -= taken;
@@ -152,21 +162,20 @@ void TimeOrder::let_out_early() {
   if (waiting_.empty()) return;  // all of it is on its way out
   went_out_early_ = true;
   times_.clear();
-  for (const Key& key : waiting_) times_.push_back(key.time);
+  for (const Entry& entry : waiting_) times_.push_back(entry.time);
   const auto middle = times_.begin() + static_cast<std::ptrdiff_t>(times_.size() / 2);
   std::ranges::nth_element(times_, middle);
-  let_out_until(*middle);
+  const std::uint64_t until = *middle;
+  decltype(times_)().swap(times_);
+  let_out_until(until);
 }
 
 // What is in ready_ is of so many blocks by turns that these would be inflated over and over.
 void TimeOrder::let_out_as_they_came() {
   went_out_early_ = goes_as_it_came_ = true;
-  const auto place = [this](const Key& key) {
-    const Entry& entry = entries_[key.slot];
-    return std::pair(place_of(entry.block), entry.bytes);
-  };
+  const auto place = [this](const Entry& entry) { return std::pair(place_of(entry.block), entry.at); };
   std::sort(ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_), ready_.end(),
-            [&](const Key& a, const Key& b) { return place(a) < place(b); });
+            [&](const Entry& a, const Entry& b) { return place(a) < place(b); });
 }
 
 void TimeOrder::finished_round() {
@@ -174,7 +183,12 @@ void TimeOrder::finished_round() {
   limit_ = highest_;
 }
 
-void TimeOrder::flush() { let_out_until(~std::uint64_t{0}); }
+// What only the next rounds would need takes no memory any more.
+void TimeOrder::flush() {
+  let_out_until(~std::uint64_t{0});
+  std::vector<Entry>().swap(waiting_);
+  std::vector<Entry>().swap(merged_);
+}
 
 void TimeOrder::let_out_until(std::uint64_t time) {
   // What is left in ready_ goes out first; it is older than anything that waits.
@@ -185,13 +199,12 @@ void TimeOrder::let_out_until(std::uint64_t time) {
     ready_.swap(waiting_);
   } else {
     const auto later = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                             [&](const Key& key) { return key.time <= time; });
+                                             [&](const Entry& entry) { return entry.time <= time; });
     ready_.insert(ready_.end(), waiting_.begin(), later);
     waiting_.erase(waiting_.begin(), later);
   }
   sort_ready();
   next_ready_ = 0;
-  for (std::size_t i = 0; i <= 2 * kPrefetched; ++i) prefetch_entry(i);
   for (std::size_t i = 0; i <= kPrefetched; ++i) prefetch_record(i);
 }
 
@@ -202,10 +215,10 @@ void TimeOrder::sort_ready() {
   for (std::size_t i = next_ready_; i < ready_.size(); ++i) {
     if (i == next_ready_ || ready_[i].time < ready_[i - 1].time) runs_.push_back(i);
   }
-  const auto at = [](std::vector<Key>& keys, std::size_t index) {
-    return keys.begin() + static_cast<std::ptrdiff_t>(index);
+  const auto at = [](std::vector<Entry>& entries, std::size_t index) {
+    return entries.begin() + static_cast<std::ptrdiff_t>(index);
   };
-  const auto earlier = [](const Key& a, const Key& b) { return a.time < b.time; };
+  const auto earlier = [](const Entry& a, const Entry& b) { return a.time < b.time; };
   while (runs_.size() > 1) {
     merged_.resize(ready_.size());
     std::copy(ready_.begin(), at(ready_, next_ready_), merged_.begin());
@@ -224,16 +237,13 @@ void TimeOrder::sort_ready() {
 }
 
 // What waits is more than the nearest cache holds: by the time a record is due, its bytes have left it again.
-void TimeOrder::prefetch_entry(std::size_t ready) const {
-  if (ready < ready_.size()) __builtin_prefetch(&entries_[ready_[ready].slot]);
-}
-
 void TimeOrder::prefetch_record(std::size_t ready) const {
   constexpr std::size_t kLine = 64;  // bytes
   if (ready >= ready_.size()) return;
-  const std::uintptr_t bytes = entries_[ready_[ready].slot].bytes;  // of a block that was parked: in vain
-  __builtin_prefetch(reinterpret_cast<const void*>(bytes));
-  __builtin_prefetch(reinterpret_cast<const void*>(bytes + kLine));
+  const Entry& entry = ready_[ready];
+  const std::byte* const bytes = blocks_[place_of(entry.block)].begin + entry.at;  // of a parked one: in vain
+  __builtin_prefetch(bytes);
+  __builtin_prefetch(bytes + kLine);
 }
 
 std::optional<TimeOrder::Item> TimeOrder::pop() {
@@ -242,19 +252,16 @@ std::optional<TimeOrder::Item> TimeOrder::pop() {
   // Rounds behind one that is given up are sound, and nothing of them may be parked: this asks for each anew.
   if (!goes_as_it_came_ && reopened_bytes_ > kMostReopened * parked_bytes_ && is_closed(ready_[next_ready_]))
     let_out_as_they_came();
-  const Key& key = ready_[next_ready_++];
-  prefetch_entry(next_ready_ + 2 * kPrefetched);
+  const Entry entry = ready_[next_ready_++];
   prefetch_record(next_ready_ + kPrefetched);
-  const Entry& entry = entries_[key.slot];
-  if (goes_as_it_came_ && key.time < given_out_) ++out_of_order_;
-  given_out_ = std::max(given_out_, key.time);
-  last_popped_ = key.slot;
+  if (goes_as_it_came_ && entry.time < given_out_) ++out_of_order_;
+  given_out_ = std::max(given_out_, entry.time);
+  last_popped_ = entry;
   Held& from = held(entry);
   const bool is_copied = from.parked.has_value();
-  const Bytes bytes =
-      is_copied ? copied(entry) : Bytes(reinterpret_cast<const std::byte*>(entry.bytes), entry.size);
-  Item item{whole_record(bytes, entry.order), key.time, entry.event, is_copied ? &copies_ : &from.block};
-  item.record.offset = entry.offset;
+  const Bytes bytes = is_copied ? copied(entry) : Bytes(from.begin + entry.at, entry.size);
+  Item item{whole_record(bytes, entry.order), entry.time, entry.event, is_copied ? &copies_ : &from.block};
+  item.record.offset = from.offset + (from.is_plain ? entry.at : 0);
   return item;
 }
 
@@ -266,12 +273,11 @@ void TimeOrder::report(Diagnostics& diagnostics) const {
 
 void TimeOrder::drop_done() {
   if (last_popped_) {
-    const Entry& entry = entries_[*last_popped_];
-    Held& from = held(entry);
-    cost_ -= kRecordCost + (from.is_plain ? entry.size : 0);
+    Held& from = held(*last_popped_);
+    cost_ -= kRecordCost + (from.is_plain ? last_popped_->size : 0);
     // The newest block stays: more records of it may be pushed.
     if (--from.waiting == 0 && &from != &blocks_.back()) release(from);
-    free_slots_.push_back(*last_popped_);
+    drop_given();
   }
   last_popped_.reset();
   while (blocks_.size() > 1 && blocks_.front().waiting == 0) {
@@ -280,6 +286,14 @@ void TimeOrder::drop_done() {
     blocks_.pop_front();
     ++first_block_;
   }
+}
+
+// A capture without rounds is ready all at once: what was given out of it takes no memory until the end.
+void TimeOrder::drop_given() {
+  constexpr std::size_t kMany = std::size_t{1} << 17;
+  if (next_ready_ < kMany || next_ready_ < ready_.size() - next_ready_) return;
+  std::vector<Entry>(ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_), ready_.end()).swap(ready_);
+  next_ready_ = 0;
 }
 
 }  // namespace tacho::format

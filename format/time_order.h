@@ -28,7 +28,7 @@ namespace tacho::format {
 class TimeOrder {
  public:
   // What waits may take so much memory, and some for each byte of the capture that it came from.
-  static constexpr std::size_t kMostHeld = std::size_t{32} << 20;  // bytes
+  static constexpr std::size_t kMostHeld = std::size_t{24} << 20;  // bytes
 
   explicit TimeOrder(std::size_t most_held = kMostHeld) : floor_(most_held) {}
   // Time in ns. Records of equal time keep the order of their pushes. `event` comes back with the record,
@@ -57,29 +57,31 @@ class TimeOrder {
   bool went_out_early() const { return went_out_early_; }
 
  private:
+  // A record that waits. All is in here, so that sorting and giving out go through memory from its beginning
+  // to its end.
   struct Entry {
-    std::uintptr_t bytes = 0;  // where the record's lay when it was pushed
-    std::uint64_t offset = 0;
-    std::uint32_t block = 0;  // number of the block since the start; its low bits
-    std::uint32_t event = 0;
-    std::uint16_t size = 0;  // bytes
-    std::endian order = std::endian::native;
-  };
-  struct Key {  // what is sorted
     std::uint64_t time;
-    std::uint32_t slot;  // in entries_
+    std::uint32_t at;     // in its block, bytes; its low bits
+    std::uint32_t block;  // number of the block since the start; its low bits
+    std::uint32_t event;
+    std::uint16_t size;  // bytes
+    std::endian order;
   };
+  // A block, or a part of one: nearly always the whole. Within a part offsets follow from places.
   struct Held {
     BlockRef block;                       // null: parked, or none of its records waits
+    std::size_t base = 0;                 // where in it the part begins that this is about, bytes
+    const std::byte* begin = nullptr;     // of that part, while it is there
+    std::uint64_t offset = 0;             // of that part, if plain; of all records, where they were inflated
     std::size_t waiting = 0;              // records of it still in the queue
     std::size_t source = 0;               // bytes of the capture that these came from, all that were pushed
     bool is_plain = true;                 // it was not inflated
     std::size_t bytes = 0;                // of one that was inflated
-    std::uintptr_t home = 0;              // where these began when records were pushed
     std::optional<ParkedBlock> parked{};  // from then on
     Buffer opened{};                      // what is inflated of it, while records of it go out
   };
-  Held& begin_block(const BlockRef& block);
+  Held& block_of(const RecordView& record, std::size_t place, const BlockRef& block);
+  Held& begin_block(const BlockRef& block, std::size_t base, std::uint64_t offset);
   void hold_less();
   void park(Held& from);
   void open(Held& from, std::uint32_t number);
@@ -98,23 +100,21 @@ class TimeOrder {
   }
   Held& held(const Entry& entry) { return blocks_[place_of(entry.block)]; }
   // Whether its block must be inflated again.
-  bool is_closed(const Key& key) {
-    const Held& from = held(entries_[key.slot]);
+  bool is_closed(const Entry& entry) {
+    const Held& from = held(entry);
     return from.parked && from.opened.empty();
   }
-  void prefetch_entry(std::size_t ready) const;
   void prefetch_record(std::size_t ready) const;
   void drop_done();
+  void drop_given();
 
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> free_slots_;  // of entries_
-  std::vector<Key> waiting_;
-  std::vector<Key> ready_, merged_;
+  std::vector<Entry> waiting_;
+  std::vector<Entry> ready_, merged_;
   std::vector<std::size_t> runs_;  // where each begins, while sorting
   std::size_t next_ready_ = 0;
   std::deque<Held> blocks_;
-  std::uint64_t first_block_ = 0;             // number of blocks_.front()
-  std::optional<std::uint32_t> last_popped_;  // slot
+  std::uint64_t first_block_ = 0;  // number of blocks_.front()
+  std::optional<Entry> last_popped_;
   std::uint64_t highest_ = 0;
   std::uint64_t limit_ = 0;
   std::uint64_t given_out_ = 0;

@@ -143,11 +143,14 @@ class LongRound {
       std::memcpy(at, &type, sizeof type);
       std::memcpy(at + 4, &misc, sizeof misc);
       std::memcpy(at + 6, &size, sizeof size);
-      std::memcpy(at + kRecord - sizeof times[i], &times[i], sizeof times[i]);
+      const std::uint64_t words[] = {pushed_.size(), times[i]};
+      std::memcpy(at + kRecord - sizeof words, words, sizeof words);
       RecordView record = whole_record({at, kRecord}, std::endian::native);
-      record.offset = pushed_.size();
+      // As readers tell it: of a record that was inflated, where it was packed.
+      record.offset = packed == 0 ? 1000 * kRecord + i * kRecord : 77;
       order_.push(record, times[i], block);
       pushed_.push_back(times[i]);
+      offsets_.push_back(record.offset);
     }
     blocks_.push_back(block);
   }
@@ -161,16 +164,18 @@ class LongRound {
   std::vector<std::uint64_t> popped() {
     std::vector<std::uint64_t> times;
     while (const auto item = order_.pop()) {
-      std::uint64_t said = 0;
+      std::uint64_t words[2] = {};
       EXPECT_EQ(item->record.bytes.size(), kRecord);
-      std::memcpy(&said, item->record.bytes.data() + kRecord - sizeof said, sizeof said);
+      std::memcpy(words, item->record.bytes.data() + kRecord - sizeof words, sizeof words);
+      const auto [number, said] = words;
       EXPECT_EQ(said, item->time);
       EXPECT_EQ(item->record.type, 9u);
-      EXPECT_EQ(pushed_.at(item->record.offset), item->time);
+      EXPECT_EQ(pushed_.at(number), item->time);
       const std::byte* const block = (*item->block)->bytes.data();
       EXPECT_TRUE(item->record.bytes.data() >= block &&
                   item->record.bytes.data() + kRecord <= block + (*item->block)->bytes.size());
-      pushed_.at(item->record.offset) = ~std::uint64_t{0};
+      EXPECT_EQ(item->record.offset, offsets_.at(number));
+      pushed_.at(number) = ~std::uint64_t{0};
       times.push_back(item->time);
     }
     return times;
@@ -178,7 +183,7 @@ class LongRound {
 
  private:
   TimeOrder order_;
-  std::vector<std::uint64_t> pushed_;
+  std::vector<std::uint64_t> pushed_, offsets_;
   std::vector<std::weak_ptr<Block>> blocks_;
 };
 
