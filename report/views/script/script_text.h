@@ -27,12 +27,13 @@
 
 namespace tacho::report {
 
-// Safe forms of names that come again and again, each made once. The name's bytes must stay where they are.
+// Safe forms of names that come again and again, each made once where it is another than the name. The
+// name's bytes must stay where they are.
 class SafeNames {
  public:
   explicit SafeNames(Names names) : names_(names) {}
   std::string_view of(std::string_view name) {
-    if (names_ == Names::Raw) return name;
+    if (names_ == Names::Raw || is_plain(name)) return name;
     const auto [row, is_new] = safe_.try_emplace(name.data());
     if (is_new || row->second.size != name.size()) row->second = {name.size(), printable(name, names_)};
     return row->second.text;
