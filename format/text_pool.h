@@ -26,6 +26,11 @@ class TextPool {
   std::string_view operator[](Number number) const;
   // A copy that stays, one for equal texts.
   std::string_view keep(std::string_view text) { return (*this)[add(text)]; }
+  // Gives back the memory that telling texts apart takes: no more are added or looked for.
+  void end() {
+    std::vector<Slot>().swap(slots_);
+    count_ = 0;
+  }
 
  private:
   // Texts lie in pieces, each with its size in front, at multiples of kUnit. A number counts these from the

@@ -375,6 +375,14 @@ std::string_view AddressSpaces::comm(std::uint32_t /*pid*/, std::uint32_t tid) c
   return state_->texts.keep({name.data(), static_cast<std::size_t>(end - name.data())});
 }
 
+void AddressSpaces::end_replay() {
+  ByNumber<MappingList>().swap(state_->processes);
+  ByNumber<Thread>().swap(state_->threads);
+  ByNumber<format::BuildId>().swap(state_->build_ids);
+  decltype(state_->modules_by_identity)().swap(state_->modules_by_identity);
+  state_->texts.end();
+}
+
 const std::optional<AddressSpaces::KernelText>& AddressSpaces::kernel_text() const {
   return state_->kernel_text;
 }

@@ -39,6 +39,10 @@ class AddressSpaces {
   // as this, and equal names share them.
   std::string_view comm(std::uint32_t pid, std::uint32_t tid) const;
 
+  // Gives back what only further records and look-ups of processes' addresses would need. Mappings, names and
+  // what all processes share stay.
+  void end_replay();
+
   // Where the recording kernel's text lay: start, end, and the reference symbol with its address, from the
   // MMAP record of [kernel.kallsyms]; kallsyms of another boot are moved by it.
   struct KernelText {

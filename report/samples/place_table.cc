@@ -27,6 +27,16 @@ void PlaceTable::mappings_changed(std::uint32_t pid) {
   if (process.pid == pid) process.few = {};
 }
 
+void PlaceTable::end_lookups() {
+  by_address_.forget();
+  by_owner_.forget();
+  decltype(owners_)().swap(owners_);
+  functions_ = {};
+  unknown_places_ = {};
+  processes_ = std::vector<Process>(processes_.size());
+  kernel_ = {};
+}
+
 void PlaceTable::kernel_changed() {
   kernel_ = {};
   for (Process& process : processes_) process.few = {};  // addresses of unknown mode lie in either
@@ -70,8 +80,14 @@ void PlaceTable::look_up(Known& known, const symbolize::AddressSpaces& spaces, s
   if (is_shared) known.bias = mapping->shown_address({0});
   const Owner owner{is_shared ? static_cast<const void*>(mapping->module) : mapping,
                     keeps_addresses_ ? known.bias : 0};
-  known.owner = owners_.try_emplace(owner, static_cast<std::uint32_t>(owners_.size())).first->second << 4 |
-                (cpumode & (kUnwound | kModeBits));
+  const std::uint32_t number = by_owner_.find_or_make(
+      by_owner_.hash(reinterpret_cast<std::uintptr_t>(owner.of), owner.bias),
+      [&](std::uint32_t row) { return owners_[row] == owner; },
+      [&] {
+        owners_.push_back(owner);
+        return static_cast<std::uint32_t>(owners_.size() - 1);
+      });
+  known.owner = number << 4 | (cpumode & (kUnwound | kModeBits));
 }
 
 std::uint32_t PlaceTable::make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {

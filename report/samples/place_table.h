@@ -54,8 +54,8 @@ class PlaceTable {
   std::uint32_t find_function(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
                               std::uint8_t cpumode);
   const StableArray<Location>& locations() const { return locations_; }
-  // Gives back the memory that finding takes: there are no more lookups. Places stay.
-  void end_lookups() { by_address_.forget(); }
+  // Gives back the memory that finding takes: from then on every address is new. Places stay.
+  void end_lookups();
 
  private:
   // Functions of one table in one mode, by its rows: the numbers of their places.
@@ -89,12 +89,6 @@ class PlaceTable {
     std::uint64_t bias = 0;
     bool operator==(const Owner&) const = default;
   };
-  struct OwnerHash {
-    format::SeededHash of, bias;
-    std::size_t operator()(const Owner& owner) const {
-      return bias(of(reinterpret_cast<std::uintptr_t>(owner.of)) ^ owner.bias);
-    }
-  };
   KnownFew& known_few(std::uint32_t pid, std::uint8_t cpumode);
   Known& known_of(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
                   std::uint8_t cpumode);
@@ -126,7 +120,8 @@ class PlaceTable {
   std::vector<Process> processes_ = std::vector<Process>(256);
   KnownFew kernel_{};  // all processes share its addresses
 
-  std::unordered_map<Owner, std::uint32_t, OwnerHash> owners_;
+  IndexTable by_owner_;
+  std::vector<Owner, format::LargePages<Owner>> owners_;  // by number
   const NamesOf* names_of_ = nullptr;
   std::array<std::unordered_map<const symbolize::SymbolTable*, Functions>, 8> functions_;      // by mode
   std::array<std::unordered_map<const symbolize::Module*, std::uint32_t>, 8> unknown_places_;  // likewise

@@ -54,8 +54,9 @@ symbolize::JitClock clock_of(const format::EventSet& events) {
 
 // A thread as it is known while records are replayed.
 struct KnownThread {
-  Thread shown;           // given out: changes no more while others may look at it
-  std::string_view comm;  // now
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  Thread shown;                   // given out: changes no more while others may look at it
+  std::uint32_t renamed = kNone;  // number of the name that it has now, if that is another
 };
 
 // The threads met so far. perf keeps a thread's name from its last COMM or FORK on, whatever exits in
@@ -69,10 +70,13 @@ class Threads {
     if (is_new || all_[row->second].shown.pid != pid) {
       const std::string_view comm = spaces.comm(pid, tid);
       row.value() = static_cast<std::uint32_t>(all_.size());
-      all_.push_back({{pid, tid, comm}, comm});
+      all_.push_back({.shown = {pid, tid, comm}});
     }
     recent = &all_[row->second];
     return *recent;
+  }
+  std::string_view comm(const KnownThread& thread) const {  // now
+    return thread.renamed == KnownThread::kNone ? thread.shown.comm : names_[thread.renamed];
   }
   void apply(const Change& change, const symbolize::AddressSpaces& spaces) {
     if (change.born) {
@@ -82,15 +86,25 @@ class Threads {
     if (!change.renamed) return;
     if (const auto row = by_tid_.find(*change.renamed); row != by_tid_.end()) {
       KnownThread& thread = all_[row->second];
-      thread.comm = spaces.comm(thread.shown.pid, thread.shown.tid);
+      if (thread.renamed == KnownThread::kNone) {
+        thread.renamed = static_cast<std::uint32_t>(names_.size());
+        names_.emplace_back();
+      }
+      names_[thread.renamed] = spaces.comm(thread.shown.pid, thread.shown.tid);
     }
   }
   void settle_names() {
-    for (KnownThread& thread : all_) thread.shown.comm = thread.comm;
+    for (KnownThread& thread : all_) thread.shown.comm = comm(thread);
+  }
+  // Gives back the memory that finding takes: nothing more is found or changed. Threads stay.
+  void end_lookups() {
+    decltype(by_tid_)().swap(by_tid_);
+    recent_.fill(nullptr);
   }
 
  private:
   std::deque<KnownThread> all_;
+  std::vector<std::string_view> names_;                                      // of renamed ones
   tsl::robin_map<std::uint32_t, std::uint32_t, format::SeededHash> by_tid_;  // in all_: alive, or last alive
   std::array<KnownThread*, 256> recent_{};  // some of them, by the low bits of the tid
 };
@@ -279,7 +293,7 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
     return Flow::GoOn;  // another machine's; perf leaves them out
   if (has_values && (moved.empty() || !options->filter.accepts_start(*sample))) return Flow::GoOn;
   const KnownThread& thread = threads.find(sample->pid, sample->tid, spaces->spaces());
-  if (!options->filter.accepts_comm(thread.comm)) return Flow::GoOn;
+  if (!options->filter.accepts_comm(threads.comm(thread))) return Flow::GoOn;
 
   ResolvedSample resolved;
   resolved.raw = sample;
@@ -289,7 +303,7 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   resolved.event_index = resolved.record_event = event;
   resolved.period = sample->period;
   resolved.thread = &thread.shown;
-  resolved.comm = thread.comm;
+  resolved.comm = threads.comm(thread);
   resolved.order = record.view.order;
   resolved.places = places;
   resolved.cgroups = &cgroups;
@@ -398,7 +412,7 @@ Flow SampleReader::State::deliver_other(const RecordView& view, std::size_t even
   if (subject->second != ~0U) {
     const KnownThread& thread = threads.find(subject->first, subject->second, spaces->spaces());
     other.thread = &thread.shown;
-    other.comm = thread.comm;
+    other.comm = threads.comm(thread);
   }
   const Flow flow = outlet->on_other(other);
   if (is_exit) apply(*record, view.misc);
@@ -461,7 +475,12 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   }
   RecordFeed& feed = ahead ? static_cast<RecordFeed&>(*ahead) : records;
   // What a pipe tells at its end counts as well.
-  if (state_->read_from(feed) == Flow::GoOn && state_->is_pipe) state_->take_build_ids();
+  const bool is_at_end = state_->read_from(feed) == Flow::GoOn;
+  if (is_at_end && state_->is_pipe) state_->take_build_ids();
+  if (is_at_end) {
+    state_->threads.end_lookups();
+    state_->spaces->end_replay();
+  }
   state_->place_table.end_lookups();
   state_->stacks.end_lookups();
 }

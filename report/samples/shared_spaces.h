@@ -42,6 +42,8 @@ class SharedSpaces {
   // What the record changed. `clock`: of the capture's times.
   Change apply(const format::Record& record, std::uint16_t misc, symbolize::JitClock clock, Outlet& outlet);
   void add_build_id(const format::BuildIdEntry& entry, Outlet& outlet);
+  // There are no more of either. What the other thread looks into stays.
+  void end_replay() { spaces_.end_replay(); }
   // Mappings that jitdumps tell, which stand at `time` or before; to be applied like the capture's own.
   bool has_due_code(std::uint64_t time) const { return jit_.is_due(time); }
   std::optional<format::MmapRecord> due_code(std::uint64_t time) { return jit_.due(time); }

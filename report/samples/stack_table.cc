@@ -88,6 +88,7 @@ void StackTable::tell_by_frames() {
 void StackTable::end_lookups() {
   by_chain_.forget();
   by_frames_.forget();
+  entries_ = {};
   decltype(met_)(met_.empty() ? 0 : 1).swap(met_);
 }
 
