@@ -10,7 +10,7 @@ namespace {
 bool is_higher(const Function& a, const Function& b, ChainKey key) {
   if (key == ChainKey::SourceLine && (a.has_line || b.has_line)) {
     if (a.has_line != b.has_line) return b.has_line;
-    if (a.line != b.line) return a.line > b.line;
+    if (a.line() != b.line()) return a.line() > b.line();
   }
   const bool by_function = key != ChainKey::Address && !a.name.empty() && !b.name.empty();
   if (by_function && (a.is_inlined || b.is_inlined)) return a.name > b.name;
@@ -96,7 +96,7 @@ void CallTree::count_steps(CallNode& node, std::size_t depth) {
     BranchCounts& counts = counts_.emplace_back();
     for (const std::uint32_t member : came_) {
       const Strand& strand = strands_[member];
-      const std::uint32_t step = (*functions_)[strand.frames[depth + i]].step;
+      const std::uint32_t step = (*functions_)[strand.frames[depth + i]].step();
       if (step != 0) counts.add((*steps_)[step], strand.samples, member == came_[0]);
     }
   }

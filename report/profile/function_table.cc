@@ -12,11 +12,6 @@ enum Kind : std::uint64_t { kBySymbol, kInlined, kByLine };
 
 std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
-template <class Numbers, class Key>
-std::uint32_t number_in(Numbers& numbers, const Key& key, std::uint32_t first = 0) {
-  return numbers.try_emplace(key, static_cast<std::uint32_t>(numbers.size()) + first).first->second;
-}
-
 char level_of(std::uint8_t cpumode) {
   if (cpumode == abi::kCpumodeKernel) return 'k';
   return cpumode == abi::kCpumodeUser ? '.' : 'H';
@@ -53,17 +48,17 @@ std::uint32_t FunctionTable::rank_of(const symbolize::Module& module, std::size_
 }
 
 const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::Module& module) {
-  if (last_module_ == &module) return *last_numbers_;
-  const auto [row, is_new] = module_numbers_.try_emplace(&module);
-  if (is_new) {
-    const std::size_t met = module_numbers_.size();
-    row->second = {.id = static_cast<std::uint32_t>(met),
-                   .name = number_in(modules_, std::string_view(module.short_name), 1),
-                   .rank = rank_of(module, met)};
+  if (last_module_ == &module) return last_numbers_;
+  const std::uint32_t number = met_modules_.number_of(hash_of_module_(word_of(&module)), &module);
+  if (number == module_numbers_.size()) {
+    const std::size_t met = module_numbers_.size() + 1;
+    module_numbers_.push_back({.id = static_cast<std::uint32_t>(met),
+                               .name = number_of_text(modules_, module.short_name) + 1,
+                               .rank = rank_of(module, met)});
   }
   last_module_ = &module;
-  last_numbers_ = &row->second;
-  return row->second;
+  last_numbers_ = module_numbers_[number];
+  return last_numbers_;
 }
 
 std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
@@ -87,8 +82,9 @@ std::uint32_t FunctionTable::of_step(std::uint32_t location, std::uint32_t step)
   const std::uint32_t outermost = of_frame(location).back();
   if (step == 0) return outermost;
   return by_step_.find_or_make(step, outermost, [&] {
-    Function made = functions_[outermost];
-    made.step = step;
+    const Function& known = functions_[outermost];
+    Made made{known, known.rare == nullptr ? RareFacts() : *known.rare};
+    made.rare.step = step;
     return append(made);
   });
 }
@@ -96,11 +92,11 @@ std::uint32_t FunctionTable::of_step(std::uint32_t location, std::uint32_t step)
 std::uint32_t FunctionTable::of_name(std::string_view name) {
   const auto [known, is_new] = of_names_.try_emplace(name, 0);
   if (!is_new) return known->second;
-  Function made;
-  made.name = name;
-  made.name_number = number_in(names_, name, 1);
-  made.symbol = symbols_.new_number();
-  made.chain_key = chain_keys_.new_number();
+  Made made;
+  made.function.name = name;
+  made.function.name_number = number_of_text(names_, name) + 1;
+  made.function.symbol = symbols_.new_number();
+  made.function.chain_key = chain_keys_.new_number();
   return known->second = append(made);
 }
 
@@ -113,21 +109,23 @@ std::uint32_t FunctionTable::of_place(std::uint32_t location) {
   return alone;
 }
 
-Function FunctionTable::function_of(const symbolize::Frame& frame, const Location& where,
-                                    std::uint64_t unknown_at) {
+FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, const Location& where,
+                                               std::uint64_t unknown_at) {
   const bool is_known = !frame.function.empty();
-  Function made;
+  Made all;
+  Function& made = all.function;
   made.name = frame.function;
   made.module = frame.module;
   made.start = is_known ? frame.function_start : grain_ == Grain::Names ? 0 : unknown_at;
-  if (where.mapping != nullptr) made.mapped_bytes = where.mapping->end - where.mapping->start;
   made.end = is_known ? frame.function_end : 0;
+  if (keeps_mapped_bytes_ && where.mapping != nullptr)
+    all.rare.mapped_bytes = where.mapping->end - where.mapping->start;
   if (grain_ == Grain::Addresses) {
-    made.line = line_text(frame);
+    all.rare.line = line_text(frame);
     using symbolize::LineState;
     made.has_line = frame.line_state == LineState::Known || frame.line_state == LineState::Unknown;
   }
-  if (is_known) made.name_number = number_in(names_, frame.function, 1);
+  if (is_known) made.name_number = number_of_text(names_, frame.function) + 1;
   if (frame.module != nullptr) {
     const ModuleNumbers& numbers = numbers_of(*frame.module);
     made.module_number = numbers.name;
@@ -137,17 +135,18 @@ Function FunctionTable::function_of(const symbolize::Frame& frame, const Locatio
   made.source = frame.source;
   made.is_inlined = frame.is_inlined;
   made.is_data = frame.is_data;
-  if (frame.is_data) made.runtime_start = frame.ip.value - (frame.shown_address - frame.function_start);
-  return made;
+  if (frame.is_data) all.rare.runtime_start = frame.ip.value - (frame.shown_address - frame.function_start);
+  return all;
 }
 
-std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
+std::uint32_t FunctionTable::intern(Made all, std::uint64_t ip) {
+  Function& made = all.function;
   made.first_ip = ip;
   const auto level = static_cast<unsigned char>(made.level);
   constexpr std::uint32_t kMostModules = 1U << 24;  // with the level a number of 32 bits
   if (made.name.empty() && !made.is_inlined && grain_ != Grain::Addresses &&
       module_numbers_.size() < kMostModules)
-    return intern_address(made);
+    return intern_address(all);
   const bool counts_address = grain_ == Grain::Addresses || made.is_data;
   const std::uint64_t kind = std::uint64_t{level} << 8 | std::uint64_t{made.is_inlined};
   const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, made.end, made.name_number,
@@ -158,19 +157,20 @@ std::uint32_t FunctionTable::intern(Function made, std::uint64_t ip) {
         const Function& known = functions_[id];
         return known.module == made.module && known.start == made.start && known.end == made.end &&
                known.name_number == made.name_number && known.level == made.level &&
-               known.is_inlined == made.is_inlined && known.runtime_start == made.runtime_start &&
+               known.is_inlined == made.is_inlined && known.runtime_start() == all.rare.runtime_start &&
                (!counts_address || known.first_ip == ip);
       },
-      [&] { return add(made); });
+      [&] { return add(all); });
 }
 
 // Mostly there is one function at an address in all modules, and that is found by its symbol.
-std::uint32_t FunctionTable::intern_address(Function made) {
+std::uint32_t FunctionTable::intern_address(Made& all) {
+  Function& made = all.function;
   made.symbol = symbols_.number_of_address(0, made.start);
   std::uint32_t& first = by_symbol_[made.symbol];
   if (first == kNone) {
     made.chain_key = chain_keys_.new_number();
-    return first = append(made);
+    return first = append(all);
   }
   const Function& known = functions_[first];
   if (known.module == made.module && known.level == made.level) return first;
@@ -179,28 +179,38 @@ std::uint32_t FunctionTable::intern_address(Function made) {
   return by_address_.find_or_make(space, made.start, [&] {
     made.chain_key =
         known.module == made.module ? known.chain_key : chain_keys_.number_of_address(module, made.start);
-    return append(made);
+    return append(all);
   });
 }
 
-std::uint32_t FunctionTable::add(Function made) {
-  made.symbol = symbol_of(made);
-  made.chain_key = chain_key_of(made);
+std::uint32_t FunctionTable::add(Made& made) {
+  made.function.symbol = symbol_of(made.function);
+  made.function.chain_key = chain_key_of(made);
   return append(made);
 }
 
-std::uint32_t FunctionTable::append(const Function& made) {
-  functions_.push_back(made);
+std::uint32_t FunctionTable::append(const Made& made) {
+  Function function = made.function;
+  function.rare = made.rare == RareFacts() ? nullptr : &rare_.emplace_back(made.rare);
+  functions_.push_back(function);
   return ids_.push_back(static_cast<std::uint32_t>(ids_.size()));
 }
 
 void FunctionTable::end_lookups() {
+  has_ended_ = true;
   by_identity_.forget();
   by_address_.forget();
   by_step_.forget();
   by_symbol_.forget();
   symbols_.forget();
   chain_keys_.forget();
+  alone_.forget();
+  only_.forget();
+  names_.forget();
+  modules_.forget();
+  met_modules_.forget();
+  decltype(module_numbers_)().swap(module_numbers_);
+  last_module_ = nullptr;
 }
 
 std::uint32_t FunctionTable::symbol_of(const Function& function) {
@@ -211,11 +221,12 @@ std::uint32_t FunctionTable::symbol_of(const Function& function) {
   return symbols_.number_of({kInlined, space, function.start, function.end});
 }
 
-std::uint32_t FunctionTable::chain_key_of(const Function& function) {
+std::uint32_t FunctionTable::chain_key_of(const Made& made) {
+  const Function& function = made.function;
   const std::uint64_t module = word_of(function.module);
   const bool is_known = !function.name.empty();
   if (key_ == ChainKey::SourceLine && function.has_line)
-    return chain_keys_.number_of({kByLine, word_of(function.line.data()), 0, 0});
+    return chain_keys_.number_of({kByLine, word_of(made.rare.line.data()), 0, 0});
   if (key_ == ChainKey::Address)
     return chain_keys_.number_of_address(id_of(function.module), function.first_ip);
   if (!is_known) return chain_keys_.number_of_address(id_of(function.module), function.start);

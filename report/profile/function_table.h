@@ -17,6 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "format/large_pages.h"
+#include "format/seeded_hash.h"
 #include "report/samples/address_table.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
@@ -38,6 +40,19 @@ enum class Grain : std::uint8_t { Names, Functions, Addresses };
 // How lines name their files: "main.c:12" or with the folders.
 enum class SourceNames : std::uint8_t { Bare, WithFolders };
 
+// What few functions have.
+struct RareFacts {
+  // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is
+  // of.
+  std::uint64_t runtime_start = 0;
+  std::uint64_t mapped_bytes = 0;  // of the mapping that it was met in first; only where they are kept
+  // "main.c:12", or where that is not known "+20", the place in the function; only with the grain Addresses.
+  std::string_view line;
+  std::uint32_t step = 0;  // in BranchSteps
+  bool operator==(const RareFacts&) const = default;
+};
+
+// A capture may have millions of these: what takes no bytes here counts.
 struct Function {
   std::string_view name;                      // empty: unknown; lives as long as the session
   const symbolize::Module* module = nullptr;  // null: nothing was mapped there
@@ -45,24 +60,49 @@ struct Function {
   // itself (with the grain Names 0): as it was sampled where it stands in a call chain, else relative to the
   // module.
   std::uint64_t start = 0, end = 0;
-  std::uint64_t first_ip = 0;  // where it was met first; with the grain Addresses: where it is
-  // Of a variable, whose rows say where in it: where it begins as an address of the process that first_ip is
-  // of.
-  std::uint64_t runtime_start = 0;
-  std::uint64_t mapped_bytes = 0;  // of the mapping that it was met in first; 0: there was none
-  // "main.c:12", or where that is not known "+20", the place in the function; only with the grain Addresses.
-  std::string_view line;
+  std::uint64_t first_ip = 0;       // where it was met first; with the grain Addresses: where it is
+  const RareFacts* rare = nullptr;  // null: none
   std::uint32_t module_rank = 0;    // of two modules, perf shows the one with the higher rank first; 0: none
   std::uint32_t name_number = 0;    // equal names have equal numbers; 0: unknown
   std::uint32_t module_number = 0;  // equal short names have equal numbers; 0: nothing was mapped there
   std::uint32_t symbol = 0;
   std::uint32_t chain_key = 0;
-  std::uint32_t step = 0;  // in BranchSteps
-  char level = '.';        // k kernel, . user, H hypervisor
-  char source = '!';       // where the name came from, see symbolize::Frame
-  bool is_inlined = false;
-  bool is_data = false;   // what is named is a variable
-  bool has_line = false;  // `line` is a source line
+  char level = '.';   // k kernel, . user, H hypervisor
+  char source = '!';  // where the name came from, see symbolize::Frame
+  bool is_inlined : 1 = false;
+  bool is_data : 1 = false;   // what is named is a variable
+  bool has_line : 1 = false;  // line() is a source line
+
+  std::uint64_t runtime_start() const { return rare == nullptr ? 0 : rare->runtime_start; }
+  std::uint64_t mapped_bytes() const { return rare == nullptr ? 0 : rare->mapped_bytes; }
+  std::string_view line() const { return rare == nullptr ? std::string_view() : rare->line; }
+  std::uint32_t step() const { return rare == nullptr ? 0 : rare->step; }
+};
+static_assert(sizeof(Function) <= 80);
+
+// Numbers of keys, from 0 up. What it takes lies in few pieces, so that all of it can be given back: of a
+// capture's modules there may be millions.
+template <class Key>
+class KeyNumbers {
+ public:
+  std::uint32_t size() const { return static_cast<std::uint32_t>(keys_.size()); }
+  // `hashed`: of the key alone.
+  std::uint32_t number_of(std::uint64_t hashed, const Key& key) {
+    return by_hash_.find_or_make(
+        hashed, [&](std::uint32_t known) { return keys_[known] == key; },
+        [&] {
+          keys_.push_back(key);
+          return size() - 1;
+        });
+  }
+  void forget() {
+    by_hash_.forget();
+    decltype(keys_)().swap(keys_);
+  }
+
+ private:
+  IndexTable by_hash_;
+  std::vector<Key, format::LargePages<Key>> keys_;
 };
 
 // Numbers what is told apart by four words, or by an address in a space, from 0 up.
@@ -106,6 +146,9 @@ class FunctionTable {
   explicit FunctionTable(Session& session, ChainKey key = ChainKey::Function, Grain grain = Grain::Functions,
                          SourceNames sources = SourceNames::Bare);
 
+  // Before anything is asked for: functions have their mapped_bytes().
+  void keep_mapped_bytes() { keeps_mapped_bytes_ = true; }
+
   // Of a frame of a call chain, by the number of its location: the innermost inlined call first, at least
   // one. Stays valid.
   std::span<const std::uint32_t> of_frame(std::uint32_t location);
@@ -135,40 +178,50 @@ class FunctionTable {
   const Function& operator[](std::uint32_t id) const { return functions_[id]; }  // stays where it is
   const StableArray<Function>& functions() const { return functions_; }          // by id
   std::size_t size() const { return functions_.size(); }
-  // Gives back the memory that telling functions apart takes. Places that were asked for keep their
-  // functions; others may then get functions that the table has already.
+  // Gives back the memory that finding functions takes: no places are asked for any more.
   void end_lookups();
+  bool has_ended() const { return has_ended_; }
 
  private:
-  Function function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
-  std::uint32_t intern(Function made, std::uint64_t ip);
-  std::uint32_t intern_address(Function made);  // without a name, with the grain Functions
-  std::uint32_t add(Function made);
-  std::uint32_t append(const Function& made);
+  // One that is not in the table yet.
+  struct Made {
+    Function function;
+    RareFacts rare;
+  };
+  Made function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
+  std::uint32_t intern(Made made, std::uint64_t ip);
+  std::uint32_t intern_address(Made& made);  // without a name, with the grain Functions
+  std::uint32_t add(Made& made);
+  std::uint32_t append(const Made& made);
+  std::uint32_t number_of_text(KeyNumbers<std::string_view>& numbers, std::string_view text) {
+    return numbers.number_of(hash_(text), text);
+  }
   struct ModuleNumbers {
     std::uint32_t id = 0;    // from 1 up: modules have different ones
     std::uint32_t name = 0;  // Function::module_number
     std::uint32_t rank = 0;  // Function::module_rank
   };
-  const ModuleNumbers& numbers_of(const symbolize::Module& module);
-  std::uint32_t id_of(const symbolize::Module* module) {  // 0: there is none
+  const ModuleNumbers& numbers_of(const symbolize::Module& module);  // valid until the next one
+  std::uint32_t id_of(const symbolize::Module* module) {             // 0: there is none
     return module == nullptr ? 0 : numbers_of(*module).id;
   }
   std::uint32_t rank_of(const symbolize::Module& module, std::size_t met) const;
   std::uint32_t symbol_of(const Function& function);
-  std::uint32_t chain_key_of(const Function& function);
+  std::uint32_t chain_key_of(const Made& made);
   std::string_view line_text(const symbolize::Frame& frame);
 
   Resolver* resolver_;
   ChainKey key_;
   Grain grain_;
   SourceNames sources_;
+  bool keeps_mapped_bytes_ = false, has_ended_ = false;
   // By location number, kNone where it was not asked for. Apart, so that they stay in the cache.
   ByNumber<std::uint32_t> alone_{kNone};
   ByNumber<std::uint32_t> only_{kNone};  // of frames that are one function
   ByNumber<std::uint32_t> many_{kNone};  // of others: index of a list
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
+  std::deque<RareFacts> rare_;
   StableArray<std::uint32_t> ids_;  // of functions, each its own: a list of one
   IndexTable by_identity_;
   // Functions without a name: the first at an address, by its symbol, and the others.
@@ -176,11 +229,14 @@ class FunctionTable {
   AddressTable by_address_;
   AddressTable by_step_;  // of functions that are ends of branches: step and the function without one
   std::unordered_map<std::string_view, std::uint32_t> of_names_;  // see of_name()
-  std::unordered_map<std::string_view, std::uint32_t> names_, modules_;
+  format::SeededTextHash hash_;
+  KeyNumbers<std::string_view> names_, modules_;
   std::unordered_map<std::string, std::uint32_t> listed_;  // modules of the build id table
-  std::unordered_map<const symbolize::Module*, ModuleNumbers> module_numbers_;
+  RowHash hash_of_module_;
+  KeyNumbers<const symbolize::Module*> met_modules_;
+  std::vector<ModuleNumbers, format::LargePages<ModuleNumbers>> module_numbers_;  // by number in these
   const symbolize::Module* last_module_ = nullptr;
-  const ModuleNumbers* last_numbers_ = nullptr;  // of the last module: mostly the next one's too
+  ModuleNumbers last_numbers_;  // of the last module: mostly the next one's too
   Identities symbols_, chain_keys_;
   std::map<std::string, std::uint32_t, std::less<>> lines_;
 };

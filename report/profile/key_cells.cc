@@ -25,8 +25,8 @@ std::string_view module_name(Show show, const symbolize::Module* module) {
 }
 
 std::string line_of(Show show, const Function& function) {
-  if (function.line.starts_with('+')) return shown(show, function.name) + std::string(function.line);
-  return function.line.empty() ? std::string("??:0") : shown(show, function.line);
+  if (function.line().starts_with('+')) return shown(show, function.name) + std::string(function.line());
+  return function.line().empty() ? std::string("??:0") : shown(show, function.line());
 }
 
 std::string show_page_size(Show show, Row row) {

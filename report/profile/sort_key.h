@@ -88,6 +88,7 @@ struct SortKey {
   Fit fit = Fit::Cut;
   ReportMode mode = ReportMode::Samples;  // Samples: there is such a key in every mode
   bool has_lines = false;                 // functions must be told apart by address, with their lines
+  bool has_mapped_bytes = false;          // functions must keep these
   // perf makes a row's text when it first compares the row by it, and measures only texts that were made.
   bool is_made_to_compare = false;
 };

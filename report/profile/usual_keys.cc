@@ -72,7 +72,7 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   text += fmt::format("[{}] ", row.level);
   add_name(text, shown(show, function.name), function.is_data ? kAnyWidth : width);
   // perf subtracts an address of the process from one that, in a sample's own row, is relative to the module.
-  if (function.is_data) return text + fmt::format("+0x{:x}", row.address - function.runtime_start);
+  if (function.is_data) return text + fmt::format("+0x{:x}", row.address - function.runtime_start());
   if (function.is_inlined) text += " (inlined)";
   return text;
 }
@@ -96,7 +96,7 @@ Order symbol_order(Show, Row a, Row b) {
 std::string source_line(Show show, Row row) { return line_of(show, *row.function); }
 std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_view>()(text); }
 std::string source_file(Show show, Row row) {
-  const std::string_view line = row.function->line;
+  const std::string_view line = row.function->line();
   const std::size_t colon = line.rfind(':');
   // As perf, which tells no file where it tells no line.
   return colon == std::string_view::npos || line == "??:0" ? std::string()
@@ -126,7 +126,7 @@ std::string show_size_in(Show show, Row row, std::size_t width) {
 
 std::string show_mapped(Show, Row row) {
   return row.function->module == nullptr ? std::string("unknown")
-                                         : std::to_string(row.function->mapped_bytes);
+                                         : std::to_string(row.function->mapped_bytes());
 }
 std::string show_mapped_in(Show show, Row row, std::size_t width) {
   return fmt::format("{:>{}}", show_mapped(show, row), width);
@@ -328,13 +328,14 @@ constexpr SortKey kSortKeys[] = {
      .header = "DSO size",
      .help = "the bytes of the mapping that it was met in first",
      .of = KeyOf::Function,
-     .identity = [](Show, Row row) { return row.function->mapped_bytes; },
+     .identity = [](Show, Row row) { return row.function->mapped_bytes(); },
      .order = [](Show, Row a, Row b) -> Order {
-       return a.function->mapped_bytes <=> b.function->mapped_bytes;
+       return a.function->mapped_bytes() <=> b.function->mapped_bytes();
      },
      .show = show_mapped,
      .show_in = show_mapped_in,
-     .fit = Fit::Whole},
+     .fit = Fit::Whole,
+     .has_mapped_bytes = true},
     {.name = "cgroup",
      .header = "Cgroup",
      .help = "the control group, when it was recorded",

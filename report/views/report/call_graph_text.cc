@@ -77,10 +77,10 @@ void CallGraphText::write_frame(TextBuffer& out, std::uint32_t id) const {
     return;
   }
   std::string text = printable(function.name, names_);
-  if (options_.key == ChainKey::Address ? !function.line.empty()
+  if (options_.key == ChainKey::Address ? !function.line().empty()
                                         : options_.key == ChainKey::SourceLine && function.has_line) {
     text += ' ';
-    text += printable(function.line, names_);
+    text += printable(function.line(), names_);
   }
   if (function.is_inlined) text += " (inlined)";
   out.text(std::string_view(text).substr(0, kLongestFrame));

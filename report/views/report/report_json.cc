@@ -229,7 +229,7 @@ void ReportJson::describe_frame(const Function& function) {
   if (function.module != nullptr) to_.text("dso", function.module->path);
   if (!function.name.empty() && function.module != nullptr && function.module->is_unsure())
     to_.flag("unsure", true);
-  if (function.has_line) to_.text("line", function.line);
+  if (function.has_line) to_.text("line", function.line());
   if (function.is_inlined) to_.flag("inlined", true);
   to_.end_object();
 }

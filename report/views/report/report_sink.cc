@@ -251,6 +251,8 @@ void ReportSink::make_names() {
       });
   plan_->functions.emplace(*session_, plan_->graph.key, by_address ? Grain::Addresses : Grain::Functions,
                            options_->has_folders ? SourceNames::WithFolders : SourceNames::Bare);
+  if (std::ranges::any_of(plan_->columns.keys, [](const KeyUse& use) { return use.key->has_mapped_bytes; }))
+    plan_->functions->keep_mapped_bytes();
   plan_->facts.functions = &*plan_->functions;
   // As perf, which forgets how branches went where it puts rows into levels.
   const bool tells_steps = plan_->branch_chains && !options_->has_levels;

@@ -94,11 +94,12 @@ TEST(CallTree, AmongEquallyHeavySiblingsTheHigherFunctionStandsFirst) {
 
 TEST(CallTree, WithTheKeySourceLineThoseWithoutALineStandFirstThenTheHigherLine) {
   Functions functions(0);
+  std::deque<RareFacts> lines;
   for (const char* line : {"a.c:1", "", "b.c:7"}) {
     functions.add(line[0] == '\0' ? "none" : line, static_cast<std::uint32_t>(functions.table.size()), false);
     Function function = functions.table[functions.table.size() - 1];
-    function.line = line;
-    function.has_line = !function.line.empty();
+    function.rare = &lines.emplace_back(RareFacts{.line = line});
+    function.has_line = !function.line().empty();
     function.chain_key += 3;
     functions.table.push_back(function);
   }

@@ -113,10 +113,11 @@ TEST(CallGraphText, WithTheKeysAddressAndSourceLineFramesTellTheirs) {
   Row row;
   row.chain("ab", 10);
   Function known = row.table[0], unknown = row.table[1];
-  known.line = "main.c:12";
+  const RareFacts known_line{.line = "main.c:12"}, unknown_line{.line = "+20"};
+  known.rare = &known_line;
   known.has_line = true;
   known.chain_key = 2;
-  unknown.line = "+20";
+  unknown.rare = &unknown_line;
   unknown.chain_key = 3;
   row.table.push_back(known);
   row.table.push_back(unknown);
