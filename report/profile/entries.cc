@@ -39,8 +39,10 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
       member_totals_(members_),
       filtered_(members_),
       is_counted_(members_) {
-  // With children all functions of chains make rows; without, few of them do.
-  const bool learns_all = options_.has_children && index_->facts().options().mode == ReportMode::Samples;
+  // With children all functions of chains make rows; without, few of them do. Where there are no chains, all
+  // functions are of samples' own places.
+  const bool are_rows = options_.has_children || stacks_ == nullptr || stacks_->size() == 0;
+  const bool learns_all = are_rows && index_->facts().options().mode == ReportMode::Samples;
   Beside learning(functions_->size(), [this, learns_all] {
     if (learns_all) index_->learn_functions();
   });
@@ -52,13 +54,14 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
   by_chain_.forget();
   by_alone_.forget();
   by_part_.forget();
+  groups_.forget();
   for (std::size_t member = 0; member < members_; ++member)
     is_counted_[member] = member_totals_[member].period == 0;
   group_parts();
   const std::size_t expected = options_.has_children ? functions_->size() / 8 * 9 : parts_.size();
   entries_.reserve(expected);
   totals_.reserve(expected * members_);
-  modes_.reserve(expected * members_);
+  user_.reserve(expected * members_);
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     index_->begin_group();
     add_parts(parts_of(group));
@@ -102,19 +105,20 @@ void Entries::add_row(std::uint32_t number) {
     weights = others;
   }
   part.chain = named.chain;
+  std::uint32_t parent = kNone;
   if (part.chain != kNone && (options_.is_parent || options_.is_root)) {
     const auto chain = stacks_->frames(part.chain);
     if (options_.is_parent) {
-      const auto parent = std::ranges::find_if(
+      const auto found = std::ranges::find_if(
           chain, [&](std::uint32_t id) { return options_.is_parent((*functions_)[id]); });
-      if (parent != chain.end()) part.parent = *parent;
+      if (found != chain.end()) parent = *found;
     }
     const std::size_t begin = chain.size() - chain_of(part).size();
     if (options_.is_root && begin < chain.size() && options_.is_root((*functions_)[chain[begin]]))
       part.function = chain[begin];
   }
   if (options_.filtered_by) part.filtered = options_.filtered_by(row, (*functions_)[part.function]);
-  if (options_.shows_only_with_parent && part.parent == kNone) part.filtered |= kByParent;
+  if (options_.shows_only_with_parent && parent == kNone) part.filtered |= kByParent;
   const bool is_filtered = part.filtered != 0;
   for (std::size_t member = 0; member < members_; ++member) {
     for (std::vector<Weight>* totals : {&member_totals_, is_filtered ? &filtered_ : nullptr}) {
@@ -126,27 +130,27 @@ void Entries::add_row(std::uint32_t number) {
   if (is_filtered && !options_.keeps_filtered) return;
 
   RowFacts facts{row.thread, row.comm, profile_->facts(row), &(*functions_)[part.function]};
-  if (part.parent != kNone) facts.parent = &(*functions_)[part.parent];
+  if (parent != kNone) facts.parent = &(*functions_)[parent];
   part.group = group_of(facts);
   part.is_kernel = options_.level_of ? options_.level_of(facts.facts) == 'k' : named.is_kernel;
-  const std::uint32_t found = part_of(part);
+  const std::uint32_t found = part_of(part, parent);
   for (std::size_t member = 0; member < members_; ++member) {
-    Weight& weight = weights_[parts_[found].weights + member];
+    Weight& weight = weights_[found * members_ + member];
     weight.period += weights[member].period;
     weight.samples += weights[member].samples;
   }
 }
 
 // The number of the part that is the same as `part`, made where there is none.
-std::uint32_t Entries::part_of(const Part& part) {
+std::uint32_t Entries::part_of(const Part& part, std::uint32_t parent) {
   const auto is_same = [&](std::uint32_t known) {
     return parts_[known].group == part.group && parts_[known].function == part.function &&
            parts_[known].chain == part.chain && parts_[known].is_kernel == part.is_kernel;
   };
   const auto make = [&] {
     parts_.push_back(part);
-    parts_.back().weights = static_cast<std::uint32_t>(weights_.size());
     weights_.resize(weights_.size() + members_);
+    if (options_.is_parent) parents_.push_back(parent);
     return static_cast<std::uint32_t>(parts_.size() - 1);
   };
   std::uint32_t& first = part.chain != kNone ? by_chain_[part.chain] : by_alone_[part.function];
@@ -181,7 +185,7 @@ std::uint32_t Entries::make_entry(std::uint32_t part, std::uint32_t function, ch
   entries_.push_back(
       {.part = part, .function = function, .level = level, .filtered = filtered, .is_own = is_own});
   totals_.resize(totals_.size() + members_);
-  modes_.resize(modes_.size() + members_);
+  user_.resize(user_.size() + members_);
   return static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
@@ -219,7 +223,7 @@ void Entries::add_part(std::uint32_t number) {
   const char own_level = (*functions_)[part.function].level;
   const std::uint32_t own =
       index_->find_or_make(part.function, [&] { return make_entry(number, part.function, own_level, true); });
-  add_own(part, own);
+  add_own(number, own);
   count(number, own, options_.borrows_chains ? 0 : chain.size());
   if (!options_.has_children) return;
   Levels levels(*functions_, chain, own_level);
@@ -230,14 +234,13 @@ void Entries::add_part(std::uint32_t number) {
   }
 }
 
-void Entries::add_own(const Part& part, std::uint32_t entry) {
+void Entries::add_own(std::uint32_t number, std::uint32_t entry) {
   for (std::size_t member = 0; member < members_; ++member) {
-    const Weight& weight = weights_[part.weights + member];
+    const Weight& weight = weight_of(number, member);
     Weight& self = totals_[entry * members_ + member].self;
     self.period += weight.period;
     self.samples += weight.samples;
-    Modes& modes = modes_[entry * members_ + member];
-    (part.is_kernel ? modes.kernel : modes.user) += period(weight, member);
+    if (!parts_[number].is_kernel) user_[entry * members_ + member] += period(weight, member);
   }
 }
 
@@ -246,14 +249,13 @@ void Entries::count(std::uint32_t number, std::uint32_t entry, std::size_t depth
   Entry& row = entries_[entry];
   row.last_part = number;
   if (depth > 0) ++row.strands;
-  const std::uint32_t weights = parts_[number].weights;
   // Rows that only other events of a group have are of no depth to perf.
-  if (weights_[weights].samples != 0)
+  if (weight_of(number, 0).samples != 0)
     row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
   for (std::size_t member = 0; member < members_; ++member) {
     Weight& children = totals_[entry * members_ + member].children;
-    children.period += weights_[weights + member].period;
-    children.samples += weights_[weights + member].samples;
+    children.period += weight_of(number, member).period;
+    children.samples += weight_of(number, member).samples;
   }
 }
 
@@ -289,7 +291,6 @@ void Entries::fetch_names(std::uint32_t entry) const {
 RowFacts Entries::facts(std::uint32_t entry) const {
   const Entry& made = entries_[entry];
   const ProfileRow& row = row_of(made);
-  const std::uint32_t parent = parts_[made.part].parent;
   std::uint64_t samples = 0;
   for (std::size_t member = 0; member < members_; ++member) samples += totals(entry, member).self.samples;
   return {.thread = row.thread,
@@ -298,7 +299,7 @@ RowFacts Entries::facts(std::uint32_t entry) const {
           .function = &(*functions_)[made.function],
           .level = options_.level_of ? options_.level_of(profile_->facts(row)) : made.level,
           .address = address_of(made),
-          .parent = parent == kNone ? nullptr : &(*functions_)[parent],
+          .parent = parent_of(made.part),
           .samples = samples};
 }
 
@@ -311,9 +312,9 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
     case Column::Kind::Period:
       return period(of.self, member);
     case Column::Kind::OverheadSys:
-      return modes_[entry * members_ + member].kernel;
+      return period(of.self, member) - user_[entry * members_ + member];
     case Column::Kind::OverheadUser:
-      return modes_[entry * members_ + member].user;
+      return user_[entry * members_ + member];
     case Column::Kind::Samples:
       return of.self.samples;
     case Column::Kind::Latency:
@@ -330,21 +331,17 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
 
 // A function stands above what it calls: longer chains lead on from the outermost place, shorter ones from
 // the innermost.
-Entries::Table<RowDepth> Entries::depths() const {
-  Table<RowDepth> all;
-  if (!options_.graph) return all;
-  all.reserve(entries_.size());
-  for (const Entry& entry : entries_) {
-    const std::uint32_t depth = entry.max_depth;
-    all.push_back({row_of(entry).thread, *options_.graph == ChainOrder::Caller ? ~depth : depth});
-  }
-  return all;
+std::function<RowDepth(std::uint32_t)> Entries::depth() const {
+  if (!options_.graph) return nullptr;
+  return [this, is_from_caller = *options_.graph == ChainOrder::Caller](std::uint32_t entry) {
+    const std::uint32_t depth = entries_[entry].max_depth;
+    return RowDepth{row_of(entries_[entry]).thread, is_from_caller ? ~depth : depth};
+  };
 }
 
 // A group's rows are the same to all keys that do not look at the function, but to those that tell more apart
 // for their order.
-Entries::Table<RowFacts> Entries::facts_to_order(std::span<const Column> columns,
-                                                 Table<RowsToOrder::Cell>& cells) const {
+Entries::ToOrder Entries::to_order(std::span<const Column> columns) const {
   const bool tells_groups =
       index_->facts().options().mode == ReportMode::Samples &&
       std::ranges::all_of(columns, [this](const Column& column) {
@@ -352,39 +349,42 @@ Entries::Table<RowFacts> Entries::facts_to_order(std::span<const Column> columns
         const KeyUse& use = index_->keys()[column.key];
         return is_of_function(use) || (use.key->found == nullptr && use.key->ordered_by == nullptr);
       });
-  Table<RowFacts> rows;
+  ToOrder order;
   if (!tells_groups) {
-    rows.reserve(entries_.size());
-    walk([&](std::uint32_t entry) { rows.push_back(facts(entry)); });
-    return rows;
+    order.facts.reserve(entries_.size());
+    walk([&](std::uint32_t entry) { order.facts.push_back(facts(entry)); });
+    return order;
   }
-  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-    const Part& part = parts_[parts_of(group).front()];
-    const ProfileRow& row = profile_->rows()[part.row];
-    const Function* const parent = part.parent == kNone ? nullptr : &(*functions_)[part.parent];
-    rows.push_back({.thread = row.thread, .comm = row.comm, .facts = profile_->facts(row), .parent = parent});
-  }
-  cells.reserve(entries_.size());
-  for (const Entry& entry : entries_)
-    cells.push_back({&(*functions_)[entry.function], parts_[entry.part].group});
-  return rows;
+  order.groups.reserve(groups_.size());
+  for (std::uint32_t group = 0; group < groups_.size(); ++group)
+    order.groups.push_back(parts_of(group).front());
+  order.cells.reserve(entries_.size());
+  for (const Entry& entry : entries_) order.cells.push_back({entry.function, parts_[entry.part].group});
+  return order;
+}
+
+RowsToOrder Entries::rows_of(const ToOrder& order) const {
+  if (order.groups.empty()) return RowsToOrder(order.facts);
+  const auto of_group = [this, &order](std::uint32_t group) {
+    const std::uint32_t part = order.groups[group];
+    const ProfileRow& row = profile_->rows()[parts_[part].row];
+    return RowFacts{
+        .thread = row.thread, .comm = row.comm, .facts = profile_->facts(row), .parent = parent_of(part)};
+  };
+  return RowsToOrder(order.cells, order.groups.size(), of_group, functions_->functions());
 }
 
 std::vector<std::uint32_t> Entries::found(std::span<const Column> columns) const {
-  Table<RowsToOrder::Cell> cells;
-  const Table<RowFacts> facts = facts_to_order(columns, cells);
-  const auto rows = cells.empty() ? RowsToOrder(facts) : RowsToOrder(cells, facts);
-  return RowOrder(index_->keys(), index_->facts()).found(columns, rows, as_met());
+  const ToOrder order = to_order(columns);
+  return RowOrder(index_->keys(), index_->facts()).found(columns, rows_of(order), as_met());
 }
 
 std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
-  Table<RowsToOrder::Cell> cells;
-  const Table<RowFacts> facts = facts_to_order(columns, cells);
-  const Table<RowDepth> depths = this->depths();
+  const ToOrder order = to_order(columns);
   const std::vector<std::uint32_t> met = as_met();
   return RowOrder(index_->keys(), index_->facts())
       .sorted(columns, columns,
-              {.rows = cells.empty() ? RowsToOrder(facts) : RowsToOrder(cells, facts),
+              {.rows = rows_of(order),
                .members = members_,
                .first_member = first_member(),
                .values =
@@ -392,7 +392,7 @@ std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) cons
                      for (std::uint32_t entry = 0; entry < values.size(); ++entry)
                        values[entry] = value(kind, entry, member);
                    },
-               .depths = depths,
+               .depth = depth(),
                .met = met});
 }
 
@@ -429,7 +429,7 @@ void Entries::add_strands(std::uint32_t group, std::vector<std::vector<Strand>>&
                           std::vector<std::uint32_t>& last_part) const {
   for (const std::uint32_t number : parts_of(group)) {
     const Part& part = parts_[number];
-    const Weight& weight = weights_[part.weights];
+    const Weight& weight = weight_of(number, 0);
     const auto chain = chain_of(part);
     if (weight.samples == 0 || chain.empty()) continue;
     const auto meet = [&](std::uint32_t function, std::size_t position, bool has_graph) {

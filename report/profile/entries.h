@@ -117,9 +117,9 @@ class Entries {
     FilterBits filtered = 0;
     bool is_own = true;  // made by a sample's own place
   };
-  // A distinct (keys of samples, own function, chain of functions) with its weights in weights_.
+  // A distinct (keys of samples, own function, chain of functions), with its weights in weights_.
   struct Part {
-    std::uint32_t row = 0, group = 0, function = 0, chain = kNone, parent = kNone, weights = 0;
+    std::uint32_t row = 0, group = 0, function = 0, chain = kNone;
     FilterBits filtered = 0;
     bool is_kernel = false;  // where the samples were taken
   };
@@ -141,13 +141,19 @@ class Entries {
 
   void add_rows(std::span<const std::uint32_t> numbers);
   void add_row(std::uint32_t number);
-  std::uint32_t part_of(const Part& part);
+  std::uint32_t part_of(const Part& part, std::uint32_t parent);
+  const Weight& weight_of(std::uint32_t part, std::size_t member) const {
+    return weights_[part * members_ + member];
+  }
+  const Function* parent_of(std::uint32_t part) const {  // null: there is none
+    return parents_.empty() || parents_[part] == kNone ? nullptr : &(*functions_)[parents_[part]];
+  }
   void group_parts();
   void add_parts(std::span<const std::uint32_t> numbers);
   void fetch_chain(std::uint32_t number) const;
   void fetch_rows(std::uint32_t number) const;
   void add_part(std::uint32_t number);
-  void add_own(const Part& part, std::uint32_t entry);
+  void add_own(std::uint32_t number, std::uint32_t entry);
   void count(std::uint32_t number, std::uint32_t entry, std::size_t depth);
   std::uint32_t make_entry(std::uint32_t part, std::uint32_t function, char level, bool is_own);
   std::span<const std::uint32_t> chain_of(const Part& part) const;
@@ -163,12 +169,19 @@ class Entries {
   }
   template <class T>
   using Table = RowTable<T>;
-  // Of each entry, or where it tells the same order, of each group with the entries' cells.
-  Table<RowFacts> facts_to_order(std::span<const Column> columns, Table<RowsToOrder::Cell>& cells) const;
+  // What the entries are about, for RowsToOrder: each by itself, or where that tells the same order, by
+  // group.
+  struct ToOrder {
+    Table<RowFacts> facts;
+    Table<RowsToOrder::Cell> cells;
+    std::vector<std::uint32_t> groups;  // of each a part
+  };
+  ToOrder to_order(std::span<const Column> columns) const;
+  RowsToOrder rows_of(const ToOrder& order) const;
   void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
                    std::vector<std::uint32_t>& last_part) const;
   std::vector<std::uint32_t> as_met() const;
-  Table<RowDepth> depths() const;
+  std::function<RowDepth(std::uint32_t entry)> depth() const;
 
   const NamedRows* names_;
   const Profile* profile_;
@@ -181,7 +194,8 @@ class Entries {
   std::vector<bool> is_counted_;  // by member: weighed by samples
 
   Table<Part> parts_;
-  Table<Weight> weights_;  // of parts
+  Table<Weight> weights_;               // of parts, members_ of each
+  std::vector<std::uint32_t> parents_;  // of parts: functions that --parent looks for; empty: none is wanted
   // The part that a chain (without one: a function) came with first, which mostly is the only one; the
   // others.
   ByNumber<std::uint32_t> by_chain_{kNone}, by_alone_{kNone};
@@ -192,10 +206,7 @@ class Entries {
 
   Table<Entry> entries_;
   Table<Totals> totals_;
-  struct Modes {
-    std::uint64_t kernel = 0, user = 0;  // periods of samples of their own
-  };
-  Table<Modes> modes_;  // as totals_
+  Table<std::uint64_t> user_;  // as totals_: of the row's own, the periods of samples that were no kernel's
 };
 
 }  // namespace tacho::report

@@ -14,6 +14,7 @@ std::uint32_t IdentityRows::append() {
 }
 
 std::uint32_t IdentityRows::number() {
+  if (has_forgotten_) return size_++;
   if (size_ > 0 && is_at(last_)) return last_;
   constexpr std::uint64_t kMostNumbers = std::uint64_t{1} << 21;
   if (!words_.empty() && words_.back() < kMostNumbers) {
@@ -48,6 +49,7 @@ void EntryIndex::grow() {
 void EntryIndex::learn_functions() {
   grow();
   for (; learned_ < codes_.size(); ++learned_) code_of(learned_);
+  if (functions_->has_ended()) identities_.forget();
 }
 
 std::uint32_t EntryIndex::code_of(std::uint32_t function) {

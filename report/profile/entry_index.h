@@ -25,6 +25,13 @@ class IdentityRows {
   }
   std::uint32_t number();
   std::uint32_t size() const { return size_; }
+  // Gives its memory back. From then on every row is new.
+  void forget() {
+    has_forgotten_ = true;
+    decltype(by_last_word_)().swap(by_last_word_);
+    decltype(known_)().swap(known_);
+    by_words_.forget();
+  }
 
  private:
   static constexpr std::uint32_t kNone = ~0U;
@@ -38,6 +45,7 @@ class IdentityRows {
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t, format::LargePages<std::uint64_t>> known_;
   std::uint32_t size_ = 0, last_ = 0;  // what was asked last is mostly asked again
+  bool has_forgotten_ = false;
 };
 
 class EntryIndex {
@@ -51,7 +59,7 @@ class EntryIndex {
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
   // Asks the keys about all functions that the table has by now. Otherwise that is done where a function is
-  // met first.
+  // met first. When the table gets no more, what tells functions apart takes no memory from then on.
   void learn_functions();
   // Brings what find_or_make() will read for a function into the cache.
   void prefetch(std::uint32_t function) const {

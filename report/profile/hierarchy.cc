@@ -128,7 +128,7 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
                                   for (std::size_t i = 0; i < siblings.size(); ++i)
                                     values[i] = value(kind, siblings[i], member);
                                 },
-                            .depths = {}};
+                            .depth = {}};
   const auto& own = level(rows_[siblings.front()]).columns;
   for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, own, weighed)) {
     shown_.push_back(siblings[index]);

@@ -8,29 +8,33 @@
 #include "report/output/beside.h"
 #include "report/profile/tree_order.h"
 #include "report/samples/address_table.h"
+#include "report/samples/by_number.h"
 
 namespace tacho::report {
 
-// What one key or column says of each row: rows are compared by these, smaller ones first.
+// What one column says of each row: rows are compared by these, smaller ones first.
 using Values = RowTable<std::uint64_t>;
+using Ranks = RowTable<std::uint32_t>;
 
 // Values of several kinds in as few words as hold them, the kind that decides first in the highest bits. Most
 // comparisons then are of one word.
 class PackedValues {
  public:
   void add(Values values) {
-    std::uint64_t most = 0;
-    for (const std::uint64_t value : values) most = std::max(most, value);
-    const auto bits = static_cast<unsigned>(std::bit_width(most));
-    if (words_.empty() || bits > left_ || bits == 64) {  // a shift by 64 is undefined
+    if (const unsigned bits = bits_of(values); !joins_last(bits)) {
       words_.push_back(std::move(values));
       left_ = 64 - bits;
-      return;
+    } else {
+      join(values, bits);
     }
-    if (bits == 0) return;
-    Values& word = words_.back();
-    for (std::size_t row = 0; row < values.size(); ++row) word[row] = word[row] << bits | values[row];
-    left_ -= bits;
+  }
+  void add(const Ranks& ranks) {
+    if (const unsigned bits = bits_of(ranks); !joins_last(bits)) {
+      words_.emplace_back(ranks.begin(), ranks.end());
+      left_ = 64 - bits;
+    } else {
+      join(ranks, bits);
+    }
   }
   std::size_t size() const { return words_.size(); }
   std::uint64_t word(std::size_t index, std::uint32_t row) const {
@@ -45,32 +49,47 @@ class PackedValues {
   }
 
  private:
+  template <class Table>
+  static unsigned bits_of(const Table& values) {
+    const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
+    return static_cast<unsigned>(std::bit_width(most));
+  }
+  // A shift by 64 is undefined.
+  bool joins_last(unsigned bits) const { return !words_.empty() && bits <= left_ && bits != 64; }
+  template <class Table>
+  void join(const Table& values, unsigned bits) {
+    if (bits == 0) return;
+    Values& word = words_.back();
+    for (std::size_t row = 0; row < values.size(); ++row) word[row] = word[row] << bits | values[row];
+    left_ -= bits;
+  }
+
   std::vector<Values> words_;
   unsigned left_ = 0;  // bits of the last word that are free
 };
 
 namespace {
 
-// A row on its way through sorting, with the words that mostly decide.
+// A row on its way through sorting, with a word of it.
 struct Item {
-  std::uint64_t first = 0, second = 0;
+  std::uint64_t word = 0;
   std::uint32_t row = 0;
 };
 
 using Items = RowTable<Item>;
 
-// By one of their words, a byte of it after the other; equal ones stay as they are. `scratch` is as long.
-void sort_by_bytes(Items& items, Items& scratch, std::uint64_t Item::*word) {
+// A byte of the word after the other; equal ones stay as they are. `scratch` is as long.
+void sort_by_bytes(Items& items, Items& scratch) {
   constexpr unsigned kBits = 8;
   constexpr std::size_t kValues = std::size_t{1} << kBits;
   std::uint64_t differs = 0;
-  for (const Item& item : items) differs |= item.*word ^ items.front().*word;
+  for (const Item& item : items) differs |= item.word ^ items.front().word;
   for (unsigned shift = 0; shift < 64; shift += kBits) {
     if ((differs >> shift) % kValues == 0) continue;
     std::array<std::size_t, kValues> next{};
-    for (const Item& item : items) ++next[(item.*word >> shift) % kValues];
+    for (const Item& item : items) ++next[(item.word >> shift) % kValues];
     std::exclusive_scan(next.begin(), next.end(), next.begin(), std::size_t{0});
-    for (const Item& item : items) scratch[next[(item.*word >> shift) % kValues]++] = item;
+    for (const Item& item : items) scratch[next[(item.word >> shift) % kValues]++] = item;
     items.swap(scratch);
   }
 }
@@ -78,20 +97,22 @@ void sort_by_bytes(Items& items, Items& scratch, std::uint64_t Item::*word) {
 // The rows, which stand as they came where nothing decides.
 void put_in_order(std::vector<std::uint32_t>& rows, const PackedValues& by) {
   if (rows.empty()) return;
-  Items items, scratch(rows.size());
-  items.reserve(rows.size());
-  for (const std::uint32_t row : rows) items.push_back({by.word(0, row), by.word(1, row), row});
-  sort_by_bytes(items, scratch, &Item::second);
-  sort_by_bytes(items, scratch, &Item::first);
-  for (auto from = items.begin(); by.size() > 2 && from != items.end();) {
-    const auto to = std::find_if(from, items.end(), [from](const Item& item) {
-      return item.first != from->first || item.second != from->second;
-    });
-    std::stable_sort(from, to,
-                     [&by](const Item& a, const Item& b) { return by.compare(2, a.row, b.row) < 0; });
+  Items items(rows.size()), scratch(rows.size());
+  // Of the two words that mostly decide, the one that decides less goes first.
+  for (const std::size_t word : {std::size_t{1}, std::size_t{0}}) {
+    if (word >= by.size()) continue;
+    for (std::size_t i = 0; i < rows.size(); ++i) items[i] = {by.word(word, rows[i]), rows[i]};
+    sort_by_bytes(items, scratch);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
+  }
+  for (auto from = rows.begin(); by.size() > 2 && from != rows.end();) {
+    const auto is_other = [&by, from](std::uint32_t row) {
+      return by.word(0, row) != by.word(0, *from) || by.word(1, row) != by.word(1, *from);
+    };
+    const auto to = std::find_if(from, rows.end(), is_other);
+    std::stable_sort(from, to, [&by](std::uint32_t a, std::uint32_t b) { return by.compare(2, a, b) < 0; });
     from = to;
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
 }
 
 // A row where the depth of chains decides between rows of one thread.
@@ -102,12 +123,9 @@ struct DeepItem {
 };
 
 void put_in_order_of_depths(std::vector<std::uint32_t>& rows, const PackedValues& before,
-                            const PackedValues& behind, std::span<const RowDepth> depths) {
-  RowTable<DeepItem> items;
-  items.reserve(rows.size());
-  for (const std::uint32_t row : rows)
-    items.push_back({before.word(0, row), behind.word(0, row), depths[row].thread, depths[row].depth, row});
-  put_in_tree_order(std::span(items), [&](const DeepItem& a, const DeepItem& b) {
+                            const PackedValues& behind,
+                            const std::function<RowDepth(std::uint32_t row)>& depth_of) {
+  const auto is_before = [&](const DeepItem& a, const DeepItem& b) {
     if (a.before != b.before) return a.before < b.before;
     if (before.size() > 1) {
       if (const auto order = before.compare(1, a.row, b.row); order != 0) return order < 0;
@@ -115,8 +133,14 @@ void put_in_order_of_depths(std::vector<std::uint32_t>& rows, const PackedValues
     if (a.thread == b.thread && a.depth != b.depth) return a.depth < b.depth;
     if (a.behind != b.behind) return a.behind < b.behind;
     return behind.size() > 1 && behind.compare(1, a.row, b.row) < 0;
-  });
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
+  };
+  OrderTree<DeepItem, decltype(is_before)> tree(rows.size(), is_before);
+  for (const std::uint32_t row : rows) {
+    const RowDepth depth = depth_of(row);
+    tree.insert({before.word(0, row), behind.word(0, row), depth.thread, depth.depth, row});
+  }
+  std::size_t at = 0;
+  tree.walk([&](const DeepItem& item) { rows[at++] = item.row; });
 }
 
 // Those of a group whose numbers decide, one after another: all from the first on, or first this one, then
@@ -132,20 +156,28 @@ std::vector<std::size_t> members_in_order(std::size_t members, std::size_t first
 
 }  // namespace
 
-// Each value that order() tells from others gets a number, once: rows are compared many times.
-Values RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
+// Each value that order() tells from others gets a number, once: rows are compared many times. Most keys say
+// numbers that were given out from 0 up, for which there is an array.
+Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   const KeyShow shown = show(key);
   const SortKey& sort_key = *keys_[key].key;
   const auto value_of = sort_key.ordered_by != nullptr ? sort_key.ordered_by : sort_key.identity;
+  const std::uint64_t most_small = 2 * rows.size();
+  ByNumber<std::uint32_t> by_small_value{IndexTable::kNone};
   AddressTable by_value;
   std::vector<std::uint32_t> firsts;  // a row that has it, by the value's number
   const auto number_of = [&](std::uint32_t row) {
-    return by_value.find_or_make(0, value_of(shown, rows[row]), [&] {
+    const std::uint64_t value = value_of(shown, rows[row]);
+    const auto make = [&] {
       firsts.push_back(row);
       return static_cast<std::uint32_t>(firsts.size() - 1);
-    });
+    };
+    if (value >= most_small) return by_value.find_or_make(0, value, make);
+    std::uint32_t& number = by_small_value[static_cast<std::uint32_t>(value)];
+    if (number == IndexTable::kNone) number = make();
+    return number;
   };
-  Values all;
+  Ranks all;
   all.reserve(rows.size());
   if (rows.groups() > 0 && !is_of_function(keys_[key])) {  // what a group's rows say is asked once
     std::vector<std::uint32_t> known(rows.groups(), IndexTable::kNone);
@@ -157,25 +189,36 @@ Values RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   } else {
     rows.walk([&](std::uint32_t row) { all.push_back(number_of(row)); });
   }
+  by_small_value.forget();
+  by_value.forget();
   std::vector<std::uint32_t> values(firsts.size());
   std::iota(values.begin(), values.end(), 0);
   std::ranges::sort(values, [&](std::uint32_t a, std::uint32_t b) {
     return sort_key.order(shown, rows[firsts[a]], rows[firsts[b]]) < 0;
   });
-  std::vector<std::uint64_t> ranks(values.size());
+  std::vector<std::uint32_t> ranks(values.size());
   for (std::size_t i = 1; i < values.size(); ++i) {
     const auto order = sort_key.order(shown, rows[firsts[values[i - 1]]], rows[firsts[values[i]]]);
     ranks[values[i]] = ranks[values[i - 1]] + (order != 0 ? 1 : 0);
   }
-  for (std::uint64_t& value : all) value = ranks[value];
+  for (std::uint32_t& value : all) value = ranks[value];
   return all;
 }
 
-PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows& weighed) const {
+// Those that found() asks for.
+void RowOrder::rank_found(std::span<const Column> columns, const RowsToOrder& rows, KeyRanks& ranks) const {
+  for (const Column& column : columns) {
+    const bool is_ranked = column.kind == Column::Kind::Key && keys_[column.key].key->found == nullptr;
+    if (is_ranked && !ranks.contains(column.key)) ranks.emplace(column.key, ranks_of(column.key, rows));
+  }
+}
+
+PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows& weighed,
+                              const KeyRanks& ranks) const {
   PackedValues all;
   for (const Column& column : columns) {
     if (column.kind == Column::Kind::Key) {
-      all.add(ranks_of(column.key, weighed.rows));
+      all.add(ranks.at(column.key));
       continue;
     }
     // With children, only those of the first event decide. Of the rows' own numbers, those of the first event
@@ -196,16 +239,23 @@ PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows
 // The order in which perf goes through its own table of rows: that of the keys.
 std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, const RowsToOrder& rows,
                                            std::span<const std::uint32_t> met) const {
+  KeyRanks ranks;
+  rank_found(columns, rows, ranks);
+  return found(columns, rows, met, ranks);
+}
+
+std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, const RowsToOrder& rows,
+                                           std::span<const std::uint32_t> met, const KeyRanks& ranks) const {
   struct Step {
     const SortKey* key;
     KeyShow shown;
-    Values ranks;  // empty: the key finds in an order of its own
+    const Ranks* ranks;  // null: the key finds in an order of its own
   };
   std::vector<Step> steps;
   for (const Column& column : columns) {
     if (column.kind != Column::Kind::Key) continue;
     const SortKey& key = *keys_[column.key].key;
-    steps.push_back({&key, show(column.key), key.found == nullptr ? ranks_of(column.key, rows) : Values()});
+    steps.push_back({&key, show(column.key), key.found == nullptr ? &ranks.at(column.key) : nullptr});
   }
   std::vector<std::uint32_t> all(met.begin(), met.end());
   if (all.empty()) {
@@ -215,7 +265,7 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, cons
   const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
     for (const Step& step : steps) {
       const auto order = step.key->found != nullptr ? step.key->found(step.shown, rows[a], rows[b])
-                                                    : step.ranks[a] <=> step.ranks[b];
+                                                    : (*step.ranks)[a] <=> (*step.ranks)[b];
       if (order != 0) return order < 0;
     }
     return false;
@@ -240,9 +290,9 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, cons
     return all;
   }
   PackedValues by;
-  for (Step& step : steps) {
+  for (const Step& step : steps) {
     if (step.key->found == nullptr) {
-      by.add(std::move(step.ranks));
+      by.add(*step.ranks);
       continue;
     }
     Values words[std::tuple_size_v<FoundWords>];
@@ -261,19 +311,26 @@ std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, std
                                             const WeighedRows& weighed) const {
   const auto is_children = [](const Column& column) { return is_of_children(column.kind); };
   const auto children = std::ranges::find_if(columns, is_children);
-  const bool is_deep = !weighed.depths.empty() && children != columns.end();
+  const bool is_deep = weighed.depth != nullptr && children != columns.end();
   const auto with_children = is_deep ? static_cast<std::size_t>(children - columns.begin()) + 1 : 0;
+  KeyRanks ranks;
+  for (const Column& column : columns) {
+    if (column.kind == Column::Kind::Key && !ranks.contains(column.key))
+      ranks.emplace(column.key, ranks_of(column.key, weighed.rows));
+  }
+  rank_found(found_by, weighed.rows, ranks);
   PackedValues before, behind;
   // Keys of branches and of memory ask for names while they compare, which is for one thread.
   const bool names_more = facts_->options().mode != ReportMode::Samples;
   Beside packing(names_more ? 0 : weighed.rows.size(), [&] {
-    if (is_deep) before = packed(columns.first(with_children), weighed);
-    behind = packed(columns.subspan(with_children), weighed);
+    if (is_deep) before = packed(columns.first(with_children), weighed, ranks);
+    behind = packed(columns.subspan(with_children), weighed, ranks);
   });
-  std::vector<std::uint32_t> order = found(found_by, weighed.rows, weighed.met);
+  std::vector<std::uint32_t> order = found(found_by, weighed.rows, weighed.met, ranks);
   packing.wait();
+  ranks.clear();
   if (is_deep) {
-    put_in_order_of_depths(order, before, behind, weighed.depths);
+    put_in_order_of_depths(order, before, behind, weighed.depth);
   } else {
     put_in_order(order, behind);
   }

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -55,27 +56,30 @@ using RowTable = std::vector<T, format::LargePages<T>>;
 class RowsToOrder {
  public:
   struct Cell {
-    const Function* function = nullptr;
+    std::uint32_t function = 0;  // id
     std::uint32_t group = 0;
   };
   // Each as it stands here.
   explicit RowsToOrder(std::span<const RowFacts> rows) : facts_(rows) {}
-  // Each a function in a group. `groups` is about one row of each.
-  RowsToOrder(std::span<const Cell> cells, std::span<const RowFacts> groups)
-      : facts_(groups), cells_(cells), is_in_groups_(true) {}
+  // Each a function in one of so many groups. `of_group` tells what a row of a group is about but for its
+  // function; it is asked again and again, as a table of the answers would be as large as the report where
+  // each row is a group.
+  RowsToOrder(std::span<const Cell> cells, std::size_t groups,
+              std::function<RowFacts(std::uint32_t group)> of_group, const StableArray<Function>& functions)
+      : cells_(cells), groups_(groups), of_group_(std::move(of_group)), functions_(&functions) {}
 
-  std::size_t size() const { return is_in_groups_ ? cells_.size() : facts_.size(); }
+  std::size_t size() const { return functions_ != nullptr ? cells_.size() : facts_.size(); }
   const Function& function(std::uint32_t row) const {
-    return is_in_groups_ ? *cells_[row].function : *facts_[row].function;
+    return functions_ != nullptr ? (*functions_)[cells_[row].function] : *facts_[row].function;
   }
   RowFacts operator[](std::uint32_t row) const {
-    if (!is_in_groups_) return facts_[row];
-    RowFacts facts = facts_[cells_[row].group];
-    facts.function = cells_[row].function;
+    if (functions_ == nullptr) return facts_[row];
+    RowFacts facts = of_group_(cells_[row].group);
+    facts.function = &function(row);
     return facts;
   }
   // How many groups there are; 0: the rows are in none.
-  std::size_t groups() const { return is_in_groups_ ? facts_.size() : 0; }
+  std::size_t groups() const { return groups_; }
   std::uint32_t group(std::uint32_t row) const { return cells_[row].group; }
   // Calls visit(row) for all, in their order, and fetches their functions a few rows ahead.
   template <class Visit>
@@ -96,7 +100,9 @@ class RowsToOrder {
   }
   std::span<const RowFacts> facts_;
   std::span<const Cell> cells_;
-  bool is_in_groups_ = false;
+  std::size_t groups_ = 0;
+  std::function<RowFacts(std::uint32_t group)> of_group_;
+  const StableArray<Function>* functions_ = nullptr;  // null: rows stand in no groups
 };
 
 // Rows with their numbers, one for each member of a group of events.
@@ -106,11 +112,14 @@ struct WeighedRows {
   std::size_t first_member = 0;  // whose numbers decide first
   // Sets one number of this kind for each row.
   std::function<void(Column::Kind, std::size_t member, std::span<std::uint64_t> values)> values;
-  std::span<const RowDepth> depths;      // of each row; empty: they do not decide
-  std::span<const std::uint32_t> met{};  // the rows' numbers as they were met; empty: by number
+  std::function<RowDepth(std::uint32_t row)> depth;  // null: depths do not decide
+  std::span<const std::uint32_t> met{};              // the rows' numbers as they were met; empty: by number
 };
 
 class PackedValues;
+
+// What a key says of each row, as a rank: two are equal where the key sees no difference. By key.
+using KeyRanks = std::map<std::size_t, RowTable<std::uint32_t>>;
 
 class RowOrder {
  public:
@@ -127,8 +136,12 @@ class RowOrder {
                                     const WeighedRows& weighed) const;
 
  private:
-  RowTable<std::uint64_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
-  PackedValues packed(std::span<const Column> columns, const WeighedRows& weighed) const;
+  RowTable<std::uint32_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
+  void rank_found(std::span<const Column> columns, const RowsToOrder& rows, KeyRanks& ranks) const;
+  std::vector<std::uint32_t> found(std::span<const Column> columns, const RowsToOrder& rows,
+                                   std::span<const std::uint32_t> met, const KeyRanks& ranks) const;
+  PackedValues packed(std::span<const Column> columns, const WeighedRows& weighed,
+                      const KeyRanks& ranks) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
   std::span<const KeyUse> keys_;
