@@ -73,8 +73,8 @@ def join(records):
 
 
 # Process i at address 16 i: one key for all, where space and address are joined by XOR.
-def pids_and_addresses():
-    return capture(join(sample(ip=16 * i, pid=i, time=i) for i in range(1, 90000)))
+def pids_and_addresses(count=90000):
+    return capture(join(sample(ip=16 * i, pid=i, time=i) for i in range(1, count)))
 
 
 # Multiples of sizes that std::unordered_map grows to: one bucket for all.
@@ -188,9 +188,34 @@ def damage_everywhere():
     return capture(first + join((piece * (size // len(piece) + 1))[:size] for piece in pieces) + sample(time=9))
 
 
+def frame_of_copies(piece, size):
+    """A zstd frame of so many bytes, made of a piece of 48 to 63 again and again: each block of it is a copy of what
+    was before, in some 14 bytes."""
+    most = 1 << 17  # bytes of a block
+    frame = struct.pack("<IBB", 0xFD2FB528, 0, 13 << 3)  # a window of 8 MiB
+    for at in range(0, size, most):
+        # The first block has the piece itself. Numbers are a code each, and bits that are added to its number.
+        literals, literal_code, literal_bits = (piece, 24, len(piece) - 48) if at == 0 else (b"", 0, 0)
+        width = 4 if at == 0 else 0
+        matched, distance = min(most, size - at) - len(literals), len(piece) + 3
+        bits = literal_bits | (matched - 65539) << width | (distance - 32) << (width + 16) | 1 << (width + 16 + 5)
+        head = struct.pack("<H", 1 << 2 | len(literals) << 4) if literals else b"\0"
+        sequence = bytes([1, 0b01010100, literal_code, 5, 52]) + bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+        block = head + literals + sequence
+        frame += struct.pack("<I", int(at + most >= size) | 2 << 1 | len(block) << 3)[:3] + block
+    return frame
+
+
+# Each record holds more than any recorder puts into one.
+def large_frames():
+    frame = record(COMPRESSED, 0, frame_of_copies(sample(), 1500 << 17))
+    return capture(frame * 3 + sample(), features={COMPRESSED_FEATURE: struct.pack("<IIIII", 0, 1, 1, 1, (1 << 32) - 1)})
+
+
 PLAIN = [damage_everywhere, pids_and_addresses, ids_of_one_bucket, pids_of_one_bucket, many_events, shared_ids, forks_of_many_mappings,
          forks_that_map, nested_mappings, long_names, empty_rounds, names_of_many_threads, forks_of_unknown_parents,
-         kernel_functions, a_program_for_each_sample, many_ids, scattered_ids, an_event_for_each_id, many_build_ids]
+         kernel_functions, a_program_for_each_sample, many_ids, scattered_ids, an_event_for_each_id, many_build_ids,
+         large_frames]
 
 
 # What becomes frames: whoever calls has them compressed first.
