@@ -164,9 +164,20 @@ bool fold_last_start(std::string_view lines, FoldedStart& start) {
 }
 
 std::uint32_t FoldedStacks::name(std::string_view text) {
-  const auto [row, is_new] = numbers_.try_emplace(printable_folded(text, safety_), names_.size());
-  if (is_new) names_.push_back(row->first);
-  return row->second;
+  return number_of(printable_folded(text, safety_), false);
+}
+
+std::uint32_t FoldedStacks::name_that_stays(std::string_view text) {
+  const bool is_safe = safety_ == Names::Raw || (is_plain(text) && text.find(';') == std::string_view::npos);
+  return is_safe ? number_of(text, true) : name(text);
+}
+
+std::uint32_t FoldedStacks::number_of(std::string_view safe, bool stays) {
+  if (const auto known = numbers_.find(safe); known != numbers_.end()) return known->second;
+  const auto number = static_cast<std::uint32_t>(names_.size());
+  names_.push_back(stays ? safe : texts_.keep(safe));
+  numbers_.emplace(names_.back(), number);
+  return number;
 }
 
 std::uint32_t FoldedStacks::row_of(const std::vector<std::uint32_t>& stack) {

@@ -11,6 +11,7 @@
 
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
+#include "report/output/text_store.h"
 #include "report/samples/index_table.h"
 
 namespace tacho::report {
@@ -44,6 +45,9 @@ class FoldedStacks {
   explicit FoldedStacks(Names names) : safety_(names) {}
   // The number of a frame or process name.
   std::uint32_t name(std::string_view text);
+  // The same of a text that lives as long as this, which is not copied: names of a file may share their
+  // bytes.
+  std::uint32_t name_that_stays(std::string_view text);
   std::string_view text(std::uint32_t name) const { return names_[name]; }  // stays where it is
   // The row of a stack, which begins with the process's name, then root first.
   std::uint32_t row_of(const std::vector<std::uint32_t>& stack);
@@ -63,8 +67,10 @@ class FoldedStacks {
     bool is_counted = false;
   };
   bool is_before(const Stack& a, const Stack& b, const std::vector<std::uint32_t>& ranks) const;
+  std::uint32_t number_of(std::string_view safe, bool stays);
   Names safety_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;
+  TextStore texts_;
+  std::unordered_map<std::string_view, std::uint32_t> numbers_;
   std::vector<std::string_view> names_;  // the keys of numbers_
   IndexTable by_frames_;
   std::vector<std::uint32_t> frames_;

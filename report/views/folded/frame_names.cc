@@ -59,8 +59,11 @@ FrameNames::NameList FrameNames::of_function(std::uint32_t function, bool is_jav
 
 void FrameNames::make(const symbolize::Frame& frame, bool is_java, std::vector<std::uint32_t>& names) {
   if (inlines_.are_expanded) {
-    if (const auto expanded = expanded_name(frame, inlines_.context))
-      return names.push_back(folded_->name(*expanded));
+    if (const auto expanded = expanded_name(frame, inlines_.context)) {
+      const bool is_the_name = inlines_.context == Context::None;
+      return names.push_back(is_the_name ? folded_->name_that_stays(frame.function)
+                                         : folded_->name(*expanded));
+    }
   }
   TextBuffer line;
   write_frame(line, frame, kLineFields, Names::Raw);
