@@ -18,13 +18,14 @@ void BlockParking::Free::operator()(ZSTD_DCtx_s* context) const noexcept { ZSTD_
 std::optional<ParkedBlock> BlockParking::pack(Bytes block) {
   if (!packer_) packer_.reset(ZSTD_createCCtx());
   if (!packer_) throw std::bad_alloc();
-  scratch_.resize(ZSTD_compressBound(block.size()));
-  const std::size_t size = ZSTD_compressCCtx(packer_.get(), scratch_.data(), scratch_.size(), block.data(),
-                                             block.size(), kLevel);
+  spare_.clear();
+  spare_.resize(ZSTD_compressBound(block.size()));
+  const std::size_t size =
+      ZSTD_compressCCtx(packer_.get(), spare_.data(), spare_.size(), block.data(), block.size(), kLevel);
   if (ZSTD_isError(size) != 0 || size > block.size() / 4 * 3) return std::nullopt;
   ParkedBlock parked{.packed = {}, .size = block.size()};
   parked.packed.reserve(size);
-  parked.packed.append({scratch_.data(), size});
+  parked.packed.append({spare_.data(), size});
   return parked;
 }
 

@@ -17,7 +17,7 @@ struct ParkedBlock {
   std::size_t size = 0;  // bytes that it holds
 };
 
-// It has scratch memory from the first use on.
+// It keeps the memory of one block from one use to the next.
 class BlockParking {
  public:
   // Nothing when the block is hardly smaller when packed. Throws std::bad_alloc when there is no memory to do
@@ -28,6 +28,7 @@ class BlockParking {
   // What unpack() gave is not needed any more: the next ones are inflated there, as fresh pages cost more than
   // what is inflated into them.
   void take_back(Buffer block);
+  void free_spare() { spare_ = {}; }
 
  private:
   struct Free {
@@ -36,7 +37,7 @@ class BlockParking {
   };
   std::unique_ptr<ZSTD_CCtx_s, Free> packer_;
   std::unique_ptr<ZSTD_DCtx_s, Free> unpacker_;
-  Buffer scratch_, spare_;
+  Buffer spare_;
 };
 
 }  // namespace tacho::format

@@ -88,6 +88,8 @@ void TimeOrder::hold_less() {
 
 void TimeOrder::park(Held& from) {
   if (!from.block || from.bytes == 0) return;
+  // Records of it are being shown: that would free nothing, and soon it is free.
+  if (from.block.use_count() > 1) return;
   from.parked = parking_.pack(from.block->bytes);
   if (!from.parked) return;
   parked_bytes_ += from.bytes;
@@ -248,7 +250,10 @@ void TimeOrder::prefetch_record(std::size_t ready) const {
 
 std::optional<TimeOrder::Item> TimeOrder::pop() {
   drop_done();
-  if (next_ready_ == ready_.size()) return std::nullopt;
+  if (next_ready_ == ready_.size()) {
+    parking_.free_spare();  // what is read next needs its memory more
+    return std::nullopt;
+  }
   // Rounds behind one that is given up are sound, and nothing of them may be parked: this asks for each anew.
   if (!goes_as_it_came_ && reopened_bytes_ > kMostReopened * parked_bytes_ && is_closed(ready_[next_ready_]))
     let_out_as_they_came();
