@@ -91,6 +91,15 @@ Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t 
   }
 }
 
+std::uint64_t hole_ahead(int fd) {
+  const off_t from = ::lseek(fd, 0, SEEK_CUR);
+  if (from < 0) return 0;
+  off_t data = ::lseek(fd, from, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) data = ::lseek(fd, 0, SEEK_END);  // nothing was written up to the end
+  (void)::lseek(fd, from, SEEK_SET);
+  return data > from ? static_cast<std::uint64_t>(data - from) : 0;
+}
+
 Result<std::vector<std::byte>> read_at(int fd, std::uint64_t offset, std::size_t size) {
   std::vector<std::byte> content(size);
   std::size_t got = 0;

@@ -25,8 +25,8 @@ class BlockParking {
   std::optional<ParkedBlock> pack(Bytes block);
   // The same bytes anew. Throws std::bad_alloc when there is no memory for them.
   Buffer unpack(const ParkedBlock& parked);
-  // What unpack() gave is not needed any more: the next ones are inflated there, as fresh pages cost more than
-  // what is inflated into them.
+  // What unpack() gave is not needed any more: the next ones are inflated there, as fresh pages cost more
+  // than what is inflated into them.
   void take_back(Buffer block);
   void free_spare() { spare_ = {}; }
 

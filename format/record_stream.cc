@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <string>
 
+#include "format/file.h"
 #include "format/perf_abi.h"
 #include "format/record.h"
 
@@ -247,8 +248,7 @@ bool RecordStream::recovers(std::size_t size) {
 // A record of simpleperf's own, `size` bytes long: simpleperf_start.h reads those that tell something.
 bool RecordStream::skips_simpleperf(std::size_t size) {
   if (size == 0 || !ensure(size)) return false;
-  OuterArea area(*this);
-  if (!search_.leads_on(area, size)) return false;
+  if (OuterArea area(*this); !search_.leads_on(area, size)) return false;
   skip(size);
   return true;
 }
@@ -293,19 +293,12 @@ void RecordStream::search() {
 // What was never written to a file reads as zeros, however much it is, and no record begins there. The last
 // bytes of it stay: in the other byte order a record may begin with zeros. Whether anything was skipped.
 bool RecordStream::skip_hole() {
-  if (unread_ == kUntilTheEnd || grows_) return false;
   const Bytes left = Bytes(outer_->bytes).subspan(at_);
-  if (std::ranges::any_of(left, [](std::byte byte) { return byte != std::byte{0}; })) return false;
-  const off_t from = ::lseek(fd_, 0, SEEK_CUR);
-  if (from < 0) return false;
-  const off_t data = ::lseek(fd_, from, SEEK_DATA);
-  std::uint64_t hole = data < 0 ? 0 : static_cast<std::uint64_t>(data - from);
-  if (data < 0 && errno == ENXIO) hole = unread_;  // nothing was written up to the end
-  hole = std::min(hole, unread_);
-  const bool is_worth_it = hole > kRecordHeaderSize;
-  if (is_worth_it) hole -= kRecordHeaderSize;
-  const std::uint64_t to = static_cast<std::uint64_t>(from) + (is_worth_it ? hole : 0);
-  if (::lseek(fd_, static_cast<off_t>(to), SEEK_SET) < 0 || !is_worth_it) return false;
+  if (unread_ == kUntilTheEnd || grows_ || std::ranges::count(left, std::byte{0}) != std::ssize(left))
+    return false;
+  std::uint64_t hole = std::min(hole_ahead(fd_), unread_);
+  hole -= std::min<std::uint64_t>(hole, kRecordHeaderSize);
+  if (hole == 0 || ::lseek(fd_, static_cast<off_t>(hole), SEEK_CUR) < 0) return false;
   unread_ -= hole;
   offset_ += left.size() + hole;
   at_ = outer_->bytes.size();

@@ -140,7 +140,8 @@ Bytes TimeOrder::copied(const Entry& entry) {
   }
   std::byte* const copy = next_copy_;
   std::memcpy(copy, from.opened.data() + from.base + entry.at, entry.size);
-  const std::size_t taken = std::min<std::size_t>((entry.size + kAligned - 1) / kAligned * kAligned, copies_left_);
+  const std::size_t taken =
+      std::min<std::size_t>((entry.size + kAligned - 1) / kAligned * kAligned, copies_left_);
   next_copy_ += taken;
   copies_left_ -= taken;
   return {copy, entry.size};

@@ -25,7 +25,7 @@ using Knowledge = UnwindModule::Knowledge;
 constexpr std::uint64_t kAbi64 = 2;  // of Registers::abi
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 
-constexpr std::uint64_t kCut = ~std::uint64_t{0};               // an address that stands for what is cut off
+constexpr std::uint64_t kCut = ~std::uint64_t{0};                // an address that stands for what is cut off
 constexpr std::uint64_t kLargestStack = std::uint64_t{8} << 20;  // bytes: what Linux gives a thread
 
 enum class Guess : std::uint8_t { FramePointer, LinkRegister };
@@ -172,7 +172,8 @@ class Walk final : public ExpressionContext {
     is_trampoline_ = has_trampoline_code();
     for (std::size_t frames = 1; frames < max_frames; ++frames) {
       if (!step()) {
-        if (mark_ == CutMark::All && has_left_copy_ && !chain.empty() && chain.back() != kCut) chain.push_back(kCut);
+        if (mark_ == CutMark::All && has_left_copy_ && !chain.empty() && chain.back() != kCut)
+          chain.push_back(kCut);
         return;
       }
       is_trampoline_ = has_trampoline_code() || (is_at_return_ && is_in_unknown_vdso());
@@ -407,7 +408,8 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, st
   const auto ip = sampled_register(registers, machine->sampled_pc);
   const auto sp = sampled_register(registers, machine->sampled_sp);
   state_->files.begin();
-  if (ip && sp) Walk(state_->files, *machine, sample, order, state_->cut_mark).run(*ip, *sp, max_frames, state_->chain);
+  if (ip && sp)
+    Walk(state_->files, *machine, sample, order, state_->cut_mark).run(*ip, *sp, max_frames, state_->chain);
   state_->files.end();
   return state_->chain;
 }

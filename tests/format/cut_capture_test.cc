@@ -185,8 +185,7 @@ TEST(CutCapture, ZerosOfAnyLengthAreSteppedOver) {
 // wherever the pieces end that are read at a time.
 TEST(CutCapture, ZerosThatARecordBeginsWithAreNotSteppedOver) {
   const std::vector<std::byte> native = capture(false).file();
-  const std::vector<std::byte> file =
-      test::ForeignCapture::of(TemporaryFile(native).path(), native);
+  const std::vector<std::byte> file = test::ForeignCapture::of(TemporaryFile(native).path(), native);
   ASSERT_FALSE(file.empty());
   Diagnostics sound;
   const Samples whole = samples_of(TemporaryFile(file).path(), sound);

@@ -55,7 +55,7 @@ TEST(RecordWalk, WhatLiesBehindTrailersOfProgramsIsCut) {
   format::ByteWriter out, expected;
   out.u64(0x1234);  // of an earlier look
   expected.u64(0x1234);
-  for (const std::uint16_t more : {4, 0, 12}) {
+  for (const auto more : std::initializer_list<std::uint16_t>{4, 0, 12}) {
     add_symbol(out, more);
     add_symbol(expected, 0);
     for (format::ByteWriter* each : {&out, &expected})
