@@ -101,6 +101,18 @@ class Convert(programs.Scratch):
         self.assertIn(b"no event of the capture keeps pieces of stack", again.stderr)
 
     @programs.needs_root
+    def test_stacks_that_are_cut_off_keep_their_frames(self):
+        """What marks their end is no frame: in a chain it would be a context that nobody knows, and perf drops such chains."""
+        self.tacho("record", "-o", "ours.data", "-F", "499", "-e", "cpu-clock:u", "--call-graph", "dwarf,1024", "--",
+                   BIN / "deep_load", "0.5", BIN / "deep_library.so")
+        fields = ["--no-inline", "-F", "comm,tid,time,event,ip,sym,dso"]
+        self.assertIn(b"ffffffffffffffff [unknown]", self.tacho("script", "-i", "ours.data", *fields).stdout)
+        self.tacho("convert", "-i", "ours.data", "-o", "chains.data", "--unwind", "--plain")
+        ours = self.tacho("script", "-i", "ours.data", "--truncated-stacks", "none", *fields).stdout
+        self.assertEqual(self.tacho("script", "-i", "chains.data", *fields).stdout, ours)
+        self.assert_same_text(self.script("chains.data", *fields), ours)
+
+    @programs.needs_root
     def test_unwound_stacks_of_ours_and_of_pipes(self):
         load = [BIN / "deep_load", "1", BIN / "deep_library.so"]
         self.tacho("record", "-o", "ours.data", "-F", "99", "-e", "{cpu-clock,page-faults}:S", "--call-graph", "dwarf", "--", *load)

@@ -204,6 +204,8 @@ Result<> Conversion::start() {
     symbolize::SymbolOptions symbols;
     symbols.symfs = options_.symfs;
     symbols.gate = options_.gate;
+    // In a recorded chain the address -1 is no frame but a context that nobody knows: perf drops such chains.
+    symbols.cut_mark = symbolize::CutMark::None;
     auto unwinding = ConvertUnwinding::create(symbols, reader_.events(), reader_.features());
     if (!unwinding) return std::move(unwinding.error());
     unwinding_.emplace(std::move(*unwinding));

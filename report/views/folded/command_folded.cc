@@ -130,6 +130,7 @@ class FoldedSink : public Sink {
   Places places() const override { return places_; }
 
   Flow on_sample(const ResolvedSample& sample) override {
+    has_samples_ = true;
     // perf pads the name of a sample without call chain, and a line that begins with a blank is none to fold.
     if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
     const FoldedStarts::Start& start = starts_.of(sample, events_.name_of(sample));
@@ -143,6 +144,7 @@ class FoldedSink : public Sink {
   }
 
   FoldedEvents& events() { return events_; }
+  bool has_samples() const { return has_samples_; }
   // Once the capture was read.
   const FoldedStacks& folded() {
     name_new_rows();
@@ -183,6 +185,7 @@ class FoldedSink : public Sink {
   }
 
   FoldedEvents events_;
+  bool has_samples_ = false;
   FoldedStacks folded_;
   FoldedStarts starts_;
   FrameNames names_;
@@ -205,7 +208,9 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   const FoldedStacks& folded = sink.folded();
   folded.write(out);
   Shown shown(Symbols::Used);
-  for (const std::string& note : sink.events().notes(!folded.empty()))
+  if (!sink.has_samples())
+    shown.notes.emplace_back("tacho folded: the capture holds no samples, or none that the options ask for");
+  for (const std::string& note : sink.events().notes(!folded.empty() || !sink.has_samples()))
     shown.notes.push_back("tacho folded: " + note);
   return shown;
 }
