@@ -20,6 +20,11 @@ CountedFields counted_fields(const PayloadSchema& schema) {
   return {tagged(schema, "count"), tagged(schema, "sum")};
 }
 
+bool is_total(const PayloadSchema& schema, const PayloadField& field) {
+  const bool is_of_each = field.role == "key" || field.role == "value" || has_slots(field);
+  return counted_fields(schema).count != nullptr && !is_of_each;
+}
+
 std::uint64_t count_of(const PayloadField* count, const ResolvedSample& sample) {
   if (count == nullptr) return 1;
   const auto number = read_number(*count, sample.raw->raw, sample.order);

@@ -15,6 +15,9 @@ struct CountedFields {
 };
 CountedFields counted_fields(const PayloadSchema& schema);
 
+// Whether the field tells of all values of a sample together (how many, their sum, the largest), not of each.
+bool is_total(const PayloadSchema& schema, const PayloadField& field);
+
 // How many values a sample stands for; 1 where `count` is null or cannot be read.
 std::uint64_t count_of(const PayloadField* count, const ResolvedSample& sample);
 

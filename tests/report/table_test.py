@@ -114,6 +114,18 @@ class Table(programs.Scratch):
         rows = self.rows("--by", "kind", "--interval", "1", "--columns", "count", "--where", "kind == WRITE")
         self.assertEqual([(row["begin"], row["count"]) for row in rows], [(2, 3), (59, 60)])
 
+    def test_what_is_of_many_values_together_is_added_once(self):
+        capture = made_payload.capture(op=[Field("kind", ENUM, 4, enumerators=KINDS, role="key"), Field("times", size=4, role="count"),
+                                           Field("size", size=4, role="key"), Field("total", size=4, role="sum"), Field("longest", size=4)])
+        for kind, times, size, total, longest in ((0, 10, 3, 500, 90), (0, 30, 3, 700, 40), (1, 2, 5, 9, 8)):
+            capture.sample(raw=struct.pack("<IIIII", kind, times, size, total, longest))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        for value, sums in (("total", [1200, 9]), ("times", [40, 2]), ("longest", [130, 8]), ("size", [120, 10])):
+            rows = self.rows("--by", "kind", "--value", value)
+            self.assertEqual([row["sum"] for row in rows], sums, value)
+            self.assertEqual([row["count"] for row in rows], [40, 2], value)
+        self.assertEqual([row["sum"] for row in self.rows("--by", "kind")], [1200, 9])
+
     def test_csv_is_what_readers_of_csv_read(self):
         self.write()
         out, _ = self.output("--csv", "--columns", "count")

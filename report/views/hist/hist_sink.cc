@@ -78,7 +78,7 @@ Result<> HistSink::choose() {
     step_ = static_cast<std::uint64_t>(last.whole) + 1;
   }
   count_ = pairs_ ? nullptr : counted_fields(*chosen->schema).count;
-  if (count_ == chosen->field) count_ = nullptr;
+  if (is_total(*chosen->schema, *chosen->field)) count_ = nullptr;
   chosen_ = *chosen;
   return Done{};
 }

@@ -189,6 +189,7 @@ class TableSink : public Sink {
     row.samples += count;
     if (!event.value) return;
     const ExpressionValue value = event.value->value(sample);
+    if (event.value_is_total) return row.values.add(value, 1);
     if (event.counted.sum == nullptr && event.slots == nullptr) return row.values.add(value, count);
     const ExpressionValue high = event.slots != nullptr ? highest_in_slot(*event.slots, value) : value;
     if (!event.value_is_sum) row.values.spread(value, high, count);

@@ -76,7 +76,9 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
   if (question.value) bound.counted.sum = nullptr;
   bound.value_is_sum = bound.counted.sum != nullptr && bound.counted.sum->name == value_->source;
   const auto field = std::ranges::find(schema->fields, value_->source, &PayloadField::name);
-  if (field != schema->fields.end() && has_slots(*field)) bound.slots = &*field;
+  if (field == schema->fields.end()) return bound;
+  if (has_slots(*field)) bound.slots = &*field;
+  bound.value_is_total = question.value && is_total(*schema, *field);
   return bound;
 }
 

@@ -29,6 +29,7 @@ struct TableEvent {
   CountedFields counted;  // of samples that stand for many; the sum only where nobody named a value
   const PayloadField* slots = nullptr;  // the field that `value` is, when its values are slots
   bool value_is_sum = false;            // `value` is that sum
+  bool value_is_total = false;          // `value` is of all values of a sample together: it counts once
 };
 
 class TableSource {
