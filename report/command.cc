@@ -221,8 +221,8 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                   }});
   rows.push_back(
       {"--truncated-stacks", cli::Takes::Value, "HOW",
-       "whether stacks that are unwound here and end where their copy does have the address -1 behind them: "
-       "'perf' has it as perf 6.1 has (the default; not on arm64), 'all' behind each, 'none', as in perf 7",
+       "which stacks get a last frame at address -1, as their copy ended before they did: 'all' of them; "
+       "'perf' (the default): those of perf 6.1, none on arm64; 'none': as in perf 7",
        [&symbols](std::string_view text) -> Result<> {
          constexpr std::pair<std::string_view, symbolize::CutMark> kHow[] = {
              {"perf", symbolize::CutMark::AsPerf6},

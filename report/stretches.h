@@ -65,10 +65,10 @@ class Stretches {
 };
 
 // Samples of one event that stand for many values each. A recorder reads these from the kernel all at once,
-// now and then, and they have the time of that; what they count came before. How long before, no sample says:
-// a reading in which nothing was counted leaves none, and filters take others. It is at most the shortest
-// time between two readings so far. The last reading comes when the recording ends, a short time after the
-// one before.
+// at an interval, and they have the time of the reading; what they count came before it. No sample says how
+// long before: a reading in which nothing was counted leaves no sample, and filters leave samples out. The
+// shortest time between two readings so far is taken for it. The last reading comes when the recording ends,
+// a short time after the one before.
 class Readings {
  public:
   // The time (ns) at which a sample of this time counts: the middle of what its reading is of, so that it

@@ -14,9 +14,9 @@ enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameter
 // Which stacks get frames for inlined calls: perf gives them to those it unwound.
 enum class Inlines : std::uint8_t { No, Unwound, All };
 enum class SourceLines : std::uint8_t { No, Yes };
-// Which unwound stacks have the address -1 behind them, as they end where the copied piece of stack does:
-// those that have it in perf 6.1 (which reads zeros there, and goes on where no zero ends a stack), all, or
-// none, as perf 7 has it.
+// Which stacks get a last frame at the address -1, because their copy ended before they did. AsPerf6: those
+// where perf 6.1 has it, which takes the bytes behind the copy for zeros (on x86-64 alone). All: each of them.
+// None: as in perf 7.
 enum class CutMark : std::uint8_t { AsPerf6, All, None };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 

@@ -32,7 +32,7 @@ class Packing(programs.Scratch):
 
     def test_names_are_in_the_capture(self):
         self.assertRegex(self.record(), r"Packed: \d+ of \d+ addresses have names, in \d+ modules; the file has 0\.\d+ MB")
-        # 40 KB of it describe the unwinder's machine code, which is larger or smaller by the processor: 57 to 60.2 KB were seen.
+        # 40 KB of it describe the unwinder's machine code, whose size the processor decides: 60,012 bytes were seen.
         self.assertLess((self.folder / "x.data").stat().st_size, 62_000)
         self.assertFalse(self.attached())
         # The kernel's addresses mean nothing without a list of its symbols, and there is none but the pack.
