@@ -15,8 +15,8 @@ enum class Demangle : std::uint8_t { Yes, No, Whole };  // Whole: with parameter
 enum class Inlines : std::uint8_t { No, Unwound, All };
 enum class SourceLines : std::uint8_t { No, Yes };
 // Which stacks get a last frame at the address -1, because their copy ended before they did. AsPerf6: those
-// where perf 6.1 has it, which takes the bytes behind the copy for zeros (on x86-64 alone). All: each of them.
-// None: as in perf 7.
+// where perf 6.1 has it, which takes the bytes behind the copy for zeros (on x86-64 alone). All: each of
+// them. None: as in perf 7.
 enum class CutMark : std::uint8_t { AsPerf6, All, None };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
