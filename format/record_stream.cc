@@ -1,22 +1,14 @@
 #include "format/record_stream.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <string>
 
-#include "format/file.h"
 #include "format/perf_abi.h"
 #include "format/record.h"
 
 namespace tacho::format {
 
 namespace {
-
-// Read at a time: large enough that calls do not count, small enough to stay in the second-level cache.
-constexpr std::size_t kChunk = 1024 * 1024;
 
 // A record of this size may swallow many others when its size is wrong: it is looked at before it is given.
 constexpr std::size_t kLarge = 2048;
@@ -41,17 +33,16 @@ bool is_text(std::byte byte) {
 
 }  // namespace
 
-// The outer block's bytes that were not given out yet, and those that follow in the file.
 class RecordStream::OuterArea : public SearchArea {
  public:
-  explicit OuterArea(RecordStream& stream) : stream_(stream) {}
+  explicit OuterArea(ByteWindow& window) : window_(window) {}
   Bytes have(std::size_t size) override {
-    stream_.ensure(size);
-    return Bytes(stream_.outer_->bytes).subspan(stream_.at_);
+    window_.ensure(size);
+    return window_.bytes();
   }
 
  private:
-  RecordStream& stream_;
+  ByteWindow& window_;
 };
 
 class RecordStream::InflatedArea : public SearchArea {
@@ -65,69 +56,12 @@ class RecordStream::InflatedArea : public SearchArea {
 
 RecordStream::RecordStream(const Source& source, InflateLimits limits, const EventSet& events,
                            Diagnostics& diagnostics)
-    : fd_(source.fd),
+    : window_(source.fd, source.offset, source.size, source.grows, diagnostics),
       order_(source.order),
       limits_(limits),
       diagnostics_(&diagnostics),
-      offset_(source.offset),
-      unread_(source.size),
-      grows_(source.grows),
       may_look_ahead_(source.size != kUntilTheEnd && !source.grows),
       search_(events, source.order) {}
-
-// A block that nobody else keeps: one of before, whose memory is in the caches already, or a new one.
-std::shared_ptr<Block> RecordStream::free_block() {
-  constexpr std::size_t kMostUsed = 4;
-  for (const std::shared_ptr<Block>& block : used_) {
-    if (block.use_count() != 1) continue;
-    if (block->bytes.capacity() > 2 * kChunk) block->bytes = {};  // grown for something large
-    block->bytes.clear();
-    return block;
-  }
-  auto block = std::make_shared<Block>();
-  if (used_.size() < kMostUsed) {
-    used_.push_back(block);
-  } else {
-    used_[oldest_used_] = block;
-    oldest_used_ = (oldest_used_ + 1) % kMostUsed;
-  }
-  return block;
-}
-
-// Makes `size` bytes stand in the outer block from at_ on. False when the source ends before; then as many as
-// there are stand there. Memory grows only with bytes that really came.
-bool RecordStream::ensure(std::size_t size) {
-  std::size_t left = outer_->bytes.size() - at_;
-  if (left >= size) return true;
-  auto block = free_block();
-  block->bytes.reserve(std::max(kChunk, left));
-  block->bytes.append(Bytes(outer_->bytes).subspan(at_));
-  outer_ = std::move(block);
-  at_ = 0;
-  while (left < size && unread_ > 0 && has_bytes()) {
-    const std::size_t wanted = static_cast<std::size_t>(
-        std::min<std::uint64_t>({kChunk, std::max(size - left, kChunk - left % kChunk), unread_}));
-    outer_->bytes.resize(left + wanted);
-    const ssize_t count = ::read(fd_, outer_->bytes.data() + left, wanted);
-    const std::size_t got = count > 0 ? static_cast<std::size_t>(count) : 0;
-    outer_->bytes.resize(left + got);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) diagnostics_->add(Damage::CutShort, offset_ + left, system_error("read", errno).what);
-    // The writer of a pipe has gone.
-    if (count <= 0 && unread_ == kUntilTheEnd) grows_ = false;
-    if (count <= 0) break;
-    left += got;
-    if (unread_ != kUntilTheEnd) unread_ -= got;
-  }
-  return left >= size;
-}
-
-// Whether reading gives something at once; only whoever follows a pipe does not want to wait.
-bool RecordStream::has_bytes() const {
-  if (!grows_ || unread_ != kUntilTheEnd) return true;
-  pollfd pipe{fd_, POLLIN, 0};
-  return ::poll(&pipe, 1, 0) > 0;
-}
 
 RecordView RecordStream::header_at(Bytes bytes) const {
   Cursor in(bytes, order_);
@@ -140,65 +74,63 @@ RecordView RecordStream::header_at(Bytes bytes) const {
 }
 
 void RecordStream::cut_short() {
-  const std::size_t left = outer_->bytes.size() - at_;
+  const std::size_t left = window_.bytes().size();
   if (left > 0 && !torn_end_is_told_)
-    diagnostics_->add(Damage::CutShort, offset_, "the last record should go on beyond the end");
-  at_ = outer_->bytes.size();
-  offset_ += left;
+    diagnostics_->add(Damage::CutShort, window_.offset(), "the last record should go on beyond the end");
+  window_.skip(left);
 }
 
 // The next record when it stands in the block as a whole, followed by another, and has nothing special about
 // it.
 bool RecordStream::next_plain(RecordView& record) {
-  const Bytes block = outer_->bytes;
-  const std::size_t left = block.size() - at_;
+  const Bytes bytes = window_.bytes();
+  const std::size_t left = bytes.size();
   if (left < 2 * kRecordHeaderSize) return false;
-  const RecordHeader header = record_header(block.subspan(at_, kRecordHeaderSize), order_);
-  if (header.type >= abi::kRecordUserStart || !begins_known(block.subspan(at_), order_)) return false;
+  const RecordHeader header = record_header(bytes.first(kRecordHeaderSize), order_);
+  if (header.type >= abi::kRecordUserStart || !begins_known(bytes, order_)) return false;
   if (header.size > left - kRecordHeaderSize || header.size >= kLarge) return false;
-  if (!begins_known(block.subspan(at_ + header.size), order_)) return false;
+  if (!begins_known(bytes.subspan(header.size), order_)) return false;
   record.type = header.type;
   record.misc = header.misc;
-  record.bytes = block.subspan(at_, header.size);
+  record.bytes = bytes.first(header.size);
   record.payload = {};
-  record.offset = offset_;
+  record.offset = window_.offset();
   record.order = order_;
-  at_ += header.size;
-  offset_ += header.size;
+  window_.skip(header.size);
   return true;
 }
 
 bool RecordStream::next_outer(RecordView& record) {
   if (next_plain(record)) return true;
   for (;;) {
-    if (!ensure(kRecordHeaderSize)) {
-      if (!grows_) cut_short();
+    if (!window_.ensure(kRecordHeaderSize)) {
+      if (!grows()) cut_short();
       return false;
     }
-    const RecordHeader header = record_header(Bytes(outer_->bytes).subspan(at_), order_);
+    const RecordHeader header = record_header(window_.bytes(), order_);
     if (!is_possible(header)) {
       if (!skips_simpleperf(simpleperf_record_size(header))) search();
       continue;
     }
-    const auto payload = ensure(header.size) ? payload_behind(header.size) : std::nullopt;
-    if (!payload && grows_) return false;  // its rest will come
+    const auto payload = window_.ensure(header.size) ? payload_behind(header.size) : std::nullopt;
+    if (!payload && grows()) return false;  // its rest will come
     if (!payload) {
       // The capture ends inside this record, or what says its size is damaged.
-      OuterArea area(*this);
+      OuterArea area(window_);
       const std::size_t left = area.have(header.size).size();
       if (const auto found = search_.next_sound(area, 1, left)) {
-        leave_out(offset_, *found, false, false);
-        skip(*found);
+        leave_out(window_.offset(), *found, false, false);
+        window_.skip(*found);
         continue;
       }
       cut_short();
       return false;
     }
     const std::size_t whole = header.size + *payload;
-    const bool is_beyond_doubt = header.has_possible_misc() && is_followed(header, whole) &&
-                                 ((header.size < kLarge && header.size % 8 == 0) ||
-                                  header.type >= abi::kRecordUserStart || record_name(header.type).empty() ||
-                                  search_.is_sound(Bytes(outer_->bytes).subspan(at_, header.size)));
+    const bool is_beyond_doubt =
+        header.has_possible_misc() && is_followed(header, whole) &&
+        ((header.size < kLarge && header.size % 8 == 0) || header.type >= abi::kRecordUserStart ||
+         record_name(header.type).empty() || search_.is_sound(window_.bytes().first(header.size)));
     if (!is_beyond_doubt && !recovers(whole)) continue;
     return take_outer(record, header.size, *payload);
   }
@@ -207,73 +139,67 @@ bool RecordStream::next_outer(RecordView& record) {
 // TRACING_DATA and AUXTRACE are followed by bytes that are no records: how many. Nothing when the capture
 // ends before they do.
 std::optional<std::size_t> RecordStream::payload_behind(std::size_t size) {
-  const RecordView record = header_at(Bytes(outer_->bytes).subspan(at_, size));
+  const RecordView record = header_at(window_.bytes().first(size));
   Cursor body = record.body();
   std::uint64_t payload = 0;
   if (record.type == abi::kRecordTracingData) payload = body.u32();
   if (record.type == abi::kRecordAuxtrace) payload = body.u64();
   if (payload == 0 || body.failed()) return 0;
-  if (payload > ~std::size_t{0} - size || !ensure(size + static_cast<std::size_t>(payload)))
+  if (payload > ~std::size_t{0} - size || !window_.ensure(size + static_cast<std::size_t>(payload)))
     return std::nullopt;
   return static_cast<std::size_t>(payload);
 }
 
 // Whether what stands behind the next `size` bytes can be a record, or is the end. A pipe is not waited for.
 bool RecordStream::is_followed(const RecordHeader& header, std::size_t size) {
-  const std::size_t left = outer_->bytes.size() - at_;
+  const std::size_t left = window_.bytes().size();
   if (!may_look_ahead_ && left < size + kRecordHeaderSize) return true;
   // The end; what is torn there is told in its turn.
-  if (!ensure(size + kRecordHeaderSize)) return outer_->bytes.size() - at_ == size;
-  const Bytes next = Bytes(outer_->bytes).subspan(at_ + size);
+  if (!window_.ensure(size + kRecordHeaderSize)) return window_.bytes().size() == size;
+  const Bytes next = window_.bytes().subspan(size);
   if (begins_known(next, order_) && !record_name(header.type).empty()) return true;
-  OuterArea area(*this);
+  OuterArea area(window_);
   return search_.leads_on(area, size);
 }
 
-// The record of `size` bytes at at_ is followed by what is none. True when it is sound itself; otherwise at_
-// goes to the next sound one.
+// The record of `size` bytes at the window's start is followed by what is none. True when it is sound itself;
+// otherwise the window goes to the next sound one.
 bool RecordStream::recovers(std::size_t size) {
-  OuterArea area(*this);
+  OuterArea area(window_);
   if (const auto next = search_.swallowed(area, size)) {
-    leave_out(offset_, *next, false, false);
-    skip(*next);
+    leave_out(window_.offset(), *next, false, false);
+    window_.skip(*next);
     return false;
   }
-  const RecordHeader header = record_header(Bytes(outer_->bytes).subspan(at_), order_);
-  if (search_.is_sound(Bytes(outer_->bytes).subspan(at_, header.size))) return true;
+  const RecordHeader header = record_header(window_.bytes(), order_);
+  if (search_.is_sound(window_.bytes().first(header.size))) return true;
   search();
   return false;
 }
 
 // A record of simpleperf's own, `size` bytes long: simpleperf_start.h reads those that tell something.
 bool RecordStream::skips_simpleperf(std::size_t size) {
-  if (size == 0 || !ensure(size)) return false;
-  if (OuterArea area(*this); !search_.leads_on(area, size)) return false;
-  skip(size);
+  if (size == 0 || !window_.ensure(size)) return false;
+  if (OuterArea area(window_); !search_.leads_on(area, size)) return false;
+  window_.skip(size);
   return true;
 }
 
-// Gives the record at at_, which stands in the block with all that belongs to it.
+// Gives the record at the window's start, which stands in the block with all that belongs to it.
 bool RecordStream::take_outer(RecordView& record, std::size_t size, std::size_t payload) {
-  const Bytes all = Bytes(outer_->bytes).subspan(at_, size + payload);
+  const Bytes all = window_.bytes().first(size + payload);
   record = header_at(all.first(size));
   record.payload = all.subspan(size);
-  record.offset = offset_;
-  at_ += all.size();
-  offset_ += all.size();
+  record.offset = window_.offset();
+  window_.skip(all.size());
   return true;
 }
 
-void RecordStream::skip(std::size_t size) {
-  at_ += size;
-  offset_ += size;
-}
-
-// No record begins at at_: forward to the next sound one, or to the end.
+// No record begins at the window's start: forward to the next sound one, or to the end.
 void RecordStream::search() {
   constexpr std::size_t kPiece = 64 * 1024;
-  const std::uint64_t start = offset_;
-  OuterArea area(*this);
+  const std::uint64_t start = window_.offset();
+  OuterArea area(window_);
   bool is_all_text = true;
   for (std::size_t from = 1;; from = 0) {
     const auto found = search_.next_sound(area, from, kPiece);
@@ -281,28 +207,13 @@ void RecordStream::search() {
     const bool is_at_end = !found && rest.size() < kPiece + kRecordHeaderSize;
     const std::size_t skipped = found ? *found : is_at_end ? rest.size() : kPiece;
     is_all_text = is_all_text && std::ranges::all_of(rest.first(skipped), is_text);
-    skip(skipped);
+    window_.skip(skipped);
     if (!found && !is_at_end) {
-      if (skip_hole()) is_all_text = false;
+      if (window_.skip_hole()) is_all_text = false;
       continue;
     }
-    return leave_out(start, offset_ - start, is_all_text, is_at_end);
+    return leave_out(start, window_.offset() - start, is_all_text, is_at_end);
   }
-}
-
-// What was never written to a file reads as zeros, however much it is, and no record begins there. The last
-// bytes of it stay: in the other byte order a record may begin with zeros. Whether anything was skipped.
-bool RecordStream::skip_hole() {
-  const Bytes left = Bytes(outer_->bytes).subspan(at_);
-  if (unread_ == kUntilTheEnd || grows_ || std::ranges::count(left, std::byte{0}) != std::ssize(left))
-    return false;
-  std::uint64_t hole = std::min(hole_ahead(fd_), unread_);
-  hole -= std::min<std::uint64_t>(hole, kRecordHeaderSize);
-  if (hole == 0 || ::lseek(fd_, static_cast<off_t>(hole), SEEK_CUR) < 0) return false;
-  unread_ -= hole;
-  offset_ += left.size() + hole;
-  at_ = outer_->bytes.size();
-  return true;
 }
 
 void RecordStream::leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end) {
@@ -336,14 +247,14 @@ void RecordStream::look_ahead() {
   while (ahead_.empty() || (jobs_ahead_ > 0 && jobs_ahead_ < kJobs)) {
     RecordView record;
     if (!next_outer(record)) return;
-    Ahead item{record, outer_, nullptr};
+    Ahead item{record, window_.block(), nullptr};
     if (is_compressed(record.type)) {
       ++compressed_records_;
       const auto packed = packed_content(record);
       const auto size = packed && may_look_ahead_ ? standalone_frame_size(*packed, limit) : std::nullopt;
       if (size) {
         if (!pool_) pool_.emplace();
-        item.job = pool_->start(*packed, *size, outer_);
+        item.job = pool_->start(*packed, *size, window_.block());
         ++jobs_ahead_;
       }
     }
@@ -456,21 +367,18 @@ bool RecordStream::next(RecordView& record) {
     }
     // Records that nothing stands before go straight out.
     if (ahead_.empty() && next_plain(record)) {
-      if (given_ != outer_) given_ = outer_;
+      if (given_ != window_.block()) given_ = window_.block();
       return true;
     }
     look_ahead();
     if (ahead_.empty()) {
-      if (grows_) return false;
+      if (grows()) return false;
       if (inflated_ && inflated_at_ < inflated_->bytes.size())
         diagnostics_->add(Damage::CutShort, inflated_offset_,
                           "a compressed record ends in the middle of a record");
       inflated_.reset();
       // Whatever is made of the records now may take long.
-      outer_ = std::make_shared<Block>();
-      at_ = 0;
-      used_.clear();
-      oldest_used_ = 0;
+      window_.forget();
       return false;
     }
     const Ahead item = std::move(ahead_.front());

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "format/byte_window.h"
 #include "format/compression.h"
 #include "format/diagnostics.h"
 #include "format/event_set.h"
@@ -28,7 +29,7 @@ struct InflateLimits {
 
 class RecordStream {
  public:
-  static constexpr std::uint64_t kUntilTheEnd = ~std::uint64_t{0};
+  static constexpr std::uint64_t kUntilTheEnd = ByteWindow::kUntilTheEnd;
 
   // Where the records come from: `fd`'s position, which is `offset` in the file, and at most `size` bytes on.
   struct Source {
@@ -46,9 +47,9 @@ class RecordStream {
   // the end of what is there, and a record that is not whole yet waits for its rest.
   bool next(RecordView& record);
   // Of a source that grows: so many more bytes may be read; and: nothing more will come.
-  void extend(std::uint64_t bytes) { unread_ += bytes; }
-  void end_growing() { grows_ = false; }
-  bool grows() const { return grows_; }
+  void extend(std::uint64_t bytes) { window_.extend(bytes); }
+  void end_growing() { window_.end_growing(); }
+  bool grows() const { return window_.grows(); }
   // It is told already that the capture ends too early: a last record that goes on beyond is no news.
   void end_is_torn() { torn_end_is_told_ = true; }
   // What the last record's bytes lie in.
@@ -57,8 +58,6 @@ class RecordStream {
   std::uint64_t compressed_records() const { return compressed_records_; }
 
  private:
-  bool ensure(std::size_t size);
-  std::shared_ptr<Block> free_block();
   RecordView header_at(Bytes bytes) const;
   bool next_plain(RecordView& record);
   bool next_inflated(RecordView& record);
@@ -74,29 +73,17 @@ class RecordStream {
   Bytes rest_of_inflated() const;
   void open_inflated(std::shared_ptr<Block> block, std::uint64_t offset);
   bool recovers_inflated(std::size_t size);
-  void skip(std::size_t size);
   void search();
-  bool skip_hole();
   void leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end);
   void cut_short();
-  bool has_bytes() const;
 
   class OuterArea;
   class InflatedArea;
 
-  int fd_;
+  ByteWindow window_;  // the records that are not in compressed ones
   std::endian order_;
   InflateLimits limits_;
   Diagnostics* diagnostics_;
-  // Bytes [at_, end) of the outer block are read but not given out yet; in the file the first of them stands
-  // at offset_. unread_ more bytes may be read after the block.
-  std::shared_ptr<Block> outer_ = std::make_shared<Block>();
-  std::size_t at_ = 0;
-  std::vector<std::shared_ptr<Block>>
-      used_;  // some blocks of before, to be filled again when nobody keeps them
-  std::size_t oldest_used_ = 0;
-  std::uint64_t offset_;
-  std::uint64_t unread_;
   // Records out of a compressed one; null when none is open.
   std::shared_ptr<Block> inflated_;
   std::size_t inflated_at_ = 0;
@@ -112,7 +99,6 @@ class RecordStream {
   };
   std::deque<Ahead> ahead_;
   std::size_t jobs_ahead_ = 0;
-  bool grows_;
   bool may_look_ahead_;  // not on a pipe: what came must go out before more is waited for
   std::optional<InflateAhead> pool_;
   std::uint64_t compressed_records_ = 0;

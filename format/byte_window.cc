@@ -1,0 +1,92 @@
+#include "format/byte_window.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "format/file.h"
+#include "format/record_view.h"
+
+namespace tacho::format {
+namespace {
+
+// Read at a time: large enough that calls do not count, small enough to stay in the second-level cache.
+constexpr std::size_t kChunk = 1024 * 1024;
+
+}  // namespace
+
+// A block that nobody else keeps: one of before, whose memory is in the caches already, or a new one.
+std::shared_ptr<Block> ByteWindow::free_block() {
+  constexpr std::size_t kMostUsed = 4;
+  for (const std::shared_ptr<Block>& block : used_) {
+    if (block.use_count() != 1) continue;
+    if (block->bytes.capacity() > 2 * kChunk) block->bytes = {};  // grown for something large
+    block->bytes.clear();
+    return block;
+  }
+  auto block = std::make_shared<Block>();
+  if (used_.size() < kMostUsed) {
+    used_.push_back(block);
+  } else {
+    used_[oldest_used_] = block;
+    oldest_used_ = (oldest_used_ + 1) % kMostUsed;
+  }
+  return block;
+}
+
+bool ByteWindow::ensure(std::size_t size) {
+  std::size_t left = bytes().size();
+  if (left >= size) return true;
+  auto block = free_block();
+  block->bytes.reserve(std::max(kChunk, left));
+  block->bytes.append(bytes());
+  block_ = std::move(block);
+  at_ = 0;
+  while (left < size && unread_ > 0 && may_read()) {
+    const std::size_t wanted = static_cast<std::size_t>(
+        std::min<std::uint64_t>({kChunk, std::max(size - left, kChunk - left % kChunk), unread_}));
+    block_->bytes.resize(left + wanted);
+    const ssize_t count = ::read(fd_, block_->bytes.data() + left, wanted);
+    const std::size_t got = count > 0 ? static_cast<std::size_t>(count) : 0;
+    block_->bytes.resize(left + got);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) diagnostics_->add(Damage::CutShort, offset_ + left, system_error("read", errno).what);
+    // The writer of a pipe has gone.
+    if (count <= 0 && ends_unknown()) grows_ = false;
+    if (count <= 0) break;
+    left += got;
+    if (!ends_unknown()) unread_ -= got;
+  }
+  return left >= size;
+}
+
+// Whether reading gives something at once; only whoever follows a pipe does not want to wait.
+bool ByteWindow::may_read() const {
+  if (!grows_ || !ends_unknown()) return true;
+  pollfd pipe{fd_, POLLIN, 0};
+  return ::poll(&pipe, 1, 0) > 0;
+}
+
+bool ByteWindow::skip_hole() {
+  const Bytes left = bytes();
+  if (ends_unknown() || grows_ || std::ranges::count(left, std::byte{0}) != std::ssize(left)) return false;
+  std::uint64_t hole = std::min(hole_ahead(fd_), unread_);
+  hole -= std::min<std::uint64_t>(hole, kRecordHeaderSize);
+  if (hole == 0 || ::lseek(fd_, static_cast<off_t>(hole), SEEK_CUR) < 0) return false;
+  unread_ -= hole;
+  offset_ += left.size() + hole;
+  at_ = block_->bytes.size();
+  return true;
+}
+
+void ByteWindow::forget() {
+  offset_ += bytes().size();
+  block_ = std::make_shared<Block>();
+  at_ = 0;
+  used_.clear();
+  oldest_used_ = 0;
+}
+
+}  // namespace tacho::format
