@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "format/event_name.h"
 #include "format/file.h"
 #include "format/file_head.h"
 #include "format/foreign_order.h"
@@ -38,6 +39,7 @@ struct CaptureReader::State {
   CaptureLayout layout;
   EventSet events;
   Features features;
+  EventNames names;
   // Of a file: events and features moved here when it was open, so that no record can change them.
   std::shared_ptr<CaptureHeader> fixed;
 
@@ -71,7 +73,7 @@ struct CaptureReader::State {
   void read_section(const FeatureSection& section);
   void take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset);
   void keep(std::uint32_t feature, Bytes bytes, const FieldLog& log, std::uint64_t offset);
-  void name_events();
+  void name_events() { names.give(events, features.event_descriptions); }
   const EventSet& known_events() const { return fixed ? fixed->events : events; }
   const Features& known_features() const { return fixed ? fixed->features : features; }
 
@@ -177,6 +179,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   read_features(head);
   read_simpleperf_start(file.get(), {layout.data_offset, layout.data_size}, layout.order, features,
                         *diagnostics);
+  names = EventNames(features.tracing);
   name_events();
   check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
   std::uint64_t size = layout.data_size - missing;
@@ -303,16 +306,6 @@ void CaptureReader::State::keep(std::uint32_t feature, Bytes bytes, const FieldL
   turn_fields(features.raw.back().bytes, bytes, log, layout.order);
 }
 
-// User-given names stand only in EVENT_DESC; without it the kernel's generic events have perf's names.
-void CaptureReader::State::name_events() {
-  const auto& described = features.event_descriptions;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const bool is_described = described.size() == events.size() && !described[i].name.empty();
-    if (is_described) events.set_name(i, described[i].name);
-    if (events[i].name.empty()) events.set_name(i, std::string(generic_event_name(events[i].attr)));
-  }
-}
-
 // Pipes carry their header as records.
 void CaptureReader::State::apply(const RecordView& record) {
   static const EventAttr kNone;  // records from 64 up do not depend on an event
@@ -320,7 +313,7 @@ void CaptureReader::State::apply(const RecordView& record) {
   if (!parsed) return diagnostics->add(Damage::BadRecord, record.offset, parsed.error().what);
   if (auto* header = std::get_if<HeaderAttrRecord>(&*parsed)) {
     check_known(header->attr, events.size(), *diagnostics);
-    events.add({header->attr, std::string(generic_event_name(header->attr)), header->ids});
+    events.add({header->attr, names.of(header->attr), header->ids, true});
   } else if (auto* update = std::get_if<EventUpdateRecord>(&*parsed)) {
     apply_update(*update, record.offset);
   } else if (auto* build_id = std::get_if<BuildIdRecord>(&*parsed)) {
@@ -330,6 +323,8 @@ void CaptureReader::State::apply(const RecordView& record) {
     apply_feature(*feature, record.offset);
   } else if (record.type == abi::kRecordTracingData) {
     take_section(abi::kFeatureTracingData, record.payload, record.offset);
+    names = EventNames(features.tracing);
+    name_events();
   }
 }
 

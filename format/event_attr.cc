@@ -70,21 +70,6 @@ Result<EventAttr> parse_event_attr(Cursor bytes) {
   return attr;
 }
 
-std::string_view generic_event_name(const EventAttr& attr) {
-  constexpr std::string_view kSoftwareNames[] = {
-      "cpu-clock",        "task-clock",   "page-faults",  "context-switches",
-      "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
-      "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
-  constexpr std::string_view kHardwareNames[] = {
-      "cycles",        "instructions", "cache-references",        "cache-misses",           "branches",
-      "branch-misses", "bus-cycles",   "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"};
-  if (attr.type == abi::kSoftware && attr.config < std::size(kSoftwareNames))
-    return kSoftwareNames[attr.config];
-  if (attr.type == abi::kHardware && attr.config < std::size(kHardwareNames))
-    return kHardwareNames[attr.config];
-  return {};
-}
-
 std::uint32_t size_to_write(const EventAttr& attr) {
   if (!attr.tail.empty()) return kKnownAttrSize + static_cast<std::uint32_t>((attr.tail.size() + 7) / 8 * 8);
   if (attr.config4 != 0) return 144;

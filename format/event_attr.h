@@ -46,10 +46,6 @@ struct EventAttr {
   bool operator==(const EventAttr&) const = default;
 };
 
-// "cpu-clock", "page-faults", "cycles": what perf calls a software or hardware event whose capture does not
-// name it; empty for others.
-std::string_view generic_event_name(const EventAttr& attr);
-
 // The size perf 6.1 knows; it refuses captures whose attrs are larger, so this is what we write unless a
 // later field is in use.
 inline constexpr std::uint32_t kCompatibleAttrSize = 128;

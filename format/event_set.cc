@@ -75,7 +75,15 @@ void EventSet::add_to_runs(IdOf added) {
   }
 }
 
-void EventSet::set_name(std::size_t event, std::string name) { events_[event].name = std::move(name); }
+void EventSet::set_name(std::size_t event, std::string name) {
+  events_[event].name = std::move(name);
+  events_[event].name_is_made = false;
+}
+
+void EventSet::make_name(std::size_t event, std::string name) {
+  events_[event].name = std::move(name);
+  events_[event].name_is_made = true;
+}
 
 void EventSet::place_ids(const EventAttr& added) {
   const int sample_word = format::sample_id_word(added);

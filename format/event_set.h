@@ -15,8 +15,11 @@ namespace tacho::format {
 
 struct Event {
   EventAttr attr;
-  std::string name;  // as the capture names it; empty when it does not
+  // The one name by which it is shown and chosen: as the capture names it, or else made of its attributes
+  // (name_events()).
+  std::string name;
   std::vector<std::uint64_t> ids;
+  bool name_is_made = false;
 };
 
 class EventSet {
@@ -24,7 +27,8 @@ class EventSet {
   // Returns the new event's index.
   std::size_t add(Event event);
   void add_id(std::size_t event, std::uint64_t id);
-  void set_name(std::size_t event, std::string name);
+  void set_name(std::size_t event, std::string name);   // the capture's
+  void make_name(std::size_t event, std::string name);  // where it has none
 
   std::size_t size() const { return events_.size(); }
   bool empty() const { return events_.empty(); }

@@ -92,7 +92,7 @@ Result<> write_attr_record(ByteWriter& out, const Event& event, std::uint32_t at
 
 void write_name_record(ByteWriter& out, const Event& event) {
   constexpr std::uint64_t kName = 2;
-  if (event.name.empty()) return;
+  if (event.name.empty() || event.name_is_made) return;  // a reader makes the same one
   const std::size_t start = begin_record(out, abi::kRecordEventUpdate);
   // Without ids there is one event, and any id is its.
   out.u64(kName).u64(event.ids.empty() ? 0 : event.ids.front());

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <charconv>
 
 namespace tacho::format {
 
@@ -44,6 +45,16 @@ Result<> read_formats(Cursor& in, TracingData& out) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> tracepoint_id(std::string_view format_text) {
+  const auto at = format_text.find("ID: ");
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = format_text.substr(at + 4);
+  std::uint64_t id = 0;
+  if (std::from_chars(digits.data(), digits.data() + digits.size(), id).ec != std::errc{})
+    return std::nullopt;
+  return id;
+}
 
 Result<TracingData> parse_tracing_data(Bytes section) {
   Cursor start(section);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "format/byte_writer.h"
@@ -28,6 +30,9 @@ struct TracingData {
 
   bool empty() const { return formats.empty() && ftrace_formats.empty(); }
 };
+
+// The number after "ID:" in a format file: what EventAttr::config has.
+std::optional<std::uint64_t> tracepoint_id(std::string_view format_text);
 
 Result<TracingData> parse_tracing_data(Bytes section);
 void write_tracing_data(ByteWriter& out, const TracingData& data);

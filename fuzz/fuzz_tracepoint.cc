@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t cut = size / 2;
   format::TracingData tracing;
   tracing.formats.push_back({"fuzz", std::string(format::as_text(bytes.first(cut)))});
-  const auto id = tracepoint_id(tracing.formats[0].text);
+  const auto id = format::tracepoint_id(tracing.formats[0].text);
   if (!id || size - cut < 2) return 0;
   std::vector<std::byte> record(bytes.begin() + static_cast<std::ptrdiff_t>(cut), bytes.end());
   // The record must be of this tracepoint, else nothing is tried.

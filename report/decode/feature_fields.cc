@@ -5,7 +5,6 @@
 #include <string>
 
 #include "format/symbol_pack.h"
-#include "report/decode/event_name.h"
 #include "report/decode/record_fields.h"
 
 namespace tacho::report {
@@ -352,10 +351,10 @@ void describe_layout(FieldSink& to, const CaptureLayout& layout) {
   to.number("data_size", layout.data_size);
 }
 
-void describe_event(FieldSink& to, std::size_t index, const EventSet& events, const Features& features) {
+void describe_event(FieldSink& to, std::size_t index, const EventSet& events) {
   const Event& event = events[index];
   to.number("index", index);
-  to.text("name", event_name(event, features));
+  to.text("name", event.name);
   describe_attr(to, event.attr);
   to.begin_list("ids");
   for (const std::uint64_t id : event.ids) to.number({}, id);

@@ -280,16 +280,6 @@ PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view fo
   return schema;
 }
 
-std::optional<std::uint64_t> tracepoint_id(std::string_view format_text) {
-  const auto at = format_text.find("ID: ");
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view digits = format_text.substr(at + 4);
-  std::uint64_t id = 0;
-  if (std::from_chars(digits.data(), digits.data() + digits.size(), id).ec != std::errc{})
-    return std::nullopt;
-  return id;
-}
-
 const PayloadSchema* EventSchemas::of(std::size_t event_index) {
   if (known_.size() <= event_index) known_.resize(event_index + 1);
   auto& known = known_[event_index];
@@ -300,7 +290,8 @@ const PayloadSchema* EventSchemas::of(std::size_t event_index) {
 std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) const {
   if (event.attr.type == format::abi::kTracepoint) {
     for (const auto& format : features_->tracing.formats) {
-      if (tracepoint_id(format.text) == event.attr.config) return tracepoint_schema(event.name, format.text);
+      if (format::tracepoint_id(format.text) == event.attr.config)
+        return tracepoint_schema(event.name, format.text);
     }
     return std::nullopt;
   }

@@ -68,8 +68,6 @@ std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian
 inline constexpr std::string_view kLong = "long";
 // What a tracepoint's format file says about its fields, those common to all tracepoints left out.
 PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view format_text);
-// The number after "ID:" in a format file.
-std::optional<std::uint64_t> tracepoint_id(std::string_view format_text);
 
 // Schemas of a capture's events, each looked for once.
 class EventSchemas {

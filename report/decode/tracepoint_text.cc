@@ -240,7 +240,7 @@ TracepointText::TracepointText(const format::TracingData& tracing, FindFunction 
   tep_set_page_size(handle, 4096);
   if (state.find_function) tep_set_function_resolver(handle, &State::resolve, &state);
   for (const auto& format : tracing.formats) {
-    if (const auto id = tracepoint_id(format.text))
+    if (const auto id = format::tracepoint_id(format.text))
       state.formats.emplace(*id, Format{&format, false, nullptr, {}, {}});
   }
 }
@@ -278,7 +278,7 @@ std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
   const auto first = static_cast<std::size_t>(from.source - tracing->formats.data());
   for (std::size_t i = 0; i < count && found.size() < most; ++i) {
     const format::TracepointFormat& source = tracing->formats[(first + i) % count];
-    const auto id = tracepoint_id(source.text);
+    const auto id = format::tracepoint_id(source.text);
     const auto format = id ? formats.find(*id) : formats.end();
     if (format != formats.end() && format->second.source == &source && !format->second.is_parsed)
       found.push_back(&format->second);
@@ -297,7 +297,7 @@ bool TracepointText::State::parse_text(const Format& format) {
 
 // Whether and how the records of a parsed format can be told.
 void TracepointText::State::examine(Format& format) {
-  const auto id = tracepoint_id(format.source->text);
+  const auto id = format::tracepoint_id(format.source->text);
   tep_event* event = tep_find_event(handle.get(), static_cast<int>(*id));
   SafetyCheck check;
   if (event == nullptr || !check.is_safe(*event)) return;

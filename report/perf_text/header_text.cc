@@ -12,7 +12,6 @@
 #include "format/symbol_pack.h"
 #include "report/decode/attr_text.h"
 #include "report/decode/bpf_functions.h"
-#include "report/decode/event_name.h"
 #include "report/perf_text/host_text.h"
 #include "report/perf_text/processes_text.h"
 
@@ -61,7 +60,7 @@ std::string command_line(const Source& source) {
 std::string event_lines(const Source& source) {
   std::string lines;
   for (const auto& event : source.features.event_descriptions) {
-    lines += fmt::format("# event : name = {}, ", source.safe(event_name(event, source.features)));
+    lines += fmt::format("# event : name = {}, ", source.safe(event.name));
     if (!event.ids.empty()) lines += fmt::format(", id = {{ {} }}", fmt::join(event.ids, ", "));
     lines += attr_text(event.attr, AttrList::Header) + '\n';
   }
@@ -88,7 +87,7 @@ std::string group_lines(const Source& source) {
     lines += "# group: " + (group.name == "{anon_group}" ? std::string() : source.safe(group.name)) + '{';
     for (std::size_t i = group.leader; i < end; ++i) {
       if (i != group.leader) lines += ',';
-      lines += source.safe(event_name(source.events[i], source.features));
+      lines += source.safe(source.events[i].name);
     }
     lines += "}\n";
   }

@@ -10,7 +10,6 @@
 
 #include "format/record.h"
 #include "format/sample.h"
-#include "report/decode/event_name.h"
 #include "report/decode/register_names.h"
 #include "report/perf_text/raw_record_text.h"
 #include "report/perf_text/raw_sample_text.h"
@@ -115,7 +114,7 @@ class RawTrace {
       out_.character('\n');
       return out_.line_end();
     }
-    write_raw_record(out_, record, of.attr, event_name(of, capture_.features()), names_);
+    write_raw_record(out_, record, of.attr, of.name, names_);
     spaces_.apply(*parsed, record.misc);
     out_.line_end();
   }

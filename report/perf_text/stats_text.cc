@@ -7,7 +7,6 @@
 
 #include "format/record.h"
 #include "format/sample.h"
-#include "report/decode/event_name.h"
 
 namespace tacho::report {
 
@@ -41,7 +40,7 @@ void RecordCounts::write(TextBuffer& out, Names names, Losses losses) {
     const EventCounts& counts = by_event_[i];
     const std::uint64_t lost = losses == Losses::Shown ? counts.lost : 0;
     if (counts.samples == 0 && lost == 0) continue;
-    const std::string name = event_name(reader_.events()[i], reader_.features());
+    const std::string& name = reader_.events()[i].name;
     out.text(printable(name, names) + " stats:\n");
     if (counts.samples != 0) out.text(fmt::format("{:>16} events: {:10}\n", "SAMPLE", counts.samples));
     if (lost != 0) out.text(fmt::format("{:>16} events: {:10}\n", "LOST_SAMPLES", lost));

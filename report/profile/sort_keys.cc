@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "report/decode/event_name.h"
 #include "report/profile/branch_keys.h"
 #include "report/profile/key_cells.h"
 #include "report/profile/memory_keys.h"
@@ -88,7 +87,7 @@ std::vector<KeyUse> find_sort_keys(std::string_view word, SampleFacts& facts) {
   std::vector<KeyUse> uses;
   const std::string_view asked = word.substr(0, std::min(dot, word.size()));
   for (std::size_t event = 0; event < events.size(); ++event) {
-    const std::string name = event_name(events[event], facts.session().features());
+    const std::string& name = events[event].name;
     const bool ends_so =
         name.size() > asked.size() && name.ends_with(asked) && name[name.size() - asked.size() - 1] == ':';
     if (dot != std::string_view::npos && (asked == name || ends_so)) {

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "report/decode/event_name.h"
 #include "report/query/value_field.h"
 
 namespace tacho::report {
@@ -87,7 +86,7 @@ Result<> Waits::find_events() {
   bool has_waits = false, has_wakers = false, has_waking = false;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < session_->events().size(); ++i) {
-    names.push_back(event_name(session_->events()[i], session_->features()));
+    names.push_back(session_->events()[i].name);
     events_.push_back(facts_of(i, names.back()));
     has_switches_ = has_switches_ || events_.back().what == What::Switch;
     has_waits = has_waits || events_.back().what == What::Switch || events_.back().what == What::Wait;

@@ -8,7 +8,6 @@
 
 #include "cli/expression.h"
 #include "cli/nearest.h"
-#include "report/decode/event_name.h"
 #include "report/query/bound_expression.h"
 
 namespace tacho::report {
@@ -25,13 +24,13 @@ class Where : public SampleCondition {
     for (std::size_t event = 0; event < events.size(); ++event) {
       auto bound =
           BoundExpression::bind(option_, expression_, schemas_->of(event), BoundExpression::Names::Asked);
-      if (!bound) return std::move(bound.error()).in(event_name(events[event], features));
+      if (!bound) return std::move(bound.error()).in(events[event].name);
       for (const std::size_t node : bound->missing()) ++missing_in[node];
       asks_for_names_ = asks_for_names_ || bound->asks_for_names();
       by_event_.emplace_back(std::move(*bound));
     }
     for (std::size_t node = 0; node < missing_in.size(); ++node) {
-      if (missing_in[node] != 0 && missing_in[node] == events.size()) return unknown(node, events, features);
+      if (missing_in[node] != 0 && missing_in[node] == events.size()) return unknown(node, events);
     }
     return Done{};
   }
@@ -58,7 +57,7 @@ class Where : public SampleCondition {
     });
   }
 
-  Error unknown(std::size_t node, const format::EventSet& events, const format::Features& features) {
+  Error unknown(std::size_t node, const format::EventSet& events) {
     const std::string& wanted = expression_.nodes[node].text;
     if (wanted == "uid" || wanted == "gid")
       return cli::expression_error(
@@ -72,7 +71,7 @@ class Where : public SampleCondition {
     for (std::size_t event = 0; event < events.size(); ++event) {
       const PayloadSchema* const schema = schemas_->of(event);
       if (schema == nullptr || schema->fields.empty()) continue;
-      what += "; '" + event_name(events[event], features) + "' has";
+      what += "; '" + events[event].name + "' has";
       for (const PayloadField& field : schema->fields) {
         what += (&field == schema->fields.data() ? " " : ", ") + field.name;
         names.push_back(field.name);

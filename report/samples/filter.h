@@ -26,7 +26,7 @@ struct Filter {
   std::vector<std::uint32_t> pids, tids, cpus;
   std::vector<TimeRange> times;
   std::string time_text;            // ranges as parse_times() reads them: a session puts them into `times`
-  std::vector<std::string> events;  // names as the capture has them (list_has_name())
+  std::vector<std::string> events;  // their names (list_has_name())
   std::vector<std::string> comms;
   std::vector<std::string> dsos;              // paths, or their last parts
   std::vector<std::string> symbols;           // names, or addresses in hexadecimal

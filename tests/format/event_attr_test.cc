@@ -121,17 +121,5 @@ TEST(EventAttr, ASizeBeyondWhatIsThereIsRefused) {
   EXPECT_EQ(back.error().what, "event attribute says it has 4096 bytes, between 64 and 128 were expected");
 }
 
-TEST(EventAttr, GenericEventsHavePerfsNames) {
-  EventAttr attr;
-  attr.type = abi::kSoftware;
-  attr.config = abi::kBpfOutput;
-  EXPECT_EQ(generic_event_name(attr), "bpf-output");
-  attr.config = 500;
-  EXPECT_EQ(generic_event_name(attr), "");
-  attr.type = abi::kTracepoint;
-  attr.config = 0;
-  EXPECT_EQ(generic_event_name(attr), "");
-}
-
 }  // namespace
 }  // namespace tacho::format

@@ -31,12 +31,12 @@ STEP = 1_234_567  # ns from one sample to the next
 class Event:
     def __init__(self, name, type_, config, sample_type, period=1000, **more):
         self.name, self.type, self.config, self.sample_type, self.period = name, type_, config, sample_type, period
-        self.more = more  # config1, branch, regs_user, regs_intr
+        self.more = more  # flags, config1, branch, regs_user, regs_intr
 
     def attr(self):
         more = self.more.get
         return struct.pack("<IIQQQQQIIQQQQIiQIHHIIQ", self.type, ATTR_SIZE, self.config, self.period, self.sample_type,
-                           0, SAMPLE_ID_ALL, 0, 0, more("config1", 0), 0, more("branch", 0), more("regs_user", 0), 0, 0,
+                           0, SAMPLE_ID_ALL | more("flags", 0), 0, 0, more("config1", 0), 0, more("branch", 0), more("regs_user", 0), 0, 0,
                            more("regs_intr", 0), 0, 0, 0, 0, 0, 0)
 
 

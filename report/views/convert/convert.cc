@@ -211,7 +211,7 @@ Result<> Conversion::start() {
     unwinding_.emplace(std::move(*unwinding));
     // Its names came with records that stay behind.
     names_known_ =
-        std::ranges::any_of(reader_.events(), [](const auto& event) { return !event.name.empty(); });
+        std::ranges::any_of(reader_.events(), [](const auto& event) { return !event.name_is_made; });
   }
   auto selection =
       ConvertSelection::create(options_.events, options_.times, reader_.events(), reader_.features());

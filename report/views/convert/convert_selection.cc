@@ -4,7 +4,6 @@
 
 #include "format/record.h"
 #include "format/sample.h"
-#include "report/decode/event_name.h"
 
 namespace tacho::report {
 namespace {
@@ -58,7 +57,7 @@ Result<> ConvertSelection::choose(const std::vector<std::string>& names, const f
   std::string known;
   std::vector<std::string> all;
   for (const auto& event : *all_) {
-    const std::string name = event_name(event, features);
+    const std::string& name = event.name;
     if (!known.empty()) known += ", ";
     known += name;
     all.push_back(name);
@@ -92,8 +91,7 @@ Result<> ConvertSelection::choose_times(const std::string& times, const format::
   filter_.times = std::move(*ranges);
   for (std::size_t i = 0; i < all_->size(); ++i)
     if (keeps(i) && !(*all_)[i].attr.samples(abi::kSampleTime))
-      return use_error("--time: samples of the event '" + event_name((*all_)[i], features) +
-                       "' have no time");
+      return use_error("--time: samples of the event '" + (*all_)[i].name + "' have no time");
   return Done{};
 }
 

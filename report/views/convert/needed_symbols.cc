@@ -17,9 +17,7 @@ namespace {
 
 namespace abi = format::abi;
 
-// Names as the filter asks for them: those that the events have, and not those that views make of their
-// attributes where the capture has no descriptions. Empty, which is all events: some name cannot be asked
-// for.
+// Names as the filter asks for them. Empty, which is all events: some name cannot be asked for.
 std::vector<std::string> names_of(const format::EventSet& events) {
   std::vector<std::string> names;
   for (const format::Event& event : events) {

@@ -6,7 +6,6 @@
 #include "format/record.h"
 #include "format/sample.h"
 #include "report/command.h"
-#include "report/decode/event_name.h"
 #include "report/decode/feature_fields.h"
 #include "report/decode/record_fields.h"
 #include "report/output/field_sinks.h"
@@ -29,8 +28,7 @@ class Dump {
   }
   void events_and_features() {
     for (; events_done_ < reader_.events().size(); ++events_done_) {
-      line("EVENT",
-           [&](FieldSink& to) { describe_event(to, events_done_, reader_.events(), reader_.features()); });
+      line("EVENT", [&](FieldSink& to) { describe_event(to, events_done_, reader_.events()); });
     }
     for (std::uint32_t feature = 0; feature < format::abi::kFeatureCount; ++feature) {
       if (!reader_.features().present[feature] || features_done_[feature]) continue;
@@ -55,7 +53,7 @@ class Dump {
         return to.bytes("body", view.bytes.subspan(format::kRecordHeaderSize));
       }
       const format::EventAttr& attr = event ? reader_.events()[*event].attr : kNone;
-      if (is_kernel) to.text("event", event_name(reader_.events()[*event], reader_.features()));
+      if (is_kernel) to.text("event", reader_.events()[*event].name);
       if (!fields(to, view, attr)) {
         diagnostics_.add(Damage::BadRecord, view.offset, std::string(name) + " is shorter than its fields");
         return to.bytes("body", view.bytes.subspan(format::kRecordHeaderSize));

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/decode/event_name.h"
-
 namespace tacho::report {
 namespace {
 
@@ -26,7 +24,7 @@ FoldedEvents::FoldedEvents(Session& session, std::string filter, std::string wei
 void FoldedEvents::learn() {
   while (facts_.size() < session_->events().size()) {
     const format::Event& event = session_->events()[facts_.size()];
-    const std::string name = event_name(event, session_->features());
+    const std::string& name = event.name;
     const bool is_told = event.attr.type != abi::kTracepoint && event.attr.samples(abi::kSampleTime) &&
                          name.find_first_of(kBlanks) == std::string::npos;
     const std::size_t i = facts_.size();

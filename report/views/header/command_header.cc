@@ -5,7 +5,6 @@
 
 #include "report/command.h"
 #include "report/decode/attr_text.h"
-#include "report/decode/event_name.h"
 #include "report/decode/feature_fields.h"
 #include "report/decode/payload.h"
 #include "report/output/field_sinks.h"
@@ -25,7 +24,7 @@ void write_json(TextOutput& out, const Session& session) {
   to.begin_list("events");
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     to.begin_object({});
-    describe_event(to, i, session.events(), session.features());
+    describe_event(to, i, session.events());
     to.end_object();
   }
   to.end_list();
@@ -96,9 +95,7 @@ std::vector<EventLine> event_lines(const Session& session) {
 }
 
 void write_groups(TextOutput& out, const Session& session, Names names) {
-  const auto name = [&](std::size_t index) {
-    return printable(event_name(session.events()[index], session.features()), names);
-  };
+  const auto name = [&](std::size_t index) { return printable(session.events()[index].name, names); };
   const auto lines = event_lines(session);
   for (std::size_t i = 0; i < lines.size(); i += lines[i].members) {
     const bool is_group = lines[i].members > 1;
@@ -115,7 +112,7 @@ void write_events(TextOutput& out, const Session& session, const EvlistOptions& 
   EventSchemas schemas(session.events(), session.features());
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     const format::Event& event = session.events()[i];
-    out.text(printable(event_name(event, session.features()), options.reading.names));
+    out.text(printable(event.name, options.reading.names));
     out.text(details(options, event, schemas, i) + '\n');
   }
 }

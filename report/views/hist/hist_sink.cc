@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "cli/shell_word.h"
-#include "report/decode/event_name.h"
 #include "report/query/bound_expression.h"
 #include "report/query/counted.h"
 #include "report/samples/filter.h"
@@ -53,7 +52,7 @@ void HistSink::tell_short(const std::string& event, const std::string& field) co
 
 Result<> HistSink::choose() {
   std::vector<std::string> names;
-  for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+  for (const auto& event : session_->events()) names.push_back(event.name);
   auto chosen = options_->pairs.events.empty()
                     ? choose_field(names, schemas_, options_->event, options_->field,
                                    "tacho hist -i " + cli::shell_word(options_->reading.session.input))

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "report/decode/event_name.h"
 #include "report/views/report/report_cells.h"
 #include "report/views/report/row_form.h"
 
@@ -60,7 +59,7 @@ void ReportCsv::write(const RowBlock& block) {
 void ReportCsv::write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts,
                           std::size_t member) {
   const auto& event = source_.session->events()[block.events->leader + member];
-  cell(printable(event_name(event, source_.session->features()), source_.text->names));
+  cell(printable(event.name, source_.text->names));
   for (const RawColumn& column : columns_) {
     is_of_block(*column.use, *block.events) ? value(raw_value(*column.use, *source_.facts, facts)) : cell("");
   }

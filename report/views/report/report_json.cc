@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "report/decode/event_name.h"
 #include "report/output/field_sinks.h"
 #include "report/views/report/row_form.h"
 #include "report/views/report/row_graphs.h"
@@ -121,8 +120,7 @@ void ReportJson::write(const RowBlock& block) {
 void ReportJson::describe_event(const RowBlock& block, std::size_t member) {
   const Weight &all = block.entries->total(member), &filtered = block.entries->filtered(member);
   to_.begin_object("");
-  to_.text("event",
-           event_name(source_.session->events()[block.events->leader + member], source_.session->features()));
+  to_.text("event", source_.session->events()[block.events->leader + member].name);
   to_.number("samples", all.samples);
   to_.number("period", all.period);
   to_.number("filtered_samples", filtered.samples);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/decode/event_name.h"
 #include "report/samples/payload_stack.h"
 #include "report/views/report/block_text.h"
 #include "report/views/report/event_blocks.h"
@@ -161,7 +160,7 @@ ColumnRequest ReportSink::request_of(bool has_children) const {
 Result<> ReportSink::find_events() {
   groups_ = groups_of(*session_, options_->grouping);
   std::vector<std::string> names;
-  for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+  for (const auto& event : session_->events()) names.push_back(event.name);
   return switch_.find_events(names);
 }
 
@@ -455,7 +454,7 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
       total += all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period;
     }
     if (member > 0) names += ", ";
-    names += event_name(session_->events()[block.leader + member], session_->features());
+    names += session_->events()[block.leader + member].name;
   }
   char unit = ' ';
   for (const char larger : {'K', 'M', 'G'}) {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <string>
 
-#include "report/decode/event_name.h"
-
 namespace tacho::report {
 namespace {
 
@@ -30,8 +28,7 @@ void ThreadValues::add(const OtherEvent& other) {
 
 void ThreadValues::write(TextOutput& out, const Session& session, Names names, ValueForm form) const {
   std::vector<std::string> events;
-  for (const std::size_t event : events_)
-    events.push_back(printable(event_name(session.events()[event], session.features()), names));
+  for (const std::size_t event : events_) events.push_back(printable(session.events()[event].name, names));
   form == ValueForm::Raw ? write_raw(out, events) : write_table(out, events);
 }
 

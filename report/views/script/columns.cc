@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cli/nearest.h"
-#include "report/decode/event_name.h"
 #include "report/samples/address_name.h"
 #include "report/samples/filter.h"
 
@@ -41,7 +40,7 @@ bool is_decimal(const std::string& text) {
 Columns::Columns(Session& session) : session_(&session) {
   schemas_ = std::make_shared<EventSchemas>(session.events(), session.features());
   for (std::size_t i = 0; i < session.events().size(); ++i) {
-    event_names_.push_back(event_name(session.events()[i], session.features()));
+    event_names_.push_back(session.events()[i].name);
     const bool is_taken = session.filter().accepts_event(session.events()[i].name);
     schemas_of_.push_back(is_taken ? schemas_->of(i) : nullptr);
   }

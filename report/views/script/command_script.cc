@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "cli/nearest.h"
-#include "report/decode/event_name.h"
 #include "report/filter_options.h"
 #include "report/perf_text/header_text.h"
 #include "report/samples/event_switch.h"
@@ -237,7 +236,7 @@ class ScriptSink : public Sink {
   }
   Result<> start() {
     std::vector<std::string> names;
-    for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+    for (const auto& event : session_->events()) names.push_back(event.name);
     auto settled = options_->fields.settle(session_->events(), names,
                                            options_->hide_chains ? CallChains::Hide : CallChains::Show,
                                            session_->layout().is_pipe ? Origin::Pipe : Origin::File);
@@ -335,7 +334,7 @@ class FormSink : public Sink {
  private:
   bool find_events() {
     std::vector<std::string> names;
-    for (const auto& event : session_->events()) names.push_back(event_name(event, session_->features()));
+    for (const auto& event : session_->events()) names.push_back(event.name);
     auto found = switch_.find_events(names);
     if (!found) error = std::move(found.error());
     knows_events_ = !error.has_value();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "report/decode/event_name.h"
 #include "report/output/printable.h"
 
 namespace tacho::report {
@@ -79,8 +78,7 @@ const std::string& ImporterText::comm_of(std::string_view comm) {
 
 const std::string& ImporterText::name_of_event(std::size_t index) {
   while (event_names_.size() <= index) {
-    event_names_.push_back(
-        importer_event(event_name(session_->events()[event_names_.size()], session_->features())));
+    event_names_.push_back(importer_event(session_->events()[event_names_.size()].name));
   }
   return event_names_[index];
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "report/decode/event_name.h"
 #include "report/decode/payload_fields.h"
 #include "report/output/field_sinks.h"
 #include "report/samples/address_name.h"
@@ -49,8 +48,7 @@ constexpr NumberRow kNumbers[] = {
 
 // The events of a pipe come with its records.
 const std::string& ScriptJson::name_of_event(std::size_t index) {
-  while (event_names_.size() <= index)
-    event_names_.push_back(event_name(session_->events()[event_names_.size()], session_->features()));
+  while (event_names_.size() <= index) event_names_.push_back(session_->events()[event_names_.size()].name);
   return event_names_[index];
 }
 

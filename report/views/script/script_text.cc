@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "report/decode/event_name.h"
 #include "report/decode/synth_text.h"
 #include "report/perf_text/frame_text.h"
 #include "report/samples/address_name.h"
@@ -109,7 +108,7 @@ void ScriptText::learn_events() {
   const std::size_t known = event_names_.size();
   std::size_t width = 0;
   for (std::size_t i = known; i < session_->events().size(); ++i) {
-    event_names_.push_back(printable(event_name(session_->events()[i], session_->features()), comms_.mode()));
+    event_names_.push_back(printable(session_->events()[i].name, comms_.mode()));
     width = std::max(width, event_names_.back().size());
   }
   for (std::size_t i = known; i < event_names_.size(); ++i)

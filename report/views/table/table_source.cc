@@ -9,7 +9,6 @@
 
 #include "cli/nearest.h"
 #include "cli/shell_word.h"
-#include "report/decode/event_name.h"
 #include "report/query/value_field.h"
 #include "report/samples/filter.h"
 
@@ -33,8 +32,7 @@ std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Ses
   if (!question.by.empty()) return parse_name_list(question.by);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < session.events().size(); ++i) {
-    const bool is_asked_for =
-        question.event.empty() || event_name(session.events()[i], session.features()) == question.event;
+    const bool is_asked_for = question.event.empty() || session.events()[i].name == question.event;
     const PayloadSchema* const schema = is_asked_for ? schemas_->of(i) : nullptr;
     if (schema == nullptr) continue;
     for (const PayloadField& field : schema->fields) {
@@ -104,7 +102,7 @@ Result<> TableSource::find(const TableQuestion& question, Session& session) {
   schemas_.emplace(events, session.features());
   key_names_ = keys_of(question, session);
   std::vector<std::string> names;
-  for (const format::Event& event : events) names.push_back(event_name(event, session.features()));
+  for (const format::Event& event : events) names.push_back(event.name);
   if (!question.event.empty() && std::ranges::find(names, question.event) == names.end()) {
     return use_error("--event: there is no event '" + question.event + "'" +
                      cli::suggestion(question.event, names));

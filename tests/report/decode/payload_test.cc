@@ -102,7 +102,7 @@ constexpr std::string_view kFormat =
     "\nprint fmt: \"pid=%d field:x;\toffset:0;\tsize:1;\", REC->pid\n";
 
 TEST(TracepointFields, AreReadFromTheFormatFile) {
-  EXPECT_EQ(tracepoint_id(kFormat), 314u);
+  EXPECT_EQ(format::tracepoint_id(kFormat), 314u);
   const PayloadSchema schema = tracepoint_schema("sched:sched_process_exec", kFormat);
   ASSERT_EQ(schema.fields.size(), 5u)
       << "common fields are left out, and what the print format says is no field";

@@ -57,7 +57,7 @@ class Comparison {
       : fast_(tracing, {}), library_(tracing, {}, Evaluation::Library) {}
 
   void compare(const std::string& format, std::size_t records, Agreement& agreement) {
-    const auto id = tracepoint_id(format);
+    const auto id = format::tracepoint_id(format);
     if (!id || *id > 0xffff) return;
     std::mt19937 random(static_cast<unsigned>(*id));
     for (std::size_t i = 0; i < records; ++i) {

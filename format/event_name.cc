@@ -1,16 +1,11 @@
-#include "report/decode/event_name.h"
-
-#include <fmt/format.h>
+#include "format/event_name.h"
 
 #include <array>
+#include <charconv>
 #include <string_view>
 
-#include "report/decode/payload.h"
-
-namespace tacho::report {
+namespace tacho::format {
 namespace {
-
-namespace abi = format::abi;
 
 constexpr std::array<std::string_view, 10> kHardware{
     "cycles",        "instructions", "cache-references",        "cache-misses",           "branches",
@@ -25,7 +20,7 @@ constexpr std::array<std::string_view, 3> kCacheOperations{"load", "store", "pre
 
 // The letters after the colon, in perf's own logic: host and guest are named when they differ from the
 // default, and the default depends on the other letters.
-std::string modifiers(const format::EventAttr& attr) {
+std::string modifiers(const EventAttr& attr) {
   std::string letters;
   bool guest_is_left_out = false;
   if (attr.has(abi::kExcludeKernel) || attr.has(abi::kExcludeUser) || attr.has(abi::kExcludeHv)) {
@@ -50,36 +45,33 @@ std::string cache_name(std::uint64_t config) {
   const auto cache = config & 0xff, operation = config >> 8 & 0xff, result = config >> 16 & 0xff;
   if (cache >= kCaches.size() || operation >= kCacheOperations.size() || result > 1)
     return "unknown-ext-hardware-cache-type";
-  return fmt::format("{}-{}{}", kCaches[cache], kCacheOperations[operation],
-                     result == 1      ? "-misses"
-                     : operation == 2 ? "es"
-                                      : "s");
+  const std::string_view ending = result == 1 ? "-misses" : operation == 2 ? "es" : "s";
+  return std::string(kCaches[cache]).append("-").append(kCacheOperations[operation]).append(ending);
 }
 
-std::string tracepoint_name(std::uint64_t id, const format::TracingData& tracing) {
-  for (const auto& format : tracing.formats) {
-    if (tracepoint_id(format.text) != id) continue;
-    const std::string_view text = format.text;
-    constexpr std::string_view kName = "name: ";
-    const auto at = text.find(kName);
-    if (at == std::string_view::npos) break;
-    const std::string_view rest = text.substr(at + kName.size());
-    return format.system + ':' + std::string(rest.substr(0, rest.find('\n')));
-  }
-  return "unknown tracepoint";
+std::string name_of_tracepoint(const TracepointFormat& format) {
+  constexpr std::string_view kName = "name: ";
+  const std::string_view text = format.text;
+  const auto at = text.find(kName);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = text.substr(at + kName.size());
+  return format.system + ':' + std::string(rest.substr(0, rest.find('\n')));
 }
 
-bool is_by_number(const format::EventAttr& attr) {
-  return attr.type == abi::kHardware || attr.type == abi::kSoftware;
+std::string hexadecimal(std::uint64_t number) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
 }
 
 }  // namespace
 
-std::string event_name(const format::Event& event, const format::Features& features) {
-  // Without descriptions in the header, a name is only what the reader made of the event's number.
-  if (!event.name.empty() && (!features.event_descriptions.empty() || !is_by_number(event.attr)))
-    return event.name;
-  const auto& attr = event.attr;
+EventNames::EventNames(const TracingData& tracing) {
+  for (const TracepointFormat& format : tracing.formats)
+    if (const auto id = tracepoint_id(format.text)) tracepoints_.try_emplace(*id, name_of_tracepoint(format));
+}
+
+std::string EventNames::of(const EventAttr& attr) const {
   switch (attr.type) {
     case abi::kHardware:
       return (attr.config < kHardware.size() ? std::string(kHardware[attr.config]) : "unknown-hardware") +
@@ -90,12 +82,23 @@ std::string event_name(const format::Event& event, const format::Features& featu
     case abi::kHwCache:
       return cache_name(attr.config) + modifiers(attr);
     case abi::kRaw:
-      return fmt::format("raw {:#x}", attr.config) + modifiers(attr);
-    case abi::kTracepoint:
-      return tracepoint_name(attr.config, features.tracing);
+      return "raw " + hexadecimal(attr.config) + modifiers(attr);
+    case abi::kTracepoint: {
+      const auto found = tracepoints_.find(attr.config);
+      return found == tracepoints_.end() || found->second.empty() ? "unknown tracepoint" : found->second;
+    }
     default:
-      return fmt::format("unknown attr type: {}", attr.type);
+      return "unknown attr type: " + std::to_string(attr.type);
   }
 }
 
-}  // namespace tacho::report
+void EventNames::give(EventSet& events, std::span<const Event> described) const {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (described.size() == events.size() && !described[i].name.empty())
+      events.set_name(i, described[i].name);
+    else if (events[i].name.empty() || events[i].name_is_made)
+      events.make_name(i, of(events[i].attr));
+  }
+}
+
+}  // namespace tacho::format

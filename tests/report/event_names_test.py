@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""An event is chosen by the name that is shown, in every view, also where the capture has no name for it."""
+import json
+from pathlib import Path
+
+import made_capture as made
+import programs
+
+CAPTURES = Path(__file__).resolve().parent.parent / "golden" / "captures"
+CYCLES, PAGE_FAULTS = 0, 2
+KERNEL_LEFT_OUT = 0x20 | 0x40  # exclude_kernel, exclude_hv: perf's :u
+GUEST_LEFT_OUT = 1 << 20
+
+
+class EventNames(programs.Scratch):
+    def write(self):
+        """Three events; the section with their names is missing."""
+        usual = made.USUAL | made.CALLCHAIN
+        capture = made.Capture(made.Event("", made.HARDWARE, CYCLES, usual, flags=KERNEL_LEFT_OUT),
+                               made.Event("", made.SOFTWARE, PAGE_FAULTS, usual, flags=GUEST_LEFT_OUT),
+                               made.Event("", made.PMU, 0x1c2, usual, flags=KERNEL_LEFT_OUT),
+                               features={made.EVENT_DESC: None}).started()
+        for event in (0, 1, 1, 2, 2, 2):
+            capture.sample(event, chain=[2**64 - 512, made.LEAF_A + 4])
+        (self.folder / "perf.data").write_bytes(capture.file())
+        return self.folder / "perf.data"
+
+    def names_in(self, capture):
+        out = self.tacho("evlist", "-i", capture).stdout.decode()
+        return [line for line in out.splitlines() if not line.startswith("#")]
+
+    def output(self, *words):
+        return self.tacho(*words).stdout.decode()
+
+    def counts(self, capture, *words):
+        """Samples by the event's name, as `script` shows it."""
+        counts = {}
+        for line in self.output("script", "--json", "-i", capture, *words).splitlines():
+            event = json.loads(line)["event"]
+            counts[event] = counts.get(event, 0) + 1
+        return counts
+
+    def check(self, capture):
+        """Every name that is listed chooses the samples that have it, and those alone."""
+        names = self.names_in(capture)
+        all_counts = self.counts(capture)
+        self.assertEqual(sorted(all_counts), sorted(names))
+        for name, count in all_counts.items():
+            condition = f'event == "{name}"'
+            self.assertEqual(self.counts(capture, "--event", name), {name: count})
+            self.assertEqual(self.counts(capture, "--where", condition), {name: count})
+            self.assertIn(f"of event '{name}'", self.output("report", "--event", name, "-i", capture))
+            shown = self.output("report", "--where", condition, "-i", capture)
+            self.assertIn(f"Samples: {count}  of event '{name}'", shown)
+            for options in (["--event", name], ["--where", condition]):
+                lines = self.output("table", "--json", "--by", "event", "-i", capture, *options).splitlines()
+                rows = [json.loads(line) for line in lines]
+                self.assertEqual([(row["event"], row["count"]) for row in rows], [(name, count)])
+            folded = self.output("folded", "--event-filter", name, "--weight", "samples", "-i", capture)
+            self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), count)
+            part = self.folder / "part.data"
+            self.output("convert", "--events", name, "-i", capture, "-o", part)
+            self.assertEqual(self.counts(part), {name: count})
+            part.unlink()
+        return names
+
+    def test_events_without_descriptions(self):
+        self.assertEqual(self.check(self.write()), ["cycles:u", "page-faults", "raw 0x1c2:u"])
+
+    def test_captures_of_other_recorders(self):
+        self.assertEqual(self.check(CAPTURES / "simpleperf-copies.data"), ["cpu-clock:u"])
+        self.assertEqual(self.check(CAPTURES / "simpleperf-off-cpu.data"), ["cpu-clock:u", "sched:sched_switch"])
+
+    def test_names_that_are_made_stay_what_they_are_in_other_forms(self):
+        capture = self.write()
+        names = self.names_in(capture)
+        for source, copy, form in ((capture, "piped", "pipe"), (self.folder / "piped", "again", "file")):
+            self.output("convert", "--to", form, "-i", source, "-o", self.folder / copy)
+            self.assertEqual(self.check(self.folder / copy), names)
+
+
+if __name__ == "__main__":
+    programs.main()
