@@ -191,24 +191,29 @@ Source without_names(Error reason) {
   return source;
 }
 
-std::string lack_of(const Source* source, const DebugFiles& files, const std::string& path,
-                    std::string_view ended) {
-  constexpr std::string_view kEnded = "call chains end there: ";
-  std::string lack = source ? source->lack : "";
-  if (source && source->lacks_its_file) lack.insert(0, files.place(path) + ": ");
-  if (lack.empty() && source && source->lines) lack = source->lines->lack();
-  if (lack.empty()) return ended.empty() ? "" : files.told(path, std::string(ended), kEnded);
-  std::string line = files.told(path, lack, source->lacking);
-  if (ended.empty() || lack.starts_with(ended)) return line;
-  const std::string here = files.place(path) + ": ";
-  if (ended.starts_with(here)) ended.remove_prefix(here.size());
-  return line + "; " + std::string(kEnded) + std::string(ended);
-}
+namespace {
 
 format::Damage kind_of_lack(const Source* source) {
   const bool is_left_out =
       source != nullptr && (source->is_left_out || (source->lines && source->lines->left_out()));
   return is_left_out ? format::Damage::BadSymbolSource : format::Damage::NoSymbols;
+}
+
+}  // namespace
+
+Lack lack_of(const Source* source, const DebugFiles& files, const std::string& path, std::string_view ended) {
+  constexpr std::string_view kEnded = "call chains end there: ";
+  std::string lack = source ? source->lack : "";
+  if (source && source->lacks_its_file) lack.insert(0, files.place(path) + ": ");
+  if (lack.empty() && source && source->lines) lack = source->lines->lack();
+  if (lack.empty() && ended.empty()) return {};
+  if (lack.empty()) return {format::Damage::Note, files.told(path, std::string(ended), kEnded)};
+  const format::Damage kind = kind_of_lack(source);
+  std::string line = files.told(path, lack, source->lacking);
+  if (ended.empty() || lack.starts_with(ended)) return {kind, line};
+  const std::string here = files.place(path) + ": ";
+  if (ended.starts_with(here)) ended.remove_prefix(here.size());
+  return {kind, line + "; " + std::string(kEnded) + std::string(ended)};
 }
 
 }  // namespace tacho::symbolize

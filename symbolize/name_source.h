@@ -119,10 +119,12 @@ class CarriedNames {
 // True of reasons with the code EFBIG: what there is would take more memory or time than its file is worth.
 bool is_left_out(const Error& reason);
 
+struct Lack {
+  format::Damage kind = format::Damage::NoSymbols;  // a note where names are not what is missing
+  std::string line;
+};
 // One message for everything that the module at `path` lacks; empty: nothing. `source` may be null. `ended`:
 // why unwound call chains end in it; empty when none does.
-std::string lack_of(const Source* source, const DebugFiles& files, const std::string& path,
-                    std::string_view ended);
-format::Damage kind_of_lack(const Source* source);
+Lack lack_of(const Source* source, const DebugFiles& files, const std::string& path, std::string_view ended);
 
 }  // namespace tacho::symbolize

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -214,13 +215,13 @@ std::optional<Debuginfod> Symbolizer::State::connect() {
 // image to the capture. Else this machine's kernel has it, if it is the recorded one.
 Source Symbolizer::State::open_vdso(const Module& module) {
   const auto* const attached = features.attachment("vdso");
-  if (!attached && !files.root().empty()) return without_names(Error{"it is not attached to the capture"});
+  if (!attached && !files.root().empty()) return without_names(Error{kVdsoOfAnother});
   const bool is_running = module.build_id.empty() && kernel_names.runs_recorded_kernel();
   auto image = attached     ? unpack_attached_text(*attached)
                : is_running ? running_vdso()
                             : running_vdso(module.build_id);
   if (!image)
-    return without_names(Error{(attached ? "" : "it is not attached to the capture; ") + image.error().what,
+    return without_names(Error{(attached ? "" : "it is not attached to the capture: ") + image.error().what,
                                image.error().code});
   return from_vdso(std::move(*image), demangling());
 }
@@ -476,24 +477,22 @@ void Symbolizer::report_missing(format::Diagnostics& diagnostics,
     ended.emplace(lack.module, lack.reason);
     if (state_->sources.find(*lack.module) == nullptr) modules.push_back(lack.module);
   }
-  std::uint64_t told = 0, untold = 0, untold_left_out = 0;
+  std::uint64_t told = 0;
+  std::map<format::Damage, std::uint64_t> untold;
   for (const Module* module : modules) {
     const auto end = ended.find(module);
     const Source* const source = state_->sources.find(*module);
-    std::string line = lack_of(source, state_->files, std::string(module->path),
-                               end == ended.end() ? std::string_view() : end->second);
-    if (line.empty()) continue;
-    const format::Damage kind = kind_of_lack(source);
+    auto lack = lack_of(source, state_->files, std::string(module->path),
+                        end == ended.end() ? std::string_view() : end->second);
+    if (lack.line.empty()) continue;
     if (++told <= kMostTold)
-      diagnostics.add_line(kind, std::move(line));
+      diagnostics.add_line(lack.kind, std::move(lack.line));
     else
-      ++(kind == format::Damage::NoSymbols ? untold : untold_left_out);
+      ++untold[lack.kind];
   }
-  const auto tell_rest = [&](format::Damage kind, std::uint64_t count) {
-    if (count > 0) diagnostics.add_line(kind, std::to_string(count) + " more modules");
-  };
-  tell_rest(format::Damage::NoSymbols, untold);
-  tell_rest(format::Damage::BadSymbolSource, untold_left_out);
+  for (const auto& [kind, count] : untold)
+    diagnostics.add_line(kind, (kind == format::Damage::Note ? "call chains end in " : "") +
+                                   std::to_string(count) + " more modules");
   state_->sources.tell_guesses(state_->asked, diagnostics);
 }
 

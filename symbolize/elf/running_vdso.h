@@ -9,6 +9,10 @@
 
 namespace tacho::symbolize {
 
+// Why there is none for a capture without it, where --symfs was said.
+inline constexpr const char* kVdsoOfAnother =
+    "it is not attached to the capture: --symfs names another machine";
+
 // Its bytes, if it is the one the capture was made with.
 Result<std::vector<std::byte>> running_vdso(const format::BuildId& wanted);
 // Whatever its build id: for a capture of this very kernel.

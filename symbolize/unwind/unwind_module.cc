@@ -42,8 +42,8 @@ Result<ElfImage> UnwindModule::open_vdso() {
     if (!bytes) return std::move(bytes.error()).in("the attached vdso");
     return ElfImage::in_memory(std::move(*bytes));
   }
-  auto bytes = files_.root().empty() ? running_vdso(module_.build_id)
-                                     : Result<std::vector<std::byte>>(Error{"--symfs names another machine"});
+  if (!files_.root().empty()) return Error{kVdsoOfAnother};
+  auto bytes = running_vdso(module_.build_id);
   if (!bytes) return std::move(bytes.error()).in("it is not attached to the capture");
   return ElfImage::in_memory(std::move(*bytes));
 }

@@ -335,11 +335,11 @@ TEST_F(SymbolizerTest, WhatWasHeldOpenComesBeforeTheFileOfThatNameAndNothingBehi
 TEST_F(SymbolizerTest, NamesTheVdsoWhenItIsAttached) {
   map("[vdso]");
   EXPECT_EQ(frame(kStart + kText).function, "");
-  EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture\n");
+  EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture: --symfs names another machine\n");
   made.reset();
   options.symfs = "";
   EXPECT_EQ(frame(kStart + kText).function, "");
-  EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture; the capture does not tell its build id\n");
+  EXPECT_EQ(missing(), "[vdso]: it is not attached to the capture: the capture does not tell its build id\n");
   made.reset();
   options.symfs = root.path();
   const auto image = format::read_file(kData + "/names.so");
@@ -400,6 +400,8 @@ TEST_F(SymbolizerTest, WhereCallChainsEndedStandsInTheModulesLine) {
                                                  "/opt/b.so: No such file or directory; "
                                                  "call chains end there: has no .eh_frame");
   EXPECT_EQ(diagnostics.findings()[2].first, "/opt/c.so: call chains end there: is damaged");
+  EXPECT_EQ(diagnostics.findings()[1].kind, format::Damage::NoSymbols);
+  EXPECT_EQ(diagnostics.findings()[2].kind, format::Damage::Note) << "nobody asked it for a name";
 }
 
 }  // namespace

@@ -167,8 +167,15 @@ std::optional<RecordView> ConvertUnwinding::apply(const RecordView& record, cons
 }
 
 void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
-  for (const auto& lack : unwinder_.ended_chains())
-    diagnostics.add_line(Damage::NoSymbols, std::string(lack.module->path) + ": " + lack.reason);
+  for (const auto& lack : unwinder_.ended_chains()) {
+    const std::string path = std::string(lack.module->path) + ": ";
+    // Below --symfs it lies elsewhere, as the reason says then.
+    const std::size_t at = lack.reason.find(path);
+    const std::size_t behind = at == std::string::npos ? 0 : at + path.size();
+    diagnostics.add_line(Damage::Note,
+                         (behind == 0 ? path : std::string(lack.reason.substr(0, behind))) +
+                             "call chains end there: " + std::string(lack.reason.substr(behind)));
+  }
 }
 
 }  // namespace tacho::report
