@@ -220,23 +220,6 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     return Done{};
                   }});
   rows.push_back(
-      {"--truncated-stacks", cli::Takes::Value, "HOW",
-       "which stacks get a last frame at address -1, as their copy ended before they did: 'all' of them; "
-       "'perf' (the default): those of perf 6.1, none on arm64; 'none': as in perf 7",
-       [&symbols](std::string_view text) -> Result<> {
-         constexpr std::pair<std::string_view, symbolize::CutMark> kHow[] = {
-             {"perf", symbolize::CutMark::AsPerf6},
-             {"all", symbolize::CutMark::All},
-             {"none", symbolize::CutMark::None}};
-         const auto* const how =
-             std::ranges::find(kHow, text, &std::pair<std::string_view, symbolize::CutMark>::first);
-         if (how == std::end(kHow))
-           return use_error("--truncated-stacks: '" + std::string(text) +
-                            "' is not known; it is perf, all or none");
-         symbols.cut_mark = how->second;
-         return Done{};
-       }});
-  rows.push_back(
       accepted("--demangle", cli::Takes::Nothing, "names as programmers wrote them; what is done anyway"));
   rows.push_back({"--no-demangle", cli::Takes::Nothing, "",
                   "show C++, Rust, OCaml and Java names as the linker knows them",
@@ -244,6 +227,25 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     symbols.demangle = symbolize::Demangle::No;
                     return Done{};
                   }});
+}
+
+cli::Option truncated_stacks_option(symbolize::CutMark& mark) {
+  return {"--truncated-stacks", cli::Takes::Value, "HOW",
+          "which stacks get a last frame at address -1, as their copy ended before they did: 'all' of them; "
+          "'perf' (the default): those of perf 6.1, none on arm64; 'none': as in perf 7",
+          [&mark](std::string_view text) -> Result<> {
+            constexpr std::pair<std::string_view, symbolize::CutMark> kHow[] = {
+                {"perf", symbolize::CutMark::AsPerf6},
+                {"all", symbolize::CutMark::All},
+                {"none", symbolize::CutMark::None}};
+            const auto* const how =
+                std::ranges::find(kHow, text, &std::pair<std::string_view, symbolize::CutMark>::first);
+            if (how == std::end(kHow))
+              return use_error("--truncated-stacks: '" + std::string(text) +
+                               "' is not known; it is perf, all or none");
+            mark = how->second;
+            return Done{};
+          }};
 }
 
 cli::CommandLine command_line(std::string_view name, std::string description) {
@@ -295,7 +297,7 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   auto file = around.open_output();
   if (!file) return std::move(file.error());
   TextOutput out(std::move(*file));
-  const auto shown = show(*session, out);
+  auto shown = show(*session, out);
   if (!shown) return shown.error();
   if (auto written = out.finish(); !written) return std::move(written.error());
   tell_end_of_following(following.end, options.session.input);

@@ -49,6 +49,9 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 // --jitdump-dir, --inline, --no-inline and --no-demangle.
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options);
 
+// The row for --truncated-stacks: for a command that shows stacks.
+cli::Option truncated_stacks_option(symbolize::CutMark& mark);
+
 // The row for --follow: for a command that shows samples as they come, or is worth to be waited for.
 cli::Option follow_option(ReadingOptions& options);
 

@@ -88,7 +88,8 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
   rows.push_back(
       flag("--unwind",
            "unwind the pieces of stack that --call-graph dwarf kept (by perf or tacho): samples get plain "
-           "call chains in their place, which every reader shows without the binaries' unwind information. "
+           "call chains in their place, which every reader shows without the binaries' unwind information; "
+           "none has the frame at -1 that --truncated-stacks of other commands is about. "
            "Records are written in order of time",
            convert.unwinds));
   rows.push_back(cli::text(

@@ -74,6 +74,7 @@ cli::CommandLine describe(Options& options) {
   line.epilog = std::string(kNamesAsPerf) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
+  rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   add_inline_options(rows, options);
   FoldOptions& fold = options.fold;
   rows.push_back({"--all", cli::Takes::Nothing, "", "mark kernel frames with _[k] and JIT ones with _[j]",

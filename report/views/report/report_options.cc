@@ -345,6 +345,7 @@ cli::CommandLine describe_report(ReportOptions& options) {
       "before; "
       "tacho script --json and tacho folded --inline name each address by itself.");
   add_reading_options(line.options, options.reading);
+  line.options.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   add_key_options(line.options, options);
   add_mode_options(line.options, options);
   add_graph_options(line.options, options);

@@ -170,6 +170,7 @@ cli::CommandLine describe(Options& options) {
       command_line("script", "Prints every sample of a capture as text, as perf script does.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
+  rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   rows.push_back(follow_option(options.reading));
   rows.push_back(
       {"-F,--fields", cli::Takes::Value, "LIST",
