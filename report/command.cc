@@ -300,6 +300,9 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   auto shown = show(*session, out);
   if (!shown) return shown.error();
   if (auto written = out.finish(); !written) return std::move(written.error());
+  const auto& condition = session->filter().condition;
+  if (const std::string note = condition == nullptr ? "" : condition->note(); !note.empty())
+    shown->notes.push_back("tacho: " + printable(options.session.input) + ": " + printable(note));
   tell_end_of_following(following.end, options.session.input);
   // Who stopped reading does not want to know what was missing from the rest.
   if (shown->symbols == Symbols::Used && !out.is_done()) session->report_missing_symbols();

@@ -1,37 +1,79 @@
 #include "report/stretches.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace tacho::report {
 namespace {
 
 constexpr double kShortest = 1e-6, kLongest = 1e9;  // s
 
-std::optional<double> unit_of(std::string_view name) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
-  for (const auto& [unit, seconds] : kUnits) {
-    if (name == unit) return seconds;
+struct Unit {
+  std::string_view name;
+  double seconds;
+};
+// One letter is easily too few or too many, so stretches have no minutes; the recorder's times do.
+constexpr Unit kUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+constexpr Unit kRecorderUnits[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+
+// In ns.
+std::optional<std::uint64_t> time_in(std::string_view text, std::span<const Unit> units) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto unit =
+      std::ranges::find(units, text.substr(static_cast<std::size_t>(end - text.data())), &Unit::name);
+  if (error != std::errc{} || unit == units.end()) return std::nullopt;
+  const double seconds = number * unit->seconds;
+  if (!(seconds >= kShortest && seconds <= kLongest)) return std::nullopt;
+  return static_cast<std::uint64_t>(std::llround(seconds * 1e9));
+}
+
+Result<std::uint64_t> parse_interval(std::string_view text) {
+  const auto length = time_in(text, kUnits);
+  if (!length)
+    return use_error("--interval: '" + std::string(text) +
+                     "' is no time from 0.000001 up: seconds, or a number with ns, us, ms or s, as in 100ms");
+  return *length;
+}
+
+// The recorder's --interval; nothing: it has none, and reads at the end alone.
+std::optional<std::string> interval_of(const std::vector<std::string>& words) {
+  constexpr std::string_view kName = "--interval";
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const std::string_view word = words[i];
+    if (word == kName && i + 1 < words.size()) return words[i + 1];
+    if (word.starts_with(kName) && word.substr(kName.size()).starts_with('='))
+      return std::string(word.substr(kName.size() + 1));
   }
   return std::nullopt;
 }
 
-Result<std::uint64_t> parse_interval(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const auto unit = unit_of(text.substr(static_cast<std::size_t>(end - text.data())));
-  const double seconds = number * unit.value_or(0);
-  if (error != std::errc{} || !(seconds >= kShortest && seconds <= kLongest))
-    return use_error("--interval: '" + std::string(text) +
-                     "' is no time from 0.000001 up: seconds, or a number with ns, us, ms or s, as in 100ms");
-  return static_cast<std::uint64_t>(std::llround(seconds * 1e9));
-}
-
 }  // namespace
+
+std::string note_on_readings(std::string_view event, const format::Environment& environment,
+                             const Readings& readings, std::uint64_t length) {
+  if (length == 0 || environment.command_line.empty()) return {};
+  const std::string counted = "'" + std::string(event) + "' was counted in the kernel and read ";
+  const auto text = interval_of(environment.command_line);
+  if (!text) {
+    if (!readings.is_one()) return {};
+    return counted + "once, so all of it is one stretch; recorded with --interval it has times";
+  }
+  const auto interval = time_in(*text, kRecorderUnits);
+  if (!interval || length % *interval == 0) return {};
+  const std::string seconds = fmt::format("{}", static_cast<double>(*interval) / 1e9);
+  return counted + "every " + seconds +
+         " s, of which these stretches are no multiple: what was read at once is all in one of them; take "
+         "--interval " +
+         seconds + " or a multiple of it";
+}
 
 cli::Option interval_option(std::string help, std::uint64_t& length) {
   return {"--interval", cli::Takes::Value, "TIME", std::move(help),

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "cli/options.h"
+#include "format/environment.h"
 
 namespace tacho::report {
 
-// The row for --interval: seconds, or a number with ns, us, ms or s. `help` says what each stretch has. Sets
-// nanoseconds; `length` must outlive the parsing.
+// The row for --interval: seconds, or a number with ns, us, ms or s. `help` says what each stretch has.
+// Sets nanoseconds; `length` must outlive the parsing.
 cli::Option interval_option(std::string help, std::uint64_t& length);
 
 // The first stretch begins with the first sample, or what that counts (see Readings); stretches without
@@ -84,10 +87,17 @@ class Readings {
     return middle_ = time - since / 2;
   }
 
+  bool is_one() const { return count_ == 1; }
+
  private:
   std::uint64_t last_ = 0, middle_ = 0;
   std::uint64_t shortest_ = ~std::uint64_t{0};  // ns
   int count_ = 0;                               // of readings: none, one, more
 };
+
+// What to say where stretches of this length (ns) are no multiple of the interval in which the recorder read
+// what `event` counts, as its command line tells that, or where it read once; empty: nothing.
+std::string note_on_readings(std::string_view event, const format::Environment& environment,
+                             const Readings& readings, std::uint64_t length);
 
 }  // namespace tacho::report

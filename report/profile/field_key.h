@@ -45,6 +45,7 @@ class FieldKey {
   // A field that hides the sample's own value of the same name: worth a note to who asked for it.
   bool hides_own() const;
   const std::string& name() const { return name_; }
+  const PayloadField* field() const { return field_; }  // null: the sample's own value
 
  private:
   std::string name_;

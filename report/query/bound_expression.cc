@@ -1,6 +1,7 @@
 #include "report/query/bound_expression.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "cli/nearest.h"
+#include "report/query/counted.h"
 #include "report/samples/address_name.h"
 
 namespace tacho::report {
@@ -249,6 +251,43 @@ class BoundExpression::Binder {
 Result<BoundExpression> BoundExpression::bind(std::string_view option, const cli::Expression& expression,
                                               const PayloadSchema* schema, Names names) {
   return Binder(option, expression, schema, names).bind();
+}
+
+// All values of a slot are on one side of a number where that side begins with a slot: `> 1023` and `>= 1024`
+// do.
+std::optional<BoundExpression::SlotInDoubt> BoundExpression::doubt_of(std::size_t node) const {
+  const cli::ExpressionNode& compared = expression_->nodes[node];
+  if (!is_comparison(compared.operation) || is_likeness(compared.operation)) return std::nullopt;
+  for (const bool is_turned : {false, true}) {
+    const Leaf& one = leaves_[is_turned ? compared.right : compared.left];
+    const Leaf& other = leaves_[is_turned ? compared.left : compared.right];
+    if (one.field == nullptr || !has_slots(*one.field) || other.field != nullptr || other.own != nullptr)
+      continue;
+    const ExpressionValue& number = other.constant;
+    const double least = number.kind == ExpressionValue::Kind::Real    ? number.real
+                         : number.kind == ExpressionValue::Kind::Whole ? static_cast<double>(number.whole)
+                                                                       : -1;
+    constexpr double kMost = 1ULL << 62;
+    if (!(least >= 0 && least < kMost)) continue;
+    // What the side with larger values begins with.
+    const bool with_number =
+        is_turned ? compared.operation == Operation::Greater || compared.operation == Operation::LessOrEqual
+                  : compared.operation == Operation::Less || compared.operation == Operation::GreaterOrEqual;
+    const bool is_same = compared.operation == Operation::Equal || compared.operation == Operation::Unequal;
+    const double floor = std::floor(least);
+    const auto begin =
+        static_cast<std::int64_t>(floor) + (with_number || is_same ? (floor < least ? 1 : 0) : 1);
+    const auto slot = slot_of(*one.field, begin);
+    if (slot.lowest != begin) return SlotInDoubt{node, one.field->name, slot.lowest, slot.highest};
+  }
+  return std::nullopt;
+}
+
+std::optional<BoundExpression::SlotInDoubt> BoundExpression::slot_in_doubt() const {
+  for (std::size_t node = 0; node < expression_->nodes.size(); ++node) {
+    if (auto doubt = is_leaf(expression_->nodes[node]) ? std::nullopt : doubt_of(node)) return doubt;
+  }
+  return std::nullopt;
 }
 
 ExpressionValue BoundExpression::function_at(std::size_t node, std::uint64_t address,

@@ -43,6 +43,14 @@ class BoundExpression {
   const std::vector<std::size_t>& missing() const { return missing_; }
   // Whether its values are texts.
   bool is_text() const { return is_text_; }
+  // A comparison whose answer is not that of all values in a slot of a histogram: the number lies inside of
+  // the slot, whose least value is the one that is compared. The first one; nothing: there is none.
+  struct SlotInDoubt {
+    std::size_t node = 0;  // of the comparison
+    std::string field;
+    std::int64_t lowest = 0, highest = 0;  // in the slot
+  };
+  std::optional<SlotInDoubt> slot_in_doubt() const;
 
  private:
   struct Leaf {
@@ -56,6 +64,7 @@ class BoundExpression {
   enum class Type : std::uint8_t { Unknown, Number, Text };
   class Binder;
 
+  std::optional<SlotInDoubt> doubt_of(std::size_t node) const;
   ExpressionValue leaf_value(std::size_t node, const ResolvedSample& sample, Resolver* names);
   ExpressionValue function_at(std::size_t node, std::uint64_t address, const ResolvedSample& sample,
                               Resolver* names);

@@ -1,6 +1,7 @@
 #include "report/query/counted.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <string_view>
 
@@ -12,6 +13,14 @@ constexpr std::string_view kLog2 = "log2", kLinear = "linear:";
 const PayloadField* tagged(const PayloadSchema& schema, std::string_view role) {
   const auto field = std::ranges::find(schema.fields, role, &PayloadField::role);
   return field == schema.fields.end() || is_list(*field) ? nullptr : &*field;
+}
+
+// Of slots of equal width.
+std::uint64_t step_of(const PayloadField& field) {
+  const std::string_view digits = std::string_view(field.format).substr(kLinear.size());
+  std::uint64_t step = 1;
+  (void)std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return std::max<std::uint64_t>(step, 1);
 }
 
 }  // namespace
@@ -38,10 +47,19 @@ bool has_slots(const PayloadField& field) {
 ExpressionValue highest_in_slot(const PayloadField& field, const ExpressionValue& low) {
   if (low.kind != ExpressionValue::Kind::Whole || !has_slots(field)) return low;
   if (field.format == kLog2) return ExpressionValue::of(low.whole <= 0 ? 1 : 2 * low.whole - 1);
-  const std::string_view digits = std::string_view(field.format).substr(kLinear.size());
-  std::uint64_t step = 1;
-  (void)std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  return ExpressionValue::of(low.whole + std::max<std::uint64_t>(step, 1) - 1);
+  return ExpressionValue::of(low.whole + step_of(field) - 1);
+}
+
+Slot slot_of(const PayloadField& field, std::int64_t number) {
+  if (!has_slots(field)) return {number, number};
+  if (field.format == kLog2) {
+    const auto low = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(number, 0)));
+    if (low <= 1) return {0, 1};
+    return {static_cast<std::int64_t>(low), static_cast<std::int64_t>(2 * low - 1)};
+  }
+  const auto step = static_cast<std::int64_t>(std::min(step_of(field), std::uint64_t{1} << 62));
+  const std::int64_t low = number / step * step;
+  return {low, low + (step - 1)};
 }
 
 }  // namespace tacho::report

@@ -26,5 +26,10 @@ std::uint64_t count_of(const PayloadField* count, const ResolvedSample& sample);
 ExpressionValue highest_in_slot(const PayloadField& field, const ExpressionValue& low);
 // Whether its values are the least ones of slots.
 bool has_slots(const PayloadField& field);
+// The slot that a number from 0 up lies in.
+struct Slot {
+  std::int64_t lowest = 0, highest = 0;
+};
+Slot slot_of(const PayloadField& field, std::int64_t number);
 
 }  // namespace tacho::report

@@ -27,6 +27,7 @@ class Where : public SampleCondition {
       if (!bound) return std::move(bound.error()).in(events[event].name);
       for (const std::size_t node : bound->missing()) ++missing_in[node];
       asks_for_names_ = asks_for_names_ || bound->asks_for_names();
+      if (const auto doubt = bound->slot_in_doubt(); doubt && note_.empty()) note_ = note_on(*doubt);
       by_event_.emplace_back(std::move(*bound));
     }
     for (std::size_t node = 0; node < missing_in.size(); ++node) {
@@ -36,6 +37,7 @@ class Where : public SampleCondition {
   }
 
   bool asks_for_names() const override { return asks_for_names_; }
+  std::string note() const override { return note_; }
 
   bool holds(const ResolvedSample& sample, Resolver* names) override {
     const std::size_t event = sample.record_event;
@@ -49,6 +51,13 @@ class Where : public SampleCondition {
   }
 
  private:
+  std::string note_on(const BoundExpression::SlotInDoubt& doubt) const {
+    return option_ + " '" + expression_.source + "': '" + doubt.field +
+           "' was counted in slots, and the slot " + std::to_string(doubt.lowest) + " to " +
+           std::to_string(doubt.highest) + " has values on both sides of the number; all of it counts as " +
+           std::to_string(doubt.lowest);
+  }
+
   // Is it the right side of a comparison, where a text may be meant?
   bool is_compared_with(std::size_t node) const {
     return std::ranges::any_of(expression_.nodes, [node](const cli::ExpressionNode& one) {
@@ -87,6 +96,7 @@ class Where : public SampleCondition {
   std::optional<EventSchemas> schemas_;
   std::vector<std::optional<BoundExpression>> by_event_;
   bool asks_for_names_ = false;
+  std::string note_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // A condition on samples that needs more than Filter's fields: what --where asks for. Rooms above make it.
 #pragma once
 
+#include <string>
+
 #include "format/event_set.h"
 #include "format/features.h"
 #include "format/result.h"
@@ -20,6 +22,8 @@ class SampleCondition {
   virtual Result<> bind(const format::EventSet& events, const format::Features& features) = 0;
   // After bind().
   virtual bool asks_for_names() const { return false; }
+  // What to know about its answers, in words for people; empty: nothing.
+  virtual std::string note() const { return {}; }
   // Of a sample that may have no place and no stack yet. `names` null: nobody asks for names.
   virtual bool holds(const ResolvedSample& sample, Resolver* names) = 0;
 };

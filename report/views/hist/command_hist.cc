@@ -92,10 +92,11 @@ void add_form_options(std::vector<cli::Option>& rows, HistOptions& options) {
        "below each histogram the values that so many of 100 do not exceed, as in 50,99,99.9: right to 1 part "
        "in 128; of what was counted in slots, a slot's last value",
        [&options](std::string_view text) { return set_percentiles(options, text); }});
-  rows.push_back(
-      interval_option("histograms for each stretch of time of this length: seconds, or as in 100ms; with "
-                      "--follow those of the whole at the end, too",
-                      options.interval));
+  rows.push_back(interval_option(
+      "histograms for each stretch of time of this length: seconds, or as in 100ms; of what was "
+      "counted in the kernel a multiple of the recorder's --interval; with "
+      "--follow those of the whole at the end, too",
+      options.interval));
   rows.push_back(cli::number("--top", "N",
                              "only the N groups of --by with the most values, and the N most frequent texts",
                              1, std::uint64_t{1} << 32, options.top));

@@ -236,6 +236,11 @@ std::string HistSink::percentiles_text(const Group& group) const {
 
 std::vector<std::string> HistSink::notes() const {
   std::vector<std::string> all = notes_;
+  if (count_ != nullptr) {
+    const auto note =
+        note_on_readings(event_, session_->features().environment, readings_, options_->interval);
+    if (!note.empty()) all.push_back("tacho hist: " + printable(note));
+  }
   if (!pairs_ || pairs_->first() == pairs_->second()) return all;
   const auto tell = [&all](std::uint64_t number, const std::string& event, std::string_view what) {
     if (number == 0) return;

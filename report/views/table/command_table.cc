@@ -77,10 +77,11 @@ cli::CommandLine describe(Options& options) {
                 options.sort));
   rows.push_back(cli::flag("--reverse", "the other way round", options.is_reversed));
   rows.push_back(cli::number("--top", "N", "only the first N rows", 1, std::uint64_t{1} << 32, options.top));
-  rows.push_back(
-      interval_option("a table for each stretch of time of this length: seconds, or as in 100ms; with "
-                      "--follow the whole at the end, too",
-                      options.interval));
+  rows.push_back(interval_option(
+      "a table for each stretch of time of this length: seconds, or as in 100ms; of what was "
+      "counted in the kernel a multiple of the recorder's --interval; with --follow the whole "
+      "at the end, too",
+      options.interval));
   rows.push_back(
       form_option(options, "--csv", "comma-separated values, a first line of names", TableForm::Csv));
   rows.push_back(form_option(options, "--json", "one JSON object a row", TableForm::Json));
@@ -166,7 +167,20 @@ class TableSink : public Sink {
     rows_.clear();
   }
   bool is_empty() const { return is_first_; }
-  std::string what_is_left_out() const { return source_.what_is_left_out(); }
+  // What to know about the tables, in words.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    if (std::string left_out = source_.what_is_left_out(); !left_out.empty())
+      notes.push_back(std::move(left_out));
+    if (std::string slots = source_.what_slots_hide(); !slots.empty() && asks_for_sums())
+      notes.push_back(std::move(slots));
+    for (const auto& [event, readings] : readings_) {
+      auto note =
+          note_on_readings(event->name, session_->features().environment, readings, options_->interval);
+      if (!note.empty()) notes.push_back(std::move(note));
+    }
+    return notes;
+  }
 
  private:
   using Keys = std::vector<KeyValue>;
@@ -176,6 +190,10 @@ class TableSink : public Sink {
   };
   using Rows = std::map<Keys, Row, KeyValuesLess>;
 
+  bool asks_for_sums() const {
+    return std::ranges::any_of(
+        columns_, [](const auto& column) { return column.name == "sum" || column.name == "mean"; });
+  }
   bool has_whole() const { return options_->reading.follows && stretches_.are_asked_for(); }
 
   std::uint64_t time_of(const ResolvedSample& sample, const TableEvent& event) {
@@ -236,6 +254,15 @@ class TableSink : public Sink {
     if (options_->is_reversed) std::ranges::reverse(order);
   }
 
+  // " -> 15" behind 8, the least value of a slot.
+  static std::string end_of_slot(const FieldKey& key, const KeyValue& value) {
+    if (key.field() == nullptr || !has_slots(*key.field())) return {};
+    const auto* const low = std::get_if<std::uint64_t>(&value);
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    if (low == nullptr || *low > kMost) return {};
+    return " -> " + std::to_string(slot_of(*key.field(), static_cast<std::int64_t>(*low)).highest);
+  }
+
   // What writes JSON makes names safe by itself.
   Names cell_names() const {
     return options_->form == TableForm::Json ? Names::Raw : options_->reading.names;
@@ -247,6 +274,7 @@ class TableSink : public Sink {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const KeyValue& value = row.first[i];
       TableKey key{keys[i].show(value, cell_names())};
+      if (options_->form == TableForm::Text) key.text += end_of_slot(keys[i], value);
       const bool is_text =
           std::holds_alternative<std::string>(value) || std::holds_alternative<std::monostate>(value);
       key.is_number = !is_text && is_json_number(key.text);
@@ -280,8 +308,8 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   sink.finish();
   Shown shown(Symbols::NotUsed);
   if (sink.is_empty()) shown.notes.push_back("tacho: " + input + ": no sample of these events");
-  if (const std::string left_out = sink.what_is_left_out(); !left_out.empty())
-    shown.notes.push_back("tacho: " + input + ": " + printable(left_out));
+  for (const std::string& note : sink.notes())
+    shown.notes.push_back("tacho: " + input + ": " + printable(note));
   return shown;
 }
 

@@ -174,7 +174,18 @@ std::string TableSource::title(Names names) const {
   if (!has_values()) return title;
   title += ": " + printable(value_->source, names);
   if (!unit_.empty()) title += " in " + printable(unit_, names);
+  if (std::ranges::any_of(events_, [](const auto& event) { return event && event->slots != nullptr; }))
+    title += ", counted in slots";
   return title;
+}
+
+std::string TableSource::what_slots_hide() const {
+  for (const auto& event : events_) {
+    if (!event || event->slots == nullptr || event->counted.sum != nullptr) continue;
+    return fmt::format("'{}' was counted in slots, and sum and mean are those of the least values in them",
+                       event->slots->name);
+  }
+  return {};
 }
 
 }  // namespace tacho::report

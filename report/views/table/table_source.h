@@ -45,6 +45,8 @@ class TableSource {
   bool has_values() const;
   // Which events are not in the table though nobody refused them, in words; empty: none.
   std::string what_is_left_out() const;
+  // That sums are of the least values of slots, in words; empty: they are not.
+  std::string what_slots_hide() const;
   // "bigread: bytes in bytes"
   std::string title(Names names) const;
 

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""What was counted in the kernel, in slots and at an interval: what tables, histograms and conditions say about that."""
+import json
+import struct
+
+import made_capture as made
+import made_payload
+import programs
+from made_payload import Field
+
+CMDLINE = 11
+SECOND = 1_000_000_000
+SLOTS = ((0, 3), (2, 1), (8, 5), (16384, 7))  # least value, how many
+
+
+class Counted(programs.Scratch):
+    def write(self, interval=None, form="log2", slots=SLOTS, readings=4, sums=False):
+        """Each reading, a second after the one before, has all slots."""
+        fields = [Field("took", unit="ns", format=form), Field("times", role="count")]
+        if sums:
+            fields.append(Field("total", unit="ns", role="sum"))
+        capture = made_payload.capture(op=fields)
+        words = ["tacho", "record", "-e", "op"] + (["--interval", interval] if interval else []) + ["--", "tool", "--interval", "7"]
+        capture.features[CMDLINE] = struct.pack("<I", len(words)) + b"".join(made.header_string(word) for word in words)
+        for reading in range(readings):
+            for low, times in slots:
+                capture.time = (reading + 1) * SECOND - made.STEP  # sample() adds a step
+                capture.sample(raw=struct.pack("<QQ", low, times) + (struct.pack("<Q", low * times + times) if sums else b""))
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def output(self, *words):
+        done = self.tacho(*words)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def test_stretches_that_are_no_multiple_of_the_readings_are_told(self):
+        for interval, asked, is_told in (("1", "1", 0), ("1", "2", 0), ("1s", "3000ms", 0), ("500ms", "1", 0), ("1", "0.3", 1),
+                                         ("1", "1.5", 1), ("2", "1", 2), ("300ms", "1", 0.3), ("2m", "1", 120)):
+            self.write(interval)
+            for view in (["table", "--by", "event"], ["hist", "--field", "took"]):
+                _, said = self.output(*view, "--interval", asked)
+                told = f"'op' was counted in the kernel and read every {is_told} s, of which these stretches are no multiple"
+                self.assertEqual(told in said, bool(is_told), (interval, asked, said))
+                self.assertEqual(f"take --interval {is_told} or a multiple of it" in said, bool(is_told))
+                self.assertEqual(self.output(*view)[1], "")
+
+    def test_one_reading_is_one_stretch(self):
+        told = "'op' was counted in the kernel and read once, so all of it is one stretch; recorded with --interval it has times"
+        for readings, is_told in ((1, True), (2, False)):
+            self.write(readings=readings)
+            for view in (["table", "--by", "event", "--columns", "count"], ["hist", "--field", "took"]):
+                self.assertEqual(told in self.output(*view, "--interval", "1")[1], is_told)
+                self.assertEqual(self.output(*view)[1], "")
+
+    def test_keys_that_are_slots_are_shown_as_ranges(self):
+        self.write()
+        out, _ = self.output("table", "--by", "took", "--columns", "count", "--sort", "took")
+        self.assertEqual([line.split() for line in out.splitlines() if "->" in line],
+                         [["0", "->", "1", "12"], ["2", "->", "3", "4"], ["8", "->", "15", "20"], ["16384", "->", "32767", "28"]])
+        # For programs: the least value.
+        out, _ = self.output("table", "--by", "took", "--columns", "count", "--sort", "took", "--json")
+        self.assertEqual([json.loads(line)["took"] for line in out.splitlines()], [0, 2, 8, 16384])
+        self.write(form="linear:100", slots=((0, 1), (300, 2)))
+        out, _ = self.output("table", "--by", "took", "--columns", "count", "--sort", "took")
+        self.assertEqual([line.split() for line in out.splitlines() if "->" in line], [["0", "->", "99", "4"], ["300", "->", "399", "8"]])
+
+    def test_values_that_were_counted_in_slots_are_called_so(self):
+        self.write()
+        out, said = self.output("table", "--by", "event", "--value", "took")
+        self.assertIn("took", out.splitlines()[0])
+        self.assertIn(", counted in slots", out.splitlines()[0])
+        self.assertIn("'took' was counted in slots, and sum and mean are those of the least values in them", said)
+        _, said = self.output("table", "--by", "event", "--value", "took", "--columns", "count,max", "--sort", "count")
+        self.assertEqual(said, "")
+        self.write(sums=True)
+        out, said = self.output("table", "--by", "event", "--value", "total")
+        self.assertNotIn("slots", out + said)
+
+    def counted(self, condition):
+        out, said = self.output("table", "--json", "--by", "event", "--columns", "count", "--where", condition)
+        return sum(json.loads(line)["count"] for line in out.splitlines()), said
+
+    def test_a_condition_inside_of_a_slot_is_told(self):
+        self.write(readings=1)
+        for condition, count in (("took > 20us", 0), ("took >= 9", 7), ("took <= 20us", 16), ("took < 9", 9), ("20us < took", 0),
+                                 ("took > 8", 7), ("took >= 1", 13), ("took == 9", 0), ("cpu == 0 && took > 20us", 0), ("took > 9.5", 7)):
+            found, said = self.counted(condition)
+            self.assertEqual(found, count, condition)
+            self.assertIn(f"--where '{condition}': 'took' was counted in slots, and the slot ", said)
+        self.assertIn("the slot 8 to 15 has values on both sides of the number; all of it counts as 8", self.counted("took > 8")[1])
+        for condition, count in (("took > 7", 12), ("took >= 8", 12), ("took < 8", 4), ("took <= 7", 4), ("8 <= took", 12),
+                                 ("took == 8", 5), ("took != 8", 11), ("took > 1", 13), ("took >= 0", 16), ("took > 16383", 7)):
+            found, said = self.counted(condition)
+            self.assertEqual((found, said), (count, ""), condition)
+        self.write(form="linear:100", slots=((0, 1), (300, 2)), readings=1)
+        self.assertEqual(self.counted("took >= 300"), (2, ""))
+        self.assertIn("the slot 300 to 399 has", self.counted("took > 300")[1])
+
+
+if __name__ == "__main__":
+    programs.main()
