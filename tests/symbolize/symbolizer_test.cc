@@ -404,5 +404,16 @@ TEST_F(SymbolizerTest, WhereCallChainsEndedStandsInTheModulesLine) {
   EXPECT_EQ(diagnostics.findings()[2].kind, format::Damage::Note) << "nobody asked it for a name";
 }
 
+TEST_F(SymbolizerTest, TheReasonThatTheVdsoLacksNamesAndRulesIsToldOnce) {
+  map("[vdso]");
+  frame(kStart);
+  const std::vector<ModuleLack> ended = {
+      {spaces.find(7, {kStart}, abi::kCpumodeUser)->module, kVdsoOfAnother}};
+  format::Diagnostics diagnostics;
+  symbolizer().report_missing(diagnostics, ended);
+  ASSERT_EQ(diagnostics.findings().size(), 1u);
+  EXPECT_EQ(diagnostics.findings()[0].first, std::string("[vdso]: ") + kVdsoOfAnother);
+}
+
 }  // namespace
 }  // namespace tacho::symbolize
