@@ -1,14 +1,13 @@
 #include "report/profile/row_order.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <numeric>
 
 #include "report/output/beside.h"
 #include "report/profile/tree_order.h"
-#include "report/samples/address_table.h"
 #include "report/samples/by_number.h"
+#include "report/samples/index_table.h"
 
 namespace tacho::report {
 
@@ -21,20 +20,27 @@ using Ranks = RowTable<std::uint32_t>;
 class PackedValues {
  public:
   void add(Values values) {
-    if (const unsigned bits = bits_of(values); !joins_last(bits)) {
+    const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
+    if (const unsigned bits = bits_of(most); !joins_last(bits)) {
       words_.push_back(std::move(values));
       left_ = 64 - bits;
     } else {
-      join(values, bits);
+      join(values.size(), bits, [&values](std::size_t row) { return values[row]; });
     }
   }
   void add(const Ranks& ranks) {
-    if (const unsigned bits = bits_of(ranks); !joins_last(bits)) {
-      words_.emplace_back(ranks.begin(), ranks.end());
-      left_ = 64 - bits;
-    } else {
-      join(ranks, bits);
+    add(ranks.size(), ranks.empty() ? 0 : std::ranges::max(ranks),
+        [&ranks](std::size_t row) { return ranks[row]; });
+  }
+  // Of so many rows, with the highest of their values.
+  template <class ValueOf>
+  void add(std::size_t rows, std::uint64_t most, ValueOf&& value_of) {
+    const unsigned bits = bits_of(most);
+    if (!joins_last(bits)) {
+      words_.emplace_back(rows);
+      left_ = 64;
     }
+    join(rows, bits, value_of);
   }
   std::size_t size() const { return words_.size(); }
   std::uint64_t word(std::size_t index, std::uint32_t row) const {
@@ -49,18 +55,15 @@ class PackedValues {
   }
 
  private:
-  template <class Table>
-  static unsigned bits_of(const Table& values) {
-    const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
-    return static_cast<unsigned>(std::bit_width(most));
-  }
+  static unsigned bits_of(std::uint64_t most) { return static_cast<unsigned>(std::bit_width(most)); }
   // A shift by 64 is undefined.
   bool joins_last(unsigned bits) const { return !words_.empty() && bits <= left_ && bits != 64; }
-  template <class Table>
-  void join(const Table& values, unsigned bits) {
+  template <class ValueOf>
+  void join(std::size_t rows, unsigned bits, ValueOf&& value_of) {
     if (bits == 0) return;
     Values& word = words_.back();
-    for (std::size_t row = 0; row < values.size(); ++row) word[row] = word[row] << bits | values[row];
+    for (std::size_t row = 0; row < rows; ++row)
+      word[row] = (bits == 64 ? 0 : word[row] << bits) | value_of(row);
     left_ -= bits;
   }
 
@@ -76,20 +79,19 @@ struct Item {
   std::uint32_t row = 0;
 };
 
-using Items = RowTable<Item>;
-
-// A byte of the word after the other; equal ones stay as they are. `scratch` is as long.
-void sort_by_bytes(Items& items, Items& scratch) {
-  constexpr unsigned kBits = 8;
+// So many bits of the word after the other; equal ones stay as they are. `scratch` is as long.
+template <unsigned kBits, class Items, class WordOf>
+void sort_by_digits(Items& items, Items& scratch, WordOf&& word_of) {
   constexpr std::size_t kValues = std::size_t{1} << kBits;
   std::uint64_t differs = 0;
-  for (const Item& item : items) differs |= item.word ^ items.front().word;
+  for (const auto& item : items) differs |= word_of(item) ^ word_of(items.front());
+  std::vector<std::size_t> next;
   for (unsigned shift = 0; shift < 64; shift += kBits) {
     if ((differs >> shift) % kValues == 0) continue;
-    std::array<std::size_t, kValues> next{};
-    for (const Item& item : items) ++next[(item.word >> shift) % kValues];
+    next.assign(kValues, 0);
+    for (const auto& item : items) ++next[(word_of(item) >> shift) % kValues];
     std::exclusive_scan(next.begin(), next.end(), next.begin(), std::size_t{0});
-    for (const Item& item : items) scratch[next[(item.word >> shift) % kValues]++] = item;
+    for (const auto& item : items) scratch[next[(word_of(item) >> shift) % kValues]++] = item;
     items.swap(scratch);
   }
 }
@@ -97,12 +99,21 @@ void sort_by_bytes(Items& items, Items& scratch) {
 // The rows, which stand as they came where nothing decides.
 void put_in_order(std::vector<std::uint32_t>& rows, const PackedValues& by) {
   if (rows.empty()) return;
-  Items items(rows.size()), scratch(rows.size());
+  // Items with their words are sorted faster than rows that must look for theirs, but are eight times as
+  // large.
+  constexpr std::size_t kMostItems = std::size_t{1} << 18;
+  const bool has_items = rows.size() <= kMostItems;
+  RowTable<Item> items(has_items ? rows.size() : 0), scratch(items.size());
+  std::vector<std::uint32_t> other_rows(has_items ? 0 : rows.size());
   // Of the two words that mostly decide, the one that decides less goes first.
   for (const std::size_t word : {std::size_t{1}, std::size_t{0}}) {
     if (word >= by.size()) continue;
+    if (!has_items) {
+      sort_by_digits<16>(rows, other_rows, [&by, word](std::uint32_t row) { return by.word(word, row); });
+      continue;
+    }
     for (std::size_t i = 0; i < rows.size(); ++i) items[i] = {by.word(word, rows[i]), rows[i]};
-    sort_by_bytes(items, scratch);
+    sort_by_digits<8>(items, scratch, [](const Item& item) { return item.word; });
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = items[i].row;
   }
   for (auto from = rows.begin(); by.size() > 2 && from != rows.end();) {
@@ -164,15 +175,19 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   const auto value_of = sort_key.ordered_by != nullptr ? sort_key.ordered_by : sort_key.identity;
   const std::uint64_t most_small = 2 * rows.size();
   ByNumber<std::uint32_t> by_small_value{IndexTable::kNone};
-  AddressTable by_value;
-  std::vector<std::uint32_t> firsts;  // a row that has it, by the value's number
+  IndexTable by_value;
+  RowTable<std::uint32_t> firsts;  // a row that has it, by the value's number
   const auto number_of = [&](std::uint32_t row) {
     const std::uint64_t value = value_of(shown, rows[row]);
     const auto make = [&] {
       firsts.push_back(row);
       return static_cast<std::uint32_t>(firsts.size() - 1);
     };
-    if (value >= most_small) return by_value.find_or_make(0, value, make);
+    if (value >= most_small) {
+      return by_value.find_or_make(
+          by_value.hash(value),
+          [&](std::uint32_t known) { return value_of(shown, rows[firsts[known]]) == value; }, make);
+    }
     std::uint32_t& number = by_small_value[static_cast<std::uint32_t>(value)];
     if (number == IndexTable::kNone) number = make();
     return number;
@@ -238,14 +253,14 @@ PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows
 
 // The order in which perf goes through its own table of rows: that of the keys.
 std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, const RowsToOrder& rows,
-                                           std::span<const std::uint32_t> met) const {
+                                           std::vector<std::uint32_t> met) const {
   KeyRanks ranks;
   rank_found(columns, rows, ranks);
-  return found(columns, rows, met, ranks);
+  return found(columns, rows, std::move(met), ranks);
 }
 
 std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, const RowsToOrder& rows,
-                                           std::span<const std::uint32_t> met, const KeyRanks& ranks) const {
+                                           std::vector<std::uint32_t> met, const KeyRanks& ranks) const {
   struct Step {
     const SortKey* key;
     KeyShow shown;
@@ -257,7 +272,7 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, cons
     const SortKey& key = *keys_[column.key].key;
     steps.push_back({&key, show(column.key), key.found == nullptr ? &ranks.at(column.key) : nullptr});
   }
-  std::vector<std::uint32_t> all(met.begin(), met.end());
+  std::vector<std::uint32_t> all = std::move(met);
   if (all.empty()) {
     all.resize(rows.size());
     std::iota(all.begin(), all.end(), 0);
@@ -295,20 +310,32 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, cons
       by.add(*step.ranks);
       continue;
     }
-    Values words[std::tuple_size_v<FoundWords>];
-    for (Values& values : words) values.reserve(rows.size());
+    FoundWords least{}, most{};
+    least.fill(~std::uint64_t{0});
+    const auto words_of = [&](std::uint32_t row) {
+      RowFacts facts;
+      facts.function = &rows.function(row);
+      return step.key->found_words(facts);
+    };
     rows.walk([&](std::uint32_t row) {
-      const FoundWords found = step.key->found_words(rows[row]);
-      for (std::size_t i = 0; i < found.size(); ++i) words[i].push_back(found[i]);
+      const FoundWords found = words_of(row);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        least[i] = std::min(least[i], found[i]);
+        most[i] = std::max(most[i], found[i]);
+      }
     });
-    for (Values& values : words) by.add(std::move(values));
+    for (std::size_t i = 0; i < least.size(); ++i) {
+      if (least[i] >= most[i]) continue;  // decides nothing
+      by.add(rows.size(), most[i] - least[i],
+             [&](std::size_t row) { return words_of(static_cast<std::uint32_t>(row))[i] - least[i]; });
+    }
   }
   put_in_order(all, by);
   return all;
 }
 
 std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, std::span<const Column> found_by,
-                                            const WeighedRows& weighed) const {
+                                            WeighedRows weighed) const {
   const auto is_children = [](const Column& column) { return is_of_children(column.kind); };
   const auto children = std::ranges::find_if(columns, is_children);
   const bool is_deep = weighed.depth != nullptr && children != columns.end();
@@ -326,7 +353,7 @@ std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, std
     if (is_deep) before = packed(columns.first(with_children), weighed, ranks);
     behind = packed(columns.subspan(with_children), weighed, ranks);
   });
-  std::vector<std::uint32_t> order = found(found_by, weighed.rows, weighed.met, ranks);
+  std::vector<std::uint32_t> order = found(found_by, weighed.rows, std::move(weighed.met), ranks);
   packing.wait();
   ranks.clear();
   if (is_deep) {

@@ -113,7 +113,7 @@ struct WeighedRows {
   // Sets one number of this kind for each row.
   std::function<void(Column::Kind, std::size_t member, std::span<std::uint64_t> values)> values;
   std::function<RowDepth(std::uint32_t row)> depth;  // null: depths do not decide
-  std::span<const std::uint32_t> met{};              // the rows' numbers as they were met; empty: by number
+  std::vector<std::uint32_t> met{};                  // the rows' numbers as they were met; empty: by number
 };
 
 class PackedValues;
@@ -129,17 +129,17 @@ class RowOrder {
   // Numbers of rows in the order in which perf goes through its own table of them: that of the keys in
   // `columns`.
   std::vector<std::uint32_t> found(std::span<const Column> columns, const RowsToOrder& rows,
-                                   std::span<const std::uint32_t> met = {}) const;
+                                   std::vector<std::uint32_t> met = {}) const;
   // In the order of the report: by `columns`, the first one first, weights descending. Equal rows stay in the
   // order in which they are found by the keys in `found_by`.
   std::vector<std::uint32_t> sorted(std::span<const Column> columns, std::span<const Column> found_by,
-                                    const WeighedRows& weighed) const;
+                                    WeighedRows weighed) const;
 
  private:
   RowTable<std::uint32_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
   void rank_found(std::span<const Column> columns, const RowsToOrder& rows, KeyRanks& ranks) const;
   std::vector<std::uint32_t> found(std::span<const Column> columns, const RowsToOrder& rows,
-                                   std::span<const std::uint32_t> met, const KeyRanks& ranks) const;
+                                   std::vector<std::uint32_t> met, const KeyRanks& ranks) const;
   PackedValues packed(std::span<const Column> columns, const WeighedRows& weighed,
                       const KeyRanks& ranks) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }

@@ -76,7 +76,7 @@ struct SortKey {
   // its table of rows is sorted too, by other things. Null: as order().
   std::strong_ordering (*found)(const KeyShow&, const RowFacts&, const RowFacts&) = nullptr;
   // The same as numbers that are compared one by one, where no call was inlined and rows are compared by
-  // module before. Null: there are none.
+  // module before. They look at the function alone. Null: there are none.
   FoundWords (*found_words)(const RowFacts&) = nullptr;
   std::string (*show)(const KeyShow&, const RowFacts&) = nullptr;
   // As show(), for a column of this width; null: the width does not matter.
