@@ -129,7 +129,7 @@ void Entries::add_row(std::uint32_t number) {
   }
   if (is_filtered && !options_.keeps_filtered) return;
 
-  RowFacts facts{row.thread, row.comm, profile_->facts(row), &(*functions_)[part.function]};
+  RowFacts facts{row.thread, row.comm(), profile_->facts(row), &(*functions_)[part.function]};
   if (parent != kNone) facts.parent = &(*functions_)[parent];
   part.group = group_of(facts);
   part.is_kernel = options_.level_of ? options_.level_of(facts.facts) == 'k' : named.is_kernel;
@@ -294,7 +294,7 @@ RowFacts Entries::facts(std::uint32_t entry) const {
   std::uint64_t samples = 0;
   for (std::size_t member = 0; member < members_; ++member) samples += totals(entry, member).self.samples;
   return {.thread = row.thread,
-          .comm = row.comm,
+          .comm = row.comm(),
           .facts = profile_->facts(row),
           .function = &(*functions_)[made.function],
           .level = options_.level_of ? options_.level_of(profile_->facts(row)) : made.level,
@@ -369,7 +369,7 @@ RowsToOrder Entries::rows_of(const ToOrder& order) const {
     const std::uint32_t part = order.groups[group];
     const ProfileRow& row = profile_->rows()[parts_[part].row];
     return RowFacts{
-        .thread = row.thread, .comm = row.comm, .facts = profile_->facts(row), .parent = parent_of(part)};
+        .thread = row.thread, .comm = row.comm(), .facts = profile_->facts(row), .parent = parent_of(part)};
   };
   return RowsToOrder(order.cells, order.groups.size(), of_group, functions_->functions());
 }

@@ -8,7 +8,7 @@ namespace tacho::report {
 
 void NamedRows::name_rows() {
   const std::size_t count = profile_->rows().size();
-  while (rows_.size() < count) name_rows(rows_.size(), std::min(count, rows_.size() + kTogether));
+  while (named() < count) name_rows(named(), std::min(count, named() + kTogether));
 }
 
 // Functions in the rows' order, as perf asks for them, and then the chains.
@@ -17,17 +17,15 @@ void NamedRows::name_rows(std::size_t begin, std::size_t end) {
   for (std::size_t number = begin; number < end; ++number) {
     fetch_ahead(number, end);
     const ProfileRow& row = rows[number];
-    Row named;
-    named.function = functions_->of_place(row.location);
-    named.is_kernel = resolver_->location(row.location).cpumode == format::abi::kCpumodeKernel;
-    rows_.push_back(named);
-    if (stacks_ != nullptr && row.stack != nullptr) stacks_->ask(*row.stack);
+    const std::uint32_t function = functions_->of_place(row.location);
+    const bool is_kernel = resolver_->location(row.location).cpumode == format::abi::kCpumodeKernel;
+    own_.push_back(function << 1 | (is_kernel ? 1U : 0U));
+    if (const Stack* const stack = stack_of(number)) stacks_->ask(*stack);
   }
-  if (stacks_ == nullptr) return;
+  if (!has_stacks()) return;
   auto chain = stacks_->answers().begin();
-  for (std::size_t number = begin; number < end; ++number) {
-    if (rows[number].stack != nullptr) rows_[number].chain = *chain++;
-  }
+  for (std::size_t number = begin; number < end; ++number)
+    chains_.push_back(stack_of(number) != nullptr ? *chain++ : kNoChain);
 }
 
 // Each of these needs what the one before fetched, some rows earlier.
@@ -36,10 +34,11 @@ void NamedRows::fetch_ahead(std::size_t at, std::size_t end) const {
   constexpr std::size_t kStacks = 12, kFrames = 9, kAnswers = 6, kLocations = 4,
                         kAddresses = 2;  // rows ahead
   const auto frames_at = [&](std::size_t ahead) -> std::span<const std::uint32_t> {
-    if (stacks_ == nullptr || at + ahead >= end || rows[at + ahead].stack == nullptr) return {};
-    return rows[at + ahead].stack->frames;
+    const Stack* const stack = at + ahead < end ? stack_of(at + ahead) : nullptr;
+    if (stack == nullptr) return {};
+    return stack->frames;
   };
-  if (stacks_ != nullptr && at + kStacks < end) __builtin_prefetch(rows[at + kStacks].stack);
+  if (at + kStacks < end) __builtin_prefetch(stack_of(at + kStacks));
   if (at + kFrames < end) __builtin_prefetch(frames_at(kFrames).data());
   if (at + kAnswers < end) functions_->prefetch_place(rows[at + kAnswers].location);
   if (at + kLocations < end) __builtin_prefetch(&resolver_->location(rows[at + kLocations].location));

@@ -28,11 +28,11 @@ class NamedRows {
   // need lies all over memory and is fetched for many side by side. Called while samples come, so that the
   // thread that reads the capture goes on meanwhile.
   void name_new() {
-    if (profile_->rows().size() - rows_.size() >= kTogether) name_rows();
+    if (profile_->rows().size() - named() >= kTogether) name_rows();
   }
   // Names all rows.
   void name_all() {
-    if (rows_.size() != profile_->rows().size()) name_rows();
+    if (named() != profile_->rows().size()) name_rows();
   }
 
   // Gives back memory: there will be no more rows. `names_other_places`: keys go on asking for the names of
@@ -46,7 +46,12 @@ class NamedRows {
   FunctionTable& functions() const { return *functions_; }
   const FunctionStacks* stacks() const { return stacks_; }
   // By the profile's number of the row, which must have been named.
-  const Row& operator[](std::uint32_t row) const { return rows_[row]; }
+  Row operator[](std::uint32_t row) const {
+    const std::uint32_t own = own_[row];
+    return {.function = own >> 1,
+            .chain = chains_.size() == 0 ? kNoChain : chains_[row],
+            .is_kernel = (own & 1) != 0};
+  }
 
  private:
   static constexpr std::size_t kTogether = 64;  // rows
@@ -58,7 +63,13 @@ class NamedRows {
   Resolver* resolver_;
   FunctionTable* functions_;
   FunctionStacks* stacks_;
-  StableArray<Row> rows_;
+  std::size_t named() const { return own_.size(); }
+  bool has_stacks() const { return stacks_ != nullptr && profile_->looks_at_stacks(); }
+  const Stack* stack_of(std::size_t row) const { return has_stacks() ? profile_->stack_of(row) : nullptr; }
+
+  // By row: twice its function, and 1 where its samples were taken in the kernel.
+  StableArray<std::uint32_t> own_;
+  StableArray<std::uint32_t> chains_;  // likewise its chain; none where the profile has no call chains
 };
 
 }  // namespace tacho::report

@@ -28,7 +28,7 @@ void Profile::add(const LateSample& sample, std::uint64_t period) {
                   .comm = shape_.by_comm ? sample.comm.data() : nullptr};
   ProfileRow& row = rows_[row_of(sample, rest, stack)];
   const EventBlock& block = blocks_[row.block];
-  Weight& weight = block.members == 1 ? row.only : weights_[row.weights + sample.event - block.leader];
+  Weight& weight = block.members == 1 ? row.only : weights_[row.only.period + sample.event - block.leader];
   weight.period += period;
   weight.samples += 1;
 }
@@ -49,12 +49,19 @@ std::uint32_t Profile::facts_of(const ResolvedSample& sample) {
   });
 }
 
+void Profile::end_lookups() {
+  by_facts_.forget();
+  by_rest_.forget();
+  by_stack_.forget();
+  by_place_.forget();
+}
+
 Profile::Rest Profile::rest_of(const ProfileRow& row) const {
   return {.block = row.block,
           .location = row.location,
           .facts = row.facts,
           .thread = shape_.by_thread ? row.thread : nullptr,
-          .comm = shape_.by_comm ? row.comm.data() : nullptr};
+          .comm = shape_.by_comm ? row.comm_begin : nullptr};
 }
 
 // A stack that comes again, mostly with all else as it came first, costs one look into an array.
@@ -68,22 +75,22 @@ std::uint32_t Profile::row_of(const LateSample& sample, const Rest& rest, const 
                                            reinterpret_cast<std::uintptr_t>(rest.thread),
                                            reinterpret_cast<std::uintptr_t>(rest.comm));
   return by_rest_.find_or_make(
-      hash, [&](std::uint32_t row) { return rows_[row].stack == stack && rest_of(rows_[row]) == rest; },
+      hash, [&](std::uint32_t row) { return stack_of(row) == stack && rest_of(rows_[row]) == rest; },
       [&] { return make_row(sample, rest, stack); });
 }
 
 std::uint32_t Profile::make_row(const LateSample& sample, const Rest& rest, const Stack* stack) {
   rows_of_[rest.block].push_back(static_cast<std::uint32_t>(rows_.size()));
+  const std::size_t members = blocks_[rest.block].members;
   rows_.push_back({.block = rest.block,
                    .location = rest.location,
-                   .stack = stack,
-                   .thread = sample.thread,
-                   .comm = sample.comm,
                    .facts = rest.facts,
-                   .weights = static_cast<std::uint32_t>(weights_.size()),
-                   .only = {}});
-  if (const std::size_t members = blocks_[rest.block].members; members > 1)
-    weights_.resize(weights_.size() + members);
+                   .comm_size = static_cast<std::uint32_t>(sample.comm.size()),
+                   .thread = sample.thread,
+                   .comm_begin = sample.comm.data(),
+                   .only = {.period = members > 1 ? weights_.size() : 0}});
+  if (shape_.by_stack) stacks_.push_back(stack);
+  if (members > 1) weights_.resize(weights_.size() + members);
   return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 

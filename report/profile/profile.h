@@ -36,6 +36,12 @@ struct ProfileShape {
 
 struct Weight {
   std::uint64_t period = 0, samples = 0;
+
+  Weight& operator+=(const Weight& other) {
+    period += other.period;
+    samples += other.samples;
+    return *this;
+  }
 };
 
 // What a profile needs of a sample that is counted later than it came, when the sample itself is gone.
@@ -48,16 +54,22 @@ struct LateSample {
   const Stack* stack = nullptr;  // null: there is no call chain
 };
 
+// A capture may have one for each sample: what takes no bytes here counts.
 struct ProfileRow {
   std::uint32_t block = 0;
-  std::uint32_t location = 0;      // number of the samples' own place
-  const Stack* stack = nullptr;    // null: there is no call chain
-  const Thread* thread = nullptr;  // of the first sample, and of all with `by_thread`
-  std::string_view comm;           // as it was then, and at all with `by_comm`; equal names share their bytes
-  std::uint32_t facts = 0;         // see Profile::facts()
-  std::uint32_t weights = 0;       // see Profile::weights()
-  Weight only;                     // likewise, where the block has one member: a row then lies in one place
+  std::uint32_t location = 0;  // number of the samples' own place
+  std::uint32_t facts = 0;     // see Profile::facts()
+  std::uint32_t comm_size = 0;
+  const Thread* thread = nullptr;    // of the first sample, and of all with `by_thread`
+  const char* comm_begin = nullptr;  // see comm()
+  // See Profile::weights(). Where the block has one member its weight: a row then lies in one place. Else
+  // `period` is where its weights begin.
+  Weight only;
+
+  // As it was at the first sample, and at all with `by_comm`; equal names share their bytes.
+  std::string_view comm() const { return {comm_begin, comm_size}; }
 };
+static_assert(sizeof(ProfileRow) == 48);
 
 class Profile {
  public:
@@ -83,6 +95,10 @@ class Profile {
   std::span<const EventBlock> blocks() const { return blocks_; }
   // In the order of their first samples.
   const StableArray<ProfileRow>& rows() const { return rows_; }
+  bool looks_at_stacks() const { return shape_.by_stack; }
+  const Stack* stack_of(std::size_t row) const {  // null: there is no call chain
+    return shape_.by_stack ? stacks_[row] : nullptr;
+  }
   // The numbers of a block's rows, in the same order.
   std::span<const std::uint32_t> rows_of(std::uint32_t block) const { return rows_of_[block]; }
   // One for each of the shape's readers, in their order.
@@ -93,8 +109,10 @@ class Profile {
   // One for each member of the row's block.
   std::span<const Weight> weights(const ProfileRow& row) const {
     if (blocks_[row.block].members == 1) return {&row.only, 1};
-    return std::span(weights_).subspan(row.weights, blocks_[row.block].members);
+    return std::span(weights_).subspan(row.only.period, blocks_[row.block].members);
   }
+  // Gives back the memory that finding rows takes: there will be no more.
+  void end_lookups();
 
  private:
   // What tells a row from the others of its place and call chain.
@@ -116,6 +134,7 @@ class Profile {
   std::vector<std::uint32_t> block_of_;  // by event
   ProfileShape shape_;
   StableArray<ProfileRow> rows_;
+  StableArray<const Stack*> stacks_;                 // of rows; none where call chains are not looked at
   std::vector<std::vector<std::uint32_t>> rows_of_;  // by block
   std::vector<Weight> weights_;                      // of blocks with several members
   std::vector<std::uint64_t> facts_;

@@ -179,7 +179,7 @@ class FoldedSink : public Sink {
   void name_new_rows() {
     for (std::size_t row = lines_.size(); row < begins_.size(); ++row) {
       stack_.assign(1, begins_[row].name);
-      names_.append(profile_.rows()[row].stack->frames, FrameNames::Order::RootFirst, begins_[row].is_java,
+      names_.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, begins_[row].is_java,
                     stack_);
       lines_.push_back(folded_.row_of(stack_));
     }

@@ -345,6 +345,7 @@ void ReportSink::write(TextOutput& out) {
   if (!plan_->names) make_names();
   plan_->names->name_all();
   plan_->names->end(mode_ != ReportMode::Samples);
+  profile_->end_lookups();
   FunctionTable& functions = *plan_->functions;
   EntryIndex index(plan_->columns.keys, plan_->facts, functions);
   EntryOptions entry_options = this->entry_options(functions);

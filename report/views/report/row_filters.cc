@@ -41,7 +41,7 @@ std::function<FilterBits(const ProfileRow&, const Function&)> row_filter(const R
       return !addresses.empty() && addresses.has(rows.resolver->location(of.location).ip.value);
     };
     FilterBits refused = 0;
-    if (!holds(f.comms, row.comm) || !holds(f.pids, row.thread->pid) || !holds(f.tids, row.thread->tid))
+    if (!holds(f.comms, row.comm()) || !holds(f.pids, row.thread->pid) || !holds(f.tids, row.thread->tid))
       refused |= kByThread;
     if (!holds(f.dsos, name) && !holds(f.dsos, path)) refused |= kByModule;
     if (!holds(f.symbols, function.name) && !has_address(row)) refused |= kBySymbol;

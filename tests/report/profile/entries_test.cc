@@ -254,7 +254,7 @@ TEST(Entries, AFunctionThatForgetsItsCalleesTakesTheirSamples) {
 TEST(Entries, FilteredRowsCountInTheTotalsOnly) {
   EntryOptions options;
   options.filtered_by = [](const ProfileRow& row, const Function&) {
-    return row.comm == "one" ? kByThread : FilterBits{0};
+    return row.comm() == "one" ? kByThread : FilterBits{0};
   };
   const Report report({{.thread = 1, .chain = {1}, .leaf = 1, .period = 5},
                        {.thread = 2, .chain = {1}, .leaf = 1, .period = 3}},
@@ -268,7 +268,7 @@ TEST(Entries, FilteredRowsCountInTheTotalsOnly) {
 TEST(Entries, RefusedRowsAreKeptWhereTheyAreAskedFor) {
   EntryOptions options;
   options.filtered_by = [](const ProfileRow& row, const Function&) {
-    return row.comm == "one" ? kByThread : FilterBits{0};
+    return row.comm() == "one" ? kByThread : FilterBits{0};
   };
   options.keeps_filtered = true;
   const Report report({{.thread = 1, .chain = {1}, .leaf = 1, .period = 5},

@@ -47,7 +47,7 @@ TEST(Profile, HoldsEachDistinctCombinationOnce) {
   ASSERT_EQ(profile.rows().size(), 4U);
   EXPECT_EQ(profile.weights(profile.rows()[0])[0].period, 30U);
   EXPECT_EQ(profile.weights(profile.rows()[0])[0].samples, 3U);
-  EXPECT_EQ(profile.rows()[1].comm, "ls");
+  EXPECT_EQ(profile.rows()[1].comm(), "ls");
   EXPECT_EQ(profile.weights(profile.rows()[1])[0].samples, 2U);
 }
 
