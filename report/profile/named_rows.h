@@ -26,9 +26,11 @@ class NamedRows {
 
   // Names the rows that the profile has got since the last call, as soon as they are some dozens: what they
   // need lies all over memory and is fetched for many side by side. Called while samples come, so that the
-  // thread that reads the capture goes on meanwhile.
+  // thread that reads the capture goes on meanwhile. Of more functions than programs have, the tables that
+  // find them would stand beside those of the reading, which are as large: these rows are named in the end.
   void name_new() {
-    if (profile_->rows().size() - named() >= kTogether) name_rows();
+    constexpr std::size_t kMostFunctions = std::size_t{1} << 17;
+    if (profile_->rows().size() - named() >= kTogether && functions_->size() < kMostFunctions) name_rows();
   }
   // Names all rows.
   void name_all() {
@@ -58,15 +60,14 @@ class NamedRows {
   void name_rows();
   void name_rows(std::size_t begin, std::size_t end);
   void fetch_ahead(std::size_t at, std::size_t end) const;
+  std::size_t named() const { return own_.size(); }
+  bool has_stacks() const { return stacks_ != nullptr && profile_->looks_at_stacks(); }
+  const Stack* stack_of(std::size_t row) const { return has_stacks() ? profile_->stack_of(row) : nullptr; }
 
   const Profile* profile_;
   Resolver* resolver_;
   FunctionTable* functions_;
   FunctionStacks* stacks_;
-  std::size_t named() const { return own_.size(); }
-  bool has_stacks() const { return stacks_ != nullptr && profile_->looks_at_stacks(); }
-  const Stack* stack_of(std::size_t row) const { return has_stacks() ? profile_->stack_of(row) : nullptr; }
-
   // By row: twice its function, and 1 where its samples were taken in the kernel.
   StableArray<std::uint32_t> own_;
   StableArray<std::uint32_t> chains_;  // likewise its chain; none where the profile has no call chains
