@@ -82,8 +82,8 @@ void BlockCycles::settle(Resolver& resolver) {
 
 std::vector<CycleBlock> BlockCycles::blocks_of(const Function& function) {
   std::vector<CycleBlock> blocks;
-  if (function.name.empty()) return blocks;
-  const std::uint32_t number = code_of({function.module, function.start, function.end});
+  if (function.name().empty()) return blocks;
+  const std::uint32_t number = code_of({function.module, function.start, function.end()});
   const auto first = std::ranges::lower_bound(ended_, number, {}, &Ended::code);
   for (auto ended = first; ended != ended_.end() && ended->code == number; ++ended)
     blocks.push_back(ended->block);

@@ -33,7 +33,7 @@ OtherPlace end_of(Show show, Row row) { return place_at(show, show.fact(row)); }
 std::uint64_t end_identity(Show show, Row row) {
   const OtherPlace end = end_of(show, row);
   const auto& one = show.facts.one_of_several;
-  return end.has_name() ? one(1, end.function->start, end.function->end) : one(2, end.location->ip.value);
+  return end.has_name() ? one(1, end.function->start, end.function->end()) : one(2, end.location->ip.value);
 }
 // By place; what has no name comes last.
 Order end_order(Show show, Row a, Row b) {
@@ -41,7 +41,7 @@ Order end_order(Show show, Row a, Row b) {
   if (end_a.has_name() != end_b.has_name()) return end_a.has_name() ? Order::less : Order::greater;
   if (!end_a.has_name()) return address_order(end_a.location->ip.value, end_b.location->ip.value);
   const auto order = address_order(end_a.function->start, end_b.function->start);
-  return order != 0 ? order : address_order(end_a.function->end, end_b.function->end);
+  return order != 0 ? order : address_order(end_a.function->end(), end_b.function->end());
 }
 std::string show_end_in(Show show, Row row, std::size_t width) {
   const OtherPlace end = end_of(show, row);
@@ -77,7 +77,7 @@ std::string show_end_address_in(Show show, Row row, std::size_t width) {
   const auto level = static_cast<char>(show.fact(row) >> kLevelAt);
   std::string text = fmt::format("[{}] ", level);
   if (!end.has_name()) return text + fmt::format("{}{:016x}", end.address == 0 ? "" : "0x", end.address);
-  add_name(text, shown(show, end.function->name), end.function->is_data ? kAnyWidth : width);
+  add_name(text, shown(show, end.function->name()), end.function->is_data ? kAnyWidth : width);
   const std::uint64_t offset = end.address - end.function->start;
   if (end.function->is_data) return text + fmt::format("+0x{:x}", end.address - end.runtime_start());
   return offset == 0 ? text : text + fmt::format("+0x{:x}", offset);
@@ -200,7 +200,7 @@ constexpr SortKey kBranchKeys[] = {
      .of = KeyOf::Function,
      .identity = symbol_identity,
      .order = symbol_place_order,
-     .show = [](Show, Row row) { return std::string(row.function->name.empty() ? "-" : "0.00  [  0.0%]"); },
+     .show = [](Show, Row row) { return std::string(row.function->name().empty() ? "-" : "0.00  [  0.0%]"); },
      .fit = Fit::Padded,
      .mode = ReportMode::Branches},
     {.name = "addr_from",

@@ -12,8 +12,8 @@ bool is_higher(const Function& a, const Function& b, ChainKey key) {
     if (a.has_line != b.has_line) return b.has_line;
     if (a.line() != b.line()) return a.line() > b.line();
   }
-  const bool by_function = key != ChainKey::Address && !a.name.empty() && !b.name.empty();
-  if (by_function && (a.is_inlined || b.is_inlined)) return a.name > b.name;
+  const bool by_function = key != ChainKey::Address && !a.name().empty() && !b.name().empty();
+  if (by_function && (a.is_inlined || b.is_inlined)) return a.name() > b.name();
   if (a.module_rank != b.module_rank) return a.module_rank > b.module_rank;
   return by_function ? a.start > b.start : a.first_ip > b.first_ip;
 }
@@ -148,7 +148,7 @@ std::size_t CallTree::join_inlined() {
   std::size_t left = groups_.size();
   for (std::uint32_t i = 0; i < groups_.size(); ++i) {
     const Function& function = (*functions_)[groups_[i].frame];
-    if (function.name.empty()) continue;
+    if (function.name().empty()) continue;
     Stamped& known = group_by_name_[function.name_number];
     if (known.round != round_) {
       known = {round_, i};

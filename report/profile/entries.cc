@@ -96,7 +96,7 @@ void Entries::add_row(std::uint32_t number) {
   const ProfileRow& row = profile_->rows()[number];
   const NamedRows::Row& named = (*names_)[number];
   Part part{.row = number, .function = named.function};
-  if (options_.hides_unknown && (*functions_)[part.function].name.empty()) return;
+  if (options_.hides_unknown && (*functions_)[part.function].name().empty()) return;
   if (options_.is_left_out && options_.is_left_out(row)) return;
   std::span<const Weight> weights = profile_->weights(row);
   std::vector<Weight> others;
@@ -284,7 +284,7 @@ void Entries::fetch_function(std::uint32_t entry) const {
 }
 
 void Entries::fetch_names(std::uint32_t entry) const {
-  __builtin_prefetch((*functions_)[entries_[entry].function].name.data());
+  __builtin_prefetch((*functions_)[entries_[entry].function].name().data());
   __builtin_prefetch(&row_of(entries_[entry]));
 }
 

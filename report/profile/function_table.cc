@@ -62,7 +62,7 @@ const FunctionTable::ModuleNumbers& FunctionTable::numbers_of(const symbolize::M
 }
 
 std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
-  if (const std::uint32_t only = only_.find(location); only != kNone) return {&ids_[only], 1};
+  if (const std::uint32_t only = only_.find(location); only != kNone) return list_of(only);
   if (const std::uint32_t many = many_.find(location); many != kNone) return lists_[many];
   const Location& where = resolver_->location(location);
   const std::uint64_t ip = where.ip.value;
@@ -70,7 +70,7 @@ std::span<const std::uint32_t> FunctionTable::of_frame(std::uint32_t location) {
   if (frames.size() == 1) {
     const std::uint32_t only = intern(function_of(frames[0], where, ip), ip);
     only_[location] = only;
-    return {&ids_[only], 1};
+    return list_of(only);
   }
   many_[location] = static_cast<std::uint32_t>(lists_.size());
   auto& list = lists_.emplace_back();
@@ -83,7 +83,8 @@ std::uint32_t FunctionTable::of_step(std::uint32_t location, std::uint32_t step)
   if (step == 0) return outermost;
   return by_step_.find_or_make(step, outermost, [&] {
     const Function& known = functions_[outermost];
-    Made made{known, known.rare == nullptr ? RareFacts() : *known.rare};
+    Made made{.function = known, .named = {.name = known.name(), .end = known.end()}, .rare = {}};
+    if (known.rare() != nullptr) made.rare = *known.rare();
     made.rare.step = step;
     return append(made);
   });
@@ -93,7 +94,7 @@ std::uint32_t FunctionTable::of_name(std::string_view name) {
   const auto [known, is_new] = of_names_.try_emplace(name, 0);
   if (!is_new) return known->second;
   Made made;
-  made.function.name = name;
+  made.named.name = name;
   made.function.name_number = number_of_text(names_, name) + 1;
   made.function.symbol = symbols_.new_number();
   made.function.chain_key = chain_keys_.new_number();
@@ -114,10 +115,10 @@ FunctionTable::Made FunctionTable::function_of(const symbolize::Frame& frame, co
   const bool is_known = !frame.function.empty();
   Made all;
   Function& made = all.function;
-  made.name = frame.function;
+  all.named.name = frame.function;
   made.module = frame.module;
   made.start = is_known ? frame.function_start : grain_ == Grain::Names ? 0 : unknown_at;
-  made.end = is_known ? frame.function_end : 0;
+  all.named.end = is_known ? frame.function_end : 0;
   if (keeps_mapped_bytes_ && where.mapping != nullptr)
     all.rare.mapped_bytes = where.mapping->end - where.mapping->start;
   if (grain_ == Grain::Addresses) {
@@ -144,18 +145,18 @@ std::uint32_t FunctionTable::intern(Made all, std::uint64_t ip) {
   made.first_ip = ip;
   const auto level = static_cast<unsigned char>(made.level);
   constexpr std::uint32_t kMostModules = 1U << 24;  // with the level a number of 32 bits
-  if (made.name.empty() && !made.is_inlined && grain_ != Grain::Addresses &&
+  if (all.named.name.empty() && !made.is_inlined && grain_ != Grain::Addresses &&
       module_numbers_.size() < kMostModules)
     return intern_address(all);
   const bool counts_address = grain_ == Grain::Addresses || made.is_data;
   const std::uint64_t kind = std::uint64_t{level} << 8 | std::uint64_t{made.is_inlined};
-  const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, made.end, made.name_number,
-                                               kind, counts_address ? ip : 0);
+  const std::uint64_t hash = by_identity_.hash(word_of(made.module), made.start, all.named.end,
+                                               made.name_number, kind, counts_address ? ip : 0);
   return by_identity_.find_or_make(
       hash,
       [&](std::uint32_t id) {
         const Function& known = functions_[id];
-        return known.module == made.module && known.start == made.start && known.end == made.end &&
+        return known.module == made.module && known.start == made.start && known.end() == all.named.end &&
                known.name_number == made.name_number && known.level == made.level &&
                known.is_inlined == made.is_inlined && known.runtime_start() == all.rare.runtime_start &&
                (!counts_address || known.first_ip == ip);
@@ -184,16 +185,19 @@ std::uint32_t FunctionTable::intern_address(Made& all) {
 }
 
 std::uint32_t FunctionTable::add(Made& made) {
-  made.function.symbol = symbol_of(made.function);
+  made.function.symbol = symbol_of(made);
   made.function.chain_key = chain_key_of(made);
   return append(made);
 }
 
 std::uint32_t FunctionTable::append(const Made& made) {
   Function function = made.function;
-  function.rare = made.rare == RareFacts() ? nullptr : &rare_.emplace_back(made.rare);
+  NamedFacts named = made.named;
+  if (made.rare != RareFacts()) named.rare = &rare_.emplace_back(made.rare);
+  const bool has_facts = !named.name.empty() || named.end != 0 || named.rare != nullptr;
+  function.named = has_facts ? &named_.emplace_back(named) : nullptr;
   functions_.push_back(function);
-  return ids_.push_back(static_cast<std::uint32_t>(ids_.size()));
+  return static_cast<std::uint32_t>(functions_.size() - 1);
 }
 
 void FunctionTable::end_lookups() {
@@ -213,18 +217,19 @@ void FunctionTable::end_lookups() {
   last_module_ = nullptr;
 }
 
-std::uint32_t FunctionTable::symbol_of(const Function& function) {
-  if (function.name.empty()) return symbols_.number_of_address(0, function.start);
+std::uint32_t FunctionTable::symbol_of(const Made& made) {
+  const Function& function = made.function;
+  if (made.named.name.empty()) return symbols_.number_of_address(0, function.start);
   const std::uint64_t module = function.module_number;
-  if (!function.is_inlined) return symbols_.number_of({kBySymbol, module, function.start, function.end});
+  if (!function.is_inlined) return symbols_.number_of({kBySymbol, module, function.start, made.named.end});
   const std::uint64_t space = module << 32 | function.name_number;
-  return symbols_.number_of({kInlined, space, function.start, function.end});
+  return symbols_.number_of({kInlined, space, function.start, made.named.end});
 }
 
 std::uint32_t FunctionTable::chain_key_of(const Made& made) {
   const Function& function = made.function;
   const std::uint64_t module = word_of(function.module);
-  const bool is_known = !function.name.empty();
+  const bool is_known = !made.named.name.empty();
   if (key_ == ChainKey::SourceLine && function.has_line)
     return chain_keys_.number_of({kByLine, word_of(made.rare.line.data()), 0, 0});
   if (key_ == ChainKey::Address)

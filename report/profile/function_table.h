@@ -52,16 +52,22 @@ struct RareFacts {
   bool operator==(const RareFacts&) const = default;
 };
 
-// A capture may have millions of these: what takes no bytes here counts.
-struct Function {
-  std::string_view name;                      // empty: unknown; lives as long as the session
-  const symbolize::Module* module = nullptr;  // null: nothing was mapped there
-  // Of the function, relative to its module as frames are shown. Of an unknown one `start` is the address
-  // itself (with the grain Names 0): as it was sampled where it stands in a call chain, else relative to the
-  // module.
-  std::uint64_t start = 0, end = 0;
-  std::uint64_t first_ip = 0;       // where it was met first; with the grain Addresses: where it is
+// What a function has that is no bare address.
+struct NamedFacts {
+  std::string_view name;            // lives as long as the session
+  std::uint64_t end = 0;            // see Function::start
   const RareFacts* rare = nullptr;  // null: none
+};
+
+// A capture may have millions of these, most without a name: what takes no bytes here counts.
+struct Function {
+  const symbolize::Module* module = nullptr;  // null: nothing was mapped there
+  // Where it begins and ends, relative to its module as frames are shown. Of an unknown one `start` is the
+  // address itself (with the grain Names 0): as it was sampled where it stands in a call chain, else relative
+  // to the module.
+  std::uint64_t start = 0;
+  std::uint64_t first_ip = 0;         // where it was met first; with the grain Addresses: where it is
+  const NamedFacts* named = nullptr;  // null: none
   std::uint32_t module_rank = 0;    // of two modules, perf shows the one with the higher rank first; 0: none
   std::uint32_t name_number = 0;    // equal names have equal numbers; 0: unknown
   std::uint32_t module_number = 0;  // equal short names have equal numbers; 0: nothing was mapped there
@@ -73,12 +79,17 @@ struct Function {
   bool is_data : 1 = false;   // what is named is a variable
   bool has_line : 1 = false;  // line() is a source line
 
-  std::uint64_t runtime_start() const { return rare == nullptr ? 0 : rare->runtime_start; }
-  std::uint64_t mapped_bytes() const { return rare == nullptr ? 0 : rare->mapped_bytes; }
-  std::string_view line() const { return rare == nullptr ? std::string_view() : rare->line; }
-  std::uint32_t step() const { return rare == nullptr ? 0 : rare->step; }
+  std::string_view name() const {
+    return named == nullptr ? std::string_view() : named->name;
+  }  // empty: unknown
+  std::uint64_t end() const { return named == nullptr ? 0 : named->end; }
+  std::uint64_t runtime_start() const { return rare() == nullptr ? 0 : rare()->runtime_start; }
+  std::uint64_t mapped_bytes() const { return rare() == nullptr ? 0 : rare()->mapped_bytes; }
+  std::string_view line() const { return rare() == nullptr ? std::string_view() : rare()->line; }
+  std::uint32_t step() const { return rare() == nullptr ? 0 : rare()->step; }
+  const RareFacts* rare() const { return named == nullptr ? nullptr : named->rare; }
 };
-static_assert(sizeof(Function) <= 80);
+static_assert(sizeof(Function) <= 56);
 
 // Numbers of keys, from 0 up. What it takes lies in few pieces, so that all of it can be given back: of a
 // capture's modules there may be millions.
@@ -150,7 +161,7 @@ class FunctionTable {
   void keep_mapped_bytes() { keeps_mapped_bytes_ = true; }
 
   // Of a frame of a call chain, by the number of its location: the innermost inlined call first, at least
-  // one. Stays valid.
+  // one. Valid until the next question.
   std::span<const std::uint32_t> of_frame(std::uint32_t location);
   // The same where there is one: every frame of every chain comes here, and most know the answer. kNone: it
   // was not asked for yet, or there are several.
@@ -186,6 +197,7 @@ class FunctionTable {
   // One that is not in the table yet.
   struct Made {
     Function function;
+    NamedFacts named;
     RareFacts rare;
   };
   Made function_of(const symbolize::Frame& frame, const Location& where, std::uint64_t unknown_at);
@@ -206,8 +218,9 @@ class FunctionTable {
     return module == nullptr ? 0 : numbers_of(*module).id;
   }
   std::uint32_t rank_of(const symbolize::Module& module, std::size_t met) const;
-  std::uint32_t symbol_of(const Function& function);
+  std::uint32_t symbol_of(const Made& made);
   std::uint32_t chain_key_of(const Made& made);
+  std::span<const std::uint32_t> list_of(std::uint32_t only) { return {&(only_answer_ = only), 1}; }
   std::string_view line_text(const symbolize::Frame& frame);
 
   Resolver* resolver_;
@@ -221,8 +234,9 @@ class FunctionTable {
   ByNumber<std::uint32_t> many_{kNone};  // of others: index of a list
   std::deque<std::vector<std::uint32_t>> lists_;
   StableArray<Function> functions_;
+  std::deque<NamedFacts> named_;
   std::deque<RareFacts> rare_;
-  StableArray<std::uint32_t> ids_;  // of functions, each its own: a list of one
+  std::uint32_t only_answer_ = 0;  // of of_frame(): a list of one
   IndexTable by_identity_;
   // Functions without a name: the first at an address, by its symbol, and the others.
   ByNumber<std::uint32_t> by_symbol_{kNone};

@@ -25,7 +25,7 @@ std::string_view module_name(Show show, const symbolize::Module* module) {
 }
 
 std::string line_of(Show show, const Function& function) {
-  if (function.line().starts_with('+')) return shown(show, function.name) + std::string(function.line());
+  if (function.line().starts_with('+')) return shown(show, function.name()) + std::string(function.line());
   return function.line().empty() ? std::string("??:0") : shown(show, function.line());
 }
 
@@ -49,23 +49,23 @@ std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
 // An inlined call has no place: it goes by name, the other way round.
 Order symbol_place_order(Show show, Row row_a, Row row_b) {
   const Function &a = *row_a.function, &b = *row_b.function;
-  if (a.name.empty() && b.name.empty()) return address_order(a.start, b.start);
+  if (a.name().empty() && b.name().empty()) return address_order(a.start, b.start);
   if (const auto order = module_order(show, row_a, row_b); order != 0) return order;
-  if (a.name.empty() != b.name.empty()) return a.name.empty() ? Order::greater : Order::less;
+  if (a.name().empty() != b.name().empty()) return a.name().empty() ? Order::greater : Order::less;
   if (a.is_inlined || b.is_inlined) {
-    if (const auto order = b.name <=> a.name; order != 0) return order;
-    if (a.start <= b.end && a.end >= b.start) return Order::equal;
+    if (const auto order = b.name() <=> a.name(); order != 0) return order;
+    if (a.start <= b.end() && a.end() >= b.start) return Order::equal;
   }
   if (const auto order = a.start <=> b.start; order != 0) return order;
-  return a.end <=> b.end;
+  return a.end() <=> b.end();
 }
 
 FoundWords symbol_place_words(Row row) {
   const Function& function = *row.function;
-  const bool is_unknown = function.name.empty();
+  const bool is_unknown = function.name().empty();
   constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // as address_order() has it
   return {is_unknown ? 1U : 0U, is_unknown ? function.start ^ kSign : function.start,
-          is_unknown ? 0 : function.end};
+          is_unknown ? 0 : function.end()};
 }
 
 std::uint64_t OtherPlace::runtime_start() const {
@@ -99,7 +99,7 @@ std::string show_place(Show show, const OtherPlace& place, std::uint64_t address
     return text + fmt::format("[{}] {}{:016x}", level, address == 0 ? "" : "0x", address);
   text += fmt::format("[{}] ", level);
   const bool is_data = place.function->is_data;
-  add_name(text, shown(show, place.function->name), is_data ? kAnyWidth : width);
+  add_name(text, shown(show, place.function->name()), is_data ? kAnyWidth : width);
   if (is_data) text += fmt::format("+0x{:x}", address - place.runtime_start());
   return text;
 }
@@ -107,7 +107,8 @@ std::string show_place(Show show, const OtherPlace& place, std::uint64_t address
 std::size_t place_width(Show show, const OtherPlace& place) {
   constexpr std::size_t kLevel = 4, kVerbose = kAddressWidth + 2 + 3;
   if (!place.has_name()) return kUnknownWidth;
-  return shown(show, place.function->name).size() + kLevel + (show.facts.options().is_verbose ? kVerbose : 0);
+  return shown(show, place.function->name()).size() + kLevel +
+         (show.facts.options().is_verbose ? kVerbose : 0);
 }
 
 std::string show_place_module(Show show, const OtherPlace& place) {

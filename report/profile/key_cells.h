@@ -56,7 +56,7 @@ struct OtherPlace {
   std::uint64_t address = 0;
   char level = '.';
 
-  bool has_name() const { return !function->name.empty(); }
+  bool has_name() const { return !function->name().empty(); }
   // Where the function or variable begins, as an address of the process.
   std::uint64_t runtime_start() const;
 };

@@ -40,7 +40,7 @@ std::string show_data(Show show, Row row) { return show_data_in(show, row, kAnyW
 std::size_t data_width(Show show, Row row) {
   constexpr std::size_t kOffset = 18;  // of a place in a variable
   const OtherPlace place = place_of(show, row);
-  return place.has_name() ? shown(show, place.function->name).size() + 4 + kOffset : kUnknownWidth;
+  return place.has_name() ? shown(show, place.function->name()).size() + 4 + kOffset : kUnknownWidth;
 }
 
 std::uint64_t data_module_identity(Show show, Row row) {

@@ -292,7 +292,7 @@ std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, cons
   bool needs_tree = false;
   rows.walk([&](std::uint32_t row) {
     const Function& function = rows.function(row);
-    needs_tree = needs_tree || function.is_inlined || (is_mixed && function.name.empty());
+    needs_tree = needs_tree || function.is_inlined || (is_mixed && function.name().empty());
   });
   if (needs_tree) {
     put_in_tree_order(std::span(all), is_before);

@@ -50,7 +50,7 @@ std::string show_socket_in(Show show, Row row, std::size_t width) {
 
 std::size_t module_width(Show show, Row row) {
   const std::size_t name = shown(show, module_name(show, row.function->module)).size();
-  const bool is_wide = show.facts.options().widens_unknown && row.function->name.empty();
+  const bool is_wide = show.facts.options().widens_unknown && row.function->name().empty();
   return is_wide ? std::max(name, kAddressWidth) : name;
 }
 
@@ -68,9 +68,9 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   const Function& function = *row.function;
   std::string text;
   if (show.facts.options().is_verbose) text = verbose_start(row.address, row.function->source);
-  if (function.name.empty()) return text + show_unknown(row.level, function.start);
+  if (function.name().empty()) return text + show_unknown(row.level, function.start);
   text += fmt::format("[{}] ", row.level);
-  add_name(text, shown(show, function.name), function.is_data ? kAnyWidth : width);
+  add_name(text, shown(show, function.name()), function.is_data ? kAnyWidth : width);
   // perf subtracts an address of the process from one that, in a sample's own row, is relative to the module.
   if (function.is_data) return text + fmt::format("+0x{:x}", row.address - function.runtime_start());
   if (function.is_inlined) text += " (inlined)";
@@ -82,15 +82,15 @@ std::string show_symbol(Show show, Row row) { return show_symbol_in(show, row, k
 std::size_t symbol_width(Show show, Row row) {
   constexpr std::size_t kLevel = 4, kHexMark = 2, kSource = 3;
   const std::size_t verbose = show.facts.options().is_verbose ? kAddressWidth + kHexMark + kSource : 0;
-  if (row.function->name.empty()) return kAddressWidth + kLevel + kHexMark;
-  return shown(show, row.function->name).size() + kLevel + verbose;
+  if (row.function->name().empty()) return kAddressWidth + kLevel + kHexMark;
+  return shown(show, row.function->name()).size() + kLevel + verbose;
 }
 
 // Functions with a name stand before addresses without one; by name here, by address where names are equal.
 Order symbol_order(Show, Row a, Row b) {
-  const bool is_unknown_a = a.function->name.empty(), is_unknown_b = b.function->name.empty();
+  const bool is_unknown_a = a.function->name().empty(), is_unknown_b = b.function->name().empty();
   if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
-  return a.function->name <=> b.function->name;
+  return a.function->name() <=> b.function->name();
 }
 
 std::string source_line(Show show, Row row) { return line_of(show, *row.function); }
@@ -104,14 +104,14 @@ std::string source_file(Show show, Row row) {
 }
 
 std::uint64_t size_of_function(Row row) {
-  return row.function->name.empty() ? 0 : row.function->end - row.function->start;
+  return row.function->name().empty() ? 0 : row.function->end() - row.function->start;
 }
 std::string show_size(Show, Row row) {
-  return row.function->name.empty() ? std::string("unknown") : std::to_string(size_of_function(row));
+  return row.function->name().empty() ? std::string("unknown") : std::to_string(size_of_function(row));
 }
 
 std::string_view parent_name(Row row) {
-  return row.parent == nullptr ? std::string_view("[other]") : row.parent->name;
+  return row.parent == nullptr ? std::string_view("[other]") : row.parent->name();
 }
 // Rows without one stand last.
 Order parent_order(Show, Row a, Row b) {
@@ -239,7 +239,7 @@ constexpr SortKey kSortKeys[] = {
      .order = parent_order,
      .show = [](Show show, Row row) { return shown(show, parent_name(row)); },
      .width = [](Show show, Row row) -> std::size_t {
-       return row.parent == nullptr ? 0 : shown(show, row.parent->name).size();
+       return row.parent == nullptr ? 0 : shown(show, row.parent->name()).size();
      }},
     {.name = "cpu",
      .header = "CPU",

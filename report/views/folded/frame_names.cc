@@ -49,7 +49,7 @@ FrameNames::NameList FrameNames::of_function(std::uint32_t function, bool is_jav
   const Function& asked = functions_[function];
   symbolize::Frame frame;
   frame.module = asked.module;
-  frame.function = asked.name;
+  frame.function = asked.name();
   frame.function_start = frame.shown_address = asked.start;
   frame.is_inlined = asked.is_inlined;
   made_.clear();

@@ -73,12 +73,12 @@ std::vector<BlockRow> rows_of(const Entries& entries, std::span<const std::uint3
     if (is_new) of_function->second = cycles.blocks_of(*function);
     for (const CycleBlock& block : of_function->second) {
       average_total += block.cycles / block.branches;
-      blocks.try_emplace({function->name, block.start, block.end}, BlockRow{function, block});
+      blocks.try_emplace({function->name(), block.start, block.end}, BlockRow{function, block});
     }
   }
   std::vector<BlockRow> all;
   for (auto& [place, row] : blocks) all.push_back(std::move(row));
-  std::ranges::stable_sort(all, std::greater(), [](const BlockRow& row) { return row.function->name; });
+  std::ranges::stable_sort(all, std::greater(), [](const BlockRow& row) { return row.function->name(); });
   std::ranges::stable_sort(all, std::greater(), [&cycles](const BlockRow& row) {
     constexpr double kSteps = 100000;  // of shares that perf tells apart
     return static_cast<std::int64_t>(share(row.block.cycles, cycles.total()) * kSteps);

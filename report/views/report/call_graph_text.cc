@@ -72,11 +72,11 @@ void CallGraphText::write_value(TextBuffer& out, std::uint64_t period, std::uint
 
 void CallGraphText::write_frame(TextBuffer& out, std::uint32_t id) const {
   const Function& function = (*functions_)[id];
-  if (function.name.empty()) {
+  if (function.name().empty()) {
     out.text(function.start == 0 ? std::string("0") : fmt::format("{:#x}", function.start));  // as %#lx
     return;
   }
-  std::string text = printable(function.name, names_);
+  std::string text = printable(function.name(), names_);
   if (options_.key == ChainKey::Address ? !function.line().empty()
                                         : options_.key == ChainKey::SourceLine && function.has_line) {
     text += ' ';

@@ -32,9 +32,9 @@ FunctionTest test_of_name(const std::string& pattern) {
     std::unordered_map<std::string_view, bool> answers;  // by name; names live as long as the session
   };
   return [known = std::make_shared<Known>(pattern)](const Function& function) {
-    if (function.name.empty()) return false;
-    const auto [answer, is_new] = known->answers.try_emplace(function.name, false);
-    if (is_new) answer->second = known->pattern.is_in(function.name);
+    if (function.name().empty()) return false;
+    const auto [answer, is_new] = known->answers.try_emplace(function.name(), false);
+    if (is_new) answer->second = known->pattern.is_in(function.name());
     return answer->second;
   };
 }

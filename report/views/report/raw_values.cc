@@ -25,14 +25,14 @@ RawValue of_nothing(Show, Row) { return {}; }
 // What is not known is -1 in the capture.
 RawValue of_index(Show show, Row row) { return show.fact(row) == ~0U ? RawValue() : number(show.fact(row)); }
 RawValue of_function(Show, Row row) {
-  return row.function->name.empty() ? address(row.function->start) : text(row.function->name);
+  return row.function->name().empty() ? address(row.function->start) : text(row.function->name());
 }
 RawValue of_size(Show, Row row) {
-  return row.function->name.empty() ? RawValue() : number(row.function->end - row.function->start);
+  return row.function->name().empty() ? RawValue() : number(row.function->end() - row.function->start);
 }
 RawValue of_place(Show show, Row row) {
   const OtherPlace place = place_at(show, show.fact(row));
-  return place.has_name() ? text(place.function->name) : address(place.address);
+  return place.has_name() ? text(place.function->name()) : address(place.address);
 }
 RawValue of_place_address(Show show, Row row) {
   return address(place_at(show, show.fact(row)).location->ip.value);
@@ -41,7 +41,7 @@ RawValue of_place_address(Show show, Row row) {
 RawValue of_touched(Show show, Row row) {
   const OtherPlace place = place_at(show, show.fact(row));
   const std::uint64_t at = place.location->ip.value;
-  return place.has_name() ? text(fmt::format("{}+{:#x}", place.function->name, at - place.runtime_start()))
+  return place.has_name() ? text(fmt::format("{}+{:#x}", place.function->name(), at - place.runtime_start()))
                           : address(at);
 }
 RawValue of_blocked(Show show, Row row) {

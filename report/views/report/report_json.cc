@@ -140,7 +140,7 @@ void ReportJson::describe_row(const RowBlock& block, std::uint32_t row) {
   const bool has_names =
       std::ranges::any_of(columns_, [](const RawColumn& one) { return one.use->key->of == KeyOf::Function; });
   const Function* const function = has_names ? facts.function : nullptr;
-  if (function != nullptr && !function->name.empty() && function->module != nullptr &&
+  if (function != nullptr && !function->name().empty() && function->module != nullptr &&
       function->module->is_unsure())
     to_.flag("unsure", true);
   describe_weights(block, row, Kind::Overhead);
@@ -219,13 +219,13 @@ void ReportJson::begin_node(const CallNode& node) {
 
 void ReportJson::describe_frame(const Function& function) {
   to_.begin_object("");
-  if (function.name.empty()) {
+  if (function.name().empty()) {
     to_.hex("address", function.start);
   } else {
-    to_.text("symbol", function.name);
+    to_.text("symbol", function.name());
   }
   if (function.module != nullptr) to_.text("dso", function.module->path);
-  if (!function.name.empty() && function.module != nullptr && function.module->is_unsure())
+  if (!function.name().empty() && function.module != nullptr && function.module->is_unsure())
     to_.flag("unsure", true);
   if (function.has_line) to_.text("line", function.line());
   if (function.is_inlined) to_.flag("inlined", true);

@@ -283,7 +283,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   options.keeps_filtered = options_->has_levels;
   if (!plan_->branches) return options;
   const auto is_unknown = [&functions](std::uint32_t place) {
-    return functions[functions.of_place(place)].name.empty();
+    return functions[functions.of_place(place)].name().empty();
   };
   options.level_of = [this](std::span<const std::uint64_t> facts) {
     return plan_->branches->known(facts).level;
@@ -432,7 +432,7 @@ void ReportSink::write_levels(TextOutput& out, const EventBlock& block, const En
                            .is_symbol_shown = {}};
   if (!options_->filter.symbol_part.empty()) {
     options.is_symbol_shown = [&part = options_->filter.symbol_part](const Function& function) {
-      return function.name.find(part) != std::string_view::npos;
+      return function.name().find(part) != std::string_view::npos;
     };
   }
   const Hierarchy hierarchy(entries, plan_->columns.keys, plan_->facts, std::move(options));

@@ -89,7 +89,7 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
 
 bool ReportText::is_hidden(const Entries& entries, std::uint32_t entry) const {
   if (options_->symbol_filter.empty()) return false;
-  return entries.facts(entry).function->name.find(options_->symbol_filter) == std::string_view::npos;
+  return entries.facts(entry).function->name().find(options_->symbol_filter) == std::string_view::npos;
 }
 
 std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::uint64_t total) const {

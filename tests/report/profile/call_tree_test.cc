@@ -25,7 +25,7 @@ struct Functions {
   void add(std::string name, std::uint32_t key, bool is_inlined) {
     names.push_back(std::move(name));
     Function function;
-    function.name = names.back();
+    function.named = &named.emplace_back(NamedFacts{.name = names.back()});
     function.start = function.first_ip = 0x1000 + 0x10 * table.size();
     function.module_rank = 1;
     const auto known = std::ranges::find(names, names.back());
@@ -35,6 +35,7 @@ struct Functions {
     table.push_back(function);
   }
   std::deque<std::string> names;
+  std::deque<NamedFacts> named;
   StableArray<Function> table;
 };
 
@@ -52,7 +53,7 @@ std::string shown(const CallTree& tree, const CallNode& node, const StableArray<
   std::string text;
   for (const std::uint32_t frame : node.frames) {
     if (!text.empty()) text += ',';
-    text += functions[frame].name;
+    text += functions[frame].name();
   }
   text += '(' + std::to_string(node.period) + ')';
   if (node.children == 0) return text;
@@ -98,7 +99,9 @@ TEST(CallTree, WithTheKeySourceLineThoseWithoutALineStandFirstThenTheHigherLine)
   for (const char* line : {"a.c:1", "", "b.c:7"}) {
     functions.add(line[0] == '\0' ? "none" : line, static_cast<std::uint32_t>(functions.table.size()), false);
     Function function = functions.table[functions.table.size() - 1];
-    function.rare = &lines.emplace_back(RareFacts{.line = line});
+    NamedFacts named = *function.named;
+    named.rare = &lines.emplace_back(RareFacts{.line = line});
+    function.named = &functions.named.emplace_back(named);
     function.has_line = !function.line().empty();
     function.chain_key += 3;
     functions.table.push_back(function);

@@ -172,7 +172,7 @@ std::map<Path, std::uint64_t> drawn_totals(const Report& report, std::uint32_t e
     for (const CallNode* at = &node; at != nullptr && !at->frames.empty();
          at = at->parent == CallNode::kNone ? nullptr : &tree.nodes()[at->parent]) {
       Path above;
-      for (const std::uint32_t id : at->frames) above.emplace_back((*report.functions)[id].name);
+      for (const std::uint32_t id : at->frames) above.emplace_back((*report.functions)[id].name());
       path.insert(path.begin(), above.begin(), above.end());
     }
     if (!path.empty()) totals[path] = node.period;
@@ -243,7 +243,7 @@ TEST(Entries, EventsWithoutPeriodsAreWeighedBySamples) {
 
 TEST(Entries, AFunctionThatForgetsItsCalleesTakesTheirSamples) {
   EntryOptions options;
-  options.is_root = [](const Function& function) { return function.name == "f2"; };
+  options.is_root = [](const Function& function) { return function.name() == "f2"; };
   const Report report({{.chain = {1, 2, 3}, .leaf = 1, .period = 5}}, "sym", ChainOrder::Callee, false,
                       std::move(options));
   ASSERT_EQ(report.entries->size(), 1U);
@@ -311,7 +311,7 @@ TEST(Hierarchy, ARowWeighsWhatTheRowsBelowItWeigh) {
 TEST(Hierarchy, ARowAboveOneThatPassesTheFilterIsShownWithItsWholeWeight) {
   EntryOptions options;
   options.filtered_by = [](const ProfileRow&, const Function& function) {
-    return function.name == "f1" ? kBySymbol : FilterBits{0};
+    return function.name() == "f1" ? kBySymbol : FilterBits{0};
   };
   options.keeps_filtered = true;
   const Report report({{.thread = 1, .chain = {1}, .leaf = 1, .period = 5},

@@ -92,19 +92,19 @@ TEST(FunctionTable, PlacesOfOneFunctionAreOneFunction) {
   const Ran ran({kernel_sample({kKernel + 0x10, kKernel + 0x110, kKernel + 0x20})});
   ASSERT_EQ(ran.sink.frames.size(), 3u);
   FunctionTable table(*ran.session);
-  const auto first = table.of_frame(ran.sink.frames[0]);
-  const auto second = table.of_frame(ran.sink.frames[1]);
-  const auto third = table.of_frame(ran.sink.frames[2]);
-  ASSERT_EQ(first.size(), 1u);
-  EXPECT_EQ(first[0], third[0]);
-  EXPECT_NE(first[0], second[0]);
-  EXPECT_EQ(table.of_place(ran.sink.places[0]), first[0]);
+  ASSERT_EQ(table.of_frame(ran.sink.frames[0]).size(), 1u);
+  const std::uint32_t first = table.of_frame(ran.sink.frames[0])[0];
+  const std::uint32_t second = table.of_frame(ran.sink.frames[1])[0];
+  const std::uint32_t third = table.of_frame(ran.sink.frames[2])[0];
+  EXPECT_EQ(first, third);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(table.of_place(ran.sink.places[0]), first);
   EXPECT_EQ(table.size(), 2u);
-  EXPECT_EQ(table[first[0]].name, "alpha");
-  EXPECT_EQ(table[second[0]].name, "beta");
-  EXPECT_EQ(table[second[0]].start, kKernel + 0x100);
-  EXPECT_EQ(table[first[0]].level, 'k');
-  EXPECT_EQ(table[first[0]].source, 'k');
+  EXPECT_EQ(table[first].name(), "alpha");
+  EXPECT_EQ(table[second].name(), "beta");
+  EXPECT_EQ(table[second].start, kKernel + 0x100);
+  EXPECT_EQ(table[first].level, 'k');
+  EXPECT_EQ(table[first].source, 'k');
 }
 
 TEST(FunctionTable, WithTheKeyAddressEachPlaceStandsForItself) {
@@ -123,7 +123,7 @@ TEST(FunctionTable, AnUnknownPlaceIsItsAddress) {
   ASSERT_EQ(ran.sink.frames.size(), 3u);
   FunctionTable table(*ran.session);
   const Function& chain = table[table.of_frame(ran.sink.frames[0])[0]];
-  EXPECT_TRUE(chain.name.empty());
+  EXPECT_TRUE(chain.name().empty());
   EXPECT_EQ(chain.start, 0x1234u);
   const Function& alone = table[table.of_place(ran.sink.places[0])];
   EXPECT_EQ(alone.start, 0x234u);
@@ -169,7 +169,7 @@ TEST(FunctionTable, WhereNothingIsMappedThereIsNoModule) {
 
 std::vector<std::string> names_of(const FunctionTable& table, std::span<const std::uint32_t> ids) {
   std::vector<std::string> names;
-  for (const std::uint32_t id : ids) names.emplace_back(table[id].name);
+  for (const std::uint32_t id : ids) names.emplace_back(table[id].name());
   return names;
 }
 

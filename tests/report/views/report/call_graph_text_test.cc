@@ -19,10 +19,10 @@ struct Row {
   }
   std::uint32_t function_of(char letter) {
     for (std::uint32_t id = 0; id < table.size(); ++id) {
-      if (table[id].name[0] == letter) return id;
+      if (table[id].name()[0] == letter) return id;
     }
     Function function;
-    function.name = names.emplace_back(1, letter);
+    function.named = &names.emplace_back(NamedFacts{.name = texts.emplace_back(1, letter)});
     function.start = static_cast<std::uint64_t>(letter);
     function.chain_key = static_cast<std::uint32_t>(table.size());
     function.is_inlined = letter == 'i';
@@ -40,7 +40,8 @@ struct Row {
                {.event_total = event_total, .row_total = total, .leaves_out_first = leaves_out_first});
     return std::string(out.view());
   }
-  std::deque<std::string> names;
+  std::deque<std::string> texts;
+  std::deque<NamedFacts> names;
   std::deque<std::vector<std::uint32_t>> paths;
   StableArray<Function> table;
   std::vector<Strand> strands;
@@ -114,10 +115,12 @@ TEST(CallGraphText, WithTheKeysAddressAndSourceLineFramesTellTheirs) {
   row.chain("ab", 10);
   Function known = row.table[0], unknown = row.table[1];
   const RareFacts known_line{.line = "main.c:12"}, unknown_line{.line = "+20"};
-  known.rare = &known_line;
+  const NamedFacts known_facts{.name = known.name(), .rare = &known_line};
+  const NamedFacts unknown_facts{.name = unknown.name(), .rare = &unknown_line};
+  known.named = &known_facts;
   known.has_line = true;
   known.chain_key = 2;
-  unknown.rare = &unknown_line;
+  unknown.named = &unknown_facts;
   unknown.chain_key = 3;
   row.table.push_back(known);
   row.table.push_back(unknown);
