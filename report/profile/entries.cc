@@ -34,38 +34,52 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
       index_(&index),
       functions_(&names.functions()),
       stacks_(names.stacks()),
+      has_chains_(stacks_ != nullptr && stacks_->size() > 0),
       options_(std::move(options)),
       members_(profile_->blocks()[block].members),
       member_totals_(members_),
-      filtered_(members_),
-      is_counted_(members_) {
+      filtered_(members_) {
   // With children all functions of chains make rows; without, few of them do. Where there are no chains, all
   // functions are of samples' own places.
-  const bool are_rows = options_.has_children || stacks_ == nullptr || stacks_->size() == 0;
+  const bool are_rows = options_.has_children || !has_chains_;
   const bool learns_all = are_rows && index_->facts().options().mode == ReportMode::Samples;
+  const std::span<const std::uint32_t> rows = profile_->rows_of(block);
+  if (!has_chains_) {
+    if (learns_all) index_->learn_functions();
+    reserve(rows.size());
+    add_rows(rows);
+    by_cell_.forget();
+    groups_.forget();
+    return;
+  }
   Beside learning(functions_->size(), [this, learns_all] {
     if (learns_all) index_->learn_functions();
   });
   // Memory that is not written to costs nothing; what grows is copied.
-  parts_.reserve(profile_->rows_of(block).size());
-  weights_.reserve(profile_->rows_of(block).size() * members_);
-  add_rows(profile_->rows_of(block));
+  parts_.reserve(rows.size());
+  weights_.reserve(rows.size() * members_);
+  add_rows(rows);
   learning.wait();
   by_chain_.forget();
   by_alone_.forget();
   by_part_.forget();
   groups_.forget();
-  for (std::size_t member = 0; member < members_; ++member)
-    is_counted_[member] = member_totals_[member].period == 0;
   group_parts();
-  const std::size_t expected = options_.has_children ? functions_->size() / 8 * 9 : parts_.size();
-  entries_.reserve(expected);
-  totals_.reserve(expected * members_);
-  user_.reserve(expected * members_);
+  reserve(options_.has_children ? functions_->size() / 8 * 9 : parts_.size());
   for (std::uint32_t group = 0; group < groups_.size(); ++group) {
     index_->begin_group();
+    group_entries_.push_back(static_cast<std::uint32_t>(entries_.size()));
     add_parts(parts_of(group));
   }
+}
+
+void Entries::reserve(std::size_t entries) {
+  entries_.reserve(entries);
+  cells_.reserve(entries);
+  if (has_chains_) of_chains_.reserve(entries);
+  selves_.reserve(entries * members_);
+  if (options_.has_children) children_.reserve(entries * members_);
+  if (options_.tells_modes) users_.reserve(entries * members_);
 }
 
 // Rows are made a group at a time: what belongs together lies together.
@@ -83,8 +97,9 @@ void Entries::group_parts() {
 void Entries::add_rows(std::span<const std::uint32_t> numbers) {
   constexpr std::size_t kChains = 16, kParts = 6;  // rows ahead
   for (std::size_t at = 0; at < numbers.size(); ++at) {
-    if (at + kChains < numbers.size()) by_chain_.prefetch((*names_)[numbers[at + kChains]].chain);
-    if (at + kParts < numbers.size()) {
+    if (has_chains_ && at + kChains < numbers.size())
+      by_chain_.prefetch((*names_)[numbers[at + kChains]].chain);
+    if (has_chains_ && at + kParts < numbers.size()) {
       const std::uint32_t part = by_chain_.find((*names_)[numbers[at + kParts]].chain);
       if (part != kNone) __builtin_prefetch(&parts_[part]);
     }
@@ -123,8 +138,7 @@ void Entries::add_row(std::uint32_t number) {
   for (std::size_t member = 0; member < members_; ++member) {
     for (std::vector<Weight>* totals : {&member_totals_, is_filtered ? &filtered_ : nullptr}) {
       if (totals == nullptr) continue;
-      (*totals)[member].period += weights[member].period;
-      (*totals)[member].samples += weights[member].samples;
+      (*totals)[member] += weights[member];
     }
   }
   if (is_filtered && !options_.keeps_filtered) return;
@@ -133,12 +147,26 @@ void Entries::add_row(std::uint32_t number) {
   if (parent != kNone) facts.parent = &(*functions_)[parent];
   part.group = group_of(facts);
   part.is_kernel = options_.level_of ? options_.level_of(facts.facts) == 'k' : named.is_kernel;
+  if (!has_chains_) return add_alone(part, weights);
   const std::uint32_t found = part_of(part, parent);
-  for (std::size_t member = 0; member < members_; ++member) {
-    Weight& weight = weights_[found * members_ + member];
-    weight.period += weights[member].period;
-    weight.samples += weights[member].samples;
-  }
+  for (std::size_t member = 0; member < members_; ++member)
+    weights_[found * members_ + member] += weights[member];
+}
+
+// To the entry of the function in the group.
+void Entries::add_alone(const Part& part, std::span<const Weight> weights) {
+  const std::uint32_t code = index_->code_of(part.function);
+  const auto is_same = [&](std::uint32_t known) {
+    return cells_[known].group == part.group && index_->code_of(cells_[known].function) == code;
+  };
+  const auto make = [&] { return make_entry(part, part.function, (*functions_)[part.function].level, true); };
+  const bool is_first = part.group == group_entries_.size();
+  if (is_first) group_entries_.push_back(make());
+  const std::uint32_t first = group_entries_[part.group];
+  const bool is_known = is_first || is_same(first);
+  const std::uint32_t entry =
+      is_known ? first : by_cell_.find_or_make(by_cell_.hash(part.group, code), is_same, make);
+  add_own(entry, weights, part.is_kernel);
 }
 
 // The number of the part that is the same as `part`, made where there is none.
@@ -180,12 +208,12 @@ std::uint32_t Entries::group_of(const RowFacts& facts) {
   return groups_.number();
 }
 
-std::uint32_t Entries::make_entry(std::uint32_t part, std::uint32_t function, char level, bool is_own) {
-  const FilterBits filtered = parts_[part].filtered;
-  entries_.push_back(
-      {.part = part, .function = function, .level = level, .filtered = filtered, .is_own = is_own});
-  totals_.resize(totals_.size() + members_);
-  user_.resize(user_.size() + members_);
+std::uint32_t Entries::make_entry(const Part& part, std::uint32_t function, char level, bool is_own) {
+  entries_.push_back({.row = part.row, .level = level, .filtered = part.filtered, .is_own = is_own});
+  cells_.push_back({function, part.group});
+  selves_.resize(selves_.size() + members_);
+  if (options_.has_children) children_.resize(selves_.size());
+  if (options_.tells_modes) users_.resize(selves_.size());
   return static_cast<std::uint32_t>(entries_.size() - 1);
 }
 
@@ -212,8 +240,8 @@ void Entries::fetch_rows(std::uint32_t number) const {
       index_->prefetch_code(function);
       continue;
     }
-    __builtin_prefetch(&entries_[entry], 1);
-    __builtin_prefetch(&totals_[entry * members_], 1);
+    __builtin_prefetch(&of_chains_[entry], 1);
+    __builtin_prefetch(&children_[entry * members_], 1);
   }
 }
 
@@ -221,49 +249,49 @@ void Entries::add_part(std::uint32_t number) {
   const Part& part = parts_[number];
   const auto chain = chain_of(part);
   const char own_level = (*functions_)[part.function].level;
+  const auto make = [&](std::uint32_t function, char level, bool is_own) {
+    of_chains_.push_back({.part = number});
+    return make_entry(part, function, level, is_own);
+  };
   const std::uint32_t own =
-      index_->find_or_make(part.function, [&] { return make_entry(number, part.function, own_level, true); });
-  add_own(number, own);
+      index_->find_or_make(part.function, [&] { return make(part.function, own_level, true); });
+  add_own(own, std::span(weights_).subspan(number * members_, members_), part.is_kernel);
   count(number, own, options_.borrows_chains ? 0 : chain.size());
   if (!options_.has_children) return;
   Levels levels(*functions_, chain, own_level);
   for (std::size_t at = 0; at < chain.size(); ++at) {
     const std::uint32_t entry =
-        index_->find_or_make(chain[at], [&] { return make_entry(number, chain[at], levels.at(at), false); });
-    if (entries_[entry].last_part != number) count(number, entry, chain.size() - at);
+        index_->find_or_make(chain[at], [&] { return make(chain[at], levels.at(at), false); });
+    if (of_chains_[entry].last_part != number) count(number, entry, chain.size() - at);
   }
 }
 
-void Entries::add_own(std::uint32_t number, std::uint32_t entry) {
+void Entries::add_own(std::uint32_t entry, std::span<const Weight> weights, bool is_kernel) {
   for (std::size_t member = 0; member < members_; ++member) {
-    const Weight& weight = weight_of(number, member);
-    Weight& self = totals_[entry * members_ + member].self;
-    self.period += weight.period;
-    self.samples += weight.samples;
-    if (!parts_[number].is_kernel) user_[entry * members_ + member] += period(weight, member);
+    const std::size_t at = entry * members_ + member;
+    selves_[at] += weights[member];
+    if (options_.tells_modes && !is_kernel) users_[at] += weights[member];
   }
 }
 
 // `depth`: frames of the part of the chain that is the row's.
 void Entries::count(std::uint32_t number, std::uint32_t entry, std::size_t depth) {
-  Entry& row = entries_[entry];
+  OfChains& row = of_chains_[entry];
   row.last_part = number;
   if (depth > 0) ++row.strands;
   // Rows that only other events of a group have are of no depth to perf.
   if (weight_of(number, 0).samples != 0)
     row.max_depth = std::max(row.max_depth, static_cast<std::uint32_t>(depth));
-  for (std::size_t member = 0; member < members_; ++member) {
-    Weight& children = totals_[entry * members_ + member].children;
-    children.period += weight_of(number, member).period;
-    children.samples += weight_of(number, member).samples;
-  }
+  if (!options_.has_children) return;
+  for (std::size_t member = 0; member < members_; ++member)
+    children_[entry * members_ + member] += weight_of(number, member);
 }
 
 // Relative to the module for a sample's own place, as it was sampled for the others.
-std::uint64_t Entries::address_of(const Entry& entry) const {
-  const Function& function = (*functions_)[entry.function];
+std::uint64_t Entries::address_of(std::uint32_t entry) const {
+  const Function& function = function_of(entry);
   if (!index_->facts().options().is_verbose && !function.is_data) return 0;
-  if (!entry.is_own) return function.first_ip;
+  if (!entries_[entry].is_own) return function.first_ip;
   const Location& place = index_->facts().session().resolver().location(row_of(entry).location);
   if (place.mapping == nullptr) return place.ip.value;
   // Of BPF programs too, which frames are shown by their runtime addresses.
@@ -272,39 +300,38 @@ std::uint64_t Entries::address_of(const Entry& entry) const {
 }
 
 void Entries::fetch_entry(std::uint32_t entry) const {
+  __builtin_prefetch(&cells_[entry]);
   __builtin_prefetch(&entries_[entry]);
-  __builtin_prefetch(&totals_[entry * members_]);
+  __builtin_prefetch(&selves_[entry * members_]);
+  if (options_.has_children) __builtin_prefetch(&children_[entry * members_]);
 }
 
 void Entries::fetch_function(std::uint32_t entry) const {
-  const auto* const function = reinterpret_cast<const char*>(&(*functions_)[entries_[entry].function]);
+  const auto* const function = reinterpret_cast<const char*>(&function_of(entry));
   constexpr std::size_t kLine = 64;  // bytes
   for (std::size_t at = 0; at < sizeof(Function); at += kLine) __builtin_prefetch(function + at);
-  __builtin_prefetch(&parts_[entries_[entry].part]);
+  __builtin_prefetch(&row_of(entry));
 }
 
-void Entries::fetch_names(std::uint32_t entry) const {
-  __builtin_prefetch((*functions_)[entries_[entry].function].name().data());
-  __builtin_prefetch(&row_of(entries_[entry]));
-}
+void Entries::fetch_names(std::uint32_t entry) const { __builtin_prefetch(function_of(entry).name().data()); }
 
 RowFacts Entries::facts(std::uint32_t entry) const {
-  const Entry& made = entries_[entry];
-  const ProfileRow& row = row_of(made);
+  const ProfileRow& row = row_of(entry);
   std::uint64_t samples = 0;
-  for (std::size_t member = 0; member < members_; ++member) samples += totals(entry, member).self.samples;
+  for (std::size_t member = 0; member < members_; ++member)
+    samples += selves_[entry * members_ + member].samples;
   return {.thread = row.thread,
           .comm = row.comm(),
           .facts = profile_->facts(row),
-          .function = &(*functions_)[made.function],
-          .level = options_.level_of ? options_.level_of(profile_->facts(row)) : made.level,
-          .address = address_of(made),
-          .parent = parent_of(made.part),
+          .function = &function_of(entry),
+          .level = options_.level_of ? options_.level_of(profile_->facts(row)) : entries_[entry].level,
+          .address = address_of(entry),
+          .parent = has_chains_ ? parent_of(of_chains_[entry].part) : nullptr,
           .samples = samples};
 }
 
 std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t member) const {
-  const Totals& of = totals(entry, member);
+  const Totals of = totals(entry, member);
   switch (kind) {
     case Column::Kind::Children:
       return options_.has_children ? period(of.children, member) : 0;
@@ -312,9 +339,9 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
     case Column::Kind::Period:
       return period(of.self, member);
     case Column::Kind::OverheadSys:
-      return period(of.self, member) - user_[entry * members_ + member];
+      return period(of.self, member) - period(users_[entry * members_ + member], member);
     case Column::Kind::OverheadUser:
-      return user_[entry * members_ + member];
+      return period(users_[entry * members_ + member], member);
     case Column::Kind::Samples:
       return of.self.samples;
     case Column::Kind::Latency:
@@ -332,16 +359,16 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
 // A function stands above what it calls: longer chains lead on from the outermost place, shorter ones from
 // the innermost.
 std::function<RowDepth(std::uint32_t)> Entries::depth() const {
-  if (!options_.graph) return nullptr;
+  if (!options_.graph || !has_chains_) return nullptr;
   return [this, is_from_caller = *options_.graph == ChainOrder::Caller](std::uint32_t entry) {
-    const std::uint32_t depth = entries_[entry].max_depth;
-    return RowDepth{row_of(entries_[entry]).thread, is_from_caller ? ~depth : depth};
+    const std::uint32_t depth = of_chains_[entry].max_depth;
+    return RowDepth{row_of(entry).thread, is_from_caller ? ~depth : depth};
   };
 }
 
 // A group's rows are the same to all keys that do not look at the function, but to those that tell more apart
 // for their order.
-Entries::ToOrder Entries::to_order(std::span<const Column> columns) const {
+RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& facts) const {
   const bool tells_groups =
       index_->facts().options().mode == ReportMode::Samples &&
       std::ranges::all_of(columns, [this](const Column& column) {
@@ -349,42 +376,33 @@ Entries::ToOrder Entries::to_order(std::span<const Column> columns) const {
         const KeyUse& use = index_->keys()[column.key];
         return is_of_function(use) || (use.key->found == nullptr && use.key->ordered_by == nullptr);
       });
-  ToOrder order;
   if (!tells_groups) {
-    order.facts.reserve(entries_.size());
-    walk([&](std::uint32_t entry) { order.facts.push_back(facts(entry)); });
-    return order;
+    facts.reserve(entries_.size());
+    walk([&](std::uint32_t entry) { facts.push_back(this->facts(entry)); });
+    return RowsToOrder(facts);
   }
-  order.groups.reserve(groups_.size());
-  for (std::uint32_t group = 0; group < groups_.size(); ++group)
-    order.groups.push_back(parts_of(group).front());
-  order.cells.reserve(entries_.size());
-  for (const Entry& entry : entries_) order.cells.push_back({entry.function, parts_[entry.part].group});
-  return order;
-}
-
-RowsToOrder Entries::rows_of(const ToOrder& order) const {
-  if (order.groups.empty()) return RowsToOrder(order.facts);
-  const auto of_group = [this, &order](std::uint32_t group) {
-    const std::uint32_t part = order.groups[group];
-    const ProfileRow& row = profile_->rows()[parts_[part].row];
-    return RowFacts{
-        .thread = row.thread, .comm = row.comm(), .facts = profile_->facts(row), .parent = parent_of(part)};
+  const auto of_group = [this](std::uint32_t group) {
+    const ProfileRow& row = row_of(group_entries_[group]);
+    return RowFacts{.thread = row.thread,
+                    .comm = row.comm(),
+                    .facts = profile_->facts(row),
+                    .parent = has_chains_ ? parent_of(parts_of(group).front()) : nullptr};
   };
-  return RowsToOrder(order.cells, order.groups.size(), of_group, functions_->functions());
+  return RowsToOrder(cells_, group_entries_.size(), of_group, functions_->functions());
 }
 
 std::vector<std::uint32_t> Entries::found(std::span<const Column> columns) const {
-  const ToOrder order = to_order(columns);
-  return RowOrder(index_->keys(), index_->facts()).found(columns, rows_of(order), as_met());
+  Table<RowFacts> facts;
+  const RowsToOrder rows = to_order(columns, facts);
+  return RowOrder(index_->keys(), index_->facts()).found(columns, rows, as_met());
 }
 
 std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
-  const ToOrder order = to_order(columns);
-  const std::vector<std::uint32_t> met = as_met();
+  Table<RowFacts> facts;
+  const RowsToOrder rows = to_order(columns, facts);
   return RowOrder(index_->keys(), index_->facts())
       .sorted(columns, columns,
-              {.rows = rows_of(order),
+              {.rows = rows,
                .members = members_,
                .first_member = first_member(),
                .values =
@@ -393,22 +411,26 @@ std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) cons
                        values[entry] = value(kind, entry, member);
                    },
                .depth = depth(),
-               .met = met});
+               .met = as_met()});
 }
 
-// The order in which perf meets them, whatever their groups: the next part makes the next rows.
+// The order in which perf meets them, whatever their groups: the next part makes the next rows. Without call
+// chains they were made so.
 std::vector<std::uint32_t> Entries::as_met() const {
-  std::vector<std::uint32_t> starts(parts_.size() + 1), met(entries_.size());
-  for (const Entry& entry : entries_) ++starts[entry.part + 1];
+  if (!has_chains_) return {};
+  std::vector<std::uint32_t> met(entries_.size()), starts(parts_.size() + 1);
+  for (const OfChains& entry : of_chains_) ++starts[entry.part + 1];
   std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  for (std::uint32_t entry = 0; entry < entries_.size(); ++entry) met[starts[entries_[entry].part]++] = entry;
+  for (std::uint32_t entry = 0; entry < entries_.size(); ++entry)
+    met[starts[of_chains_[entry].part]++] = entry;
   return met;
 }
 
 std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t> entries) const {
   std::vector<std::vector<Strand>> lists(entries.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) lists[i].reserve(entries_[entries[i]].strands);
-  const auto group_of = [&](std::uint32_t i) { return parts_[entries_[entries[i]].part].group; };
+  if (!has_chains_) return lists;
+  for (std::size_t i = 0; i < entries.size(); ++i) lists[i].reserve(of_chains_[entries[i]].strands);
+  const auto group_of = [&](std::uint32_t i) { return cells_[entries[i]].group; };
   std::vector<std::uint32_t> by_group(entries.size()), last_part(entries.size(), kNone);
   std::iota(by_group.begin(), by_group.end(), 0);
   std::ranges::sort(by_group, {}, group_of);
@@ -417,7 +439,7 @@ std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t>
     index_->begin_group();
     for (; at < by_group.size() && group_of(by_group[at]) == group; ++at) {
       const std::uint32_t list = by_group[at];
-      index_->find_or_make(entries_[entries[list]].function, [list] { return list; });
+      index_->find_or_make(cells_[entries[list]].function, [list] { return list; });
     }
     add_strands(group, lists, last_part);
   }

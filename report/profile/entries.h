@@ -4,6 +4,8 @@
 // meets. Such a row owns the part of the chain from the first place in drawing order on where the chain meets
 // it; the row of the sample's own place owns the whole chain. These parts are what call graphs are made of:
 // they are told again when a graph is drawn, for the rows that draw one.
+//
+// Without call chains a sample is a part of its own row alone, and there are no parts.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +49,7 @@ struct EntryOptions {
   bool keeps_filtered = false;  // they make entries too, which say so
   // The level that a row shows in place of its function's. Null: none.
   std::function<char(std::span<const std::uint64_t> facts)> level_of;
+  bool tells_modes = true;  // whether OverheadSys and OverheadUser are asked for
   // Rows that are counted nowhere. Null: none.
   std::function<bool(const ProfileRow&)> is_left_out;
   // What a row counts for in place of its weight. Null: the weight.
@@ -59,7 +62,7 @@ class Entries {
  public:
   static constexpr std::uint32_t kNone = NamedRows::kNoChain;  // of any number
   struct Totals {
-    Weight self, children;  // those of children hold the row's own as well
+    Weight self, children;  // those of children hold the row's own as well; without children they are that
   };
   // Of one block of the profile. What is passed must outlive this.
   Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index, EntryOptions options);
@@ -80,8 +83,9 @@ class Entries {
     walk_ahead(
         size(), [](std::size_t at) { return static_cast<std::uint32_t>(at); }, visit);
   }
-  const Totals& totals(std::uint32_t entry, std::size_t member) const {
-    return totals_[entry * members_ + member];
+  Totals totals(std::uint32_t entry, std::size_t member) const {
+    const std::size_t at = entry * members_ + member;
+    return {selves_[at], options_.has_children ? children_[at] : selves_[at]};
   }
   // What a member's period stands at in a column: without children that of these is 0. Events whose periods
   // are all 0 (BPF output) are weighed by their samples.
@@ -104,18 +108,21 @@ class Entries {
   // Equal chains may come more than once.
   std::vector<std::vector<Strand>> strands(std::span<const std::uint32_t> entries) const;
   // How many they are.
-  std::size_t strand_count(std::uint32_t entry) const { return entries_[entry].strands; }
+  std::size_t strand_count(std::uint32_t entry) const { return has_chains_ ? of_chains_[entry].strands : 0; }
 
  private:
   struct Entry {
-    std::uint32_t part = 0;  // the first that came here
-    std::uint32_t function = 0;
-    std::uint32_t last_part = kNone;  // the last that came here: each counts once
-    std::uint32_t max_depth = 0;      // frames of the longest part of a chain
-    std::uint32_t strands = 0;
+    std::uint32_t row = 0;  // the first that came here
     char level = '.';
     FilterBits filtered = 0;
     bool is_own = true;  // made by a sample's own place
+  };
+  // Of an entry, where there are call chains.
+  struct OfChains {
+    std::uint32_t part = 0;           // the first that came here
+    std::uint32_t last_part = kNone;  // the last that came here: each counts once
+    std::uint32_t max_depth = 0;      // frames of the longest part of a chain
+    std::uint32_t strands = 0;
   };
   // A distinct (keys of samples, own function, chain of functions), with its weights in weights_.
   struct Part {
@@ -141,6 +148,7 @@ class Entries {
 
   void add_rows(std::span<const std::uint32_t> numbers);
   void add_row(std::uint32_t number);
+  void add_alone(const Part& part, std::span<const Weight> weights);
   std::uint32_t part_of(const Part& part, std::uint32_t parent);
   const Weight& weight_of(std::uint32_t part, std::size_t member) const {
     return weights_[part * members_ + member];
@@ -148,36 +156,31 @@ class Entries {
   const Function* parent_of(std::uint32_t part) const {  // null: there is none
     return parents_.empty() || parents_[part] == kNone ? nullptr : &(*functions_)[parents_[part]];
   }
+  void reserve(std::size_t entries);
   void group_parts();
   void add_parts(std::span<const std::uint32_t> numbers);
   void fetch_chain(std::uint32_t number) const;
   void fetch_rows(std::uint32_t number) const;
   void add_part(std::uint32_t number);
-  void add_own(std::uint32_t number, std::uint32_t entry);
+  void add_own(std::uint32_t entry, std::span<const Weight> weights, bool is_kernel);
   void count(std::uint32_t number, std::uint32_t entry, std::size_t depth);
-  std::uint32_t make_entry(std::uint32_t part, std::uint32_t function, char level, bool is_own);
+  std::uint32_t make_entry(const Part& part, std::uint32_t function, char level, bool is_own);
   std::span<const std::uint32_t> chain_of(const Part& part) const;
   std::uint32_t group_of(const RowFacts& facts);
   std::span<const std::uint32_t> parts_of(std::uint32_t group) const {
     return std::span(by_group_).subspan(group_starts_[group],
                                         group_starts_[group + 1] - group_starts_[group]);
   }
-  const ProfileRow& row_of(const Entry& entry) const { return profile_->rows()[parts_[entry.part].row]; }
-  std::uint64_t address_of(const Entry& entry) const;
+  const ProfileRow& row_of(std::uint32_t entry) const { return profile_->rows()[entries_[entry].row]; }
+  const Function& function_of(std::uint32_t entry) const { return (*functions_)[cells_[entry].function]; }
+  std::uint64_t address_of(std::uint32_t entry) const;
   std::uint64_t period(const Weight& weight, std::size_t member) const {
-    return is_counted_[member] ? weight.samples : weight.period;
+    return member_totals_[member].period == 0 ? weight.samples : weight.period;
   }
   template <class T>
   using Table = RowTable<T>;
-  // What the entries are about, for RowsToOrder: each by itself, or where that tells the same order, by
-  // group.
-  struct ToOrder {
-    Table<RowFacts> facts;
-    Table<RowsToOrder::Cell> cells;
-    std::vector<std::uint32_t> groups;  // of each a part
-  };
-  ToOrder to_order(std::span<const Column> columns) const;
-  RowsToOrder rows_of(const ToOrder& order) const;
+  // What the entries are about: each by itself, in `facts`, or where that tells the same order, by group.
+  RowsToOrder to_order(std::span<const Column> columns, Table<RowFacts>& facts) const;
   void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
                    std::vector<std::uint32_t>& last_part) const;
   std::vector<std::uint32_t> as_met() const;
@@ -188,10 +191,10 @@ class Entries {
   EntryIndex* index_;
   const FunctionTable* functions_;
   const FunctionStacks* stacks_;
+  bool has_chains_;
   EntryOptions options_;
   std::size_t members_;
   std::vector<Weight> member_totals_, filtered_;
-  std::vector<bool> is_counted_;  // by member: weighed by samples
 
   Table<Part> parts_;
   Table<Weight> weights_;               // of parts, members_ of each
@@ -201,12 +204,17 @@ class Entries {
   ByNumber<std::uint32_t> by_chain_{kNone}, by_alone_{kNone};
   IndexTable by_part_;
   IdentityRows groups_;
+  Table<std::uint32_t> group_entries_;  // of each group its first
   // Numbers of parts: those of one group together, in their order.
   std::vector<std::uint32_t> by_group_, group_starts_;
 
+  // What is known of each entry lies in tables of its own, as some of it is not always needed.
   Table<Entry> entries_;
-  Table<Totals> totals_;
-  Table<std::uint64_t> user_;  // as totals_: of the row's own, the periods of samples that were no kernel's
+  Table<RowsToOrder::Cell> cells_;
+  Table<OfChains> of_chains_;
+  IndexTable by_cell_;               // without call chains, those that are not the first of their group
+  Table<Weight> selves_, children_;  // members_ of each entry
+  Table<Weight> users_;              // as selves_: of these, what was no kernel's
 };
 
 }  // namespace tacho::report

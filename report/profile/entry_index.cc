@@ -41,28 +41,21 @@ void EntryIndex::begin_group() {
   group_ = 1;
 }
 
-void EntryIndex::grow() {
-  by_function_.resize(functions_->size());
-  codes_.resize(functions_->size(), kNone);
-}
+void EntryIndex::grow() { by_function_.resize(functions_->size()); }
 
 void EntryIndex::learn_functions() {
-  grow();
-  for (; learned_ < codes_.size(); ++learned_) code_of(learned_);
+  for (; learned_ < functions_->size(); ++learned_) code_of(learned_);
   if (functions_->has_ended()) identities_.forget();
 }
 
-std::uint32_t EntryIndex::code_of(std::uint32_t function) {
-  if (codes_[function] != kNone) return codes_[function];
+std::uint32_t EntryIndex::make_code(std::uint32_t function) {
   RowFacts row;
   row.function = &(*functions_)[function];
   auto& words = identities_.begin();
   for (std::size_t key = 0; key < keys_.size(); ++key) {
     if (is_of_function(keys_[key])) words.push_back(keys_[key].key->identity(show(key), row));
   }
-  codes_[function] = identities_.number();
-  if (by_code_.size() < identities_.size()) by_code_.resize(identities_.size());
-  return codes_[function];
+  return codes_[function] = identities_.number();
 }
 
 }  // namespace tacho::report

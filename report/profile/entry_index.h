@@ -63,9 +63,8 @@ class EntryIndex {
   void learn_functions();
   // Brings what find_or_make() will read for a function into the cache.
   void prefetch(std::uint32_t function) const {
-    if (function >= by_function_.size()) return;
-    __builtin_prefetch(&by_function_[function]);
-    __builtin_prefetch(&codes_[function]);
+    if (function < by_function_.size()) __builtin_prefetch(&by_function_[function]);
+    if (function < codes_.size()) __builtin_prefetch(&codes_[function]);
   }
   // What it will read of one that is not known(), where prefetch() came before.
   void prefetch_code(std::uint32_t function) const {
@@ -78,6 +77,12 @@ class EntryIndex {
     return by_function_[function].entry;
   }
 
+  // What the keys say of a function, as a number: equal where they see no difference.
+  std::uint32_t code_of(std::uint32_t function) {
+    if (function >= codes_.size()) codes_.resize(functions_->size(), kNone);
+    return codes_[function] != kNone ? codes_[function] : make_code(function);
+  }
+
   // From now on another group is at hand: rows are forgotten.
   void begin_group();
   // The row of a function, in the group at hand; when it has none, the one that make() returns. Functions
@@ -88,6 +93,7 @@ class EntryIndex {
     Slot& own = by_function_[function];
     if (own.group == group_) return own.entry;
     const std::uint32_t code = code_of(function);
+    if (code >= by_code_.size()) by_code_.resize(identities_.size());
     if (by_code_[code].group != group_) by_code_[code] = {group_, make()};
     by_function_[function] = by_code_[code];
     return by_code_[code].entry;
@@ -98,7 +104,7 @@ class EntryIndex {
     std::uint32_t group = 0, entry = kNone;
   };
   void grow();
-  std::uint32_t code_of(std::uint32_t function);
+  std::uint32_t make_code(std::uint32_t function);
 
   std::span<const KeyUse> keys_;
   const SampleFacts* facts_;

@@ -245,4 +245,11 @@ std::string weight_column_names() {
   return all;
 }
 
+bool ReportColumns::tells_modes() const {
+  const auto tells = [](const Column& column) {
+    return column.kind == Kind::OverheadSys || column.kind == Kind::OverheadUser;
+  };
+  return std::ranges::any_of(shown, tells) || std::ranges::any_of(sorted, tells);
+}
+
 }  // namespace tacho::report

@@ -28,6 +28,8 @@ struct ReportColumns {
   std::vector<std::size_t> levels;
   bool has_usual_weights = false;  // those of the columns that were not chosen
   std::string sort;                // as given, with what perf adds to it; empty: the usual
+
+  bool tells_modes() const;  // what was the kernel's and what was not
 };
 
 // What --mem-mode sorts by when nothing else is asked for.

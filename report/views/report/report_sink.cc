@@ -268,6 +268,7 @@ EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   options.has_children = plan_->has_children;
   if (plan_->has_graph) options.graph = plan_->graph.order;
   options.hides_unknown = options_->hides_unknown;
+  options.tells_modes = options_->has_levels || plan_->columns.tells_modes();
   options.first_member = static_cast<std::size_t>(options_->first_member);
   constexpr std::string_view kUsualParent = "^sys_|^do_page_fault";
   if (has_key_of(KeyOf::Chain))
