@@ -151,11 +151,11 @@ def kernel_functions():
 
 
 # Before each sample a new name and a new program in place of the old one.
-def a_program_for_each_sample():
+def a_program_for_each_sample(count=100000):
     def one(i):
         program = comm(1, f"c{i}", 3 * i) + mapping(1, 0x1000, 0x1000, f"/x/{i}", 3 * i + 1)
         return program + sample(ip=0x1100, time=3 * i + 2, chain=[USER_MARK, 0x1100, 0x1200])
-    return capture(join(one(i) for i in range(100000)), [(attr(USUAL | CALLCHAIN), [1])])
+    return capture(join(one(i) for i in range(count)), [(attr(USUAL | CALLCHAIN), [1])])
 
 
 def many_ids():

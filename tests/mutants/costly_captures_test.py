@@ -25,7 +25,7 @@ def limit_time():
 
 @unittest.skipIf(SANITIZED, "what a sanitizer costs is not the program's")
 class CostlyCaptures(programs.Scratch):
-    def check(self, path, command, status=WHOLE, told=None, memory_for_each=MEMORY_FOR_EACH):
+    def check(self, path, command, status=WHOLE, told=None):
         """Runs the command within the limits."""
         words = [programs.BIN / "tacho-report", command[0], "-i", path, *command[1:]]
         environment = dict(os.environ, HOME=str(self.folder), LC_ALL="C.UTF-8")
@@ -37,7 +37,7 @@ class CostlyCaptures(programs.Scratch):
         said = (self.folder / "stderr").read_text(errors="replace")
         self.assertEqual(child.returncode, status, said[-500:])
         self.assertLess(used.ru_utime + used.ru_stime, SECONDS)
-        self.assertLess(used.ru_maxrss * 1024, MEMORY + memory_for_each * path.stat().st_size)
+        self.assertLess(used.ru_maxrss * 1024, MEMORY + MEMORY_FOR_EACH * path.stat().st_size)
         if told is not None:
             self.assertIn(told, said)
 
@@ -64,10 +64,17 @@ class CostlyCaptures(programs.Scratch):
             self.check_all(make)
 
     def test_a_row_of_report_for_each_sample(self):
-        # A row takes about 450 bytes and its sample 56: where there are many, more than the rule allows.
-        path = self.write("rows", costly_captures.pids_and_addresses(400000))
-        self.check(path, ["report"], memory_for_each=8)
-        self.check(path, ["script"])
+        # So many that what all captures may take does not hide what each of these rows takes.
+        path = self.write("rows", costly_captures.pids_and_addresses(600000))
+        for command in (["report"], ["report", "-g", "none"], ["report", "--sort", "sym"], ["script"]):
+            with self.subTest(command=command):
+                self.check(path, command)
+
+    def test_a_program_in_a_report_for_each_sample(self):
+        path = self.write("programs", costly_captures.a_program_for_each_sample(200000))
+        for command in (["report"], ["report", "--no-children"]):
+            with self.subTest(command=command):
+                self.check(path, command)
 
     def test_damage_everywhere(self):
         self.check_all(costly_captures.damage_everywhere, INCOMPLETE, "are left out")
