@@ -29,7 +29,7 @@ class NamedRows {
   // thread that reads the capture goes on meanwhile. Of more functions than programs have, the tables that
   // find them would stand beside those of the reading, which are as large: these rows are named in the end.
   void name_new() {
-    constexpr std::size_t kMostFunctions = std::size_t{1} << 17;
+    constexpr std::size_t kMostFunctions = std::size_t{1} << 18;
     if (profile_->rows().size() - named() >= kTogether && functions_->size() < kMostFunctions) name_rows();
   }
   // Names all rows.
