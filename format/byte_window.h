@@ -1,5 +1,5 @@
-// A window that moves forward over a capture's bytes: what was read and not taken yet, and as much behind it as is
-// asked for.
+// A window that moves forward over a capture's bytes: what was read and not taken yet, and as much behind it
+// as is asked for.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class ByteWindow {
  public:
   static constexpr std::uint64_t kUntilTheEnd = ~std::uint64_t{0};
 
-  // From `fd`'s position, which is `offset` in the file, at most `size` bytes on. `grows`: more may come, from
-  // behind `size` too. The descriptor and `diagnostics` must outlive the window.
+  // From `fd`'s position, which is `offset` in the file, at most `size` bytes on. `grows`: more may come,
+  // from behind `size` too. The descriptor and `diagnostics` must outlive the window.
   ByteWindow(int fd, std::uint64_t offset, std::uint64_t size, bool grows, Diagnostics& diagnostics)
       : fd_(fd), offset_(offset), unread_(size), grows_(grows), diagnostics_(&diagnostics) {}
 
@@ -37,8 +37,8 @@ class ByteWindow {
     at_ += size;
     offset_ += size;
   }
-  // Takes what stands there and the hole of the file behind it, when all of it is zeros. The hole's last bytes
-  // stay: in the other byte order a record may begin with zeros. Whether anything was taken.
+  // Takes what stands there and the hole of the file behind it, when all of it is zeros. The hole's last
+  // bytes stay: in the other byte order a record may begin with zeros. Whether anything was taken.
   bool skip_hole();
   // Gives back the memory; what stands there is dropped.
   void forget();
@@ -53,8 +53,8 @@ class ByteWindow {
   std::shared_ptr<Block> free_block();
 
   int fd_;
-  // Bytes [at_, end) of the block are the window; in the file the first of them stands at offset_. unread_ more
-  // bytes may be read after the block.
+  // Bytes [at_, end) of the block are the window; in the file the first of them stands at offset_. unread_
+  // more bytes may be read after the block.
   std::shared_ptr<Block> block_ = std::make_shared<Block>();
   std::size_t at_ = 0;
   std::uint64_t offset_;
