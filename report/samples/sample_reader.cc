@@ -165,6 +165,7 @@ struct SampleReader::State : public PlaceFinder {
   void take_user_record(const RecordView& view);
   const format::Sample* sample_of(const OrderedRecord& record, const format::EventAttr& attr);
   Flow deliver_sample(const OrderedRecord& record);
+  bool condition_holds(const ResolvedSample& sample, bool has_values);
   std::optional<format::U64Array> payload_chain(const ResolvedSample& resolved);
   std::optional<format::U64Array> lbr_chain(const format::Sample& sample, const format::EventAttr& attr);
   const Stack& chain_stack(const format::Sample& sample, const format::EventAttr& attr, std::endian order);
@@ -307,11 +308,24 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   resolved.order = record.view.order;
   resolved.places = places;
   resolved.cgroups = &cgroups;
-  const auto& condition = options->filter.condition;
-  if (condition != nullptr && !condition->asks_for_names() && !condition->holds(resolved, nullptr))
-    return Flow::GoOn;
+  if (!condition_holds(resolved, has_values)) return Flow::GoOn;
   add_places(resolved, attr);
   return has_values ? deliver_values(resolved) : outlet->on_sample(resolved);
+}
+
+// What --where asks for, as far as no names are asked for. Each value of a group is a sample of its own, of
+// its own event and period: those that are refused go.
+bool SampleReader::State::condition_holds(const ResolvedSample& sample, bool has_values) {
+  SampleCondition* const condition = options->filter.condition.get();
+  if (condition == nullptr || condition->asks_for_names()) return true;
+  if (!has_values) return condition->holds(sample, nullptr);
+  ResolvedSample one_value = sample;
+  std::erase_if(moved, [&](const CounterValues::Moved& one) {
+    one_value.event_index = one.event;
+    one_value.period = one.by;
+    return !condition->holds(one_value, nullptr);
+  });
+  return !moved.empty();
 }
 
 std::optional<format::U64Array> SampleReader::State::payload_chain(const ResolvedSample& resolved) {
