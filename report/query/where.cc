@@ -30,6 +30,7 @@ class Where : public SampleCondition {
       if (const auto doubt = bound->slot_in_doubt(); doubt && note_.empty()) note_ = note_on(*doubt);
       by_event_.emplace_back(std::move(*bound));
     }
+    if (note_.empty()) note_ = note_on_names(events);
     for (std::size_t node = 0; node < missing_in.size(); ++node) {
       if (missing_in[node] != 0 && missing_in[node] == events.size()) return unknown(node, events);
     }
@@ -56,6 +57,25 @@ class Where : public SampleCondition {
            "' was counted in slots, and the slot " + std::to_string(doubt.lowest) + " to " +
            std::to_string(doubt.highest) + " has values on both sides of the number; all of it counts as " +
            std::to_string(doubt.lowest);
+  }
+
+  // `event == "NAME"` where no event has this name: nothing would be shown, or everything, without a word.
+  std::string note_on_names(const format::EventSet& events) const {
+    std::vector<std::string> names;
+    for (const format::Event& event : events) names.push_back(event.name);
+    for (const cli::ExpressionNode& one : expression_.nodes) {
+      if (one.operation != cli::Operation::Equal && one.operation != cli::Operation::Unequal) continue;
+      const cli::ExpressionNode* sides[] = {&expression_.nodes[one.left], &expression_.nodes[one.right]};
+      if (sides[0]->operation != cli::Operation::Name) std::swap(sides[0], sides[1]);
+      if (sides[0]->operation != cli::Operation::Name || sides[1]->operation != cli::Operation::Text)
+        continue;
+      if (sides[0]->text != "event" && sides[0]->text != "sample.event") continue;
+      const std::string& wanted = sides[1]->text;
+      if (std::ranges::find(names, wanted) != names.end()) continue;
+      return option_ + " '" + expression_.source + "': there is no event '" + wanted + "'" +
+             cli::suggestion_or_all(wanted, names);
+    }
+    return {};
   }
 
   // Is it the right side of a comparison, where a text may be meant?

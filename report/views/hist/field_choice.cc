@@ -35,7 +35,7 @@ std::string list_fields(const PayloadSchema& schema) {
 Error explain(const std::vector<std::string>& names, EventSchemas& schemas, const std::string& event,
               const std::string& field, bool are_several) {
   if (!event.empty() && std::ranges::find(names, event) == names.end())
-    return use_error("--event: there is no event '" + event + "'" + cli::suggestion(event, names));
+    return use_error("--event: there is no event '" + event + "'" + cli::suggestion_or_all(event, names));
   std::string choices;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const PayloadSchema* schema = schemas.of(i);

@@ -105,7 +105,7 @@ Result<> TableSource::find(const TableQuestion& question, Session& session) {
   for (const format::Event& event : events) names.push_back(event.name);
   if (!question.event.empty() && std::ranges::find(names, question.event) == names.end()) {
     return use_error("--event: there is no event '" + question.event + "'" +
-                     cli::suggestion(question.event, names));
+                     cli::suggestion_or_all(question.event, names));
   }
   // The event that brings the mappings has no samples.
   const auto is_dummy = [&](std::size_t i) {
