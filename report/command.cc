@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/nearest.h"
+#include "format/perf_abi.h"
 #include "report/apart.h"
 #include "report/interruption.h"
 #include "report/output/progress.h"
@@ -93,7 +94,7 @@ Result<> check_events(Session& session, const ReadingOptions& options) {
   for (const auto& event : session.events()) names.push_back(event.name);
   if (const auto unknown = part_of_none(asked, names))
     return use_error(printable(options.session.input) + ": --event: there is no event '" + *unknown + "'" +
-                     cli::suggestion(*unknown, names));
+                     cli::suggestion_or_all(*unknown, names));
   return Done{};
 }
 
@@ -279,6 +280,19 @@ struct Surroundings {
   std::function<bool()> is_asked_to_stop;  // --follow
 };
 
+// perf refuses as well: no sample would match, as if these processors had been idle.
+Result<> check_processors(Session& session, const SessionOptions& options) {
+  if (options.filter.cpus.empty()) return Done{};
+  read_head(session);
+  const auto tells_processor = [](const format::Event& event) {
+    return event.attr.samples(format::abi::kSampleCpu);
+  };
+  if (session.events().empty() || std::ranges::any_of(session.events(), tells_processor)) return Done{};
+  return use_error(printable(options.input) +
+                   ": --cpu: no event here tells on which CPU its samples were taken; leave it out (perf "
+                   "record -C, -a or --sample-cpu record it)");
+}
+
 Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, SessionOptions wanted,
                                           const ShowSession& show, const Surroundings& around) {
   format::Following following;
@@ -289,6 +303,7 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   }
   auto session = Session::open(std::move(wanted));
   if (!session) return std::move(session.error());
+  if (auto checked = check_processors(*session, options.session); !checked) return std::move(checked.error());
   if (session->has_condition()) {
     read_head(*session);
     if (auto bound = session->bind_condition(); !bound)

@@ -35,6 +35,32 @@ class Where(programs.Scratch):
             out, _ = self.output("report", "--stdio", *graph, "--where", CONDITION)
             self.assertIn("# Samples: 2  of event 'wake'", out)
 
+    def test_each_value_of_a_group_is_a_sample_of_its_own_event(self):
+        group = programs.ROOT / "tests/golden/captures/group.data"
+        every = ["cpu-clock", "context-switches", "page-faults"]
+        whole = self.output("script", "-F", "event,period", "-i", group)[0].splitlines()
+        for event in every:
+            out, said = self.output("script", "-F", "event,period", "-i", group, "--where", f'event == "{event}"')
+            self.assertEqual(out.splitlines(), [line for line in whole if f" {event}:" in line])
+            self.assertNotEqual(out, "")
+            self.assertNotIn("there is no event", said)
+        small = [line for line in whole if int(line.split()[0]) < 300]
+        self.assertNotIn(len(small), (0, len(whole)))
+        self.assertEqual(self.output("script", "-F", "event,period", "-i", group, "--where", "period < 300")[0]
+                         .splitlines(), small)
+
+    def test_an_event_that_is_not_there_is_told(self):
+        self.write()
+        for condition in ['event == "weke"', '"weke" == event', 'pid == 1 || sample.event != "weke"']:
+            self.assertIn("there is no event 'weke'; did you mean 'wake'?",
+                          self.output("script", "--where", condition)[1])
+        self.assertNotIn("no event", self.output("script", "--where", 'event == "wake" && comm == "weke"')[1])
+
+    def test_a_processor_of_samples_that_tell_none_is_wrong_use(self):
+        capture = programs.ROOT / "tests/golden/captures/group.data"
+        for words in (["script"], ["report", "--stdio"], ["folded"]):
+            self.assertIn("no event here tells on which CPU", self.output(*words, "-i", capture, "-C", "0", status=1)[1])
+
     def test_what_is_wrong_is_said_before_anything_is_written(self):
         self.write()
         out, said = self.output("script", "--where", "dely > 5", status=1)
