@@ -189,8 +189,13 @@ int run_program(const std::vector<std::string>& command_line) {
   FileHolder holder;
   const auto recorded = record_events(options, command_line, *signals, left, packs ? &holder : nullptr);
   const HeldFiles held = holder.take();
-  // The reader of the pipe ended before anything was recorded: it has seen enough, as later (finish()).
-  if (!recorded && recorded.error().code == EPIPE && options.files.to_pipe) return cli::kWhole;
+  // Whoever reads a pipe says by its end that it has enough; but a command that never ran did not succeed.
+  if (!recorded && recorded.error().code == EPIPE && options.files.to_pipe) {
+    if (options.command.empty()) return cli::kWhole;
+    return end_failed(
+        output_error("the reader of the capture ended before the command started; it was not run", EPIPE),
+        left, options, *signals);
+  }
   if (!recorded) return end_failed(recorded.error(), left, options, *signals);
   const Packing finishing{options.output, options.files.least_free, options.quiet};
   if (recorded->is_whole && options.files.is_packed_at_end()) {
