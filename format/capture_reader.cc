@@ -73,7 +73,10 @@ struct CaptureReader::State {
   void read_section(const FeatureSection& section);
   void take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset);
   void keep(std::uint32_t feature, Bytes bytes, const FieldLog& log, std::uint64_t offset);
-  void name_events() { names.give(events, features.event_descriptions); }
+  void name_events() {
+    EventNames::take(events, features.event_descriptions);
+    for (std::size_t event = 0; event < events.size(); ++event) names.make(events, event);
+  }
   const EventSet& known_events() const { return fixed ? fixed->events : events; }
   const Features& known_features() const { return fixed ? fixed->features : features; }
 
@@ -179,7 +182,6 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   read_features(head);
   read_simpleperf_start(file.get(), {layout.data_offset, layout.data_size}, layout.order, features,
                         *diagnostics);
-  names = EventNames(features.tracing);
   name_events();
   check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
   std::uint64_t size = layout.data_size - missing;
@@ -288,6 +290,8 @@ void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std:
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
   if (auto read = format::read_feature(feature, section, features); !read)
     return diagnostics->add(Damage::BadFeature, offset, read.error().what);
+  if (feature == abi::kFeatureTracingData) names.learn(features.tracing, events);
+  if (feature == abi::kFeatureEventDesc) EventNames::take(events, features.event_descriptions);
   if (options.keep_all) keep(feature, bytes, log, offset);
 }
 
@@ -313,7 +317,8 @@ void CaptureReader::State::apply(const RecordView& record) {
   if (!parsed) return diagnostics->add(Damage::BadRecord, record.offset, parsed.error().what);
   if (auto* header = std::get_if<HeaderAttrRecord>(&*parsed)) {
     check_known(header->attr, events.size(), *diagnostics);
-    events.add({header->attr, names.of(header->attr), header->ids, true});
+    names.make(events, events.add({header->attr, "", header->ids}));
+    EventNames::take(events, features.event_descriptions);  // where they came first
   } else if (auto* update = std::get_if<EventUpdateRecord>(&*parsed)) {
     apply_update(*update, record.offset);
   } else if (auto* build_id = std::get_if<BuildIdRecord>(&*parsed)) {
@@ -323,20 +328,17 @@ void CaptureReader::State::apply(const RecordView& record) {
     apply_feature(*feature, record.offset);
   } else if (record.type == abi::kRecordTracingData) {
     take_section(abi::kFeatureTracingData, record.payload, record.offset);
-    names = EventNames(features.tracing);
-    name_events();
   }
 }
 
 void CaptureReader::State::apply_update(const EventUpdateRecord& update, std::uint64_t offset) {
   if (update.kind == kUpdateName) {
-    if (const auto event = events.find_id(update.id))
-      events.set_name(*event, std::string(text_of(update.data)));
+    const auto event = events.find_id(update.id);
+    if (std::string name(text_of(update.data)); event && !name.empty()) events.set_name(*event, name);
   } else if (update.kind == kSectionPiece) {
     auto section = pieces.take(update, layout.order);
     if (!section) return diagnostics->add(Damage::BadFeature, offset, section.error().what);
     if (*section) take_section((*section)->feature, (*section)->bytes, offset);
-    if (*section && (*section)->feature == abi::kFeatureEventDesc) name_events();
   }
 }
 
@@ -354,7 +356,6 @@ void CaptureReader::State::apply_feature(const HeaderFeatureRecord& header, std:
   const auto feature = static_cast<std::uint32_t>(header.feature);
   take_section(feature, header.section, offset);
   if (feature != abi::kFeatureEventDesc) return;
-  name_events();
   // The events themselves came before, as perf writes them; when they did not, there is nothing to compare
   // yet.
   if (events.size() == features.event_descriptions.size())

@@ -1,5 +1,6 @@
 #include "format/event_name.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
@@ -55,7 +56,10 @@ std::string name_of_tracepoint(const TracepointFormat& format) {
   const auto at = text.find(kName);
   if (at == std::string_view::npos) return {};
   const std::string_view rest = text.substr(at + kName.size());
-  return format.system + ':' + std::string(rest.substr(0, rest.find('\n')));
+  // Both are folders of tracefs. A longer one is an attack: each event of it would keep a copy.
+  constexpr std::size_t kLongest = 255;
+  return format.system.substr(0, kLongest) + ':' +
+         std::string(rest.substr(0, std::min(rest.find('\n'), kLongest)));
 }
 
 std::string hexadecimal(std::uint64_t number) {
@@ -66,9 +70,17 @@ std::string hexadecimal(std::uint64_t number) {
 
 }  // namespace
 
-EventNames::EventNames(const TracingData& tracing) {
+void EventNames::learn(const TracingData& tracing, EventSet& events) {
+  tracepoints_.clear();
   for (const TracepointFormat& format : tracing.formats)
     if (const auto id = tracepoint_id(format.text)) tracepoints_.try_emplace(*id, name_of_tracepoint(format));
+  for (const auto& [id, name] : tracepoints_) {
+    if (name.empty()) continue;
+    const auto [first, last] = waiting_.equal_range(id);
+    for (auto waits = first; waits != last; ++waits)
+      if (events[waits->second].name_is_made) events.make_name(waits->second, name);
+    waiting_.erase(first, last);
+  }
 }
 
 std::string EventNames::of(const EventAttr& attr) const {
@@ -92,13 +104,19 @@ std::string EventNames::of(const EventAttr& attr) const {
   }
 }
 
-void EventNames::give(EventSet& events, std::span<const Event> described) const {
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (described.size() == events.size() && !described[i].name.empty())
-      events.set_name(i, described[i].name);
-    else if (events[i].name.empty() || events[i].name_is_made)
-      events.make_name(i, of(events[i].attr));
-  }
+void EventNames::make(EventSet& events, std::size_t event) {
+  if (!events[event].name.empty()) return;
+  const EventAttr& attr = events[event].attr;
+  const auto known = tracepoints_.find(attr.config);
+  if (attr.type == abi::kTracepoint && (known == tracepoints_.end() || known->second.empty()))
+    waiting_.emplace(attr.config, event);
+  events.make_name(event, of(attr));
+}
+
+void EventNames::take(EventSet& events, std::span<const Event> described) {
+  if (described.size() != events.size()) return;
+  for (std::size_t i = 0; i < events.size(); ++i)
+    if (!described[i].name.empty()) events.set_name(i, described[i].name);
 }
 
 }  // namespace tacho::format

@@ -16,7 +16,7 @@ namespace tacho::format {
 struct Event {
   EventAttr attr;
   // The one name by which it is shown and chosen: as the capture names it, or else made of its attributes
-  // (name_events()).
+  // (EventNames).
   std::string name;
   std::vector<std::uint64_t> ids;
   bool name_is_made = false;

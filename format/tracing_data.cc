@@ -12,6 +12,7 @@ constexpr std::array<std::uint8_t, 3> kMagic{0x17, 0x08, 0x44};
 constexpr std::string_view kName = "tracing";
 constexpr std::uint32_t kMaxSystems = 65536;
 constexpr std::uint32_t kMaxFormats = 1U << 20;
+constexpr std::size_t kLongestName = 255;  // bytes
 
 std::string text_of_size(Cursor& in, std::uint64_t size) {
   const Bytes bytes = in.take(size);
@@ -35,6 +36,9 @@ Result<> read_formats(Cursor& in, TracingData& out) {
   if (systems > kMaxSystems) return Error{std::to_string(systems) + " tracepoint systems are too many"};
   for (std::uint32_t i = 0; i < systems && !in.failed(); ++i) {
     const std::string system(in.terminated());
+    // A folder of tracefs. Each of its formats keeps a copy.
+    if (system.size() > kLongestName)
+      return Error{"a tracepoint system has a name of " + std::to_string(system.size()) + " bytes"};
     const std::uint32_t count = in.u32();
     if (count > kMaxFormats) return Error{"system '" + system + "' has too many formats"};
     for (std::uint32_t k = 0; k < count && !in.failed(); ++k)

@@ -23,7 +23,9 @@ TracingData one_tracepoint() {
 }
 
 TEST(EventNames, EventsHavePerfsNamesByTheirAttributes) {
-  const EventNames names(one_tracepoint());
+  EventNames names;
+  EventSet none;
+  names.learn(one_tracepoint(), none);
   constexpr auto kUserOnly = abi::kExcludeKernel | abi::kExcludeHv;
   EXPECT_EQ(names.of(attr_of(abi::kSoftware, abi::kBpfOutput)), "bpf-output");
   EXPECT_EQ(names.of(attr_of(abi::kSoftware, 500)), "unknown-software");
@@ -39,13 +41,13 @@ TEST(EventNames, WhatTheCaptureSaysComesFirst) {
   EventSet events;
   events.add({attr_of(abi::kSoftware, 0), "", {}});
   events.add({attr_of(abi::kSoftware, 2), "faults of mine", {}});
-  const EventNames names(one_tracepoint());
-  names.give(events, {});
+  EventNames names;
+  names.make(events, 0);
+  names.make(events, 1);
   EXPECT_EQ(events[0].name, "cpu-clock");
   EXPECT_TRUE(events[0].name_is_made);
   EXPECT_EQ(events[1].name, "faults of mine");
-  const std::vector<Event> described{{{}, "ticks", {}}, {{}, "", {}}};
-  names.give(events, described);
+  EventNames::take(events, std::vector<Event>{{{}, "ticks", {}}, {{}, "", {}}});
   EXPECT_EQ(events[0].name, "ticks");
   EXPECT_FALSE(events[0].name_is_made);
   EXPECT_EQ(events[1].name, "faults of mine");
@@ -53,19 +55,34 @@ TEST(EventNames, WhatTheCaptureSaysComesFirst) {
 
 TEST(EventNames, DescriptionsOfFewerEventsAreOfNone) {
   EventSet events;
-  events.add({attr_of(abi::kSoftware, 0), "", {}});
+  events.add({attr_of(abi::kSoftware, 0), "mine", {}});
   events.add({attr_of(abi::kSoftware, 2), "", {}});
-  EventNames().give(events, std::vector<Event>{{{}, "ticks", {}}});
-  EXPECT_EQ(events[0].name, "cpu-clock");
+  EventNames::take(events, std::vector<Event>{{{}, "ticks", {}}});
+  EXPECT_EQ(events[0].name, "mine");
 }
 
 TEST(EventNames, ATracepointGetsItsNameWhenItsDescriptionComes) {
   EventSet events;
   events.add({attr_of(abi::kTracepoint, 314), "", {}});
-  EventNames().give(events, {});
+  events.add({attr_of(abi::kTracepoint, 314), "", {}});
+  EventNames names;
+  names.make(events, 0);
+  names.make(events, 1);
   EXPECT_EQ(events[0].name, "unknown tracepoint");
-  EventNames(one_tracepoint()).give(events, {});
+  events.set_name(1, "mine");
+  names.learn(one_tracepoint(), events);
   EXPECT_EQ(events[0].name, "sched:sched_switch");
+  EXPECT_EQ(events[1].name, "mine") << "the capture said so before";
+}
+
+TEST(EventNames, ALongNameIsCut) {
+  TracingData tracing;
+  tracing.formats.push_back(
+      {std::string(1000, 's'), "name: " + std::string(1000, 'n') + "\nID: 1\nformat:\n"});
+  EventSet none;
+  EventNames names;
+  names.learn(tracing, none);
+  EXPECT_EQ(names.of(attr_of(abi::kTracepoint, 1)), std::string(255, 's') + ':' + std::string(255, 'n'));
 }
 
 }  // namespace

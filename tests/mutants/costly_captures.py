@@ -11,6 +11,7 @@ USUAL = IDENTIFIER | IP | TID | TIME | CPU | PERIOD
 SAMPLE_ID_ALL = 1 << 18
 ATTR_SIZE, HEADER_SIZE = 128, 104
 SAMPLE, MMAP2, COMM, FORK, KSYMBOL, FINISHED_ROUND, COMPRESSED = 9, 10, 3, 7, 17, 68, 81
+HEADER_ATTR, HEADER_TRACING_DATA = 64, 66
 BUILD_ID_FEATURE, COMPRESSED_FEATURE = 2, 27
 USER = 2
 ROUND = struct.pack("<IHH", FINISHED_ROUND, 0, 8)
@@ -169,6 +170,12 @@ def scattered_ids():
 
 def an_event_for_each_id():
     return capture(sample(event=5), [(attr(config=i % 10), [i + 1]) for i in range(200000)])
+
+
+# A pipe that describes its tracepoints again and again, and each time has the names of many events to make.
+def descriptions_without_end():
+    events = join(record(HEADER_ATTR, 0, attr() + struct.pack("<Q", i + 1)) for i in range(30000))
+    return struct.pack("<QQ", 0x32454c4946524550, 16) + events + record(HEADER_TRACING_DATA, 0, struct.pack("<I", 0)) * 30000
 
 
 def many_build_ids():

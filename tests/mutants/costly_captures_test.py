@@ -95,6 +95,9 @@ class CostlyCaptures(programs.Scratch):
             self.check_all(make, commands=[COMMANDS[0], COMMANDS[4]])
         self.check_all(costly_captures.an_event_for_each_id, commands=[COMMANDS[0], COMMANDS[4]])
 
+    def test_descriptions_without_end(self):
+        self.check_all(costly_captures.descriptions_without_end, commands=COMMANDS[:3])
+
     def test_many_build_ids(self):
         self.check_all(costly_captures.many_build_ids, commands=COMMANDS[1:2] + COMMANDS[4:])
 
