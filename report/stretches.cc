@@ -43,11 +43,16 @@ Result<std::uint64_t> parse_interval(std::string_view text) {
   return *length;
 }
 
-// The recorder's --interval; nothing: it has none, and reads at the end alone.
+// The recorder's --interval; nothing: it has none, and reads at the end alone. The command that was recorded
+// may have such an option as well: it begins behind "--", or with a word that is no option and no option's
+// value.
 std::optional<std::string> interval_of(const std::vector<std::string>& words) {
   constexpr std::string_view kName = "--interval";
-  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+  const std::size_t first = words.size() > 1 && words[1] == "record" ? 2 : 1;
+  for (std::size_t i = first; i < words.size() && words[i] != "--"; ++i) {
     const std::string_view word = words[i];
+    const bool may_be_value = i > first && words[i - 1].starts_with('-');
+    if (!word.starts_with('-') && !may_be_value) break;
     if (word == kName && i + 1 < words.size()) return words[i + 1];
     if (word.starts_with(kName) && word.substr(kName.size()).starts_with('='))
       return std::string(word.substr(kName.size() + 1));
@@ -62,7 +67,7 @@ std::string note_on_readings(std::string_view event, const format::Environment& 
   if (length == 0 || environment.command_line.empty()) return {};
   const std::string counted = "'" + std::string(event) + "' was counted in the kernel and read ";
   const auto text = interval_of(environment.command_line);
-  if (!text) {
+  if (!text || readings.is_one()) {
     if (!readings.is_one()) return {};
     return counted + "once, so all of it is one stretch; recorded with --interval it has times";
   }

@@ -14,13 +14,13 @@ SLOTS = ((0, 3), (2, 1), (8, 5), (16384, 7))  # least value, how many
 
 
 class Counted(programs.Scratch):
-    def write(self, interval=None, form="log2", slots=SLOTS, readings=4, sums=False):
+    def write(self, interval=None, form="log2", slots=SLOTS, readings=4, sums=False, mark=("--",)):
         """Each reading, a second after the one before, has all slots."""
         fields = [Field("took", unit="ns", format=form), Field("times", role="count")]
         if sums:
             fields.append(Field("total", unit="ns", role="sum"))
         capture = made_payload.capture(op=fields)
-        words = ["tacho", "record", "-e", "op"] + (["--interval", interval] if interval else []) + ["--", "tool", "--interval", "7"]
+        words = ["tacho", "record", "-e", "op"] + (["--interval", interval] if interval else []) + [*mark, "tool", "--interval", "7"]
         capture.features[CMDLINE] = struct.pack("<I", len(words)) + b"".join(made.header_string(word) for word in words)
         for reading in range(readings):
             for low, times in slots:
@@ -45,8 +45,8 @@ class Counted(programs.Scratch):
 
     def test_one_reading_is_one_stretch(self):
         told = "'op' was counted in the kernel and read once, so all of it is one stretch; recorded with --interval it has times"
-        for readings, is_told in ((1, True), (2, False)):
-            self.write(readings=readings)
+        for readings, is_told, mark in ((1, True, ["--"]), (2, False, ["--"]), (1, True, []), (2, False, [])):
+            self.write(readings=readings, mark=mark)  # the command's own --interval is not the recorder's
             for view in (["table", "--by", "event", "--columns", "count"], ["hist", "--field", "took"]):
                 self.assertEqual(told in self.output(*view, "--interval", "1")[1], is_told)
                 self.assertEqual(self.output(*view)[1], "")
