@@ -182,6 +182,7 @@ Result<> CaptureReader::State::open_layout(const FileHead& head) {
   read_features(head);
   read_simpleperf_start(file.get(), {layout.data_offset, layout.data_size}, layout.order, features,
                         *diagnostics);
+  names.learn(features.tracing, events);
   name_events();
   check_descriptions(events, features, head.attr_size - kIdsSection, *diagnostics);
   std::uint64_t size = layout.data_size - missing;
@@ -290,8 +291,10 @@ void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std:
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
   if (auto read = format::read_feature(feature, section, features); !read)
     return diagnostics->add(Damage::BadFeature, offset, read.error().what);
-  if (feature == abi::kFeatureTracingData) names.learn(features.tracing, events);
-  if (feature == abi::kFeatureEventDesc) EventNames::take(events, features.event_descriptions);
+  // Of a file, open_layout() names events when all sections are read.
+  if (layout.is_pipe && feature == abi::kFeatureTracingData) names.learn(features.tracing, events);
+  if (layout.is_pipe && feature == abi::kFeatureEventDesc)
+    EventNames::take(events, features.event_descriptions);
   if (options.keep_all) keep(feature, bytes, log, offset);
 }
 
