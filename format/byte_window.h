@@ -1,5 +1,5 @@
-// A window that moves forward over a capture's bytes: what was read and not taken yet, and as much behind it
-// as is asked for.
+// A window that moves forward over a capture's bytes. It holds what was read from the file and not taken yet,
+// and reads more when more is asked for.
 #pragma once
 
 #include <cstddef>

@@ -79,9 +79,8 @@ struct Function {
   bool is_data : 1 = false;   // what is named is a variable
   bool has_line : 1 = false;  // line() is a source line
 
-  std::string_view name() const {
-    return named == nullptr ? std::string_view() : named->name;
-  }  // empty: unknown
+  // Empty: unknown.
+  std::string_view name() const { return named == nullptr ? std::string_view() : named->name; }
   std::uint64_t end() const { return named == nullptr ? 0 : named->end; }
   std::uint64_t runtime_start() const { return rare() == nullptr ? 0 : rare()->runtime_start; }
   std::uint64_t mapped_bytes() const { return rare() == nullptr ? 0 : rare()->mapped_bytes; }

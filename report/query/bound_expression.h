@@ -43,8 +43,8 @@ class BoundExpression {
   const std::vector<std::size_t>& missing() const { return missing_; }
   // Whether its values are texts.
   bool is_text() const { return is_text_; }
-  // A comparison whose answer is not that of all values in a slot of a histogram: the number lies inside of
-  // the slot, whose least value is the one that is compared. The first one; nothing: there is none.
+  // A comparison of a histogram's slots with a number that does not begin a slot: some values of its slot
+  // would answer otherwise than the least one, which is compared. The first one; nothing: there is none.
   struct SlotInDoubt {
     std::size_t node = 0;  // of the comparison
     std::string field;
