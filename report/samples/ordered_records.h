@@ -17,6 +17,15 @@ struct SampleStart {
   std::uint64_t ip = 0, period = 0;
   std::uint32_t pid = 0, tid = 0, cpu = 0;
   std::uint16_t misc = 0;  // of the record
+
+  void copy_to(format::Sample& sample) const {
+    sample.ip = ip;
+    sample.period = period;
+    sample.pid = pid;
+    sample.tid = tid;
+    sample.cpu = cpu;
+    sample.misc = misc;
+  }
 };
 
 // Valid until the next one is asked for.

@@ -49,14 +49,15 @@ std::unique_ptr<RecordsAhead> RecordsAhead::start(OrderedRecords& records,
   return feed;
 }
 
-// False when the record is no sample, or one that has more to it: whoever replays it finds out what.
+// False when the record is no sample, or one that has more to it (a time that orders nothing, say): whoever
+// replays it finds out what.
 bool RecordsAhead::takes_apart(const OrderedRecord& record, format::SampleParser& parser,
                                SampleStart& start) const {
   if (samples_ == Samples::AsTheyAre || record.view.type != format::abi::kRecordSample) return false;
   const format::EventAttr& attr = header_->events[record.event].attr;
   if (attr.samples(format::abi::kSampleRead)) return false;
   const format::Sample* const sample = parser.parse(record.view, attr);
-  if (sample == nullptr || sample->unread != 0) return false;
+  if (sample == nullptr || sample->unread != 0 || sample->time != record.time) return false;
   start = {sample->ip, sample->period, sample->pid, sample->tid, sample->cpu, sample->misc};
   return true;
 }

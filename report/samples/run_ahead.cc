@@ -36,6 +36,9 @@ class Forward : public Outlet {
                         .has_payload_stack = sample.has_payload_stack};
     if (reads_ == Reads::Nothing) {
       batch_.add(queued);
+    } else if (reads_ == Reads::Start) {
+      const format::Sample& raw = *sample.raw;
+      batch_.add(queued, {{raw.ip, raw.period, raw.pid, raw.tid, raw.cpu, raw.misc}, raw.time});
     } else {
       const format::Bytes record = sample.record->bytes;
       queued.record = record.data();
@@ -77,6 +80,7 @@ class Shown {
     for (std::size_t i = 0; i < samples.size(); ++i) {
       prefetch(samples, i);
       const Flow flow = samples[i].record != nullptr ? show(samples[i], batch.blocks[samples[i].block])
+                        : !batch.starts.empty()      ? show(samples[i], batch.starts[i])
                                                      : sink_->on_sample(without_record(samples[i]));
       if (flow == Flow::Stop) return flow;
     }
@@ -105,6 +109,13 @@ class Shown {
     resolved.order = view.order;
     return sink_->on_sample(resolved);
   }
+  Flow show(const QueuedSample& queued, const QueuedStart& start) {
+    start.fields.copy_to(start_);
+    start_.time = start.time;
+    ResolvedSample resolved = without_record(queued);
+    resolved.raw = &start_;
+    return sink_->on_sample(resolved);
+  }
   ResolvedSample without_record(const QueuedSample& queued) const {
     return {.raw = nullptr,
             .record = nullptr,
@@ -128,6 +139,7 @@ class Shown {
   const CgroupNames* cgroups_;
   Sink* sink_;
   format::SampleParser parser_;
+  format::Sample start_;  // of the sample at hand, where no more than its start travels
 };
 
 // Null when the system gives none.

@@ -30,6 +30,7 @@ void SampleBatch::add(const QueuedSample& sample) {
 void SampleBatch::clear() {
   samples.clear();
   blocks.clear();
+  starts.clear();
   bytes = 0;
   bytes_read = 0;
 }

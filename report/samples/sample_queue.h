@@ -10,14 +10,15 @@
 
 #include "format/time_order.h"
 #include "report/samples/batch_queue.h"
+#include "report/samples/ordered_records.h"
 #include "report/samples/resolved_sample.h"
 
 namespace tacho::report {
 
-// A resolved sample, but for the fields of its record: taking those apart again is cheaper than copying them.
-// It fills one cache line, as lines are what travels between processors.
+// A resolved sample, but for the fields of its record: taking those apart again is cheaper than copying them
+// all. It fills one cache line, as lines are what travels between processors.
 struct alignas(64) QueuedSample {
-  const std::byte* record = nullptr;  // the whole, header included; null: nobody looks at it
+  const std::byte* record = nullptr;  // the whole, header included; null: nobody looks at it, see SampleBatch
   std::uint16_t size = 0;             // bytes: a record's size has 16 bits
   std::uint16_t block = 0;            // what the record lies in: a number in the batch
   std::uint32_t location = 0;         // number
@@ -30,16 +31,29 @@ struct alignas(64) QueuedSample {
   std::uint32_t has_payload_stack : 1 = 0;
 };
 
+// What a view reads that looks at no more of a record (Sink::Reads::Start).
+struct QueuedStart {
+  SampleStart fields;
+  std::uint64_t time = 0;  // ns
+};
+
 struct SampleBatch {
   std::vector<QueuedSample> samples;     // at most 65,536, so that a block's number fits
   std::vector<format::BlockRef> blocks;  // what the records lie in
-  std::size_t bytes = 0;                 // of the records, or where nobody looks at them, of the samples
-  std::uint64_t bytes_read = 0;          // of the capture, when the batch tells it; otherwise 0
+  // Of each sample, in place of its record; empty: the records travel, or nobody looks at anything of them.
+  std::vector<QueuedStart> starts;
+  std::size_t bytes = 0;         // of the records, or where nobody looks at them, of the samples
+  std::uint64_t bytes_read = 0;  // of the capture, when the batch tells it; otherwise 0
 
   // Sets sample.block.
   void add(QueuedSample sample, const format::BlockRef& block);
   // One whose record nobody looks at.
   void add(const QueuedSample& sample);
+  void add(const QueuedSample& sample, const QueuedStart& start) {
+    add(sample);
+    starts.push_back(start);
+    bytes += sizeof start;
+  }
   // One without samples may tell how far the reading is.
   bool is_empty() const { return samples.empty() && bytes_read == 0; }
   bool has_memory() const { return samples.capacity() > 0; }

@@ -205,13 +205,7 @@ void SampleReader::State::take_user_record(const RecordView& view) {
 const format::Sample* SampleReader::State::sample_of(const OrderedRecord& record,
                                                      const format::EventAttr& attr) {
   if (record.start != nullptr) {
-    const SampleStart& start = *record.start;
-    plain.ip = start.ip;
-    plain.period = start.period;
-    plain.pid = start.pid;
-    plain.tid = start.tid;
-    plain.cpu = start.cpu;
-    plain.misc = start.misc;
+    record.start->copy_to(plain);
     plain.time = record.time;
     return &plain;
   }

@@ -34,7 +34,7 @@ class Sink {
   // before the end.
   enum class Places : std::uint8_t { Addresses, Functions, Names };
   // What it reads of a sample's record. Start: of `raw`, no more than ip, pid, tid, time, cpu, period and
-  // misc. Nothing: `raw`, `record` and `block` are not looked at.
+  // misc; neither `record` nor `block`. Nothing: not `raw` either.
   enum class Reads : std::uint8_t { Nothing, Start, All };
   virtual ~Sink() = default;
   virtual Reads reads() const { return Reads::All; }

@@ -125,10 +125,13 @@ class FoldedSink : public Sink {
         folded_(options.reading.names),
         starts_(folded_, options.fold, options.reading.names),
         names_(session, folded_, options.fold, {options.expands_inlines, options.context}),
-        places_(places_of(options, session)) {}
+        places_(places_of(options, session)),
+        reads_(session.layout().is_pipe || events_.reads_fields() ? Reads::All : Reads::Start) {}
 
   Needs needs() const override { return Needs::Names; }
   Places places() const override { return places_; }
+  // What begins a line, and a weight that is no field.
+  Reads reads() const override { return reads_; }
 
   Flow on_sample(const ResolvedSample& sample) override {
     has_samples_ = true;
@@ -191,6 +194,7 @@ class FoldedSink : public Sink {
   FoldedStarts starts_;
   FrameNames names_;
   Places places_;
+  Reads reads_;
   Profile profile_{{EventBlock{}}, ProfileShape{}};  // the comm: the name that a line begins with
   std::vector<Begin> begins_;                        // of lines, by the profile's row
   std::vector<std::uint32_t> lines_;                 // in folded_, likewise, once they are named

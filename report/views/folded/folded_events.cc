@@ -43,6 +43,12 @@ const PayloadField* FoldedEvents::field_with(std::size_t event, std::string_view
   return field == schema->fields.end() ? nullptr : &*field;
 }
 
+bool FoldedEvents::reads_fields() {
+  learn();
+  if (!weight_.empty()) return weight_ != "period" && weight_ != "samples";
+  return std::ranges::any_of(facts_, [](const EventFacts& facts) { return facts.weight != nullptr; });
+}
+
 bool FoldedEvents::takes(const ResolvedSample& sample) {
   learn();
   EventFacts& facts = facts_[sample.event_index];

@@ -23,6 +23,8 @@ class FoldedEvents {
   FoldedEvents(Session& session, std::string filter, std::string weight);
 
   bool takes(const ResolvedSample& sample);
+  // Whether weights are fields of payloads or tracepoints, of the events that are known by now.
+  bool reads_fields();
   // Of a sample that is taken. Nothing: its field cannot be read, or is not above 0.
   std::optional<std::uint64_t> weight_of(const ResolvedSample& sample);
   // As the line of perf's text tells it, behind the period.

@@ -262,6 +262,10 @@ class ScriptSink : public Sink {
     return is_simple ? Needs::Names : Needs::Everything;
   }
 
+  Reads reads() const override {
+    return text_ && options_->shown.empty() && !text_->reads_records() ? Reads::Start : Reads::All;
+  }
+
   Flow on_sample(const ResolvedSample& sample) override {
     if (!ready()) return Flow::Stop;
     if (!switch_.accepts(sample)) return Flow::GoOn;

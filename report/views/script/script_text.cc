@@ -22,6 +22,10 @@ constexpr std::size_t kMostText = std::size_t{24} << 20, kSampleText = 64;  // b
 constexpr Fields kFrameFields{Field::Ip, Field::Sym, Field::Symoff, Field::Dso,
                               Field::Srcline};  // decide a frame's text
 constexpr std::size_t kFlagsWidth = 24;         // of perf's empty -F flags
+// They need no more of a record than what stands first in it.
+constexpr Fields kStartFields{Field::Comm, Field::Pid,    Field::Tid,     Field::Cpu, Field::Time,
+                              Field::Tod,  Field::Event,  Field::Period,  Field::Ip,  Field::Sym,
+                              Field::Dso,  Field::Symoff, Field::Srcline, Field::Misc};
 // Their text looks up addresses other than the sample's places.
 constexpr Fields kBranchFields{Field::Brstack, Field::Brstacksym, Field::Brstackoff};
 
@@ -118,6 +122,17 @@ void ScriptText::learn_events() {
 bool ScriptText::has_chain(const ResolvedSample& sample) const {
   return sample.has_payload_stack ||
          (fields_->shows_callchains() && sample.event().attr.samples(abi::kSampleCallchain));
+}
+
+bool ScriptText::reads_records() const {
+  return std::ranges::any_of(session_->events(), [this](const format::Event& event) {
+    Fields shown = fields_->of(event.attr);
+    // By default for all events of a type, where there is nothing to show as well.
+    if (!event.attr.samples(abi::kSampleRaw))
+      for (const Field field : {Field::Trace, Field::Payload, Field::Synth}) shown.remove(field);
+    if (!event.attr.is_bpf_output()) shown.remove(Field::BpfOutput);
+    return (shown.bits() & ~kStartFields.bits()) != 0 || is_branch_trace(event.attr);
+  });
 }
 
 ScriptText::PlaceTexts& ScriptText::place_texts(const Fields& fields) {
@@ -344,7 +359,8 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   const format::EventAttr& attr = sample.event().attr;
   const Fields fields = fields_->of(attr);
   if (fields.empty()) return;
-  most_text_ += kSampleText + sample.raw->callchain.bytes().size();
+  most_text_ += kSampleText;
+  if (sample.stack != nullptr) most_text_ += sample.stack->frames.size() * sizeof(std::uint64_t);
   LineStart start{comms_.of(sample.comm), sample.pid(),     sample.tid(),       sample.raw->cpu,
                   sample.raw->time,       sample.raw->misc, abi::kRecordSample, true};
   start.is_comm_padded = !(fields.has(Field::Ip) && has_chain(sample));

@@ -64,6 +64,8 @@ class ScriptText {
   ScriptText(Session& session, const FieldChoice& fields, Names names, TimeText times, FrameShape shape = {});
 
   void write(TextBuffer& out, const ResolvedSample& sample);
+  // Whether it looks at more of records than what Sink::Reads::Start has, of the events known by now.
+  bool reads_records() const;
   // "comm tid ..." of another record's line.
   void write_start(TextBuffer& out, const OtherEvent& event);
   // What the texts lack because the system refused something; once, at the end.
