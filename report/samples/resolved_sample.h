@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -33,11 +34,14 @@ struct Location {
   bool is_unwound = false;  // a frame of an unwound stack: perf tells inlined calls of these
 };
 
-// A distinct call chain, leaf first, as numbers of locations; numbered like them.
+// A distinct call chain, leaf first, as numbers of locations; numbered like them. Of stacks that pass
+// (Sink::Stacks) most chains that come again are the same one.
 struct Stack {
   std::uint32_t number = 0;
   std::span<const std::uint32_t> frames;
 };
+// What keeps stacks that pass alive: shared by all whose stacks lie in it.
+using StackMemory = std::shared_ptr<std::byte[]>;
 
 struct ResolvedSample;
 
@@ -66,8 +70,11 @@ struct ResolvedSample {
   std::string_view comm;                     // at the time of the sample; lives as long as the session
   // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
   const Location* location = nullptr;
-  std::uint32_t place = 0;                  // number of `location`, which itself may lie far away
-  const Stack* stack = nullptr;             // null: the event has no call chain; lives as long as the session
+  std::uint32_t place = 0;  // number of `location`, which itself may lie far away
+  // Null: the event has no call chain. Lives as long as the session, for a sink that keeps stacks; else, with
+  // `stack_memory`, as long as somebody holds that.
+  const Stack* stack = nullptr;
+  const StackMemory* stack_memory = nullptr;
   std::endian order = std::endian::native;  // of raw->raw
   bool has_payload_stack = false;           // `stack` comes from the payload, not from the kernel
   const CgroupNames* cgroups = nullptr;     // lives as long as the session

@@ -15,8 +15,8 @@ using Flow = Sink::Flow;
 // The reading thread's end of the queue.
 class Forward : public Outlet {
  public:
-  Forward(SampleQueue& queue, Reads reads, std::stop_token cancel)
-      : queue_(&queue), reads_(reads), cancel_(std::move(cancel)) {}
+  Forward(SampleQueue& queue, const Sink& sink, std::stop_token cancel)
+      : queue_(&queue), reads_(sink.reads()), stacks_(sink.stacks()), cancel_(std::move(cancel)) {}
   ~Forward() override {
     queue_->put(batch_);
     queue_->end();
@@ -25,6 +25,7 @@ class Forward : public Outlet {
   Forward& operator=(const Forward&) = delete;
 
   Needs needs() const override { return Needs::Names; }
+  Stacks stacks() const override { return stacks_; }
   Flow on_sample(const ResolvedSample& sample) override {
     QueuedSample queued{.location = sample.place,
                         .period = sample.period,
@@ -34,6 +35,7 @@ class Forward : public Outlet {
                         .event_index = static_cast<std::uint32_t>(sample.event_index),
                         .record_event = static_cast<std::uint32_t>(sample.record_event) & 0x7fffffff,
                         .has_payload_stack = sample.has_payload_stack};
+    if (sample.stack_memory != nullptr) batch_.keep(*sample.stack_memory);
     if (reads_ == Reads::Nothing) {
       batch_.add(queued);
     } else if (reads_ == Reads::Start) {
@@ -64,6 +66,7 @@ class Forward : public Outlet {
  private:
   SampleQueue* queue_;
   Reads reads_;
+  Stacks stacks_;
   std::stop_token cancel_;
   SampleBatch batch_;
 };
@@ -158,7 +161,7 @@ bool run_ahead(SampleReader& reader, std::shared_ptr<const format::CaptureHeader
                const SampleOptions& options, Sink& sink, const RunControl& control, NamesOf names_of) {
   SampleQueue queue;
   const std::optional<std::jthread> thread = start_thread([&] {
-    Forward forward(queue, sink.reads(), control.cancel);
+    Forward forward(queue, sink, control.cancel);
     reader.read(options, forward, std::move(names_of));
   });
   if (!thread) return false;

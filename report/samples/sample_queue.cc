@@ -31,6 +31,7 @@ void SampleBatch::clear() {
   samples.clear();
   blocks.clear();
   starts.clear();
+  stacks.clear();
   bytes = 0;
   bytes_read = 0;
 }

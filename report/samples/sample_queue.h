@@ -3,6 +3,7 @@
 // How far the reader runs ahead is bounded by the bytes of the records, which is what they hold in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -42,8 +43,9 @@ struct SampleBatch {
   std::vector<format::BlockRef> blocks;  // what the records lie in
   // Of each sample, in place of its record; empty: the records travel, or nobody looks at anything of them.
   std::vector<QueuedStart> starts;
-  std::size_t bytes = 0;         // of the records, or where nobody looks at them, of the samples
-  std::uint64_t bytes_read = 0;  // of the capture, when the batch tells it; otherwise 0
+  std::vector<StackMemory> stacks;  // what keeps those that pass
+  std::size_t bytes = 0;            // of the records, or where nobody looks at them, of the samples
+  std::uint64_t bytes_read = 0;     // of the capture, when the batch tells it; otherwise 0
 
   // Sets sample.block.
   void add(QueuedSample sample, const format::BlockRef& block);
@@ -53,6 +55,9 @@ struct SampleBatch {
     add(sample);
     starts.push_back(start);
     bytes += sizeof start;
+  }
+  void keep(const StackMemory& memory) {
+    if (std::find(stacks.rbegin(), stacks.rend(), memory) == stacks.rend()) stacks.push_back(memory);
   }
   // One without samples may tell how far the reading is.
   bool is_empty() const { return samples.empty() && bytes_read == 0; }

@@ -310,6 +310,7 @@ void SampleReader::State::add_places(ResolvedSample& resolved, const format::Eve
     const bool may_lack_first = options->keeps_callers && sample.callchain.size() > options->max_stack;
     is_first = !may_lack_first && begins_stack(sample, resolved.stack, cpumode);
   }
+  if (resolved.stack != nullptr) resolved.stack_memory = stacks.memory();
   resolved.place = is_first ? resolved.stack->frames[0] : place_of(sample, cpumode);
   resolved.location = &place_table.locations()[resolved.place];
 }
@@ -403,7 +404,11 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   state_->options = &options;
   state_->names_of = std::move(names_of);
   state_->place_table.tell_by_functions(&state_->names_of);
-  if (state_->names_of.of_chains) state_->stacks.tell_by_frames();
+  if (state_->names_of.of_chains) {
+    state_->stacks.tell_by_frames();
+  } else if (outlet.stacks() == Sink::Stacks::Passing) {
+    state_->stacks.let_pass();
+  }
   if (options.keeps_addresses) state_->place_table.keep_addresses();
   if (options.keeps_callers) state_->stacks.keep_callers();
   state_->outlet = &outlet;

@@ -22,6 +22,7 @@ class InStep : public Outlet {
 
   Needs needs() const override { return needs_; }
   Reads reads() const override { return sink_->reads(); }
+  Stacks stacks() const override { return sink_->stacks(); }
   Flow on_sample(const ResolvedSample& sample) override {
     return control_->cancel.stop_requested() ? Flow::Stop : sink_->on_sample(sample);
   }

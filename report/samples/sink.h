@@ -36,9 +36,12 @@ class Sink {
   // What it reads of a sample's record. Start: of `raw`, no more than ip, pid, tid, time, cpu, period and
   // misc; neither `record` nor `block`. Nothing: not `raw` either.
   enum class Reads : std::uint8_t { Nothing, Start, All };
+  // Whether it looks at a sample's stack after on_sample(). Passing: it does not.
+  enum class Stacks : std::uint8_t { Kept, Passing };
   virtual ~Sink() = default;
   virtual Reads reads() const { return Reads::All; }
   virtual Places places() const { return Places::Addresses; }
+  virtual Stacks stacks() const { return Stacks::Kept; }
   virtual Needs needs() const { return Needs::Everything; }
   virtual Flow on_sample(const ResolvedSample& sample) = 0;
   // Kernel records other than samples, in their place. An EXIT comes before it takes effect, all others

@@ -85,10 +85,16 @@ void StackTable::tell_by_frames() {
   met_.resize(kMet);
 }
 
+void StackTable::let_pass() {
+  constexpr std::size_t kMet = std::size_t{1} << 15;  // as many stacks as passing_ holds, about: 1 MB
+  is_passing_ = true;
+  met_.resize(kMet);
+}
+
 void StackTable::end_lookups() {
   by_chain_.forget();
   by_frames_.forget();
-  entries_ = {};
+  keys_ = {};
   decltype(met_)(met_.empty() ? 0 : 1).swap(met_);
 }
 
@@ -98,12 +104,17 @@ std::uint32_t StackTable::append_stack() {
   return number;
 }
 
-// Its number.
-std::uint32_t StackTable::make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
-                                     std::span<const std::uint64_t> unwound, std::size_t max_frames) {
+void StackTable::find_frames(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
+                             std::span<const std::uint64_t> unwound, std::size_t max_frames) {
   split_chain(sample.callchain, max_frames);
   for (const std::uint64_t ip : unwound) addresses_.push_back({ip, abi::kCpumodeUser | PlaceTable::kUnwound});
   places_->find_all(spaces, sample.pid, addresses_, frames_);
+}
+
+// Its number.
+std::uint32_t StackTable::make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
+                                     std::span<const std::uint64_t> unwound, std::size_t max_frames) {
+  find_frames(spaces, sample, unwound, max_frames);
   if (!is_by_frames_) return append_stack();
   std::uint64_t hash = frames_.size();
   for (const std::uint32_t frame : frames_) hash = by_frames_.hash.add(hash, frame);
@@ -125,13 +136,13 @@ void StackTable::expect(std::uint32_t pid, format::Bytes chain, std::uint64_t du
   Expected& expected = expected_[due % expected_.size()];
   expected = {.due = due, .chain = chain, .words = chain_digest(chain, seed_), .key = {}};
   expected.key = in_space(expected.words, pid);
-  if (is_by_frames_) return __builtin_prefetch(&met_at(expected.key));
+  if (is_by_frames_ || is_passing_) return __builtin_prefetch(&met_at(expected.key));
   expected.hash = by_chain_.hash(expected.key.low);
   by_chain_.prefetch(expected.hash);
   const Expected& earlier = expected_[(due - kBefore) % expected_.size()];
   if (earlier.due != due - kBefore) return;
   if (const std::uint32_t guess = by_chain_.guess(earlier.hash); guess != IndexTable::kNone)
-    __builtin_prefetch(&entries_[guess]);
+    __builtin_prefetch(&keys_[guess]);
 }
 
 ChainDigest StackTable::digest_of(format::Bytes chain, std::uint64_t due) const {
@@ -159,16 +170,25 @@ const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const 
   if (is_by_frames_) {
     Met& met = met_at(key);
     if (met.stack == nullptr || met.key != key)
-      met = {key, &stacks_[make_stack(spaces, sample, unwound, max_frames)]};
+      met = {.key = key, .stack = &stacks_[make_stack(spaces, sample, unwound, max_frames)]};
+    return *met.stack;
+  }
+  if (is_passing_) {
+    Met& met = met_at(last_ = key);
+    if (met.key != key || !passing_.holds(met.piece)) {
+      find_frames(spaces, sample, unwound, max_frames);
+      const PassingStacks::Place made = passing_.make(next_passing_++, frames_);
+      met = {key, made.stack, made.piece};
+    }
     return *met.stack;
   }
   const std::uint32_t number = by_chain_.find_or_make(
-      by_chain_.hash(key.low), [&](std::uint32_t row) { return entries_[row].key == key; },
+      by_chain_.hash(key.low), [&](std::uint32_t known) { return keys_[known] == key; },
       [&] {
-        entries_.push_back({key, make_stack(spaces, sample, unwound, max_frames)});
-        return static_cast<std::uint32_t>(entries_.size() - 1);
+        keys_.push_back(key);
+        return make_stack(spaces, sample, unwound, max_frames);
       });
-  return stacks_[entries_[number].stack];
+  return stacks_[number];
 }
 
 }  // namespace tacho::report

@@ -1,4 +1,4 @@
-// Every distinct call chain of a capture, once.
+// Every distinct call chain of a capture, once; or for views that keep none, those that were met lately.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include "format/seeded_hash.h"
 #include "report/samples/chain_digest.h"
 #include "report/samples/index_table.h"
+#include "report/samples/passing_stacks.h"
 #include "report/samples/place_table.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/stable_array.h"
@@ -20,7 +21,7 @@
 namespace tacho::report {
 
 // One thread writes it. Stacks never change once they are made, so pointers and numbers of them may go to
-// another thread.
+// another thread; with let_pass(), together with their memory.
 class StackTable {
  public:
   // `places` must outlive it: that is where the frames are numbers of.
@@ -31,6 +32,9 @@ class StackTable {
   // Before the first lookup: chains with the same frames are one stack. For places that are few, as functions
   // are (NamesOf): then most chains are a stack that is known, and only those that were met lately are kept.
   void tell_by_frames();
+  // Before the first lookup: nobody keeps stacks. Few chains come again that were not met lately: these are
+  // made anew, and get another number.
+  void let_pass();
   // The mappings of process `pid` changed: its chains are looked up anew from now on.
   void mappings_changed(std::uint32_t pid);
   // The kernel's mappings changed: the same for the chains of every process.
@@ -44,6 +48,8 @@ class StackTable {
   const Stack& stack_of(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
                         std::span<const std::uint64_t> unwound, std::size_t max_frames,
                         std::uint64_t due = 0);
+  // What keeps the stack that was asked for last; null: this does.
+  const StackMemory* memory() const { return is_passing_ ? &passing_.memory(met_at(last_).piece) : nullptr; }
   // Gives back the memory that telling chains apart takes: there are no more. Stacks stay.
   void end_lookups();
 
@@ -51,15 +57,14 @@ class StackTable {
   // Chains with equal keys are taken for the same chain of the same address space: their words are not kept
   // to be compared, as that would take more memory than everything else here.
   using StackKey = ChainDigest;
-  struct Entry {
-    StackKey key;
-    std::uint32_t stack = 0;  // number
-  };
   struct Met {
     StackKey key;
     const Stack* stack = nullptr;
+    std::uint64_t piece = 0;  // in passing_
   };
-  Met& met_at(const StackKey& key) { return met_[key.low & (met_.size() - 1)]; }
+  // By the high half: the same chains of two processes differ in no other bits of `low`.
+  Met& met_at(const StackKey& key) { return met_[key.low >> 32 & (met_.size() - 1)]; }
+  const Met& met_at(const StackKey& key) const { return met_[key.low >> 32 & (met_.size() - 1)]; }
   struct Expected {
     std::uint64_t due = 0;  // 0: nothing
     format::Bytes chain;
@@ -72,6 +77,8 @@ class StackTable {
   StackKey in_space(const ChainDigest& words, std::uint32_t pid);
   std::uint32_t space_of(std::uint32_t pid);
   void split_chain(const format::U64Array& chain, std::size_t max_frames);
+  void find_frames(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
+                   std::span<const std::uint64_t> unwound, std::size_t max_frames);
   std::uint32_t make_stack(const symbolize::AddressSpaces& spaces, const format::Sample& sample,
                            std::span<const std::uint64_t> unwound, std::size_t max_frames);
   std::uint32_t append_stack();
@@ -89,17 +96,20 @@ class StackTable {
 
   PlaceTable* places_;
   IndexTable by_chain_;
-  StableArray<Entry> entries_;
+  StableArray<StackKey> keys_;  // of stacks, by number
   StableArray<Stack> stacks_;
-  // With tell_by_frames(), in place of by_chain_: a power of two of chains, by the low bits of their keys.
-  // Each takes the place of one before.
+  // With tell_by_frames() and let_pass(), in place of by_chain_ and keys_: a power of two of chains, by the
+  // bits of their keys. Each takes the place of one before.
   std::vector<Met, format::LargePages<Met>> met_;
   IndexTable by_frames_;
+  PassingStacks passing_;
+  std::uint32_t next_passing_ = 0;  // number
+  StackKey last_;                   // with let_pass(): of the stack that was asked for last
   std::uint64_t seed_ = format::random_word();
   // By the version of its address space a chain gets another key.
   std::uint64_t low_factor_ = format::random_word() | 1, high_factor_ = format::random_word() | 1;
   std::array<Expected, 8> expected_;  // the last, by what they are due at
-  bool keeps_callers_ = false, is_by_frames_ = false;
+  bool keeps_callers_ = false, is_by_frames_ = false, is_passing_ = false;
   std::vector<PlaceTable::Address> addresses_;  // scratch: the chain at hand
   std::vector<std::uint32_t> frames_;           // scratch
   std::vector<std::byte> words_;                // scratch: a chain's words and those unwound

@@ -262,6 +262,7 @@ class ScriptSink : public Sink {
     return is_simple ? Needs::Names : Needs::Everything;
   }
 
+  Stacks stacks() const override { return Stacks::Passing; }
   Reads reads() const override {
     return text_ && options_->shown.empty() && !text_->reads_records() ? Reads::Start : Reads::All;
   }

@@ -255,7 +255,9 @@ std::string_view ScriptText::place_text(const Location& location, const Fields& 
 void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& fields) {
   if (!shape_.last_functions.empty()) return write_cut_chain(out, stack, fields);
   PlaceTexts& texts = place_texts(fields);
-  std::uint32_t& whole = texts.stacks[stack.number];
+  KnownStack& known = texts.stacks[stack.number % texts.stacks.size()];
+  if (known.number != stack.number) known = {.number = stack.number};
+  std::uint32_t& whole = known.whole;
   if (whole > kSeenOnce) return out.text(texts.wholes[whole]);
   const std::size_t before = out.size();
   for (const std::uint32_t number : stack.frames) texts.frames.prefetch(number);

@@ -86,17 +86,22 @@ class ScriptText {
     std::uint32_t function = kUnmade;  // number
     std::uint32_t offset = 0;          // in the function, bytes
   };
+  static constexpr std::uint32_t kNeverSeen = 0, kSeenOnce = 1;
+  struct KnownStack {
+    std::uint32_t number = 0;
+    std::uint32_t whole = kNeverSeen;  // or kSeenOnce, or where in `wholes`
+  };
   // Texts made once for each set of fields that decides them.
   struct PlaceTexts {
     std::uint64_t fields = 0;
     ByNumber<FrameLine> frames;        // by location
     ByNumber<std::string_view> alone;  // the same, of samples without a call chain; without data: not made
-    ByNumber<std::uint32_t> stacks;    // by stack: kNeverSeen, kSeenOnce, or where in `wholes`
+    // Of stacks that were met lately, by the low bits of their numbers.
+    std::vector<KnownStack> stacks = std::vector<KnownStack>(std::size_t{1} << 15);
     std::vector<Function> functions;
     IndexTable by_name;  // of functions
     std::vector<std::string_view> wholes{{}, {}};
   };
-  static constexpr std::uint32_t kNeverSeen = 0, kSeenOnce = 1;
   PlaceTexts& place_texts(const Fields& fields);
   std::string_view kept(std::string_view& place);
   FrameLine make_line(PlaceTexts& texts, std::span<const symbolize::Frame> frames, const Fields& fields);

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "format/attachment.h"
 #include "report/samples/session.h"
@@ -304,6 +306,67 @@ TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
   EXPECT_GT(std::ranges::count(few.names(), "two;?;?;one;"), 100);
   EXPECT_GT(all.distinct.size(), 10'000u);
   EXPECT_EQ(few.distinct.size(), 4u) << "one, two, three, and what has no name";
+}
+
+// Takes down what a view may see of samples whose stacks pass and whose records it does not read.
+class Passing : public Sink {
+ public:
+  Passing(Session& session, Needs needs, Reads reads, Stacks stacks)
+      : session_(&session), needs_(needs), reads_(reads), stacks_(stacks) {}
+  Needs needs() const override { return needs_; }
+  Reads reads() const override { return reads_; }
+  Stacks stacks() const override { return stacks_; }
+  Flow on_sample(const ResolvedSample& sample) override {
+    std::vector<std::uint64_t>& line = seen.emplace_back();
+    line = {sample.raw->ip,   sample.raw->pid, sample.raw->tid,    sample.raw->cpu,
+            sample.raw->time, sample.period,   sample.raw->period, sample.raw->misc};
+    for (const std::uint32_t frame : sample.stack->frames)
+      line.push_back(session_->resolver().location(frame).ip.value);
+    return Flow::GoOn;
+  }
+  std::vector<std::vector<std::uint64_t>> seen;
+
+ private:
+  Session* session_;
+  Needs needs_;
+  Reads reads_;
+  Stacks stacks_;
+};
+
+// More distinct chains than are held at a time, each met again much later; some records have a time that is
+// no time, and more to them than their start tells.
+TEST(Run, AViewOfPassingStacksGetsTheSameSamples) {
+  CaptureBuilder capture = capture_with_stacks();
+  constexpr std::uint64_t kSamples = 120'000, kChains = 70'000;
+  for (std::uint64_t i = 1; i <= kSamples; ++i) {
+    test::SampleFields fields = sample_at(i % 1000 == 7 ? 0 : 1000 + (i ^ 5));
+    fields.tid = static_cast<std::uint32_t>(5 + i % 3);
+    fields.cpu = static_cast<std::uint32_t>(i % 2);
+    fields.period = i % 91;
+    fields.callchain = {abi::kContextUser, 0x1000 + i % kChains % 0x400, 0x8000 + i % kChains, 0x2000};
+    fields.ip = fields.callchain[1];
+    capture.sample(fields);
+    if (i % 64 == 0) capture.round();
+    if (i == kSamples / 2) capture.mmap(5, 0x1200, 0x100, 0, "/bin/two");
+  }
+  const test::TemporaryFile file(capture.file());
+  std::vector<std::vector<std::uint64_t>> expected;
+  for (const auto& [needs, reads, stacks] :
+       {std::tuple(Sink::Needs::Names, Sink::Reads::All, Sink::Stacks::Kept),
+        std::tuple(Sink::Needs::Names, Sink::Reads::Start, Sink::Stacks::Kept),
+        std::tuple(Sink::Needs::Names, Sink::Reads::Start, Sink::Stacks::Passing),
+        std::tuple(Sink::Needs::Names, Sink::Reads::All, Sink::Stacks::Passing),
+        std::tuple(Sink::Needs::Everything, Sink::Reads::Start, Sink::Stacks::Passing)}) {
+    auto session = open(file);
+    ASSERT_TRUE(session);
+    Passing sink(*session, needs, reads, stacks);
+    session->run(sink);
+    ASSERT_EQ(sink.seen.size(), kSamples);
+    if (expected.empty())
+      expected = std::move(sink.seen);
+    else
+      EXPECT_TRUE(sink.seen == expected);
+  }
 }
 
 TEST(Run, ATeeGivesEverythingToEverySinkUntilItWantsNoMore) {

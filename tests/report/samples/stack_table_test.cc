@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace tacho::report {
@@ -81,6 +83,62 @@ TEST_F(StackTableTest, ToldByFramesAChainThatWasForgottenIsTheSameStack) {
     ASSERT_EQ(stack.number, numbers[i]);
     ASSERT_EQ(addresses(stack), (Words{0x1000 + i, 0x2000}));
   }
+}
+
+TEST_F(StackTableTest, PassingChainsThatComeAgainSoonAreTheSameStack) {
+  stacks_.let_pass();
+  const Stack& first = ask(one_);
+  EXPECT_EQ(addresses(first), (Words{0x1000, 0x2000}));
+  EXPECT_EQ(&ask(one_), &first);
+  EXPECT_EQ(addresses(ask(two_)), (Words{0x1000, 0x3000}));
+  EXPECT_NE(ask(two_).number, first.number);
+  EXPECT_NE(ask(one_, 0, 8).number, first.number) << "another process";
+  stacks_.expect(7, bytes_of(one_), 5);
+  EXPECT_EQ(ask(one_, 5).number, first.number) << "as expected";
+  stacks_.mappings_changed(7);
+  EXPECT_NE(ask(one_).number, first.number) << "other mappings";
+}
+
+// As many as go through all of its memory several times: each is right when it is given, stays right for
+// whoever holds its memory, and its memory goes with the last holder.
+TEST_F(StackTableTest, PassingStacksLiveAsLongAsTheirMemoryIsHeld) {
+  stacks_.let_pass();
+  constexpr std::uint64_t kChains = 400'000, kHeld = 37;
+  const auto chain_of = [](std::uint64_t i) {
+    return Words{abi::kContextUser, 0x1000 + i % 5000, 0x2000 + i};
+  };
+  std::vector<std::pair<const Stack*, StackMemory>> held;
+  std::weak_ptr<std::byte[]> let_go;
+  for (std::uint64_t i = 0; i < kChains; ++i) {
+    const Stack& stack = ask(chain_of(i));
+    const Words expected{0x1000 + i % 5000, 0x2000 + i};
+    ASSERT_EQ(addresses(stack), expected);
+    ASSERT_NE(stacks_.memory(), nullptr);
+    const auto* const begin = reinterpret_cast<const std::byte*>(&stack);
+    ASSERT_GE(begin, stacks_.memory()->get()) << "the memory that it tells is the stack's";
+    if (i == 0) let_go = *stacks_.memory();
+    if (i > 10'000 && i % kHeld == 0 && held.size() < 2000) held.emplace_back(&stack, *stacks_.memory());
+  }
+  EXPECT_TRUE(let_go.expired()) << "nobody held it";
+  std::uint64_t i = 10'027;  // the first multiple of kHeld above 10,000
+  for (const auto& [stack, memory] : held) {
+    ASSERT_EQ(addresses(*stack), (Words{0x1000 + i % 5000, 0x2000 + i}));
+    i += kHeld;
+  }
+  const Stack& again = ask(chain_of(0));
+  EXPECT_EQ(addresses(again), (Words{0x1000, 0x2000})) << "forgotten and made anew";
+  EXPECT_GT(again.number, kChains - 1);
+}
+
+// A chain that was met shortly before tells the memory of its stack, not of the stack that was made last.
+TEST_F(StackTableTest, APassingStackThatIsKnownTellsItsOwnMemory) {
+  stacks_.let_pass();
+  const Stack& first = ask(one_);
+  const StackMemory memory = *stacks_.memory();
+  for (std::uint64_t i = 0; i < 5000; ++i) ask({abi::kContextUser, 0x1000 + i, 0x2000, 0x3000 + i});
+  EXPECT_NE(*stacks_.memory(), memory);
+  if (&ask(one_) != &first) GTEST_SKIP() << "another chain took its place";
+  EXPECT_EQ(*stacks_.memory(), memory);
 }
 
 }  // namespace
