@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -19,7 +20,7 @@ inline constexpr std::size_t kApart = 128;  // bytes
 // Below a large page: plain memory. Null when there is none. Give it back with std::free.
 inline void* large_memory(std::size_t bytes) noexcept {
   if (bytes < kLargePage) return std::malloc(bytes);
-  if (bytes > ~std::size_t{0} - kLargePage) return nullptr;
+  if (bytes > PTRDIFF_MAX - kLargePage) return nullptr;  // no object is larger
   const std::size_t rounded = (bytes + kLargePage - 1) / kLargePage * kLargePage;
   void* const memory = std::aligned_alloc(kLargePage, rounded);
   if (memory != nullptr) ::madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: not every kernel grants it

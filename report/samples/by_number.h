@@ -11,7 +11,7 @@
 namespace tacho::report {
 
 // Grows to the highest number that was asked for: numbers are given one by one, so that holds no more than
-// twice what is used.
+// twice what is used. What is not used yet is not written to, as fresh pages cost more than all else here.
 template <class T>
 class ByNumber {
  public:
@@ -20,7 +20,7 @@ class ByNumber {
 
   // Valid until another number is asked for.
   T& operator[](std::uint32_t number) {
-    if (number >= items_.size()) items_.resize(std::max(std::size_t{number} + 1, items_.size() * 2), none_);
+    if (number >= items_.size()) grow(number);
     return items_[number];
   }
   T find(std::uint32_t number) const { return number < items_.size() ? items_[number] : none_; }
@@ -32,6 +32,11 @@ class ByNumber {
 
  private:
   using Items = std::vector<T, format::LargePages<T>>;
+  [[gnu::cold]] void grow(std::size_t number) {
+    constexpr std::size_t kMore = 1024, kMost = std::size_t{1} << 32;  // items
+    if (number >= items_.capacity()) items_.reserve(std::clamp(items_.capacity() * 2, number + 1, kMost));
+    items_.resize(std::min(number + kMore, items_.capacity()), none_);
+  }
   T none_;
   Items items_;
 };
