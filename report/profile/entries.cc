@@ -50,6 +50,7 @@ Entries::Entries(const NamedRows& names, std::uint32_t block, EntryIndex& index,
     add_rows(rows);
     by_cell_.forget();
     groups_.forget();
+    if (options_.late.stacks != nullptr) name_heavy(rows);
     return;
   }
   Beside learning(functions_->size(), [this, learns_all] {
@@ -103,16 +104,31 @@ void Entries::add_rows(std::span<const std::uint32_t> numbers) {
       const std::uint32_t part = by_chain_.find((*names_)[numbers[at + kParts]].chain);
       if (part != kNone) __builtin_prefetch(&parts_[part]);
     }
-    add_row(numbers[at]);
+    const std::uint32_t entry = add_row(numbers[at]);
+    if (options_.late.stacks != nullptr) of_rows_.push_back(entry);
   }
 }
 
-void Entries::add_row(std::uint32_t number) {
+// The rows that may have a graph are known once all are counted.
+void Entries::name_heavy(std::span<const std::uint32_t> numbers) {
+  const Weight refused = options_.late.is_relative ? filtered_[0] : Weight();
+  const bool by_samples = member_totals_[0].period == 0;
+  const std::uint64_t total =
+      by_samples ? member_totals_[0].samples - refused.samples : member_totals_[0].period - refused.period;
+  const std::uint64_t least =
+      CallTreeLimit{CallTreeLimit::Share::OfTotal, options_.late.least_percent, total}.least(0);
+  heavy_.emplace(*profile_, *options_.late.stacks, numbers, of_rows_, entries_.size(),
+                 [&](std::uint32_t entry) { return value(Column::Kind::Overhead, entry, 0) >= least; });
+  of_rows_ = {};
+}
+
+// The entry that it makes or adds to, where there are no call chains to look at; else kNone.
+std::uint32_t Entries::add_row(std::uint32_t number) {
   const ProfileRow& row = profile_->rows()[number];
   const NamedRows::Row& named = (*names_)[number];
   Part part{.row = number, .function = named.function};
-  if (options_.hides_unknown && (*functions_)[part.function].name().empty()) return;
-  if (options_.is_left_out && options_.is_left_out(row)) return;
+  if (options_.hides_unknown && (*functions_)[part.function].name().empty()) return kNone;
+  if (options_.is_left_out && options_.is_left_out(row)) return kNone;
   std::span<const Weight> weights = profile_->weights(row);
   std::vector<Weight> others;
   if (options_.weighed_by) {
@@ -141,7 +157,7 @@ void Entries::add_row(std::uint32_t number) {
       (*totals)[member] += weights[member];
     }
   }
-  if (is_filtered && !options_.keeps_filtered) return;
+  if (is_filtered && !options_.keeps_filtered) return kNone;
 
   RowFacts facts{row.thread, row.comm(), profile_->facts(row), &(*functions_)[part.function]};
   if (parent != kNone) facts.parent = &(*functions_)[parent];
@@ -151,10 +167,11 @@ void Entries::add_row(std::uint32_t number) {
   const std::uint32_t found = part_of(part, parent);
   for (std::size_t member = 0; member < members_; ++member)
     weights_[found * members_ + member] += weights[member];
+  return kNone;
 }
 
 // To the entry of the function in the group.
-void Entries::add_alone(const Part& part, std::span<const Weight> weights) {
+std::uint32_t Entries::add_alone(const Part& part, std::span<const Weight> weights) {
   const std::uint32_t code = index_->code_of(part.function);
   const auto is_same = [&](std::uint32_t known) {
     return cells_[known].group == part.group && index_->code_of(cells_[known].function) == code;
@@ -167,6 +184,7 @@ void Entries::add_alone(const Part& part, std::span<const Weight> weights) {
   const std::uint32_t entry =
       is_known ? first : by_cell_.find_or_make(by_cell_.hash(part.group, code), is_same, make);
   add_own(entry, weights, part.is_kernel);
+  return entry;
 }
 
 // The number of the part that is the same as `part`, made where there is none.
@@ -427,6 +445,7 @@ std::vector<std::uint32_t> Entries::as_met() const {
 }
 
 std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t> entries) const {
+  if (heavy_) return heavy_->strands(entries, member_totals_[0].period == 0);
   std::vector<std::vector<Strand>> lists(entries.size());
   if (!has_chains_) return lists;
   for (std::size_t i = 0; i < entries.size(); ++i) lists[i].reserve(of_chains_[entries[i]].strands);

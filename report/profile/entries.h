@@ -5,7 +5,8 @@
 // it; the row of the sample's own place owns the whole chain. These parts are what call graphs are made of:
 // they are told again when a graph is drawn, for the rows that draw one.
 //
-// Without call chains a sample is a part of its own row alone, and there are no parts.
+// Without call chains a sample is a part of its own row alone, and there are no parts. So it is where only
+// heavy rows have graphs and nobody counts children (LateChains): their chains are found by the rows.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "format/large_pages.h"
 #include "report/profile/call_tree.h"
 #include "report/profile/entry_index.h"
+#include "report/profile/heavy_chains.h"
 #include "report/profile/named_rows.h"
 #include "report/profile/row_order.h"
 
@@ -29,6 +31,13 @@ using FunctionTest = std::function<bool(const Function&)>;
 using FilterBits = std::uint8_t;
 inline constexpr FilterBits kByThread = 1, kByModule = 2, kBySymbol = 4, kByParent = 8, kBySocket = 16,
                             kByParallelism = 32;
+
+// Call chains that were not named while rows were.
+struct LateChains {
+  FunctionStacks* stacks = nullptr;  // what names them; null: chains came with the rows
+  double least_percent = 0;          // of the event: what a row weighs at least whose chains are asked for
+  bool is_relative = false;          // without what filters refuse
+};
 
 struct EntryOptions {
   bool has_children = false;
@@ -54,6 +63,7 @@ struct EntryOptions {
   std::function<bool(const ProfileRow&)> is_left_out;
   // What a row counts for in place of its weight. Null: the weight.
   std::function<Weight(const ProfileRow&, const Weight&)> weighed_by;
+  LateChains late{};
   // The same rows with the same options, but weighed by latency. Null: nobody asks for that.
   const class Entries* latency = nullptr;
 };
@@ -108,7 +118,9 @@ class Entries {
   // Equal chains may come more than once.
   std::vector<std::vector<Strand>> strands(std::span<const std::uint32_t> entries) const;
   // How many they are.
-  std::size_t strand_count(std::uint32_t entry) const { return has_chains_ ? of_chains_[entry].strands : 0; }
+  std::size_t strand_count(std::uint32_t entry) const {
+    return has_chains_ ? of_chains_[entry].strands : heavy_ ? heavy_->count(entry) : 0;
+  }
 
  private:
   struct Entry {
@@ -147,8 +159,9 @@ class Entries {
   void fetch_names(std::uint32_t entry) const;
 
   void add_rows(std::span<const std::uint32_t> numbers);
-  void add_row(std::uint32_t number);
-  void add_alone(const Part& part, std::span<const Weight> weights);
+  std::uint32_t add_row(std::uint32_t number);
+  std::uint32_t add_alone(const Part& part, std::span<const Weight> weights);
+  void name_heavy(std::span<const std::uint32_t> numbers);
   std::uint32_t part_of(const Part& part, std::uint32_t parent);
   const Weight& weight_of(std::uint32_t part, std::size_t member) const {
     return weights_[part * members_ + member];
@@ -215,6 +228,9 @@ class Entries {
   IndexTable by_cell_;               // without call chains, those that are not the first of their group
   Table<Weight> selves_, children_;  // members_ of each entry
   Table<Weight> users_;              // as selves_: of these, what was no kernel's
+  // Where chains come late: the entry of each of the block's rows, until the heavy ones are known; these.
+  Table<std::uint32_t> of_rows_;
+  std::optional<HeavyChains> heavy_;
 };
 
 }  // namespace tacho::report

@@ -114,31 +114,6 @@ bool ReportSink::borrows_chains(const EventBlock& block) const {
          !session_->events()[block.leader].attr.samples(abi::kSampleCallchain);
 }
 
-std::optional<Error> ReportSink::failure() const {
-  if (failure_ || !weight_ || weight_->unreadable() == 0) return failure_;
-  return use_error("--weight: " + std::to_string(weight_->unreadable()) + " samples have no number named '" +
-                   options_->weight + "'; tacho header lists the fields of payloads");
-}
-
-std::vector<std::string> ReportSink::notes() const {
-  std::vector<std::string> lines;
-  if (waits_) {
-    lines.emplace_back("tacho report: rows are waits, weighed by nanoseconds");
-    for (const std::string& note : waits_->notes()) lines.push_back("tacho report: " + note);
-  }
-  const std::string chosen = weight_ && !waits_ ? weight_->chosen_by_role() : std::string();
-  if (!chosen.empty()) {
-    lines.push_back("tacho report: rows are weighed by " + printable(chosen) +
-                    ", as the event says (role:weight); --weight period or samples weighs them otherwise");
-  }
-  if (profile_ && profile_->left_out() > 0)
-    lines.push_back(
-        fmt::format("tacho report: {} samples are of events that the pipe told of too late; left out",
-                    profile_->left_out()));
-  if (const auto split = split_group(groups_)) lines.push_back("tacho report: " + *split);
-  return lines;
-}
-
 ColumnRequest ReportSink::request_of(bool has_children) const {
   // Blocks are those of the usual rows, as in perf.
   const bool has_blocks = options_->shows_cycles && mode_ == ReportMode::Branches;
@@ -260,13 +235,31 @@ void ReportSink::make_names() {
                                      .hides_unknown = options_->hides_unknown,
                                      .branches = tells_steps ? &*plan_->branch_chains : nullptr,
                                      .waits = plan_->wait_chains ? &*plan_->wait_chains : nullptr});
-  plan_->names.emplace(*profile_, *session_, *plan_->functions, &*plan_->stacks);
+  plan_->names_chains_late = can_name_chains_late();
+  plan_->names.emplace(*profile_, *session_, *plan_->functions,
+                       plan_->names_chains_late ? nullptr : &*plan_->stacks);
+}
+
+// Where rows hang on their samples' own places alone, and light ones have no graph. Texts for programs, and
+// graphs that tell calls of a function apart, say where a function was met first, chains included.
+bool ReportSink::can_name_chains_late() const {
+  const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&
+                                plan_->graph.key == ChainKey::Function && plan_->graph.min_percent > 0;
+  const bool needs_chains = plan_->has_children || plan_->branch_chains || waits_ ||
+                            has_key_of(KeyOf::Chain) || !options_->ignored_callees.empty() ||
+                            options_->shows_other_chains || shows_latency(plan_->columns) ||
+                            options_->has_levels || options_->is_verbose || options_->is_for_programs();
+  const auto blocks = profile_->blocks();
+  return mode_ == ReportMode::Samples && has_heavy_graphs && !needs_chains &&
+         std::ranges::all_of(blocks, [](const EventBlock& block) { return block.members == 1; });
 }
 
 EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   EntryOptions options;
   options.has_children = plan_->has_children;
   if (plan_->has_graph) options.graph = plan_->graph.order;
+  if (plan_->names_chains_late)
+    options.late = {&*plan_->stacks, plan_->graph.min_percent, options_->is_relative};
   options.hides_unknown = options_->hides_unknown;
   options.tells_modes = options_->has_levels || plan_->columns.tells_modes();
   options.first_member = static_cast<std::size_t>(options_->first_member);
@@ -345,7 +338,8 @@ void ReportSink::write(TextOutput& out) {
   if (!profile_ && !arrange()) return;  // of a pipe without samples
   if (!plan_->names) make_names();
   plan_->names->name_all();
-  plan_->names->end(mode_ != ReportMode::Samples);
+  // Chains that are not named yet need the functions' tables.
+  plan_->names->end(mode_ != ReportMode::Samples || plan_->names_chains_late);
   profile_->end_lookups();
   FunctionTable& functions = *plan_->functions;
   EntryIndex index(plan_->columns.keys, plan_->facts, functions);

@@ -75,6 +75,7 @@ class ReportSink : public Sink {
     SampleFacts facts;
     ReportColumns columns;
     bool has_chains = false, has_children = false, has_graph = false;
+    bool names_chains_late = false;  // those that a graph is drawn of
     GraphOptions graph;
     std::optional<BranchRows> branches{};         // when rows are of branches
     std::optional<BlockCycles> cycles{};          // with --total-cycles
@@ -86,6 +87,7 @@ class ReportSink : public Sink {
     std::optional<NamedRows> names{};
   };
   void make_names();
+  bool can_name_chains_late() const;
   bool borrows_chains(const EventBlock& block) const;
   void add_sample(const ResolvedSample& sample, std::uint64_t weight);
   void add_wait(const Wait& wait);
