@@ -2,6 +2,7 @@
 // chain of functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -22,15 +23,18 @@ class NamedRows {
 
   // What is passed must outlive this. `stacks`: null when no call chains count.
   NamedRows(const Profile& profile, Session& session, FunctionTable& functions, FunctionStacks* stacks)
-      : profile_(&profile), resolver_(&session.resolver()), functions_(&functions), stacks_(stacks) {}
+      : profile_(&profile),
+        resolver_(&session.resolver()),
+        functions_(&functions),
+        stacks_(stacks),
+        most_early_(std::max(kFewFunctions, session.layout().file_size / kBytesEach)) {}
 
   // Names the rows that the profile has got since the last call, as soon as they are some dozens: what they
   // need lies all over memory and is fetched for many side by side. Called while samples come, so that the
-  // thread that reads the capture goes on meanwhile. Of more functions than programs have, the tables that
-  // find them would stand beside those of the reading, which are as large: these rows are named in the end.
+  // thread that reads the capture goes on meanwhile. Of very many functions the tables that find them would
+  // stand beside those of the reading, which are as large: these rows are named in the end.
   void name_new() {
-    constexpr std::size_t kMostFunctions = std::size_t{1} << 18;
-    if (profile_->rows().size() - named() >= kTogether && functions_->size() < kMostFunctions) name_rows();
+    if (profile_->rows().size() - named() >= kTogether && functions_->size() < most_early_) name_rows();
   }
   // Names all rows.
   void name_all() {
@@ -57,6 +61,8 @@ class NamedRows {
 
  private:
   static constexpr std::size_t kTogether = 64;  // rows
+  // Memory may grow with the capture: a function for each of so many bytes of it.
+  static constexpr std::uint64_t kFewFunctions = std::uint64_t{1} << 18, kBytesEach = 160;
   void name_rows();
   void name_rows(std::size_t begin, std::size_t end);
   void fetch_ahead(std::size_t at, std::size_t end) const;
@@ -68,6 +74,7 @@ class NamedRows {
   Resolver* resolver_;
   FunctionTable* functions_;
   FunctionStacks* stacks_;
+  std::uint64_t most_early_;  // functions
   // By row: twice its function, and 1 where its samples were taken in the kernel.
   StableArray<std::uint32_t> own_;
   StableArray<std::uint32_t> chains_;  // likewise its chain; none where the profile has no call chains
