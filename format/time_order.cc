@@ -7,7 +7,7 @@
 namespace tacho::format {
 namespace {
 
-constexpr std::size_t kPrefetched = 8;  // records
+constexpr std::size_t kPrefetched = 24;  // records
 // What waits may take the floor, and so many times the bytes of the capture that it came from. Plain records
 // of 28 bytes and more never reach it.
 constexpr std::size_t kMostTimes = 3;
