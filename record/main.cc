@@ -156,6 +156,7 @@ int run_live(const std::vector<std::string>& command_line) {
   if (auto done = choose_output(options.output, options.files, look_at_standard_output()); !done)
     return fail(done.error(), "live");
   options.compression_level.reset();
+  options.time.needs_summary = false;  // tables come every so often, whatever is in them
   Left left = Left::Nothing;
   const auto recorded = record_events(options, command_line, *signals, left);
   return end_live(*view, recorded, left, *signals);

@@ -347,6 +347,13 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                                   .is_split = options.files.is_named_by_time,
                                   .is_switched = control || !options.time.delay.ranges.empty()});
   if (!channels) return std::move(channels.error());
+  const Summaries* const summaries = channels->summaries();
+  if (options.time.interval && options.time.needs_summary &&
+      (summaries == nullptr || !summaries->are_read_at_intervals())) {
+    messages.warn(
+        "--interval changes nothing: no event here is counted in maps (SUMMARY()); tacho table --interval "
+        "makes a table of each stretch of time, --switch-output=TIME a file");
+  }
   // While we still may read what is mapped in processes of others.
   const std::vector<int> processes = watched_processes(prepared, options);
   if (prepared.holder != nullptr)

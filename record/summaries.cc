@@ -97,6 +97,10 @@ void Summaries::switch_samples(std::span<const std::size_t> events, Sampling now
   }
 }
 
+bool Summaries::are_read_at_intervals() const {
+  return std::ranges::any_of(sources_, [](const Source& source) { return !source.layout.is_live(); });
+}
+
 bool Summaries::waits_for_time() const {
   if (!reading_.interval || has_more()) return false;
   return std::ranges::any_of(sources_,

@@ -34,6 +34,8 @@ class Summaries {
                                 const SummaryReading& reading);
 
   bool empty() const { return sources_.empty(); }
+  // Whether an interval makes a difference: some maps count what comes, others hold what is.
+  bool are_read_at_intervals() const;
   // Samples of these events of the plan are switched on: what programs counted before, as nothing stops them,
   // is left out. Or off: what came until now is read and waits for take(); what comes later is left out. What
   // fails is told by the next read().

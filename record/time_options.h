@@ -17,7 +17,8 @@ struct TimeOptions {
   std::optional<std::chrono::milliseconds> duration;
   std::optional<ControlPlace> control;
   std::optional<std::chrono::milliseconds>
-      interval;  // between readings of summaries; nothing: at the end alone
+      interval;               // between readings of summaries; nothing: at the end alone
+  bool needs_summary = true;  // an interval without anything to read is told of: somebody asked for it
 
   // Whether samples begin with the exec of a command, or at a time of their own.
   bool begins_late() const { return delay.starts_disabled || !delay.ranges.empty(); }

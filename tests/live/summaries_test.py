@@ -157,6 +157,15 @@ class Summaries(programs.Scratch):
         # Those of --interval lie a whole number of them apart, however late the recorder came; the last one is at the end.
         self.assertEqual({(time - times[0]) % 20_000_000 for time in times[:-1]}, {0}, times)
 
+    def test_an_interval_without_anything_to_read_is_told_of(self):
+        line = b"--interval changes nothing: no event here is counted in maps"
+        done = self.tacho("record", "-e", "cpu-clock", "--interval", "20ms", "-o", "none.data", "--", "true")
+        self.assertIn(line, done.stderr)
+        done = self.tacho("live", "--view", "table --by comm", "--interval", "50ms", "cpu-clock", "--", "true")
+        self.assertNotIn(b"--interval", done.stderr)
+        said = self.record("--interval", "20ms", "--", self.built / "writes", program=CALLS.replace("ENTRIES", "4096"))
+        self.assertNotIn(line.decode(), said)
+
     def test_what_comes_while_events_are_off_is_left_out(self):
         """Programs count on whatever the recorder does: what counts is what they counted while it was on."""
         for name in ("commands", "answers"):
