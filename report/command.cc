@@ -11,7 +11,6 @@
 #include <stop_token>
 #include <utility>
 
-#include "cli/nearest.h"
 #include "format/perf_abi.h"
 #include "report/apart.h"
 #include "report/interruption.h"
@@ -87,14 +86,10 @@ void read_head(Session& session) {
 }
 
 Result<> check_events(Session& session, const ReadingOptions& options) {
-  const auto& asked = options.session.filter.events;
-  if (asked.empty()) return Done{};
+  if (options.session.filter.events.empty()) return Done{};
   read_head(session);
-  std::vector<std::string> names;
-  for (const auto& event : session.events()) names.push_back(event.name);
-  if (const auto unknown = part_of_none(asked, names))
-    return use_error(printable(options.session.input) + ": --event: there is no event '" + *unknown + "'" +
-                     cli::suggestion_or_all(*unknown, names));
+  auto chosen = session.choose_events();
+  if (!chosen) return std::move(chosen.error()).in(printable(options.session.input));
   return Done{};
 }
 

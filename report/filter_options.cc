@@ -109,7 +109,9 @@ void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
 }
 
 cli::Option event_option(Filter& filter) {
-  return {"--event", cli::Takes::Value, "NAME[,NAME]", "only samples of these events",
+  return {"--event", cli::Takes::Value, "NAME[,NAME]",
+          "only samples of these events: names, with or without modifiers (cycles for cycles:u), or patterns "
+          "('sched:*')",
           [&filter](std::string_view text) -> Result<> {
             filter.events = parse_name_list(text);
             return Done{};

@@ -1,7 +1,8 @@
 #include "report/samples/event_switch.h"
 
-#include <algorithm>
 #include <string_view>
+
+#include "report/samples/event_choice.h"
 
 namespace tacho::report {
 namespace {
@@ -9,10 +10,11 @@ namespace {
 Result<std::optional<std::size_t>> find_event(std::string_view option, const std::string& wanted,
                                               const std::vector<std::string>& names) {
   if (wanted.empty()) return std::optional<std::size_t>();
-  const auto row = std::ranges::find(names, wanted);
-  if (row == names.end())
-    return use_error(std::string(option) + ": there is no event '" + wanted + "'; tacho evlist lists them");
-  return std::optional<std::size_t>(row - names.begin());
+  const auto found = report::find_event(wanted, names);
+  if (!found)
+    return use_error(std::string(option) + ": there is no event '" + wanted + "'" +
+                     event_suggestion(wanted, names));
+  return found;
 }
 
 }  // namespace

@@ -110,18 +110,6 @@ std::optional<std::uint64_t> address_in(std::string_view text) {
   return address;
 }
 
-// How many of the first parts of a list are this name together; 0: none.
-std::size_t parts_that_are(std::string_view name, std::span<const std::string> parts) {
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (!name.starts_with(parts[i])) return 0;
-    name.remove_prefix(parts[i].size());
-    if (name.empty()) return i + 1;
-    if (name.front() != ',') return 0;
-    name.remove_prefix(1);
-  }
-  return 0;
-}
-
 }  // namespace
 
 bool Filter::looks_at_start() const {
@@ -142,9 +130,7 @@ bool Filter::accepts_start(const format::Sample& sample) const {
          is_among(tids, sample.tid);
 }
 
-bool Filter::accepts_event(const std::string& name) const {
-  return events.empty() || list_has_name(events, name);
-}
+bool Filter::accepts_event(const std::string& name) const { return events.empty() || is_in(events, name); }
 bool Filter::accepts_comm(std::string_view comm) const { return is_in(comms, comm); }
 
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text) {
@@ -170,23 +156,6 @@ std::vector<std::string> parse_name_list(std::string_view text) {
   std::vector<std::string> names;
   for (const std::string_view name : split(text, ',')) names.emplace_back(name);
   return names;
-}
-
-bool list_has_name(std::span<const std::string> parts, std::string_view name) {
-  for (std::size_t first = 0; first < parts.size(); ++first)
-    if (parts_that_are(name, parts.subspan(first)) != 0) return true;
-  return false;
-}
-
-std::optional<std::string> part_of_none(std::span<const std::string> parts,
-                                        std::span<const std::string> names) {
-  std::size_t known = 0;  // parts before this one are of some name
-  for (std::size_t first = 0; first < parts.size(); ++first) {
-    for (const std::string& name : names)
-      known = std::max(known, first + parts_that_are(name, parts.subspan(first)));
-    if (known <= first) return parts[first];
-  }
-  return std::nullopt;
 }
 
 Result<std::vector<Filter::TimeRange>> parse_times(std::string_view text,

@@ -26,7 +26,7 @@ struct Filter {
   std::vector<std::uint32_t> pids, tids, cpus;
   std::vector<TimeRange> times;
   std::string time_text;            // ranges as parse_times() reads them: a session puts them into `times`
-  std::vector<std::string> events;  // their names (list_has_name())
+  std::vector<std::string> events;  // their names, whole ones (report/samples/event_choice.h)
   std::vector<std::string> comms;
   std::vector<std::string> dsos;              // paths, or their last parts
   std::vector<std::string> symbols;           // names, or addresses in hexadecimal
@@ -62,12 +62,6 @@ class WantedAddresses {
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text);
 // "dd,cat"
 std::vector<std::string> parse_name_list(std::string_view text);
-// Whether such a list has a name, which may have commas itself: then it is several parts of the list in a
-// row.
-bool list_has_name(std::span<const std::string> parts, std::string_view name);
-// The first part that is of none of these names.
-std::optional<std::string> part_of_none(std::span<const std::string> parts,
-                                        std::span<const std::string> names);
 // "1.5,2.25" (seconds; either side may be empty), several with a blank between them, ascending; or parts of
 // the capture: "50%" (the first half), "0%-50%", "10%/2", several of one kind by commas. Parts need the first
 // and the last time, which a closed capture's header holds.

@@ -228,6 +228,8 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   if (is_guest(sample->misc & abi::kCpumodeMask))
     return Flow::GoOn;  // another machine's; perf leaves them out
   if (has_values && (moved.empty() || !options->filter.accepts_start(*sample))) return Flow::GoOn;
+  // Of a pipe, samples are read before events can be chosen.
+  if (!has_values && !options->filter.accepts_event(events()[event].name)) return Flow::GoOn;
   const KnownThread& thread = threads.find(sample->pid, sample->tid, spaces->spaces());
   if (!options->filter.accepts_comm(threads.comm(thread))) return Flow::GoOn;
 

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "format/large_pages.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/name_filter.h"
 
 namespace tacho::report {
@@ -67,6 +69,7 @@ struct Session::State {
   alignas(format::kApart) std::optional<Resolver> resolver;
   std::uint64_t lost_samples = 0;
   std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
+  std::vector<std::string> asked_events;       // likewise, as they were asked for
 
   bool can_run_ahead(const Sink& sink) const;
 };
@@ -90,13 +93,17 @@ Result<Session> Session::open(SessionOptions options) {
   }
   state->condition = std::move(filter.condition);
   filter.condition = nullptr;
+  state->asked_events = std::exchange(filter.events, {});
   state->reader.emplace(std::move(*capture), symbols, state->spaces, state->found_by_reading,
                         state->found_by_replaying);
   state->spaces.use(state->reader->capture().features());
   state->resolver.emplace(symbols, state->reader->capture().features(), state->spaces.kernel(),
                           state->spaces.jit(), state->reader->locations());
   state->diagnostics.take(state->found_by_reading);
-  return Session(std::move(state));
+  Session session(std::move(state));
+  if (session.layout().is_pipe) return session;
+  if (auto chosen = session.choose_events(); !chosen) return std::move(chosen.error());
+  return session;
 }
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -117,6 +124,19 @@ Result<> Session::bind_condition() {
   state_->options.condition_asks_for_names = state_->condition->asks_for_names();
   state_->options.filter.condition = std::move(state_->condition);
   state_->condition = nullptr;
+  return Done{};
+}
+
+Result<> Session::choose_events() {
+  const auto asked = std::exchange(state_->asked_events, {});
+  if (asked.empty()) return Done{};
+  std::vector<std::string> names;
+  for (const format::Event& event : events()) names.push_back(event.name);
+  const EventChoice choice = report::choose_events(asked, names);
+  if (choice.unknown)
+    return use_error("--event: there is no event '" + *choice.unknown + "'" +
+                     event_suggestion(*choice.unknown, names));
+  state_->options.filter.events = choice.names(names);
   return Done{};
 }
 

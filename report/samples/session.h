@@ -50,6 +50,9 @@ class Session {
   // known, of a pipe when its head is read. An error of the use: what it names is not there.
   bool has_condition() const;
   Result<> bind_condition();
+  // Likewise the names of events that its filter was opened with (event_choice.h). Of a file they are chosen
+  // when it is opened; of a pipe all samples pass before.
+  Result<> choose_events();
 
   // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread.
   void run(Sink& sink, const RunControl& control = {});

@@ -78,6 +78,35 @@ class EventNames(programs.Scratch):
             self.output("convert", "--to", form, "-i", source, "-o", self.folder / copy)
             self.assertEqual(self.check(self.folder / copy), names)
 
+    def test_every_view_takes_lists_patterns_and_short_names(self):
+        capture = self.write()
+        piped = self.folder / "piped"
+        self.output("convert", "--to", "pipe", "-i", capture, "-o", piped)
+        meant = {"cycles": {"cycles:u": 1}, "*0x1c2*": {"raw 0x1c2:u": 3}, "page*,cycles": {"page-faults": 2, "cycles:u": 1},
+                 "*:u": {"cycles:u": 1, "raw 0x1c2:u": 3}}
+        for path in (capture, piped):
+            for text, counts in meant.items():
+                with self.subTest(path=path.name, text=text):
+                    self.assertEqual(self.counts(path, "--event", text), counts)
+                    shown = self.output("report", "--event", text, "-i", path)
+                    for name, count in counts.items():
+                        self.assertIn(f"Samples: {count}  of event '{name}'", shown)
+                    lines = self.output("table", "--json", "--by", "event", "-i", path, "--event", text).splitlines()
+                    self.assertEqual({row["event"]: row["count"] for row in map(json.loads, lines)}, counts)
+                    folded = self.output("folded", "--event-filter", text, "--weight", "samples", "-i", path)
+                    self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), sum(counts.values()))
+        for text, counts in meant.items():
+            part = self.folder / "part.data"
+            self.output("convert", "--events", text, "-i", capture, "-o", part)
+            self.assertEqual(self.counts(part), counts)
+            part.unlink()
+        done = self.tacho("script", "--switch-on", "*", "-i", capture, status=1)
+        self.assertIn(b"it may be cycles:u or page-faults or raw 0x1c2:u", done.stderr)
+        for command in ("script", "report", "table", "hist"):
+            for path in (capture, piped):
+                done = self.tacho(command, "--event", "page*,nosuch*", "-i", path, status=1)
+                self.assertIn(b"there is no event 'nosuch*'; it has cycles:u, page-faults, raw 0x1c2:u", done.stderr)
+
 
 if __name__ == "__main__":
     programs.main()

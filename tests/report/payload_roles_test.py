@@ -150,7 +150,7 @@ class PayloadRoles(programs.Scratch):
     def test_an_event_that_does_not_exist_is_said_to_be_none(self):
         self.weighed()
         out, said = self.output("folded", "--event-filter", "nosuch", status=1)
-        self.assertEqual((out, said), ("", "tacho: --event-filter: there is no event 'nosuch'; the capture has: alloc, "
+        self.assertEqual((out, said), ("", "tacho: --event-filter: there is no event 'nosuch'; it has alloc, "
                                            "free\n"))
 
     def addressed(self, chains=False):

@@ -1,9 +1,11 @@
 #include "report/views/convert/convert_selection.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "format/record.h"
 #include "format/sample.h"
+#include "report/samples/event_choice.h"
 
 namespace tacho::report {
 namespace {
@@ -54,17 +56,13 @@ Result<ConvertSelection> ConvertSelection::create(const std::vector<std::string>
 }
 
 Result<> ConvertSelection::choose(const std::vector<std::string>& names, const format::Features& features) {
-  std::string known;
   std::vector<std::string> all;
-  for (const auto& event : *all_) {
-    const std::string& name = event.name;
-    if (!known.empty()) known += ", ";
-    known += name;
-    all.push_back(name);
-    kept_.push_back(list_has_name(names, name));
-  }
-  if (const auto unknown = part_of_none(names, all))
-    return use_error("--events: the capture has no event '" + *unknown + "'; it has " + known);
+  for (const auto& event : *all_) all.push_back(event.name);
+  EventChoice choice = choose_events(names, all);
+  if (choice.unknown)
+    return use_error("--events: the capture has no event '" + *choice.unknown + "'" +
+                     event_suggestion(*choice.unknown, all));
+  kept_ = std::move(choice.chosen);
   const auto has_none = [](const format::Event& event) { return !has_sample_ids(event.attr); };
   if (all_->size() > 1 && std::ranges::any_of(*all_, has_none))
     return use_error("--events: the samples of this capture do not say which event they belong to");

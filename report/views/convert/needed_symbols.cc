@@ -17,15 +17,9 @@ namespace {
 
 namespace abi = format::abi;
 
-// Names as the filter asks for them. Empty, which is all events: some name cannot be asked for.
 std::vector<std::string> names_of(const format::EventSet& events) {
   std::vector<std::string> names;
-  for (const format::Event& event : events) {
-    // As the filter has names with commas.
-    std::vector<std::string> parts = parse_name_list(event.name);
-    if (event.name.empty() || !list_has_name(parts, event.name)) return {};
-    std::ranges::move(parts, std::back_inserter(names));
-  }
+  for (const format::Event& event : events) names.push_back(event.name);
   return names;
 }
 
@@ -67,10 +61,10 @@ Result<> keep_needed_symbols(const CapturePart& part, const format::EventSet& ev
   reading.symbols.gate = part.gate;
   reading.filter.pids = part.pids;
   reading.filter.time_text = part.times;
-  reading.filter.events = names_of(events);
   set_for_gathering(reading);
   auto session = Session::open(std::move(reading));
   if (!session) return std::move(session.error());
+  session->filter().events = names_of(events);
   GatheredSymbols gathered = gather_symbols(*session, {.level = before->level, .only_packed = true});
   auto section = format::write_symbol_pack_section(gathered.pack);
   if (!section) return std::move(section.error());

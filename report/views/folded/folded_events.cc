@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
+
+#include "report/samples/event_choice.h"
+#include "report/samples/filter.h"
 
 namespace tacho::report {
 namespace {
@@ -16,12 +20,12 @@ FoldedEvents::FoldedEvents(Session& session, std::string filter, std::string wei
     : session_(&session),
       asked_for_(std::move(filter)),
       weight_(std::move(weight)),
-      schemas_(session.events(), session.features()),
-      filter_(asked_for_) {}
+      schemas_(session.events(), session.features()) {}
 
 // A line that ends with the event's name can be told by it; one with text behind (tracepoints) or without a
 // time cannot, and is taken whatever the event.
 void FoldedEvents::learn() {
+  const std::size_t known = facts_.size();
   while (facts_.size() < session_->events().size()) {
     const format::Event& event = session_->events()[facts_.size()];
     const std::string& name = event.name;
@@ -32,8 +36,13 @@ void FoldedEvents::learn() {
     const bool waits = field_with(i, "queued") || field_with(i, "stack") || field_with(i, "weight");
     has_waits_ |= is_told && waits && !wakes;
     const PayloadField* const weight = weight_.empty() ? field_with(i, "weight") : nullptr;
-    facts_.push_back({name, is_told, weight, wakes, std::nullopt, false});
+    facts_.push_back({name, false, is_told, weight, wakes, std::nullopt, false});
   }
+  if (asked_for_.empty() || known == facts_.size()) return;
+  std::vector<std::string> names;
+  for (std::size_t i = known; i < facts_.size(); ++i) names.push_back(facts_[i].name);
+  const EventChoice choice = choose_events(parse_name_list(asked_for_), names);
+  for (std::size_t i = known; i < facts_.size(); ++i) facts_[i].is_asked_for = choice.chosen[i - known];
 }
 
 const PayloadField* FoldedEvents::field_with(std::size_t event, std::string_view role) {
@@ -53,10 +62,11 @@ bool FoldedEvents::takes(const ResolvedSample& sample) {
   learn();
   EventFacts& facts = facts_[sample.event_index];
   facts.has_stacks = true;
-  if (!facts.is_taken) {
-    const bool is_first = asked_for_.empty() && filter_.empty();
-    if (is_first && facts.is_told_by_line && !(facts.tells_wakes && has_waits_)) filter_ = facts.name;
-    facts.is_taken = (asked_for_.empty() && !facts.is_told_by_line) || facts.name == filter_;
+  if (!asked_for_.empty()) {
+    facts.is_taken = facts.is_asked_for;
+  } else if (!facts.is_taken) {
+    if (first_.empty() && facts.is_told_by_line && !(facts.tells_wakes && has_waits_)) first_ = facts.name;
+    facts.is_taken = !facts.is_told_by_line || facts.name == first_;
   }
   return *facts.is_taken;
 }
@@ -89,10 +99,11 @@ std::optional<std::uint64_t> FoldedEvents::field_weight(const PayloadField& fiel
 
 Result<> FoldedEvents::check() {
   learn();
-  if (!asked_for_.empty() && std::ranges::find(facts_, asked_for_, &EventFacts::name) == facts_.end()) {
-    std::string known;
-    for (const EventFacts& facts : facts_) known.append(known.empty() ? "" : ", ").append(facts.name);
-    return use_error("--event-filter: there is no event '" + asked_for_ + "'; the capture has: " + known);
+  if (!asked_for_.empty() && std::ranges::none_of(facts_, &EventFacts::is_asked_for)) {
+    std::vector<std::string> names;
+    for (const EventFacts& facts : facts_) names.push_back(facts.name);
+    return use_error("--event-filter: there is no event '" + asked_for_ + "'" +
+                     event_suggestion(asked_for_, names));
   }
   has_unweighed_ = has_unweighed_ || unweighed_.damaged + unweighed_.negative > 0;
   std::exchange(unweighed_, {}).report(session_->diagnostics());
@@ -117,7 +128,7 @@ std::vector<std::string> FoldedEvents::notes(bool has_stacks) const {
   const bool is_chosen = asked_for_.empty();
   if (!has_stacks && !has_unweighed_ && (!is_chosen || left_out.empty())) {
     notes.push_back(is_chosen ? "no sample has a stack; record with -g to have them"
-                              : "no sample of '" + printable(filter_) +
+                              : "no sample of '" + printable(asked_for_) +
                                     "' has a stack; record with -g to have them");
   }
   if (is_chosen && !left_out.empty() && taken.empty()) {

@@ -17,9 +17,9 @@ namespace tacho::report {
 
 class FoldedEvents {
  public:
-  // `filter`: the event that is asked for; empty: the first one met that waits or counts, and those of all
-  // tracepoints, as no line of perf's tells them apart. `weight`: what --weight asks for; empty: the field
-  // tagged role:weight, else the period. The session must outlive this.
+  // `filter`: the events that are asked for (event_choice.h); empty: the first one met that waits or counts,
+  // and those of all tracepoints, as no line of perf's tells them apart. `weight`: what --weight asks for;
+  // empty: the field tagged role:weight, else the period. The session must outlive this.
   FoldedEvents(Session& session, std::string filter, std::string weight);
 
   bool takes(const ResolvedSample& sample);
@@ -39,6 +39,7 @@ class FoldedEvents {
   // What decides whether an event's samples are taken.
   struct EventFacts {
     std::string name;
+    bool is_asked_for = false;
     bool is_told_by_line = false;
     const PayloadField* weight = nullptr;  // what stacks are weighed by when nobody says
     bool tells_wakes = false;              // who ended waits, not what was waited for
@@ -52,7 +53,7 @@ class FoldedEvents {
   Session* session_;
   std::string asked_for_, weight_;
   EventSchemas schemas_;
-  std::string filter_;             // the event that is taken: what was asked for, or was met first
+  std::string first_;              // the event that is taken, of whom nobody asks for any: met first
   std::vector<EventFacts> facts_;  // by the event's index
   bool has_waits_ = false;         // an event that is one
   std::uint64_t unreadable_ = 0;   // samples of events without the field that weighs

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "cli/nearest.h"
 #include "format/perf_abi.h"
+#include "report/samples/event_choice.h"
 
 namespace tacho::report {
 namespace {
@@ -49,7 +49,7 @@ Result<std::vector<FieldKey>> find_keys(std::string_view names, const PayloadSch
 // At the comma that has the name of an event on either side.
 Result<std::array<std::string, 2>> split_events(std::string_view text,
                                                 const std::vector<std::string>& names) {
-  const auto is_event = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
+  const auto is_event = [&](std::string_view name) { return report::find_event(name, names).has_value(); };
   const bool is_alone = std::ranges::count(text, ',') == 1;  // what is no event gets a message of its own
   for (std::size_t comma = text.find(','); comma != std::string_view::npos;
        comma = text.find(',', comma + 1)) {
@@ -64,13 +64,12 @@ Result<std::array<std::string, 2>> split_events(std::string_view text,
 
 Result<std::size_t> find_event(const std::string& wanted, const format::EventSet& events,
                                const std::vector<std::string>& names) {
-  const auto name = std::ranges::find(names, wanted);
-  if (name == names.end())
-    return use_error("--between: there is no event '" + wanted + "'" + cli::suggestion(wanted, names));
-  const auto event = static_cast<std::size_t>(name - names.begin());
-  if ((events[event].attr.sample_type & format::abi::kSampleTime) == 0)
+  const auto event = report::find_event(wanted, names);
+  if (!event)
+    return use_error("--between: there is no event '" + wanted + "'" + event_suggestion(wanted, names));
+  if ((events[*event].attr.sample_type & format::abi::kSampleTime) == 0)
     return use_error("--between: the samples of '" + wanted + "' have no times; record with -T");
-  return event;
+  return *event;
 }
 
 }  // namespace

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <span>
 
-#include "cli/nearest.h"
 #include "cli/shell_word.h"
 #include "report/query/value_field.h"
+#include "report/samples/event_choice.h"
+#include "report/samples/filter.h"
 
 namespace tacho::report {
 namespace {
@@ -34,12 +35,14 @@ std::string list_fields(const PayloadSchema& schema) {
 // Why no single field is meant, with what there is to choose from.
 Error explain(const std::vector<std::string>& names, EventSchemas& schemas, const std::string& event,
               const std::string& field, bool are_several) {
-  if (!event.empty() && std::ranges::find(names, event) == names.end())
-    return use_error("--event: there is no event '" + event + "'" + cli::suggestion_or_all(event, names));
+  const EventChoice choice = choose_events(parse_name_list(event), names);
+  if (!event.empty() && choice.unknown)
+    return use_error("--event: there is no event '" + *choice.unknown + "'" +
+                     event_suggestion(*choice.unknown, names));
   std::string choices;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const PayloadSchema* schema = schemas.of(i);
-    if (schema != nullptr && (event.empty() || names[i] == event))
+    if (schema != nullptr && (event.empty() || choice.chosen[i]))
       choices.append(choices.empty() ? " " : "; ").append(names[i]).append(":").append(list_fields(*schema));
   }
   if (are_several) return use_error("several events have such a field; choose with --event NAME:" + choices);
@@ -64,8 +67,9 @@ std::string example(const std::vector<std::string>& names, EventSchemas& schemas
     return text;
   };
   if (!fitting.empty()) return line(names[fitting[0].event], field);
+  const EventChoice choice = choose_events(parse_name_list(event), names);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const PayloadSchema* const schema = event.empty() || names[i] == event ? schemas.of(i) : nullptr;
+    const PayloadSchema* const schema = event.empty() || choice.chosen[i] ? schemas.of(i) : nullptr;
     if (schema == nullptr) continue;
     // What the kernel puts before an event's own fields says little.
     const auto own = std::ranges::find_if(
@@ -86,8 +90,9 @@ Result<ChosenField> choose_field(const std::vector<std::string>& names, EventSch
                                  const std::string& event, const std::string& field,
                                  std::string_view command) {
   std::vector<ChosenField> fitting;
+  const EventChoice choice = choose_events(parse_name_list(event), names);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!event.empty() && names[i] != event) continue;
+    if (!event.empty() && !choice.chosen[i]) continue;
     const PayloadSchema* const schema = schemas.of(i);
     const PayloadField* const found = schema == nullptr ? nullptr : find_field(*schema, field);
     if (found != nullptr) fitting.push_back({i, schema, found});

@@ -49,9 +49,9 @@ cli::CommandLine describe(Options& options) {
   add_input_options(rows, options.reading);
   rows.push_back(follow_option(options.reading));
   rows.push_back(
-      cli::text("--event", "NAME",
-                "which event (default: every event that has the keys and the value; with several the "
-                "event is the first key)",
+      cli::text("--event", "NAME[,NAME]",
+                "which events: names, with or without modifiers, or patterns (default: every event that "
+                "has the keys and the value; with several the event is the first key)",
                 options.question.event));
   rows.push_back(cli::text(
       "--by", "KEY[,KEY]",

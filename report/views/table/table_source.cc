@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "cli/nearest.h"
 #include "cli/shell_word.h"
 #include "report/query/value_field.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {
@@ -32,8 +32,7 @@ std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Ses
   if (!question.by.empty()) return parse_name_list(question.by);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < session.events().size(); ++i) {
-    const bool is_asked_for = question.event.empty() || session.events()[i].name == question.event;
-    const PayloadSchema* const schema = is_asked_for ? schemas_->of(i) : nullptr;
+    const PayloadSchema* const schema = question.event.empty() || asked_[i] ? schemas_->of(i) : nullptr;
     if (schema == nullptr) continue;
     for (const PayloadField& field : schema->fields) {
       if (field.role == "key" && std::ranges::find(names, field.name) == names.end())
@@ -100,20 +99,19 @@ void TableSource::take_default_value(const PayloadSchema* schema) {
 Result<> TableSource::find(const TableQuestion& question, Session& session) {
   const format::EventSet& events = session.events();
   schemas_.emplace(events, session.features());
-  key_names_ = keys_of(question, session);
   std::vector<std::string> names;
   for (const format::Event& event : events) names.push_back(event.name);
-  if (!question.event.empty() && std::ranges::find(names, question.event) == names.end()) {
-    return use_error("--event: there is no event '" + question.event + "'" +
-                     cli::suggestion_or_all(question.event, names));
-  }
+  EventChoice choice = choose_events(parse_name_list(question.event), names);
+  if (!question.event.empty() && choice.unknown)
+    return use_error("--event: there is no event '" + *choice.unknown + "'" +
+                     event_suggestion(*choice.unknown, names));
+  asked_ = std::move(choice.chosen);
+  key_names_ = keys_of(question, session);
   // The event that brings the mappings has no samples.
   const auto is_dummy = [&](std::size_t i) {
     return events[i].attr.type == format::abi::kSoftware && events[i].attr.config == format::abi::kDummy;
   };
-  const auto is_asked_for = [&](std::size_t i) {
-    return question.event.empty() ? !is_dummy(i) : names[i] == question.event;
-  };
+  const auto is_asked_for = [&](std::size_t i) { return question.event.empty() ? !is_dummy(i) : asked_[i]; };
   for (std::size_t i = 0; i < events.size() && !question.value && !default_value_; ++i)
     if (is_asked_for(i) && (question.by.empty() || has_keys(events[i], schemas_->of(i))))
       take_default_value(schemas_->of(i));

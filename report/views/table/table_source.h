@@ -59,6 +59,7 @@ class TableSource {
 
   std::optional<EventSchemas> schemas_;
   PayloadSchema empty_;
+  std::vector<bool> asked_;  // by event: --event names it
   std::vector<std::optional<TableEvent>> events_;
   std::vector<std::string> key_names_;
   std::vector<std::string> left_out_;  // names of events

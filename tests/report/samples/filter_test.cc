@@ -17,25 +17,6 @@ TEST(Filter, ReadsListsAndRangesOfNumbers) {
   }
 }
 
-TEST(Filter, NamesInAListMayHaveCommas) {
-  const std::vector<std::string> known{"cpu/mem-loads,ldlat=30/P", "page-faults", "a", "a,b"};
-  const auto list = parse_name_list("page-faults,cpu/mem-loads,ldlat=30/P");
-  EXPECT_TRUE(list_has_name(list, known[0]));
-  EXPECT_TRUE(list_has_name(list, "page-faults"));
-  EXPECT_FALSE(list_has_name(list, "ldlat"));
-  EXPECT_FALSE(list_has_name(list, "cpu/mem-loads,ldlat=30/PP"));
-  EXPECT_FALSE(list_has_name(parse_name_list("cpu/mem-loads,ldlat=3"), known[0]));
-  EXPECT_EQ(part_of_none(list, known), std::nullopt);
-  EXPECT_EQ(part_of_none(parse_name_list("page-faults,cpu/mem-loads,page-faults"), known), "cpu/mem-loads");
-  EXPECT_EQ(part_of_none(parse_name_list("a,b"), known), std::nullopt);
-  EXPECT_EQ(part_of_none(parse_name_list("b,a"), known), "b");
-  Filter filter;
-  EXPECT_TRUE(filter.accepts_event("whatever"));
-  filter.events = list;
-  EXPECT_TRUE(filter.accepts_event(known[0]));
-  EXPECT_FALSE(filter.accepts_event("a"));
-}
-
 TEST(Filter, ReadsSecondsWithEitherSideOpen) {
   const auto both = parse_times("1.5,2.25", {});
   ASSERT_TRUE(both);

@@ -171,9 +171,19 @@ TEST(Session, FiltersByTidCommTimeAndEvent) {
   EXPECT_EQ(run(capture.file(), options).sink.lines.size(), 1u);
   options.filter.tids = {5};
   EXPECT_TRUE(run(capture.file(), options).sink.lines.empty());
+  capture.event(test::software_event(abi::kPageFaults), "page-faults:u", {2});
+  test::SampleFields fault = at(40, 6);
+  fault.id = 2;
+  capture.sample(fault);
   SessionOptions other;
   other.filter.events = {"page-faults"};
-  EXPECT_TRUE(run(capture.file(), other).sink.lines.empty());
+  EXPECT_EQ(run(capture.file(), other).sink.lines, (std::vector<std::string>{"ls 40 1 page-faults:u"}));
+  const test::TemporaryFile file(capture.file());
+  other.input = file.path();
+  other.filter.events = {"nosuch"};
+  const auto refused = Session::open(other);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "--event: there is no event 'nosuch'; it has cpu-clock, page-faults:u");
 }
 
 // A group of two events; `more` are bits of attr.flags.

@@ -1,0 +1,119 @@
+#include "report/samples/event_choice.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "cli/nearest.h"
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+namespace {
+
+// The name as it was before perf's modifiers were put behind it; with none, the whole.
+std::string_view without_modifiers(std::string_view name) {
+  constexpr std::string_view kModifiers = "ukhGHIpPSDWebR";
+  const std::size_t last = name.find_last_not_of(kModifiers);
+  if (last == std::string_view::npos || last + 1 == name.size()) return name;
+  if (name[last] == ':') return name.substr(0, last);
+  const bool is_pmu = name[last] == '/' && name.find('/') != last;
+  return is_pmu ? name.substr(0, last + 1) : name;
+}
+
+// "sched_switch" of "sched:sched_switch"; empty: there is no subsystem before it.
+std::string_view without_subsystem(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  const bool has_subsystem = colon != std::string_view::npos && without_modifiers(name).size() > colon;
+  return has_subsystem ? name.substr(colon + 1) : std::string_view();
+}
+
+bool is_pattern(std::string_view part) { return part.find_first_of("*?[") != std::string_view::npos; }
+
+bool fits(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+// How many of the first parts of a list are this name together; 0: none.
+std::size_t parts_that_are(std::string_view name, std::span<const std::string> parts) {
+  if (name.empty()) return 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!name.starts_with(parts[i])) return 0;
+    name.remove_prefix(parts[i].size());
+    if (name.empty()) return i + 1;
+    if (name.front() != ',') return 0;
+    name.remove_prefix(1);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<std::string> EventChoice::names(std::span<const std::string> all) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    if (chosen[i]) names.push_back(all[i]);
+  return names;
+}
+
+EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names) {
+  EventChoice choice{std::vector<bool>(names.size()), {}};
+  std::size_t known = 0;  // parts before this one mean some event
+  // Marks what means the parts from `first` on: taken(event) says how many do.
+  const auto choose = [&](std::size_t first, const auto& taken) {
+    bool is_any = false;
+    for (std::size_t event = 0; event < names.size(); ++event) {
+      const std::size_t count = taken(event);
+      if (count == 0) continue;
+      choice.chosen[event] = is_any = true;
+      known = std::max(known, first + count);
+    }
+    return is_any;
+  };
+  for (std::size_t first = 0; first < parts.size(); ++first) {
+    const auto rest = parts.subspan(first);
+    if (choose(first, [&](std::size_t event) { return parts_that_are(names[event], rest); })) continue;
+    if (known > first) continue;  // the middle of a name that has commas
+    const bool is_met = choose(first, [&](std::size_t event) -> std::size_t {
+      if (is_pattern(parts[first])) return fits(parts[first], names[event]) ? 1 : 0;
+      const std::size_t short_name = parts_that_are(without_modifiers(names[event]), rest);
+      return short_name != 0 ? short_name : parts_that_are(without_subsystem(names[event]), rest);
+    });
+    if (!is_met && !choice.unknown) choice.unknown = parts[first];
+  }
+  return choice;
+}
+
+std::optional<std::size_t> find_event(std::string_view name, std::span<const std::string> names) {
+  const auto exact = std::ranges::find(names, name);
+  if (exact != names.end()) return static_cast<std::size_t>(exact - names.begin());
+  const std::string wanted(name);
+  const auto is_meant = [&](const std::string& one) {
+    return is_pattern(wanted) ? fits(wanted, one)
+                              : without_modifiers(one) == wanted || without_subsystem(one) == wanted;
+  };
+  const auto first = std::ranges::find_if(names, is_meant);
+  if (wanted.empty() || first == names.end() || std::find_if(first + 1, names.end(), is_meant) != names.end())
+    return std::nullopt;
+  return static_cast<std::size_t>(first - names.begin());
+}
+
+std::string event_suggestion(std::string_view name, std::span<const std::string> all) {
+  // The event that brings the mappings has no samples.
+  std::vector<std::string> names;
+  std::ranges::copy_if(all, std::back_inserter(names),
+                       [](const std::string& one) { return without_modifiers(one) != "dummy"; });
+  const EventChoice choice = choose_events(parse_name_list(name), names);
+  const auto meant = choice.names(names);
+  std::string tail;
+  if (meant.size() < 2 || choice.unknown) {
+    std::vector<std::string> short_names;
+    for (const std::string& one : names) short_names.emplace_back(without_modifiers(one));
+    tail = cli::suggestion(name, short_names);
+    return tail.empty() ? cli::suggestion_or_all(name, names) : tail;
+  }
+  for (const std::string& one : meant) tail.append(tail.empty() ? "; it may be " : " or ").append(one);
+  return tail;
+}
+
+}  // namespace tacho::report

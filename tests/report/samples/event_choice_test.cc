@@ -1,0 +1,90 @@
+#include "report/samples/event_choice.h"
+
+#include <gtest/gtest.h>
+
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// What a list means, joined by blanks; "?X" when X is the name of none.
+std::string meant(std::string_view list, const Names& names) {
+  const EventChoice choice = choose_events(parse_name_list(list), names);
+  std::string text;
+  for (const std::string& name : choice.names(names)) text.append(text.empty() ? "" : " ").append(name);
+  if (choice.unknown) text.append(text.empty() ? "?" : " ?").append(*choice.unknown);
+  return text;
+}
+
+TEST(EventChoice, NamesInAListMayHaveCommas) {
+  const Names names{"cpu/mem-loads,ldlat=30/P", "page-faults", "a", "a,b"};
+  EXPECT_EQ(meant("page-faults,cpu/mem-loads,ldlat=30/P", names), "cpu/mem-loads,ldlat=30/P page-faults");
+  EXPECT_EQ(meant("page-faults", names), "page-faults");
+  EXPECT_EQ(meant("cpu/mem-loads,ldlat=3", names), "?cpu/mem-loads");
+  EXPECT_EQ(meant("page-faults,cpu/mem-loads,page-faults", names), "page-faults ?cpu/mem-loads");
+  EXPECT_EQ(meant("a,b", names), "a a,b");
+  EXPECT_EQ(meant("b,a", names), "a ?b");
+  EXPECT_EQ(meant("", names), "?");
+}
+
+TEST(EventChoice, ANameWithoutModifiersIsTheEventThatHasSome) {
+  const Names names{"cycles:u", "cpu-clock:pppH", "sched:sched_switch", "cpu/mem-loads,ldlat=30/P",
+                    "raw 0x1c2:u"};
+  EXPECT_EQ(meant("cycles", names), "cycles:u");
+  EXPECT_EQ(meant("cpu-clock,cycles", names), "cycles:u cpu-clock:pppH");
+  EXPECT_EQ(meant("cpu/mem-loads,ldlat=30/", names), "cpu/mem-loads,ldlat=30/P");
+  EXPECT_EQ(meant("raw 0x1c2", names), "raw 0x1c2:u");
+  EXPECT_EQ(meant("sched", names), "?sched") << "a tracepoint's group is no event";
+  EXPECT_EQ(meant("cpu/mem-loads,ldlat=30", names), "?cpu/mem-loads");
+  EXPECT_EQ(meant("cycles:k", names), "?cycles:k");
+}
+
+TEST(EventChoice, ATracepointNeedsNoSubsystem) {
+  const Names names{"sched:sched_switch", "cycles:u", "sched:sched_wakeup"};
+  EXPECT_EQ(meant("sched_switch", names), "sched:sched_switch");
+  EXPECT_EQ(meant("sched_wakeup,cycles", names), "cycles:u sched:sched_wakeup");
+  EXPECT_EQ(meant("u", names), "?u");
+  EXPECT_EQ(find_event("sched_wakeup", names), 2u);
+}
+
+TEST(EventChoice, WhoHasTheWholeNameGoesFirst) {
+  const Names names{"cycles:u", "cycles", "cycles:k"};
+  EXPECT_EQ(meant("cycles", names), "cycles");
+  EXPECT_EQ(meant("cycles:u", names), "cycles:u");
+  EXPECT_EQ(meant("cycles", {"cycles:u", "cycles:k"}), "cycles:u cycles:k");
+}
+
+TEST(EventChoice, PatternsAreThoseOfAShell) {
+  const Names names{"sched:sched_switch", "sched:sched_wakeup", "block:block_rq_issue", "odd*name", "a,b"};
+  EXPECT_EQ(meant("sched:*", names), "sched:sched_switch sched:sched_wakeup");
+  EXPECT_EQ(meant("*_wake??,block:*", names), "sched:sched_wakeup block:block_rq_issue");
+  EXPECT_EQ(meant("[bs]*:*_[isr]*", names), "sched:sched_switch block:block_rq_issue");
+  EXPECT_EQ(meant("odd*name", names), "odd*name") << "a name that looks like a pattern";
+  EXPECT_EQ(meant("a*", names), "a,b");
+  EXPECT_EQ(meant("net:*", names), "?net:*");
+}
+
+TEST(EventChoice, OneEventIsFoundWhereOneIsMeant) {
+  const Names names{"cycles:u", "sched:sched_switch", "sched:sched_wakeup"};
+  EXPECT_EQ(find_event("cycles", names), 0u);
+  EXPECT_EQ(find_event("sched:sched_wakeup", names), 2u);
+  EXPECT_EQ(find_event("*switch", names), 1u);
+  EXPECT_EQ(find_event("sched:*", names), std::nullopt);
+  EXPECT_EQ(find_event("cycles,sched:sched_switch", names), std::nullopt);
+  EXPECT_EQ(find_event("", names), std::nullopt);
+  EXPECT_EQ(event_suggestion("sched:*", names), "; it may be sched:sched_switch or sched:sched_wakeup");
+  EXPECT_EQ(event_suggestion("cycle", names), "; did you mean 'cycles'?");
+}
+
+TEST(EventChoice, AFilterTakesWholeNames) {
+  Filter filter;
+  EXPECT_TRUE(filter.accepts_event("whatever"));
+  filter.events = {"a,b", "c"};
+  EXPECT_TRUE(filter.accepts_event("a,b"));
+  EXPECT_FALSE(filter.accepts_event("a"));
+}
+
+}  // namespace
+}  // namespace tacho::report
