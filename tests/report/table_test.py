@@ -162,8 +162,17 @@ class Table(programs.Scratch):
         self.assertIn("the events have no keys in common; take --event NAME or --by comm: the events are op, cache; "
                       "for example: --event op\n", error)
         out, error = self.output("--by", "comm")
-        self.assertTrue(out.startswith("op: lat in ns\n"), out)
-        self.assertIn("the table is without cache, which has not its keys and value; --event cache shows it\n", error)
+        self.assertTrue(out.startswith("op, cache: lat in ns\n"), out)
+        self.assertIn("cache is only counted: no field is called 'lat' there; --value says what is summed up\n", error)
+        rows = {row["event"]: (row["count"], row["sum"]) for row in self.rows("--by", "comm")}
+        self.assertEqual(rows, {"op": (1, 5), "cache": (1, None)})
+        out, error = self.output("--by", "event", "--columns", "count")
+        self.assertEqual((out.splitlines()[0], error), ("op, cache", ""))
+        self.assertEqual({row["event"]: row["count"] for row in self.rows("--by", "event", "--columns", "count")}, {"op": 1, "cache": 1})
+        _, error = self.output("--by", "file", "--value", "nosuch", status=1)
+        self.assertIn("--value", error)
+        _, error = self.output("--value", "nosuch", status=1)
+        self.assertIn("--value", error)
         for words in (["--event", "cache"], ["--by", "what"], ["--by", "comm", "--value", "pages"]):
             out, error = self.output(*words)
             self.assertTrue(out.startswith("cache: pages"), out)

@@ -48,11 +48,9 @@ cli::CommandLine describe(Options& options) {
   auto& rows = line.options;
   add_input_options(rows, options.reading);
   rows.push_back(follow_option(options.reading));
-  rows.push_back(
-      cli::text("--event", "NAME[,NAME]",
-                "which events: names, with or without modifiers, or patterns (default: every event that "
-                "has the keys and the value; with several the event is the first key)",
-                options.question.event));
+  rows.push_back(event_list_option(
+      "--event", "default: every event that has the keys; with several the event is the first key",
+      options.question.event));
   rows.push_back(cli::text(
       "--by", "KEY[,KEY]",
       "a row for each value of these: fields of the event, or what every sample has: comm, pid, "
@@ -319,7 +317,11 @@ Result<cli::ExitStatus> run_table(const std::vector<std::string>& arguments) {
   Options options;
   options.reading.session.wants_stacks = false;
   return run_view(describe(options), arguments, options.reading,
-                  [&options](Session& session, TextOutput& out) { return show(session, out, options); });
+                  [&options](Session& session, TextOutput& out) {
+                    options.question.only_counts =
+                        options.columns == "count" && (options.sort.empty() || options.sort == "count");
+                    return show(session, out, options);
+                  });
 }
 
 }  // namespace tacho::report

@@ -47,15 +47,34 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
                                      const PayloadSchema* schema) {
   TableEvent bound;
   if (schema != nullptr) bound.counted = counted_fields(*schema);
+  value_ = question.value ? &*question.value : default_value_ ? &*default_value_ : nullptr;
+  if (value_ != nullptr) {
+    auto value = bind_value(question, event, schema);
+    if (!value) return std::move(value.error());
+    bound.value = std::move(*value);
+  }
   for (const std::string& name : key_names_) {
     auto key = FieldKey::find("--by", name, schema != nullptr ? *schema : empty_, event.name);
     if (!key) return std::move(key.error());
     bound.keys.push_back(std::move(*key));
   }
-  value_ = question.value ? &*question.value : default_value_ ? &*default_value_ : nullptr;
-  if (value_ == nullptr) return bound;
+  if (!bound.value || schema == nullptr) return bound;
+  if (question.value) bound.counted.sum = nullptr;
+  bound.value_is_sum = bound.counted.sum != nullptr && bound.counted.sum->name == value_->source;
+  const auto field = std::ranges::find(schema->fields, value_->source, &PayloadField::name);
+  if (field == schema->fields.end()) return bound;
+  if (has_slots(*field)) bound.slots = &*field;
+  bound.value_is_total = question.value && is_total(*schema, *field);
+  return bound;
+}
+
+// Nothing: nobody asked for the value by name, and the event does not have it.
+Result<std::optional<BoundExpression>> TableSource::bind_value(const TableQuestion& question,
+                                                               const format::Event& event,
+                                                               const PayloadSchema* schema) const {
   auto value = BoundExpression::bind("--value", *value_, schema);
   if (!value) return std::move(value.error());
+  if (!question.value && !value->missing().empty()) return std::optional<BoundExpression>();
   if (!value->missing().empty()) {
     const auto& node = value_->nodes[value->missing().front()];
     std::string what = "'" + event.name + "' has no such field; every sample has " + own_value_names();
@@ -68,15 +87,7 @@ Result<TableEvent> TableSource::bind(const TableQuestion& question, const format
   if (value->is_text())
     return use_error("--value: '" + value_->source + "' is a text, which has no sum; make it a key: --by " +
                      value_->source);
-  bound.value = std::move(*value);
-  if (schema == nullptr) return bound;
-  if (question.value) bound.counted.sum = nullptr;
-  bound.value_is_sum = bound.counted.sum != nullptr && bound.counted.sum->name == value_->source;
-  const auto field = std::ranges::find(schema->fields, value_->source, &PayloadField::name);
-  if (field == schema->fields.end()) return bound;
-  if (has_slots(*field)) bound.slots = &*field;
-  bound.value_is_total = question.value && is_total(*schema, *field);
-  return bound;
+  return std::optional(std::move(*value));
 }
 
 bool TableSource::has_keys(const format::Event& event, const PayloadSchema* schema) const {
@@ -112,22 +123,27 @@ Result<> TableSource::find(const TableQuestion& question, Session& session) {
     return events[i].attr.type == format::abi::kSoftware && events[i].attr.config == format::abi::kDummy;
   };
   const auto is_asked_for = [&](std::size_t i) { return question.event.empty() ? !is_dummy(i) : asked_[i]; };
-  for (std::size_t i = 0; i < events.size() && !question.value && !default_value_; ++i)
+  const bool has_default = !question.value && !question.only_counts;
+  for (std::size_t i = 0; i < events.size() && has_default && !default_value_; ++i)
     if (is_asked_for(i) && (question.by.empty() || has_keys(events[i], schemas_->of(i))))
       take_default_value(schemas_->of(i));
   std::optional<Error> failed;
+  int fit = -1;  // of the event that the error is about
   for (std::size_t i = 0; i < events.size(); ++i) {
     events_.emplace_back();
     if (!is_asked_for(i)) continue;
     auto bound = bind(question, events[i], schemas_->of(i));
     if (!bound) {
-      // The event that describes a payload is the one that was meant.
-      if (!failed || schemas_->of(i) != nullptr) failed = std::move(bound.error());
+      // The event that was meant describes a payload, and has the keys.
+      const bool has_all_keys = has_keys(events[i], schemas_->of(i));
+      const int fits = (has_all_keys ? 2 : 0) + (schemas_->of(i) != nullptr ? 1 : 0);
+      if (fits > fit) failed = std::move(bound.error());
+      fit = std::max(fit, fits);
       // Who names what an event does not have leaves it out knowingly.
-      if (!question.value && (question.by.empty() || has_keys(events[i], schemas_->of(i))))
-        left_out_.push_back(names[i]);
+      if (!question.value && (question.by.empty() || has_all_keys)) left_out_.push_back(names[i]);
       continue;
     }
+    if (value_ != nullptr && !bound->value) only_counted_.push_back(names[i]);
     bound->name = names[i];
     events_.back() = std::move(*bound);
   }
@@ -158,10 +174,18 @@ bool TableSource::has_values() const {
 }
 
 std::string TableSource::what_is_left_out() const {
-  if (left_out_.empty()) return {};
-  return fmt::format("the table is without {}, which {} not its keys and value; --event {} shows it",
-                     listed(left_out_), left_out_.size() > 1 ? "have" : "has",
-                     cli::shell_word(left_out_.front()));
+  std::string told;
+  if (!left_out_.empty()) {
+    told = fmt::format("the table is without {}, which {} not its keys; --event {} shows {}",
+                       listed(left_out_), left_out_.size() > 1 ? "have" : "has",
+                       cli::shell_word(left_out_.front()), left_out_.size() > 1 ? "the first of them" : "it");
+  }
+  if (!only_counted_.empty() && has_values()) {
+    told += fmt::format("{}{} {} only counted: no field is called '{}' there; --value says what is summed up",
+                        told.empty() ? "" : ". ", listed(only_counted_),
+                        only_counted_.size() > 1 ? "are" : "is", value_->source);
+  }
+  return told;
 }
 
 std::string TableSource::title(Names names) const {

@@ -19,6 +19,7 @@ struct TableQuestion {
   std::string event;  // empty: every event that has the keys and the value
   std::string by;     // names of keys; empty: the fields tagged role:key, else comm
   std::optional<cli::Expression> value;
+  bool only_counts = false;  // no number of values is shown, so that none is chosen where `value` is not
 };
 
 // One event of the table.
@@ -43,7 +44,7 @@ class TableSource {
   // Names of the keys; the first is "event" where several events are in the table.
   const std::vector<std::string>& key_names() const { return key_names_; }
   bool has_values() const;
-  // Which events are not in the table though nobody refused them, in words; empty: none.
+  // Which events are not in the table, or only counted, though nobody refused them, in words; empty: none.
   std::string what_is_left_out() const;
   // That sums are of the least values of slots, in words; empty: they are not.
   std::string what_slots_hide() const;
@@ -53,6 +54,8 @@ class TableSource {
  private:
   Result<TableEvent> bind(const TableQuestion& question, const format::Event& event,
                           const PayloadSchema* schema);
+  Result<std::optional<BoundExpression>> bind_value(const TableQuestion& question, const format::Event& event,
+                                                    const PayloadSchema* schema) const;
   void take_default_value(const PayloadSchema* schema);
   bool has_keys(const format::Event& event, const PayloadSchema* schema) const;
   std::vector<std::string> keys_of(const TableQuestion& question, Session& session);
@@ -62,7 +65,7 @@ class TableSource {
   std::vector<bool> asked_;  // by event: --event names it
   std::vector<std::optional<TableEvent>> events_;
   std::vector<std::string> key_names_;
-  std::vector<std::string> left_out_;  // names of events
+  std::vector<std::string> left_out_, only_counted_;  // names of events
   std::optional<cli::Expression> default_value_;
   const cli::Expression* value_ = nullptr;
   std::string unit_;
