@@ -1,6 +1,7 @@
 #include "report/filter_options.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -81,6 +82,11 @@ constexpr FilterRow kRows[] = {
      set_condition},
 };
 
+// As an option with a variable that is not set makes it.
+Error no_event_name() {
+  return use_error("--event: '' is the name of no event; without the option all are meant");
+}
+
 // Of "-d,--dsos" those that are not taken, joined again.
 std::string free_names(std::string_view names, const std::vector<std::string_view>& taken) {
   std::string free;
@@ -113,7 +119,19 @@ cli::Option event_option(Filter& filter) {
           "only samples of these events: names, with or without modifiers (cycles for cycles:u), or patterns "
           "('sched:*')",
           [&filter](std::string_view text) -> Result<> {
-            filter.events = parse_name_list(text);
+            if (text.empty()) return no_event_name();
+            std::ranges::move(parse_name_list(text), std::back_inserter(filter.events));
+            return Done{};
+          }};
+}
+
+cli::Option event_list_option(std::string names, std::string help, std::string& list) {
+  return {std::move(names), cli::Takes::Value, "NAME[,NAME]",
+          "which events: names, with or without modifiers (cycles for cycles:u), or patterns ('sched:*') (" +
+              std::move(help) + ")",
+          [&list](std::string_view text) -> Result<> {
+            if (text.empty()) return no_event_name();
+            list.append(list.empty() ? "" : ",").append(text);
             return Done{};
           }};
 }

@@ -18,6 +18,9 @@ void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
 
 // The row for --event, which fills `filter`; the names are checked by check_events() (report/command.h).
 cli::Option event_option(Filter& filter);
+// The same for views that choose events themselves, by choose_events(): given twice, the lists are joined.
+// `help` says in brackets what is shown without it.
+cli::Option event_list_option(std::string names, std::string help, std::string& list);
 
 // Rows for --switch-on, --switch-off and --show-on-off-events.
 void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options);

@@ -95,6 +95,13 @@ class EventNames(programs.Scratch):
                     self.assertEqual({row["event"]: row["count"] for row in map(json.loads, lines)}, counts)
                     folded = self.output("folded", "--event-filter", text, "--weight", "samples", "-i", path)
                     self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), sum(counts.values()))
+        for command in ("script", "report", "table", "hist", "folded"):
+            done = self.tacho(command, "--event", "", "-i", capture, status=1)
+            self.assertIn(b"--event: '' is the name of no event", done.stderr)
+        twice = self.counts(capture, "--event", "cycles", "--event", "page*")
+        self.assertEqual(twice, meant["page*,cycles"])
+        folded = self.output("folded", "--event", "cycles", "--event", "page*", "--weight", "samples", "-i", capture)
+        self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), 3)
         for text, counts in meant.items():
             part = self.folder / "part.data"
             self.output("convert", "--events", text, "-i", capture, "-o", part)

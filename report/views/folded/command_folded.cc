@@ -98,14 +98,9 @@ cli::CommandLine describe(Options& options) {
                   [&fold, &filter](std::string_view text) {
                     return part_or_choose("--tid", text, fold.shows_tid, filter.tids);
                   }});
-  rows.push_back(
-      {"--event-filter,--event", cli::Takes::Value, "NAME[,NAME]",
-       "which events' samples: names, with or without modifiers (cycles for cycles:u), or patterns "
-       "('sched:*') (default: the first one met, and those of all tracepoints)",
-       [&options](std::string_view text) -> Result<> {
-         options.event_filter = text;
-         return Done{};
-       }});
+  rows.push_back(event_list_option("--event-filter,--event",
+                                   "default: the first one met, and those of all tracepoints",
+                                   options.event_filter));
   add_filter_options(rows, filter, {"--pid", "--tid"});
   rows.push_back(
       {"--weight", cli::Takes::Value, "WHAT",

@@ -47,10 +47,7 @@ cli::Option name_list(std::string name, std::string value, std::string help,
 }
 
 void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
-  rows.push_back(cli::text(
-      "--event", "NAME",
-      "which event, with or without modifiers, or a pattern (default: the only one that has the field)",
-      options.event));
+  rows.push_back(event_list_option("--event", "default: the only one that has the field", options.event));
   rows.push_back(cli::text("--field", "NAME",
                            "which field (default: the one tagged role:value, else the only one with a unit)",
                            options.field));
