@@ -155,7 +155,7 @@ class ReportForms(programs.Scratch):
         self.assertEqual(self.csv("-i", GOLDEN / "captures/comm.data", "--time", "1,2"), [])
 
     def test_what_does_not_go_together_is_refused(self):
-        for words in (["--json", "--csv"], ["--json", "--hierarchy"], ["--csv", "--hierarchy"]):
+        for words in (["--json", "--csv"], ["--json", "--hierarchy"], ["--csv", "--hierarchy"], ["--csv", "-t", ";"], ["--json", "-w", "5"]):
             self.assertEqual(self.tacho("report", "-i", GOLDEN / "captures/comm.data", *words, status=1).stdout, b"")
 
 

@@ -125,6 +125,9 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
       return use_error("--hierarchy: columns of levels come from --sort; --fields cannot be used with it");
     if (options.has_levels && options.is_for_programs())
       return use_error("--hierarchy: rows of --json and --csv have no levels; their keys stand side by side");
+    if (options.is_for_programs() && (!options.separator.empty() || !options.widths.empty()))
+      return use_error(
+          "-t and -w are of text; --json and --csv have forms of their own (docs/report-forms.md)");
     if (options.has_branch_history) {
       options.graph.key = ChainKey::Address;
       if (options.sort.empty()) options.sort = "srcline,symbol,dso";
