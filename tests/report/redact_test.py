@@ -227,8 +227,11 @@ class Redact(programs.Scratch):
         self.assertIn("stacks      96 bytes: dropped\n", said)
         self.assertNotIn("/etc/", said)  # payloads and stacks are counted, and not shown
         self.assertNotIn("HOME", said)
+        self.assertIn("stacks      96 bytes: dropped\n", self.tacho("redact", "in.data", "out.data", "--dry-run").stdout.decode())
         self.assertEqual(self.capture.read_bytes(), before)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["in.data"])
+        for words in (["in.data", "in.data"], ["in.data", "out.data", "more.data"], []):
+            self.tacho("redact", *words, "--dry-run", status=1)
 
     def test_in_place(self):
         self.capture.chmod(0o640)

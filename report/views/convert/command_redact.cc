@@ -102,17 +102,20 @@ void add_options(std::vector<cli::Option>& rows, Options& options) {
 
 Result<> settle(Options& options) {
   ConvertOptions& copy = options.redact.copy;
-  const std::size_t most = options.is_dry || options.redact.in_place ? 1 : 2;
-  if (options.words.size() != most)
+  const std::size_t words = options.words.size();
+  const std::size_t most = options.redact.in_place ? 1 : 2;
+  if (words == 0 || words > most || (words == 1 && most == 2 && !options.is_dry)) {
     return use_error(most == 2 ? "name the capture and the file to write: tacho redact IN OUT"
-                               : "name one capture: with --dry-run and --in-place there is no second file");
+                               : "name one capture: --in-place replaces it");
+  }
   copy.input = options.words[0];
-  copy.output = options.words.size() > 1 ? options.words[1] : copy.input;
+  copy.output = words > 1 ? options.words[1] : copy.input;
   if (copy.input == "-" || copy.output == "-")
     return use_error("a capture is read twice and written as a file; name files in place of -");
   std::error_code ignored;
-  if (most == 2 && std::filesystem::equivalent(copy.input, copy.output, ignored))
+  if (words == 2 && std::filesystem::equivalent(copy.input, copy.output, ignored))
     return use_error(cli::shell_word(copy.output) + " is the capture itself; --in-place replaces it");
+  if (options.is_dry) copy.output = copy.input;  // nothing is written
   return Done{};
 }
 
