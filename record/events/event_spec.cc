@@ -431,9 +431,14 @@ class Parser {
   }
 
   Error unknown_pmu(std::size_t at, std::string_view name) const {
-    const std::vector<std::string> names = pmus_.names();
-    std::string tail = cli::suggestion(name, names);
-    if (tail.empty()) tail = fmt::format("; there are: {}", fmt::join(names, ", "));
+    const std::vector<std::string> pmus = pmus_.names();
+    // A recorder's options stand between slashes, too.
+    std::vector<std::string> names = pmus;
+    for (const RecorderRow& row : recorders()) names.emplace_back(row.name);
+    std::string tail = instead_of_tool(name);
+    if (tail.empty()) tail = cli::suggestion(name, names);
+    if (tail.empty())
+      tail = fmt::format("; there are: {}; recorders: tacho list recorders", fmt::join(pmus, ", "));
     if (name == "cpu") tail = ": this machine shows no counters of its processor; cpu-clock samples by time";
     return wrong(at, fmt::format("there is no PMU '{}' here{}", name, tail));
   }

@@ -169,7 +169,10 @@ constexpr Refused kRefused[] = {
     {"cpu/edge=2/", 10, "at most 1"},
     {"cpu/event=1", 12, "the closing '/' is missing"},
     {"cpu/event=1/x", 13, "unknown modifier 'x'"},
-    {"nopmu/event=1/", 1, "there is no PMU 'nopmu' here; there are: cpu, odd, uncore_imc_0, uncore_imc_1"},
+    {"nopmu/event=1/", 1,
+     "there is no PMU 'nopmu' here; there are: cpu, odd, uncore_imc_0, uncore_imc_1; recorders: tacho list "
+     "recorders"},
+    {"opensnop/failed/", 1, "there is no PMU 'opensnop' here; did you mean 'opensnoop'?"},
     {"uncor_imc_0/event=1/", 1, "did you mean 'uncore_imc_0'?"},
     {"odd/past=1/", 5, "unknown term 'past' of PMU odd"},
     {"odd/strange/", 5, "this kernel describes it as 'nothing=1'"},
