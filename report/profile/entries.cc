@@ -377,7 +377,7 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
 // A function stands above what it calls: longer chains lead on from the outermost place, shorter ones from
 // the innermost.
 std::function<RowDepth(std::uint32_t)> Entries::depth() const {
-  if (!options_.graph || !has_chains_) return nullptr;
+  if (!options_.graph || !has_chains_ || !options_.has_children) return nullptr;
   return [this, is_from_caller = *options_.graph == ChainOrder::Caller](std::uint32_t entry) {
     const std::uint32_t depth = of_chains_[entry].max_depth;
     return RowDepth{row_of(entry).thread, is_from_caller ? ~depth : depth};

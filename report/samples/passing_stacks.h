@@ -24,14 +24,14 @@ class PassingStacks {
     std::uint64_t piece = 0;
   };
   Place make(std::uint32_t number, std::span<const std::uint32_t> frames) {
-    const std::size_t bytes =
-        sizeof(Stack) + (frames.size_bytes() + alignof(Stack) - 1) / alignof(Stack) * alignof(Stack);
-    if (bytes > left_) add_piece(bytes);
-    auto* const copy = reinterpret_cast<std::uint32_t*>(free_ + sizeof(Stack));
+    constexpr std::size_t kHead = sizeof(Stack) / sizeof(Word);
+    const std::size_t words = kHead + (frames.size_bytes() + sizeof(Word) - 1) / sizeof(Word);
+    if (words > left_) add_piece(words);
+    auto* const copy = reinterpret_cast<std::uint32_t*>(free_ + kHead);
     std::ranges::copy(frames, copy);
     const auto* const stack = ::new (static_cast<void*>(free_)) Stack{number, {copy, frames.size()}};
-    free_ += bytes;
-    left_ -= bytes;
+    free_ += words;
+    left_ -= words;
     return {stack, pieces_made_};
   }
   // False when the piece was given up, and its stacks with it.
@@ -40,19 +40,21 @@ class PassingStacks {
   const StackMemory& memory(std::uint64_t piece) const { return pieces_[piece % pieces_.size()]; }
 
  private:
-  static constexpr std::size_t kPiece = std::size_t{64} << 10;  // bytes
+  using Word = StackMemory::element_type;
+  static_assert(alignof(Stack) <= alignof(Word) && sizeof(Stack) % sizeof(Word) == 0);
+  static constexpr std::size_t kPiece = (std::size_t{64} << 10) / sizeof(Word);
   // In place of the oldest one.
   void add_piece(std::size_t least) {
     left_ = std::max(least, kPiece);
     StackMemory& piece = pieces_[++pieces_made_ % pieces_.size()];
-    piece = std::make_shared_for_overwrite<std::byte[]>(left_);
+    piece = std::make_shared_for_overwrite<Word[]>(left_);
     free_ = piece.get();
   }
 
   std::array<StackMemory, 32> pieces_;
   std::uint64_t pieces_made_ = 0;
-  std::byte* free_ = nullptr;  // in the last piece
-  std::size_t left_ = 0;       // bytes from there on
+  Word* free_ = nullptr;  // in the last piece
+  std::size_t left_ = 0;  // words from there on
 };
 
 }  // namespace tacho::report

@@ -41,7 +41,7 @@ struct Stack {
   std::span<const std::uint32_t> frames;
 };
 // What keeps stacks that pass alive: shared by all whose stacks lie in it.
-using StackMemory = std::shared_ptr<std::byte[]>;
+using StackMemory = std::shared_ptr<std::uint64_t[]>;
 
 struct ResolvedSample;
 
@@ -57,8 +57,8 @@ class PlaceFinder {
 
 // What the pointers point to is valid until on_sample() returns; what lives longer says so.
 struct ResolvedSample {
-  // The fields as recorded, the record they stand in, and the block that keeps its bytes alive; null for a
-  // sink that looks at none of them (Sink::reads).
+  // The fields as recorded, the record they stand in, and the block that keeps its bytes alive; null as far
+  // as the sink looks at none of them (Sink::reads).
   const format::Sample* raw = nullptr;
   const format::RecordView* record = nullptr;
   const format::BlockRef* block = nullptr;
@@ -71,14 +71,13 @@ struct ResolvedSample {
   // Of raw->ip, or of the first frame where the stack comes from the payload; lives as long as the session.
   const Location* location = nullptr;
   std::uint32_t place = 0;  // number of `location`, which itself may lie far away
-  // Null: the event has no call chain. Lives as long as the session, for a sink that keeps stacks; else, with
-  // `stack_memory`, as long as somebody holds that.
+  // Null: the event has no call chain. Lives as long as the session, but for a sink whose stacks pass.
   const Stack* stack = nullptr;
-  const StackMemory* stack_memory = nullptr;
-  std::endian order = std::endian::native;  // of raw->raw
-  bool has_payload_stack = false;           // `stack` comes from the payload, not from the kernel
-  const CgroupNames* cgroups = nullptr;     // lives as long as the session
-  PlaceFinder* places = nullptr;            // null for a sink that asked for names only (Sink::needs)
+  const StackMemory* stack_memory = nullptr;  // on the reading thread: what keeps one that passes
+  std::endian order = std::endian::native;    // of raw->raw
+  bool has_payload_stack = false;             // `stack` comes from the payload, not from the kernel
+  const CgroupNames* cgroups = nullptr;       // lives as long as the session
+  PlaceFinder* places = nullptr;              // null for a sink that asked for names only (Sink::needs)
 
   const format::Event& event() const { return (*events)[event_index]; }
   std::uint32_t pid() const { return raw->pid; }

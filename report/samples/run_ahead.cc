@@ -35,7 +35,7 @@ class Forward : public Outlet {
                         .event_index = static_cast<std::uint32_t>(sample.event_index),
                         .record_event = static_cast<std::uint32_t>(sample.record_event) & 0x7fffffff,
                         .has_payload_stack = sample.has_payload_stack};
-    if (sample.stack_memory != nullptr) batch_.keep(*sample.stack_memory);
+    if (sample.stack_memory != nullptr) batch_.keep(*sample.stack_memory, *sample.stack);
     if (reads_ == Reads::Nothing) {
       batch_.add(queued);
     } else if (reads_ == Reads::Start) {

@@ -1,6 +1,7 @@
 // Samples on their way from the thread that reads a capture to the one that shows them.
 //
-// How far the reader runs ahead is bounded by the bytes of the records, which is what they hold in memory.
+// How far the reader runs ahead is bounded by the bytes that the samples hold in memory: of their records, or
+// of what travels in place of these.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +45,9 @@ struct SampleBatch {
   // Of each sample, in place of its record; empty: the records travel, or nobody looks at anything of them.
   std::vector<QueuedStart> starts;
   std::vector<StackMemory> stacks;  // what keeps those that pass
-  std::size_t bytes = 0;            // of the records, or where nobody looks at them, of the samples
-  std::uint64_t bytes_read = 0;     // of the capture, when the batch tells it; otherwise 0
+  std::size_t bytes =
+      0;  // of the records, or where nobody looks at them, of the samples; and of passing stacks
+  std::uint64_t bytes_read = 0;  // of the capture, when the batch tells it; otherwise 0
 
   // Sets sample.block.
   void add(QueuedSample sample, const format::BlockRef& block);
@@ -56,8 +58,10 @@ struct SampleBatch {
     starts.push_back(start);
     bytes += sizeof start;
   }
-  void keep(const StackMemory& memory) {
+  // The memory of a sample's stack.
+  void keep(const StackMemory& memory, const Stack& stack) {
     if (std::find(stacks.rbegin(), stacks.rend(), memory) == stacks.rend()) stacks.push_back(memory);
+    bytes += stack.frames.size_bytes();
   }
   // One without samples may tell how far the reading is.
   bool is_empty() const { return samples.empty() && bytes_read == 0; }

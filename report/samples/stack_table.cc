@@ -80,13 +80,14 @@ void StackTable::split_chain(const format::U64Array& chain, std::size_t max_fram
 }
 
 void StackTable::tell_by_frames() {
-  constexpr std::size_t kMet = std::size_t{1} << 16;  // 1.5 MB, which stays in a processor's cache
+  constexpr std::size_t kMet = std::size_t{1} << 16;  // 2 MB, which stays in a processor's cache
   is_by_frames_ = true;
   met_.resize(kMet);
 }
 
 void StackTable::let_pass() {
-  constexpr std::size_t kMet = std::size_t{1} << 15;  // as many stacks as passing_ holds, about: 1 MB
+  constexpr std::size_t kMet = std::size_t{1}
+                               << 15;  // 1 MB: more than passing_ holds of stacks with 10 frames
   is_passing_ = true;
   met_.resize(kMet);
 }
@@ -95,6 +96,7 @@ void StackTable::end_lookups() {
   by_chain_.forget();
   by_frames_.forget();
   keys_ = {};
+  first_key_ = stacks_.size();
   decltype(met_)(met_.empty() ? 0 : 1).swap(met_);
 }
 
@@ -142,7 +144,7 @@ void StackTable::expect(std::uint32_t pid, format::Bytes chain, std::uint64_t du
   const Expected& earlier = expected_[(due - kBefore) % expected_.size()];
   if (earlier.due != due - kBefore) return;
   if (const std::uint32_t guess = by_chain_.guess(earlier.hash); guess != IndexTable::kNone)
-    __builtin_prefetch(&keys_[guess]);
+    __builtin_prefetch(&keys_[guess - first_key_]);
 }
 
 ChainDigest StackTable::digest_of(format::Bytes chain, std::uint64_t due) const {
@@ -183,7 +185,7 @@ const Stack& StackTable::stack_of(const symbolize::AddressSpaces& spaces, const 
     return *met.stack;
   }
   const std::uint32_t number = by_chain_.find_or_make(
-      by_chain_.hash(key.low), [&](std::uint32_t known) { return keys_[known] == key; },
+      by_chain_.hash(key.low), [&](std::uint32_t known) { return keys_[known - first_key_] == key; },
       [&] {
         keys_.push_back(key);
         return make_stack(spaces, sample, unwound, max_frames);

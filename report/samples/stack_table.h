@@ -96,13 +96,14 @@ class StackTable {
 
   PlaceTable* places_;
   IndexTable by_chain_;
-  StableArray<StackKey> keys_;  // of stacks, by number
+  StableArray<StackKey> keys_;  // of the stacks from first_key_ on, by number
   StableArray<Stack> stacks_;
   // With tell_by_frames() and let_pass(), in place of by_chain_ and keys_: a power of two of chains, by the
   // bits of their keys. Each takes the place of one before.
   std::vector<Met, format::LargePages<Met>> met_;
   IndexTable by_frames_;
   PassingStacks passing_;
+  std::size_t first_key_ = 0;  // number of the first stack that is told apart: those of earlier runs are not
   std::uint32_t next_passing_ = 0;  // number
   StackKey last_;                   // with let_pass(): of the stack that was asked for last
   std::uint64_t seed_ = format::random_word();

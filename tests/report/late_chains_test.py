@@ -13,7 +13,8 @@ SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsym
 FORMS = [[], ["-g", "caller"], ["-g", "graph,20"], ["-g", "graph,5,callee,function,count"], ["-g", "graph,0.5,2,caller"],
          ["-g", "graph,3,address"], ["-g", "graph,0.1,caller,address"], ["--percent-limit", "10"], ["--sort", "sym"], ["--sort", "comm"], ["--sort", "pid,dso,sym"],
          ["--max-stack", "2"], ["-n", "--show-total-period"], ["-U"], ["--top", "3"], ["--weight", "samples"],
-         ["--percentage", "relative", "--symbol-filter", "a"], ["--symbol-filter", "e", "-g", "graph,10"], ["--no-inline"]]
+         ["--percentage", "relative", "--symbol-filter", "a"], ["--symbol-filter", "e", "-g", "graph,10"], ["--no-inline"],
+         ["--inline=all"], ["-s", "srcline"], ["-s", "sym,srcline"], ["-s", "addr"], ["-s", "time"], ["-F", "overhead,overhead_children,sym"]]
 CODE = 0x700000000000  # nobody's: every address is a function of its own
 
 

@@ -235,13 +235,16 @@ void ReportSink::make_names() {
                                      .hides_unknown = options_->hides_unknown,
                                      .branches = tells_steps ? &*plan_->branch_chains : nullptr,
                                      .waits = plan_->wait_chains ? &*plan_->wait_chains : nullptr});
-  plan_->names_chains_late = can_name_chains_late();
+  plan_->names_chains_late = !by_address && can_name_chains_late();
   plan_->names.emplace(*profile_, *session_, *plan_->functions,
                        plan_->names_chains_late ? nullptr : &*plan_->stacks);
 }
 
-// Where rows hang on their samples' own places alone, and light ones have no graph. Texts for programs, and
-// graphs that tell calls of a function apart, say where a function was met first, chains included.
+// Where rows hang on their samples' own places alone, and light ones have no graph. Names of inlined calls
+// depend on what was asked for before, as perf's do; texts for programs, and graphs that tell calls of a
+// function apart, say where a function was met first. Of equal siblings in a graph, who stands first can
+// hang on which modules were met before (CallTree), which is as good as any order: perf's is that of its
+// memory.
 bool ReportSink::can_name_chains_late() const {
   const bool has_heavy_graphs = plan_->has_graph && plan_->graph.form == GraphForm::Graph &&
                                 plan_->graph.key == ChainKey::Function && plan_->graph.min_percent > 0;
@@ -249,6 +252,12 @@ bool ReportSink::can_name_chains_late() const {
                             has_key_of(KeyOf::Chain) || !options_->ignored_callees.empty() ||
                             options_->shows_other_chains || shows_latency(plan_->columns) ||
                             options_->has_levels || options_->is_verbose || options_->is_for_programs();
+  const auto inlines = options_->reading.session.symbols.inlines;
+  const bool has_unwound = std::ranges::any_of(session_->events(), [](const format::Event& event) {
+    return event.attr.samples(abi::kSampleRegsUser);
+  });
+  if (inlines == symbolize::Inlines::All || (inlines == symbolize::Inlines::Unwound && has_unwound))
+    return false;
   const auto blocks = profile_->blocks();
   return mode_ == ReportMode::Samples && has_heavy_graphs && !needs_chains &&
          std::ranges::all_of(blocks, [](const EventBlock& block) { return block.members == 1; });

@@ -257,18 +257,23 @@ void ScriptText::write_chain(TextBuffer& out, const Stack& stack, const Fields& 
   PlaceTexts& texts = place_texts(fields);
   KnownStack& known = texts.stacks[stack.number % texts.stacks.size()];
   if (known.number != stack.number) known = {.number = stack.number};
-  std::uint32_t& whole = known.whole;
-  if (whole > kSeenOnce) return out.text(texts.wholes[whole]);
+  if (!known.text.empty()) return out.text(known.text);
   const std::size_t before = out.size();
   for (const std::uint32_t number : stack.frames) texts.frames.prefetch(number);
   for (const std::uint32_t number : stack.frames) write_line(out, texts, number, fields);
-  const std::size_t size = out.size() - before;
-  if (whole == kNeverSeen) {
-    whole = kSeenOnce;
-  } else if (size > 0 && stack_store_.size() < kMostStackText && has_room(size)) {
-    whole = static_cast<std::uint32_t>(texts.wholes.size());
-    texts.wholes.push_back(stack_store_.keep(out.view().substr(before)));
+  if (std::exchange(known.is_seen, true)) keep_stack(known, out.view().substr(before));
+}
+
+// Texts of stacks that come no more are never asked for again, so the store is emptied when it is full.
+void ScriptText::keep_stack(KnownStack& known, std::string_view text) {
+  if (!has_room(text.size())) return;
+  if (stack_store_.size() + text.size() > kMostStackText) {
+    stack_store_ = {};
+    for (PlaceTexts& texts : place_texts_) {
+      for (KnownStack& one : texts.stacks) one.text = {};
+    }
   }
+  known.text = stack_store_.keep(text);
 }
 
 void ScriptText::report(format::Diagnostics& diagnostics) const {

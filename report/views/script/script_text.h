@@ -86,10 +86,10 @@ class ScriptText {
     std::uint32_t function = kUnmade;  // number
     std::uint32_t offset = 0;          // in the function, bytes
   };
-  static constexpr std::uint32_t kNeverSeen = 0, kSeenOnce = 1;
   struct KnownStack {
     std::uint32_t number = 0;
-    std::uint32_t whole = kNeverSeen;  // or kSeenOnce, or where in `wholes`
+    bool is_seen = false;
+    std::string_view text{};  // in stack_store_, once it was seen twice
   };
   // Texts made once for each set of fields that decides them.
   struct PlaceTexts {
@@ -100,7 +100,7 @@ class ScriptText {
     std::vector<KnownStack> stacks = std::vector<KnownStack>(std::size_t{1} << 15);
     std::vector<Function> functions;
     IndexTable by_name;  // of functions
-    std::vector<std::string_view> wholes{{}, {}};
+    std::vector<std::string_view> wholes;
   };
   PlaceTexts& place_texts(const Fields& fields);
   std::string_view kept(std::string_view& place);
@@ -112,6 +112,7 @@ class ScriptText {
   void write_line(TextBuffer& out, PlaceTexts& texts, std::uint32_t location, const Fields& fields);
   std::string_view place_text(const Location& location, const Fields& fields);
   void write_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
+  void keep_stack(KnownStack& known, std::string_view text);
   void write_cut_chain(TextBuffer& out, const Stack& stack, const Fields& fields);
   void write_trace(TextBuffer& out, const ResolvedSample& sample);
   void write_payload(TextBuffer& out, const ResolvedSample& sample, const PayloadSchema& schema);

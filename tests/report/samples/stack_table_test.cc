@@ -61,6 +61,25 @@ TEST_F(StackTableTest, WhatWasExpectedIsNotTakenForAnother) {
   EXPECT_EQ(addresses(ask(memory)), (Words{0x1000, 0x3000}));
 }
 
+// A pipe's head is read by a run of its own. Stacks of it stay, and those that come later are told apart.
+TEST_F(StackTableTest, ChainsOfAnotherRunAreToldApart) {
+  const Stack& head = ask(one_);
+  ask(two_);
+  stacks_.end_lookups();
+  EXPECT_EQ(addresses(head), (Words{0x1000, 0x2000}));
+  std::vector<std::uint32_t> numbers;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      const Words words{abi::kContextUser, 0x1000 + i, 0x2000};
+      stacks_.expect(7, bytes_of(words), i + 1);
+      const Stack& stack = ask(words, i + 1);
+      ASSERT_EQ(addresses(stack), (Words{0x1000 + i, 0x2000}));
+      if (round == 0) numbers.push_back(stack.number);
+      ASSERT_EQ(stack.number, numbers[i]);
+    }
+  }
+}
+
 TEST_F(StackTableTest, ToldByFramesEqualChainsOfAllProcessesAreOneStack) {
   stacks_.tell_by_frames();
   const std::uint32_t first = ask(one_).number;
@@ -108,13 +127,13 @@ TEST_F(StackTableTest, PassingStacksLiveAsLongAsTheirMemoryIsHeld) {
     return Words{abi::kContextUser, 0x1000 + i % 5000, 0x2000 + i};
   };
   std::vector<std::pair<const Stack*, StackMemory>> held;
-  std::weak_ptr<std::byte[]> let_go;
+  StackMemory::weak_type let_go;
   for (std::uint64_t i = 0; i < kChains; ++i) {
     const Stack& stack = ask(chain_of(i));
     const Words expected{0x1000 + i % 5000, 0x2000 + i};
     ASSERT_EQ(addresses(stack), expected);
     ASSERT_NE(stacks_.memory(), nullptr);
-    const auto* const begin = reinterpret_cast<const std::byte*>(&stack);
+    const auto* const begin = reinterpret_cast<const StackMemory::element_type*>(&stack);
     ASSERT_GE(begin, stacks_.memory()->get()) << "the memory that it tells is the stack's";
     if (i == 0) let_go = *stacks_.memory();
     if (i > 10'000 && i % kHeld == 0 && held.size() < 2000) held.emplace_back(&stack, *stacks_.memory());
