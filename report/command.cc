@@ -88,8 +88,8 @@ void read_head(Session& session) {
 Result<> check_events(Session& session, const ReadingOptions& options) {
   if (options.session.filter.events.empty()) return Done{};
   read_head(session);
-  auto chosen = session.choose_events();
-  if (!chosen) return std::move(chosen.error()).in(printable(options.session.input));
+  auto checked = session.check_events();
+  if (!checked) return std::move(checked.error()).in(printable(options.session.input));
   return Done{};
 }
 

@@ -84,6 +84,24 @@ EventChoice choose_events(std::span<const std::string> parts, std::span<const st
   return choice;
 }
 
+bool EventFilter::takes(const format::EventSet& events, std::size_t event) {
+  if (parts_.empty()) return true;
+  if (taken_.size() < events.size()) learn(events);
+  Taken& taken = taken_[event];
+  const std::string& name = events[event].name;
+  if (taken == Taken::NoNameYet && !name.empty())
+    taken = choose_events(parts_, std::span(&name, 1)).chosen[0] ? Taken::Yes : Taken::No;
+  return taken == Taken::Yes;
+}
+
+void EventFilter::learn(const format::EventSet& events) {
+  std::vector<std::string> names;
+  for (std::size_t i = taken_.size(); i < events.size(); ++i) names.push_back(events[i].name);
+  const EventChoice choice = choose_events(parts_, names);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    taken_.push_back(names[i].empty() ? Taken::NoNameYet : choice.chosen[i] ? Taken::Yes : Taken::No);
+}
+
 std::optional<std::size_t> find_event(std::string_view name, std::span<const std::string> names) {
   const auto exact = std::ranges::find(names, name);
   if (exact != names.end()) return static_cast<std::size_t>(exact - names.begin());
@@ -112,7 +130,10 @@ std::string event_suggestion(std::string_view name, std::span<const std::string>
     tail = cli::suggestion(name, short_names);
     return tail.empty() ? cli::suggestion_or_all(name, names) : tail;
   }
-  for (const std::string& one : meant) tail.append(tail.empty() ? "; it may be " : " or ").append(one);
+  constexpr std::size_t kMostListed = 40;
+  for (const std::string& one : std::span(meant).first(std::min(meant.size(), kMostListed)))
+    tail.append(tail.empty() ? "; it may be " : " or ").append(one);
+  if (meant.size() > kMostListed) tail += " or " + std::to_string(meant.size() - kMostListed) + " more";
   return tail;
 }
 

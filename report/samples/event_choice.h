@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "format/event_set.h"
 
 namespace tacho::report {
 
@@ -23,6 +27,21 @@ struct EventChoice {
 // or the name without its modifiers ("cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P") or its
 // subsystem ("sched_switch" of "sched:sched_switch").
 EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names);
+
+// Which events of a capture a filter takes. Events that a pipe tells of later are chosen when they are met.
+// One thread asks it.
+class EventFilter {
+ public:
+  // Parts of a list, as above; empty: all events.
+  explicit EventFilter(std::vector<std::string> parts = {}) : parts_(std::move(parts)) {}
+  bool takes(const format::EventSet& events, std::size_t event);
+
+ private:
+  void learn(const format::EventSet& events);
+  std::vector<std::string> parts_;
+  enum class Taken : std::uint8_t { NoNameYet, No, Yes };  // a tracepoint waits for its description
+  std::vector<Taken> taken_;                               // by event, of those that were met
+};
 
 // The one event that is meant in this way. None: no event is, or several are.
 std::optional<std::size_t> find_event(std::string_view name, std::span<const std::string> names);

@@ -130,7 +130,6 @@ bool Filter::accepts_start(const format::Sample& sample) const {
          is_among(tids, sample.tid);
 }
 
-bool Filter::accepts_event(const std::string& name) const { return events.empty() || is_in(events, name); }
 bool Filter::accepts_comm(std::string_view comm) const { return is_in(comms, comm); }
 
 Result<std::vector<std::uint32_t>> parse_number_list(std::string_view option, std::string_view text) {

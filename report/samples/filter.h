@@ -26,7 +26,7 @@ struct Filter {
   std::vector<std::uint32_t> pids, tids, cpus;
   std::vector<TimeRange> times;
   std::string time_text;            // ranges as parse_times() reads them: a session puts them into `times`
-  std::vector<std::string> events;  // their names, whole ones (report/samples/event_choice.h)
+  std::vector<std::string> events;  // parts of a list (report/samples/event_choice.h)
   std::vector<std::string> comms;
   std::vector<std::string> dsos;              // paths, or their last parts
   std::vector<std::string> symbols;           // names, or addresses in hexadecimal
@@ -35,11 +35,10 @@ struct Filter {
   std::shared_ptr<SampleCondition>
       condition;  // asked behind the thread's name, before the stack is looked at
 
-  // Whether some samples are refused by accepts_start() or accepts_event().
+  // Whether some samples are refused by accepts_start() or by their events.
   bool looks_at_start() const;
   // By the fields that stand first in a sample: pid, tid, time and processor.
   bool accepts_start(const format::Sample& sample) const;
-  bool accepts_event(const std::string& name) const;
   bool accepts_comm(std::string_view comm) const;
   bool accepts_cpu(std::uint32_t cpu) const;
   bool accepts_time(std::uint64_t time) const;

@@ -16,6 +16,7 @@ constexpr std::uint64_t kProgressStep = std::uint64_t{256} << 10;  // bytes of t
 
 void OrderedRecords::use(const Filter& filter) {
   filter_ = &filter;
+  events_ = EventFilter(filter.events);
   looks_at_start_ = filter.looks_at_start();
 }
 
@@ -71,7 +72,7 @@ bool OrderedRecords::take(const RecordView& view, OrderedRecord& out) {
   const auto number = static_cast<std::uint32_t>(*event);
   const format::Event& of = events[number];
   const auto time = format::record_time(view, of.attr);
-  if (looks_at_start_ && is_refused(view, of)) {
+  if (looks_at_start_ && is_refused(view, number)) {
     if (time) order_.leave_out(*time);
     return false;
   }
@@ -86,10 +87,11 @@ bool OrderedRecords::take(const RecordView& view, OrderedRecord& out) {
 
 // Whether no view will see the sample, whatever else is read. One with counter values is never refused here:
 // they must be followed in the order of time.
-bool OrderedRecords::is_refused(const RecordView& view, const format::Event& event) {
-  if (view.type != abi::kRecordSample || event.attr.samples(abi::kSampleRead)) return false;
-  if (!filter_->accepts_event(event.name)) return true;
-  const format::Sample* const start = parser_.parse_start(view, event.attr);
+bool OrderedRecords::is_refused(const RecordView& view, std::size_t event) {
+  const format::EventAttr& attr = capture_->events()[event].attr;
+  if (view.type != abi::kRecordSample || attr.samples(abi::kSampleRead)) return false;
+  if (!events_.takes(capture_->events(), event)) return true;
+  const format::Sample* const start = parser_.parse_start(view, attr);
   return start != nullptr && !filter_->accepts_start(*start);
 }
 

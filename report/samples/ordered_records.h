@@ -8,6 +8,7 @@
 #include "format/capture_reader.h"
 #include "format/diagnostics.h"
 #include "format/time_order.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {
@@ -70,13 +71,14 @@ class OrderedRecords : public RecordFeed {
 
  private:
   bool take(const format::RecordView& view, OrderedRecord& out);
-  bool is_refused(const format::RecordView& view, const format::Event& event);
+  bool is_refused(const format::RecordView& view, std::size_t event);
   void end();
   // Of a capture that is followed: whether to ask for records again.
   bool waits();
 
   format::CaptureReader* capture_;
   const Filter* filter_ = nullptr;
+  EventFilter events_;  // of the filter
   format::Diagnostics* diagnostics_;
   format::TimeOrder order_;
   format::SampleParser parser_;

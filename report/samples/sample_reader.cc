@@ -85,6 +85,7 @@ struct SampleReader::State : public PlaceFinder {
 
   // Of the read() that runs.
   const SampleOptions* options = nullptr;
+  EventFilter taken_events;  // of the filter: values of groups
   NamesOf names_of;
   Outlet* outlet = nullptr;
   bool is_pipe = false;
@@ -228,8 +229,6 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   if (is_guest(sample->misc & abi::kCpumodeMask))
     return Flow::GoOn;  // another machine's; perf leaves them out
   if (has_values && (moved.empty() || !options->filter.accepts_start(*sample))) return Flow::GoOn;
-  // Of a pipe, samples are read before events can be chosen.
-  if (!has_values && !options->filter.accepts_event(events()[event].name)) return Flow::GoOn;
   const KnownThread& thread = threads.find(sample->pid, sample->tid, spaces->spaces());
   if (!options->filter.accepts_comm(threads.comm(thread))) return Flow::GoOn;
 
@@ -324,9 +323,8 @@ void SampleReader::State::take_values(const format::Sample& sample, const format
     diagnostics->add(Damage::UnknownEvent, format::Diagnostics::kNoOffset, "a value in a group's sample",
                      unknown);
   }
-  std::erase_if(moved, [this](const CounterValues::Moved& one) {
-    return !options->filter.accepts_event(events()[one.event].name);
-  });
+  std::erase_if(moved,
+                [this](const CounterValues::Moved& one) { return !taken_events.takes(events(), one.event); });
 }
 
 // A sample with counter values stands for one sample of each member of its group, whose period is what the
@@ -418,6 +416,7 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   state_->places = finds_places ? state_.get() : nullptr;
   OrderedRecords& records = state_->records;
   records.use(options.filter);
+  state_->taken_events = EventFilter(options.filter.events);
   // A pipe's header grows while it is read, so its records are read in step.
   auto header = capture().fixed_header();
   state_->is_pipe = header == nullptr;

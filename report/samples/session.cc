@@ -69,7 +69,6 @@ struct Session::State {
   alignas(format::kApart) std::optional<Resolver> resolver;
   std::uint64_t lost_samples = 0;
   std::shared_ptr<SampleCondition> condition;  // until it is bound to the events: then it is the filter's
-  std::vector<std::string> asked_events;       // likewise, as they were asked for
 
   bool can_run_ahead(const Sink& sink) const;
 };
@@ -93,7 +92,6 @@ Result<Session> Session::open(SessionOptions options) {
   }
   state->condition = std::move(filter.condition);
   filter.condition = nullptr;
-  state->asked_events = std::exchange(filter.events, {});
   state->reader.emplace(std::move(*capture), symbols, state->spaces, state->found_by_reading,
                         state->found_by_replaying);
   state->spaces.use(state->reader->capture().features());
@@ -102,7 +100,8 @@ Result<Session> Session::open(SessionOptions options) {
   state->diagnostics.take(state->found_by_reading);
   Session session(std::move(state));
   if (session.layout().is_pipe) return session;
-  if (auto chosen = session.choose_events(); !chosen) return std::move(chosen.error());
+  if (auto checked = session.check_events(); !checked)
+    return std::move(checked.error()).in(session.state_->options.input);
   return session;
 }
 
@@ -127,16 +126,15 @@ Result<> Session::bind_condition() {
   return Done{};
 }
 
-Result<> Session::choose_events() {
-  const auto asked = std::exchange(state_->asked_events, {});
+Result<> Session::check_events() const {
+  const auto& asked = state_->options.filter.events;
   if (asked.empty()) return Done{};
   std::vector<std::string> names;
   for (const format::Event& event : events()) names.push_back(event.name);
-  const EventChoice choice = report::choose_events(asked, names);
+  const EventChoice choice = choose_events(asked, names);
   if (choice.unknown)
     return use_error("--event: there is no event '" + *choice.unknown + "'" +
                      event_suggestion(*choice.unknown, names));
-  state_->options.filter.events = choice.names(names);
   return Done{};
 }
 

@@ -50,9 +50,9 @@ class Session {
   // known, of a pipe when its head is read. An error of the use: what it names is not there.
   bool has_condition() const;
   Result<> bind_condition();
-  // Likewise the names of events that its filter was opened with (event_choice.h). Of a file they are chosen
-  // when it is opened; of a pipe all samples pass before.
-  Result<> choose_events();
+  // Whether the names of events in its filter (event_choice.h) mean some of the capture's. Of a file that is
+  // asked when it is opened.
+  Result<> check_events() const;
 
   // Gives every sample that passes the filter to `sink`, in time order, on the caller's thread.
   void run(Sink& sink, const RunControl& control = {});

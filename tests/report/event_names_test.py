@@ -109,10 +109,37 @@ class EventNames(programs.Scratch):
             part.unlink()
         done = self.tacho("script", "--switch-on", "*", "-i", capture, status=1)
         self.assertIn(b"it may be cycles:u or page-faults or raw 0x1c2:u", done.stderr)
-        for command in ("script", "report", "table", "hist"):
+        for command in ("script", "report", "table", "hist", "folded"):
             for path in (capture, piped):
                 done = self.tacho(command, "--event", "page*,nosuch*", "-i", path, status=1)
                 self.assertIn(b"there is no event 'nosuch*'; it has cycles:u, page-faults, raw 0x1c2:u", done.stderr)
+
+    def test_a_pipe_of_groups_shows_what_its_file_shows(self):
+        """The first sample is given twice: its values are those of events that are asked for, both times."""
+        capture, piped = CAPTURES / "group.data", self.folder / "piped"
+        self.output("convert", "--to", "pipe", "-i", capture, "-o", piped)
+        for name in self.names_in(capture):
+            shown = [self.tacho(command, *words, "--event", name, "-i", path, status=None).stdout.split(b"# captured on")[0]
+                     for command, words in (("script", ["--json"]), ("table", ["--by", "event", "--csv"]),
+                                            ("report", ["--no-children", "-g", "none", "-s", "sym", "--csv"]))
+                     for path in (capture, piped)]
+            self.assertEqual(shown[::2], shown[1::2], name)
+
+    def test_events_that_a_pipe_tells_of_late_are_chosen(self):
+        usual = made.USUAL
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, CYCLES, usual),
+                               made.Event("instructions", made.HARDWARE, 1, usual)).started()
+        head = capture.data
+        capture.data = b""
+        attr = [made.record(64, 0, event.attr() + (number + 1).to_bytes(8, "little")) for number, event in enumerate(capture.events)]
+        first = capture.sample(0).data
+        capture.data = b""
+        rest = capture.sample(1).sample(1).sample(0).data
+        round_ends = made.record(68, 0, b"")
+        (self.folder / "late").write_bytes(b"PERFILE2" + (16).to_bytes(8, "little") + attr[0] + head + first + 2 * round_ends
+                                           + attr[1] + rest + round_ends)
+        self.assertEqual(self.counts(self.folder / "late", "--event", "instructions"), {"instructions:HG": 2})
+        self.assertEqual(self.counts(self.folder / "late", "--event", "*"), {"cycles:HG": 2, "instructions:HG": 2})
 
 
 if __name__ == "__main__":

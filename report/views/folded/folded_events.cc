@@ -99,11 +99,13 @@ std::optional<std::uint64_t> FoldedEvents::field_weight(const PayloadField& fiel
 
 Result<> FoldedEvents::check() {
   learn();
-  if (!asked_for_.empty() && std::ranges::none_of(facts_, &EventFacts::is_asked_for)) {
+  if (!asked_for_.empty()) {
     std::vector<std::string> names;
     for (const EventFacts& facts : facts_) names.push_back(facts.name);
-    return use_error("--event-filter: there is no event '" + asked_for_ + "'" +
-                     event_suggestion(asked_for_, names));
+    const EventChoice choice = choose_events(parse_name_list(asked_for_), names);
+    if (choice.unknown)
+      return use_error("--event-filter: there is no event '" + *choice.unknown + "'" +
+                       event_suggestion(*choice.unknown, names));
   }
   has_unweighed_ = has_unweighed_ || unweighed_.damaged + unweighed_.negative > 0;
   std::exchange(unweighed_, {}).report(session_->diagnostics());

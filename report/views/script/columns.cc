@@ -7,6 +7,7 @@
 
 #include "cli/nearest.h"
 #include "report/samples/address_name.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {
@@ -39,10 +40,11 @@ bool is_decimal(const std::string& text) {
 
 Columns::Columns(Session& session) : session_(&session) {
   schemas_ = std::make_shared<EventSchemas>(session.events(), session.features());
+  EventFilter taken(session.filter().events);
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     event_names_.push_back(session.events()[i].name);
-    const bool is_taken = session.filter().accepts_event(session.events()[i].name);
-    schemas_of_.push_back(is_taken ? schemas_->of(i) : nullptr);
+    is_taken_.push_back(taken.takes(session.events(), i));
+    schemas_of_.push_back(is_taken_.back() ? schemas_->of(i) : nullptr);
   }
 }
 
@@ -113,7 +115,7 @@ void Columns::add_usual() {
   std::size_t events = 0, described = 0;
   for (std::size_t i = 0; i < event_names_.size(); ++i) {
     const format::Event& event = session_->events()[i];
-    if (is_dummy(event) || !session_->filter().accepts_event(event.name)) continue;
+    if (is_dummy(event) || !is_taken_[i]) continue;
     ++events;
     if (schemas_of_[i] == nullptr) continue;
     ++described;

@@ -65,6 +65,7 @@ class Columns {
   Session* session_;
   std::vector<std::string> event_names_;
   std::vector<const PayloadSchema*> schemas_of_;  // by event
+  std::vector<bool> is_taken_;                    // likewise: the filter takes it
   std::shared_ptr<EventSchemas> schemas_;
   std::vector<Column> columns_;
   std::vector<bool> has_line_;  // by event

@@ -78,12 +78,23 @@ TEST(EventChoice, OneEventIsFoundWhereOneIsMeant) {
   EXPECT_EQ(event_suggestion("cycle", names), "; did you mean 'cycles'?");
 }
 
-TEST(EventChoice, AFilterTakesWholeNames) {
-  Filter filter;
-  EXPECT_TRUE(filter.accepts_event("whatever"));
-  filter.events = {"a,b", "c"};
-  EXPECT_TRUE(filter.accepts_event("a,b"));
-  EXPECT_FALSE(filter.accepts_event("a"));
+TEST(EventChoice, AFilterTakesEventsThatComeLater) {
+  format::EventSet events;
+  const auto add = [&](const char* name, std::uint64_t id) {
+    format::Event event;
+    event.name = name;
+    event.ids = {id};
+    events.add(std::move(event));
+  };
+  add("cycles:u", 1);
+  EventFilter all, some(parse_name_list("cycles,inst*"));
+  EXPECT_TRUE(all.takes(events, 0));
+  EXPECT_TRUE(some.takes(events, 0));
+  add("instructions", 2);
+  add("branches", 3);
+  EXPECT_TRUE(some.takes(events, 1));
+  EXPECT_FALSE(some.takes(events, 2));
+  EXPECT_TRUE(some.takes(events, 0));
 }
 
 }  // namespace

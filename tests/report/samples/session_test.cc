@@ -183,7 +183,8 @@ TEST(Session, FiltersByTidCommTimeAndEvent) {
   other.filter.events = {"nosuch"};
   const auto refused = Session::open(other);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().what, "--event: there is no event 'nosuch'; it has cpu-clock, page-faults:u");
+  EXPECT_EQ(refused.error().what,
+            file.path() + ": --event: there is no event 'nosuch'; it has cpu-clock, page-faults:u");
 }
 
 // A group of two events; `more` are bits of attr.flags.
