@@ -265,7 +265,7 @@ std::vector<Finding> judge(const HostFacts& facts) {
       paranoid(facts),
       sampling("own processes", facts.own_refusal, State::Missing, "nothing can be recorded", mend),
       sampling("the kernel's side", facts.kernel_refusal, State::Limited,
-               "events must end in :u (-e cpu-clock:u)", mend),
+               "own processes are recorded outside of the kernel alone: events get :u", mend),
       sampling("the whole system", facts.system_refusal, State::Limited, "-a, -C and -G cannot be used",
                mend),
       sampling(

@@ -32,6 +32,7 @@
 #include "record/opened_objects.h"
 #include "record/output/ring_layout.h"
 #include "record/recorder_listing.h"
+#include "record/sides.h"
 #include "record/stacks/object_walks.h"
 #include "record/stacks/stack_choice.h"
 #include "record/stacks/unwound_events.h"
@@ -239,6 +240,11 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     out.workload.emplace(std::move(*workload));
   }
   if (auto done = compile_conditions(*requests, out.objects); !done) return std::move(done.error());
+  if (may_leave_out_kernel(options) && is_kept_out_of_kernel(out.host) && leave_out_kernel(*requests) != 0)
+    messages.note(
+        fmt::format("kernel.perf_event_paranoid is {}: events are recorded outside of the kernel alone "
+                    "(:u); root, or a user with CAP_PERFMON, records both",
+                    out.host.perf_event_paranoid));
   const auto facts = facts_of(out.objects);
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());

@@ -6,7 +6,9 @@
 
 #include "format/tracing_data.h"
 #include "record/host/probes.h"
+#include "record/kernel/perf_event.h"
 #include "record/output/record_walk.h"
+#include "record/sides.h"
 #include "record/tracepoint_requests.h"
 
 namespace tacho::record {
@@ -39,6 +41,7 @@ Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const in
   format::TracingData unused;  // nobody decodes what is not recorded
   requests = resolve_tracepoints(*requests, unused);
   if (!requests) return std::move(requests.error()).in(kOption);
+  if (may_leave_out_kernel(options) && is_kept_out_of_kernel(host)) leave_out_kernel(*requests);
   auto plan = make_plan(without_details(options), *requests, {}, threads, host);
   if (!plan) return std::move(plan.error()).in(kOption);
   if (plan->events.back().is_sideband) plan->events.pop_back();

@@ -31,13 +31,14 @@ Result<> control(const format::Fd& event, unsigned long request, long argument, 
 
 std::string no_permission(const PlannedEvent& event, const Host& host) {
   // At 2 a user may sample his own processes outside of the kernel.
-  const bool user_side_would_do = host.perf_event_paranoid <= 2 && event.attr.type == abi::kSoftware &&
-                                  !event.is_sideband && !event.attr.has(abi::kExcludeKernel);
+  const bool user_side_would_do =
+      host.perf_event_paranoid <= 2 && event.attr.type == abi::kSoftware && !event.is_sideband;
   return "not permitted: kernel.perf_event_paranoid is " + std::to_string(host.perf_event_paranoid) +
          "; run as root or with CAP_PERFMON (setcap cap_perfmon,cap_bpf+ep on tacho-record), lower the "
          "setting" +
          (user_side_would_do
-              ? ", or record your own processes outside of the kernel (-e " + event.name + ":u)"
+              ? ", or record your own processes outside of the kernel (a COMMAND or -p; no -a, "
+                "-C, --all-kernel, nor :k behind events)"
               : "");
 }
 
@@ -82,6 +83,19 @@ Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int 
                           leader, flags);
   if (fd < 0) return system_error("perf_event_open", errno);
   return format::Fd(static_cast<int>(fd));
+}
+
+bool is_kept_out_of_kernel(const Host& host) {
+  if (host.perf_event_paranoid < 2) return false;
+  PlannedEvent clock;
+  clock.attr.size = format::kCompatibleAttrSize;
+  clock.attr.type = abi::kSoftware;
+  clock.attr.config = abi::kCpuClock;
+  clock.attr.flags = abi::kDisabled;
+  const auto whole = open_event(clock, 0, -1);
+  if (whole || (whole.error().code != EACCES && whole.error().code != EPERM)) return false;
+  clock.attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
+  return open_event(clock, 0, -1).has_value();
 }
 
 // What this machine lacks, in words that say what to take instead.

@@ -17,6 +17,10 @@ namespace tacho::record {
 // makes a message of it.
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader = -1);
 
+// Whether this process may sample itself, but not the kernel (kernel.perf_event_paranoid 2, as most
+// distributions have it, without CAP_PERFMON). Asks the kernel: capabilities may be a container's own.
+bool is_kept_out_of_kernel(const Host& host);
+
 // Why the kernel refused, and what would help.
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host);
 

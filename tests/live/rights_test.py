@@ -158,6 +158,24 @@ class WithoutRoot(programs.Scratch):
         self.assertIn("getppid_load", text)
         self.assertEqual(os.stat(self.folder / "own.data").st_mode & 0o777, 0o600)
 
+    def test_without_a_word_about_sides_the_kernel_is_left_out(self):
+        if Path("/proc/sys/kernel/perf_event_paranoid").read_text().strip() != "2":
+            self.skipTest("needs kernel.perf_event_paranoid = 2")
+        for options, names in (((), {"cpu-clock:u"}), (("-g", "-e", "cpu-clock,page-faults"), {"cpu-clock:u", "page-faults:u"}),
+                               (("-e", "{cpu-clock:p,page-faults:u}"), {"cpu-clock:pu", "page-faults:u"})):
+            done = self.as_user("./tacho-record", *options, "-o", "own.data", "--", "./getppid_load", "200000")
+            self.assertIn(b"perf_event_paranoid is 2: events are recorded outside of the kernel alone", done.stderr, options)
+            self.assertNotIn(b"hidden", done.stderr, options)
+            told = {line.split()[-1] for line in self.script("own.data", "-F", "event").splitlines() if line}
+            self.assertEqual({name.rstrip(":") for name in told} - names, set(), options)
+            self.assertNotIn("[kernel", self.script("own.data"), options)
+        # Who names the kernel is told why not; its own side is enough for nobody who asked for that.
+        for options in (("-e", "cpu-clock:k"), ("--all-kernel",)):
+            done = self.as_user("./tacho-record", *options, "-o", "no.data", "--", "true", status=2)
+            self.assertIn(b"nor :k behind events", done.stderr, options)
+        done = self.as_user("./tacho-record", "--all-user", "-o", "own.data", "--", "./getppid_load", "200000")
+        self.assertNotIn(b"perf_event_paranoid", done.stderr)
+
     def test_the_whole_system_is_refused_with_the_remedy(self):
         if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) < 1:
             self.skipTest("this host lets everybody record everything")

@@ -1,0 +1,20 @@
+// Events of a user whom the kernel does not let look into it.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "record/events/event_request.h"
+#include "record/options.h"
+
+namespace tacho::record {
+
+// Whether events that name no side may be taken outside of the kernel alone: the options name none either,
+// and watch processes. (Of whole CPUs the kernel refuses that too.)
+bool may_leave_out_kernel(const RecordOptions& options);
+
+// As perf does where kernel.perf_event_paranoid keeps a user out: events that name no side (:u, :k) count
+// outside of the kernel, and their names say so ("cpu-clock:u"). Returns how many were changed.
+std::size_t leave_out_kernel(std::vector<EventRequest>& requests);
+
+}  // namespace tacho::record
