@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace tacho::cli {
@@ -51,15 +53,27 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   return guess.empty() ? std::string() : "; did you mean '" + guess + "'?";
 }
 
-std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates) {
+std::string shortened(std::string_view name) {
+  if (name.size() <= kLongestWord) return std::string(name);
+  return std::string(name.substr(0, kLongestWord - 3)) + "...";
+}
+
+std::string some_of(std::span<const std::string> names) {
   constexpr std::size_t kMostListed = 40;
-  std::string tail = suggestion(word, candidates);
+  std::string list;
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second || seen.size() > kMostListed) continue;
+    list.append(list.empty() ? "" : ", ").append(shortened(name));
+  }
+  if (seen.size() > kMostListed) list += " and " + std::to_string(seen.size() - kMostListed) + " more";
+  return list;
+}
+
+std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates) {
+  const std::string tail = suggestion(word, candidates);
   if (!tail.empty() || candidates.empty()) return tail;
-  for (const std::string& one : candidates.first(std::min(candidates.size(), kMostListed)))
-    tail.append(tail.empty() ? "; it has " : ", ").append(one);
-  if (candidates.size() > kMostListed)
-    tail += " and " + std::to_string(candidates.size() - kMostListed) + " more";
-  return tail;
+  return "; it has " + some_of(candidates);
 }
 
 }  // namespace tacho::cli

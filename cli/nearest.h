@@ -17,4 +17,10 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 // The same, or where nothing is near those there are: "; it has A, B and 80 more".
 std::string suggestion_or_all(std::string_view word, std::span<const std::string> candidates);
 
+// A name for a message: a long one is cut, and "..." stands for the rest.
+std::string shortened(std::string_view name);
+
+// "A, B and 80 more", each name once.
+std::string some_of(std::span<const std::string> names);
+
 }  // namespace tacho::cli

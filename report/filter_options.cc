@@ -137,8 +137,11 @@ cli::Option event_list_option(std::string names, std::string help, std::string& 
 }
 
 void add_switch_options(std::vector<cli::Option>& rows, SwitchOptions& options) {
-  rows.push_back(cli::text("--switch-on", "EVENT", "nothing before the first such event, which is not shown",
-                           options.on));
+  rows.push_back(cli::text(
+      "--switch-on", "EVENT",
+      "nothing before the first such event, which is not shown: its name, with or without modifiers, or "
+      "a pattern that fits it alone",
+      options.on));
   rows.push_back(cli::text(
       "--switch-off", "EVENT",
       "nothing from such an event on, until --switch-on's comes; without it only the first such event is "

@@ -95,7 +95,7 @@ bool is_kept_out_of_kernel(const Host& host) {
   const auto whole = open_event(clock, 0, -1);
   if (whole || (whole.error().code != EACCES && whole.error().code != EPERM)) return false;
   clock.attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;
-  return open_event(clock, 0, -1).has_value();
+  return static_cast<bool>(open_event(clock, 0, -1));
 }
 
 // What this machine lacks, in words that say what to take instead.

@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "cli/nearest.h"
@@ -26,6 +27,18 @@ std::string_view without_subsystem(std::string_view name) {
   const std::size_t colon = name.find(':');
   const bool has_subsystem = colon != std::string_view::npos && without_modifiers(name).size() > colon;
   return has_subsystem ? name.substr(colon + 1) : std::string_view();
+}
+
+// "cpu-clock" of "cpu-clock/freq=499/"; empty: there are no terms behind it.
+std::string_view without_terms(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+}
+
+// What a name may be called for short.
+std::array<std::string_view, 4> short_names(std::string_view name) {
+  return {without_modifiers(name), without_subsystem(name), without_subsystem(without_modifiers(name)),
+          without_terms(name)};
 }
 
 bool is_pattern(std::string_view part) { return part.find_first_of("*?[") != std::string_view::npos; }
@@ -76,8 +89,10 @@ EventChoice choose_events(std::span<const std::string> parts, std::span<const st
     if (known > first) continue;  // the middle of a name that has commas
     const bool is_met = choose(first, [&](std::size_t event) -> std::size_t {
       if (is_pattern(parts[first])) return fits(parts[first], names[event]) ? 1 : 0;
-      const std::size_t short_name = parts_that_are(without_modifiers(names[event]), rest);
-      return short_name != 0 ? short_name : parts_that_are(without_subsystem(names[event]), rest);
+      std::size_t count = 0;
+      for (const std::string_view name : short_names(names[event]))
+        count = std::max(count, parts_that_are(name, rest));
+      return count;
     });
     if (!is_met && !choice.unknown) choice.unknown = parts[first];
   }
@@ -107,8 +122,9 @@ std::optional<std::size_t> find_event(std::string_view name, std::span<const std
   if (exact != names.end()) return static_cast<std::size_t>(exact - names.begin());
   const std::string wanted(name);
   const auto is_meant = [&](const std::string& one) {
-    return is_pattern(wanted) ? fits(wanted, one)
-                              : without_modifiers(one) == wanted || without_subsystem(one) == wanted;
+    if (is_pattern(wanted)) return fits(wanted, one);
+    const auto known = short_names(one);
+    return std::ranges::find(known, wanted) != known.end();
   };
   const auto first = std::ranges::find_if(names, is_meant);
   if (wanted.empty() || first == names.end() || std::find_if(first + 1, names.end(), is_meant) != names.end())
@@ -116,25 +132,22 @@ std::optional<std::size_t> find_event(std::string_view name, std::span<const std
   return static_cast<std::size_t>(first - names.begin());
 }
 
-std::string event_suggestion(std::string_view name, std::span<const std::string> all) {
+Error not_one_event(std::string_view option, std::string_view name, std::span<const std::string> all) {
   // The event that brings the mappings has no samples.
   std::vector<std::string> names;
   std::ranges::copy_if(all, std::back_inserter(names),
                        [](const std::string& one) { return without_modifiers(one) != "dummy"; });
   const EventChoice choice = choose_events(parse_name_list(name), names);
   const auto meant = choice.names(names);
-  std::string tail;
-  if (meant.size() < 2 || choice.unknown) {
-    std::vector<std::string> short_names;
-    for (const std::string& one : names) short_names.emplace_back(without_modifiers(one));
-    tail = cli::suggestion(name, short_names);
-    return tail.empty() ? cli::suggestion_or_all(name, names) : tail;
-  }
-  constexpr std::size_t kMostListed = 40;
-  for (const std::string& one : std::span(meant).first(std::min(meant.size(), kMostListed)))
-    tail.append(tail.empty() ? "; it may be " : " or ").append(one);
-  if (meant.size() > kMostListed) tail += " or " + std::to_string(meant.size() - kMostListed) + " more";
-  return tail;
+  const std::string place = std::string(option) + ": ", quoted = "'" + cli::shortened(name) + "'";
+  if (meant.size() > 1 && !choice.unknown)
+    return use_error(place + quoted + " means " + std::to_string(meant.size()) +
+                     " events: " + cli::some_of(meant) + "; name one of them");
+  std::vector<std::string> short_names;
+  for (const std::string& one : names) short_names.emplace_back(without_modifiers(one));
+  const std::string guess = cli::suggestion(name, short_names);
+  return use_error(place + "there is no event " + quoted +
+                   (guess.empty() ? cli::suggestion_or_all(name, names) : guess));
 }
 
 }  // namespace tacho::report

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "format/event_set.h"
+#include "format/result.h"
 
 namespace tacho::report {
 
@@ -24,8 +25,9 @@ struct EventChoice {
 
 // `parts`: a list of names as parse_name_list() makes it; an event whose name has commas itself is several
 // parts in a row. `names`: of all events. A part that is no event's name is a pattern of a shell ("sched:*"),
-// or the name without its modifiers ("cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P") or its
-// subsystem ("sched_switch" of "sched:sched_switch").
+// or the name without its modifiers ("cycles" of "cycles:u", "cpu/mem-loads/" of "cpu/mem-loads/P"), its
+// subsystem ("sched_switch" of "sched:sched_switch"), both, or its terms ("cpu-clock" of
+// "cpu-clock/freq=499/"). A pattern holds no commas: they part the list.
 EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names);
 
 // Which events of a capture a filter takes. Events that a pipe tells of later are chosen when they are met.
@@ -46,7 +48,8 @@ class EventFilter {
 // The one event that is meant in this way. None: no event is, or several are.
 std::optional<std::size_t> find_event(std::string_view name, std::span<const std::string> names);
 
-// For the end of a message about a name that means no event, or several.
-std::string event_suggestion(std::string_view name, std::span<const std::string> names);
+// What to say of a name that find_event() does not find, or of the unknown part of a list: with what is near
+// it, what there is, or which events it means. `option`: where the name stood.
+Error not_one_event(std::string_view option, std::string_view name, std::span<const std::string> names);
 
 }  // namespace tacho::report

@@ -11,9 +11,7 @@ Result<std::optional<std::size_t>> find_event(std::string_view option, const std
                                               const std::vector<std::string>& names) {
   if (wanted.empty()) return std::optional<std::size_t>();
   const auto found = report::find_event(wanted, names);
-  if (!found)
-    return use_error(std::string(option) + ": there is no event '" + wanted + "'" +
-                     event_suggestion(wanted, names));
+  if (!found) return not_one_event(option, wanted, names);
   return found;
 }
 

@@ -132,9 +132,7 @@ Result<> Session::check_events() const {
   std::vector<std::string> names;
   for (const format::Event& event : events()) names.push_back(event.name);
   const EventChoice choice = choose_events(asked, names);
-  if (choice.unknown)
-    return use_error("--event: there is no event '" + *choice.unknown + "'" +
-                     event_suggestion(*choice.unknown, names));
+  if (choice.unknown) return not_one_event("--event", *choice.unknown, names);
   return Done{};
 }
 

@@ -71,6 +71,10 @@ class EventNames(programs.Scratch):
         self.assertEqual(self.check(CAPTURES / "simpleperf-copies.data"), ["cpu-clock:u"])
         self.assertEqual(self.check(CAPTURES / "simpleperf-off-cpu.data"), ["cpu-clock:u", "sched:sched_switch"])
 
+    def test_hist_says_which_event_has_no_fields(self):
+        done = self.tacho("hist", "--event", "cpu-clock", "-i", CAPTURES / "simpleperf-off-cpu.data", status=1)
+        self.assertIn(b"--event: the fields of 'cpu-clock' are not described; those of 'sched:sched_switch' are", done.stderr)
+
     def test_names_that_are_made_stay_what_they_are_in_other_forms(self):
         capture = self.write()
         names = self.names_in(capture)
@@ -108,7 +112,7 @@ class EventNames(programs.Scratch):
             self.assertEqual(self.counts(part), counts)
             part.unlink()
         done = self.tacho("script", "--switch-on", "*", "-i", capture, status=1)
-        self.assertIn(b"it may be cycles:u or page-faults or raw 0x1c2:u", done.stderr)
+        self.assertIn(b"--switch-on: '*' means 3 events: cycles:u, page-faults, raw 0x1c2:u; name one of them", done.stderr)
         for command in ("script", "report", "table", "hist", "folded"):
             for path in (capture, piped):
                 done = self.tacho(command, "--event", "page*,nosuch*", "-i", path, status=1)

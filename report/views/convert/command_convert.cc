@@ -79,7 +79,8 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
                            convert.times));
   rows.push_back(
       {"--events", cli::Takes::Value, "LIST",
-       "only these events, by name and separated by commas; records of mappings and threads stay. Events "
+       "only these events: names, with or without modifiers (cycles for cycles:u), or patterns ('sched:*'), "
+       "separated by commas; records of mappings and threads stay. Events "
        "sampled together ({a,b}:S) stay together",
        [&convert](std::string_view text) -> Result<> {
          convert.events = parse_name_list(text);

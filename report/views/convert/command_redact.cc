@@ -83,11 +83,14 @@ void add_options(std::vector<cli::Option>& rows, Options& options) {
          redact.pids = std::move(*pids);
          return Done{};
        }});
-  rows.push_back({"--events", cli::Takes::Value, "LIST", "only these events, by name and separated by commas",
-                  [&redact](std::string_view text) -> Result<> {
-                    redact.copy.events = parse_name_list(text);
-                    return Done{};
-                  }});
+  rows.push_back(
+      {"--events", cli::Takes::Value, "LIST",
+       "only these events: names, with or without modifiers (cycles for cycles:u), or patterns ('sched:*'), "
+       "separated by commas",
+       [&redact](std::string_view text) -> Result<> {
+         redact.copy.events = parse_name_list(text);
+         return Done{};
+       }});
   rows.push_back(
       cli::text("--time", "A,B",
                 "only samples between these times, in seconds (either side may be empty), or parts of the "

@@ -59,9 +59,7 @@ Result<> ConvertSelection::choose(const std::vector<std::string>& names, const f
   std::vector<std::string> all;
   for (const auto& event : *all_) all.push_back(event.name);
   EventChoice choice = choose_events(names, all);
-  if (choice.unknown)
-    return use_error("--events: the capture has no event '" + *choice.unknown + "'" +
-                     event_suggestion(*choice.unknown, all));
+  if (choice.unknown) return not_one_event("--events", *choice.unknown, all);
   kept_ = std::move(choice.chosen);
   const auto has_none = [](const format::Event& event) { return !has_sample_ids(event.attr); };
   if (all_->size() > 1 && std::ranges::any_of(*all_, has_none))

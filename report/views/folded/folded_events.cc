@@ -103,9 +103,7 @@ Result<> FoldedEvents::check() {
     std::vector<std::string> names;
     for (const EventFacts& facts : facts_) names.push_back(facts.name);
     const EventChoice choice = choose_events(parse_name_list(asked_for_), names);
-    if (choice.unknown)
-      return use_error("--event-filter: there is no event '" + *choice.unknown + "'" +
-                       event_suggestion(*choice.unknown, names));
+    if (choice.unknown) return not_one_event("--event-filter", *choice.unknown, names);
   }
   has_unweighed_ = has_unweighed_ || unweighed_.damaged + unweighed_.negative > 0;
   std::exchange(unweighed_, {}).report(session_->diagnostics());

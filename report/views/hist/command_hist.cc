@@ -47,7 +47,8 @@ cli::Option name_list(std::string name, std::string value, std::string help,
 }
 
 void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
-  rows.push_back(event_list_option("--event", "default: the only one that has the field", options.event));
+  rows.push_back(
+      event_list_option("--event", "only one of them may have the field; default: all", options.event));
   rows.push_back(cli::text("--field", "NAME",
                            "which field (default: the one tagged role:value, else the only one with a unit)",
                            options.field));

@@ -65,8 +65,7 @@ Result<std::array<std::string, 2>> split_events(std::string_view text,
 Result<std::size_t> find_event(const std::string& wanted, const format::EventSet& events,
                                const std::vector<std::string>& names) {
   const auto event = report::find_event(wanted, names);
-  if (!event)
-    return use_error("--between: there is no event '" + wanted + "'" + event_suggestion(wanted, names));
+  if (!event) return not_one_event("--between", wanted, names);
   if ((events[*event].attr.sample_type & format::abi::kSampleTime) == 0)
     return use_error("--between: the samples of '" + wanted + "' have no times; record with -T");
   return *event;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "cli/nearest.h"
 #include "cli/shell_word.h"
 #include "report/query/value_field.h"
 #include "report/samples/event_choice.h"
@@ -36,9 +37,7 @@ std::string list_fields(const PayloadSchema& schema) {
 Error explain(const std::vector<std::string>& names, EventSchemas& schemas, const std::string& event,
               const std::string& field, bool are_several) {
   const EventChoice choice = choose_events(parse_name_list(event), names);
-  if (!event.empty() && choice.unknown)
-    return use_error("--event: there is no event '" + *choice.unknown + "'" +
-                     event_suggestion(*choice.unknown, names));
+  if (!event.empty() && choice.unknown) return not_one_event("--event", *choice.unknown, names);
   std::string choices;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const PayloadSchema* schema = schemas.of(i);
@@ -46,6 +45,12 @@ Error explain(const std::vector<std::string>& names, EventSchemas& schemas, cons
       choices.append(choices.empty() ? " " : "; ").append(names[i]).append(":").append(list_fields(*schema));
   }
   if (are_several) return use_error("several events have such a field; choose with --event NAME:" + choices);
+  if (choices.empty() && !event.empty()) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (schemas.of(i) != nullptr)
+        return use_error("--event: the fields of '" + cli::shortened(event) +
+                         "' are not described; those of '" + cli::shortened(names[i]) + "' are");
+  }
   if (choices.empty()) {
     return use_error(
         "this capture describes no payload: its events are neither tracepoints nor BPF events of an "

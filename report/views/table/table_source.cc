@@ -113,9 +113,7 @@ Result<> TableSource::find(const TableQuestion& question, Session& session) {
   std::vector<std::string> names;
   for (const format::Event& event : events) names.push_back(event.name);
   EventChoice choice = choose_events(parse_name_list(question.event), names);
-  if (!question.event.empty() && choice.unknown)
-    return use_error("--event: there is no event '" + *choice.unknown + "'" +
-                     event_suggestion(*choice.unknown, names));
+  if (!question.event.empty() && choice.unknown) return not_one_event("--event", *choice.unknown, names);
   asked_ = std::move(choice.chosen);
   key_names_ = keys_of(question, session);
   // The event that brings the mappings has no samples.

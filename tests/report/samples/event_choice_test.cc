@@ -39,6 +39,7 @@ TEST(EventChoice, ANameWithoutModifiersIsTheEventThatHasSome) {
   EXPECT_EQ(meant("sched", names), "?sched") << "a tracepoint's group is no event";
   EXPECT_EQ(meant("cpu/mem-loads,ldlat=30", names), "?cpu/mem-loads");
   EXPECT_EQ(meant("cycles:k", names), "?cycles:k");
+  EXPECT_EQ(meant("cpu-clock", {"cpu-clock/freq=499/", "cycles"}), "cpu-clock/freq=499/");
 }
 
 TEST(EventChoice, ATracepointNeedsNoSubsystem) {
@@ -46,6 +47,7 @@ TEST(EventChoice, ATracepointNeedsNoSubsystem) {
   EXPECT_EQ(meant("sched_switch", names), "sched:sched_switch");
   EXPECT_EQ(meant("sched_wakeup,cycles", names), "cycles:u sched:sched_wakeup");
   EXPECT_EQ(meant("u", names), "?u");
+  EXPECT_EQ(meant("sched_switch", {"sched:sched_switch:u", "sched:sched_wakeup"}), "sched:sched_switch:u");
   EXPECT_EQ(find_event("sched_wakeup", names), 2u);
 }
 
@@ -74,8 +76,13 @@ TEST(EventChoice, OneEventIsFoundWhereOneIsMeant) {
   EXPECT_EQ(find_event("sched:*", names), std::nullopt);
   EXPECT_EQ(find_event("cycles,sched:sched_switch", names), std::nullopt);
   EXPECT_EQ(find_event("", names), std::nullopt);
-  EXPECT_EQ(event_suggestion("sched:*", names), "; it may be sched:sched_switch or sched:sched_wakeup");
-  EXPECT_EQ(event_suggestion("cycle", names), "; did you mean 'cycles'?");
+  EXPECT_EQ(not_one_event("--x", "sched:*", names).what,
+            "--x: 'sched:*' means 2 events: sched:sched_switch, sched:sched_wakeup; name one of them");
+  EXPECT_EQ(not_one_event("--x", "cycle", names).what,
+            "--x: there is no event 'cycle'; did you mean 'cycles'?");
+  EXPECT_EQ(not_one_event("--x", std::string(1000, 'y'), names).what,
+            "--x: there is no event '" + std::string(97, 'y') +
+                "...'; it has cycles:u, sched:sched_switch, sched:sched_wakeup");
 }
 
 TEST(EventChoice, AFilterTakesEventsThatComeLater) {
