@@ -286,6 +286,8 @@ void CaptureReader::State::read_section(const FeatureSection& section) {
 void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset) {
   // A flag has no bytes; anything else without them was begun by its recorder and left out.
   if (bytes.empty() && !is_flag(feature)) return;
+  if (feature == abi::kFeatureTracingData && !features.tracing.empty())
+    return check_tracing_again(features.tracing, bytes, offset, *diagnostics);
   FieldLog log;
   const bool is_turned = options.keep_all && layout.order != std::endian::native;
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);

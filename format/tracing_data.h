@@ -16,6 +16,7 @@ namespace tacho::format {
 struct TracepointFormat {
   std::string system;
   std::string text;  // the format file, byte for byte
+  bool operator==(const TracepointFormat&) const = default;
 };
 
 struct TracingData {
@@ -29,6 +30,7 @@ struct TracingData {
   std::string saved_cmdlines;
 
   bool empty() const { return formats.empty() && ftrace_formats.empty(); }
+  bool operator==(const TracingData&) const = default;
 };
 
 // The number after "ID:" in a format file: what EventAttr::config has.

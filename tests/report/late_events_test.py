@@ -14,6 +14,68 @@ WAIT = [Field("time", unit="ns", role="value"), Field("queued", unit="ns", role=
 WAKE = [Field("pid", size=4, role="wakes"), Field("pad", size=4)]
 
 
+TRACING_DATA = 66
+FORMAT = """name: event{0}
+ID: {0}
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:unsigned int {1};\toffset:8;\tsize:4;\tsigned:0;
+
+print fmt: "%s {1}=%u", "{2}", REC->{1}
+"""
+
+
+def tracing_record(count, field, how):
+    """Descriptions of `count` tracepoints, as TRACING_DATA of a pipe."""
+    data = b"\x17\x08\x44tracing0.6\0" + bytes([0, 8]) + struct.pack("<I", 4096)
+    data += b"header_page\0" + bytes(8) + b"header_event\0" + bytes(8) + struct.pack("<I", 0)
+    texts = [FORMAT.format(number + 1, field, how).encode() for number in range(count)]
+    data += struct.pack("<I", 1) + b"made\0" + struct.pack("<I", count) + b"".join(struct.pack("<Q", len(text)) + text for text in texts)
+    data += struct.pack("<IIQ", 0, 0, 0)
+    data += bytes(-len(data) % 8)
+    return made.record(TRACING_DATA, 0, struct.pack("<I", len(data))) + data
+
+
+class LateDescriptions(programs.Scratch):
+    COUNT = 200  # more than are parsed together
+
+    def write(self, again):
+        events = [made.Event(f"made:event{number + 1}", made.TRACEPOINT, number + 1, made.USUAL | made.RAW) for number in range(self.COUNT)]
+        capture = made.Capture(*events).started()
+        head, capture.data = capture.data, b""
+        for number in range(self.COUNT):
+            capture.sample(number, raw=struct.pack("<HBBiI", number + 1, 0, 0, made.PID, 7 * number))
+        size = len(capture.data) // self.COUNT
+        samples = [capture.data[at:at + size] for at in range(0, len(capture.data), size)]
+        attrs = b"".join(made.record(ATTR, 0, event.attr() + struct.pack("<Q", number + 1)) for number, event in enumerate(events))
+        round_ends = made.record(FINISHED_ROUND, 0, b"")
+        (self.folder / "again.data").write_bytes(
+            b"PERFILE2" + struct.pack("<Q", 16) + attrs + tracing_record(self.COUNT, "number", "first") + head
+            + samples[0] + 2 * round_ends + again + b"".join(sample + round_ends for sample in samples[1:]))
+
+    def numbers(self, status):
+        done = self.tacho("script", "-F", "event,trace", "-i", "again.data", status=status)
+        return [line.split() for line in done.stdout.decode().splitlines()], done.stderr
+
+    def test_that_come_again_change_nothing(self):
+        wanted = [[f"made:event{number + 1}:", "first", f"number={7 * number}"] for number in range(self.COUNT)]
+        for times in range(4):
+            self.write(times * tracing_record(self.COUNT, "number", "first"))
+            shown, said = self.numbers(0)
+            self.assertEqual(shown, wanted)
+            self.assertNotIn(b"TRACING_DATA", said)
+        self.write(tracing_record(self.COUNT // 2, "other", "second") + tracing_record(self.COUNT, "other", "second"))
+        shown, said = self.numbers(3)
+        self.assertEqual(shown, wanted)
+        self.assertIn(b"TRACING_DATA comes a second time and differs from the first: left out", said)
+        fields = self.tacho("table", "--by", "number", "--csv", "--event", "made:event8,made:event150", "-i", "again.data", status=3)
+        self.assertEqual(sorted(line.split(",")[1] for line in fields.stdout.decode().splitlines()[1:]), ["1043", "49"])
+
+
 class LateEvents(programs.Scratch):
     def pipe(self, capture):
         """Two samples, and behind them more events with a sample of each."""
