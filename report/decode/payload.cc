@@ -287,16 +287,34 @@ const PayloadSchema* EventSchemas::of(std::size_t event_index) {
   return *known ? &**known : nullptr;
 }
 
-std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) const {
-  if (event.attr.type == format::abi::kTracepoint) {
-    for (const auto& format : features_->tracing.formats) {
-      if (format::tracepoint_id(format.text) == event.attr.config)
-        return tracepoint_schema(event.name, format.text);
-    }
-    return std::nullopt;
+// Of a pipe they come while it is read.
+void EventSchemas::learn() {
+  const auto is_known = [](const auto& seen, const auto& all) {
+    return seen.data() == all.data() && seen.size() == all.size();
+  };
+  if (const auto& formats = features_->tracing.formats; !is_known(seen_formats_, formats)) {
+    seen_formats_ = formats;
+    formats_.clear();
+    for (const format::TracepointFormat& format : formats)
+      if (const auto id = format::tracepoint_id(format.text)) formats_.try_emplace(*id, &format);
   }
-  const auto schema = std::ranges::find(features_->schemas, event.name, &PayloadSchema::event);
-  return schema == features_->schemas.end() ? std::nullopt : std::optional(*schema);
+  if (const auto& schemas = features_->schemas; !is_known(seen_schemas_, schemas)) {
+    seen_schemas_ = schemas;
+    declared_.clear();
+    for (const PayloadSchema& schema : schemas) declared_.try_emplace(schema.event, &schema);
+  }
+}
+
+std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) {
+  learn();
+  if (event.attr.type == format::abi::kTracepoint) {
+    const auto row = formats_.find(event.attr.config);
+    if (row == formats_.end()) return std::nullopt;
+    return tracepoint_schema(event.name, row->second->text);
+  }
+  const auto row = declared_.find(event.name);
+  if (row == declared_.end() || row->second->event != event.name) return std::nullopt;
+  return *row->second;
 }
 
 }  // namespace tacho::report

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -78,9 +80,15 @@ class EventSchemas {
   const PayloadSchema* of(std::size_t event_index);
 
  private:
-  std::optional<PayloadSchema> find(const format::Event& event) const;
+  std::optional<PayloadSchema> find(const format::Event& event);
+  void learn();
   const format::EventSet* events_;
   const format::Features* features_;
+  // The first description of each, of those that were there when one was last looked for.
+  std::span<const format::TracepointFormat> seen_formats_;
+  std::span<const PayloadSchema> seen_schemas_;
+  std::map<std::uint64_t, const format::TracepointFormat*> formats_;   // by tracepoint id
+  std::map<std::string, const PayloadSchema*, std::less<>> declared_;  // by the name of a BPF event
   std::deque<std::optional<std::optional<PayloadSchema>>>
       known_;  // by event: not yet looked for, none, or it
 };

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "format/seeded_hash.h"
 #include "report/decode/payload.h"
 #include "report/decode/print_program.h"
 
@@ -27,6 +28,8 @@ namespace {
 // bytes each: so inside a buffer of this size, zero behind the record, nothing it reads can lie outside.
 constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
 constexpr int kDeepest = 64;                         // nested expressions
+// Of one handle: to add one, the library looks at all that it has.
+constexpr std::size_t kFormatsOfAHandle = 1024;
 
 struct FreeHandle {
   void operator()(tep_handle* handle) const noexcept { tep_free(handle); }
@@ -186,9 +189,10 @@ struct Format {
 struct TracepointText::State {
   const format::TracingData* tracing;
   FindFunction find_function;
-  std::string found_name;  // what the resolver returned last; libtraceevent copies it
-  Handle handle{tep_alloc()};
-  std::unordered_map<std::uint64_t, Format> formats;
+  std::string found_name;            // what the resolver returned last; libtraceevent copies it
+  std::vector<Handle> handles;       // formats are parsed into the last
+  std::size_t parsed_into_last = 0;  // how many
+  std::unordered_map<std::uint64_t, Format, format::SeededHash> formats;
   Evaluation evaluation = Evaluation::Fast;
   std::size_t refused = 0;     // formats for which the system gave no child to try them in
   bool one_at_a_time = false;  // some format of this capture was more than the library's parser could take
@@ -205,6 +209,7 @@ struct TracepointText::State {
 
   static char* resolve(void* self, unsigned long long* address, char** module) noexcept;
   Format* parsed(std::uint64_t id, format::Bytes record, std::endian order);
+  bool has_room_for_formats();
   void parse(Format& wanted);
   std::vector<Format*> not_parsed(const Format& from);
   bool parse_text(const Format& format);
@@ -230,15 +235,6 @@ TracepointText::TracepointText(const format::TracingData& tracing, FindFunction 
   state.tracing = &tracing;
   state.find_function = std::move(find_function);
   tep_set_loglevel(TEP_LOG_NONE);
-  tep_handle* handle = state.handle.get();
-  if (handle == nullptr) return;
-  tep_set_flag(handle, TEP_NSEC_OUTPUT);
-  tep_set_file_bigendian(handle, tracing.is_big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
-  tep_set_local_bigendian(handle,
-                          std::endian::native == std::endian::big ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
-  tep_set_long_size(handle, tracing.long_size == 4 ? 4 : 8);
-  tep_set_page_size(handle, 4096);
-  if (state.find_function) tep_set_function_resolver(handle, &State::resolve, &state);
   for (const auto& format : tracing.formats) {
     if (const auto id = format::tracepoint_id(format.text))
       state.formats.emplace(*id, Format{&format, false, nullptr, {}, {}});
@@ -249,10 +245,27 @@ TracepointText::TracepointText(TracepointText&&) noexcept = default;
 TracepointText& TracepointText::operator=(TracepointText&&) noexcept = default;
 TracepointText::~TracepointText() = default;
 
+// Whether there is a handle for the next formats; none: the library has no memory.
+bool TracepointText::State::has_room_for_formats() {
+  if (!handles.empty() && parsed_into_last < kFormatsOfAHandle) return true;
+  Handle handle(tep_alloc());
+  if (handle == nullptr) return false;
+  tep_set_flag(handle.get(), TEP_NSEC_OUTPUT);
+  tep_set_file_bigendian(handle.get(), tracing->is_big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
+  tep_set_local_bigendian(handle.get(),
+                          std::endian::native == std::endian::big ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
+  tep_set_long_size(handle.get(), tracing->long_size == 4 ? 4 : 8);
+  tep_set_page_size(handle.get(), 4096);
+  if (find_function) tep_set_function_resolver(handle.get(), &State::resolve, this);
+  handles.push_back(std::move(handle));
+  parsed_into_last = 0;
+  return true;
+}
+
 // Parses a format and some of those behind it that will be wanted too: one child for all costs as much as one
 // for each. When it dies, that one is tried alone.
 void TracepointText::State::parse(Format& wanted) {
-  if (handle == nullptr) return;
+  if (!has_room_for_formats()) return;
   std::vector<Format*> together = not_parsed(wanted);
   const auto parse_all = [&] {
     for (const Format* format : together) parse_text(*format);
@@ -264,6 +277,7 @@ void TracepointText::State::parse(Format& wanted) {
     tried = try_in_child(parse_all);
   }
   if (tried == Tried::Refused) refused += together.size();
+  parsed_into_last += together.size();
   for (Format* format : together) {
     format->is_parsed = true;
     if (tried == Tried::Sound && parse_text(*format)) examine(*format);
@@ -290,7 +304,8 @@ std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
 bool TracepointText::State::parse_text(const Format& format) {
   const std::string& text = format.source->text;
   if (text.size() > std::size_t{1} << 20) return false;
-  const auto code = tep_parse_event(handle.get(), text.c_str(), text.size(), format.source->system.c_str());
+  const auto code =
+      tep_parse_event(handles.back().get(), text.c_str(), text.size(), format.source->system.c_str());
   if (code == TEP_ERRNO__MEM_ALLOC_FAILED) throw std::bad_alloc();
   return true;
 }
@@ -298,7 +313,7 @@ bool TracepointText::State::parse_text(const Format& format) {
 // Whether and how the records of a parsed format can be told.
 void TracepointText::State::examine(Format& format) {
   const auto id = format::tracepoint_id(format.source->text);
-  tep_event* event = tep_find_event(handle.get(), static_cast<int>(*id));
+  tep_event* event = tep_find_event(handles.back().get(), static_cast<int>(*id));
   SafetyCheck check;
   if (event == nullptr || !check.is_safe(*event)) return;
   format.event = event;
@@ -313,7 +328,7 @@ void TracepointText::State::examine(Format& format) {
 
 bool TracepointText::State::lengths_fit(const Format& format, std::size_t size) {
   return std::ranges::all_of(format.lengths, [&](tep_format_field* field) {
-    return tep_read_number(handle.get(), room.data() + field->offset, field->size) <= size;
+    return tep_read_number(format.event->tep, room.data() + field->offset, field->size) <= size;
   });
 }
 
@@ -360,7 +375,7 @@ std::optional<std::string_view> TracepointText::of(std::uint64_t id, format::Byt
     in.size = static_cast<int>(record.size());
     in.data = state.room.data();
     state.sequence.reset();
-    tep_print_event(state.handle.get(), state.sequence.get(), &in, "%s", TEP_PRINT_INFO);
+    tep_print_event(format.event->tep, state.sequence.get(), &in, "%s", TEP_PRINT_INFO);
     text = state.sequence.view();
   }
   std::memset(state.room.data(), 0, record.size());
