@@ -20,6 +20,7 @@
 #include "format/section_pieces.h"
 #include "format/section_table.h"
 #include "format/simpleperf_start.h"
+#include "format/taken_sections.h"
 
 namespace tacho::format {
 
@@ -58,6 +59,7 @@ struct CaptureReader::State {
   bool has_parts = false;  // it has such files
   unsigned next_part = 0;
   SectionPieces pieces;
+  TakenSections taken;  // of a pipe
 
   Result<> open(const std::string& path);
   bool open_next_part();
@@ -286,18 +288,17 @@ void CaptureReader::State::read_section(const FeatureSection& section) {
 void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std::uint64_t offset) {
   // A flag has no bytes; anything else without them was begun by its recorder and left out.
   if (bytes.empty() && !is_flag(feature)) return;
-  if (feature == abi::kFeatureTracingData && !features.tracing.empty())
-    return check_tracing_again(features.tracing, bytes, offset, *diagnostics);
+  if (layout.is_pipe && taken.leaves_out(feature, bytes, offset, *diagnostics)) return;
   FieldLog log;
   const bool is_turned = options.keep_all && layout.order != std::endian::native;
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
   if (auto read = format::read_feature(feature, section, features); !read)
     return diagnostics->add(Damage::BadFeature, offset, read.error().what);
-  // Of a file, open_layout() names events when all sections are read.
-  if (layout.is_pipe && feature == abi::kFeatureTracingData) names.learn(features.tracing, events);
-  if (layout.is_pipe && feature == abi::kFeatureEventDesc)
-    EventNames::take(events, features.event_descriptions);
   if (options.keep_all) keep(feature, bytes, log, offset);
+  if (!layout.is_pipe) return;  // open_layout() names events when all sections are read
+  taken.add(feature, bytes);
+  if (feature == abi::kFeatureTracingData) names.learn(features.tracing, events);
+  if (feature == abi::kFeatureEventDesc) EventNames::take(events, features.event_descriptions);
 }
 
 void CaptureReader::State::keep(std::uint32_t feature, Bytes bytes, const FieldLog& log,

@@ -115,12 +115,4 @@ void check_known(const EventAttr& attr, std::size_t event, Diagnostics& diagnost
                         " bytes, a multiple of 8 was expected");
 }
 
-void check_tracing_again(const TracingData& first, Bytes bytes, std::uint64_t offset,
-                         Diagnostics& diagnostics) {
-  const auto again = parse_tracing_data(bytes);
-  if (again && *again == first) return;
-  diagnostics.add(Damage::BadFeature, offset,
-                  "TRACING_DATA comes a second time and differs from the first: left out");
-}
-
 }  // namespace tacho::format

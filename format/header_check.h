@@ -40,9 +40,4 @@ void check_descriptions(const EventSet& events, const Features& features, std::u
 // reader does not know: the fields behind an unknown one would be misread. `event` is the event's index.
 void check_known(const EventAttr& attr, std::size_t event, Diagnostics& diagnostics);
 
-// Descriptions of tracepoints come a second time, in `bytes` at `offset`, as a pipe may bring them. The first
-// stay: samples were shown by them, and views keep what they made of them. Checks that both are the same.
-void check_tracing_again(const TracingData& first, Bytes bytes, std::uint64_t offset,
-                         Diagnostics& diagnostics);
-
 }  // namespace tacho::format

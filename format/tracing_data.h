@@ -16,7 +16,6 @@ namespace tacho::format {
 struct TracepointFormat {
   std::string system;
   std::string text;  // the format file, byte for byte
-  bool operator==(const TracepointFormat&) const = default;
 };
 
 struct TracingData {
@@ -30,7 +29,6 @@ struct TracingData {
   std::string saved_cmdlines;
 
   bool empty() const { return formats.empty() && ftrace_formats.empty(); }
-  bool operator==(const TracingData&) const = default;
 };
 
 // The number after "ID:" in a format file: what EventAttr::config has.

@@ -76,6 +76,44 @@ class LateDescriptions(programs.Scratch):
         self.assertEqual(sorted(line.split(",")[1] for line in fields.stdout.decode().splitlines()[1:]), ["1043", "49"])
 
 
+class SectionsAgain(programs.Scratch):
+    """A pipe that brings its header's sections again while samples are shown by the first."""
+    SECTIONS = (TRACING_DATA, 78, 80)  # and EVENT_UPDATE, of which some are pieces of sections, and FEATURE
+
+    def records(self, pipe):
+        at = 16
+        while at < len(pipe):
+            type_, _, size = struct.unpack_from("<IHH", pipe, at)
+            if type_ == TRACING_DATA:
+                size += struct.unpack_from("<I", pipe, at + 8)[0]
+            yield type_, pipe[at:at + size]
+            at += size
+
+    def test_change_nothing(self):
+        checked = 0
+        for capture in sorted((programs.ROOT / "tests/golden/captures").glob("*.data")):
+            done = self.tacho("convert", "--to", "pipe", "--plain", "-i", capture, "-o", "piped", status=None)
+            if done.returncode not in (0, 3):
+                continue
+            pipe = (self.folder / "piped").read_bytes()
+            records = list(self.records(pipe))
+            again = b"".join(record for type_, record in records if type_ in self.SECTIONS)
+            for name, between in (("once", b""), ("twice", again)):
+                text, samples = pipe[:16], 0
+                for type_, record in records:
+                    text += record
+                    samples += type_ == SAMPLE
+                    if type_ == SAMPLE and samples in (1, 2, 5):
+                        text += 2 * made.record(FINISHED_ROUND, 0, b"") + between
+                (self.folder / name).write_bytes(text)
+            for words in (["script"], ["script", "--json"], ["report", "--stdio"], ["table", "--by", "comm"]):
+                once, twice = (self.tacho(*words, "-i", name, status=None) for name in ("once", "twice"))
+                self.assertEqual(once.stdout.replace(b"once", b"twice"), twice.stdout, (capture.name, words))
+                self.assertEqual(once.returncode, twice.returncode, (capture.name, words, twice.stderr))
+            checked += samples > 1 and len(again) > 0
+        self.assertGreater(checked, 20)
+
+
 class LateEvents(programs.Scratch):
     def pipe(self, capture):
         """Two samples, and behind them more events with a sample of each."""
