@@ -29,6 +29,31 @@ struct Line {
   std::vector<std::string> details;  // with -v
 };
 
+// The words of perf list, and what the kinds that they choose have in their names.
+struct KindWord {
+  std::string_view word, also, kind;
+};
+constexpr KindWord kKindWords[] = {
+    {"hw", "hardware", "Hardware event"},
+    {"sw", "software", "Software event"},
+    {"cache", "hwcache", "cache event"},
+    {"tracepoint", "tracepoints", "Tracepoint event"},
+    {"pmu", "", "Kernel PMU"},
+    {"pfm", "", "libpfm4"},
+};
+
+const KindWord* kind_word(std::string_view word) {
+  const auto row = std::ranges::find_if(kKindWords, [&](const KindWord& one) {
+    return one.word == word || (!word.empty() && one.also == word);
+  });
+  return row == std::end(kKindWords) ? nullptr : row;
+}
+
+bool is_of(const std::string& kind, const Line& line) {
+  const KindWord* const word = kind_word(kind);
+  return word == nullptr || line.kind.find(word->kind) != std::string::npos;
+}
+
 bool matches(const std::string& pattern, const std::string& name) {
   if (pattern.empty()) return true;
   if (pattern.find_first_of("*?[") == std::string::npos) return name.find(pattern) != std::string::npos;
@@ -125,7 +150,7 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   ListOptions options;
   cli::CommandLine line;
   line.program = "tacho list";
-  line.synopsis = "[bpf | recorders] [GLOB] [-v]";
+  line.synopsis = "[hw | sw | cache | pmu | tracepoint | bpf | recorders] [GLOB] [-v]";
   line.description =
       "Lists the events that tacho record can record here: counters and caches of the processor where there "
       "are "
@@ -139,7 +164,8 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "on. "
       "A GLOB ('sched:*') or a part of a "
       "name "
-      "chooses among them.";
+      "chooses among them, and hw, sw, cache, pmu, pfm or tracepoint before it those of one kind, as in perf "
+      "list.";
   line.options.push_back(cli::flag(
       "-v,--verbose",
       "Also the fields of tracepoints and PMUs, and of some functions the arguments that a probe can read",
@@ -158,7 +184,9 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   line.words = [&options](std::vector<std::string> words) -> Result<> {
     options.programs = words.front() == "bpf";
     options.recorders = words.front() == "recorders";
-    if (options.programs || options.recorders) words.erase(words.begin());
+    const bool is_kind = kind_word(words.front()) != nullptr;
+    if (is_kind) options.kind = words.front();
+    if (is_kind || options.programs || options.recorders) words.erase(words.begin());
     if (words.empty()) return Done{};
     if (words.size() > 1) return use_error("one pattern at a time: " + words[1]);
     options.pattern = words.front();
@@ -167,6 +195,7 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   line.epilog =
       "Examples:\n"
       "  tacho list\n"
+      "  tacho list sw\n"
       "  tacho list 'syscalls:sys_enter_open*' -v\n"
       "  tacho list recorders\n"
       "  tacho list 'uprobe:/bin/bash:read*'     functions of a program; with -v what they are called with\n"
@@ -191,6 +220,7 @@ Result<std::string> list_events(const ListOptions& options) {
   const auto tracepoints = add_tracepoints(lines, options);
   std::string out;
   for (const Line& line : lines) {
+    if (!is_of(options.kind, line)) continue;
     if (!matches(options.pattern, line.name) && (line.alias.empty() || !matches(options.pattern, line.alias)))
       continue;
     const std::string names = line.alias.empty() ? line.name : line.name + " OR " + line.alias;
@@ -199,7 +229,10 @@ Result<std::string> list_events(const ListOptions& options) {
     for (const std::string& detail : line.details) out += fmt::format("      {}\n", detail);
   }
   if (!out.empty()) return out;
-  if (!tracepoints) return tracepoints.error();
+  const KindWord* const word = kind_word(options.kind);
+  if (!tracepoints && (word == nullptr || word->word == "tracepoint")) return tracepoints.error();
+  if (options.pattern.empty() && !options.kind.empty())
+    return use_error(fmt::format("no event of the kind '{}' can be recorded here", options.kind));
   return nothing_matches(lines, options.pattern);
 }
 

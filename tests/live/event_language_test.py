@@ -125,6 +125,15 @@ class EventLanguage(programs.Scratch):
         switch = self.tacho("list", "-v", "sched:sched_switch").stdout.decode()
         self.assertIn("      pid_t next_pid\n", switch)
         self.assertNotIn("common_pid", switch)
+        def listed(text):
+            return {line.split(" [")[0].strip() for line in text.decode().splitlines() if line.endswith("[Software event]")}
+        for word in ("sw", "software"):
+            done = self.tacho("list", word).stdout
+            self.assertEqual(done.count(b"\n"), done.count(b"[Software event]"))
+            self.assertEqual(listed(done), listed(self.perf("list", "sw").stdout))
+        self.assertEqual({line.split()[0] for line in self.tacho("list", "tracepoint").stdout.decode().splitlines()}, tracepoints)
+        self.assertEqual(self.tacho("list", "sw", "switches").stdout.decode().count("\n"), 2)
+        self.assertIn(b"no event of the kind 'pfm' can be recorded here", self.tacho("list", "pfm", status=1).stderr)
         self.assertEqual(self.tacho("list", "sched:sched_switc?").stdout.decode().count("\n"), 1)
         self.assertIn(b"did you mean 'sched:sched_switch'?", self.tacho("list", "sched:sched_swtich", status=1).stderr)
 
