@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""More rows and functions than are named while a capture is read, and than are sorted with their words beside them."""
+import csv
+import io
+import struct
+
+import made_capture as made
+import programs
+
+ROWS = (1 << 18) + 20_000
+CALLERS = [0x700100000000 + 16 * number for number in range(3)]
+CODE = 0x700000000000  # nobody's: every address is a function of its own
+SIZE_AT, HEAD = 48, 104  # in a file's head: the size of its records; and where it ends
+
+
+class ManyRows(programs.Scratch):
+    def setUp(self):
+        super().setUp()
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+        whole = capture.file()
+        at, = struct.unpack_from("<Q", whole, SIZE_AT - 8)
+        sample = struct.Struct("<IHHQQIIQIIQQQQQ")
+        samples = bytearray()
+        for row in range(ROWS):
+            weight = row * 7919 % ROWS + 1  # each once, in no order
+            samples += sample.pack(9, made.USER, sample.size, 1, CODE + 16 * row, made.PID, made.PID, capture.time + row + 1, 0, 0,
+                                   weight, 3, made.CONTEXT_USER, CODE + 16 * row, CALLERS[row % 3])
+        data = capture.data + samples
+        head = bytearray(whole[:at])
+        struct.pack_into("<Q", head, SIZE_AT, len(data))
+        head[SIZE_AT + 8:HEAD] = bytes(HEAD - SIZE_AT - 8)  # no sections behind the records
+        (self.folder / "perf.data").write_bytes(head + data)
+
+    def rows(self, *words):
+        """(address, value) of each, as they are shown."""
+        text = self.tacho("report", "-s", "sym", "--csv", *words).stdout.decode()
+        lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+        table = list(csv.DictReader(io.StringIO("\n".join(lines))))
+        return table
+
+    def test_are_all_shown_in_order(self):
+        self.assertEqual(len({row * 7919 % ROWS for row in range(ROWS)}), ROWS)
+        by_weight = [CODE + 16 * row for row in sorted(range(ROWS), key=lambda row: -(row * 7919 % ROWS))]
+        shown = self.rows("--no-children", "-g", "none")
+        name = next(key for key in shown[0] if "ymbol" in key)
+        addresses = [int(row[name].split()[-1], 16) for row in shown]
+        self.assertEqual(addresses, by_weight)
+        shown = self.rows("--children", "-g", "none")
+        addresses = [int(row[name].split()[-1], 16) for row in shown]
+        self.assertEqual(addresses[3:], by_weight)
+        self.assertEqual(set(addresses[:3]), set(CALLERS))
+
+
+if __name__ == "__main__":
+    programs.main()
