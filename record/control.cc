@@ -89,8 +89,10 @@ Control::~Control() = default;
 std::vector<ControlCommand> Control::take() {
   std::vector<ControlCommand> commands;
   std::array<char, 4096> bytes{};
-  // Asked before each read: a descriptor that came from elsewhere may block.
-  for (pollfd news{commands_.get(), POLLIN, 0}; !is_closed_ && poll(&news, 1, 0) > 0;) {
+  // Asked before each read: a descriptor that came from elsewhere may block. Who writes without an end gets
+  // no more than this at a time.
+  int reads_left = 64;
+  for (pollfd news{commands_.get(), POLLIN, 0}; !is_closed_ && reads_left-- > 0 && poll(&news, 1, 0) > 0;) {
     const ssize_t count = read(commands_.get(), bytes.data(), bytes.size());
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) break;
     is_closed_ = count <= 0;

@@ -1,7 +1,10 @@
 #include "record/time_options.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -44,6 +47,11 @@ void add_time_options(TimeOptions& time, std::vector<cli::Option>& rows) {
        [&time](std::string_view text) -> Result<> {
          auto place = parse_control(text);
          if (!place) return std::move(place.error());
+         // Asked before we open anything: later the number could be one of ours.
+         for (const std::string& number : {place->commands, place->answers})
+           if (!place->is_fifo && !number.empty() &&
+               fcntl(parse_descriptor(number).value_or(-1), F_GETFD) < 0)
+             return use_error("--control: descriptor " + number + " is not open");
          time.control = std::move(*place);
          return Done{};
        }},

@@ -43,6 +43,18 @@ class Pipe(programs.Scratch):
         refused = self.tacho("script", status=2)  # nothing is piped into this one
         self.assertIn(b"perf.data", refused.stderr)
 
+    def test_control_by_a_descriptor_that_is_not_open(self):
+        for where in ("fd:9", "fd:0,9"):
+            done = subprocess.run(["sh", "-c", 'exec "$@" 9>&-', "sh", programs.BIN / "tacho", "record", "--control", where, "-e", "cpu-clock",
+                                   "-o", "no.data", "--", "true"], cwd=self.folder, stdin=subprocess.PIPE, capture_output=True, timeout=30)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(b"--control: descriptor 9 is not open", done.stderr)
+
+    def test_who_writes_commands_without_an_end_stops_nothing(self):
+        done = subprocess.run(["sh", "-c", 'yes ping | timeout 20 "$@"', "sh", programs.BIN / "tacho", "record", "--control", "fd:0", "-q", "-e",
+                               "cpu-clock", "-o", "much.data", "--", "sleep", "1"], cwd=self.folder, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     @programs.needs_perf
     def test_perf_reads_the_same(self):
         for level in ["-z0", "-z1", "-z3"]:
