@@ -11,6 +11,12 @@
 namespace tacho::format {
 namespace {
 
+// What a recorder writes again when there is more to say (record/capture_end.cc). Nobody holds parts of it.
+bool may_come_again(std::uint32_t feature) {
+  return feature == abi::kFeatureEventDesc || feature == abi::kFeatureAttachedPrograms ||
+         feature == abi::kFeatureUserStacks;
+}
+
 std::size_t digest_of(Bytes bytes) { return std::hash<std::string_view>()(as_text(bytes)); }
 
 }  // namespace
@@ -18,7 +24,7 @@ std::size_t digest_of(Bytes bytes) { return std::hash<std::string_view>()(as_tex
 bool TakenSections::leaves_out(std::uint32_t feature, Bytes bytes, std::uint64_t offset,
                                Diagnostics& diagnostics) const {
   const auto taken = digests_.find(feature);
-  if (taken == digests_.end() || feature == abi::kFeatureEventDesc) return false;
+  if (taken == digests_.end() || may_come_again(feature)) return false;
   if (taken->second == digest_of(bytes)) return true;
   const std::string_view name = feature_name(feature);
   diagnostics.add(Damage::BadFeature, offset,

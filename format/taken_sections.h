@@ -11,8 +11,8 @@
 namespace tacho::format {
 
 // A pipe may bring a section again, when symbol tables and views hold what the first one said, and samples
-// were shown by it: so the first stays. Of EVENT_DESC, which tells of new events and whose readers copy it,
-// the last.
+// were shown by it: so the first stays. Of EVENT_DESC, ATTACHED_PROGRAMS and USER_STACKS, which are written
+// again when there is more to tell, and which nobody holds, the last.
 class TakenSections {
  public:
   // Whether the section at `offset` is to be left out, as one of its feature was taken. Told to `diagnostics`

@@ -43,6 +43,17 @@ class Pipe(programs.Scratch):
         refused = self.tacho("script", status=2)  # nothing is piped into this one
         self.assertIn(b"perf.data", refused.stderr)
 
+    def test_nothing_of_a_recording_is_damage(self):
+        """What the recorder says again at the end (how stacks were walked) takes the place of what it said first."""
+        for options in (["-g"], ["-g", "-a"], ["-g", "-z0", "-e", f"{EVENT},sched:sched_switch"]):
+            done, status, said = self.record_into(["tee", "copy.pipe"], *options, "-o", "-", *self.load(30))
+            self.assertEqual(status, 0, said)
+            for words in (["script"], ["report", "--stdio"], ["header"], ["dump"], ["convert", "-o", "copy.data"]):
+                done = self.tacho(*words, "-i", "copy.pipe")
+                self.assertNotIn(b"left out", done.stderr, (options, words))
+            stacks = [line for line in self.tacho("header", "-i", "copy.data").stdout.decode().splitlines() if "whole" in line]
+            self.assertTrue(stacks or "walked" not in said, options)
+
     def test_control_by_a_descriptor_that_is_not_open(self):
         for where in ("fd:9", "fd:0,9"):
             done = subprocess.run(["sh", "-c", 'exec "$@" 9>&-', "sh", programs.BIN / "tacho", "record", "--control", where, "-e", "cpu-clock",
