@@ -49,9 +49,10 @@ const KindWord* kind_word(std::string_view word) {
   return row == std::end(kKindWords) ? nullptr : row;
 }
 
-bool is_of(const std::string& kind, const Line& line) {
-  const KindWord* const word = kind_word(kind);
-  return word == nullptr || line.kind.find(word->kind) != std::string::npos;
+bool is_of(const std::vector<std::string>& kinds, const Line& line) {
+  return kinds.empty() || std::ranges::any_of(kinds, [&line](const std::string& kind) {
+           return line.kind.find(kind_word(kind)->kind) != std::string::npos;
+         });
 }
 
 bool matches(const std::string& pattern, const std::string& name) {
@@ -150,7 +151,7 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   ListOptions options;
   cli::CommandLine line;
   line.program = "tacho list";
-  line.synopsis = "[hw | sw | cache | pmu | tracepoint | bpf | recorders] [GLOB] [-v]";
+  line.synopsis = "[hw] [sw] [cache] [pmu] [tracepoint] [bpf | recorders] [GLOB] [-v]";
   line.description =
       "Lists the events that tacho record can record here: counters and caches of the processor where there "
       "are "
@@ -164,8 +165,8 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
       "on. "
       "A GLOB ('sched:*') or a part of a "
       "name "
-      "chooses among them, and hw, sw, cache, pmu, pfm or tracepoint before it those of one kind, as in perf "
-      "list.";
+      "chooses among them, and hw, sw, cache, pmu, pfm or tracepoint before it those of these kinds, as in "
+      "perf list.";
   line.options.push_back(cli::flag(
       "-v,--verbose",
       "Also the fields of tracepoints and PMUs, and of some functions the arguments that a probe can read",
@@ -184,12 +185,22 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
   line.words = [&options](std::vector<std::string> words) -> Result<> {
     options.programs = words.front() == "bpf";
     options.recorders = words.front() == "recorders";
-    const bool is_kind = kind_word(words.front()) != nullptr;
-    if (is_kind) options.kind = words.front();
-    if (is_kind || options.programs || options.recorders) words.erase(words.begin());
+    if (options.programs || options.recorders) words.erase(words.begin());
+    const auto end =
+        options.programs || options.recorders
+            ? words.begin()
+            : std::ranges::find_if(words, [](const auto& word) { return kind_word(word) == nullptr; });
+    options.kinds.assign(words.begin(), end);
+    words.erase(words.begin(), end);
     if (words.empty()) return Done{};
     if (words.size() > 1) return use_error("one pattern at a time: " + words[1]);
     options.pattern = words.front();
+    constexpr std::string_view kPlaces[] = {"uprobe:", "uretprobe:", "usdt:", "kprobe:", "kretprobe:"};
+    const bool names_places = std::ranges::any_of(
+        kPlaces, [&](std::string_view start) { return options.pattern.starts_with(start); });
+    if (names_places && !options.kinds.empty())
+      return use_error(
+          fmt::format("'{}' lists places for probes: leave out '{}'", options.pattern, options.kinds[0]));
     return Done{};
   };
   line.epilog =
@@ -218,9 +229,9 @@ Result<std::string> list_events(const ListOptions& options) {
   add_forms(lines, pmus);
   add_makers_names(lines, options.pattern);
   const auto tracepoints = add_tracepoints(lines, options);
+  std::erase_if(lines, [&options](const Line& line) { return !is_of(options.kinds, line); });
   std::string out;
   for (const Line& line : lines) {
-    if (!is_of(options.kind, line)) continue;
     if (!matches(options.pattern, line.name) && (line.alias.empty() || !matches(options.pattern, line.alias)))
       continue;
     const std::string names = line.alias.empty() ? line.name : line.name + " OR " + line.alias;
@@ -229,10 +240,14 @@ Result<std::string> list_events(const ListOptions& options) {
     for (const std::string& detail : line.details) out += fmt::format("      {}\n", detail);
   }
   if (!out.empty()) return out;
-  const KindWord* const word = kind_word(options.kind);
-  if (!tracepoints && (word == nullptr || word->word == "tracepoint")) return tracepoints.error();
-  if (options.pattern.empty() && !options.kind.empty())
-    return use_error(fmt::format("no event of the kind '{}' can be recorded here", options.kind));
+  const bool has_tracepoints =
+      options.kinds.empty() || std::ranges::any_of(options.kinds, [](const auto& kind) {
+        return kind_word(kind)->word == "tracepoint";
+      });
+  if (!tracepoints && has_tracepoints) return tracepoints.error();
+  if (options.pattern.empty() && !options.kinds.empty())
+    return use_error(
+        fmt::format("no event of the kind '{}' can be recorded here", fmt::join(options.kinds, "', '")));
   return nothing_matches(lines, options.pattern);
 }
 

@@ -12,11 +12,11 @@
 namespace tacho::record {
 
 struct ListOptions {
-  std::string pattern;     // a glob, or a part of the names; empty: everything
-  std::string kind;        // "sw": of this kind alone, as perf list calls it; empty: of all
-  bool fields = false;     // also what an event's record or configuration holds
-  bool programs = false;   // "bpf": BPF programs in place of events; the pattern is for their names
-  bool recorders = false;  // "recorders": those of the catalogue
+  std::string pattern;             // a glob, or a part of the names; empty: everything
+  std::vector<std::string> kinds;  // "sw": of these alone, as perf list calls them; empty: of all
+  bool fields = false;             // also what an event's record or configuration holds
+  bool programs = false;           // "bpf": BPF programs in place of events; the pattern is for their names
+  bool recorders = false;          // "recorders": those of the catalogue
   std::optional<std::uint64_t> cost_seconds;  // what they cost is measured for so long
   cli::Parsed outcome = cli::Parsed::Run;
 };

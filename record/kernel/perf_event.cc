@@ -31,8 +31,8 @@ Result<> control(const format::Fd& event, unsigned long request, long argument, 
 
 std::string no_permission(const PlannedEvent& event, const Host& host) {
   // At 2 a user may sample his own processes outside of the kernel.
-  const bool user_side_would_do =
-      host.perf_event_paranoid <= 2 && event.attr.type == abi::kSoftware && !event.is_sideband;
+  const bool user_side_would_do = host.perf_event_paranoid <= 2 && event.attr.type == abi::kSoftware &&
+                                  !event.is_sideband && !event.attr.has(abi::kExcludeKernel);
   return "not permitted: kernel.perf_event_paranoid is " + std::to_string(host.perf_event_paranoid) +
          "; run as root or with CAP_PERFMON (setcap cap_perfmon,cap_bpf+ep on tacho-record), lower the "
          "setting" +
