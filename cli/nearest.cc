@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 namespace tacho::cli {
@@ -61,7 +61,7 @@ std::string shortened(std::string_view name) {
 std::string some_of(std::span<const std::string> names) {
   constexpr std::size_t kMostListed = 40;
   std::string list;
-  std::unordered_set<std::string_view> seen;
+  std::set<std::string_view> seen;
   for (const std::string& name : names) {
     if (!seen.insert(name).second || seen.size() > kMostListed) continue;
     list.append(list.empty() ? "" : ", ").append(shortened(name));

@@ -32,7 +32,8 @@ std::string_view without_subsystem(std::string_view name) {
 // "cpu-clock" of "cpu-clock/freq=499/"; empty: there are no terms behind it.
 std::string_view without_terms(std::string_view name) {
   const std::size_t slash = name.find('/');
-  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+  const bool has_terms = slash != std::string_view::npos && slash > 0 && name[slash - 1] != ':';  // no path
+  return has_terms ? name.substr(0, slash) : std::string_view();
 }
 
 // What a name may be called for short.
@@ -101,20 +102,20 @@ EventChoice choose_events(std::span<const std::string> parts, std::span<const st
 
 bool EventFilter::takes(const format::EventSet& events, std::size_t event) {
   if (parts_.empty()) return true;
-  if (taken_.size() < events.size()) learn(events);
-  Taken& taken = taken_[event];
-  const std::string& name = events[event].name;
-  if (taken == Taken::NoNameYet && !name.empty())
-    taken = choose_events(parts_, std::span(&name, 1)).chosen[0] ? Taken::Yes : Taken::No;
-  return taken == Taken::Yes;
+  if (known_.size() < events.size()) learn(events);
+  Known& known = known_[event];
+  if (known.name != events[event].name) {
+    known.name = events[event].name;
+    known.is_taken = choose_events(parts_, std::span(&known.name, 1)).chosen[0];
+  }
+  return known.is_taken;
 }
 
 void EventFilter::learn(const format::EventSet& events) {
   std::vector<std::string> names;
-  for (std::size_t i = taken_.size(); i < events.size(); ++i) names.push_back(events[i].name);
+  for (std::size_t i = known_.size(); i < events.size(); ++i) names.push_back(events[i].name);
   const EventChoice choice = choose_events(parts_, names);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    taken_.push_back(names[i].empty() ? Taken::NoNameYet : choice.chosen[i] ? Taken::Yes : Taken::No);
+  for (std::size_t i = 0; i < names.size(); ++i) known_.push_back({std::move(names[i]), choice.chosen[i]});
 }
 
 std::optional<std::size_t> find_event(std::string_view name, std::span<const std::string> names) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,8 +29,9 @@ struct EventChoice {
 // "cpu-clock/freq=499/"). A pattern holds no commas: they part the list.
 EventChoice choose_events(std::span<const std::string> parts, std::span<const std::string> names);
 
-// Which events of a capture a filter takes. Events that a pipe tells of later are chosen when they are met.
-// One thread asks it.
+// Which events of a capture a filter takes. Events that a pipe tells of later, or gives another name, are
+// chosen when they are met, each by its name alone: until its description comes, a tracepoint is an "unknown
+// tracepoint". One thread asks it.
 class EventFilter {
  public:
   // Parts of a list, as above; empty: all events.
@@ -40,9 +40,12 @@ class EventFilter {
 
  private:
   void learn(const format::EventSet& events);
+  struct Known {
+    std::string name;
+    bool is_taken = false;
+  };
   std::vector<std::string> parts_;
-  enum class Taken : std::uint8_t { NoNameYet, No, Yes };  // a tracepoint waits for its description
-  std::vector<Taken> taken_;                               // by event, of those that were met
+  std::vector<Known> known_;  // by event
 };
 
 // The one event that is meant in this way. None: no event is, or several are.

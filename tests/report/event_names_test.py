@@ -145,6 +145,19 @@ class EventNames(programs.Scratch):
         self.assertEqual(self.counts(self.folder / "late", "--event", "instructions"), {"instructions:HG": 2})
         self.assertEqual(self.counts(self.folder / "late", "--event", "*"), {"cycles:HG": 2, "instructions:HG": 2})
 
+    def test_an_event_that_gets_another_name_is_known_by_it(self):
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, CYCLES, made.USUAL)).started()
+        head, capture.data = capture.data, b""
+        attr = made.record(64, 0, capture.events[0].attr() + (1).to_bytes(8, "little"))
+        name = made.record(78, 0, (2).to_bytes(8, "little") + (1).to_bytes(8, "little") + b"mine".ljust(8, b"\0"))
+        first, capture.data = capture.sample(0).data, b""
+        rest = capture.sample(0).sample(0).data
+        round_ends = made.record(68, 0, b"")
+        (self.folder / "renamed").write_bytes(b"PERFILE2" + (16).to_bytes(8, "little") + attr + head + first + 2 * round_ends + name
+                                              + rest + round_ends)
+        self.assertEqual(len(self.output("script", "--event", "mine", "-i", self.folder / "renamed").splitlines()), 2)
+        self.assertEqual(len(self.output("script", "--event", "cycles", "-i", self.folder / "renamed").splitlines()), 1)
+
 
 if __name__ == "__main__":
     programs.main()
