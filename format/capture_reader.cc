@@ -294,7 +294,8 @@ void CaptureReader::State::take_section(std::uint32_t feature, Bytes bytes, std:
   const Cursor section(bytes, layout.order, is_turned ? &log : nullptr);
   if (auto read = format::read_feature(feature, section, features); !read)
     return diagnostics->add(Damage::BadFeature, offset, read.error().what);
-  if (options.keep_all) keep(feature, bytes, log, offset);
+  const bool adds_up = layout.is_pipe && feature == abi::kFeatureBuildId;  // with those of records
+  if (options.keep_all && !adds_up) keep(feature, bytes, log, offset);
   if (!layout.is_pipe) return;  // open_layout() names events when all sections are read
   taken.add(feature, bytes);
   if (feature == abi::kFeatureTracingData) names.learn(features.tracing, events);
@@ -395,11 +396,10 @@ void CaptureReader::State::check_length(const RecordView& record) {
     return diagnostics->add(Damage::BadRecord, record.offset,
                             std::string(record_name(record.type)) +
                                 " record ends with a trailer whose reserved word is not zero");
-  const std::size_t unread = unread_bytes(record, attr);
-  if (unread == 0) return;
-  diagnostics->add(Damage::BadRecord, record.offset,
-                   std::string(record_name(record.type)) + " record has " + std::to_string(unread) +
-                       " bytes behind its last field");
+  if (const std::size_t unread = unread_bytes(record, attr); unread != 0)
+    diagnostics->add(Damage::BadRecord, record.offset,
+                     std::string(record_name(record.type)) + " record has " + std::to_string(unread) +
+                         " bytes behind its last field");
 }
 
 // Whether the caller gets the record.

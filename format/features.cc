@@ -61,7 +61,6 @@ bool write_tracing(const Features& from, ByteWriter& out) {
 
 // {u32 type, u16 misc, u16 size}, s32 pid, u8 id[20], u8 id size, 3 zeros, file name padded to 64.
 Result<> read_build_ids(Cursor& in, Features& out) {
-  out.environment.build_ids.clear();
   constexpr std::size_t kFixed = 36;
   while (in.left() >= kRecordHeaderSize) {
     BuildIdEntry entry;

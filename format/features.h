@@ -41,8 +41,9 @@ struct Features {
   const Attachment* attachment(std::string_view name) const;
 };
 
-// Reads one section into `out`, in place of what a section of that feature said before. An unknown feature is
-// kept in `raw`. On an error nothing of it is kept, and what was there stays.
+// Reads one section into `out`, in place of what a section of that feature said before; build ids stand
+// behind those there were, as a pipe brings some as records. An unknown feature is kept in `raw`. On an error
+// nothing of it is kept, and what was there stays.
 Result<> read_feature(std::uint32_t feature, Cursor section, Features& out);
 // Appends the body of `feature`; false when `features` has nothing for it (then nothing is written).
 bool write_feature(std::uint32_t feature, const Features& features, ByteWriter& out);

@@ -11,8 +11,8 @@ namespace tacho::report {
 class Parallelism {
  public:
   // `processors`: that the host had; nothing: not known.
-  explicit Parallelism(std::optional<std::uint32_t> processors) : processors_(processors) {}
-
+  explicit Parallelism(std::optional<std::uint32_t> processors = std::nullopt) : processors_(processors) {}
+  void limit(std::optional<std::uint32_t> processors) { processors_ = processors; }
   // A record that is no sample, in its place among them.
   void take(const format::Record& record);
   // At least 1, at most the processors.

@@ -61,11 +61,12 @@ std::string plain_value(const PayloadField& field, Bytes record, std::endian ord
 
 }  // namespace
 
-SampleFacts::SampleFacts(Session& session, FactOptions options)
+SampleFacts::SampleFacts(Session& session, FactOptions options, RecordFacts records)
     : session_(&session),
       options_(options),
       schemas_(session.events(), session.features()),
-      parallelism_(session.features().environment.cpus_available) {
+      records_(std::move(records)) {
+  records_.parallelism_.limit(session.features().environment.cpus_available);
   items_.push_back({});
 }
 
@@ -133,8 +134,8 @@ std::uint64_t SampleFacts::field(const ResolvedSample& sample, const PayloadFiel
 
 std::uint64_t SampleFacts::cgroup(const ResolvedSample& sample) {
   const std::uint64_t id = sample.raw->cgroup;
-  const auto known = cgroups_.find(id);
-  if (known == cgroups_.end()) {
+  const auto known = records_.cgroups_.find(id);
+  if (known == records_.cgroups_.end()) {
     const std::string text = id == 0 ? "N/A" : "unknown";
     return number_of("c" + text, 1, [&] { return text; });
   }
@@ -145,12 +146,12 @@ std::uint64_t SampleFacts::cgroup(const ResolvedSample& sample) {
 }
 
 std::uint64_t SampleFacts::cgroup_space(const ResolvedSample& sample) {
-  const auto space = cgroup_spaces_.find(sample.tid());
-  const std::string text = space != cgroup_spaces_.end() ? space->second : "0/0x0";
+  const auto space = records_.cgroup_spaces_.find(sample.tid());
+  const std::string text = space != records_.cgroup_spaces_.end() ? space->second : "0/0x0";
   return number_of("n" + text, 1, [&] { return text; });
 }
 
-void SampleFacts::take(const format::Record& record) {
+void RecordFacts::take(const format::Record& record) {
   parallelism_.take(record);
   if (const auto* const cgroup = std::get_if<format::CgroupRecord>(&record)) {
     cgroups_[cgroup->id] = {std::string(cgroup->path), 0};

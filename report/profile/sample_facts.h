@@ -48,10 +48,27 @@ struct FactOptions {
   bool widens_unknown = true;  // modules of nameless functions have a column of 16 at least
 };
 
+// What records that are no samples told so far, for the samples behind them.
+class RecordFacts {
+ public:
+  // A record that is no sample, in its place among them.
+  void take(const format::Record& record);
+
+ private:
+  friend class SampleFacts;
+  struct Cgroup {
+    std::string path;
+    std::uint64_t number = 0;  // of the path; 0: no sample has asked yet
+  };
+  Parallelism parallelism_;
+  std::unordered_map<std::uint64_t, Cgroup> cgroups_;             // by id
+  std::unordered_map<std::uint32_t, std::string> cgroup_spaces_;  // by tid
+};
+
 class SampleFacts {
  public:
-  // The session must outlive it.
-  SampleFacts(Session& session, FactOptions options);
+  // The session must outlive it. `records`: what was told before there were facts.
+  SampleFacts(Session& session, FactOptions options, RecordFacts records = {});
 
   const FactOptions& options() const { return options_; }
   Session& session() const { return *session_; }
@@ -68,9 +85,8 @@ class SampleFacts {
   std::uint64_t cgroup(const ResolvedSample& sample);
   std::uint64_t cgroup_space(const ResolvedSample& sample);
   // How many threads run now; what take() was given decides.
-  std::uint32_t parallelism() const { return parallelism_.now(); }
-  // A record that is no sample, in its place among them.
-  void take(const format::Record& record);
+  std::uint32_t parallelism() const { return records_.parallelism_.now(); }
+  void take(const format::Record& record) { records_.take(record); }
   // Several words as one, for identities.
   const RowHash one_of_several{};
   // The branch at hand, for the keys of branches.
@@ -102,16 +118,10 @@ class SampleFacts {
   Session* session_;
   FactOptions options_;
   EventSchemas schemas_;
-  Parallelism parallelism_;
+  RecordFacts records_;
   std::optional<TracepointText> traces_;
   std::deque<Item> items_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
-  struct Cgroup {
-    std::string path;
-    std::uint64_t number = 0;  // of the path; 0: no sample has asked yet
-  };
-  std::unordered_map<std::uint64_t, Cgroup> cgroups_;             // by id
-  std::unordered_map<std::uint32_t, std::string> cgroup_spaces_;  // by tid
 };
 
 }  // namespace tacho::report

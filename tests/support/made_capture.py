@@ -11,7 +11,7 @@ from pathlib import Path
 IP, TID, TIME, ADDR, CALLCHAIN, CPU, PERIOD = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 5, 1 << 7, 1 << 8
 RAW, BRANCH_STACK, REGS_USER, WEIGHT, DATA_SRC = 1 << 10, 1 << 11, 1 << 12, 1 << 14, 1 << 15
 IDENTIFIER, TRANSACTION, REGS_INTR, PHYS_ADDR = 1 << 16, 1 << 17, 1 << 18, 1 << 19
-DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_STRUCT = 1 << 22, 1 << 23, 1 << 24
+CGROUP, DATA_PAGE_SIZE, CODE_PAGE_SIZE, WEIGHT_STRUCT = 1 << 21, 1 << 22, 1 << 23, 1 << 24
 USUAL = IDENTIFIER | IP | TID | TIME | CPU | PERIOD
 
 HARDWARE, SOFTWARE, TRACEPOINT, PMU, SYNTH = 0, 1, 2, 4, 0x80000000
@@ -122,7 +122,7 @@ class Capture:
                 body += struct.pack("<Q", get(name, 0))
         if has(REGS_INTR):
             body += registers(get("interrupt", (0, ())))
-        for bit, name in ((PHYS_ADDR, "phys_addr"), (DATA_PAGE_SIZE, "data_page"), (CODE_PAGE_SIZE, "code_page")):
+        for bit, name in ((PHYS_ADDR, "phys_addr"), (CGROUP, "cgroup"), (DATA_PAGE_SIZE, "data_page"), (CODE_PAGE_SIZE, "code_page")):
             if has(bit):
                 body += struct.pack("<Q", get(name, 0))
         self.data += record(9, misc, body)

@@ -295,6 +295,9 @@ Result<> Conversion::create_writer(const format::EventSet& events, Features feat
 }
 
 Result<> Conversion::pass(const RecordView& record) {
+  // Stacks are unwound by the file that has the id.
+  if (unwinding_ && record.type == abi::kRecordBuildId)
+    unwinding_->note(record, format::EventAttr(), diagnostics_);
   if (is_pipe_in() && is_header(record)) return pass_late_header(record);
   if (is_name(record)) {
     if (names_written_) return Done{};

@@ -57,6 +57,9 @@ Result<Shown> show_rows(Session& session, TextOutput& out, const ReportOptions& 
   if (options.header_only) return Shown(Symbols::NotUsed);
 
   run_with_progress(session, sink, out);
+  // Of a pipe of which no sample was shown wrong options are told now.
+  if (!sink.is_arranged())
+    if (auto arranged = sink.arrange(); !arranged) return arranged.error();
   if (const auto failure = sink.failure()) return *failure;
   sink.report(session.diagnostics());
   if (sink.empty() && options.waits.is_asked_for) {

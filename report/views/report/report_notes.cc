@@ -1,10 +1,18 @@
-// What a report says beside its text: why it failed, and what was decided without being asked for.
+// What a report says beside its text: why it failed, and what was decided without being asked for; and the
+// groups of events that its titles name.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "report/views/report/event_blocks.h"
 #include "report/views/report/report_sink.h"
 
 namespace tacho::report {
+
+const format::EventGroup* ReportSink::group_of(std::size_t leader) const {
+  const auto found = std::ranges::lower_bound(groups_, leader, {}, &format::EventGroup::leader);
+  return found == groups_.end() || found->leader != leader ? nullptr : &*found;
+}
 
 std::optional<Error> ReportSink::failure() const {
   if (failure_ || !weight_ || weight_->unreadable() == 0) return failure_;

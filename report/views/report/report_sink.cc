@@ -141,25 +141,27 @@ Result<> ReportSink::find_events() {
 
 Result<> ReportSink::arrange() {
   const auto& events = session_->events();
+  history_ = branch_history_of(*session_, *options_);  // of a pipe the events are known now
   if (auto checked = check_mode(*session_, *options_, mode_); !checked) return checked;
   if (auto found = find_events(); !found) return found;
   if (options_->first_member != 0 && groups_.empty())
     return use_error("--group-sort-idx: the capture has no group of events; record with -e '{A,B}'");
   const bool has_stacks_of_its_own = has_stacks(events, session_->features());
   const bool has_chains = mode_ != ReportMode::Branches && (has_stacks_of_its_own || history_.shows_counts);
-  plan_ = std::make_unique<Plan>(Plan{
-      .facts =
-          SampleFacts(*session_, {.names = options_->is_for_programs() ? Names::Raw : options_->reading.names,
-                                  .is_raw_trace = options_->is_raw_trace,
-                                  .has_hex_longs = !options_->is_for_programs(),
-                                  .has_nanoseconds = options_->has_nanoseconds,
-                                  .time_quantum = options_->time_quantum,
-                                  .is_verbose = options_->is_verbose,
-                                  .mode = mode_,
-                                  .widens_unknown = options_->separator.empty() && options_->widths.empty() &&
-                                                    options_->filter.dsos.empty()}),
-      .columns = {},
-      .graph = options_->graph});
+  plan_ = std::make_unique<Plan>(
+      Plan{.facts = SampleFacts(*session_,
+                                {.names = options_->is_for_programs() ? Names::Raw : options_->reading.names,
+                                 .is_raw_trace = options_->is_raw_trace,
+                                 .has_hex_longs = !options_->is_for_programs(),
+                                 .has_nanoseconds = options_->has_nanoseconds,
+                                 .time_quantum = options_->time_quantum,
+                                 .is_verbose = options_->is_verbose,
+                                 .mode = mode_,
+                                 .widens_unknown = options_->separator.empty() && options_->widths.empty() &&
+                                                   options_->filter.dsos.empty()},
+                                std::move(early_)),
+           .columns = {},
+           .graph = options_->graph});
   plan_->has_chains = has_chains;
   // perf asks for call chains before a pipe has told of its events, and then does not add up children.
   plan_->has_children = mode_ == ReportMode::Samples && options_->wants_children && has_stacks_of_its_own &&
@@ -489,11 +491,6 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
   }
   if (options_->socket) out.text(fmt::format("# Processor Socket: {}\n", *options_->socket));
   out.text("#\n");
-}
-
-const format::EventGroup* ReportSink::group_of(std::size_t leader) const {
-  const auto found = std::ranges::lower_bound(groups_, leader, {}, &format::EventGroup::leader);
-  return found == groups_.end() || found->leader != leader ? nullptr : &*found;
 }
 
 }  // namespace tacho::report

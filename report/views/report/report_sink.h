@@ -30,21 +30,22 @@ class ReportSink : public Sink {
 
   // Readies it for the session's events; an error names a wrong option.
   Result<> arrange();
+  bool is_arranged() const { return profile_.has_value() || failure_; }
 
-  // Everything, if addresses in payloads are to have names.
+  // Everything, if addresses in payloads are to have names, or may be: of a pipe nobody knows yet.
   Needs needs() const override {
     const auto is_named = [](const KeyUse& use) {
       return use.field != nullptr && !use.is_raw && is_named_address(*use.field);
     };
     const bool names = plan_ && std::ranges::any_of(plan_->columns.keys, is_named);
-    return needs_records_ || names ? Needs::Everything : Needs::Names;
+    return needs_records_ || names || !plan_ ? Needs::Everything : Needs::Names;
   }
   Reads reads() const override;
   Places places() const override;
 
   Flow on_sample(const ResolvedSample& sample) override;
   Flow on_other(const OtherEvent& other) override {
-    if (plan_) plan_->facts.take(*other.record);
+    plan_ ? plan_->facts.take(*other.record) : early_.take(*other.record);
     if (options_->shows_thread_values) values_.add(other);
     return Flow::GoOn;
   }
@@ -109,6 +110,7 @@ class ReportSink : public Sink {
   Session* session_;
   const ReportOptions* options_;
   std::unique_ptr<Plan> plan_;
+  RecordFacts early_;  // until there is a plan
   std::optional<Profile> profile_;
   std::optional<WeightChoice> weight_;
   std::vector<format::EventGroup> groups_;  // of more than one event, by leader

@@ -290,6 +290,14 @@ class ScriptSink : public Sink {
     return out_->is_done() ? Flow::Stop : Flow::GoOn;
   }
 
+  bool ready() {
+    if (text_) return true;
+    if (error) return false;
+    auto started = start();
+    if (!started) error = std::move(started.error());
+    return !error.has_value();
+  }
+
   std::optional<Error> error;
 
  private:
@@ -300,13 +308,6 @@ class ScriptSink : public Sink {
     return {options_->nanoseconds ? TimeDigits::Nanoseconds : TimeDigits::Microseconds, base,
             session_->features().environment.clock_data};
   }
-  bool ready() {
-    if (text_) return true;
-    auto started = start();
-    if (!started) error = std::move(started.error());
-    return !error.has_value();
-  }
-
   Session* session_;
   Options* options_;
   TextOutput* out_;
@@ -322,7 +323,8 @@ class FormSink : public Sink {
       : session_(&session),
         switch_(switches),
         writer_(std::move(writer)),
-        needs_(writer_.names_other_places() ? Needs::Everything : Needs::Names),
+        // Of a pipe nobody knows yet whether its payloads have addresses.
+        needs_(session.layout().is_pipe || writer_.names_other_places() ? Needs::Everything : Needs::Names),
         out_(&out) {}
   Needs needs() const override { return needs_; }
   Flow on_sample(const ResolvedSample& sample) override {
@@ -390,6 +392,8 @@ Result<Shown> show_text(Session& session, TextOutput& out, Options& options) {
     if (auto started = sink.start(); !started) return std::move(started.error());
   }
   run_with_progress(session, sink, out);
+  // Of a pipe of which no sample was shown wrong options are told now.
+  if (!session.events().empty() && !sink.ready()) return std::move(*sink.error);
   if (sink.error) return std::move(*sink.error);
   sink.report(session.diagnostics());
   return Shown(Symbols::Used);

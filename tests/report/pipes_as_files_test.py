@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""What a view shows of a pipe is what it shows of the file, although it learns of the pipe's events with its first sample."""
+import struct
+
+import made_capture as made
+import made_payload
+import programs
+from made_payload import Field
+
+GOLDEN = programs.ROOT / "tests/golden"
+ATTR, BUILD_ID, FEATURE, SAMPLE = 64, 67, 80, 9
+VIEWS = [["script"], ["script", "--json"], ["folded"], ["table", "--by", "comm"], ["report", "--csv", "--no-children", "-s", "comm,sym"],
+         ["report", "--stdio", "--no-children", "--branch-history"], ["report", "--csv", "--no-children", "-s", "cgroup,cgroup_id"]]
+
+
+class PipesAsFiles(programs.Scratch):
+    def shown(self, path, words, status=0):
+        done = self.tacho(*words, "--symfs", GOLDEN / "symfs", "-i", path, status=status)
+        return [line for line in done.stdout.decode(errors="replace").splitlines() if not line.startswith("#")]
+
+    def compare(self, capture, views):
+        self.tacho("convert", "--to", "pipe", "-i", capture, "-o", "piped", status=None)
+        for words in views:
+            self.assertEqual(self.shown("piped", words, None), self.shown(capture, words, None), (capture, words))
+
+    def test_of_every_kind(self):
+        for capture in sorted((GOLDEN / "captures").glob("*.data")):
+            # A file's header says that there are branches, and perf shows these then; a pipe's does not.
+            views = [words for words in VIEWS if "--csv" not in words or capture.name != "predicted-branches.data"]
+            self.compare(capture, views)
+
+    def test_fields_with_addresses_have_names(self):
+        capture = made_payload.capture(call=[Field("function", role="function", format="uaddr"), Field("depth", size=8)])
+        for at in (made.LEAF_A, made.LEAF_B):
+            capture.sample(raw=struct.pack("<QQ", at, 1))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        views = [["report", "--csv", "--no-children", "-s", "function"], ["script", "--json"]]
+        self.compare("perf.data", views)
+        self.assertIn("leaf_a", "".join(self.shown("piped", views[0])))
+
+    def test_cgroups_are_known_that_were_told_before_the_first_sample(self):
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CGROUP)).started()
+        capture.other(19, 0, struct.pack("<Q", 77) + b"/kept".ljust(8, b"\0"))
+        capture.sample(cgroup=77)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        self.compare("perf.data", VIEWS)
+        self.assertIn("/kept", "".join(self.shown("piped", VIEWS[-1])))
+
+    def test_wrong_options_are_told_where_no_sample_is_shown(self):
+        self.tacho("convert", "--to", "pipe", "-i", GOLDEN / "captures/comm.data", "-o", "piped")
+        for words in (["report", "-s", "nosuch"], ["script", "-F", "tod"], ["script", "--switch-on", "nosuch"]):
+            done = self.tacho(*words, "--time", "900000,", "-i", "piped", status=1)
+            self.assertIn(b"nosuch" if "nosuch" in words else b"-F tod", done.stderr)
+
+    def test_build_ids_of_records_and_of_the_section_add_up(self):
+        def entry(path, number):
+            name = path.ljust(16, b"\0")
+            return struct.pack("<i", made.PID) + bytes([number] * 20) + b"\x14\0\0\0" + name
+        def section(path, number):
+            body = entry(path, number)
+            return struct.pack("<IHH", 0, 0x8002, 8 + len(body)) + body
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL)).started()
+        head, capture.data = capture.data, b""
+        attr = made.record(ATTR, 0, capture.events[0].attr() + struct.pack("<Q", 1))
+        records = made.record(BUILD_ID, 0x8002, entry(b"/a", 1)) + made.record(BUILD_ID, 0x8002, entry(b"/b", 2))
+        feature = made.record(FEATURE, 0, struct.pack("<Q", 2) + section(made.PROGRAM.encode(), 3))
+        sample = capture.sample(0).data
+        for parts in ((records, feature), (feature, records)):
+            (self.folder / "piped").write_bytes(b"PERFILE2" + struct.pack("<Q", 16) + attr + b"".join(parts) + head + sample)
+            self.tacho("convert", "-i", "piped", "-o", "whole.data")
+            told = self.tacho("dump", "-i", "whole.data").stdout.decode()
+            for number in (1, 2, 3):
+                self.assertIn(f"{number:02x}" * 20, told)
+            done = self.tacho("script", "--symfs", GOLDEN / "symfs", "-i", "piped")
+            self.assertIn(b"has another build id", done.stderr)
+
+
+if __name__ == "__main__":
+    programs.main()
