@@ -81,7 +81,7 @@ struct SampleReader::State : public PlaceFinder {
   bool is_given_again = false;
   std::vector<CounterValues::Moved> moved;  // scratch: of the sample at hand
   std::size_t build_ids_seen = 0;
-  std::uint64_t lost_samples = 0, lost_records = 0;
+  std::uint64_t lost_samples = 0, lost_records = 0, told_losses = 0;
 
   // Of the read() that runs.
   const SampleOptions* options = nullptr;
@@ -101,6 +101,7 @@ struct SampleReader::State : public PlaceFinder {
   void take_build_ids();
   void apply(const format::Record& record, std::uint16_t misc);
   void count_losses(const format::Record& record);
+  void tell_losses();
 
   Flow read_from(RecordFeed& feed);
   Flow take(const OrderedRecord& record);
@@ -170,14 +171,18 @@ void SampleReader::State::apply(const format::Record& record, std::uint16_t misc
 // the recorder at the end, from the events' counters (LOST_SAMPLES). What is told is the larger sum of the
 // two.
 void SampleReader::State::count_losses(const format::Record& record) {
-  const std::uint64_t told = std::max(lost_records, lost_samples);
   if (const auto* lost = std::get_if<format::LostSamplesRecord>(&record)) lost_samples += lost->lost;
   if (const auto* lost = std::get_if<format::LostRecord>(&record)) lost_records += lost->lost;
-  if (const std::uint64_t more = std::max(lost_records, lost_samples) - told; more > 0) {
-    const std::string where = format::where_and_when_lost(capture.features().environment.losses);
-    diagnostics->add(Damage::Lost, format::Diagnostics::kNoOffset,
-                     "records that found no room in the ring" + (where.empty() ? "" : ": " + where), more);
-  }
+}
+
+// In the end: a pipe says behind these records where and when it was.
+void SampleReader::State::tell_losses() {
+  const std::uint64_t all = std::max(lost_records, lost_samples);
+  const std::uint64_t more = all - std::exchange(told_losses, all);
+  if (more == 0) return;
+  const std::string where = format::where_and_when_lost(capture.features().environment.losses);
+  diagnostics->add(Damage::Lost, format::Diagnostics::kNoOffset,
+                   "records that found no room in the ring" + (where.empty() ? "" : ": " + where), more);
 }
 
 Flow SampleReader::State::take(const OrderedRecord& record) {
@@ -432,6 +437,7 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
   // What a pipe tells at its end counts as well.
   const bool is_at_end = state_->read_from(feed) == Flow::GoOn;
   if (is_at_end && state_->is_pipe) state_->take_build_ids();
+  if (is_at_end || !state_->is_pipe) state_->tell_losses();
   if (is_at_end) {
     state_->threads.end_lookups();
     state_->spaces->end_replay();

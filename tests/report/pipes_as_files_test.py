@@ -74,6 +74,30 @@ class PipesAsFiles(programs.Scratch):
             done = self.tacho("script", "--symfs", GOLDEN / "symfs", "-i", "piped")
             self.assertIn(b"has another build id", done.stderr)
 
+    def test_losses_that_are_described_behind_their_records(self):
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL)).started()
+        capture.sample()
+        capture.other(13, 0, struct.pack("<Q", 7))
+        attr = made.record(ATTR, 0, capture.events[0].attr() + struct.pack("<Q", 1))
+        losses = struct.pack("<IQQI", 1, 0, 1_500_000_000, 1) + made.header_string("cycles") + made.header_string("") + struct.pack("<IQ", 3, 7)
+        kind = int.from_bytes(b"TACHOSEC", "little")
+        piece = made.record(78, 0, struct.pack("<QQIIQQ", kind, 0, 230, 0, len(losses), 0) + losses + bytes(-len(losses) % 8))
+        (self.folder / "piped").write_bytes(b"PERFILE2" + struct.pack("<Q", 16) + attr + capture.data + piece)
+        done = self.tacho("script", "-i", "piped")
+        self.assertRegex(done.stderr.decode(), r"records that found no room in the ring: cycles 7.* \(7 times\)")
+
+    def test_what_a_pipe_tells_of_itself_at_its_end_stays_when_stacks_are_unwound(self):
+        self.tacho("convert", "--to", "pipe", "--plain", "-i", GOLDEN / "captures/unwound.data", "-o", "piped")
+        pipe = (self.folder / "piped").read_bytes()
+        facts = struct.pack("<QI", 229, 1) + made.header_string("every event") + made.header_string("in some way")
+        (self.folder / "piped").write_bytes(pipe + made.record(FEATURE, 0, facts))
+        unwind = ["--unwind", "--symfs", GOLDEN / "symfs"]
+        for form, words in (("file", []), ("file", unwind), ("pipe", unwind)):
+            self.tacho("convert", "--to", form, *words, "-i", "piped", "-o", "whole")
+            told = [line for line in self.tacho("dump", "-i", "whole").stdout.decode().splitlines() if '"in some way"' in line]
+            self.assertEqual(len(told), 1, (form, words))
+            (self.folder / "whole").unlink()
+
 
 if __name__ == "__main__":
     programs.main()

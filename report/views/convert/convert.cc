@@ -97,6 +97,7 @@ class Conversion {
     std::vector<std::byte> bytes;
   };
   Result<> run_in_order();
+  void take_late_head();
   Result<> take(const RecordView& record);
   Result<> start();
   Result<> keep_symbols(const format::EventSet& events, Features& features) const;
@@ -128,11 +129,13 @@ class Conversion {
   std::optional<ConvertUnwinding> unwinding_;
   // Scratch: a record in our byte order, selected, with its call chain, and changed.
   format::ByteWriter turned_, selected_, unwound_, changed_;
-  format::ByteWriter pending_;            // records to be written together
-  format::ByteWriter rounds_;             // and marks of rounds in which nothing came, to stand before them
-  bool ends_with_round_ = false;          // what was written so far does
-  std::bitset<abi::kFeatureCount> late_;  // sections that came after the start
-  bool names_known_ = false;              // the capture says its events' names
+  format::ByteWriter pending_;             // records to be written together
+  format::ByteWriter rounds_;              // and marks of rounds in which nothing came, to stand before them
+  bool ends_with_round_ = false;           // what was written so far does
+  std::bitset<abi::kFeatureCount> late_;   // sections that came after the start
+  std::bitset<abi::kFeatureCount> early_;  // and before
+  std::size_t known_events_ = 0;           // at the start
+  bool names_known_ = false;               // the capture says its events' names
   bool names_written_ = false;
   bool has_samples_ = false, keeps_samples_ = false;
   bool is_parted_ = false;  // IN is several files whose rounds do not match
@@ -178,7 +181,19 @@ Result<> Conversion::run_in_order() {
   if (!writer_)
     if (auto started = start(); !started) return started;
   unwinding_->report(diagnostics_);
+  take_late_head();
   return close();
+}
+
+// Records put in order are those of the kernel: what a pipe told of itself meanwhile is in the reader alone.
+void Conversion::take_late_head() {
+  if (!is_pipe_in()) return;
+  early_.reset(abi::kFeatureUserStacks).reset(abi::kFeatureAttachedPrograms);  // these are told again
+  late_ |= reader_.features().present & ~early_;
+  late_.reset(abi::kFeatureEventDesc);  // attrs are changed
+  if (const std::size_t late = reader_.events().size() - known_events_; late != 0)
+    diagnostics_.add(Damage::UnknownEvent, format::Diagnostics::kNoOffset,
+                     "an event described after the first records is left out by --unwind", late);
 }
 
 Result<> Conversion::take(const RecordView& record) {
@@ -209,6 +224,8 @@ Result<> Conversion::start() {
     auto unwinding = ConvertUnwinding::create(symbols, reader_.events(), reader_.features());
     if (!unwinding) return std::move(unwinding.error());
     unwinding_.emplace(std::move(*unwinding));
+    early_ = reader_.features().present;
+    known_events_ = reader_.events().size();
     // Its names came with records that stay behind.
     names_known_ =
         std::ranges::any_of(reader_.events(), [](const auto& event) { return !event.name_is_made; });
