@@ -42,6 +42,7 @@ struct Module {
 struct ModuleLack {
   const Module* module = nullptr;
   std::string reason;
+  bool was_used = false;  // before that was known: what it told of some samples may be wrong
 };
 
 // What is known of a frame's source line.

@@ -104,14 +104,17 @@ class MappedFiles {
     if (!mapping) return nullptr;
     if (gate_ != nullptr && mapping->module != last_) enter(*mapping->module);
     last_ = mapping->module;
-    if (const auto known = mapped_.find(mapping); known != mapped_.end()) return &known->second;
+    if (const auto known = mapped_.find(mapping); known != mapped_.end()) {
+      if (!known->second.module->is_another_by_now()) return &known->second;
+      mapped_.clear();  // other mappings of it as well
+    }
     UnwindModule& module = module_of(*mapping->module);
     const Mapped made{&module, mapping, module.address_shift(mapping->page_offset)};
     return &mapped_.emplace(mapping, made).first->second;
   }
   const format::Features& features() const { return features_; }
   // In the order they were needed.
-  const std::deque<const UnwindModule*>& asked() const { return asked_; }
+  const std::deque<UnwindModule*>& asked() const { return asked_; }
 
  private:
   void enter(const Module& module) {
@@ -131,7 +134,7 @@ class MappedFiles {
   FileGate* gate_;
   const Module* last_ = nullptr;  // told to the gate
   std::unordered_map<const Module*, UnwindModule> modules_;
-  std::deque<const UnwindModule*> asked_;
+  std::deque<UnwindModule*> asked_;
   tsl::robin_map<const Mapping*, Mapped> mapped_;
 };
 
@@ -436,8 +439,14 @@ std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& samp
 
 std::vector<ModuleLack> Unwinder::ended_chains() const {
   std::vector<ModuleLack> ended;
-  for (const UnwindModule* module : state_->files.asked()) {
-    if (!module->lack().empty()) ended.push_back({&module->module(), module->lack()});
+  for (UnwindModule* const module : state_->files.asked()) {
+    (void)module->is_another_by_now();  // an id that came behind the last sample of it
+    std::string reason = module->lack();
+    if (module->was_another())
+      reason = (reason.empty() ? "the file has another build id, " : reason + "; ") +
+               module->module().build_id.hex() +
+               " was recorded, which came behind samples that were unwound by then";
+    if (!reason.empty()) ended.push_back({&module->module(), std::move(reason), module->was_another()});
   }
   return ended;
 }

@@ -84,8 +84,23 @@ Result<ElfImage> UnwindModule::open_image() {
 
 const ElfImage* UnwindModule::image() {
   if (is_left_out_) return nullptr;
-  if (!image_) image_.emplace(open_image());
+  if (!image_) {
+    image_.emplace(open_image());
+    was_unsure_ = is_named_ && module_.build_id.empty();
+  }
   return *image_ ? &**image_ : nullptr;
+}
+
+bool UnwindModule::open_again() {
+  was_unsure_ = false;
+  if (open_named()) return false;  // it has the id
+  eh_frame_.reset();
+  debug_frame_.reset();
+  has_opened_tables_ = has_sought_debug_frame_ = false;
+  lack_.clear();
+  image_.emplace(open_image());
+  was_another_ = true;
+  return true;
 }
 
 void UnwindModule::open_tables() {

@@ -44,8 +44,13 @@ class UnwindModule {
   std::optional<std::uint64_t> address_shift(std::uint64_t page_offset);
   // The eight bytes at a file offset.
   std::optional<std::uint64_t> word(std::uint64_t offset);
+  // Whether its build id came when its file was open, and is that of another. Asked before find(). From then
+  // on the module is what it would have been with the id: call chains end in it, unless there is a file that
+  // has the id.
+  bool is_another_by_now() { return was_unsure_ && !module_.build_id.empty() && open_again(); }
   // Why call chains end in it; empty when they need not.
   const std::string& lack() const { return lack_; }
+  bool was_another() const { return was_another_; }
   const Module& module() const { return module_; }
 
  private:
@@ -55,6 +60,7 @@ class UnwindModule {
   Result<ElfImage> open_checked(const Candidate& candidate, const format::BuildId& wanted);
   Result<ElfImage> open_vdso();
   const ElfImage* image();
+  bool open_again();
   void open_tables();
   std::optional<CfiTable> find_debug_frame();
   std::optional<CfiTable> debug_frame_beside(const format::BuildId& id, const std::string& debuglink);
@@ -66,7 +72,9 @@ class UnwindModule {
   std::optional<Result<ElfImage>> image_;
   std::optional<CfiTable> eh_frame_, debug_frame_;
   bool is_left_out_ = false;
-  bool is_named_ = false;  // the file that has its name now is the one
+  bool is_named_ = false;     // the file that has its name now is the one
+  bool was_unsure_ = false;   // the file was opened by its name alone
+  bool was_another_ = false;  // and had another id than the one that came later
   bool has_opened_tables_ = false, has_sought_debug_frame_ = false;
   std::string lack_;
 };

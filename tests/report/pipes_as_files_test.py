@@ -8,7 +8,7 @@ import programs
 from made_payload import Field
 
 GOLDEN = programs.ROOT / "tests/golden"
-ATTR, BUILD_ID, FEATURE, SAMPLE = 64, 67, 80, 9
+ATTR, BUILD_ID, FINISHED_ROUND, FEATURE, SAMPLE = 64, 67, 68, 80, 9
 VIEWS = [["script"], ["script", "--json"], ["folded"], ["table", "--by", "comm"], ["report", "--csv", "--no-children", "-s", "comm,sym"],
          ["report", "--stdio", "--no-children", "--branch-history"], ["report", "--csv", "--no-children", "-s", "cgroup,cgroup_id"]]
 
@@ -97,6 +97,49 @@ class PipesAsFiles(programs.Scratch):
             told = [line for line in self.tacho("dump", "-i", "whole").stdout.decode().splitlines() if '"in some way"' in line]
             self.assertEqual(len(told), 1, (form, words))
             (self.folder / "whole").unlink()
+
+    def unwound_pipe(self):
+        """The records of a pipe with copies of stacks, and the build id of its program, which is not among them."""
+        self.tacho("convert", "--to", "pipe", "--plain", "-i", GOLDEN / "captures/unwound.data", "-o", "piped")
+        pipe, at, records, build_id = (self.folder / "piped").read_bytes(), 16, [], b""
+        while at < len(pipe):
+            type_, _, size = struct.unpack_from("<IHH", pipe, at)
+            if type_ == BUILD_ID and b"shapes" in pipe[at:at + size]:
+                build_id = pipe[at:at + size]
+            elif type_ != FINISHED_ROUND:
+                records.append(pipe[at:at + size])
+            at += size
+        self.assertTrue(build_id)
+        return pipe[:16], records, build_id
+
+    def frames(self, pipe, status, said=b""):
+        (self.folder / "piped").write_bytes(pipe)
+        done = self.tacho("convert", "--unwind", "--symfs", GOLDEN / "symfs", "-i", "piped", "-o", "chains.data", status=status)
+        self.assertIn(said, done.stderr)
+        return self.tacho("script", "-F", "ip", "-i", "chains.data").stdout.count(b"\n")
+
+    def test_a_build_id_behind_samples_ends_unwinding_by_another_file(self):
+        start, records, right = self.unwound_pipe()
+        other = right[:12] + bytes([7] * 20) + right[32:]
+        first = next(at for at, record in enumerate(records) if record[0] == SAMPLE) + 1
+        rounds = 2 * made.record(FINISHED_ROUND, 0, b"")
+        def pipe(build_id):
+            return start + b"".join(records[:first]) + rounds + build_id + b"".join(records[first:])
+        whole = self.frames(pipe(b""), 0)
+        self.assertEqual(self.frames(pipe(right), 0), whole)
+        late = self.frames(pipe(other), 3, b"0707 was recorded, which came behind samples that were unwound by then")
+        early = self.frames(start + other + b"".join(records), 0, b"has another build id")
+        self.assertLess(early, late)
+        self.assertLess(2 * late, whole)
+        shown = self.tacho("script", "-F", "ip", "--symfs", GOLDEN / "symfs", "-i", "piped").stdout.count(b"\n")
+        self.assertEqual(shown, early)
+
+    def test_unwinding_leaves_out_events_that_are_described_late_and_says_so(self):
+        start, records, _ = self.unwound_pipe()
+        attr = next(record for record in records if record[0] == ATTR)
+        last = made.record(ATTR, 0, attr[8:-16] + struct.pack("<QQ", 777777, 777778))
+        self.frames(start + b"".join(records) + 2 * made.record(FINISHED_ROUND, 0, b"") + last, 3,
+                    b"an event described after the first records is left out by --unwind")
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ void ConvertUnwinding::report(format::Diagnostics& diagnostics) const {
     // Below --symfs it lies elsewhere, as the reason says then.
     const std::size_t at = lack.reason.find(path);
     const std::size_t behind = at == std::string::npos ? 0 : at + path.size();
-    diagnostics.add_line(Damage::Note,
+    diagnostics.add_line(lack.was_used ? Damage::WrongNames : Damage::Note,
                          (behind == 0 ? path : std::string(lack.reason.substr(0, behind))) +
                              "call chains end there: " + std::string(lack.reason.substr(behind)));
   }
