@@ -281,40 +281,36 @@ PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view fo
 }
 
 const PayloadSchema* EventSchemas::of(std::size_t event_index) {
+  learn();
   if (known_.size() <= event_index) known_.resize(event_index + 1);
   auto& known = known_[event_index];
   if (!known) known = find((*events_)[event_index]);
   return *known ? &**known : nullptr;
 }
 
-// Of a pipe they come while it is read.
+// A pipe may bring them behind samples. Each of the two sections comes once (format/taken_sections.h), so
+// they are known by their number, and stay where they are.
 void EventSchemas::learn() {
-  const auto is_known = [](const auto& seen, const auto& all) {
-    return seen.data() == all.data() && seen.size() == all.size();
-  };
-  if (const auto& formats = features_->tracing.formats; !is_known(seen_formats_, formats)) {
-    seen_formats_ = formats;
-    formats_.clear();
-    for (const format::TracepointFormat& format : formats)
-      if (const auto id = format::tracepoint_id(format.text)) formats_.try_emplace(*id, &format);
-  }
-  if (const auto& schemas = features_->schemas; !is_known(seen_schemas_, schemas)) {
-    seen_schemas_ = schemas;
-    declared_.clear();
-    for (const PayloadSchema& schema : schemas) declared_.try_emplace(schema.event, &schema);
-  }
+  const auto& formats = features_->tracing.formats;
+  const auto& schemas = features_->schemas;
+  if (known_formats_ == formats.size() && known_schemas_ == schemas.size()) return;
+  for (; known_formats_ < formats.size(); ++known_formats_)
+    if (const auto id = format::tracepoint_id(formats[known_formats_].text))
+      formats_.try_emplace(*id, &formats[known_formats_]);
+  for (; known_schemas_ < schemas.size(); ++known_schemas_)
+    declared_.try_emplace(schemas[known_schemas_].event, &schemas[known_schemas_]);
+  for (auto& known : known_)
+    if (known && !*known) known.reset();  // it may be there now
 }
 
-std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) {
-  learn();
+std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) const {
   if (event.attr.type == format::abi::kTracepoint) {
     const auto row = formats_.find(event.attr.config);
-    if (row == formats_.end()) return std::nullopt;
-    return tracepoint_schema(event.name, row->second->text);
+    return row == formats_.end() ? std::nullopt
+                                 : std::optional(tracepoint_schema(event.name, row->second->text));
   }
   const auto row = declared_.find(event.name);
-  if (row == declared_.end() || row->second->event != event.name) return std::nullopt;
-  return *row->second;
+  return row == declared_.end() ? std::nullopt : std::optional(*row->second);
 }
 
 }  // namespace tacho::report

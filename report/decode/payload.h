@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -80,15 +79,14 @@ class EventSchemas {
   const PayloadSchema* of(std::size_t event_index);
 
  private:
-  std::optional<PayloadSchema> find(const format::Event& event);
+  std::optional<PayloadSchema> find(const format::Event& event) const;
   void learn();
   const format::EventSet* events_;
   const format::Features* features_;
-  // The first description of each, of those that were there when one was last looked for.
-  std::span<const format::TracepointFormat> seen_formats_;
-  std::span<const PayloadSchema> seen_schemas_;
-  std::map<std::uint64_t, const format::TracepointFormat*> formats_;   // by tracepoint id
-  std::map<std::string, const PayloadSchema*, std::less<>> declared_;  // by the name of a BPF event
+  // The first description of each, and how many descriptions there were.
+  std::map<std::uint64_t, const format::TracepointFormat*> formats_;  // by tracepoint id
+  std::map<std::string, const PayloadSchema*> declared_;              // by the name of a BPF event
+  std::size_t known_formats_ = 0, known_schemas_ = 0;
   std::deque<std::optional<std::optional<PayloadSchema>>>
       known_;  // by event: not yet looked for, none, or it
 };

@@ -28,7 +28,7 @@ namespace {
 // bytes each: so inside a buffer of this size, zero behind the record, nothing it reads can lie outside.
 constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
 constexpr int kDeepest = 64;                         // nested expressions
-// Of one handle: to add one, the library looks at all that it has.
+// Parsed into one handle of the library, which looks at all that a handle has to add one.
 constexpr std::size_t kFormatsOfAHandle = 1024;
 
 struct FreeHandle {
@@ -209,7 +209,7 @@ struct TracepointText::State {
 
   static char* resolve(void* self, unsigned long long* address, char** module) noexcept;
   Format* parsed(std::uint64_t id, format::Bytes record, std::endian order);
-  bool has_room_for_formats();
+  bool make_room_for_formats();
   void parse(Format& wanted);
   std::vector<Format*> not_parsed(const Format& from);
   bool parse_text(const Format& format);
@@ -245,8 +245,8 @@ TracepointText::TracepointText(TracepointText&&) noexcept = default;
 TracepointText& TracepointText::operator=(TracepointText&&) noexcept = default;
 TracepointText::~TracepointText() = default;
 
-// Whether there is a handle for the next formats; none: the library has no memory.
-bool TracepointText::State::has_room_for_formats() {
+// A handle for the next formats, if the last is full. False: the library has no memory.
+bool TracepointText::State::make_room_for_formats() {
   if (!handles.empty() && parsed_into_last < kFormatsOfAHandle) return true;
   Handle handle(tep_alloc());
   if (handle == nullptr) return false;
@@ -265,7 +265,7 @@ bool TracepointText::State::has_room_for_formats() {
 // Parses a format and some of those behind it that will be wanted too: one child for all costs as much as one
 // for each. When it dies, that one is tried alone.
 void TracepointText::State::parse(Format& wanted) {
-  if (!has_room_for_formats()) return;
+  if (!make_room_for_formats()) return;
   std::vector<Format*> together = not_parsed(wanted);
   const auto parse_all = [&] {
     for (const Format* format : together) parse_text(*format);

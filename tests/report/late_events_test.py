@@ -75,6 +75,17 @@ class LateDescriptions(programs.Scratch):
         fields = self.tacho("table", "--by", "number", "--csv", "--event", "made:event8,made:event150", "-i", "again.data", status=3)
         self.assertEqual(sorted(line.split(",")[1] for line in fields.stdout.decode().splitlines()[1:]), ["1043", "49"])
 
+    def test_that_come_behind_samples_are_taken_then(self):
+        self.write(b"")
+        pipe = (self.folder / "again.data").read_bytes()
+        tracing = tracing_record(self.COUNT, "number", "first")
+        self.assertEqual(pipe.count(tracing), 1)
+        rounds = 2 * made.record(FINISHED_ROUND, 0, b"")
+        late = pipe.replace(tracing, b"").replace(rounds, rounds + tracing, 1)
+        (self.folder / "again.data").write_bytes(late)
+        lines = self.tacho("script", "--json", "-i", "again.data").stdout.decode().splitlines()
+        self.assertEqual([line.count('"number"') for line in lines], [0] + [1] * (self.COUNT - 1))
+
 
 class SectionsAgain(programs.Scratch):
     """A pipe that brings its header's sections again while samples are shown by the first."""
