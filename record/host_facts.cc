@@ -56,24 +56,13 @@ std::string lockdown_of(const std::string& text) {
                                                                 : text.substr(begin + 1, end - begin - 1);
 }
 
-PlannedEvent clock() {
-  PlannedEvent event;
-  event.attr.size = format::kCompatibleAttrSize;
-  event.attr.type = abi::kSoftware;
-  event.attr.config = abi::kCpuClock;
-  event.attr.sample_period = 1'000'000;
-  event.attr.sample_type = abi::kSampleIp;
-  event.attr.flags = abi::kDisabled;
-  return event;
-}
-
 std::string refusal_of(const PlannedEvent& event, int task, int cpu) {
   const auto fd = open_event(event, task, cpu);
   return fd ? std::string() : std::strerror(fd.error().code);
 }
 
 void try_events(HostFacts& facts) {
-  PlannedEvent event = clock();
+  PlannedEvent event = trial_clock();
   const int cpu = facts.host.online_cpus.empty() ? 0 : facts.host.online_cpus.front();
   facts.system_refusal = refusal_of(event, -1, cpu);
   facts.kernel_refusal = refusal_of(event, 0, -1);
@@ -94,7 +83,7 @@ void try_events(HostFacts& facts) {
                                              : open_cgroup(facts.cgroup_mount, "/");
     return opened ? std::move(*opened) : format::Fd();
   }();
-  event = clock();
+  event = trial_clock();
   event.cgroup = root.get();
   facts.cgroup_refusal = root ? refusal_of(event, -1, cpu) : "no cgroup file system is mounted";
 }

@@ -29,7 +29,9 @@ struct Line {
   std::vector<std::string> details;  // with -v
 };
 
-// The words of perf list, and what the kinds that they choose have in their names.
+constexpr const char* kTracepointKind = "Tracepoint event";
+
+// The words of perf list. Each chooses the lines whose kind has `kind` in it.
 struct KindWord {
   std::string_view word, also, kind;
 };
@@ -37,7 +39,7 @@ constexpr KindWord kKindWords[] = {
     {"hw", "hardware", "Hardware event"},
     {"sw", "software", "Software event"},
     {"cache", "hwcache", "cache event"},
-    {"tracepoint", "tracepoints", "Tracepoint event"},
+    {"tracepoint", "tracepoints", kTracepointKind},
     {"pmu", "", "Kernel PMU"},
     {"pfm", "", "libpfm4"},
 };
@@ -115,7 +117,7 @@ Result<> add_tracepoints(std::vector<Line>& lines, const ListOptions& options) {
   auto tracepoints = tracefs->matching("*", "*");
   if (!tracepoints) return std::move(tracepoints.error());
   for (const Tracepoint& tracepoint : *tracepoints) {
-    Line line{tracepoint.system + ":" + tracepoint.name, "", "Tracepoint event", {}};
+    Line line{tracepoint.system + ":" + tracepoint.name, "", kTracepointKind, {}};
     if (options.fields && matches(options.pattern, line.name)) {
       const auto described = tracefs->describe({&tracepoint, 1});
       if (described && !described->formats.empty()) line.details = fields_in(described->formats.front().text);
@@ -186,21 +188,13 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
     options.programs = words.front() == "bpf";
     options.recorders = words.front() == "recorders";
     if (options.programs || options.recorders) words.erase(words.begin());
-    const auto end =
-        options.programs || options.recorders
-            ? words.begin()
-            : std::ranges::find_if(words, [](const auto& word) { return kind_word(word) == nullptr; });
-    options.kinds.assign(words.begin(), end);
-    words.erase(words.begin(), end);
+    while (!options.programs && !options.recorders && !words.empty() && kind_word(words.front()) != nullptr) {
+      options.kinds.push_back(words.front());
+      words.erase(words.begin());
+    }
     if (words.empty()) return Done{};
     if (words.size() > 1) return use_error("one pattern at a time: " + words[1]);
     options.pattern = words.front();
-    constexpr std::string_view kPlaces[] = {"uprobe:", "uretprobe:", "usdt:", "kprobe:", "kretprobe:"};
-    const bool names_places = std::ranges::any_of(
-        kPlaces, [&](std::string_view start) { return options.pattern.starts_with(start); });
-    if (names_places && !options.kinds.empty())
-      return use_error(
-          fmt::format("'{}' lists places for probes: leave out '{}'", options.pattern, options.kinds[0]));
     return Done{};
   };
   line.epilog =
@@ -240,11 +234,7 @@ Result<std::string> list_events(const ListOptions& options) {
     for (const std::string& detail : line.details) out += fmt::format("      {}\n", detail);
   }
   if (!out.empty()) return out;
-  const bool has_tracepoints =
-      options.kinds.empty() || std::ranges::any_of(options.kinds, [](const auto& kind) {
-        return kind_word(kind)->word == "tracepoint";
-      });
-  if (!tracepoints && has_tracepoints) return tracepoints.error();
+  if (!tracepoints && is_of(options.kinds, {"", "", kTracepointKind, {}})) return tracepoints.error();
   if (options.pattern.empty() && !options.kinds.empty())
     return use_error(
         fmt::format("no event of the kind '{}' can be recorded here", fmt::join(options.kinds, "', '")));

@@ -134,6 +134,9 @@ void explain(std::vector<Place>& places, const ProbeRow& row, const std::string&
 bool asks_for_probes(std::string_view pattern) { return row_of(pattern) != nullptr; }
 
 Result<std::string> list_probes(const ListOptions& options) {
+  if (!options.kinds.empty())
+    return use_error(
+        fmt::format("'{}' lists places for probes: leave out '{}'", options.pattern, options.kinds.front()));
   const ProbeRow& row = *row_of(options.pattern);
   std::string rest = options.pattern.substr(row.word.size() + 1), path;
   std::vector<std::byte> file;

@@ -240,15 +240,17 @@ Result<Prepared> prepare(const RecordOptions& options, const Messages& messages,
     out.workload.emplace(std::move(*workload));
   }
   if (auto done = compile_conditions(*requests, out.objects); !done) return std::move(done.error());
-  if (may_leave_out_kernel(options) && is_kept_out_of_kernel(out.host) && leave_out_kernel(*requests) != 0)
-    messages.note(
-        fmt::format("kernel.perf_event_paranoid is {}: events are recorded outside of the kernel alone "
-                    "(:u); root, or a user with CAP_PERFMON, records both",
-                    out.host.perf_event_paranoid));
+  const bool leaves_out_kernel =
+      may_leave_out_kernel(options) && is_kept_out_of_kernel(out.host) && leave_out_kernel(*requests) != 0;
   const auto facts = facts_of(out.objects);
   auto plan = make_plan(options, *requests, facts, out.tasks.threads, out.host);
   if (!plan) return std::move(plan.error());
   out.plan = std::move(*plan);
+  if (leaves_out_kernel)
+    out.plan.notes.push_back(
+        fmt::format("kernel.perf_event_paranoid is {}: events are recorded outside of the kernel alone "
+                    "(:u); root, or a user with CAP_PERFMON, records both",
+                    out.host.perf_event_paranoid));
   settle_stacks_of_objects(out.plan, facts);
   for (const std::string& name : options.target.cgroups) messages.detail("only what runs in cgroup " + name);
   auto assigned = options.target.has_all_events_in_each ? repeat_in_cgroups(out.plan, out.cgroups)

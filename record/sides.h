@@ -9,8 +9,8 @@
 
 namespace tacho::record {
 
-// Whether events that name no side may be taken outside of the kernel alone: the options name none either,
-// and watch processes. (Of whole CPUs the kernel refuses that too.)
+// Whether events that name no side may be recorded outside of the kernel alone: no option names a side, and
+// processes are watched. With -a or -C it would not help: the kernel refuses whole CPUs all the same.
 bool may_leave_out_kernel(const RecordOptions& options);
 
 // As perf does where kernel.perf_event_paranoid keeps a user out: events that name no side (:u, :k) count

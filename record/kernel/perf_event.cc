@@ -85,13 +85,20 @@ Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int 
   return format::Fd(static_cast<int>(fd));
 }
 
+PlannedEvent trial_clock() {
+  PlannedEvent event;
+  event.attr.size = format::kCompatibleAttrSize;
+  event.attr.type = abi::kSoftware;
+  event.attr.config = abi::kCpuClock;
+  event.attr.sample_period = 1'000'000;
+  event.attr.sample_type = abi::kSampleIp;
+  event.attr.flags = abi::kDisabled;
+  return event;
+}
+
 bool is_kept_out_of_kernel(const Host& host) {
   if (host.perf_event_paranoid < 2) return false;
-  PlannedEvent clock;
-  clock.attr.size = format::kCompatibleAttrSize;
-  clock.attr.type = abi::kSoftware;
-  clock.attr.config = abi::kCpuClock;
-  clock.attr.flags = abi::kDisabled;
+  PlannedEvent clock = trial_clock();
   const auto whole = open_event(clock, 0, -1);
   if (whole || (whole.error().code != EACCES && whole.error().code != EPERM)) return false;
   clock.attr.flags |= abi::kExcludeKernel | abi::kExcludeHv;

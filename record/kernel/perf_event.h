@@ -17,6 +17,8 @@ namespace tacho::record {
 // makes a message of it.
 Result<format::Fd> open_event(const PlannedEvent& event, int task, int cpu, int leader = -1);
 
+// A clock that samples both sides and starts disabled: opened to see what the kernel allows.
+PlannedEvent trial_clock();
 // Whether this process may sample itself, but not the kernel (kernel.perf_event_paranoid 2, as most
 // distributions have it, without CAP_PERFMON). Asks the kernel: capabilities may be a container's own.
 bool is_kept_out_of_kernel(const Host& host);
