@@ -21,7 +21,9 @@ class TakenSections {
   void add(std::uint32_t feature, Bytes bytes);
 
  private:
-  std::unordered_map<std::uint32_t, std::size_t> digests_;  // by feature, a number below kFeatureCount
+  // By feature, a number below kFeatureCount. Who makes two sections with one digest spares himself a
+  // message.
+  std::unordered_map<std::uint32_t, std::size_t> digests_;
 };
 
 }  // namespace tacho::format

@@ -88,9 +88,7 @@ void read_head(Session& session) {
 Result<> check_events(Session& session, const ReadingOptions& options) {
   if (options.session.filter.events.empty()) return Done{};
   read_head(session);
-  auto checked = session.check_events();
-  if (!checked) return std::move(checked.error()).in(printable(options.session.input));
-  return Done{};
+  return session.check_events();
 }
 
 void run_with_progress(Session& session, Sink& sink, TextOutput& out,

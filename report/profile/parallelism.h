@@ -12,7 +12,9 @@ class Parallelism {
  public:
   // `processors`: that the host had; nothing: not known.
   explicit Parallelism(std::optional<std::uint32_t> processors = std::nullopt) : processors_(processors) {}
+  // The same, where it is known later.
   void limit(std::optional<std::uint32_t> processors) { processors_ = processors; }
+
   // A record that is no sample, in its place among them.
   void take(const format::Record& record);
   // At least 1, at most the processors.

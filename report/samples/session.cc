@@ -100,8 +100,7 @@ Result<Session> Session::open(SessionOptions options) {
   state->diagnostics.take(state->found_by_reading);
   Session session(std::move(state));
   if (session.layout().is_pipe) return session;
-  if (auto checked = session.check_events(); !checked)
-    return std::move(checked.error()).in(session.state_->options.input);
+  if (auto checked = session.check_events(); !checked) return std::move(checked.error());
   return session;
 }
 
@@ -132,7 +131,7 @@ Result<> Session::check_events() const {
   std::vector<std::string> names;
   for (const format::Event& event : events()) names.push_back(event.name);
   const EventChoice choice = choose_events(asked, names);
-  if (choice.unknown) return not_one_event("--event", *choice.unknown, names);
+  if (choice.unknown) return not_one_event("--event", *choice.unknown, names).in(state_->options.input);
   return Done{};
 }
 

@@ -45,7 +45,10 @@ class ReportSink : public Sink {
 
   Flow on_sample(const ResolvedSample& sample) override;
   Flow on_other(const OtherEvent& other) override {
-    plan_ ? plan_->facts.take(*other.record) : early_.take(*other.record);
+    if (plan_)
+      plan_->facts.take(*other.record);
+    else
+      early_.take(*other.record);
     if (options_->shows_thread_values) values_.add(other);
     return Flow::GoOn;
   }
