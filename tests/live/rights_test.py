@@ -167,6 +167,7 @@ class WithoutRoot(programs.Scratch):
             self.assertIn(b"perf_event_paranoid is 2: events are recorded outside of the kernel alone", done.stderr, options)
             self.assertNotIn(b"hidden", done.stderr, options)
             told = {line.split()[-1] for line in self.script("own.data", "-F", "event").splitlines() if line}
+            self.assertTrue(told, options)
             self.assertEqual({name.rstrip(":") for name in told} - names, set(), options)
             self.assertNotIn("[kernel", self.script("own.data"), options)
         # Who names the kernel is told why not; its own side is enough for nobody who asked for that.
