@@ -1,3 +1,4 @@
+// The rows of a report as CSV (--csv).
 #include <fmt/format.h>
 
 #include "report/views/report/report_cells.h"

@@ -1,3 +1,4 @@
+// The rows of a report as JSON (--json).
 #include <algorithm>
 #include <optional>
 #include <utility>
