@@ -114,6 +114,16 @@ cli::Option follow_option(ReadingOptions& options) {
       options.follows);
 }
 
+cli::Option as_perf_option(ReadingOptions& options) {
+  return {"--as-perf", cli::Takes::Nothing, "",
+          "the bytes of perf 6.1 and of stackcollapse-perf.pl, also where they are wrong; implies "
+          "--raw-names (docs/comparing-with-perf.md)",
+          [&options](std::string_view) -> Result<> {
+            options.perf_bytes = ask_for_perf_bytes(options.names, options.session.symbols);
+            return Done{};
+          }};
+}
+
 cli::Option inflate_option(format::ReadOptions& options) {
   return {"--inflate-all", cli::Takes::Nothing, "",
           "read all compressed records, even of a capture that grows more than recorders make it",

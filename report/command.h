@@ -13,6 +13,7 @@
 #include "report/output/pager.h"
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
+#include "report/perf_bytes.h"
 #include "report/samples/session.h"
 
 namespace tacho::report {
@@ -30,6 +31,7 @@ using cli::flag;
 struct ReadingOptions {
   SessionOptions session;
   Names names = Names::Safe;
+  PerfBytes perf_bytes;
   std::string output;  // a file for the text; empty: standard output
   Paging paging = Paging::OnTerminal;
   bool follows = false;  // --follow: the capture may still be written
@@ -54,6 +56,9 @@ cli::Option truncated_stacks_option(symbolize::CutMark& mark);
 
 // The row for --follow: for a command that shows samples as they come, or is worth to be waited for.
 cli::Option follow_option(ReadingOptions& options);
+
+// The row for --as-perf: for a command that prints what perf or stackcollapse-perf.pl prints.
+cli::Option as_perf_option(ReadingOptions& options);
 
 // The row for --inflate-all.
 cli::Option inflate_option(format::ReadOptions& options);

@@ -18,6 +18,9 @@ enum class SourceLines : std::uint8_t { No, Yes };
 // where perf 6.1 has it, which takes the bytes behind the copy for zeros (on x86-64 alone). All: each of
 // them. None: as in perf 7.
 enum class CutMark : std::uint8_t { AsPerf6, All, None };
+// Where a caller's function, inlined calls and line are looked up. ByCall: at its address minus one, which is in
+// the call. ByReturnAddress: as perf, behind the call, where the next function may begin.
+enum class Callers : std::uint8_t { ByCall, ByReturnAddress };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
 class FileGate;
@@ -39,6 +42,7 @@ struct SymbolOptions {
   Inlines inlines = Inlines::No;
   SourceLines source_lines = SourceLines::No;
   CutMark cut_mark = CutMark::AsPerf6;
+  Callers callers = Callers::ByCall;
   // AtFirst: perf's bytes, at the price that names depend on the samples before.
   StandIn stand_in = StandIn::Always;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod

@@ -106,7 +106,7 @@ class AllKinds(programs.Scratch):
         self.other = os.environ.get("TACHO_OTHER_PERF")
 
     def ours(self, *options):
-        return self.run_program(programs.BIN / "tacho-report", "script", "--raw-names", *options, "-i", "one.data").stdout
+        return self.run_program(programs.BIN / "tacho-report", "script", "--as-perf", *options, "-i", "one.data").stdout
 
     def theirs(self, perf, *options):
         done = self.run_program(perf, "script", "--kallsyms", self.kallsyms, *options, "-i", "one.data")

@@ -22,9 +22,9 @@ class FreshCaptures(FreshCapture):
             with self.subTest(view=view):
                 theirs = self.perf("script", *symbols, *view).stdout
                 self.assertNotEqual(theirs, b"")
-                self.assert_same_text(self.tacho("script", "--raw-names", *symbols, *view).stdout, theirs)
+                self.assert_same_text(self.tacho("script", "--as-perf", *symbols, *view).stdout, theirs)
                 texts.append(theirs)
-        folded = self.tacho("folded", "--raw-names", *symbols, status=None)
+        folded = self.tacho("folded", "--as-perf", *symbols, status=None)
         if b"\n\t" in texts[0]:
             self.assertEqual(collapse.read_folded(folded.stdout), collapse.collapse(texts[0]))
         return texts[0]

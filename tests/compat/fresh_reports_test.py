@@ -88,7 +88,7 @@ class FreshReports(FreshCapture):
             words = ["report", "--stdio", "--kallsyms", self.build / "kallsyms", "-i", self.capture, *view]
             theirs = self.perf(*words).stdout
             self.assertIn(b"\n", theirs)
-            ours = self.tacho(*words, "--raw-names", status=None).stdout
+            ours = self.tacho(*words, "--as-perf", status=None).stdout
             what, equals = report_ties.difference(ours, theirs)
             ties += equals
             if what:
@@ -100,7 +100,7 @@ class FreshReports(FreshCapture):
 
     def compare_traces(self):
         words = ["report", "-D", "-i", self.capture]
-        self.assert_same_text(self.tacho(*words, "--raw-names", status=None).stdout, self.perf(*words).stdout)
+        self.assert_same_text(self.tacho(*words, "--as-perf", status=None).stdout, self.perf(*words).stdout)
 
     def test_stacks_of_a_program(self):
         self.record(*CLOCK, "-g", "--", *BUSY)

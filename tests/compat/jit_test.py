@@ -27,12 +27,12 @@ class Jit(programs.Scratch):
         theirs = self.perf("script", "-i", injected).stdout
         for name in (b"first(int)+0x", b"jit::second+0x", b"third+0x"):
             self.assertIn(name, theirs)
-        self.assert_same_text(self.tacho("script", "--raw-names", "-i", injected).stdout, theirs)
+        self.assert_same_text(self.tacho("script", "--as-perf", "-i", injected).stdout, theirs)
         for made in dumps.glob("jitted-*.so"):
             made.unlink()  # ours needs the jitdump alone
-        self.assert_same_text(self.tacho("script", "--raw-names", "-i", capture).stdout, theirs)
+        self.assert_same_text(self.tacho("script", "--as-perf", "-i", capture).stdout, theirs)
         moved = dumps.rename(self.folder / "elsewhere")
-        done = self.tacho("script", "--raw-names", "-i", capture, "--jitdump-dir", moved)
+        done = self.tacho("script", "--as-perf", "-i", capture, "--jitdump-dir", moved)
         self.assert_same_text(done.stdout, theirs)
         self.assertIn(b"jit-", self.tacho("script", "-i", capture).stderr, "a missing jitdump is told")
 

@@ -41,7 +41,7 @@ class MadeCaptures(programs.Scratch):
     def compare(self, words):
         arguments = [*SYMBOLS, "-i", self.capture, *words.split()]
         theirs = self.perf("script", *arguments).stdout
-        self.assert_same_text(self.tacho("script", "--raw-names", *arguments, status=None).stdout, theirs)
+        self.assert_same_text(self.tacho("script", "--as-perf", *arguments, status=None).stdout, theirs)
         return theirs
 
     def test_the_stored_ones_are_these(self):

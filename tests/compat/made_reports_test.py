@@ -57,7 +57,7 @@ class MadeReports(programs.Scratch):
 
     def report(self, words, program, **more):
         arguments = ["report", "--stdio", *SYMBOLS, "-i", self.capture, *words.split()]
-        done = self.perf(*arguments, **more) if program == "perf" else self.tacho(*arguments, "--raw-names", **more)
+        done = self.perf(*arguments, **more) if program == "perf" else self.tacho(*arguments, "--as-perf", **more)
         return b"\n".join(line for line in done.stdout.split(b"\n") if not line.startswith((b"# (Tip", b"# captured on")))
 
     def test_the_stored_ones_are_these(self):

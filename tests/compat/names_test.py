@@ -52,7 +52,7 @@ def compared(theirs, ours):
 
 class Names(programs.Scratch):
     def count(self, capture, perfs_text, *words):
-        done = self.tacho("script", "--raw-names", "-i", capture, *words, status=None)
+        done = self.tacho("script", "--as-perf", "-i", capture, *words, status=None)
         self.assertIn(done.returncode, (0, 3), done.stderr)
         theirs, ours = frames(perfs_text), frames(done.stdout)
         if not theirs:  # a capture that perf cannot read at all: every name is one more
@@ -109,7 +109,7 @@ class OddCode(programs.Scratch):
                 theirs = self.perf(*words).stdout
                 for kind in (b"(/tmp/perf-", b"(/memfd:code cache (deleted))", b"/gone.bin (deleted))", b"/kept.bin)"):
                     self.assertIn(kind, theirs)
-                self.assert_same_text(self.tacho(*words, "--raw-names").stdout, theirs)
+                self.assert_same_text(self.tacho(*words, "--as-perf").stdout, theirs)
 
 
 class Counting(unittest.TestCase):

@@ -66,7 +66,7 @@ class NewerPerf(programs.Scratch):
         dump = self.tacho("dump", "-i", capture)
         self.assertEqual(dump.stderr, b"")
         self.assertIn(b'feature_name="CPU_TOPOLOGY"', dump.stdout)
-        ours = self.tacho("script", "--raw-names", *FIELDS, "-i", capture)
+        ours = self.tacho("script", "--as-perf", *FIELDS, "-i", capture)
         theirs = self.newer("script", *FIELDS, "-i", capture)
         self.assertNotEqual(theirs.stdout, b"")
         self.assert_same_text(samples_in(ours.stdout), samples_in(theirs.stdout))

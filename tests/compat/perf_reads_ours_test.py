@@ -28,7 +28,7 @@ class PerfReadsOurs(programs.Scratch):
                 recorded = self.tacho("record", level, "-o", capture, *words)
                 self.assertIn(b", 0 lost)", recorded.stderr)
                 theirs = self.perf("script", "--kallsyms", kallsyms, "-i", capture)
-                ours = self.tacho("script", "--raw-names", "-i", capture)
+                ours = self.tacho("script", "--as-perf", "-i", capture)
                 self.assertNotEqual(theirs.stdout, b"")
                 self.assert_same_text(programs.without_gone_files(ours.stdout), programs.without_gone_files(theirs.stdout))
                 self.assertIn(b"# Samples:", self.perf("report", "--stdio", "-i", capture).stdout)

@@ -9,17 +9,17 @@ CAPTURES = sorted(path for path in (ROOT / "tests/golden/captures").glob("*.data
 # Below its dump perf counts each branch as a sample, and finds the kernel's symbol for code that was changed.
 NOT_DUMPED_ALIKE = {"predicted-branches.data", "changed-code.data"}
 ALIKE = [
-    (["report", "-D"], ["--raw-names"]),
-    (["report", "--stats"], ["--raw-names"]),
-    (["report", "--tasks"], ["--raw-names"]),
-    (["report", "--mmaps"], ["--raw-names"]),
-    (["report", "--header-only", "-I"], ["--raw-names"]),
-    (["report", "--header-only"], ["--raw-names"]),
-    (["evlist"], ["--raw-names"]),
-    (["evlist", "-v"], ["--raw-names"]),
-    (["evlist", "-F"], ["--raw-names"]),
-    (["evlist", "-g"], ["--raw-names"]),
-    (["evlist", "--trace-fields"], ["--raw-names"]),
+    (["report", "-D"], ["--as-perf"]),
+    (["report", "--stats"], ["--as-perf"]),
+    (["report", "--tasks"], ["--as-perf"]),
+    (["report", "--mmaps"], ["--as-perf"]),
+    (["report", "--header-only", "-I"], ["--as-perf"]),
+    (["report", "--header-only"], ["--as-perf"]),
+    (["evlist"], ["--as-perf"]),
+    (["evlist", "-v"], ["--as-perf"]),
+    (["evlist", "-F"], ["--as-perf"]),
+    (["evlist", "-g"], ["--as-perf"]),
+    (["evlist", "--trace-fields"], ["--as-perf"]),
 ]
 
 

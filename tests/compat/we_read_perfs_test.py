@@ -23,7 +23,7 @@ class WeReadPerfs(programs.Scratch):
                 self.perf("record", *level, "-o", capture, *words)
                 theirs = self.perf("script", *symbols, "-i", capture).stdout
                 self.assertNotEqual(theirs, b"")
-                self.assert_same_text(self.tacho("script", "--raw-names", *symbols, "-i", capture).stdout, theirs)
+                self.assert_same_text(self.tacho("script", "--as-perf", *symbols, "-i", capture).stdout, theirs)
         return theirs
 
     def test_cpu_clock_with_stacks(self):

@@ -179,6 +179,16 @@ class HostileNames(programs.Scratch):
         self.assertIn(HOSTILE, self.run_on_it(["script", "--raw-names"]).stdout)
         self.assertIn(b"/lib/" + HOSTILE, self.run_on_it(["script", "--raw-names"]).stdout)
 
+    def test_as_perf_implies_raw_names(self):
+        for words in [["script"], ["report", "--stdio"]]:
+            with self.subTest(words=words):
+                self.assertIn(HOSTILE[14:30], self.run_on_it([*words, "--as-perf"]).stdout)
+                self.assertNotIn(HOSTILE[14:30], self.run_on_it(words).stdout)
+        for view in ("script", "report", "folded", "evlist"):
+            self.assertIn(b"--as-perf", self.tacho(view, "--help").stdout)
+        self.assertIn(b"--as-perf does not go with --json",
+                      self.tacho("script", "--json", "--as-perf", status=1).stderr)
+
 
 if __name__ == "__main__":
     programs.main()

@@ -117,7 +117,7 @@ class Scratch(unittest.TestCase):
         if not kallsyms.exists():
             kallsyms.write_bytes(Path("/proc/kallsyms").read_bytes())
         theirs = self.perf("script", "--kallsyms", kallsyms, *options, "-i", capture).stdout
-        ours = self.run_program(BIN / "tacho-report", "script", "--raw-names", *options, "-i", capture).stdout
+        ours = self.run_program(BIN / "tacho-report", "script", "--as-perf", *options, "-i", capture).stdout
         self.assert_same_text(without_gone_files(ours), without_gone_files(theirs))
         return ours.decode(errors="replace")
 

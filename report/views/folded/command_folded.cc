@@ -27,11 +27,6 @@ struct Options {
   Context context = Context::None;
 };
 
-constexpr std::string_view kNamesAsPerf =
-    "Without --inline, inlined functions that have no linker's name (extern \"C\" in C++) are named as in "
-    "perf's\n"
-    "text: the first one met is called by the function around it.\n\n";
-
 // In place of the general --inline: here every stack's inlined calls are asked for, as with the program whose
 // option it is.
 void add_inline_options(std::vector<cli::Option>& rows, Options& options) {
@@ -71,9 +66,9 @@ cli::CommandLine describe(Options& options) {
                    "Prints each distinct stack once with its weight, root first, as flamegraph.pl reads it: "
                    "tacho folded -i FILE | flamegraph.pl > flame.svg. The lines are those that "
                    "stackcollapse-perf.pl makes of perf's text.");
-  line.epilog = std::string(kNamesAsPerf) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
+  rows.push_back(as_perf_option(options.reading));
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   add_inline_options(rows, options);
   FoldOptions& fold = options.fold;
@@ -224,8 +219,8 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
     if (options.context == Context::FileAndLine && !options.expands_inlines)
       return use_error("--context says where inlined calls stand: it needs --inline");
-    // stackcollapse-perf.pl reads perf's text; with --inline it asks addr2line for each address anew.
-    if (!options.expands_inlines) options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;
+    // stackcollapse-perf.pl --inline asks addr2line for each address anew.
+    if (options.expands_inlines) options.reading.session.symbols.stand_in = symbolize::StandIn::Always;
     if (options.waits.is_asked_for) options.waits.who = take_who(options.reading.session.filter);
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show(session, out, options);

@@ -145,6 +145,7 @@ Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments) {
   EvlistOptions options;
   auto line = command_line("evlist", "Lists the events of a capture.");
   add_input_options(line.options, options.reading);
+  line.options.push_back(as_perf_option(options.reading));
   line.options.push_back(flag("-v,--verbose", "with their attributes", options.verbose));
   line.options.push_back(flag("-F,--freq", "with their frequency or period", options.frequency));
   line.options.push_back(flag("-g,--group", "events of a group together, on one line", options.groups));

@@ -150,7 +150,6 @@ Result<cli::ExitStatus> run_report(const std::vector<std::string>& arguments) {
     // What has no name is shown by its address, which tells processes apart.
     options.reading.session.keeps_addresses = true;
     options.reading.session.keeps_callers = options.begins_with_caller();
-    options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;  // rows and graphs are perf's
     // A wait is the stack that it began with, whatever rows show of it.
     options.reading.session.wants_stacks =
         options.wants_children || options.graph.form != GraphForm::None || options.parent ||

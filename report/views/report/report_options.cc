@@ -340,11 +340,9 @@ cli::CommandLine describe_report(ReportOptions& options) {
   auto line = command_line(
       "report",
       "Counts samples by thread, module and function, heaviest first, as perf report --stdio does. Rows are "
-      "weighed by the event's period; where all periods are 0, as in BPF output, by the number of samples. "
-      "Names of inlined calls are those that perf 6.1 shows, which depend on the addresses asked about "
-      "before; "
-      "tacho script --json and tacho folded --inline name each address by itself.");
+      "weighed by the event's period; where all periods are 0, as in BPF output, by the number of samples.");
   add_reading_options(line.options, options.reading);
+  line.options.push_back(as_perf_option(options.reading));
   line.options.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   add_key_options(line.options, options);
   add_mode_options(line.options, options);

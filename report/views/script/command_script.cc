@@ -58,13 +58,6 @@ constexpr ShowRow kShowRows[] = {
     {"--show-text-poke-events", "also TEXT_POKE and KSYMBOL records", RecordGroup::TextPoke},
 };
 
-constexpr std::string_view kNamesAsPerf =
-    "Inlined functions without a linker's name (extern \"C\" in C++) are named as perf names them: the "
-    "first\n"
-    "one met is called by the function around it. So --time, --pid and the like can show another name for\n"
-    "such a frame than the whole text does. --json and --importer name each address alike, whatever came\n"
-    "before it.\n\n";
-
 template <class Parse>
 cli::Option list_option(std::string names, std::string value, std::string help, Parse&& parse) {
   return {std::move(names), cli::Takes::Value, std::move(value), std::move(help), std::forward<Parse>(parse)};
@@ -127,6 +120,7 @@ Result<> check_columns(const Options& options) {
       {!options.shown.empty(), "--show-...-events", "tacho dump shows every record"},
       {options.nanoseconds, "--ns", "times have microseconds"},
       {options.relative || options.delta, "--reltime or --deltatime", "times are those of the capture"},
+      {options.reading.perf_bytes.is_asked_for, "--as-perf", "perf has no such text"},
       {options.form == Form::Json && options.reading.names == Names::Raw, "--raw-names",
        "raw bytes are no JSON"},
   };
@@ -154,6 +148,7 @@ Result<> check_form(const Options& options) {
       {options.nanoseconds, "--ns",
        is_json ? "times are in nanoseconds already" : "not every viewer reads nine decimals"},
       {options.relative || options.delta, "--reltime or --deltatime", "times are those of the capture"},
+      {options.reading.perf_bytes.is_asked_for, "--as-perf", "perf has no such text"},
       {options.reading.names == Names::Raw, "--raw-names",
        is_json ? "raw bytes are no JSON" : "viewers refuse raw bytes"},
   };
@@ -170,6 +165,7 @@ cli::CommandLine describe(Options& options) {
       command_line("script", "Prints every sample of a capture as text, as perf script does.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
+  rows.push_back(as_perf_option(options.reading));
   rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
   rows.push_back(follow_option(options.reading));
   rows.push_back(
@@ -220,7 +216,6 @@ cli::CommandLine describe(Options& options) {
                     }});
   }
   cli::add_absent_options(rows, absent_script_options());
-  line.epilog = std::string(kNamesAsPerf) + line.epilog;
   return line;
 }
 
@@ -420,7 +415,6 @@ Result<> settle(Options& options) {
       options.form != Form::PerfText || options.fields.has(Field::Payload);
   if (options.fields.has(Field::Srcline) || options.fields.has(Field::Srccode))
     options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
-  if (options.form == Form::PerfText) options.reading.session.symbols.stand_in = symbolize::StandIn::AtFirst;
   return Done{};
 }
 
