@@ -6,12 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +39,16 @@ std::vector<std::string> pager_variables() {
   if (std::getenv("LESS") == nullptr) extra.emplace_back("LESS=FRX");
   if (std::getenv("LV") == nullptr) extra.emplace_back("LV=-c");
   return extra;
+}
+
+// Samples are not made again as a text is.
+bool is_capture(const std::string& path) {
+  constexpr std::string_view kMagics[] = {"PERFILE2", "2ELIFREP"};
+  const format::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  std::array<char, 8> begin{};
+  if (!file || ::pread(file.get(), begin.data(), begin.size(), 0) != static_cast<ssize_t>(begin.size()))
+    return false;
+  return std::ranges::find(kMagics, std::string_view(begin.data(), begin.size())) != std::end(kMagics);
 }
 
 std::string folder_of(const std::string& path) {
@@ -125,6 +138,7 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       fd_(std::exchange(other.fd_, -1)),
       target_(std::exchange(other.target_, {})),
       aside_(std::exchange(other.aside_, {})),
+      keeps_old_(other.keeps_old_),
       command_(std::exchange(other.command_, {})),
       elsewhere_(std::exchange(other.elsewhere_, std::nullopt)),
       child_(std::exchange(other.child_, -1)),
@@ -161,6 +175,7 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
   }
   if (exists && ::access(target.c_str(), W_OK) != 0) return file.failed("cannot write", errno);
   file.target_ = target;
+  file.keeps_old_ = exists && is_capture(target);
   if (auto nameless = format::create_nameless(AT_FDCWD, folder_of(target), 0666)) {
     file.owned_ = std::move(*nameless);
   } else {
@@ -247,6 +262,8 @@ Result<> OutputFile::name_file() {
     else if (named.error().code != EEXIST || attempt == kMostAttempts)
       return failed("cannot name what was written", named.error().code);
   }
+  if (keeps_old_ && ::rename(target_.c_str(), (target_ + ".old").c_str()) != 0 && errno != ENOENT)
+    return failed("cannot keep the capture of that name as .old", errno);
   if (::rename(aside_.c_str(), target_.c_str()) != 0) return failed("cannot rename what was written", errno);
   aside_.clear();
   target_.clear();

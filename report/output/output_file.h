@@ -20,7 +20,8 @@ class OutputFile {
   // A descriptor that is somebody else's to close. `name` stands in messages.
   explicit OutputFile(int fd, std::string name = "standard output");
   // FILE, written under another name in the same folder and renamed by finish(): whoever looks finds the
-  // whole text or what was there before. What is no regular file (a device, a FIFO) is written in place.
+  // whole text or what was there before. A capture that has the name is kept as FILE.old. What is no regular
+  // file (a device, a FIFO) is written in place.
   static Result<OutputFile> create(const std::string& path);
   // A program that reads the text on its standard input, as a line for the shell. It is started by the first
   // write, so that no text starts no program; while it runs, Ctrl-C is its own affair.
@@ -66,6 +67,7 @@ class OutputFile {
   format::Fd owned_;            // of a file or pipe
   int fd_ = -1;                 // what is written to
   std::string target_, aside_;  // a file's name to be, and its name until then
+  bool keeps_old_ = false;      // what has the name is a capture
   std::string command_;         // empty: none
   std::optional<Elsewhere> elsewhere_;
   pid_t child_ = -1;                                           // the command, while it runs

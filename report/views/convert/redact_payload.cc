@@ -32,8 +32,26 @@ Range bytes_of(const PayloadField& field, std::size_t available) {
 }
 
 bool is_byte_array(const PayloadField& field) { return field.bit_size == 8 && is_list(field); }
+bool is_number(const PayloadField& field) {
+  return field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed;
+}
+// By its FORMAT, whatever its sign and size.
+bool is_kernel_address(const PayloadField& field) { return field.format == "kaddr" && is_number(field); }
+// Any other number of 64 bits without a sign may hold one: pointers have no FORMAT.
 bool can_be_address(const PayloadField& field) {
-  return field.bit_size == 64 && field.kind == FieldKind::Unsigned && field.bit_offset % 8 == 0;
+  return is_kernel_address(field) ||
+         (field.bit_size == 64 && field.kind == FieldKind::Unsigned && field.bit_offset % 8 == 0);
+}
+bool is_whole_word(const PayloadField& field) {
+  return field.bit_offset % 8 == 0 && (field.bit_size == 64 || field.bit_size == 32);
+}
+
+// Clears the bits of a field in the bytes that it touches.
+void clear_bits(const PayloadField& field, std::span<std::byte> place) {
+  const std::size_t begin = field.bit_offset % 8;
+  const std::size_t bits = field.count == 0 ? place.size() * 8 : std::size_t{field.bit_size} * field.count;
+  for (std::size_t bit = begin; bit < begin + bits && bit / 8 < place.size(); ++bit)
+    place[bit / 8] &= ~(std::byte{1} << (bit % 8));
 }
 
 // A place that several fields have (a union) gets what the last of them makes of it: what tells nothing comes
@@ -61,6 +79,19 @@ void PayloadRedaction::hide(std::span<std::byte> bytes, FieldKind kind) {
 
 void PayloadRedaction::move_addresses(const PayloadField& field, std::span<std::byte> place) {
   if (!can_be_address(field) || !redaction_->hides(Content::Kernel)) return;
+  if (!is_whole_word(field)) return clear_bits(field, place);  // a part of an address has no other place
+  if (field.bit_size == 32) {
+    // The lower half of one in the last 4 GiB, where the kernel's code is.
+    constexpr std::uint64_t kUpperHalf = std::uint64_t{0xFFFFFFFF} << 32;
+    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= place.size(); at += sizeof(std::uint32_t)) {
+      std::uint32_t low = 0;
+      std::memcpy(&low, place.data() + at, sizeof low);
+      if (low == 0 || (kUpperHalf | low) >= format::abi::kContextMax) continue;
+      low = static_cast<std::uint32_t>(kernel_->hidden(kUpperHalf | low, *aliases_));
+      std::memcpy(place.data() + at, &low, sizeof low);
+    }
+    return;
+  }
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= place.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t value = 0;
     std::memcpy(&value, place.data() + at, sizeof value);

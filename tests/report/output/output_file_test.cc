@@ -48,6 +48,18 @@ class OutputFileTest : public testing::Test {
   void (*pipe_before_)(int) = SIG_DFL;
 };
 
+TEST_F(OutputFileTest, ACaptureOfThatNameIsKept) {
+  put(path("perf.data"), "PERFILE2 samples");
+  auto file = OutputFile::create(path("perf.data"));
+  ASSERT_TRUE(file && file->write("rows") && file->finish());
+  EXPECT_EQ(content(path("perf.data")), "rows");
+  EXPECT_EQ(content(path("perf.data.old")), "PERFILE2 samples");
+  auto again = OutputFile::create(path("perf.data"));
+  ASSERT_TRUE(again && again->write("other rows") && again->finish());
+  EXPECT_EQ(content(path("perf.data.old")), "PERFILE2 samples") << "a text is not kept";
+  EXPECT_EQ(files(), 2u);
+}
+
 TEST_F(OutputFileTest, AFileGetsItsNameWhenItIsWhole) {
   put(path("rows"), "old");
   auto file = OutputFile::create(path("rows"));
