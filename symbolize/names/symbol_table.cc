@@ -176,58 +176,40 @@ std::size_t SymbolTable::best_of(std::span<const std::size_t> rows) const {
   return kept;
 }
 
-// Of the settled rows one is kept, of the others each.
-const SymbolTable::Choice& SymbolTable::choice_of(const Group& group) {
-  const auto [entry, is_new] = choices_.try_emplace(group.first);
-  Choice& choice = entry->second;
-  if (!is_new) return choice;
+// The rows of a group that are kept, ascending by preference: of the settled ones the best alias, and each of
+// the others, later ones first.
+std::vector<std::size_t> SymbolTable::kept_of(const Group& group) const {
   std::vector<std::size_t> kept;
   for (std::size_t i = group.first; i < group.end && is_settled(rows_[i]); ++i) kept.push_back(i);
   const std::size_t settled = kept.size();
   if (settled > 1) kept = {best_of(kept)};
   for (std::size_t i = group.first + settled; i < group.end; ++i) kept.push_back(i);
+  return kept;
+}
+
+const SymbolTable::Choice& SymbolTable::choice_of(const Group& group) {
+  const auto [entry, is_new] = choices_.try_emplace(group.first);
+  Choice& choice = entry->second;
+  if (!is_new) return choice;
+  std::vector<std::size_t> kept = kept_of(group);
   choice.row = kept.back();
-  choice.has_others = kept.size() > 1;
   kept.pop_back();
   for (const std::size_t other : kept) choice.others_reach = std::max(choice.others_reach, rows_[other].end);
   return choice;
 }
 
-// Everything is settled, in the order that perf does it.
-const OverlapTree& SymbolTable::overlaps() {
+const RangeIndex& SymbolTable::overlaps() {
   if (overlaps_) return *overlaps_;
-  overlaps_.emplace(rows_.size());
-  row_of_.resize(rows_.size());
-  for (std::size_t i = 0; i < rows_.size(); ++i) row_of_[rows_[i].number] = static_cast<std::uint32_t>(i);
-  std::vector<bool> is_dropped(rows_.size());
-  std::uint32_t added = 0;
-  const auto insert_to = [&](std::uint32_t count) {
-    for (; added < count; ++added) {
-      const Row& row = rows_[row_of_[added]];
-      overlaps_->insert(added, row.start, row.end);
+  std::vector<RankedRange> ranges;
+  for (std::size_t first = 0; first < rows_.size();) {
+    const Group group = group_at(first);
+    for (const std::size_t row : kept_of(group)) {
+      const auto [start, end] = std::pair(rows_[row].start, rows_[row].end);
+      ranges.push_back({start, std::max(end, start + 1), ~start, static_cast<std::uint32_t>(row)});
     }
-  };
-  const auto drop = [&](std::size_t row) {
-    is_dropped[row] = true;
-    overlaps_->erase(rows_[row].number);
-  };
-  for (const std::uint32_t count : rounds_) {
-    insert_to(count);
-    std::optional<std::size_t> kept;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (is_dropped[i] || rows_[i].number >= count) continue;
-      if (!kept || rows_[*kept].start != rows_[i].start) {
-        kept = i;
-      } else if (is_better_alias(rows_[*kept].symbol(), rows_[i].symbol(), shown_)) {
-        drop(i);
-      } else {
-        drop(*kept);
-        kept = i;
-      }
-    }
+    first = group.end;
   }
-  insert_to(static_cast<std::uint32_t>(rows_.size()));
-  return *overlaps_;
+  return overlaps_.emplace(std::move(ranges));
 }
 
 const Symbol* SymbolTable::find(std::uint64_t address) {
@@ -285,16 +267,12 @@ std::optional<std::uint32_t> SymbolTable::row_at(std::uint64_t address) {
           static_cast<std::size_t>(std::ranges::lower_bound(rows_, start, {}, &Row::start) - rows_.begin());
     choice = choice_of(group);
   }
+  if (address < rows_[choice.row].end || address == start) return static_cast<std::uint32_t>(choice.row);
   const bool is_covered =
       (!is_covered_.empty() && is_covered_[group.first] &&
        std::ranges::lower_bound(covered_, group.first, {}, &Covered::first)->reached > address) ||
-      address < choice.others_reach || (address == start && choice.has_others);
-  if (is_covered) {
-    const auto number = overlaps().find(address);
-    return number ? std::optional(row_of_[*number]) : std::nullopt;
-  }
-  const bool covers = address < rows_[choice.row].end || address == start;
-  return covers ? std::optional(static_cast<std::uint32_t>(choice.row)) : std::nullopt;
+      address < choice.others_reach;
+  return is_covered ? overlaps().find(address) : std::nullopt;
 }
 
 }  // namespace tacho::symbolize

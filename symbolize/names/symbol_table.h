@@ -20,7 +20,7 @@
 
 #include "format/large_pages.h"
 #include "format/seeded_hash.h"
-#include "symbolize/names/overlap_tree.h"
+#include "symbolize/names/range_index.h"
 
 namespace tacho::symbolize {
 
@@ -64,8 +64,9 @@ class SymbolTable {
   };
   void finish_with(const std::vector<Answer>& answers);
 
-  // The symbol that covers `address`, as perf would find it. Valid until the next question; its name as long
-  // as the table.
+  // The symbol that covers `address`: of several the one that starts last, of those that start together the
+  // best alias (is_better_alias), or what was added last behind settle(). Valid until the next question; its
+  // name as long as the table.
   const Symbol* find(std::uint64_t address);
   // The same as the number of the symbol's row, below size(): addresses with one row have one symbol.
   std::optional<std::uint32_t> row_at(std::uint64_t address);
@@ -94,7 +95,6 @@ class SymbolTable {
   struct Choice {
     std::size_t row = 0;
     std::uint64_t others_reach = 0;
-    bool has_others = false;
   };
   // A group that ranges before it may cover.
   struct Covered {
@@ -115,7 +115,8 @@ class SymbolTable {
   std::optional<std::size_t> last_start(std::uint64_t address) const;
   std::size_t best_of(std::span<const std::size_t> rows) const;
   const Choice& choice_of(const Group& group);
-  const OverlapTree& overlaps();
+  std::vector<std::size_t> kept_of(const Group& group) const;
+  const RangeIndex& overlaps();
 
   std::deque<std::string> texts_;
   ShownName shown_;
@@ -144,8 +145,7 @@ class SymbolTable {
   std::unordered_map<std::size_t, Choice> choices_;  // by the first row of a group of several, once asked for
   std::vector<Covered> covered_;                     // ascending
   std::vector<bool> is_covered_;                     // by row: whether covered_ may have it
-  std::optional<OverlapTree> overlaps_;
-  std::vector<std::uint32_t> row_of_;  // by number, for overlaps_
+  std::optional<RangeIndex> overlaps_;  // of rows; made when an address lies behind a row that others cover
   Symbol found_;
 };
 
