@@ -111,10 +111,7 @@ void Entries::add_rows(std::span<const std::uint32_t> numbers) {
 
 // The rows that may have a graph are known once all are counted.
 void Entries::name_heavy(std::span<const std::uint32_t> numbers) {
-  const Weight refused = options_.late.is_relative ? filtered_[0] : Weight();
-  const bool by_samples = member_totals_[0].period == 0;
-  const std::uint64_t total =
-      by_samples ? member_totals_[0].samples - refused.samples : member_totals_[0].period - refused.period;
+  const std::uint64_t total = whole(0, options_.late.is_relative);
   const std::uint64_t least =
       CallTreeLimit{CallTreeLimit::Share::OfTotal, options_.late.least_percent, total}.least(0);
   heavy_.emplace(*profile_, *options_.late.stacks, numbers, of_rows_, entries_.size(),
@@ -376,24 +373,23 @@ std::uint64_t Entries::value(Column::Kind kind, std::uint32_t entry, std::size_t
 
 // A function stands above what it calls: longer chains lead on from the outermost place, shorter ones from
 // the innermost.
-std::function<RowDepth(std::uint32_t)> Entries::depth() const {
+std::function<std::uint32_t(std::uint32_t)> Entries::depth() const {
   if (!options_.graph || !has_chains_ || !options_.has_children) return nullptr;
   return [this, is_from_caller = *options_.graph == ChainOrder::Caller](std::uint32_t entry) {
     const std::uint32_t depth = of_chains_[entry].max_depth;
-    return RowDepth{row_of(entry).thread, is_from_caller ? ~depth : depth};
+    return is_from_caller ? ~depth : depth;
   };
 }
 
 // A group's rows are the same to all keys that do not look at the function, but to those that tell more apart
 // for their order.
 RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& facts) const {
-  const bool tells_groups =
-      index_->facts().options().mode == ReportMode::Samples &&
-      std::ranges::all_of(columns, [this](const Column& column) {
-        if (column.kind != Column::Kind::Key) return true;
-        const KeyUse& use = index_->keys()[column.key];
-        return is_of_function(use) || (use.key->found == nullptr && use.key->ordered_by == nullptr);
-      });
+  const bool tells_groups = index_->facts().options().mode == ReportMode::Samples &&
+                            std::ranges::all_of(columns, [this](const Column& column) {
+                              if (column.kind != Column::Kind::Key) return true;
+                              const KeyUse& use = index_->keys()[column.key];
+                              return is_of_function(use) || use.key->ordered_by == nullptr;
+                            });
   if (!tells_groups) {
     facts.reserve(entries_.size());
     walk([&](std::uint32_t entry) { facts.push_back(this->facts(entry)); });
@@ -409,43 +405,23 @@ RowsToOrder Entries::to_order(std::span<const Column> columns, Table<RowFacts>& 
   return RowsToOrder(cells_, group_entries_.size(), of_group, functions_->functions());
 }
 
-std::vector<std::uint32_t> Entries::found(std::span<const Column> columns) const {
-  Table<RowFacts> facts;
-  const RowsToOrder rows = to_order(columns, facts);
-  return RowOrder(index_->keys(), index_->facts()).found(columns, rows, as_met());
-}
-
 std::vector<std::uint32_t> Entries::sorted(std::span<const Column> columns) const {
   Table<RowFacts> facts;
   const RowsToOrder rows = to_order(columns, facts);
   return RowOrder(index_->keys(), index_->facts())
-      .sorted(columns, columns,
-              {.rows = rows,
-               .members = members_,
-               .first_member = first_member(),
-               .values =
-                   [this](Column::Kind kind, std::size_t member, std::span<std::uint64_t> values) {
-                     for (std::uint32_t entry = 0; entry < values.size(); ++entry)
-                       values[entry] = value(kind, entry, member);
-                   },
-               .depth = depth(),
-               .met = as_met()});
-}
-
-// The order in which perf meets them, whatever their groups: the next part makes the next rows. Without call
-// chains they were made so.
-std::vector<std::uint32_t> Entries::as_met() const {
-  if (!has_chains_) return {};
-  std::vector<std::uint32_t> met(entries_.size()), starts(parts_.size() + 1);
-  for (const OfChains& entry : of_chains_) ++starts[entry.part + 1];
-  std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  for (std::uint32_t entry = 0; entry < entries_.size(); ++entry)
-    met[starts[of_chains_[entry].part]++] = entry;
-  return met;
+      .sorted(columns, {.rows = rows,
+                        .members = members_,
+                        .first_member = first_member(),
+                        .values =
+                            [this](Column::Kind kind, std::size_t member, std::span<std::uint64_t> values) {
+                              for (std::uint32_t entry = 0; entry < values.size(); ++entry)
+                                values[entry] = value(kind, entry, member);
+                            },
+                        .depth = depth()});
 }
 
 std::vector<std::vector<Strand>> Entries::strands(std::span<const std::uint32_t> entries) const {
-  if (heavy_) return heavy_->strands(entries, member_totals_[0].period == 0);
+  if (heavy_) return heavy_->strands(entries, counts_samples(0));
   std::vector<std::vector<Strand>> lists(entries.size());
   if (!has_chains_) return lists;
   for (std::size_t i = 0; i < entries.size(); ++i) lists[i].reserve(of_chains_[entries[i]].strands);

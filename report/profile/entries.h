@@ -45,6 +45,8 @@ struct EntryOptions {
   std::optional<ChainOrder> graph;
   bool hides_unknown = false;    // leaves out samples and frames without a function's name
   std::size_t first_member = 0;  // of a group, whose weights decide the order first
+  // Events whose periods are all 0 (BPF output) are weighed by them all the same, not by their samples.
+  bool keeps_zero_periods = false;
   FunctionTest is_parent;        // null: nobody asks for the key parent
   // A call chain begins, in drawing order, with the last such function of it, and the sample is counted for
   // that. Null: none.
@@ -103,15 +105,19 @@ class Entries {
   // All samples of a member; with `filtered_by`, those that were left out apart.
   const Weight& total(std::size_t member) const { return member_totals_[member]; }
   const Weight& filtered(std::size_t member) const { return filtered_[member]; }
+  // What 100 % of a member are; `is_relative`: without what filters refuse.
+  std::uint64_t whole(std::size_t member, bool is_relative) const {
+    const Weight left_out = is_relative ? filtered_[member] : Weight();
+    const Weight& all = member_totals_[member];
+    return counts_samples(member) ? all.samples - left_out.samples : all.period - left_out.period;
+  }
   // Weighed by latency; null: not wanted.
   const Entries* latency() const { return options_.latency; }
 
   // Why the entry is refused, as the first of its samples tells; 0 without `keeps_filtered`.
   FilterBits filtered_by(std::uint32_t entry) const { return entries_[entry].filtered; }
 
-  // All rows in the order in which perf meets them, see RowOrder.
-  std::vector<std::uint32_t> found(std::span<const Column> columns) const;
-  // All rows in the order of the report: by `columns`, the first one first, weights descending.
+  // All rows in the order of the report, see RowOrder.
   std::vector<std::uint32_t> sorted(std::span<const Column> columns) const;
 
   // The parts of call chains that belong to the first member's samples of some rows; one list for each.
@@ -187,8 +193,11 @@ class Entries {
   const ProfileRow& row_of(std::uint32_t entry) const { return profile_->rows()[entries_[entry].row]; }
   const Function& function_of(std::uint32_t entry) const { return (*functions_)[cells_[entry].function]; }
   std::uint64_t address_of(std::uint32_t entry) const;
+  bool counts_samples(std::size_t member) const {
+    return member_totals_[member].period == 0 && !options_.keeps_zero_periods;
+  }
   std::uint64_t period(const Weight& weight, std::size_t member) const {
-    return member_totals_[member].period == 0 ? weight.samples : weight.period;
+    return counts_samples(member) ? weight.samples : weight.period;
   }
   template <class T>
   using Table = RowTable<T>;
@@ -196,8 +205,7 @@ class Entries {
   RowsToOrder to_order(std::span<const Column> columns, Table<RowFacts>& facts) const;
   void add_strands(std::uint32_t group, std::vector<std::vector<Strand>>& lists,
                    std::vector<std::uint32_t>& last_part) const;
-  std::vector<std::uint32_t> as_met() const;
-  std::function<RowDepth(std::uint32_t entry)> depth() const;
+  std::function<std::uint32_t(std::uint32_t entry)> depth() const;
 
   const NamedRows* names_;
   const Profile* profile_;

@@ -24,7 +24,7 @@ Hierarchy::Hierarchy(const Entries& entries, std::span<const KeyUse> keys, const
                      HierarchyOptions options)
     : entries_(&entries), keys_(keys), facts_(&facts), options_(std::move(options)) {
   leaf_of_.resize(entries.size());
-  for (const std::uint32_t entry : entries.found(options_.sorted)) add(entry);
+  for (std::uint32_t entry = 0; entry < entries.size(); ++entry) add(entry);
   std::vector<std::uint32_t> above;
   above.reserve(rows_.size());
   for (const Row& row : rows_) above.push_back(row.above);
@@ -129,8 +129,7 @@ void Hierarchy::put_in_order(std::span<const std::uint32_t> siblings) {
                                     values[i] = value(kind, siblings[i], member);
                                 },
                             .depth = {}};
-  const auto& own = level(rows_[siblings.front()]).columns;
-  for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, own, weighed)) {
+  for (const std::uint32_t index : RowOrder(keys_, *facts_).sorted(options_.sorted, weighed)) {
     shown_.push_back(siblings[index]);
     put_in_order(below(siblings[index]));
   }

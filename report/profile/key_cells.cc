@@ -46,27 +46,13 @@ Order module_order(Show show, Row a, Row b) {
 
 std::uint64_t symbol_identity(Show, Row row) { return row.function->symbol; }
 
-// An inlined call has no place: it goes by name, the other way round.
-Order symbol_place_order(Show show, Row row_a, Row row_b) {
-  const Function &a = *row_a.function, &b = *row_b.function;
-  if (a.name().empty() && b.name().empty()) return address_order(a.start, b.start);
-  if (const auto order = module_order(show, row_a, row_b); order != 0) return order;
-  if (a.name().empty() != b.name().empty()) return a.name().empty() ? Order::greater : Order::less;
-  if (a.is_inlined || b.is_inlined) {
-    if (const auto order = b.name() <=> a.name(); order != 0) return order;
-    if (a.start <= b.end() && a.end() >= b.start) return Order::equal;
-  }
-  if (const auto order = a.start <=> b.start; order != 0) return order;
-  return a.end() <=> b.end();
+Order symbol_order(Show, Row a, Row b) {
+  const bool is_unknown_a = a.function->name().empty(), is_unknown_b = b.function->name().empty();
+  if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
+  return a.function->name() <=> b.function->name();
 }
 
-FoundWords symbol_place_words(Row row) {
-  const Function& function = *row.function;
-  const bool is_unknown = function.name().empty();
-  constexpr std::uint64_t kSign = std::uint64_t{1} << 63;  // as address_order() has it
-  return {is_unknown ? 1U : 0U, is_unknown ? function.start ^ kSign : function.start,
-          is_unknown ? 0 : function.end()};
-}
+std::uint64_t symbol_ordered_by(Show, Row row) { return row.function->name_number; }
 
 std::uint64_t OtherPlace::runtime_start() const {
   const symbolize::Mapping* const mapping = location->mapping;

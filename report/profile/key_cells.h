@@ -39,10 +39,11 @@ std::string verbose_start(std::uint64_t address, char source);
 std::string_view module_name(Show show, const symbolize::Module* module);
 // The row's own module: by name, what has none last.
 Order module_order(Show show, Row a, Row b);
-// The row's own function, and functions by place.
+// The row's own function: by name, addresses without one last. RowOrder goes by the address where names are
+// equal.
 std::uint64_t symbol_identity(Show, Row row);
-Order symbol_place_order(Show show, Row a, Row b);
-FoundWords symbol_place_words(Row row);
+Order symbol_order(Show show, Row a, Row b);
+std::uint64_t symbol_ordered_by(Show, Row row);
 // "main.c:12"; where no source tells, "FUNCTION+OFFSET".
 std::string line_of(Show show, const Function& function);
 // "4K"; the fact is a number of bytes.

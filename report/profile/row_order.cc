@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
-#include "report/output/beside.h"
-#include "report/profile/tree_order.h"
 #include "report/samples/by_number.h"
 #include "report/samples/index_table.h"
 
@@ -126,34 +125,6 @@ void put_in_order(std::vector<std::uint32_t>& rows, const PackedValues& by) {
   }
 }
 
-// A row where the depth of chains decides between rows of one thread.
-struct DeepItem {
-  std::uint64_t before = 0, behind = 0;  // the first words of what decides before the depth, and after it
-  const Thread* thread = nullptr;
-  std::uint32_t depth = 0, row = 0;
-};
-
-void put_in_order_of_depths(std::vector<std::uint32_t>& rows, const PackedValues& before,
-                            const PackedValues& behind,
-                            const std::function<RowDepth(std::uint32_t row)>& depth_of) {
-  const auto is_before = [&](const DeepItem& a, const DeepItem& b) {
-    if (a.before != b.before) return a.before < b.before;
-    if (before.size() > 1) {
-      if (const auto order = before.compare(1, a.row, b.row); order != 0) return order < 0;
-    }
-    if (a.thread == b.thread && a.depth != b.depth) return a.depth < b.depth;
-    if (a.behind != b.behind) return a.behind < b.behind;
-    return behind.size() > 1 && behind.compare(1, a.row, b.row) < 0;
-  };
-  OrderTree<DeepItem, decltype(is_before)> tree(rows.size(), is_before);
-  for (const std::uint32_t row : rows) {
-    const RowDepth depth = depth_of(row);
-    tree.insert({before.word(0, row), behind.word(0, row), depth.thread, depth.depth, row});
-  }
-  std::size_t at = 0;
-  tree.walk([&](const DeepItem& item) { rows[at++] = item.row; });
-}
-
 // Those of a group whose numbers decide, one after another: all from the first on, or first this one, then
 // the others without the first.
 std::vector<std::size_t> members_in_order(std::size_t members, std::size_t first) {
@@ -220,147 +191,52 @@ Ranks RowOrder::ranks_of(std::size_t key, const RowsToOrder& rows) const {
   return all;
 }
 
-// Those that found() asks for.
-void RowOrder::rank_found(std::span<const Column> columns, const RowsToOrder& rows, KeyRanks& ranks) const {
-  for (const Column& column : columns) {
-    const bool is_ranked = column.kind == Column::Kind::Key && keys_[column.key].key->found == nullptr;
-    if (is_ranked && !ranks.contains(column.key)) ranks.emplace(column.key, ranks_of(column.key, rows));
+void RowOrder::add_weights(PackedValues& all, Column::Kind kind, const WeighedRows& weighed) const {
+  // With children, only those of the first event decide. Of the rows' own numbers, those of the first event
+  // decide nothing where another event leads.
+  const bool is_of_first = is_of_children(kind);
+  for (const std::size_t member :
+       members_in_order(is_of_first ? 1 : weighed.members, is_of_first ? 0 : weighed.first_member)) {
+    Values values(weighed.rows.size());
+    weighed.values(kind, member, values);
+    const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
+    for (std::uint64_t& value : values) value = most - value;  // the heaviest first
+    all.add(std::move(values));
   }
 }
 
-PackedValues RowOrder::packed(std::span<const Column> columns, const WeighedRows& weighed,
-                              const KeyRanks& ranks) const {
-  PackedValues all;
+// Where functions begin, from the lowest on.
+void RowOrder::add_addresses(PackedValues& all, const RowsToOrder& rows) const {
+  std::uint64_t least = ~std::uint64_t{0}, most = 0;
+  rows.walk([&](std::uint32_t row) {
+    least = std::min(least, rows.function(row).start);
+    most = std::max(most, rows.function(row).start);
+  });
+  if (least >= most) return;
+  all.add(rows.size(), most - least,
+          [&](std::size_t row) { return rows.function(static_cast<std::uint32_t>(row)).start - least; });
+}
+
+std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns,
+                                            const WeighedRows& weighed) const {
+  PackedValues values;
+  bool tells_functions = false, knows_depths = weighed.depth == nullptr;
   for (const Column& column : columns) {
     if (column.kind == Column::Kind::Key) {
-      all.add(ranks.at(column.key));
+      values.add(ranks_of(column.key, weighed.rows));
+      tells_functions = tells_functions || is_of_function(keys_[column.key]);
       continue;
     }
-    // With children, only those of the first event decide. Of the rows' own numbers, those of the first event
-    // decide nothing where another event leads.
-    const bool is_of_first = is_of_children(column.kind);
-    for (const std::size_t member :
-         members_in_order(is_of_first ? 1 : weighed.members, is_of_first ? 0 : weighed.first_member)) {
-      Values values(weighed.rows.size());
-      weighed.values(column.kind, member, values);
-      const std::uint64_t most = values.empty() ? 0 : std::ranges::max(values);
-      for (std::uint64_t& value : values) value = most - value;  // the heaviest first
-      all.add(std::move(values));
-    }
+    add_weights(values, column.kind, weighed);
+    if (!is_of_children(column.kind) || std::exchange(knows_depths, true)) continue;
+    Ranks depths(weighed.rows.size());
+    for (std::uint32_t row = 0; row < depths.size(); ++row) depths[row] = weighed.depth(row);
+    values.add(depths);
   }
-  return all;
-}
-
-// The order in which perf goes through its own table of rows: that of the keys.
-std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, const RowsToOrder& rows,
-                                           std::vector<std::uint32_t> met) const {
-  KeyRanks ranks;
-  rank_found(columns, rows, ranks);
-  return found(columns, rows, std::move(met), ranks);
-}
-
-std::vector<std::uint32_t> RowOrder::found(std::span<const Column> columns, const RowsToOrder& rows,
-                                           std::vector<std::uint32_t> met, const KeyRanks& ranks) const {
-  struct Step {
-    const SortKey* key;
-    KeyShow shown;
-    const Ranks* ranks;  // null: the key finds in an order of its own
-  };
-  std::vector<Step> steps;
-  for (const Column& column : columns) {
-    if (column.kind != Column::Kind::Key) continue;
-    const SortKey& key = *keys_[column.key].key;
-    steps.push_back({&key, show(column.key), key.found == nullptr ? &ranks.at(column.key) : nullptr});
-  }
-  std::vector<std::uint32_t> all = std::move(met);
-  if (all.empty()) {
-    all.resize(rows.size());
-    std::iota(all.begin(), all.end(), 0);
-  }
-  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
-    for (const Step& step : steps) {
-      const auto order = step.key->found != nullptr ? step.key->found(step.shown, rows[a], rows[b])
-                                                    : (*step.ranks)[a] <=> (*step.ranks)[b];
-      if (order != 0) return order < 0;
-    }
-    return false;
-  };
-  // Addresses without a name are compared by address, whatever their modules, unless these come first.
-  const auto decides = std::ranges::find_if(
-      steps, [](const Step& step) { return step.key->found != nullptr || step.key->name == "dso"; });
-  const bool is_mixed = decides != steps.end() && decides->key->found != nullptr;
-  bool needs_tree = false;
-  rows.walk([&](std::uint32_t row) {
-    const Function& function = rows.function(row);
-    needs_tree = needs_tree || function.is_inlined || (is_mixed && function.name().empty());
-  });
-  if (needs_tree) {
-    put_in_tree_order(std::span(all), is_before);
-    return all;
-  }
-  const bool has_words = std::ranges::all_of(
-      steps, [](const Step& step) { return step.key->found == nullptr || step.key->found_words != nullptr; });
-  if (is_mixed || !has_words) {
-    std::ranges::stable_sort(all, is_before);
-    return all;
-  }
-  PackedValues by;
-  for (const Step& step : steps) {
-    if (step.key->found == nullptr) {
-      by.add(*step.ranks);
-      continue;
-    }
-    FoundWords least{}, most{};
-    least.fill(~std::uint64_t{0});
-    const auto words_of = [&](std::uint32_t row) {
-      RowFacts facts;
-      facts.function = &rows.function(row);
-      return step.key->found_words(facts);
-    };
-    rows.walk([&](std::uint32_t row) {
-      const FoundWords found = words_of(row);
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        least[i] = std::min(least[i], found[i]);
-        most[i] = std::max(most[i], found[i]);
-      }
-    });
-    for (std::size_t i = 0; i < least.size(); ++i) {
-      if (least[i] >= most[i]) continue;  // decides nothing
-      by.add(rows.size(), most[i] - least[i],
-             [&](std::size_t row) { return words_of(static_cast<std::uint32_t>(row))[i] - least[i]; });
-    }
-  }
-  put_in_order(all, by);
-  return all;
-}
-
-std::vector<std::uint32_t> RowOrder::sorted(std::span<const Column> columns, std::span<const Column> found_by,
-                                            WeighedRows weighed) const {
-  const auto is_children = [](const Column& column) { return is_of_children(column.kind); };
-  const auto children = std::ranges::find_if(columns, is_children);
-  const bool is_deep = weighed.depth != nullptr && children != columns.end();
-  const auto with_children = is_deep ? static_cast<std::size_t>(children - columns.begin()) + 1 : 0;
-  KeyRanks ranks;
-  for (const Column& column : columns) {
-    if (column.kind == Column::Kind::Key && !ranks.contains(column.key))
-      ranks.emplace(column.key, ranks_of(column.key, weighed.rows));
-  }
-  rank_found(found_by, weighed.rows, ranks);
-  PackedValues before, behind;
-  // Keys of branches and of memory ask for names while they compare, which is for one thread.
-  const bool names_more = facts_->options().mode != ReportMode::Samples;
-  Beside packing(names_more ? 0 : weighed.rows.size(), [&] {
-    if (is_deep) before = packed(columns.first(with_children), weighed, ranks);
-    behind = packed(columns.subspan(with_children), weighed, ranks);
-  });
-  std::vector<std::uint32_t> order = found(found_by, weighed.rows, std::move(weighed.met), ranks);
-  packing.wait();
-  ranks.clear();
-  if (is_deep) {
-    put_in_order_of_depths(order, before, behind, weighed.depth);
-  } else {
-    put_in_order(order, behind);
-  }
+  if (tells_functions) add_addresses(values, weighed.rows);
+  std::vector<std::uint32_t> order(weighed.rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  put_in_order(order, values);
   return order;
 }
 

@@ -1,10 +1,11 @@
-// The order in which the rows of a report stand: perf's, ties included.
+// The order in which the rows of a report stand. It is total: by the columns one after another, weights
+// descending, keys by their values; where a function is a key, then by its address. Behind the children's weight
+// stands the depth of call graphs, so that callers stand above what they call. Rows that are equal in all of
+// these stand as they were made.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -40,12 +41,6 @@ constexpr bool is_latency(Column::Kind kind) {
 constexpr bool is_of_children(Column::Kind kind) {
   return kind == Column::Kind::Children || kind == Column::Kind::LatencyChildren;
 }
-
-// What decides between rows of one thread that have equal children: the lesser depth stands first.
-struct RowDepth {
-  const Thread* thread = nullptr;
-  std::uint32_t depth = 0;
-};
 
 // The tables that are as long as a report.
 template <class T>
@@ -112,36 +107,24 @@ struct WeighedRows {
   std::size_t first_member = 0;  // whose numbers decide first
   // Sets one number of this kind for each row.
   std::function<void(Column::Kind, std::size_t member, std::span<std::uint64_t> values)> values;
-  std::function<RowDepth(std::uint32_t row)> depth;  // null: depths do not decide
-  std::vector<std::uint32_t> met{};                  // the rows' numbers as they were met; empty: by number
+  // Which of rows with equal children stands first: the one of the lesser depth. Null: depths do not decide.
+  std::function<std::uint32_t(std::uint32_t row)> depth;
 };
 
 class PackedValues;
-
-// What a key says of each row, as a rank: two are equal where the key sees no difference. By key.
-using KeyRanks = std::map<std::size_t, RowTable<std::uint32_t>>;
 
 class RowOrder {
  public:
   // `keys` and `facts` must outlive this.
   RowOrder(std::span<const KeyUse> keys, const SampleFacts& facts) : keys_(keys), facts_(&facts) {}
 
-  // Numbers of rows in the order in which perf goes through its own table of them: that of the keys in
-  // `columns`.
-  std::vector<std::uint32_t> found(std::span<const Column> columns, const RowsToOrder& rows,
-                                   std::vector<std::uint32_t> met = {}) const;
-  // In the order of the report: by `columns`, the first one first, weights descending. Equal rows stay in the
-  // order in which they are found by the keys in `found_by`.
-  std::vector<std::uint32_t> sorted(std::span<const Column> columns, std::span<const Column> found_by,
-                                    WeighedRows weighed) const;
+  // Numbers of rows in the order of the report, by `columns`, the first one first.
+  std::vector<std::uint32_t> sorted(std::span<const Column> columns, const WeighedRows& weighed) const;
 
  private:
   RowTable<std::uint32_t> ranks_of(std::size_t key, const RowsToOrder& rows) const;
-  void rank_found(std::span<const Column> columns, const RowsToOrder& rows, KeyRanks& ranks) const;
-  std::vector<std::uint32_t> found(std::span<const Column> columns, const RowsToOrder& rows,
-                                   std::vector<std::uint32_t> met, const KeyRanks& ranks) const;
-  PackedValues packed(std::span<const Column> columns, const WeighedRows& weighed,
-                      const KeyRanks& ranks) const;
+  void add_weights(PackedValues& all, Column::Kind kind, const WeighedRows& weighed) const;
+  void add_addresses(PackedValues& all, const RowsToOrder& rows) const;
   KeyShow show(std::size_t key) const { return {keys_[key], *facts_}; }
 
   std::span<const KeyUse> keys_;

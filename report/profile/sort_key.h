@@ -1,7 +1,6 @@
 // By what the rows of a report are told apart and sorted: one row of a table for each key.
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -56,8 +55,6 @@ enum class KeyOf : std::uint8_t {
   Chain,     // what the call chain holds beside the function (--parent)
 };
 
-using FoundWords = std::array<std::uint64_t, 3>;
-
 struct SortKey {
   // How a cell fits into its column. Cut: cut or padded; CutOnly: cut; Padded: never cut.
   enum class Fit : std::uint8_t { Cut, CutOnly, Right, Whole, Padded };
@@ -72,12 +69,6 @@ struct SortKey {
   std::strong_ordering (*order)(const KeyShow&, const RowFacts&, const RowFacts&) = nullptr;
   // Equal: order() sees no difference. Null: as identity().
   std::uint64_t (*ordered_by)(const KeyShow&, const RowFacts&) = nullptr;
-  // Which of two rows perf finds first when it puts the rows into the report's order, where that matters:
-  // its table of rows is sorted too, by other things. Null: as order().
-  std::strong_ordering (*found)(const KeyShow&, const RowFacts&, const RowFacts&) = nullptr;
-  // The same as numbers that are compared one by one, where no call was inlined and rows are compared by
-  // module before. They look at the function alone. Null: there are none.
-  FoundWords (*found_words)(const RowFacts&) = nullptr;
   std::string (*show)(const KeyShow&, const RowFacts&) = nullptr;
   // As show(), for a column of this width; null: the width does not matter.
   std::string (*show_in)(const KeyShow&, const RowFacts&, std::size_t width) = nullptr;
@@ -89,8 +80,6 @@ struct SortKey {
   ReportMode mode = ReportMode::Samples;  // Samples: there is such a key in every mode
   bool has_lines = false;                 // functions must be told apart by address, with their lines
   bool has_mapped_bytes = false;          // functions must keep these
-  // perf makes a row's text when it first compares the row by it, and measures only texts that were made.
-  bool is_made_to_compare = false;
 };
 
 // Whether all that the key looks at is the function.

@@ -86,13 +86,6 @@ std::size_t symbol_width(Show show, Row row) {
   return shown(show, row.function->name()).size() + kLevel + verbose;
 }
 
-// Functions with a name stand before addresses without one; by name here, by address where names are equal.
-Order symbol_order(Show, Row a, Row b) {
-  const bool is_unknown_a = a.function->name().empty(), is_unknown_b = b.function->name().empty();
-  if (is_unknown_a != is_unknown_b) return is_unknown_a ? Order::greater : Order::less;
-  return a.function->name() <=> b.function->name();
-}
-
 std::string source_line(Show show, Row row) { return line_of(show, *row.function); }
 std::uint64_t text_hash(std::string_view text) { return std::hash<std::string_view>()(text); }
 std::string source_file(Show show, Row row) {
@@ -222,9 +215,7 @@ constexpr SortKey kSortKeys[] = {
      .of = KeyOf::Function,
      .identity = symbol_identity,
      .order = symbol_order,
-     .ordered_by = [](Show, Row row) -> std::uint64_t { return row.function->name_number; },
-     .found = symbol_place_order,
-     .found_words = symbol_place_words,
+     .ordered_by = symbol_ordered_by,
      .show = show_symbol,
      .show_in = show_symbol_in,
      .width = symbol_width,
@@ -313,8 +304,7 @@ constexpr SortKey kSortKeys[] = {
      .identity = fact_of,
      .order = by_fact_text,
      .show = fact_text,
-     .fit = Fit::CutOnly,
-     .is_made_to_compare = true},
+     .fit = Fit::CutOnly},
     {.name = "symbol_size",
      .header = "Symbol size",
      .help = "the function's bytes",
@@ -359,7 +349,8 @@ constexpr SortKey kSortKeys[] = {
      .help = "instructions a cycle, where branches were recorded: none here",
      .of = KeyOf::Function,  // as perf has it: the column is of the function
      .identity = symbol_identity,
-     .order = symbol_place_order,
+     .order = symbol_order,
+     .ordered_by = symbol_ordered_by,
      .show = [](Show, Row) { return std::string("-      -"); }},
     {.name = "time",
      .header = "Time",

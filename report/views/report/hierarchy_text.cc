@@ -72,16 +72,11 @@ HierarchyText::Cells HierarchyText::cells_of(const Hierarchy& hierarchy, const H
   const auto measured = [&](const Column& column) {
     Cell cell = cells_.cell_of(column, hierarchy.members(), 0);
     if (column.kind != Kind::Key) return cell;
-    // As in perf rows of all levels count, with whatever their first samples have. Only rows of the last
-    // level have texts that perf makes to compare.
-    const bool is_of_last = columns_->keys[column.key].key->is_made_to_compare;
-    ColumnMeter meter(cells_, column);
+    // As in perf rows of all levels count, with whatever their first samples have.
     for (std::uint32_t number = 0; number < hierarchy.size(); ++number) {
-      const Hierarchy::Row& row = hierarchy.row(number);
-      if (row.filtered != 0 || (is_of_last && row.level + 1 < plan.levels.size())) continue;
-      meter.add(hierarchy.facts(number));
+      if (hierarchy.row(number).filtered == 0)
+        cell.width = std::max(cell.width, cells_.width_of(column, hierarchy.facts(number)));
     }
-    cell.width = std::max(cell.width, meter.width());
     return cell;
   };
   for (const Column& column : plan.left) cells.left.push_back(measured(column));

@@ -49,41 +49,6 @@ std::size_t ReportCells::width_of(const Column& column, const RowFacts& row) con
   return use.key->width != nullptr ? use.key->width(show, row) : use.key->show(show, row).size();
 }
 
-std::vector<std::uint64_t> ReportCells::words_before(const Column& column, const RowFacts& row) const {
-  std::vector<std::uint64_t> words;
-  for (const Column& before : columns_->sorted) {
-    if (before == column) break;
-    if (before.kind != Kind::Key) continue;
-    const KeyUse& use = columns_->keys[before.key];
-    words.push_back(use.key->identity({use, *facts_}, row));
-  }
-  return words;
-}
-
-ColumnMeter::ColumnMeter(const ReportCells& cells, const Column& column)
-    : cells_(&cells),
-      column_(column),
-      is_made_to_compare_(cells.columns_->keys[column.key].key->is_made_to_compare) {}
-
-void ColumnMeter::add(const RowFacts& row) {
-  const std::size_t width = cells_->width_of(column_, row);
-  if (!is_made_to_compare_) {
-    width_ = std::max(width_, width);
-    return;
-  }
-  Group& group = groups_[cells_->words_before(column_, row)];
-  group.samples += row.samples;
-  group.width = std::max(group.width, width);
-}
-
-std::size_t ColumnMeter::width() const {
-  std::size_t width = width_;
-  for (const auto& [words, group] : groups_) {
-    if (group.samples > 1) width = std::max(width, group.width);
-  }
-  return width;
-}
-
 std::string ReportCells::header(const Cell& cell) const {
   std::string text = cell.header.substr(0, cell.is_right ? std::string::npos : cell.width);
   if (text.size() < cell.width) text.insert(cell.is_right ? 0 : text.size(), cell.width - text.size(), ' ');

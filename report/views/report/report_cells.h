@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,8 +60,6 @@ class ReportCells {
   Cell cell_of(const Column& column, std::size_t members, std::size_t asked) const;
   // How wide a key's column must be for this row.
   std::size_t width_of(const Column& column, const RowFacts& row) const;
-  // What the keys that decide before this one say of a row.
-  std::vector<std::uint64_t> words_before(const Column& column, const RowFacts& row) const;
 
   // The name of a column, aligned.
   std::string header(const Cell& cell) const;
@@ -76,31 +73,9 @@ class ReportCells {
   std::size_t line_room(std::span<const Cell> cells) const;
 
  private:
-  friend class ColumnMeter;
   const TextOptions* options_;
   const ReportColumns* columns_;
   const SampleFacts* facts_;
-};
-
-// Measures a key's column: it sees each row once.
-class ColumnMeter {
- public:
-  // `cells` must outlive this.
-  ColumnMeter(const ReportCells& cells, const Column& column);
-  void add(const RowFacts& row);
-  // What the rows need; 0: nothing.
-  std::size_t width() const;
-
- private:
-  struct Group {
-    std::uint64_t samples = 0;
-    std::size_t width = 0;
-  };
-  const ReportCells* cells_;
-  Column column_;
-  bool is_made_to_compare_;
-  std::size_t width_ = 0;
-  std::map<std::vector<std::uint64_t>, Group> groups_;  // of rows that only this key tells apart
 };
 
 }  // namespace tacho::report

@@ -101,8 +101,7 @@ void ReportJson::write(const RowBlock& block) {
     graph_rows.reserve(block.rows.size());
     for (const std::uint32_t& row : block.rows)
       graph_rows.push_back({{&row, 1}, block.entries->value(kind, row, 0)});
-    const Weight& all = block.entries->total(0);
-    const GraphTotals totals{all.period == 0 ? all.samples : all.period, block.totals->weights[0]};
+    const GraphTotals totals{block.entries->whole(0, false), block.totals->weights[0]};
     graphs.emplace(*source_.text, *block.entries, *source_.tree, totals, graph_rows);
   }
   for (const std::uint32_t row : block.rows) {

@@ -267,6 +267,7 @@ bool ReportSink::can_name_chains_late() const {
 
 EntryOptions ReportSink::entry_options(FunctionTable& functions) const {
   EntryOptions options;
+  options.keeps_zero_periods = options_->reading.perf_bytes.keeps_zero_periods;
   options.has_children = plan_->has_children;
   if (plan_->has_graph) options.graph = plan_->graph.order;
   if (plan_->names_chains_late)
@@ -458,7 +459,7 @@ void ReportSink::write_title(TextOutput& out, const EventBlock& block, const Ent
     if (hierarchy != nullptr) {
       total += hierarchy->total(member, options_->is_relative);
     } else {
-      total += all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period;
+      total += entries.whole(member, options_->is_relative);
     }
     if (member > 0) names += ", ";
     names += session_->events()[block.leader + member].name;

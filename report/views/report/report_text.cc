@@ -11,13 +11,6 @@ namespace {
 
 using Kind = Column::Kind;
 
-// `is_relative`: without what filters refuse.
-std::uint64_t total_of(const Entries& entries, std::size_t member, bool is_relative) {
-  const Weight& all = entries.total(member);
-  const Weight filtered = is_relative ? entries.filtered(member) : Weight();
-  return all.period == 0 ? all.samples - filtered.samples : all.period - filtered.period;
-}
-
 }  // namespace
 
 void ReportText::write(TextOutput& out, const Entries& entries, std::size_t leader) const {
@@ -26,7 +19,7 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
   const bool names_more = facts_->options().mode != ReportMode::Samples;
   const FullValues totals = full_values(entries);
   const Kind weight = options_->has_children ? Kind::Children : Kind::Overhead;
-  const GraphTotals graph_totals{total_of(entries, 0, false), totals.weights[0]};
+  const GraphTotals graph_totals{entries.whole(0, false), totals.weights[0]};
   std::optional<GraphsAhead> ahead;
   if (options_->graph && !names_more) ahead.emplace(*options_, entries, *tree_, graph_totals, weight);
   std::vector<Cell> cells;
@@ -64,14 +57,13 @@ void ReportText::write(TextOutput& out, const Entries& entries, std::size_t lead
 
 std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leader) const {
   std::vector<Cell> cells;
-  std::vector<std::pair<std::size_t, ColumnMeter>> measured;  // by the cell's number
+  std::vector<std::size_t> measured;  // numbers of cells
   const auto& shown = columns_->shown;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (std::ranges::find(hidden_, shown[i]) != hidden_.end()) continue;
     if (!cells_.is_of(shown[i], leader, entries.members())) continue;
     const std::size_t asked = i < options_->widths.size() ? options_->widths[i] : 0;
-    if (shown[i].kind == Kind::Key && asked == 0)
-      measured.emplace_back(cells.size(), ColumnMeter(cells_, shown[i]));
+    if (shown[i].kind == Kind::Key && asked == 0) measured.push_back(cells.size());
     cells.push_back(cells_.cell_of(shown[i], entries.members(), asked));
   }
   // Rows that are hidden by --percent-limit count as well.
@@ -80,10 +72,11 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
     if (is_hidden(entries, entry)) return;
     has_rows = true;
     const RowFacts facts = entries.facts(entry);
-    for (auto& [cell, meter] : measured) meter.add(facts);
+    for (const std::size_t cell : measured)
+      cells[cell].width = std::max(cells[cell].width, cells_.width_of(cells[cell].column, facts));
   });
-  for (const auto& [cell, meter] : measured)
-    cells[cell].width = has_rows ? std::max(cells[cell].width, meter.width()) : cells[cell].header.size();
+  for (const std::size_t cell : measured)
+    if (!has_rows) cells[cell].width = cells[cell].header.size();
   return cells;
 }
 
@@ -108,7 +101,7 @@ std::vector<std::uint32_t> ReportText::shown_rows(const Entries& entries, std::u
 std::vector<std::uint64_t> ReportText::totals_of(const Entries& entries) const {
   std::vector<std::uint64_t> totals;
   for (std::size_t member = 0; member < entries.members(); ++member)
-    totals.push_back(total_of(entries, member, options_->is_relative));
+    totals.push_back(entries.whole(member, options_->is_relative));
   return totals;
 }
 
