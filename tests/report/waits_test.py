@@ -185,11 +185,11 @@ class Waits(programs.Scratch):
         self.take("waking", WAKER, ("do_wake", "entry"), "<QII", 500, MAIN, 0)
         lines, said = self.folded()
         self.assertEqual(lines, {})
-        self.assertIn("left out the samples of 'waking', which tell who ended waits; --event-filter NAME", said)
+        self.assertIn("left out the samples of 'waking', which tell who ended waits; --event NAME", said)
         self.take("wait", MAIN, ("schedule", "entry"), "<QQ", 700, 100)
         lines, said = self.folded("--weight", "off_ns")
         self.assertEqual(lines, {"main;entry;schedule": 700})
-        self.assertIn("took the samples of 'wait' and left out those of 'waking'", said)
+        self.assertIn("left out the samples of 'waking', which have no field 'off_ns'", said)
         lines, _ = self.folded("--event-filter", "waking", "--weight", "blocked_ns")
         self.assertEqual(lines, {"the_waker;entry;do_wake": 500})
 

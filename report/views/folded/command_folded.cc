@@ -1,6 +1,7 @@
 #include "report/views/folded/command_folded.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "report/filter_options.h"
 #include "report/profile/profile.h"
@@ -20,7 +21,7 @@ namespace abi = format::abi;
 struct Options {
   ReadingOptions reading;
   FoldOptions fold;
-  std::string event_filter;  // empty: the first event met
+  std::string event_filter;  // empty: all events
   std::string weight;        // empty: the field tagged role:weight, else the period
   bool expands_inlines = false;
   WaitOptions waits;
@@ -61,11 +62,11 @@ Result<> part_or_choose(std::string_view name, std::string_view text, bool& part
 }
 
 cli::CommandLine describe(Options& options) {
-  auto line =
-      command_line("folded",
-                   "Prints each distinct stack once with its weight, root first, as flamegraph.pl reads it: "
-                   "tacho folded -i FILE | flamegraph.pl > flame.svg. The lines are those that "
-                   "stackcollapse-perf.pl makes of perf's text.");
+  auto line = command_line(
+      "folded",
+      "Prints each distinct stack once with its weight, root first, as flamegraph.pl reads it: "
+      "tacho folded -i FILE | flamegraph.pl > flame.svg. Where several events have samples, lines "
+      "begin with the event's name.");
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
   rows.push_back(as_perf_option(options.reading));
@@ -81,20 +82,18 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(flag("--jit", "mark frames of JIT compilers with _[j]", fold.marks_jit));
   rows.push_back(flag("--addrs", "show the address of frames without a name", fold.shows_addresses));
   Filter& filter = options.reading.session.filter;
-  rows.push_back(
-      {"--pid", cli::Takes::Optional, "LIST",
-       "keep processes apart (as COMM-?: perf's text names threads only); --pid=LIST: only samples "
-       "of these processes",
-       [&fold, &filter](std::string_view text) {
-         return part_or_choose("--pid", text, fold.shows_pid, filter.pids);
-       }});
+  rows.push_back({"--pid", cli::Takes::Optional, "LIST",
+                  "keep processes apart, as COMM-PID; --pid=LIST: only samples of these processes",
+                  [&fold, &filter](std::string_view text) {
+                    return part_or_choose("--pid", text, fold.shows_pid, filter.pids);
+                  }});
   rows.push_back({"--tid", cli::Takes::Optional, "LIST",
-                  "keep threads apart (as COMM-?/TID); --tid=LIST: only samples of these threads",
+                  "keep threads apart, as COMM-PID/TID; --tid=LIST: only samples of these threads",
                   [&fold, &filter](std::string_view text) {
                     return part_or_choose("--tid", text, fold.shows_tid, filter.tids);
                   }});
   rows.push_back(event_list_option("--event-filter,--event",
-                                   "default: the first one met, and those of all tracepoints",
+                                   "default: all, below their names where several have samples",
                                    options.event_filter));
   add_filter_options(rows, filter, {"--pid", "--tid"});
   rows.push_back(
@@ -113,9 +112,9 @@ cli::CommandLine describe(Options& options) {
 class FoldedSink : public Sink {
  public:
   FoldedSink(Session& session, const Options& options)
-      : events_(session, options.event_filter, options.weight),
+      : options_(options.fold),
+        events_(session, options.event_filter, options.weight, options.fold.as_perl),
         folded_(options.reading.names),
-        starts_(folded_, options.fold, options.reading.names),
         names_(session, folded_, options.fold, {options.expands_inlines, options.context}),
         places_(places_of(options, session)),
         reads_(session.layout().is_pipe || events_.reads_fields() ? Reads::All : Reads::Start) {}
@@ -127,14 +126,15 @@ class FoldedSink : public Sink {
 
   Flow on_sample(const ResolvedSample& sample) override {
     has_samples_ = true;
-    // perf pads the name of a sample without call chain, and a line that begins with a blank is none to fold.
     if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
-    const FoldedStarts::Start& start = starts_.of(sample, events_.name_of(sample));
+    FoldedStarts& starts = starts_of(sample);
+    const FoldedStarts::Start& start = starts.of(sample, events_.name_of(sample));
     if (!start.is_seen) return Flow::GoOn;
     const auto weight = events_.weight_of(sample);
     if (!weight) return Flow::GoOn;
-    profile_.add(LateSample{.comm = folded_.text(start.name), .stack = sample.stack}, *weight);
-    if (profile_.rows().size() > begins_.size()) begins_.push_back({start.name, start.is_java});
+    profile_.add(LateSample{.comm = start.key, .stack = sample.stack}, *weight);
+    if (profile_.rows().size() > begins_.size())
+      begins_.push_back({starts.root(), start.name, start.is_java});
     if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
     return Flow::GoOn;
   }
@@ -149,10 +149,14 @@ class FoldedSink : public Sink {
     lines_.clear();
     return folded_;
   }
+  // Whether lines are of several events.
+  bool has_roots() const {
+    return std::ranges::any_of(begins_, [this](const Begin& begin) { return begin.root != begins_[0].root; });
+  }
 
  private:
   struct Begin {
-    std::uint32_t name = 0;  // of the process
+    std::uint32_t root = 0, name = 0;  // of the event, and of the thread
     bool is_java = false;
   };
   // Names alone count where no line tells more of a place than its function. Of several events some samples
@@ -171,19 +175,30 @@ class FoldedSink : public Sink {
     const bool tells_more = options.expands_inlines || options.fold.shows_addresses || has_inlines;
     return tells_more ? Places::Addresses : Places::Names;
   }
+  FoldedStarts& starts_of(const ResolvedSample& sample) {
+    if (sample.event_index >= starts_by_event_.size()) starts_by_event_.resize(sample.event_index + 1);
+    FoldedStarts*& starts = starts_by_event_[sample.event_index];
+    if (starts != nullptr) return *starts;
+    const std::uint32_t root = folded_.name(options_.as_perl ? "" : events_.name_of(sample));
+    const auto known = std::ranges::find(starts_, root, &FoldedStarts::root);
+    starts = known != starts_.end() ? &*known : &starts_.emplace_back(folded_, root, options_);
+    return *starts;
+  }
   void name_new_rows() {
     for (std::size_t row = lines_.size(); row < begins_.size(); ++row) {
-      stack_.assign(1, begins_[row].name);
+      stack_ = {begins_[row].root, begins_[row].name};
       names_.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, begins_[row].is_java,
                     stack_);
       lines_.push_back(folded_.row_of(stack_));
     }
   }
 
+  FoldOptions options_;
   FoldedEvents events_;
   bool has_samples_ = false;
   FoldedStacks folded_;
-  FoldedStarts starts_;
+  std::deque<FoldedStarts> starts_;             // of events that have names of their own
+  std::vector<FoldedStarts*> starts_by_event_;  // by the event's index; null: not met yet
   FrameNames names_;
   Places places_;
   Reads reads_;
@@ -203,7 +218,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   run_with_progress(session, sink, out);
   if (auto sound = sink.events().check(); !sound) return std::move(sound.error());
   const FoldedStacks& folded = sink.folded();
-  folded.write(out);
+  folded.write(out, sink.has_roots() ? 0 : 1);
   Shown shown(Symbols::Used);
   if (!sink.has_samples())
     shown.notes.emplace_back("tacho folded: the capture holds no samples, or none that the options ask for");
@@ -217,6 +232,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
 Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
   Options options;
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    options.fold.as_perl = options.reading.perf_bytes.folds_as_perl;
     if (options.context == Context::FileAndLine && !options.expands_inlines)
       return use_error("--context says where inlined calls stand: it needs --inline");
     // stackcollapse-perf.pl --inline asks addr2line for each address anew.

@@ -1,5 +1,7 @@
 #include "report/views/folded/folded.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <numeric>
@@ -9,6 +11,10 @@ namespace tacho::report {
 namespace {
 
 constexpr std::string_view kUnknown = "[unknown]";
+constexpr std::string_view kDeleted = " (deleted)";  // the kernel's mark behind a path
+constexpr std::string_view kInlinedByJit = "->";
+// flamegraph.pl has colours for these.
+constexpr std::string_view kInlinedMark = "_[i]", kKernelMark = "_[k]", kJitMark = "_[j]";
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -107,16 +113,57 @@ std::string folded_name(std::string_view function, const Parts& parts, const Fol
   const bool is_kernel = (parts.module.starts_with('[') || parts.module.ends_with("vmlinux")) &&
                          parts.module.find("unknown") == std::string_view::npos;
   if (!is_first) {
-    if (!ends_marked("_[i]")) name += "_[i]";
+    if (!ends_marked(kInlinedMark)) name += kInlinedMark;
   } else if (options.marks_kernel && is_kernel) {
-    name += "_[k]";
-  } else if (options.marks_jit && is_jit_map(parts.module) && !ends_marked("_[j]")) {
-    name += "_[j]";
+    name += kKernelMark;
+  } else if (options.marks_jit && is_jit_map(parts.module) && !ends_marked(kJitMark)) {
+    name += kJitMark;
   }
   return name;
 }
 
+bool is_of_kernel(const symbolize::Module* module) {
+  using symbolize::ModuleKind;
+  if (module == nullptr) return false;
+  return module->kind == ModuleKind::Kernel || module->kind == ModuleKind::KernelModule ||
+         module->kind == ModuleKind::GuestKernel || module->kind == ModuleKind::Bpf;
+}
+
+// "[libc.so.6]" of code without a name.
+std::string module_as_name(const symbolize::Frame& frame, const FoldOptions& options) {
+  std::string_view name = frame.module == nullptr ? kUnknown : last_part(frame.module->path);
+  if (name.ends_with(kDeleted)) name.remove_suffix(kDeleted.size());
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  return options.shows_addresses ? fmt::format("[{} <{:x}>]", name, frame.shown_address)
+                                 : fmt::format("[{}]", name);
+}
+
 }  // namespace
+
+std::vector<std::string> fold_frame(const symbolize::Frame& frame, const FoldOptions& options, bool is_java) {
+  const bool is_jit = frame.module != nullptr && is_jit_map(frame.module->path);
+  std::vector<std::string> names;
+  if (frame.function.empty()) {
+    names.push_back(module_as_name(frame, options));
+  } else if (!is_jit) {
+    names.emplace_back(frame.function);
+  }
+  for (std::string_view rest = is_jit ? frame.function : std::string_view(); !rest.empty();) {
+    const auto arrow = rest.find(kInlinedByJit);
+    if (arrow != 0) names.push_back(tidied(std::string(rest.substr(0, arrow)), is_java));
+    rest = arrow == std::string_view::npos ? std::string_view() : rest.substr(arrow + kInlinedByJit.size());
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) {
+      names[i] += kInlinedMark;
+    } else if (options.marks_kernel && is_of_kernel(frame.module)) {
+      names[i] += kKernelMark;
+    } else if (options.marks_jit && is_jit) {
+      names[i] += kJitMark;
+    }
+  }
+  return names;
+}
 
 std::vector<std::string> fold_frame(std::string_view line, const FoldOptions& options, bool is_java) {
   std::vector<std::string> names;
@@ -124,9 +171,9 @@ std::vector<std::string> fold_frame(std::string_view line, const FoldOptions& op
   if (!split_line(line, parts)) return names;
   std::string_view rest = without_offset(parts.function);
   if (rest.starts_with('(')) return names;  // a process's name
-  while (rest.ends_with("->")) rest.remove_suffix(2);
+  while (rest.ends_with(kInlinedByJit)) rest.remove_suffix(kInlinedByJit.size());
   while (!rest.empty()) {
-    const auto arrow = rest.find("->");
+    const auto arrow = rest.find(kInlinedByJit);
     names.push_back(folded_name(rest.substr(0, arrow), parts, options, is_java, names.empty()));
     rest = arrow == std::string_view::npos ? std::string_view() : rest.substr(arrow + 2);
   }
@@ -161,6 +208,12 @@ bool fold_last_start(std::string_view lines, FoldedStart& start) {
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
   return is_found;
+}
+
+std::string thread_part(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid) {
+  const auto process = static_cast<std::int32_t>(pid), thread = static_cast<std::int32_t>(tid);
+  if (options.shows_tid) return fmt::format("-{}/{}", process, thread);
+  return options.shows_pid ? fmt::format("-{}", process) : std::string();
 }
 
 std::uint32_t FoldedStacks::name(std::string_view text) {
@@ -212,7 +265,7 @@ bool FoldedStacks::is_before(const Stack& a, const Stack& b, const std::vector<s
   return as_in_line(a, a_names[at]) < as_in_line(b, b_names[at]);
 }
 
-void FoldedStacks::write(TextOutput& out) const {
+void FoldedStacks::write(TextOutput& out, std::size_t skipped) const {
   std::vector<std::uint32_t> by_name(names_.size()), ranks(names_.size());
   std::iota(by_name.begin(), by_name.end(), 0U);
   const auto ended = [](std::string_view name) { return std::string(name) + ';'; };
@@ -231,7 +284,7 @@ void FoldedStacks::write(TextOutput& out) const {
   std::ranges::sort(lines, [&](const Stack* a, const Stack* b) { return is_before(*a, *b, ranks); });
   for (const Stack* stack : lines) {
     bool is_first = true;
-    for (const std::uint32_t name : std::span(frames_).subspan(stack->start, stack->size)) {
+    for (const std::uint32_t name : std::span(frames_).subspan(stack->start, stack->size).subspan(skipped)) {
       if (!is_first) out.character(';');
       out.text(names_[name]);
       is_first = false;

@@ -1,6 +1,6 @@
-// Folded stacks: "comm;root;...;leaf WEIGHT", one line for each distinct stack, as stackcollapse-perf.pl
-// makes them from perf's script text. That program reads lines; its rules about them are kept here, so that
-// the result is the same.
+// Folded stacks: "comm;root;...;leaf WEIGHT", one line for each distinct stack. With --as-perf they are those
+// that stackcollapse-perf.pl makes of perf's script text: that program reads lines, and its rules about them
+// are here.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "report/output/text_output.h"
 #include "report/output/text_store.h"
 #include "report/samples/index_table.h"
+#include "symbolize/frame.h"
 
 namespace tacho::report {
 
@@ -21,11 +22,16 @@ struct FoldOptions {
   bool marks_jit = false;     // _[j]
   bool shows_addresses = false;
   bool shows_pid = false, shows_tid = false;
+  bool as_perl = false;  // PerfBytes::folds_as_perl
 };
 
-// The frames in one line of a call chain ("\t 1272 mix+0x22 (/tmp/spin)"): mostly one, several when a JIT
-// wrote "outer->inner", none for lines it skips. `is_java`: the process's name begins so, and names are
-// tidied more.
+// The names of a frame, the caller first: one, or of code made at run time several, where the JIT compiler
+// wrote "outer->inner". `is_java`: the process's name begins so, and names of the JIT compiler are tidied
+// more.
+std::vector<std::string> fold_frame(const symbolize::Frame& frame, const FoldOptions& options, bool is_java);
+
+// What stackcollapse-perf.pl makes of one line of a call chain ("\t 1272 mix+0x22 (/tmp/spin)"): none for
+// lines it skips.
 std::vector<std::string> fold_frame(std::string_view line, const FoldOptions& options, bool is_java);
 
 // What it takes from a sample's first line.
@@ -38,6 +44,9 @@ bool fold_start(std::string_view line, FoldedStart& start);
 // Of a start whose thread has line ends in its name: perf's text then has several lines, and the last one
 // that looks like a start is taken.
 bool fold_last_start(std::string_view lines, FoldedStart& start);
+
+// "-7/12" behind a thread's name, where the options keep processes or threads apart.
+std::string thread_part(const FoldOptions& options, std::uint32_t pid, std::uint32_t tid);
 
 // Counts distinct stacks. Names are numbered, so that a stack costs four bytes a frame.
 class FoldedStacks {
@@ -55,8 +64,8 @@ class FoldedStacks {
     stacks_[row].weight += weight;
     stacks_[row].is_counted = true;
   }
-  // All lines, sorted.
-  void write(TextOutput& out) const;
+  // All lines, sorted. Each begins behind the first `skipped` names of its stack, which are the same in all.
+  void write(TextOutput& out, std::size_t skipped = 0) const;
   bool empty() const { return stacks_.empty(); }
   std::size_t bytes() const { return frames_.size() * sizeof(std::uint32_t); }  // of the stacks' names
 

@@ -16,14 +16,15 @@ constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
 }  // namespace
 
-FoldedEvents::FoldedEvents(Session& session, std::string filter, std::string weight)
+FoldedEvents::FoldedEvents(Session& session, std::string filter, std::string weight, bool as_perl)
     : session_(&session),
       asked_for_(std::move(filter)),
       weight_(std::move(weight)),
+      as_perl_(as_perl),
       schemas_(session.events(), session.features()) {}
 
-// A line that ends with the event's name can be told by it; one with text behind (tracepoints) or without a
-// time cannot, and is taken whatever the event.
+// stackcollapse-perf.pl knows an event by the end of a line: not where text stands behind its name
+// (tracepoints), and not on lines without a time.
 void FoldedEvents::learn() {
   const std::size_t known = facts_.size();
   while (facts_.size() < session_->events().size()) {
@@ -32,11 +33,16 @@ void FoldedEvents::learn() {
     const bool is_told = event.attr.type != abi::kTracepoint && event.attr.samples(abi::kSampleTime) &&
                          name.find_first_of(kBlanks) == std::string::npos;
     const std::size_t i = facts_.size();
-    const bool wakes = is_told && field_with(i, "wakes");
+    const bool wakes = field_with(i, "wakes") != nullptr;
     const bool waits = field_with(i, "queued") || field_with(i, "stack") || field_with(i, "weight");
-    has_waits_ |= is_told && waits && !wakes;
+    has_waits_ |= waits && !wakes;
     const PayloadField* const weight = weight_.empty() ? field_with(i, "weight") : nullptr;
-    facts_.push_back({name, false, is_told, weight, wakes, std::nullopt, false});
+    const PayloadSchema* const schema = names_field() ? schemas_.of(i) : nullptr;
+    const bool has_named =
+        schema != nullptr &&
+        std::ranges::find(schema->fields, weight_, &PayloadField::name) != schema->fields.end();
+    has_named_weight_ |= has_named;
+    facts_.push_back({name, false, is_told, weight, has_named, wakes, std::nullopt, false});
   }
   if (asked_for_.empty() || known == facts_.size()) return;
   std::vector<std::string> names;
@@ -54,7 +60,7 @@ const PayloadField* FoldedEvents::field_with(std::size_t event, std::string_view
 
 bool FoldedEvents::reads_fields() {
   learn();
-  if (!weight_.empty()) return weight_ != "period" && weight_ != "samples";
+  if (!weight_.empty()) return names_field();
   return std::ranges::any_of(facts_, [](const EventFacts& facts) { return facts.weight != nullptr; });
 }
 
@@ -64,6 +70,8 @@ bool FoldedEvents::takes(const ResolvedSample& sample) {
   facts.has_stacks = true;
   if (!asked_for_.empty()) {
     facts.is_taken = facts.is_asked_for;
+  } else if (!as_perl_) {
+    facts.is_taken = has_named_weight_ ? facts.has_named_weight : !(facts.tells_wakes && has_waits_);
   } else if (!facts.is_taken) {
     if (first_.empty() && facts.is_told_by_line && !(facts.tells_wakes && has_waits_)) first_ = facts.name;
     facts.is_taken = !facts.is_told_by_line || facts.name == first_;
@@ -76,7 +84,7 @@ std::optional<std::uint64_t> FoldedEvents::weight_of(const ResolvedSample& sampl
   const EventFacts& facts = facts_[sample.event_index];
   if (facts.weight != nullptr) return field_weight(*facts.weight, sample);
   if (weight_.empty() || weight_ == "period") {
-    const bool has_period = facts.is_told_by_line && sample.period != 0;
+    const bool has_period = (!as_perl_ || facts.is_told_by_line) && sample.period != 0;
     return has_period ? sample.period : 1;
   }
   const PayloadSchema* schema = schemas_.of(sample.event_index);
@@ -112,7 +120,26 @@ Result<> FoldedEvents::check() {
                    "'; tacho header lists the fields of payloads");
 }
 
-std::vector<std::string> FoldedEvents::notes(bool has_stacks) const {
+// What was counted in the kernel has a stack only where its recorder counts by stacks, whatever -g says.
+std::string FoldedEvents::why_without_stacks() {
+  std::string counted, keys;
+  for (std::size_t i = 0; i < facts_.size(); ++i) {
+    const bool is_asked_for = asked_for_.empty() || facts_[i].is_asked_for;
+    if (!is_asked_for || !field_with(i, "count")) continue;
+    counted.append(counted.empty() ? "'" : ", '").append(printable(facts_[i].name)).append("'");
+    for (const PayloadField& field : schemas_.of(i)->fields) {
+      if (field.role == "key" || field.role == "function")
+        keys.append(keys.empty() ? "" : ", ").append(printable(field.name));
+    }
+  }
+  if (!counted.empty())
+    return "the samples of " + counted + " are counts that were made in the kernel" +
+           (keys.empty() ? "" : ", by " + keys) + ", and have no stacks; tacho table shows them";
+  const std::string whose = asked_for_.empty() ? "" : " of '" + printable(asked_for_) + "'";
+  return "no sample" + whose + " has a stack; record with -g to have them";
+}
+
+std::vector<std::string> FoldedEvents::notes(bool has_stacks) {
   std::vector<std::string> notes;
   std::string taken, left_out, weights;
   std::size_t several = 0;
@@ -127,18 +154,21 @@ std::vector<std::string> FoldedEvents::notes(bool has_stacks) const {
   }
   const bool is_chosen = asked_for_.empty();
   if (!has_stacks && !has_unweighed_ && (!is_chosen || left_out.empty())) {
-    notes.push_back(is_chosen ? "no sample has a stack; record with -g to have them"
-                              : "no sample of '" + printable(asked_for_) +
-                                    "' has a stack; record with -g to have them");
+    notes.push_back(why_without_stacks());
   }
-  if (is_chosen && !left_out.empty() && taken.empty()) {
+  if (is_chosen && !left_out.empty() && (taken.empty() || !as_perl_)) {
     notes.push_back("left out the samples of " + left_out +
-                    ", which tell who ended waits; --event-filter NAME takes them");
+                    (has_named_weight_ ? ", which have no field '" + printable(weight_) + "'"
+                                       : ", which tell who ended waits; --event NAME takes them"));
   } else if (is_chosen && !left_out.empty()) {
     notes.push_back("took the samples of " + taken + " and left out those of " + left_out +
-                    "; --event-filter NAME takes another event");
-  } else if (is_chosen && several > 1) {
-    notes.push_back("added up the samples of " + taken + "; --event-filter NAME takes one event");
+                    "; --event NAME takes another event");
+  }
+  if (several > 1) {
+    notes.push_back(as_perl_ ? "added up the samples of " + taken + "; --event NAME takes one event"
+                             : "the stacks of " + taken +
+                                   " stand below the names of these events; --event NAME "
+                                   "takes one event, without its name");
   }
   if (!weights.empty())
     notes.push_back("stacks are weighed by " + weights +

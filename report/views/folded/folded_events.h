@@ -17,10 +17,12 @@ namespace tacho::report {
 
 class FoldedEvents {
  public:
-  // `filter`: the events that are asked for (event_choice.h); empty: the first one met that waits or counts,
-  // and those of all tracepoints, as no line of perf's tells them apart. `weight`: what --weight asks for;
-  // empty: the field tagged role:weight, else the period. The session must outlive this.
-  FoldedEvents(Session& session, std::string filter, std::string weight);
+  // `filter`: the events that are asked for (event_choice.h); empty: those that have the field which --weight
+  // names, or all but those that tell who ended waits where the waits are events too. `weight`: what --weight
+  // asks for; empty: the field tagged role:weight, else the period. `as_perl`: without a filter the first
+  // event met and those of all tracepoints, as no line of perf's tells these apart. The session must outlive
+  // this.
+  FoldedEvents(Session& session, std::string filter, std::string weight, bool as_perl);
 
   bool takes(const ResolvedSample& sample);
   // Whether weights are fields of payloads or tracepoints, of the events that are known by now.
@@ -33,29 +35,34 @@ class FoldedEvents {
   // The filter names no event of the capture, or the weight no field; known once the capture was read.
   Result<> check();
   // What was decided without being asked for, and why there may be no stacks.
-  std::vector<std::string> notes(bool has_stacks) const;
+  std::vector<std::string> notes(bool has_stacks);
 
  private:
   // What decides whether an event's samples are taken.
   struct EventFacts {
     std::string name;
     bool is_asked_for = false;
-    bool is_told_by_line = false;
+    bool is_told_by_line = false;          // as_perl: a line of perf's text says whose sample it is
     const PayloadField* weight = nullptr;  // what stacks are weighed by when nobody says
+    bool has_named_weight = false;         // the field that --weight names
     bool tells_wakes = false;              // who ended waits, not what was waited for
     std::optional<bool> is_taken;          // once that is known for good
     bool has_stacks = false;
   };
   void learn();
+  bool names_field() const { return !weight_.empty() && weight_ != "period" && weight_ != "samples"; }
+  std::string why_without_stacks();
   const PayloadField* field_with(std::size_t event, std::string_view role);
   std::optional<std::uint64_t> field_weight(const PayloadField& field, const ResolvedSample& sample);
 
   Session* session_;
   std::string asked_for_, weight_;
+  bool as_perl_;
   EventSchemas schemas_;
-  std::string first_;              // the event that is taken, of whom nobody asks for any: met first
+  std::string first_;              // as_perl: the event that is taken, met first
   std::vector<EventFacts> facts_;  // by the event's index
   bool has_waits_ = false;         // an event that is one
+  bool has_named_weight_ = false;  // an event with the field that --weight names
   std::uint64_t unreadable_ = 0;   // samples of events without the field that weighs
   Unweighed unweighed_;            // not yet reported
   bool has_unweighed_ = false;     // any, so far

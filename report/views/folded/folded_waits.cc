@@ -1,7 +1,5 @@
 #include "report/views/folded/folded_waits.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -49,12 +47,7 @@ class WaitSink : public Sink {
   std::uint32_t name_of_thread(std::string_view comm, std::uint32_t pid, std::uint32_t tid) {
     std::string name(comm);
     std::ranges::replace(name, ' ', '_');
-    if (fold_.shows_tid) {
-      name += fmt::format("-{}/{}", static_cast<std::int32_t>(pid), static_cast<std::int32_t>(tid));
-    } else if (fold_.shows_pid) {
-      name += fmt::format("-{}", static_cast<std::int32_t>(pid));
-    }
-    return folded_.name(name);
+    return folded_.name(name + thread_part(fold_, pid, tid));
   }
 
   FoldOptions fold_;

@@ -65,9 +65,14 @@ void FrameNames::make(const symbolize::Frame& frame, bool is_java, std::vector<s
                                          : folded_->name(*expanded));
     }
   }
-  TextBuffer line;
-  write_frame(line, frame, kLineFields, Names::Raw);
-  const auto folded = fold_frame(line.view(), options_, is_java);
+  std::vector<std::string> folded;
+  if (options_.as_perl) {
+    TextBuffer line;
+    write_frame(line, frame, kLineFields, Names::Raw);
+    folded = fold_frame(line.view(), options_, is_java);
+  } else {
+    folded = fold_frame(frame, options_, is_java);
+  }
   for (auto name = folded.rbegin(); name != folded.rend(); ++name) names.push_back(folded_->name(*name));
 }
 
