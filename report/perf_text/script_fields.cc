@@ -19,9 +19,9 @@ struct TypeRow {
 
 constexpr Fields kUsual{Field::Comm, Field::Tid, Field::Cpu, Field::Time,   Field::Event,
                         Field::Ip,   Field::Sym, Field::Dso, Field::Symoff, Field::Period};
-constexpr Fields kSoftwareFields{Field::Comm,   Field::Tid,    Field::Cpu,      Field::Time,
-                                 Field::Event,  Field::Ip,     Field::Sym,      Field::Dso,
-                                 Field::Symoff, Field::Period, Field::BpfOutput};
+constexpr Fields kSoftwareFields{Field::Comm,   Field::Tid,    Field::Cpu,       Field::Time,
+                                 Field::Event,  Field::Ip,     Field::Sym,       Field::Dso,
+                                 Field::Symoff, Field::Period, Field::BpfOutput, Field::Payload};
 constexpr Fields kTraceFields{Field::Comm, Field::Tid, Field::Cpu, Field::Time, Field::Event, Field::Trace};
 constexpr Fields kRawFields{
     Field::Comm,     Field::Tid,     Field::Cpu,    Field::Time,         Field::Event,       Field::Ip,
@@ -153,6 +153,18 @@ std::string_view name_of(Field field) {
 
 FieldChoice::FieldChoice() {
   for (std::size_t type = 0; type < kTypes; ++type) types_[type].shown = kTypeRows[type].shown;
+}
+
+void FieldChoice::dump_payloads() {
+  for (Choice& choice : types_) {
+    if (!choice.asked.has(Field::Payload) && !choice.named.has(Field::Payload))
+      choice.shown.remove(Field::Payload);
+  }
+}
+
+bool FieldChoice::asks_for(const format::EventAttr& attr, Field field) const {
+  const Choice& choice = types_[type_of(attr)];
+  return choice.asked.has(field) || choice.named.has(field);
 }
 
 std::size_t FieldChoice::type_of(const format::EventAttr& attr) {

@@ -86,7 +86,12 @@ class FieldChoice {
   Result<> settle(const format::EventSet& events, const std::vector<std::string>& event_names,
                   CallChains chains, Origin origin);
 
+  // --as-perf: payloads are decoded where -F asks for that, and not by default.
+  void dump_payloads();
+
   Fields of(const format::EventAttr& attr) const;
+  // Whether -F names it for events of this type.
+  bool asks_for(const format::EventAttr& attr, Field field) const;
   // Whether -F said anything about events of its type.
   bool is_changed(const format::EventAttr& attr) const { return types_[type_of(attr)].is_changed; }
   // True when some event's samples show it.

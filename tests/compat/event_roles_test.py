@@ -46,7 +46,7 @@ class EventRoles(programs.Scratch):
         self.assertRegex(out, r"\n\t *[0-9a-f]+ do_syscall_64")
 
     def test_perfs_own_text_is_as_perf_has_it(self):
-        out = self.tacho("script", "-F", "comm,ip,sym", status=None).stdout.decode()
+        out = self.tacho("script", "--as-perf", "-F", "comm,ip,sym", status=None).stdout.decode()
         self.assertNotIn("\n\t", out)
 
     def test_folded_weighs_that_stack_by_bytes(self):

@@ -139,13 +139,19 @@ class PayloadRoles(programs.Scratch):
             self.assertIn("Event count (approx.): 128", out)
             self.assertIn(told, said)
 
-    def test_which_of_several_events_was_taken_is_said(self):
+    def test_what_became_of_several_events_is_said(self):
         self.weighed()
-        _, said = self.output("folded", "--weight", "samples")
-        self.assertIn("tacho folded: took the samples of 'alloc' and left out those of 'free'; --event-filter NAME takes "
+        out, said = self.output("folded", "--weight", "samples")
+        self.assertEqual({line.split(";")[0]: line.rsplit(" ", 1)[1] for line in out.splitlines()}, {"alloc": "3", "free": "1"})
+        self.assertIn("tacho folded: the stacks of 'alloc', 'free' stand below the names of these events; --event NAME "
+                      "takes one event, without its name\n", said)
+        out, said = self.output("folded", "--weight", "zone")
+        self.assertTrue(all(line.startswith("spin;") for line in out.splitlines()), "free has no such field")
+        _, said = self.output("folded", "--weight", "samples", "--as-perf")
+        self.assertIn("tacho folded: took the samples of 'alloc' and left out those of 'free'; --event NAME takes "
                       "another event\n", said)
         _, said = self.output("folded", "--weight", "samples", "--event-filter", "free")
-        self.assertNotIn("took", said)
+        self.assertNotIn("stand below", said)
 
     def test_an_event_that_does_not_exist_is_said_to_be_none(self):
         self.weighed()
@@ -201,9 +207,18 @@ class PayloadRoles(programs.Scratch):
         stacks = [[frame["ip"] for frame in json.loads(line)["stack"]] for line in out.splitlines()]
         self.assertEqual(stacks, [[f"{made.MAIN + 9:#x}"], [], []])
 
-    def test_perfs_text_shows_what_the_kernel_recorded_unless_the_payload_is_asked_for(self):
+    def test_text_shows_the_payload_and_its_stack_and_perfs_what_the_kernel_recorded(self):
         words = self.addressed(True)
-        out, _ = self.output("script", "-F", "comm,ip,sym", *words, status=None)
+        out, _ = self.output("script", *words, status=None)
+        self.assertIn(" io: at=", out.replace("  ", " "))
+        self.assertIn(f"\t{made.KERNEL_TEXT + 0x30:16x} do_read", out)
+        self.assertNotIn("BPF output:", out)
+        out, _ = self.output("script", "-F", "+bpf-output", *words, status=None)
+        self.assertIn("BPF output:", out)
+        out = self.tacho("script", "--as-perf", *words, status=None).stdout
+        self.assertIn(b"BPF output:", out)
+        self.assertNotIn(b"at=", out)
+        out, _ = self.output("script", "--as-perf", "-F", "comm,ip,sym", *words, status=None)
         self.assertEqual(out.splitlines()[:2], ["spin ", f"\t{made.MAIN + 1 - made.START:16x} main"])
         out, _ = self.output("script", "-F", "comm,payload,ip,sym", *words, status=None)
         self.assertIn(f"\t{made.KERNEL_TEXT + 0x30:16x} do_read\n", out)

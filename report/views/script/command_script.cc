@@ -174,7 +174,8 @@ cli::CommandLine describe(Options& options) {
        "bpf-output, payload, misc, srcline, srccode, iregs, uregs, brstack, brstacksym, brstackoff, "
        "brstackinsn, brstackinsnlen, data_src, weight, ins_lat, phys_addr, data_page_size, "
        "code_page_size, cgroup, insn, insnlen, tod, synth, flags;\n"
-       "+payload adds to the default, -dso takes away, trace:time,event is for one type of event",
+       "+srcline adds to the default, -dso takes away, trace:time,event is for one type of event; payload, "
+       "in place of bpf-output, is a default of BPF events whose fields are known",
        [&options](std::string_view text) {
          options.field_lists.emplace_back(text);
          return options.fields.apply(text, options.remarks);
@@ -410,9 +411,9 @@ Result<> settle(Options& options) {
   for (const std::string& remark : options.remarks) std::fprintf(stderr, "%s\n", remark.c_str());
   if (options.relative && options.delta) return use_error("--reltime and --deltatime: give one of them");
   options.reading.session.wants_stacks = !options.hide_chains && options.columns.empty();
-  // perf knows no payloads: its text shows what the kernel recorded.
-  options.reading.session.wants_payload_stacks =
-      options.form != Form::PerfText || options.fields.has(Field::Payload);
+  const bool dumps_payloads = options.reading.perf_bytes.dumps_payloads;
+  if (dumps_payloads) options.fields.dump_payloads();
+  options.reading.session.wants_payload_stacks = !dumps_payloads || options.fields.has(Field::Payload);
   if (options.fields.has(Field::Srcline) || options.fields.has(Field::Srccode))
     options.reading.session.symbols.source_lines = symbolize::SourceLines::Yes;
   return Done{};

@@ -385,16 +385,17 @@ void ScriptText::write(TextBuffer& out, const ResolvedSample& sample) {
   if (is_branch_trace(attr)) return write_branch_sample(out, sample, fields);
   const bool has_raw = attr.samples(abi::kSampleRaw);
   if (fields.has(Field::Trace) && has_raw && attr.type == abi::kTracepoint) write_trace(out, sample);
-  if (fields.has(Field::Payload) && has_raw) {
-    if (const PayloadSchema* schema = schemas_.of(sample.event_index)) write_payload(out, sample, *schema);
-  }
+  const PayloadSchema* const schema =
+      fields.has(Field::Payload) && has_raw ? schemas_.of(sample.event_index) : nullptr;
+  if (schema != nullptr) write_payload(out, sample, *schema);
   if (fields.has(Field::Synth) && has_raw && attr.type == abi::kSynth)
     write_synth(out, attr.config, sample.raw->raw, sample.order);
   if (fields.has(Field::Addr)) write_address(out, sample, fields);
   if (fields.has_any(SampleFieldsText::kBeforePlace)) more_.write_before_place(out, sample, fields);
   if (fields.has(Field::Ip)) write_place(out, sample, fields);
   if (fields.has_any(SampleFieldsText::kAfterPlace)) more_.write_after_place(out, sample, fields);
-  if (fields.has(Field::BpfOutput) && attr.is_bpf_output())
+  const bool dumps = schema == nullptr || fields_->asks_for(attr, Field::BpfOutput);
+  if (fields.has(Field::BpfOutput) && attr.is_bpf_output() && dumps)
     write_bpf_output(out, sample.raw->raw, comms_.mode());
   if (fields.has_any(InstructionText::kFields)) write_instructions(out, sample, fields);
   if (fields.has_any(SampleFieldsText::kAtEnd)) more_.write_at_end(out, sample, fields);
