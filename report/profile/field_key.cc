@@ -57,6 +57,16 @@ std::string show_key(const PayloadField* field, const KeyValue& value, Names nam
   return show_value(*field, number, names);
 }
 
+std::vector<std::string> default_keys(const PayloadSchema& schema) {
+  std::vector<std::string> names;
+  for (const std::string_view role : {"function", "key"}) {
+    for (const PayloadField& field : schema.fields)
+      if (field.role == role) names.push_back(field.name);
+    if (!names.empty()) break;
+  }
+  return names;
+}
+
 Result<FieldKey> FieldKey::find(std::string_view option, std::string_view name, const PayloadSchema& schema,
                                 std::string_view event) {
   FieldKey key;

@@ -30,6 +30,10 @@ KeyValue key_value(const FieldValue& value);
 // As show_value() has it, but texts without quotes; "?" for a value that is not there.
 std::string show_key(const PayloadField* field, const KeyValue& value, Names names);
 
+// Names of the fields that an event is grouped by where nobody says: those tagged role:function, else those
+// tagged role:key.
+std::vector<std::string> default_keys(const PayloadSchema& schema);
+
 class FieldKey {
  public:
   // A field of `schema` called `name`; else what the sample itself has (own_values()). With "sample." in

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+import resource
 import statistics
 import struct
 
@@ -149,6 +150,31 @@ class Table(programs.Scratch):
         self.assertEqual(title, "op: lat in ns")
         self.assertEqual(head.split(), ["kind", "count", "max"])
         self.assertEqual(len({len(row) for row in [head, *rows]}), 1)
+
+    def test_many_rows_cost_as_text_what_they_cost_as_csv(self):
+        capture = made_payload.capture(op=[Field("lat", unit="ns"), Field("number", role="key")])
+        for number in range(20_000):
+            capture.sample(raw=struct.pack("<QQ", 1, number))
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+        def seconds(*words):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            self.assertEqual(len(self.output(*words)[0].splitlines()), 20_001 if words else 20_002)
+            return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        csv_seconds = seconds("--csv")
+        self.assertLess(seconds(), 4 * csv_seconds + 0.5)
+
+    def test_functions_are_what_a_recorder_of_functions_is_grouped_by(self):
+        capture = made_payload.capture(func=[Field("pid", role="key"), Field("function", role="function"),
+                                             Field("ns", unit="ns", role="value", format="log2"), Field("calls", role="count")])
+        for pid, function, calls in [(1, 0x1280, 5), (2, 0x1280, 7), (2, 0x12a0, 1)]:
+            capture.sample(raw=struct.pack("<QQQQ", pid, function, 8, calls))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        rows = {row["function"]: row["count"] for row in self.rows("--columns", "count")}
+        self.assertEqual(rows, {0x1280: 12, 0x12a0: 1})
+        said = self.tacho("hist").stdout.decode()
+        self.assertEqual(sorted(line.split(", ")[1] for line in said.splitlines() if line.startswith("func:")),
+                         [f"function {0x1280}", f"function {0x12a0}"])
 
     def test_events_of_different_recorders_are_named(self):
         """One table has one value and one set of keys: what is not in it is told, and how it is shown."""

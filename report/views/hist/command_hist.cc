@@ -64,7 +64,7 @@ void add_value_options(std::vector<cli::Option>& rows, HistOptions& options) {
       "--by", "KEY[,KEY]",
       "a histogram for each value of these: other fields of the event, or the thread's comm, pid, tid and "
       "cpu (sample.comm and so on where a field has that name); none: a single one (default: the fields "
-      "tagged role:key)",
+      "tagged role:function or role:key)",
       options.by));
 }
 

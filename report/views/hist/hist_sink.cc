@@ -125,11 +125,7 @@ Result<ChosenField> HistSink::choose_pairs(const std::vector<std::string>& names
 std::vector<std::string> HistSink::key_names(const PayloadSchema& schema) const {
   if (options_->by == kNoKey) return {};
   if (!options_->by.empty()) return parse_name_list(options_->by);
-  std::vector<std::string> names;
-  for (const PayloadField& field : schema.fields) {
-    if (field.role == "key") names.push_back(field.name);
-  }
-  return names;
+  return default_keys(schema);
 }
 
 // False when the payload ends before the field.

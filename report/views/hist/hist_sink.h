@@ -27,7 +27,7 @@ struct RowWidth {
 struct HistOptions {
   ReadingOptions reading;
   std::string event, field;
-  std::string by;                   // names of keys; empty: the fields tagged role:key; kNoKey: none
+  std::string by;                   // names of keys; empty: default_keys(); kNoKey: none
   RowWidth step;                    // of rows of equal width; 0: powers of two
   std::uint64_t rows = 0;           // for each power of two: itself a power of two; 0: nothing was said
   std::uint64_t top = 0;            // 0: all

@@ -55,7 +55,7 @@ cli::CommandLine describe(Options& options) {
       "--by", "KEY[,KEY]",
       "a row for each value of these: fields of the event, or what every sample has: comm, pid, "
       "tid, cpu, time, period, cgroup, event (sample.comm where a field has that name) (default: the "
-      "fields tagged role:key, else comm)",
+      "fields tagged role:function, else those tagged role:key, else comm)",
       options.question.by));
   rows.push_back(
       {"--value", cli::Takes::Value, "EXPR",

@@ -34,9 +34,8 @@ std::vector<std::string> TableSource::keys_of(const TableQuestion& question, Ses
   for (std::size_t i = 0; i < session.events().size(); ++i) {
     const PayloadSchema* const schema = question.event.empty() || asked_[i] ? schemas_->of(i) : nullptr;
     if (schema == nullptr) continue;
-    for (const PayloadField& field : schema->fields) {
-      if (field.role == "key" && std::ranges::find(names, field.name) == names.end())
-        names.push_back(field.name);
+    for (const std::string& name : default_keys(*schema)) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
   if (names.empty()) names.emplace_back("comm");

@@ -82,20 +82,18 @@ void write_text(TextOutput& out, const TableHead& head, std::optional<double> be
   names.insert(names.end(), head.numbers.begin(), head.numbers.end());
   std::vector<std::size_t> widths;
   for (const std::string& name : names) widths.push_back(name.size());
+  std::vector<bool> is_right(names.size(), true);
   for (const TableLine& one : lines) {
+    for (std::size_t i = 0; i < one.keys.size(); ++i) is_right[i] = is_right[i] && one.keys[i].is_number;
     auto& row = cells.emplace_back();
     for (const TableKey& key : one.keys) row.push_back(key.text);
     for (const ExpressionValue& number : one.numbers) row.push_back(show_number(number));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  const auto is_right = [&](std::size_t i) {
-    return i >= head.keys.size() ||
-           std::ranges::all_of(lines, [i](const TableLine& one) { return one.keys[i].is_number; });
-  };
   const auto line = [&](const std::vector<std::string>& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i != 0) out.blanks(kGap);
-      if (is_right(i)) {
+      if (is_right[i]) {
         out.padded(row[i], widths[i]);
       } else if (i + 1 == row.size()) {
         out.text(row[i]);  // nothing behind it
