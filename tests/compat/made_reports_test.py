@@ -75,7 +75,8 @@ class MadeReports(programs.Scratch):
                 with self.subTest(capture=name, words=words):
                     theirs = self.report(words, "perf")
                     self.assertGreater(len(theirs.split(b"\n")), 8)
-                    self.assert_same_text(self.report(words, "tacho"), theirs)
+                    # The order of rows with equal numbers is ours.
+                    self.assertEqual(report_ties.difference(self.report(words, "tacho"), theirs)[0], "")
 
     @programs.needs_perf
     def test_what_perf_refuses_is_refused(self):

@@ -26,6 +26,10 @@ def blocks(text):
             found[-1][1].append(line)
         else:
             found[-1][1].append(line)
+    # The last row of a table has the empty lines behind it, whichever of equal rows that is.
+    for _, lines in found:
+        while len(lines) > 1 and not lines[-1].strip():
+            lines.pop()
     return found
 
 
