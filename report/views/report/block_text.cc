@@ -17,12 +17,13 @@
 namespace tacho::report {
 namespace {
 
-struct Column {
+struct BlockColumn {
   std::string_view header;
   std::size_t width;
 };
-constexpr Column kColumns[] = {{"Sampled Cycles%", 15}, {"Sampled Cycles", 14},        {"Avg Cycles%", 11},
-                               {"Avg Cycles", 10},      {"[Program Block Range]", 70}, {"Shared Object", 20}};
+constexpr BlockColumn kColumns[] = {{"Sampled Cycles%", 15},       {"Sampled Cycles", 14},
+                                    {"Avg Cycles%", 11},           {"Avg Cycles", 10},
+                                    {"[Program Block Range]", 70}, {"Shared Object", 20}};
 constexpr std::size_t kLongestRange = 1023;  // bytes that perf shows
 
 struct BlockRow {
