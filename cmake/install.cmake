@@ -1,7 +1,7 @@
 # What `cmake --install` puts beside the programs and tacho/event.h, which their own folders install: examples, license,
 # documents, manual pages.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
-        FILES_MATCHING PATTERN "*.bpf.c")
+        FILES_MATCHING PATTERN "*.c")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE ${PROJECT_SOURCE_DIR}/README.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Below a folder of the same name, so that the links of README.md hold.
@@ -48,4 +48,6 @@ foreach(command IN LISTS commands)
   endif()
 endforeach()
 add_custom_target(man_pages ALL DEPENDS ${pages})
+# All that `cmake --install` copies: what script/build makes.
+add_custom_target(installed DEPENDS man_pages tacho tacho-record tacho-report tacho-calls)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
