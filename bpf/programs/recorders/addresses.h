@@ -5,6 +5,8 @@
 
 #include "bpf/programs/recorders/recorder.h"
 
+#include <bpf/bpf_endian.h>
+
 #define AF_INET 2
 #define AF_INET6 10
 #define IPPROTO_TCP 6
@@ -16,14 +18,45 @@ enum tcp_state {
 };
 
 static const char address_4[] = "%pI4";
-static const char address_6[] = "%pI6";
+static const char mapped_4[] = "::ffff:%pI4";
+static const char first_group[] = "%x", other_group[] = ":%x", all_groups[] = "%s%s%s%s%s%s%s%s";
+
+/* As RFC 5952 has it: small letters, no leading zeros, "::" for the longest run of two or more zeros, the first of equal ones.
+ * An IPv4 address that is mapped into IPv6 ends as one. */
+static __noinline int write_address_6(char *text, const void *six) {
+  __u16 groups[8];
+  char parts[8][8] = {};
+  __u64 place = (__u64)six + 12, pointers[8];
+  __u32 begin = 8, length = 1, zeros = 0;
+  if (bpf_probe_read_kernel(groups, sizeof groups, six)) return 0;
+  for (__u32 i = 0; i < 8; ++i) {
+    zeros = groups[i] ? 0 : zeros + 1;
+    if (zeros <= length) continue;
+    length = zeros;
+    begin = i + 1 - zeros;
+  }
+  if (begin == 0 && length == 5 && groups[5] == 0xffff) return bpf_snprintf(text, ADDRESS, mapped_4, &place, sizeof place);
+#pragma unroll
+  for (__u32 i = 0; i < 8; ++i) {
+    __u64 group = bpf_ntohs(groups[i]);
+    pointers[i] = (__u64)parts[i];
+    if (i == begin) {
+      parts[i][0] = ':';
+      if (begin + length == 8) parts[i][1] = ':';
+    } else if (i < begin || i >= begin + length) {
+      if (i == 0) bpf_snprintf(parts[i], sizeof parts[i], first_group, &group, sizeof group);
+      if (i != 0) bpf_snprintf(parts[i], sizeof parts[i], other_group, &group, sizeof group);
+    }
+  }
+  return bpf_snprintf(text, ADDRESS, all_groups, pointers, sizeof pointers);
+}
 
 /* Writes ADDRESS bytes. The addresses lie in memory of the kernel. */
 static __always_inline void write_address(char *text, __u16 family, const void *four, const void *six) {
   __u64 bytes = (__u64)(family == AF_INET ? four : six);
   text[0] = 0;
   if (family == AF_INET) bpf_snprintf(text, ADDRESS, address_4, &bytes, sizeof bytes);
-  if (family == AF_INET6) bpf_snprintf(text, ADDRESS, address_6, &bytes, sizeof bytes);
+  if (family == AF_INET6) write_address_6(text, six);
 }
 
 #endif
