@@ -69,14 +69,15 @@ std::string block(const Option& option) {
 std::string help_text(const CommandLine& line) {
   std::string out = "Usage: " + line.program;
   if (!line.synopsis.empty()) out += " " + line.synopsis;
-  out += "\n\n" + wrapped(line.description, 0) + "\n\nOptions:\n";
-  for (const Option& option : line.options) {
-    if (!option.help.empty()) out += block(option);
-  }
+  std::string own, common;
+  for (const Option& option : line.options)
+    if (!option.help.empty()) (option.is_common ? common : own) += block(option);
+  out += "\n\n" + wrapped(line.description, 0) + "\n\nOptions:\n" + own;
   const bool dash_h_is_free = std::ranges::none_of(line.options, [](const Option& option) {
     return option.names == "-h" || option.names.starts_with("-h,");
   });
   out += block({dash_h_is_free ? "-h,--help" : "--help", Takes::Nothing, "", "show this text", {}});
+  if (!common.empty()) out += "\nCommon options:\n" + common;
   if (!line.epilog.empty()) out += "\n" + line.epilog + (line.epilog.ends_with('\n') ? "" : "\n");
   return out;
 }

@@ -36,4 +36,8 @@ Option accepted(std::string names, Takes takes, std::string help) {
           [](std::string_view) -> Result<> { return Done{}; }};
 }
 
+void mark_common(std::vector<Option>& rows, std::size_t first) {
+  for (std::size_t i = first; i < rows.size(); ++i) rows[i].is_common = true;
+}
+
 }  // namespace tacho::cli

@@ -1,8 +1,10 @@
 // The rows that most command lines have: each form of an option once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/options.h"
 
@@ -17,5 +19,8 @@ Option number(std::string names, std::string value, std::string help, std::uint6
               std::uint64_t& target);
 // An option that perf has and that changes nothing here; its value is taken and left alone.
 Option accepted(std::string names, Takes takes, std::string help);
+
+// Marks the rows from number `first` on as those of most commands.
+void mark_common(std::vector<Option>& rows, std::size_t first);
 
 }  // namespace tacho::cli

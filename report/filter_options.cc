@@ -105,6 +105,7 @@ std::string free_names(std::string_view names, const std::vector<std::string_vie
 
 void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
                         const std::vector<std::string_view>& taken) {
+  const std::size_t first = rows.size();
   for (const FilterRow& row : kRows) {
     const std::string names = free_names(row.names, taken);
     if (names.empty()) continue;
@@ -112,6 +113,7 @@ void add_filter_options(std::vector<cli::Option>& rows, Filter& filter,
         {names, cli::Takes::Value, std::string(row.value), std::string(row.help),
          [&filter, names, set = row.set](std::string_view text) { return set(filter, names, text); }});
   }
+  cli::mark_common(rows, first);
 }
 
 cli::Option event_option(Filter& filter) {

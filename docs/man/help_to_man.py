@@ -44,6 +44,9 @@ def page(version, name, text):
     usage, rest = text.split("\n\n", 1)
     description, rest = rest.split("\n\nOptions:\n", 1)
     block, _, epilog = rest.partition("\n\n")
+    common = ""
+    if epilog.startswith("Common options:\n"):
+        common, _, epilog = epilog.removeprefix("Common options:\n").partition("\n\n")
     synopsis = usage.removeprefix("Usage: ")
     program = " ".join(name.split("-", 1))
     summary = re.split(r"(?<=[.;:])\s", " ".join(description.split()))[0].rstrip(".;:")
@@ -54,8 +57,10 @@ def page(version, name, text):
         ".SH DESCRIPTION", escaped(description),
         ".SH OPTIONS",
     ]
-    for spelling, meaning in options(block):
-        out += [".TP", f"\\fB{escaped(spelling)}\\fR", escaped(meaning)]
+    for title, rows in [("", block), (".SS Common options", common)]:
+        out += [title] if rows and title else []
+        for spelling, meaning in options(rows):
+            out += [".TP", f"\\fB{escaped(spelling)}\\fR", escaped(meaning)]
     if epilog.strip():
         out += [".SH NOTES", *notes(epilog)]
     out += [".SH SEE ALSO", SEE_ALSO]

@@ -179,6 +179,17 @@ TEST(Options, HelpShowsEveryRowAsItIsSpelled) {
   EXPECT_TRUE(text.ends_with("\nExample:\n  tacho try -a\n")) << text;
 }
 
+TEST(Options, HelpShowsCommonOptionsBehindTheCommandsOwn) {
+  Program program;
+  program.line.options[1].is_common = true;
+  program.line.epilog = "Notes.";
+  const std::string text = help_text(program.line);
+  EXPECT_GT(text.find("\n\nCommon options:\n  -g                          help of -g\n\nNotes.\n"),
+            text.find("  -h, --help "))
+      << text;
+  EXPECT_TRUE(text.ends_with("help of -g\n\nNotes.\n")) << text;
+}
+
 TEST(Options, ANumberIsReadWholeAndWithinItsLimits) {
   EXPECT_EQ(*parse_number("-F", "99", 1, 100), 99u);
   EXPECT_EQ(*parse_number("-F", "18446744073709551615", 0, UINT64_MAX), UINT64_MAX);
