@@ -32,6 +32,59 @@ constexpr std::string_view kListHelp = "list the events that can be recorded her
 constexpr std::string_view kDoctorHelp =
     "what can be recorded on this host; doctor FILE: what a capture can tell elsewhere";
 
+// Commands of perf 6 and 7 that are not here, and what to do instead.
+struct AbsentCommand {
+  std::string_view name, instead;
+};
+constexpr AbsentCommand kAbsentCommands[] = {
+    {"annotate",
+     "tacho report --sort sym,srcline counts samples by source line; perf annotate reads captures of tacho"},
+    {"archive", "tacho pack FILE puts the names that a capture needs into it"},
+    {"bench", "perf bench"},
+    {"buildid-cache",
+     "tacho pack FILE puts names into the capture; --buildid-dir and --debuginfod find files by build id"},
+    {"buildid-list",
+     "tacho header --json has the build ids that a capture names, tacho dump those of its mappings"},
+    {"c2c", "perf c2c record makes captures that tacho report --mem-mode --sort dcacheline,sym reads"},
+    {"config", "there is no configuration file: options say everything (tacho help COMMAND)"},
+    {"daemon",
+     "tacho record -a -g --switch-output=50M --switch-max-files 20, as a service (docs/recording.md)"},
+    {"data", "tacho convert rewrites captures, tacho script --json prints them"},
+    {"diff", "tacho folded of each capture, then difffolded.pl BEFORE AFTER | flamegraph.pl"},
+    {"ftrace",
+     "tacho record -e func/name='vfs_*'/ counts and times functions of the kernel, -e follow tells the way "
+     "of an object"},
+    {"inject",
+     "names of JIT code need none; AUX traces become samples by perf inject --itrace=i1ms, which tacho "
+     "reads"},
+    {"iostat", "tacho record -e bio -a, then tacho table --by disk,op"},
+    {"kallsyms",
+     "tacho record puts them into each capture; grep NAME /proc/kallsyms shows those of this kernel"},
+    {"kmem", "tacho record -e kalloc -a, then tacho report"},
+    {"kvm",
+     "tacho record -e 'kvm:kvm_exit,kvm:kvm_entry' -a, then tacho hist --between kvm:kvm_exit,kvm:kvm_entry"},
+    {"kwork",
+     "tacho record -e 'irq:irq_handler_*' -a, then tacho hist --between "
+     "irq:irq_handler_entry,irq:irq_handler_exit"},
+    {"lock",
+     "tacho record -e lock -p PID (a program's locks) or -e klock -a (the kernel's), then tacho report"},
+    {"mem", "perf mem record makes captures that tacho report --mem-mode reads"},
+    {"probe",
+     "probes need no definition: tacho record -e kprobe:FUNCTION, -e uprobe:FILE:FUNCTION; tacho list "
+     "uprobe:FILE: lists them"},
+    {"sched",
+     "tacho record -e runqlat -a, then tacho hist; tacho record -e offcpu,waking -a, then tacho report"},
+    {"stat",
+     "perf stat counts without samples; tacho record -s -e EVENT -- COMMAND, then tacho report -T, counts by "
+     "thread"},
+    {"test", "script/test in the sources"},
+    {"timechart", "tacho script --importer is drawn over time by Firefox Profiler and speedscope"},
+    {"top",
+     "tacho live --view 'table --by comm' cpu-clock -a; by function: tacho record -a -g -- sleep 10, then "
+     "tacho report"},
+    {"trace", "tacho live syscall -p PID, or tacho record -e 'raw_syscalls:*' -- COMMAND, then tacho script"},
+};
+
 int say(const std::string& message, cli::ExitStatus status) {
   std::fprintf(stderr, "tacho: %s\n", message.c_str());
   return status;
@@ -190,6 +243,9 @@ int main(int count, char** texts) {
     arguments.front() = word == "list" ? "--list-events" : "--" + word;
     return become("tacho-record", std::move(arguments));
   }
+  const auto* const absent = std::ranges::find(kAbsentCommands, word, &AbsentCommand::name);
+  if (absent != std::end(kAbsentCommands))
+    return say("'" + word + "' is not here; instead: " + std::string(absent->instead), cli::kWrongUse);
   if (means_record(word)) {
     return say("there is no command '" + word + "'; did you mean 'record'?", cli::kWrongUse);
   }

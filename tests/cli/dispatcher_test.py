@@ -49,6 +49,16 @@ class Dispatcher(programs.Scratch):
         for word in ["recrod", "recor", "Record"]:
             self.assertEqual(self.call(word, status=1)[1], f"tacho: there is no command '{word}'; did you mean 'record'?\n")
 
+    def test_perfs_commands_that_are_not_here_say_what_to_do(self):
+        """All of perf 6.1 and 7 but those that are here."""
+        self.add_programs()
+        for word in ("annotate archive bench buildid-cache buildid-list c2c config daemon data diff ftrace inject iostat kallsyms "
+                     "kmem kvm kwork lock mem probe sched stat test timechart top trace").split():
+            for words in ([word], ["help", word]):
+                out, said = self.call(*words, status=1)
+                self.assertEqual(out, "")
+                self.assertRegex(said, f"^tacho: '{word}' is not here; instead: \\S.*\n$")
+
     def test_an_old_reader_that_lists_no_commands_is_no_obstacle(self):
         self.add_programs()
         (self.folder / "tacho-report").write_text("#!/bin/sh\n[ \"$1\" = report ] && echo rows && exit\nexit 1\n")

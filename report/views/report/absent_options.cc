@@ -7,7 +7,10 @@ namespace {
 
 using cli::Takes;
 
-constexpr std::string_view kInteractive = "there is no interactive form; rows are printed as with --stdio";
+constexpr std::string_view kInteractive =
+    "there is no interactive form, and nothing was printed; without this option rows are printed, on a "
+    "terminal "
+    "through a pager";
 constexpr std::string_view kTraces =
     "processor traces (AUX) are not decoded here; perf makes samples of them, which every command reads: "
     "perf inject --itrace=i1ms -i FILE -o DECODED";
