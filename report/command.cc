@@ -144,6 +144,7 @@ cli::Option worker_option(bool& has_worker) {
 }
 
 void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
+  const std::size_t first = rows.size();
   options.session.input = input_when_none_is_named();
   rows.push_back(cli::text("-i,--input", "FILE",
                            "the capture to read; - is standard input (default: standard input when it is a "
@@ -155,7 +156,6 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
                            options.output));
   rows.push_back({"--no-pager", cli::Takes::Nothing, "",
                   "print on a terminal without a pager (TACHO_PAGER, PAGER, else less)",
-  const std::size_t first = rows.size();
                   [&options](std::string_view) -> Result<> {
                     options.paging = Paging::Never;
                     return Done{};
@@ -172,9 +172,11 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
   rows.push_back(worker_option(options.has_worker));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as perf has it; files of other owners are read anyway"));
+  cli::mark_common(rows, first);
 }
 
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
+  const std::size_t first = rows.size();
   add_input_options(rows, options);
   auto& symbols = options.session.symbols;
   rows.push_back(cli::text("--symfs", "DIR",
@@ -184,11 +186,9 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
   rows.push_back(cli::text("--kallsyms", "FILE", "kernel symbols (default: those attached to the capture)",
                            symbols.kallsyms));
   rows.push_back(
-  cli::mark_common(rows, first);
       cli::text("--perf-map-dir", "DIR",
                 "where the perf-PID.map files of JIT compilers lie (default: /tmp of the recording host)",
                 symbols.perf_map_dir));
-  const std::size_t first = rows.size();
   rows.push_back(
       cli::text("--jitdump-dir", "DIR",
                 "where the jit-PID.dump files of JIT compilers lie (default: where they were mapped)",
@@ -234,6 +234,7 @@ void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options
                     symbols.demangle = symbolize::Demangle::No;
                     return Done{};
                   }});
+  cli::mark_common(rows, first);
 }
 
 cli::Option truncated_stacks_option(symbolize::CutMark& mark) {
@@ -246,7 +247,6 @@ cli::Option truncated_stacks_option(symbolize::CutMark& mark) {
                 {"all", symbolize::CutMark::All},
                 {"none", symbolize::CutMark::None}};
             const auto* const how =
-  cli::mark_common(rows, first);
                 std::ranges::find(kHow, text, &std::pair<std::string_view, symbolize::CutMark>::first);
             if (how == std::end(kHow))
               return use_error("--truncated-stacks: '" + std::string(text) +
