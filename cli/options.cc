@@ -1,12 +1,13 @@
 #include "cli/options.h"
 
-#include <CLI/CLI.hpp>
+#include <getopt.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
-#include <map>
 #include <optional>
 
 #include "cli/nearest.h"
@@ -25,78 +26,16 @@ std::vector<std::string> spellings(const Option& option) {
   return out;
 }
 
-using Rows = std::map<std::string, const Option*, std::less<>>;  // by spelling
-
-Rows rows_of(const std::vector<Option>& options) {
-  Rows rows;
-  for (const Option& option : options) {
-    for (const std::string& name : spellings(option)) rows.emplace(name, &option);
-  }
-  return rows;
-}
-
-const Option* find_row(const Rows& rows, std::string_view name) {
-  const auto row = rows.find(name);
-  return row == rows.end() ? nullptr : row->second;
-}
-
-// What stands on the command line, told apart by the rows. CLI11 gets only `options`: it would take a word
-// after -z for its value, and an option of the command to run for ours.
-struct Split {
-  std::vector<std::string> options;
-  std::vector<std::string> words;
+struct Occurrence {
+  const Option* row;
+  std::string value;
 };
 
-// The row whose value may stand in the next word, when `word` brings none itself: "-o", "-go", "--output".
-const Option* row_open_at_end(const Rows& rows, const std::string& word) {
-  if (word.starts_with("--")) return word.find('=') == std::string::npos ? find_row(rows, word) : nullptr;
-  for (std::size_t at = 1; at < word.size(); ++at) {
-    const Option* row = find_row(rows, std::string{'-', word[at]});
-    if (row == nullptr) return nullptr;  // CLI11 will name it
-    if (row->takes != Takes::Nothing) return at + 1 == word.size() ? row : nullptr;
-  }
-  return nullptr;
-}
-
-// "--fields=": an empty value behind '=' reads like none to CLI11; as a word of its own it does not.
-bool has_empty_value(const Rows& rows, const std::string& word) {
-  if (!word.starts_with("--") || !word.ends_with('=')) return false;
-  const Option* row = find_row(rows, std::string_view(word).substr(0, word.size() - 1));
-  return row != nullptr && row->takes != Takes::Nothing;
-}
-
-Result<Split> split(const CommandLine& line, const std::vector<std::string>& arguments) {
-  const Rows rows = rows_of(line.options);
-  Split out;
-  for (auto at = arguments.begin(); at != arguments.end(); ++at) {
-    const bool end_of_options = *at == "--";
-    const bool is_option = !end_of_options && at->size() > 1 && at->front() == '-';
-    if (end_of_options || (!is_option && line.stop_at_first_word)) {
-      out.words.insert(out.words.end(), at + (end_of_options ? 1 : 0), arguments.end());
-      break;
-    }
-    if (!is_option) {
-      out.words.push_back(*at);
-      continue;
-    }
-    const Option* row = row_open_at_end(rows, *at);
-    if (has_empty_value(rows, *at)) {
-      out.options.push_back(at->substr(0, at->size() - 1));
-      out.options.emplace_back();
-      continue;
-    }
-    out.options.push_back(*at);
-    if (row == nullptr) continue;
-    const bool has_next = at + 1 != arguments.end();
-    if (row->takes == Takes::Value && !has_next) {
-      return use_error("option '" + *at + "' needs a value: " + *at + " " + row->value);
-    }
-    const bool takes_next = row->takes == Takes::Value ||
-                            (row->takes == Takes::LastArg && has_next && !(at + 1)->starts_with('-'));
-    if (takes_next) out.options.push_back(*++at);
-  }
-  return out;
-}
+struct Occurrences {
+  std::vector<Occurrence> list;    // in the order of the command line
+  std::vector<std::string> words;  // what is neither an option nor the value of one
+  bool help = false;
+};
 
 Error unknown_option(const CommandLine& line, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
@@ -109,55 +48,112 @@ Error unknown_option(const CommandLine& line, const std::string& word) {
                    (guess.empty() ? "; see " + line.program + " --help" : guess));
 }
 
-constexpr std::string_view kFlagSeen = "true";  // CLI11's value of a flag
+// The rows as getopt_long() takes them. Codes: kFirstRow and the number of the row, or kHelp.
+class GetoptRows {
+ public:
+  static constexpr int kHelp = 256, kFirstRow = 257;  // above every character
 
-struct Occurrence {
-  const Option* row;
-  std::string value;
+  explicit GetoptRows(const CommandLine& line) : line_(&line) {
+    // '+' stops at the first word, '-' returns words as options with the code 1; neither moves words about.
+    // ':' tells a missing value from an unknown option.
+    letters_ = line.stop_at_first_word ? "+:" : "-:";
+    for (std::size_t row = 0; row < line.options.size(); ++row) {
+      for (std::string& name : spellings(line.options[row])) add(std::move(name), row);
+    }
+    add_help("--help");
+    if (letter_rows_['h'] == 0) add_help("-h");
+    for (std::size_t at = 0; at < names_.size(); ++at)
+      long_[at].name = names_[at].c_str();  // now that no name moves any more
+    long_.push_back({});
+  }
+
+  const char* letters() const { return letters_.c_str(); }
+  const option* long_options() const { return long_.data(); }
+  std::string_view name(int index) const { return names_[static_cast<std::size_t>(index)]; }
+  // The code of an option, for a letter or a code of getopt_long(); 0 when there is no such option.
+  int code(int got) const { return got > 0 && got < 256 ? letter_rows_[static_cast<std::size_t>(got)] : got; }
+  const Option& row(int code) const { return line_->options[static_cast<std::size_t>(code - kFirstRow)]; }
+
+ private:
+  void add(std::string name, std::size_t row) {
+    const Takes takes = line_->options[row].takes;
+    const int has_value = takes == Takes::Nothing ? no_argument
+                          : takes == Takes::Value ? required_argument
+                                                  : optional_argument;
+    add(std::move(name), kFirstRow + static_cast<int>(row), has_value);
+  }
+  void add_help(std::string name) { add(std::move(name), kHelp, no_argument); }
+  void add(std::string name, int code, int has_value) {
+    if (name.starts_with("--")) {
+      long_.push_back({nullptr, has_value, nullptr, code});
+      names_.push_back(name.substr(2));
+      return;
+    }
+    letter_rows_[static_cast<unsigned char>(name[1])] = code;
+    letters_ += name[1];
+    letters_.append(static_cast<std::size_t>(has_value), ':');  // required_argument is 1, optional_argument 2
+  }
+
+  const CommandLine* line_;
+  std::string letters_;
+  std::vector<std::string> names_;  // of long_
+  std::vector<option> long_;
+  std::array<int, 256> letter_rows_{};
 };
 
-struct Occurrences {
-  std::vector<Occurrence> list;  // in the order of the command line
-  bool help = false;
-};
-
-// Lets CLI11 match spellings, clusters and attached values; it is the only place that can throw here.
-Result<Occurrences> match(const CommandLine& line, std::vector<std::string> words) {
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  std::map<const CLI::Option*, const Option*> rows;
-  const auto add = [&app](const std::string& names, Takes takes) {
-    const auto keep = [](const CLI::results_t&) { return true; };
-    CLI::Option* option = app.add_option(names, keep)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    if (takes == Takes::Nothing) return option->expected(0);
-    return takes == Takes::Value ? option->expected(1) : option->expected(0, 1);
-  };
-  for (const Option& row : line.options) rows.emplace(add(row.names, row.takes), &row);
-  const bool dash_h_is_free = find_row(rows_of(line.options), "-h") == nullptr;
-  const CLI::Option* help = add(dash_h_is_free ? "-h,--help" : "--help", Takes::Nothing);
-
-  std::ranges::reverse(words);  // CLI11 takes them from the back
-  app.parse(std::move(words));
+Result<Occurrences> match(const CommandLine& line, std::vector<std::string> arguments) {
+  const GetoptRows rows(line);
+  arguments.insert(arguments.begin(), line.program);
+  std::vector<char*> words;
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  const int count = static_cast<int>(words.size());
+  words.push_back(nullptr);
 
   Occurrences out;
-  out.help = help->count() > 0;
-  if (out.help) return out;
-  if (!app.remaining().empty()) return unknown_option(line, app.remaining().front());
-  std::map<const CLI::Option*, std::size_t> taken;
-  for (const CLI::Option* option : app.parse_order()) {
-    out.list.push_back({rows.at(option), option->results().at(taken[option]++)});
+  std::optional<Error> fault;  // the first one; --help anywhere counts more
+  opterr = 0;                  // errors are values here
+  optind = 0;                  // glibc: begin anew
+  while (!out.help) {
+    const std::string word = std::max(optind, 1) < count ? arguments[std::max(optind, 1)] : std::string();
+    int index = -1;
+    const int got = getopt_long(count, words.data(), rows.letters(), rows.long_options(), &index);
+    if (got == -1) break;
+    if (got == 1) {
+      out.words.emplace_back(optarg);
+      continue;
+    }
+    const int code = rows.code(got == '?' || got == ':' ? optopt : got);
+    // getopt_long() takes the start of a long name for the whole when it fits one option alone.
+    const bool is_cut = index >= 0 && word.substr(2, word.find('=') - 2) != rows.name(index);
+    if (got == '?' && code >= GetoptRows::kFirstRow) {
+      if (!fault)
+        fault = use_error("option '" + rows.row(code).names + "' takes no value, not '" +
+                          word.substr(std::min(word.find('='), word.size() - 1) + 1) + "'");
+    } else if (got == '?' || is_cut) {
+      const bool is_long = word.starts_with("--");
+      if (!fault) fault = unknown_option(line, is_long ? word : std::string{'-', static_cast<char>(optopt)});
+    } else if (got == ':') {
+      if (!fault)
+        fault = use_error("option '" + word + "' needs a value: " + word + " " + rows.row(code).value);
+    } else if (code == GetoptRows::kHelp) {
+      out.help = true;
+    } else {
+      const Option& row = rows.row(code);
+      const char* value = optarg;
+      const bool takes_next = row.takes == Takes::LastArg && value == nullptr && optind < count;
+      if (takes_next && !arguments[optind].starts_with('-')) value = words[optind++];
+      out.list.push_back({&row, value == nullptr ? std::string() : value});
+    }
   }
+  if (out.help) return out;
+  if (fault) return *std::move(fault);
+  for (int at = optind; at < count; ++at) out.words.emplace_back(words[at]);
   return out;
 }
 
 Result<> call_rows(const Occurrences& occurrences) {
   for (const auto& [row, value] : occurrences.list) {
-    const bool flag = row->takes == Takes::Nothing;
-    if (flag && value != kFlagSeen) {
-      return use_error("option '" + row->names + "' takes no value, not '" + value + "'");
-    }
-    if (auto set = row->set(flag ? std::string() : value); !set) return set;
+    if (auto set = row->set(value); !set) return set;
   }
   return Done{};
 }
@@ -169,20 +165,10 @@ Result<> call_words(const CommandLine& line, std::vector<std::string> words) {
   return line.words(std::move(words));
 }
 
-Result<Occurrences> match_without_exceptions(const CommandLine& line, std::vector<std::string> words) {
-  try {
-    return match(line, std::move(words));
-  } catch (const CLI::Error& error) {
-    return use_error(error.what());
-  }
-}
-
 }  // namespace
 
 Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& arguments) {
-  auto parts = split(line, arguments);
-  if (!parts) return std::move(parts.error());
-  auto occurrences = match_without_exceptions(line, std::move(parts->options));
+  auto occurrences = match(line, arguments);
   if (!occurrences) return std::move(occurrences.error());
   if (occurrences->help) {
     const std::string text = help_text(line);
@@ -193,7 +179,8 @@ Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& ar
     return Parsed::HelpShown;
   }
   if (auto called = call_rows(*occurrences); !called) return std::move(called.error());
-  if (auto called = call_words(line, std::move(parts->words)); !called) return std::move(called.error());
+  if (auto called = call_words(line, std::move(occurrences->words)); !called)
+    return std::move(called.error());
   return Parsed::Run;
 }
 

@@ -1,4 +1,4 @@
-// What a program's command line looks like, as a table of rows: parsed by CLI11, and walked by --help,
+// What a program's command line looks like, as a table of rows: parsed by getopt_long, and walked by --help,
 // completions and manual pages alike. No row's meaning is known here.
 #pragma once
 
