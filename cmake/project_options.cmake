@@ -1,3 +1,11 @@
+# Compiler results are taken from ccache when it is installed. Paths count from the source folder, so that a clone
+# elsewhere finds them too.
+find_program(TACHO_CCACHE ccache)
+if(TACHO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TACHO_CCACHE})
+endif()
+
 # What every target of ours is compiled with, and nothing that is not ours.
 add_library(project_options INTERFACE)
 target_compile_features(project_options INTERFACE cxx_std_20)
@@ -73,7 +81,8 @@ if(TACHO_TESTS)
   add_custom_target(unit_tests)
 endif()
 
-# tacho_test(NAME LABEL source...): a GoogleTest program whose every test is a CTest test with that label.
+# tacho_test(NAME LABEL source...): a GoogleTest program. It is one CTest test, as starting a program takes longer than most
+# tests; with the label live each test suite is a CTest test, so that suites run side by side.
 function(tacho_test name label)
   if(NOT TACHO_TESTS)
     return()
@@ -81,17 +90,29 @@ function(tacho_test name label)
   tacho_units(units ${name} ${ARGN})
   add_executable(${name} ${units})
   target_link_libraries(${name} PRIVATE project_options GTest::gtest_main)
-  if(NOT label STREQUAL live)
-    target_compile_options(${name} PRIVATE -O0)  # what is tested lies in the libraries; a third less time to compile
-  endif()
-  # Live tests watch the whole system: what another test does meanwhile would be in their captures.
-  set(serial OFF)
-  if(label STREQUAL live)
-    set(serial ON)
-  elseif(label STREQUAL unit)
+  target_compile_options(${name} PRIVATE -O0)  # the code under test is in the libraries; a third less time to compile
+  if(label STREQUAL unit)
     add_dependencies(unit_tests ${name})
   endif()
-  gtest_discover_tests(${name} PROPERTIES LABELS ${label} RUN_SERIAL ${serial} DISCOVERY_TIMEOUT 60)
+  if(NOT label STREQUAL live)
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
+    return()
+  endif()
+  set(suites)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} tests REGEX "^(TEST(_F)?|INSTANTIATE_TEST_SUITE_P)\\(")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    list(TRANSFORM tests REPLACE "^TEST(_F)?\\(([A-Za-z0-9_]+),.*$" "\\2.*")
+    list(TRANSFORM tests REPLACE "^INSTANTIATE_TEST_SUITE_P\\(([A-Za-z0-9_]+),.*$" "\\1/*")
+    list(APPEND suites ${tests})
+  endforeach()
+  list(REMOVE_DUPLICATES suites)
+  foreach(suite ${suites})
+    string(REGEX REPLACE "[./]\\*$" "" suite_name ${suite})
+    add_test(NAME ${name}.${suite_name} COMMAND ${name} --gtest_brief=1 --gtest_filter=${suite})
+    set_tests_properties(${name}.${suite_name} PROPERTIES LABELS live TIMEOUT 600 RESOURCE_GROUPS recorders:1)
+  endforeach()
 endfunction()
 
 # tacho_fuzz(LIBRARY TARGET...): fuzz/TARGET.cc feed bytes to LIBRARY. With -DTACHO_FUZZ=ON each is a libFuzzer program;

@@ -24,7 +24,6 @@ FOREIGN = {
     "bpf/bpf.h": {"bpf"},
     "bpf/libbpf.h": {"bpf"},
     "bpf/btf.h": {"bpf"},
-    "CLI/": {"cli"},
     "zstd.h": {"format"},
     "elfutils/": {"symbolize"},
     "dwarf.h": {"symbolize"},

@@ -69,9 +69,9 @@ class MadeReports(programs.Scratch):
     @programs.needs_perf
     def test_their_texts_are_perfs(self):
         self.assertEqual(set(VIEWS), set(made_reports.REPORTS))
-        for name, views in VIEWS.items():
+        for turn, (name, views) in enumerate(VIEWS.items()):
             self.write(name)
-            for words in views:
+            for words in programs.part_of(views, turn):
                 with self.subTest(capture=name, words=words):
                     theirs = self.report(words, "perf")
                     self.assertGreater(len(theirs.split(b"\n")), 8)
@@ -107,9 +107,9 @@ class MadeReports(programs.Scratch):
 
     @programs.needs_perf
     def test_branches_in_call_graphs_are_perfs(self):
-        for name in ("plain-branches", "predicted-branches", "branches-with-stacks", "branches-in-loops"):
+        for turn, name in enumerate(("plain-branches", "predicted-branches", "branches-with-stacks", "branches-in-loops")):
             self.write(name)
-            for words in HISTORY:
+            for words in programs.part_of(HISTORY, turn):
                 with self.subTest(capture=name, words=words):
                     theirs = self.report(f"--branch-history {words}", "perf")
                     self.assertGreater(len(theirs.split(b"\n")), 20)

@@ -12,7 +12,7 @@ import unittest
 
 import programs
 
-COUNT = int(os.environ.get("TACHO_MUTANTS", "200"))
+COUNT = int(os.environ.get("TACHO_MUTANTS", programs.scaled(200)))
 SEED = int(os.environ.get("TACHO_SEED", "1"))
 AT_ONCE = 250  # in one recording
 MOST_MEMORY = 400 << 10  # KiB of the recorder

@@ -3,7 +3,7 @@
 recording or a report asks for is refused once (tests/support/refusals.c). They end by themselves, with an exit status of
 ours and a line that says why; or they do without, and then the result is the same, or the loss is told.
 
-By default a sample of the calls is tried: 3 of each kind. TACHO_REFUSALS_EACH=N tries N of each; 1000000 is all of them,
+By default a sample of the calls is tried: one of each kind, 3 with script/test --long. TACHO_REFUSALS_EACH=N tries N of each; 1000000 is all of them,
 which takes hours. TACHO_REFUSALS_PART=K/N tries every Nth of these, beginning with the Kth (from 1), so that N processes that run
 at once have tried them all."""
 import collections
@@ -16,7 +16,7 @@ import unittest
 import programs
 
 LIBRARY = programs.BIN / "refusals.so"
-EACH = int(os.environ.get("TACHO_REFUSALS_EACH", 3))
+EACH = int(os.environ.get("TACHO_REFUSALS_EACH", programs.scaled(3)))
 PART, PARTS = (int(number) for number in os.environ.get("TACHO_REFUSALS_PART", "1/1").split("/"))
 assert 1 <= PART <= PARTS, "TACHO_REFUSALS_PART=K/N"
 PATIENCE = 20  # seconds
@@ -28,6 +28,8 @@ def some_of(count, most):
     """Some numbers of 1 to count: the ends, and others evenly between them."""
     if count <= most:
         return range(1, count + 1)
+    if most == 1:
+        return [1 + count // 2]
     return sorted({1 + round(i * (count - 1) / (most - 1)) for i in range(most)})
 
 

@@ -46,9 +46,14 @@ class CostlyCaptures(programs.Scratch):
         path.write_bytes(contents)
         return path
 
+    def some(self, commands):
+        """One of the commands, another one for each capture; all of them with script/test --long."""
+        self.turn = getattr(self, "turn", -1) + 1
+        return programs.part_of(commands, self.turn + len(self.id()))
+
     def check_all(self, make, status=WHOLE, told=None, commands=COMMANDS):
         path = self.write(make.__name__, make())
-        for command in commands:
+        for command in self.some(commands):
             with self.subTest(capture=make.__name__, command=command[0]):
                 self.check(path, command, status, told)
 
@@ -66,7 +71,7 @@ class CostlyCaptures(programs.Scratch):
     def test_a_row_of_report_for_each_sample(self):
         # So many that what all captures may take does not hide what each of these rows takes.
         path = self.write("rows", costly_captures.pids_and_addresses(600000))
-        for command in (["report"], ["report", "-g", "none"], ["report", "--sort", "sym"], ["script"]):
+        for command in self.some([["report"], ["report", "-g", "none"], ["report", "--sort", "sym"], ["script"]]):
             with self.subTest(command=command):
                 self.check(path, command)
 
@@ -117,7 +122,7 @@ class CostlyCaptures(programs.Scratch):
     def test_frames_whose_rounds_do_not_end(self):
         frames = self.compressed(costly_captures.samples_of_one_time)
         path = self.write("frames", costly_captures.of_frames(frames * 200))
-        for command in COMMANDS:
+        for command in self.some(COMMANDS):
             with self.subTest(command=command[0]):
                 self.check(path, command)
 
@@ -128,7 +133,7 @@ class CostlyCaptures(programs.Scratch):
         frames = self.compressed(costly_captures.long_chains)
         sample_type = costly_captures.USUAL | costly_captures.CALLCHAIN
         path = self.write("growing", costly_captures.of_frames(frames * (1500 // len(frames)), sample_type))
-        for command in COMMANDS:
+        for command in self.some(COMMANDS):
             with self.subTest(command=command[0]):
                 self.check(path, command, INCOMPLETE, "--inflate-all reads it")
         self.tacho("report", "-i", path, "--inflate-all")

@@ -14,7 +14,7 @@ import elf_mutator
 import programs
 from programs import ROOT
 
-COUNT = int(os.environ.get("TACHO_ELF_MUTANTS", "300"))
+COUNT = int(os.environ.get("TACHO_ELF_MUTANTS", programs.scaled(300)))
 SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
 GOLDEN = ROOT / "tests/golden"
 # Each program with a capture that asks for its names; that of shapes is unwound by its call frame information too.

@@ -19,7 +19,7 @@ import made_capture as made
 import programs
 from programs import ROOT
 
-COUNT = int(os.environ.get("TACHO_HOSTILE_FILES", "300"))
+COUNT = int(os.environ.get("TACHO_HOSTILE_FILES", programs.scaled(300)))
 SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
 SOURCES = ROOT / "tests/golden/symfs/tmp/c"
 BASE, ROOM, CODE_AT = 0x10000000, 0x10000, 0x1000

@@ -14,7 +14,7 @@ import mutator
 import programs
 from programs import ROOT
 
-COUNT = int(os.environ.get("TACHO_MUTANTS", "400"))
+COUNT = int(os.environ.get("TACHO_MUTANTS", programs.scaled(400)))
 SEED = int(os.environ.get("TACHO_MUTANTS_SEED", "20"))
 COMMANDS = [
     ["dump"], ["dump", "--json"], ["header", "-I"], ["header", "--json"], ["evlist", "-v"], ["report", "--stats"], ["report", "-D"],

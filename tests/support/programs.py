@@ -15,6 +15,21 @@ BIN = Path(os.environ.get("TACHO_BIN", ROOT / "build" / "bin"))
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 PATIENCE = int(os.environ.get("TACHO_PATIENCE", "120"))  # seconds, for one program; an emulated machine takes longer
 
+# How much of the heavy tests is done: a tenth as a rule, all of it with script/test --long.
+SCALE = float(os.environ.get("TACHO_TEST_SCALE", "0.1"))
+
+
+def scaled(count, least=1):
+    """A number of tries, at the scale of this run."""
+    return max(least, round(count * SCALE))
+
+
+def part_of(items, turn=0):
+    """A share of the items at the scale of this run, at least one; each turn takes others, so that many turns take all."""
+    step = max(1, round(1 / SCALE))
+    return items[turn % step::step] or [items[turn % len(items)]]
+
+
 needs_root = unittest.skipUnless(os.geteuid() == 0, "needs root")
 needs_perf = unittest.skipUnless(shutil.which("perf"), "needs perf (Debian: linux-perf)")
 needs_btf = unittest.skipUnless(Path("/sys/kernel/btf/vmlinux").exists(), "needs a kernel with BTF")
@@ -22,22 +37,30 @@ has_clang = bool(shutil.which("clang"))
 needs_clang = unittest.skipUnless(has_clang, "needs clang")
 
 
-def is_recording(words):
-    """Whether a command line records: perf's, or that of the programs under test."""
+def recorder_of(words):
+    """Which recorder a command line starts: "perf", "tacho", or None."""
     program = Path(words[0])
     if program.parent != BIN and program.name != "perf":
-        return False
-    return (program.name == "tacho-record" or {"record", "live"} & set(words[1:2])) and not {"--help", "--version", "-h"} & set(words)
+        return None
+    records = program.name == "tacho-record" or {"record", "live"} & set(words[1:2])
+    if not records or {"--help", "--version", "-h"} & set(words):
+        return None
+    return "perf" if program.name == "perf" else "tacho"
 
 
-def refuse_to_record(event, arguments):
-    """Of whatever starts a program. Recorders disturb each other, so CTest must know who is one."""
-    if event == "subprocess.Popen" and is_recording([os.fsdecode(word) for word in arguments[1]]):
-        raise AssertionError("this test records: add RECORDS to its tacho_program_test() in CMakeLists.txt")
+def refuse_undeclared_recorders(event, arguments):
+    """An audit hook: perf record aborts beside another recorder, so CTest must know which test starts which recorder."""
+    if event != "subprocess.Popen":
+        return
+    recorder = recorder_of([os.fsdecode(word) for word in arguments[1]])
+    if recorder and DECLARED == "none" or recorder == "perf" and DECLARED != "perf":
+        word = {"perf": "PERF_RECORDS", "tacho": "RECORDS"}[recorder]
+        raise AssertionError(f"this test runs {recorder} record: add {word} to its tacho_program_test() in CMakeLists.txt")
 
 
-if os.environ.get("TACHO_RECORDS") == "0":
-    sys.addaudithook(refuse_to_record)
+DECLARED = os.environ.get("TACHO_RECORDS")  # none, tacho or perf, as tests/CMakeLists.txt says; unset outside of CTest
+if DECLARED:
+    sys.addaudithook(refuse_undeclared_recorders)
 
 
 def built_once(test_class, sources):
@@ -76,7 +99,7 @@ class Scratch(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="tacho-test-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        if os.environ.get("TACHO_READERS") and os.environ.get("TACHO_RECORDS") != "0":
+        if os.environ.get("TACHO_READERS") and DECLARED != "none":
             self.addCleanup(self.check_readers)
 
     def check_readers(self):
