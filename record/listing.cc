@@ -12,6 +12,7 @@
 #include "cli/nearest.h"
 #include "cli/option_rows.h"
 #include "format/perf_abi.h"
+#include "format/printable.h"
 #include "record/events/event_names.h"
 #include "record/events/pmu.h"
 #include "record/events/tracepoint.h"
@@ -229,9 +230,10 @@ Result<std::string> list_events(const ListOptions& options) {
     if (!matches(options.pattern, line.name) && (line.alias.empty() || !matches(options.pattern, line.alias)))
       continue;
     const std::string names = line.alias.empty() ? line.name : line.name + " OR " + line.alias;
-    out += fmt::format("  {:<50} [{}]\n", names, line.kind);
+    out += fmt::format("  {:<50} [{}]\n", format::printable(names), line.kind);
     if (!options.fields) continue;
-    for (const std::string& detail : line.details) out += fmt::format("      {}\n", detail);
+    for (const std::string& detail : line.details)
+      out += fmt::format("      {}\n", format::printable(detail));
   }
   if (!out.empty()) return out;
   if (!tracepoints && is_of(options.kinds, {"", "", kTracepointKind, {}})) return tracepoints.error();

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <string>
 
+#include "format/printable.h"
+
 namespace tacho::record {
 namespace {
 
@@ -24,21 +26,6 @@ bool has_room(int fd, milliseconds& patience) {
   return ready > 0 || (ready < 0 && errno == EINTR);
 }
 
-// Bytes at the start of `text` that must not reach a terminal as they are: control characters of ASCII and of
-// Latin-1, and what turns the direction of writing. 0: none.
-std::size_t length_of_hidden(std::string_view text) {
-  const auto byte = [&](std::size_t at) {
-    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
-  };
-  const unsigned first = byte(0);
-  if ((first < 0x20 && first != '\n' && first != '\t') || first == 0x7f) return 1;
-  if (first == 0xc2 && byte(1) >= 0x80 && byte(1) < 0xa0) return 2;
-  const unsigned rest = byte(1) << 8U | byte(2);
-  const bool turns = rest == 0x808e || rest == 0x808f || (rest >= 0x80aa && rest <= 0x80ae) ||
-                     (rest >= 0x81a6 && rest <= 0x81a9);
-  return first == 0xe2 && turns ? 3 : 0;
-}
-
 }  // namespace
 
 void write_patiently(int fd, std::string_view bytes, milliseconds& patience) {
@@ -52,15 +39,15 @@ void write_patiently(int fd, std::string_view bytes, milliseconds& patience) {
 }
 
 std::string shown_safely(std::string_view text) {
+  constexpr std::string_view kLogLine = "\n  ";
   std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t hidden = length_of_hidden(text.substr(at));
-    for (std::size_t i = 0; i < hidden; ++i)
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at + i]));
-    if (hidden == 0) out += text[at];
-    at += std::max<std::size_t>(hidden, 1);
+  for (;;) {
+    const std::size_t size = std::min(text.find(kLogLine), text.size());
+    out += format::printable(text.substr(0, size));
+    if (size == text.size()) return out;
+    out += kLogLine;
+    text.remove_prefix(size + kLogLine.size());
   }
-  return out;
 }
 
 void Messages::print(std::string_view line) const {

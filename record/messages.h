@@ -18,8 +18,8 @@ inline constexpr std::chrono::milliseconds kPatienceWithReaders{1000};
 // may be full and its reader asleep, a terminal may be stopped.
 void write_patiently(int fd, std::string_view bytes, std::chrono::milliseconds& patience);
 
-// `text` with what could act on a terminal or pass for something else made visible (\x1b): names from BPF
-// objects, files and processes stand in messages. Lines stay lines.
+// A message as format::printable() has it: names from BPF objects, files, cgroups and processes stand in it.
+// A newline stays where blanks follow, as in a verifier's log: such a line cannot pass for another message.
 std::string shown_safely(std::string_view text);
 
 class Messages {

@@ -14,6 +14,7 @@
 #include "bpf/function_arguments.h"
 #include "cli/nearest.h"
 #include "format/file.h"
+#include "format/printable.h"
 #include "record/events/probe_arguments.h"
 #include "record/host/elf_places.h"
 #include "record/host/kernel_functions.h"
@@ -22,6 +23,8 @@
 
 namespace tacho::record {
 namespace {
+
+using format::printable;
 
 // Debugging information is read once for each function.
 constexpr std::size_t kMostExplained = 20;
@@ -156,12 +159,12 @@ Result<std::string> list_probes(const ListOptions& options) {
   std::string out;
   const std::string prefix = std::string(row.word) + ":" + (path.empty() ? "" : path + ":");
   for (const Place& one : *places) {
-    out += fmt::format("  {:<50} [{}]\n", prefix + one.name,
+    out += fmt::format("  {:<50} [{}]\n", printable(prefix + one.name),
                        row.kind == ProbeKind::Marker ? "Marker"
                        : row.at_return               ? "Return of a function"
                                                      : "Function");
-    if (!one.in_source.empty()) out += fmt::format("      {}\n", one.in_source);
-    if (options.fields && !one.details.empty()) out += fmt::format("      {}\n", one.details);
+    if (!one.in_source.empty()) out += fmt::format("      {}\n", printable(one.in_source));
+    if (options.fields && !one.details.empty()) out += fmt::format("      {}\n", printable(one.details));
   }
   return out;
 }

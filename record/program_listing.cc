@@ -6,8 +6,12 @@
 #include <chrono>
 #include <utility>
 
+#include "format/printable.h"
+
 namespace tacho::record {
 namespace {
+
+using format::printable;
 
 bool matches(const std::string& pattern, const std::string& name) {
   if (pattern.empty()) return true;
@@ -48,11 +52,13 @@ std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
   for (const bpf::ListedProgram& program : programs) {
     const std::string cost = costs ? cost_cells(program, *costs, seconds) : counted_cells(program);
     out += fmt::format("{:>6}  {:<16} {:<16} {:<24} {}  {}\n", program.id, program.type, program.tag,
-                       program.name, cost, program.places.empty() ? "-" : program.places.front());
+                       printable(program.name), cost,
+                       program.places.empty() ? "-" : printable(program.places.front()));
     for (std::size_t i = 1; i < program.places.size(); ++i)
-      out += fmt::format("{}also at: {}\n", indent, program.places[i]);
+      out += fmt::format("{}also at: {}\n", indent, printable(program.places[i]));
     if (!with_details) continue;
-    for (const std::string& holder : program.holders) out += fmt::format("{}held by: {}\n", indent, holder);
+    for (const std::string& holder : program.holders)
+      out += fmt::format("{}held by: {}\n", indent, printable(holder));
     out += fmt::format(
         "{}loaded by user {}; {} bytes, {} of machine code; {} runs skipped as one was under way\n", indent,
         program.loaded_by, program.translated_bytes, program.machine_bytes, program.skipped);

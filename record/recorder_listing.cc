@@ -12,6 +12,7 @@
 #include "bpf/user_object.h"
 #include "cli/nearest.h"
 #include "cli/shell_word.h"
+#include "format/printable.h"
 #include "record/events/probe_recorders.h"
 #include "record/events/recorders.h"
 #include "record/followed_objects.h"
@@ -19,6 +20,8 @@
 
 namespace tacho::record {
 namespace {
+
+using format::printable;
 
 bool matches(const std::string& pattern, const std::string& name) {
   if (pattern.find_first_of("*?[") == std::string::npos) return name.find(pattern) != std::string::npos;
@@ -47,7 +50,8 @@ std::string hooks_in_words(const bpf::UserObject& object) {
   for (const bpf::Hooks& each : object.hooks()) {
     const bool is_second = !each.group.empty() && each.group == group;
     group = each.group;
-    out += fmt::format("  {}{}{}\n", is_second ? "or " : "", fmt::join(each.sections, " and "),
+    out += fmt::format("  {}{}{}\n", is_second ? "or " : "",
+                       printable(fmt::format("{}", fmt::join(each.sections, " and "))),
                        each.optional ? " (where there is one)" : "");
   }
   return out;
@@ -57,7 +61,7 @@ std::string fields_in_words(const format::PayloadSchema& schema) {
   std::vector<std::string> names;
   for (const format::PayloadField& field : schema.fields)
     if (field.role != "stack") names.push_back(field.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return printable(fmt::format("{}", fmt::join(names, ", ")));
 }
 
 // What --filter may name.
@@ -130,19 +134,21 @@ Result<std::string> recorder_help(const EventRequest& request) {
   auto object = row != nullptr ? bpf::UserObject::open_shipped(request.recorder, *bytes, {})
                                : bpf::UserObject::open(request.path, {});
   if (!object) return std::move(object.error());
-  std::string out = row != nullptr ? fmt::format("{}: {}\n", row->name, row->summary) : request.path + "\n";
+  const std::string path = printable(request.path);
+  std::string out = row != nullptr ? fmt::format("{}: {}\n", row->name, row->summary) : path + "\n";
   if (row != nullptr && !row->preset.empty()) out += fmt::format("It is {}/{}/.\n", row->object, row->preset);
   const auto options = object->constants();
   if (!options.empty())
-    out += fmt::format("\nOptions, as {}/NAME=VALUE,.../:\n", row != nullptr ? row->name : request.path);
+    out += fmt::format("\nOptions, as {}/NAME=VALUE,.../:\n", row != nullptr ? row->name : path);
   else if (row == nullptr)
     out += "\nOptions: no `const volatile` global has a HELP(\"...\") (tacho/event.h)\n";
   for (const bpf::ObjectOption& option : options)
-    out += fmt::format("  {:<24} {}\n", fmt::format("{} ({})", option.name, option.type), option.help);
+    out += fmt::format("  {:<24} {}\n", printable(fmt::format("{} ({})", option.name, option.type)),
+                       printable(option.help));
   out += "\nEvents:\n";
   for (const bpf::Channel& channel : object->channels())
-    out +=
-        fmt::format("  {:<10} {}\n", channel.event, channel.schema ? fields_in_words(*channel.schema) : "");
+    out += fmt::format("  {:<10} {}\n", printable(channel.event),
+                       channel.schema ? fields_in_words(*channel.schema) : "");
   out += "\nHooks:\n" + hooks_in_words(*object);
   if (const std::string about = asked_in_words(*object); !about.empty())
     out += fmt::format("\n--filter may ask about {} (docs/recording.md).\n", about);

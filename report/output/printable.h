@@ -1,34 +1,15 @@
-// Names from outside (threads, files, symbols, events) made safe for where they are going: one function a
-// target.
+// Names from outside made safe for where they are going (format/printable.h).
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include "format/printable.h"
 
 namespace tacho::report {
 
-enum class Names : std::uint8_t {
-  Safe,
-  Raw,  // --raw-names: perf's exact bytes
-};
-
-// True when every byte is printable ASCII: nothing to make safe for a terminal.
-bool is_plain(std::string_view name);
-
-// For a terminal or a text file: control characters, invalid UTF-8, line separators and direction overrides
-// become \xNN, byte for byte; everything else stays.
-std::string printable(std::string_view name, Names names = Names::Safe);
-
-// For folded stacks: as above, and ';' (which parts frames) becomes ':'.
-std::string printable_folded(std::string_view name, Names names = Names::Safe);
-
-// For a place between quotes on a line: as printable(), and \ and " get a \ before them, so that what was
-// made safe cannot be mistaken for the name's own text.
-std::string printable_quoted(std::string_view name);
-
-// For a JSON writer, which escapes quotes by itself. What a parser gives back is printable(), where the
-// name's own backslashes are doubled.
-std::string printable_json(std::string_view name);
+using format::is_plain;
+using format::Names;
+using format::printable;
+using format::printable_folded;
+using format::printable_json;
+using format::printable_quoted;
 
 }  // namespace tacho::report

@@ -35,6 +35,21 @@ TEST(ProgramListing, ALineForEachAndOneForEachFurtherPlace) {
       << lines;
 }
 
+TEST(ProgramListing, ANameCannotPassForAnotherLineNorSteerATerminal) {
+  auto hostile = program();
+  hostile.name = "a\n    13  tracing";
+  hostile.places = {
+      "cgroup /x\x9b"
+      "2J",
+      "pin \x1b[2J"};
+  hostile.holders = {"comm\nforged"};
+  const std::string lines = programs_in_lines({hostile}, std::nullopt, 0, true);
+  EXPECT_NE(lines.find("a\\x0a    13  tracing"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("cgroup /x\\x9b2J\n"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("pin \\x1b[2J\n"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("held by: comm\\x0aforged\n"), std::string::npos) << lines;
+}
+
 TEST(ProgramListing, CostsAreOfASecondAndOfACpu) {
   const std::map<std::uint32_t, bpf::Cost> costs{{12, {3000, 30'000'000}}};
   const std::string lines = programs_in_lines({program()}, costs, 3, true);

@@ -1,8 +1,8 @@
-#include "report/output/printable.h"
+#include "format/printable.h"
 
 #include <gtest/gtest.h>
 
-namespace tacho::report {
+namespace tacho::format {
 namespace {
 
 TEST(Printable, LeavesPlainAndForeignLettersAlone) {
@@ -17,6 +17,13 @@ TEST(Printable, ShowsControlCharactersAsNumbers) {
                       "31m"),
             "\\xc2\\x9b31m")
       << "C1 controls steer terminals as well";
+}
+
+TEST(Printable, LinesStayLinesWhereSeveralAreWanted) {
+  EXPECT_EQ(printable_lines("a\n\tb\x9b"
+                            "1m\r\n\n"),
+            "a\n\tb\\x9b1m\\x0d\n\n");
+  EXPECT_EQ(printable_lines(""), "");
 }
 
 TEST(Printable, ShowsInvalidUtf8AsNumbers) {
@@ -59,4 +66,4 @@ TEST(Printable, FoldedNamesHoldNoSeparator) {
 }
 
 }  // namespace
-}  // namespace tacho::report
+}  // namespace tacho::format

@@ -1,9 +1,9 @@
-#include "report/output/printable.h"
+#include "format/printable.h"
 
 #include <algorithm>
 #include <cstddef>
 
-namespace tacho::report {
+namespace tacho::format {
 namespace {
 
 struct Range {
@@ -85,6 +85,17 @@ std::string printable(std::string_view name, Names names) {
   return safe;
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string safe;
+  while (!text.empty()) {
+    const std::size_t size = std::min(text.find_first_of("\n\t"), text.size());
+    safe += printable(text.substr(0, size));
+    safe += text.substr(size, 1);
+    text.remove_prefix(std::min(size + 1, text.size()));
+  }
+  return safe;
+}
+
 std::string printable_folded(std::string_view name, Names names) {
   std::string safe = printable(name, names);
   if (names == Names::Safe) std::ranges::replace(safe, ';', ':');
@@ -95,4 +106,4 @@ std::string printable_quoted(std::string_view name) { return with_marks(name, "\
 
 std::string printable_json(std::string_view name) { return with_marks(name, "\\"); }
 
-}  // namespace tacho::report
+}  // namespace tacho::format
