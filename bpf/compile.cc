@@ -20,6 +20,7 @@
 #include "bpf/header_cache.h"
 #include "bpf/kernel_support.h"
 #include "format/file.h"
+#include "format/trusted_path.h"
 
 namespace tacho::bpf {
 namespace {
@@ -60,7 +61,8 @@ unsigned clang_version(std::string_view name) {
   return code == std::errc() && end == digits.data() + digits.size() ? version : 0;
 }
 
-std::string newest_numbered_clang(const std::vector<std::string>& folders) {
+// Empty: there is none that may be run; `refusal` gets the reason of one that may not.
+std::string newest_numbered_clang(const std::vector<std::string>& folders, Error& refusal) {
   std::string best;
   unsigned best_version = 0;
   for (const std::string& folder : folders) {
@@ -70,6 +72,10 @@ std::string newest_numbered_clang(const std::vector<std::string>& folders) {
       const std::string path = entry->path().string();
       const unsigned version = clang_version(entry->path().filename().string());
       if (version <= best_version || ::access(path.c_str(), X_OK) != 0) continue;
+      if (auto checked = format::check_program(path); !checked) {
+        refusal = std::move(checked.error());
+        continue;
+      }
       best_version = version;
       best = path;
     }
@@ -168,12 +174,17 @@ std::string outcome(int status) {
 }  // namespace
 
 Result<std::string> find_clang() {
-  if (const char* named = std::getenv("TACHO_CLANG"); named != nullptr && *named != '\0')
-    return std::string(named);
-  const auto folders = search_path();
-  for (const std::string& folder : folders)
-    if (::access((folder + "/clang").c_str(), X_OK) == 0) return folder + "/clang";
-  if (std::string numbered = newest_numbered_clang(folders); !numbered.empty()) return numbered;
+  if (const char* named = std::getenv("TACHO_CLANG"); named != nullptr && *named != '\0') {
+    const std::string name = named;
+    if (name.find('/') == std::string::npos) return format::find_program(name);
+    auto checked = format::check_program(name);
+    return checked ? Result<std::string>(name) : std::move(checked.error());
+  }
+  auto found = format::find_program("clang");
+  if (found) return found;
+  if (std::string numbered = newest_numbered_clang(search_path(), found.error()); !numbered.empty())
+    return numbered;
+  if (found.error().code == EPERM) return found;
   return Error{
       "compiling C source needs clang, which was not found; install it (apt-get install clang), name it in "
       "TACHO_CLANG, or compile elsewhere and give the .bpf.o"};

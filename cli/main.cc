@@ -19,6 +19,8 @@
 
 #include "cli/exit_status.h"
 #include "cli/nearest.h"
+#include "format/printable.h"
+#include "format/trusted_path.h"
 
 extern char** environ;
 
@@ -90,14 +92,15 @@ int say(const std::string& message, cli::ExitStatus status) {
   return status;
 }
 
-// The program as exec finds it: beside us, or by name when it is not there.
-std::string beside_us(const std::string& program) {
+// The path of the program: beside us, or in PATH when it is not there. Root runs none that others may change.
+Result<std::string> find(const std::string& program) {
   std::array<char, PATH_MAX> self{};
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
-  if (length <= 0) return program;
-  const std::string_view path(self.data(), static_cast<std::size_t>(length));
-  const std::string sibling = std::string(path.substr(0, path.rfind('/') + 1)) + program;
-  return access(sibling.c_str(), X_OK) == 0 ? sibling : program;
+  const std::string path(self.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  const std::string sibling = path.substr(0, path.rfind('/') + 1) + program;
+  if (path.empty() || access(sibling.c_str(), X_OK) != 0) return format::find_program(program);
+  auto checked = format::check_beside(path, sibling);
+  return checked ? Result<std::string>(sibling) : std::move(checked.error());
 }
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
@@ -110,8 +113,11 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 // Becomes `program`; returns only when that failed.
 int become(const std::string& program, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), program);
-  execvp(beside_us(program).c_str(), pointers(arguments).data());
-  if (errno == ENOENT) {
+  const auto path = find(program);
+  if (path) execv(path->c_str(), pointers(arguments).data());
+  if (!path && path.error().code != ENOENT)
+    return say(format::printable(path.error().what), cli::kUnreadable);
+  if (!path) {
     const bool record = program == "tacho-record";
     return say(program + " is not installed here (looked beside tacho and in PATH)" +
                    (record ? "; recording needs it, reading captures does not" : ""),
@@ -122,8 +128,9 @@ int become(const std::string& program, std::vector<std::string> arguments) {
 
 // What tacho-report can do, one command a line with its help; empty when it is not here.
 std::string report_commands() {
+  const auto program = find("tacho-report");
   std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) return {};
+  if (!program || pipe(ends.data()) != 0) return {};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
@@ -133,7 +140,7 @@ std::string report_commands() {
   std::vector<std::string> words{"tacho-report", "--list-commands"};
   pid_t child = 0;
   const int failed =
-      posix_spawnp(&child, beside_us(words[0]).c_str(), &actions, nullptr, pointers(words).data(), environ);
+      posix_spawn(&child, program->c_str(), &actions, nullptr, pointers(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string out;

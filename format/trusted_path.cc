@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -123,5 +124,35 @@ std::optional<std::string> who_else_may_change(const struct stat& status) {
 }
 
 Result<> check_trusted_path(const std::string& path) { return Walk().along(path); }
+
+Result<> check_program(const std::string& path) {
+  if (::geteuid() != 0) return Done{};
+  auto trusted = check_trusted_path(path);
+  if (trusted || trusted.error().code != EPERM) return Done{};
+  return Error{path + ": root runs no program that others may change: " + trusted.error().what, EPERM};
+}
+
+Result<> check_beside(const std::string& self, const std::string& path) {
+  return check_program(self) ? check_program(path) : Done{};
+}
+
+Result<std::string> find_program(const std::string& name) {
+  const char* const variable = std::getenv("PATH");
+  std::string_view rest = variable == nullptr ? "/usr/local/bin:/usr/bin:/bin" : variable;
+  Error refusal{name + ": is not in PATH", ENOENT};
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    if (folder.empty()) continue;  // the current folder, to a shell
+    std::string path = std::string(folder) + '/' + name;
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || ::access(path.c_str(), X_OK) != 0)
+      continue;
+    auto checked = check_program(path);
+    if (checked) return path;
+    if (refusal.code == ENOENT) refusal = std::move(checked.error());
+  }
+  return refusal;
+}
 
 }  // namespace tacho::format

@@ -21,4 +21,18 @@ std::optional<std::string> who_else_may_change(const struct stat& status);
 // the path lead elsewhere later.
 Result<> check_trusted_path(const std::string& path);
 
+// The same for a program that is about to be run: root runs none that others may change. Other users run it
+// with their own rights, and nothing is refused. The error says so, with the code EPERM; a program that is
+// not there is no error: running it tells.
+Result<> check_program(const std::string& path);
+
+// Of the program at `path` that lies beside this one, `self`: in a folder where everybody may add files
+// others may have put it. Who could change this program itself gains nothing by that one, which is not
+// refused then.
+Result<> check_beside(const std::string& self, const std::string& path);
+
+// The first program of this name in the folders of PATH that may be run so. The code is ENOENT when there is
+// none, EPERM when the only ones are refused.
+Result<std::string> find_program(const std::string& name);
+
 }  // namespace tacho::format

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "format/file.h"
+#include "format/trusted_path.h"
 
 extern char** environ;
 
@@ -71,7 +72,8 @@ std::optional<std::string> report_program() {
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return std::nullopt;
   std::string path = self.parent_path() / "tacho-report";
-  return ::access(path.c_str(), X_OK) == 0 ? std::optional(std::move(path)) : std::nullopt;
+  if (::access(path.c_str(), X_OK) != 0 || !format::check_beside(self, path)) return std::nullopt;
+  return path;
 }
 
 Result<pid_t> start_report_program(std::vector<std::string> words, int output, int errors,

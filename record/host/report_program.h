@@ -15,7 +15,7 @@
 
 namespace tacho::record {
 
-// Its path; nothing where there is none.
+// Its path; nothing where there is none, or where others than root could have put it there.
 std::optional<std::string> report_program();
 
 // Starts it with `words`, its path first, without input, in a process group of its own: a signal comes to us,

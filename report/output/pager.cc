@@ -2,24 +2,24 @@
 
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
+
+#include "format/trusted_path.h"
+#include "report/output/printable.h"
 
 namespace tacho::report {
 namespace {
 
-bool is_in_path(std::string_view program) {
-  const char* const variable = std::getenv("PATH");
-  if (variable == nullptr) return false;
-  const std::string_view path = variable;
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t end = std::min(path.find(':', at), path.size());
-    const std::string file = std::string(path.substr(at, end - at)) + '/' + std::string(program);
-    if (::access(file.c_str(), X_OK) == 0) return true;
-    at = end + 1;
-  }
-  return false;
+// Why the shell is not to look for the pager in PATH: root runs none that others may change. Of what is no
+// name of a program the shell finds out.
+Result<> check_pager(const std::string& command) {
+  const std::string name = command.substr(0, command.find(' '));
+  if (::geteuid() != 0 || name.find_first_of("/$\"'`=;|&") != std::string::npos) return Done{};
+  auto found = format::find_program(name);
+  return found || found.error().code != EPERM ? Result<>(Done{}) : std::move(found.error());
 }
 
 }  // namespace
@@ -32,8 +32,13 @@ std::string pager_command(const char* tacho_pager, const char* pager, bool has_l
 
 OutputFile standard_output(Paging paging) {
   if (paging == Paging::Never || ::isatty(STDOUT_FILENO) == 0) return OutputFile(STDOUT_FILENO);
-  std::string command = pager_command(std::getenv("TACHO_PAGER"), std::getenv("PAGER"), is_in_path("less"));
+  const bool has_less = static_cast<bool>(format::find_program("less"));
+  std::string command = pager_command(std::getenv("TACHO_PAGER"), std::getenv("PAGER"), has_less);
   if (command.empty()) return OutputFile(STDOUT_FILENO);
+  if (const auto checked = check_pager(command); !checked) {
+    std::fprintf(stderr, "tacho: no pager: %s\n", printable(checked.error().what).c_str());
+    return OutputFile(STDOUT_FILENO);
+  }
   return OutputFile::to_command(std::move(command));
 }
 

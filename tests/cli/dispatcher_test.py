@@ -108,6 +108,26 @@ class Dispatcher(programs.Scratch):
         self.assertEqual(self.call("script", status=2)[1],
                          "tacho: tacho-report is not installed here (looked beside tacho and in PATH)\n")
 
+    @programs.needs_root
+    def test_root_runs_no_program_of_a_folder_that_others_may_write(self):
+        """It would be theirs. A folder behind it in PATH will do; of who may write nowhere there is nothing to say."""
+        folders = {}
+        for name, mode in (("open", 0o777), ("own", 0o755)):
+            folders[name] = self.folder / name
+            folders[name].mkdir()
+            folders[name].chmod(mode)
+        (folders["open"] / "tacho-report").write_text("#!/bin/sh\necho planted\n")
+        (folders["open"] / "tacho-report").chmod(0o755)
+        os.environ["PATH"], before = f"{folders['open']}:{os.environ['PATH']}", os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+        out, said = self.call("report", status=2)
+        self.assertEqual(out, "")
+        self.assertIn(f"tacho-report: root runs no program that others may change: {folders['open']} may be changed by everybody", said)
+        (folders["own"] / "tacho-report").write_text(FAKE)
+        (folders["own"] / "tacho-report").chmod(0o755)
+        os.environ["PATH"] = f"{folders['open']}:{folders['own']}:{before}"
+        self.assertEqual(self.call("report", status=7)[0], "tacho-report <report>")
+
     def test_an_unknown_option(self):
         self.assertEqual(self.call("--nonsense", status=1)[1], "tacho: unknown option '--nonsense'; see tacho --help\n")
 

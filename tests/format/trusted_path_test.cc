@@ -109,5 +109,64 @@ TEST_F(TrustedPath, RootWritesNeitherIntoFoldersOfOthersNorMovesTheirFiles) {
   EXPECT_FALSE(fs::exists(out + ".old"));
 }
 
+// The variable as long as this lives.
+class Path {
+ public:
+  explicit Path(const std::string& value) : before_(std::getenv("PATH")) {
+    ::setenv("PATH", value.c_str(), 1);
+  }
+  Path(const Path&) = delete;
+  Path& operator=(const Path&) = delete;
+  ~Path() { ::setenv("PATH", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+TEST_F(TrustedPath, RootRunsNoProgramThatOthersMayChange) {
+  fs::create_directories(folder + "/open");
+  fs::create_directories(folder + "/own");
+  for (const char* const place : {"/open/prog", "/own/prog"}) {
+    std::ofstream(folder + place) << "#!/bin/sh\n";
+    ::chmod((folder + place).c_str(), 0755);
+  }
+  ::chmod((folder + "/open").c_str(), 0777);
+  {
+    const Path both(folder + "/open:" + folder + "/own");
+    const auto found = find_program("prog");
+    ASSERT_TRUE(found) << found.error().what;
+    EXPECT_EQ(*found, folder + "/own/prog");
+  }
+  {
+    const Path open("::" + folder + "/open");
+    const auto found = find_program("prog");
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, EPERM);
+    EXPECT_NE(found.error().what.find("root runs no program that others may change: " + folder +
+                                      "/open may be changed by everybody"),
+              std::string::npos)
+        << found.error().what;
+    EXPECT_EQ(find_program("absent").error().code, ENOENT);
+  }
+  ASSERT_EQ(::seteuid(kOther), 0);
+  const Path open(folder + "/open");
+  const auto found = find_program("prog");
+  ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_FALSE(found) << "the folder around is root's alone";
+}
+
+TEST_F(TrustedPath, AProgramBesideIsRefusedWhereOthersCouldPutOne) {
+  fs::create_directories(folder + "/sticky");
+  ::chmod((folder + "/sticky").c_str(), 01777);
+  const std::string self = folder + "/sticky/tacho", beside = folder + "/sticky/tacho-report";
+  for (const std::string& one : {self, beside}) std::ofstream(one) << "x";
+  EXPECT_TRUE(check_beside(self, beside));
+  ASSERT_EQ(::chown(beside.c_str(), kOther, 0), 0);
+  EXPECT_FALSE(check_beside(self, beside));
+  // Who could put that one there could change this one.
+  ASSERT_EQ(::chown(self.c_str(), kOther, 0), 0);
+  EXPECT_TRUE(check_beside(self, beside));
+}
+
 }  // namespace
 }  // namespace tacho::format
