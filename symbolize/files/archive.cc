@@ -68,10 +68,11 @@ std::optional<Entry> parse_entry(format::Bytes block) {
   return Entry{kind == '0' || kind == '\0', has_none ? 0 : *size};
 }
 
-// The bytes of an archive, unpacked where it is packed.
+// The bytes of an archive, unpacked where it is packed. `left`: how many more may come, of this archive and
+// of those in it: 1 MB of bzip2 may hold 20 GB of zeros, a sparse file any number.
 class Unpacker {
  public:
-  explicit Unpacker(format::Fd file) : file_(std::move(file)) {}
+  Unpacker(format::Fd file, std::uint64_t& left) : file_(std::move(file)), left_(left) {}
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
   ~Unpacker() {
@@ -82,10 +83,12 @@ class Unpacker {
   Result<std::size_t> read(std::span<std::byte> to);
 
  private:
+  Result<std::size_t> unpack(std::span<std::byte> to);
   Result<> fill();
   Result<> begin();
 
   format::Fd file_;
+  std::uint64_t& left_;
   std::vector<std::byte> piece_;
   format::Bytes rest_;  // of it
   bool is_known_ = false, is_packed_ = false, is_begun_ = false, is_at_end_ = false;
@@ -115,6 +118,14 @@ Result<> Unpacker::begin() {
 }
 
 Result<std::size_t> Unpacker::read(std::span<std::byte> to) {
+  auto got = unpack(to);
+  if (!got) return got;
+  if (*got > left_) return Error{"it unpacks to more than is read of an archive, 2 GB"};
+  left_ -= *got;
+  return got;
+}
+
+Result<std::size_t> Unpacker::unpack(std::span<std::byte> to) {
   std::size_t done = 0;
   while (done < to.size()) {
     if (auto filled = fill(); !filled) return std::move(filled.error());
@@ -169,7 +180,8 @@ std::optional<format::BuildId> build_id_of(const format::Fd& file, std::uint64_t
 
 class Reader {
  public:
-  Reader(format::Fd file, Archive& archive) : bytes_(std::move(file)), archive_(archive) {}
+  Reader(format::Fd file, Archive& archive, std::uint64_t& left)
+      : left_(left), bytes_(std::move(file), left), archive_(archive) {}
 
   // An error: what comes behind cannot be read.
   Result<> read_all();
@@ -184,6 +196,7 @@ class Reader {
   void read_inner(format::Fd file, std::uint64_t size);
   void leave_out(const std::string& why) { ++left_out_[why]; }
 
+  std::uint64_t& left_;
   Unpacker bytes_;
   Archive& archive_;
   std::array<std::byte, kPiece> piece_{};
@@ -258,7 +271,7 @@ Result<> Reader::read_file(std::uint64_t size) {
 // `perf archive --all` puts the archive into another one, beside the capture.
 void Reader::read_inner(format::Fd file, std::uint64_t size) {
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return leave_out(system_error("seek", errno).what);
-  const auto inner = std::make_unique<Reader>(std::move(file), archive_);
+  const auto inner = std::make_unique<Reader>(std::move(file), archive_, left_);
   inner->is_inner_ = true;
   inner->kept_ = kept_ + size;
   const auto done = inner->read_all();
@@ -310,11 +323,11 @@ bool is_archive(const std::string& path) {
   return begins_archive(format::as_text(*head));
 }
 
-Result<Archive> read_archive(const std::string& path) {
+Result<Archive> read_archive(const std::string& path, std::uint64_t most) {
   auto file = format::open_input(path);
   if (!file) return std::move(file.error());
   Archive archive;
-  const auto reader = std::make_unique<Reader>(std::move(*file), archive);
+  const auto reader = std::make_unique<Reader>(std::move(*file), archive, most);
   const auto done = reader->read_all();
   if (!done && archive.files.empty()) return Error(done.error()).in(path);
   reader->tell_left_out();

@@ -1,6 +1,7 @@
 // What `perf archive` makes of perf's cache of files: a tar, mostly packed by bzip2.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct Archive {
 
 // Whether the file is one, by its first bytes.
 bool is_archive(const std::string& path);
-// An error when it cannot be read at all.
-Result<Archive> read_archive(const std::string& path);
+// An error when it cannot be read at all. `most`: bytes that it may unpack to, and the archives in it.
+Result<Archive> read_archive(const std::string& path, std::uint64_t most = std::uint64_t{2} << 30);
 
 }  // namespace tacho::symbolize
