@@ -14,6 +14,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "symbolize/symbol_options.h"
+
 namespace tacho::symbolize {
 namespace {
 
@@ -89,14 +91,17 @@ Result<std::vector<std::byte>> read_whole(const Result<format::Fd>& file, const 
 
 }  // namespace
 
-Result<format::Fd> DebugFiles::open(const std::string& path) const { return open_regular(root_, path); }
+Result<format::Fd> DebugFiles::open(const std::string& path) const {
+  if (root_ == kNoFiles) return Error{path + ": is not in the capture, and no file is read", ENOENT};
+  return open_regular(root_, path);
+}
 
 Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::uint64_t limit) const {
   return read_whole(open(path), place(path), limit);
 }
 
 Result<format::Fd> DebugFiles::open(const Candidate& candidate) const {
-  return open_regular(candidate.whose == Whose::ThisMachine ? std::string() : root_, candidate.path);
+  return candidate.whose == Whose::ThisMachine ? open_regular({}, candidate.path) : open(candidate.path);
 }
 
 Result<format::Fd> DebugFiles::open_held(std::string_view path, const format::BuildId& id) const {
@@ -114,6 +119,10 @@ Result<std::vector<std::byte>> DebugFiles::read_held_map(std::string_view proces
   const auto [end, failed] = std::from_chars(process.data(), process.data() + process.size(), number);
   if (held_ == nullptr || failed != std::errc{}) return Error{"no file was held", ENOENT};
   return read_whole(held_->perf_map(number), "its map", limit);
+}
+
+std::string DebugFiles::place(const std::string& path) const {
+  return root_ == kNoFiles ? path : root_ + path;
 }
 
 std::string DebugFiles::told(const std::string& path, const std::string& reason,

@@ -27,9 +27,9 @@ struct Candidate {
 
 class DebugFiles {
  public:
-  // `root` stands for the recording host's "/"; empty: this machine's own. `cache` is a folder of this
-  // machine where perf keeps files by their build ids (~/.debug); empty: none. `held` may be null, and must
-  // outlive this.
+  // `root` stands for the recording host's "/"; empty: this machine's own; kNoFiles: no file is there.
+  // `cache` is a folder of this machine where perf keeps files by their build ids (~/.debug); empty: none.
+  // `held` may be null, and must outlive this.
   explicit DebugFiles(std::string root, std::string cache = {}, const HeldFiles* held = nullptr)
       : root_(std::move(root)), cache_(std::move(cache)), held_(held) {}
 
@@ -49,7 +49,7 @@ class DebugFiles {
   // The names of code that the process of this number made at run time, from a file that was held open.
   Result<std::vector<std::byte>> read_held_map(std::string_view process, std::uint64_t limit) const;
   // The name of the file on this machine, for messages.
-  std::string place(const std::string& path) const { return root_ + path; }
+  std::string place(const std::string& path) const;
   std::string place(const Candidate& candidate) const {
     return candidate.whose == Whose::ThisMachine ? candidate.path : place(candidate.path);
   }

@@ -137,6 +137,17 @@ class WrongIdentities(programs.Scratch):
                 facts = json.loads(self.tacho("doctor", capture, "--json", status=None).stdout)
                 self.assertEqual(facts["unsure_frames"] > 0, is_unsure)
 
+    def test_doctor_needs_no_folder_and_shows_none_of_its_own(self):
+        self.write(kernel=True, made_code=True)
+        os.environ["TMPDIR"] = "/nonexistent"
+        self.addCleanup(os.environ.__delitem__, "TMPDIR")
+        for form in ([], ["--json"]):
+            done = self.tacho("doctor", "perf.data", *form, status=None)
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+            self.assertIn(PATH.encode(), done.stdout)
+            for own in (b"tacho-nothing", b"/dev/null", b"/nonexistent"):
+                self.assertNotIn(own, done.stdout + done.stderr)
+
     def pack_from(self, archive, status):
         done = self.tacho("pack", "perf.data", "-o", "packed.data", "--from", archive, *self.options, status=status)
         return done.stderr.decode()

@@ -48,7 +48,7 @@ struct CaptureFacts {
   }
 };
 
-// Reads the whole capture. The session's --symfs is an empty folder: names come from the capture alone.
+// Reads the whole capture. The session's symfs is symbolize::kNoFiles: names come from the capture alone.
 CaptureFacts examine(Session& session);
 
 }  // namespace tacho::report

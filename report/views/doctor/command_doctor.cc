@@ -1,12 +1,9 @@
 #include "report/views/doctor/command_doctor.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -38,28 +35,6 @@ struct Options {
   ReadingOptions reading;
   bool as_json = false;
   double at_least = kUsualShare;
-};
-
-// Stands for the root of a machine that has no file of the recording host.
-class EmptyFolder {
- public:
-  static Result<EmptyFolder> create() {
-    const char* const place = std::getenv("TMPDIR");
-    std::string path =
-        std::string(place != nullptr && *place != '\0' ? place : "/tmp") + "/tacho-nothing-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) return system_error(path, errno);
-    return EmptyFolder(std::move(path));
-  }
-  EmptyFolder(EmptyFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  EmptyFolder& operator=(EmptyFolder&&) = delete;
-  ~EmptyFolder() {
-    if (!path_.empty()) ::rmdir(path_.c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit EmptyFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
 };
 
 Result<> set_share(std::string_view text, double& share) {
@@ -200,9 +175,7 @@ void write_json(TextOutput& out, const CaptureFacts& facts) {
 Result<cli::ExitStatus> run_doctor(const std::vector<std::string>& arguments) {
   Options options;
   return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
-    auto folder = EmptyFolder::create();
-    if (!folder) return std::move(folder.error());
-    options.reading.session.symbols.symfs = folder->path();
+    options.reading.session.symbols.symfs = symbolize::kNoFiles;
     options.reading.session.max_stack = std::size_t{1} << 16;
     return show_session(options.reading, [&](Session& session, TextOutput& out) -> Result<Shown> {
       const CaptureFacts facts = examine(session);
