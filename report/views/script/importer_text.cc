@@ -84,11 +84,11 @@ const std::string& ImporterText::name_of_event(std::size_t index) {
 }
 
 void ImporterText::write_place(TextBuffer& out, const Location& location) {
-  std::string_view& text = places_[location.number];
+  std::string_view text = places_.find(location.number);
   if (text.data() == nullptr) {
     TextBuffer lines;
     for (const symbolize::Frame& frame : resolver_->frames(location)) write_frame_line(lines, frame);
-    text = place_store_.keep(lines.view());
+    text = places_.keep(location.number, lines.view());
   }
   out.text(text);
 }

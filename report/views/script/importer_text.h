@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "report/output/text_output.h"
-#include "report/output/text_store.h"
-#include "report/samples/by_number.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/session.h"
+#include "report/views/script/kept_texts.h"
 
 namespace tacho::report {
 
@@ -41,8 +40,7 @@ class ImporterText {
   Resolver* resolver_;
   std::unordered_map<const char*, std::string> comms_;
   std::vector<std::string> event_names_;
-  ByNumber<std::string_view> places_;  // by location: its lines; without data: not made yet
-  TextStore place_store_;
+  KeptTexts places_;  // by location: its lines
 };
 
 }  // namespace tacho::report

@@ -105,8 +105,7 @@ bool ScriptJson::names_other_places() {
 
 // The frames at one place, innermost first, joined by commas: mostly one.
 std::string_view ScriptJson::place_json(const Location& location) {
-  std::string_view& text = places_[location.number];
-  if (text.data() != nullptr) return text;
+  if (const auto known = places_.find(location.number); known.data() != nullptr) return known;
   TextBuffer made;
   for (const symbolize::Frame& frame : resolver_->frames(location)) {
     if (made.size() > 0) made.character(',');
@@ -114,8 +113,7 @@ std::string_view ScriptJson::place_json(const Location& location) {
     describe_frame(to, frame);
     to.finish();
   }
-  text = place_store_.keep(made.view());
-  return text;
+  return places_.keep(location.number, made.view());
 }
 
 std::string_view ScriptJson::stack_json(const ResolvedSample& sample) {

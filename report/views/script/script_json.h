@@ -9,9 +9,8 @@
 #include "report/decode/payload.h"
 #include "report/output/field_sink.h"
 #include "report/output/text_output.h"
-#include "report/output/text_store.h"
-#include "report/samples/by_number.h"
 #include "report/samples/session.h"
+#include "report/views/script/kept_texts.h"
 
 namespace tacho::report {
 
@@ -37,8 +36,7 @@ class ScriptJson {
   Resolver* resolver_;
   EventSchemas schemas_;
   std::vector<std::string> event_names_;
-  ByNumber<std::string_view> places_;  // by location: its frames; without data: not made yet
-  TextStore place_store_;
+  KeptTexts places_;  // by location: its frames
   TextBuffer stack_;  // scratch
 };
 
