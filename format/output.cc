@@ -207,6 +207,8 @@ Result<Fd> WholeOutput::duplicate() const {
   return again ? Result<Fd>(std::move(again)) : Result<Fd>(state_->place.error(errno));
 }
 
+int WholeOutput::descriptor() const { return state_->file.get(); }
+
 bool WholeOutput::has_temporary_name() const { return !state_->temporary.empty(); }
 
 Result<> WholeOutput::finish() {

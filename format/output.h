@@ -41,6 +41,8 @@ class WholeOutput {
 
   // The file once more, for a writer; finish() may be called when that has closed it.
   Result<Fd> duplicate() const;
+  // Its number, for who closes all others.
+  int descriptor() const;
   // Whether it would stay behind, under a name beside the one that it is to have, when the writer is killed.
   bool has_temporary_name() const;
   // Makes it durable and gives it its name.

@@ -148,6 +148,17 @@ void add_output_options(std::string& path, OutputOptions& files, std::vector<cli
          files.packs = false;
          return Done{};
        }},
+      {"--max-pack-time", Takes::Value, "SECONDS",
+       "Read files for packing for so long at most (default: 300): what has no name by then is left at "
+       "addresses, and files that do not answer, as on a network that hangs, keep nobody. tacho pack takes "
+       "more time (--max-file-time)",
+       [&files](std::string_view text) -> Result<> {
+         constexpr std::uint64_t kDay = 24 * 60 * 60;
+         const auto seconds = cli::parse_number("--max-pack-time", text, 1, kDay);
+         if (!seconds) return seconds.error();
+         files.longest_packing = std::chrono::seconds(*seconds);
+         return Done{};
+       }},
       {"--redact", Takes::Optional, "CLASSES",
        "At the end take out of the capture, or replace by aliases, what others should not see: command "
        "lines, the "

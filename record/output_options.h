@@ -29,6 +29,7 @@ struct OutputOptions {
   std::size_t most_files = 0;     // 0: all are kept
   bool is_named_by_time = false;  // --timestamp-filename, which --switch-output includes
   bool packs = true;              // names, at the end
+  std::chrono::seconds longest_packing{300};
   bool redacts = false;  // and takes out, of the classes below (empty: all), what others should not see
   std::string redacted_classes;
   std::uint64_t most_bytes = 0, least_free = 0;  // end the recording; 0: do not

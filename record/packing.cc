@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <span>
@@ -77,7 +78,7 @@ Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
   Packer packer;
   packer.words = format::Fd(ends[0]);
   const format::Fd to(ends[1]);
-  if (packing.is_quiet) words.insert(words.begin() + 2, "--quiet");
+  if (packing.is_quiet && words[1] != "convert") words.insert(words.begin() + 2, "--quiet");
   std::vector<int> inherited;
   format::Fd listing;
   if (packing.held != nullptr && !packing.held->files.empty()) {
@@ -98,8 +99,32 @@ Result<Packer> start(std::vector<std::string> words, const Packing& packing) {
 
 struct End {
   int status = 0;
-  bool is_by_signal_to_us = false;
+  bool is_by_signal_to_us = false, is_too_late = false;
   std::string words;
+};
+
+// On a terminal, while a person waits.
+class WaitLine {
+ public:
+  explicit WaitLine(bool is_wanted) : is_wanted_(is_wanted && ::isatty(STDERR_FILENO) != 0) {}
+  WaitLine(const WaitLine&) = delete;
+  WaitLine& operator=(const WaitLine&) = delete;
+  ~WaitLine() {
+    if (is_shown_) put("");
+  }
+  void at(std::chrono::seconds passed) {
+    constexpr std::chrono::seconds kShownAfter{3};
+    if (!is_wanted_ || passed < kShownAfter) return;
+    put(fmt::format("[ tacho record: Packing names for {} s; Ctrl-C leaves them out ]", passed.count()));
+    is_shown_ = true;
+  }
+
+ private:
+  static void put(std::string_view line) {
+    std::chrono::milliseconds patience{0};
+    write_patiently(STDERR_FILENO, fmt::format("\r\033[K{}", line), patience);
+  }
+  bool is_wanted_, is_shown_ = false;
 };
 
 // What is there now. What is more than anybody reads is taken and dropped.
@@ -114,18 +139,35 @@ void take_words(const Packer& packer, std::string& words) {
 }
 
 // The first signal asks it to end, which it does not do between writing its file and naming it; the second
-// ends it at once, and what has no name yet may lie there.
-End wait_for(const Packer& packer, const StopSignals& signals) {
+// ends it at once, and what has no name yet may lie there. When its time is over, which it spends with files,
+// it has some seconds for the rest; then it is asked to end, ended, and left alone: it may wait for a file
+// system that does not answer.
+End wait_for(const Packer& packer, const Packing& packing, std::optional<std::chrono::seconds> longest,
+             const StopSignals& signals) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kGrace{10};
+  constexpr int kShowEvery = 500;  // ms
   End end;
+  WaitLine line(!packing.is_quiet);
+  const auto began = Clock::now();
+  int steps = 0;  // towards its end, when it is late
   const format::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, packer.pid, 0)));
   for (;;) {
     const pid_t got = ::waitpid(packer.pid, &end.status, WNOHANG);
     take_words(packer, end.words);
     if (got == packer.pid || (got < 0 && errno != EINTR)) return end;
+    const auto passed = Clock::now() - began;
+    line.at(std::chrono::duration_cast<std::chrono::seconds>(passed));
+    if (longest && passed > *longest + (steps + 1) * kGrace) {
+      end.is_too_late = true;
+      end.status = SIGKILL;  // where it stays
+      if (++steps > 2) return end;
+      ::kill(packer.pid, steps == 1 ? SIGTERM : SIGKILL);
+    }
     // With one end of the pipe here alone, poll() would say so for ever.
     std::array<pollfd, 3> news{
         {{signals.fd(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {packer.words.get(), POLLIN, 0}}};
-    (void)::poll(news.data(), news.size(), ended ? -1 : kLookEvery);
+    (void)::poll(news.data(), news.size(), ended ? kShowEvery : kLookEvery);
     if ((news[2].revents & (POLLIN | POLLHUP)) == POLLHUP) ::usleep(kLookEvery * 1000);
     while (const auto signal = signals.take()) {
       if (signal->asks_for_snapshot()) continue;
@@ -153,16 +195,18 @@ void relay(std::string_view words, const Messages& messages) {
 }
 
 // Runs the program to its end. Why it did not do its work; empty: it did.
-std::string run(std::vector<std::string> words, const Packing& packing, const StopSignals& signals,
+std::string run(std::vector<std::string> words, const Packing& packing,
+                std::optional<std::chrono::seconds> longest, const StopSignals& signals,
                 const Messages& messages) {
   std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
   const auto packer = start(std::move(words), packing);
   if (!packer) return packer.error().what;
-  const End end = wait_for(*packer, signals);
+  const End end = wait_for(*packer, packing, longest, signals);
   relay(end.words, messages);
   const int exit = WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
   if (exit == cli::kWhole || exit == cli::kIncomplete) return {};
   if (end.is_by_signal_to_us) return "a signal came";
+  if (end.is_too_late) return fmt::format("it took longer than {} s (--max-pack-time)", longest->count());
   return exit < 0 ? fmt::format("tacho-report died of signal {}", WTERMSIG(end.status)) : "see above";
 }
 
@@ -182,9 +226,25 @@ void pack_symbols(const Packing& packing, const StopSignals& signals, const Mess
   else if (packing.held != nullptr)
     messages.detail(fmt::format("files held open while it recorded: {}; refused: {}",
                                 packing.held->files.size(), packing.held->refused));
-  const std::string why =
-      run({*program, "pack", "--brief", "-i", packing.capture}, packing, signals, messages);
+  const std::string why = run({*program, "pack", "--brief", "--max-file-time",
+                               std::to_string(packing.longest.count()), "-i", packing.capture},
+                              packing, packing.longest, signals, messages);
   if (!why.empty()) say_not(why);
+}
+
+void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages) {
+  const auto program = report_program();
+  Packing alone = packing;
+  alone.held = nullptr;  // convert knows nothing of them
+  std::string why = program ? reason_against(packing, Largest::Packed) : "tacho-report is not installed here";
+  if (why.empty())
+    why = run({*program, "convert", "--unwind", "--in-place", "--max-file-time",
+               std::to_string(packing.longest.count()), "-i", packing.capture},
+              alone, packing.longest, signals, messages);
+  if (!why.empty())
+    messages.note(
+        fmt::format("{}: copies of stacks stay as they are, and are unwound by who reads it here: {}",
+                    packing.capture, why));
 }
 
 Result<> check_redaction() {
@@ -207,7 +267,7 @@ Result<> redact_capture(const Packing& packing, const std::string& classes, cons
   std::vector<std::string> words{*program, "redact", "--brief", "--in-place"};
   if (!classes.empty()) words.insert(words.end(), {"--keep", "all", "--hide", classes});
   words.insert(words.end(), {"--", packing.capture});
-  const std::string why = run(std::move(words), packing, signals, messages);
+  const std::string why = run(std::move(words), packing, {}, signals, messages);
   return why.empty() ? Result<>(Done{}) : fail(why);
 }
 

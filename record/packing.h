@@ -3,6 +3,7 @@
 // meet in the file alone.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -20,12 +21,18 @@ struct Packing {
   std::string capture;
   std::uint64_t least_free = 0;  // bytes that the file system is to keep
   bool is_quiet = false;
-  const HeldFiles* held = nullptr;  // what names come from besides; it must stay open meanwhile
+  std::chrono::seconds longest{300};  // pack_symbols() alone
+  const HeldFiles* held = nullptr;    // what names come from besides; it must stay open meanwhile
 };
 
 // Packs with the rights that are left, as a process of lower priority, and says in a line what came of it. A
-// signal that stops a recording ends it. Whatever happens, the capture is whole: as it was, or packed.
+// signal that stops a recording ends it, and so does its time; a person at a terminal sees how long it takes.
+// Whatever happens, the capture is whole: as it was, or packed.
 void pack_symbols(const Packing& packing, const StopSignals& signals, const Messages& messages);
+
+// In place of copies of stacks puts call chains into the capture, likewise. Where that cannot be, the copies
+// stay, of which readers make the same.
+void unwind_copies(const Packing& packing, const StopSignals& signals, const Messages& messages);
 
 // --redact can be kept: refused before anything is recorded where the program is missing.
 Result<> check_redaction();

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -30,9 +31,6 @@ namespace {
 constexpr std::size_t kMostFiles = 8;     // that are left out one by one; then no further file is read
 constexpr std::size_t kMostAtNoFile = 4;  // deaths that no file explains
 constexpr std::size_t kLongestPath = 4096;
-constexpr std::chrono::milliseconds kLookEvery(100);
-constexpr std::chrono::seconds kMostAtOneFile(120);
-constexpr std::chrono::hours kMostAtAServersFile(1);  // it may be large, and the server slow
 
 // The two kinds of reading, each by one thread at a time and in the same order every time.
 enum Lane : std::uint8_t { kNames, kStacks, kLanes };
@@ -53,12 +51,11 @@ class ViewGate final : public symbolize::FileGate {
     place_.at(path);
   }
   std::string lack(std::string_view path) const override {
-    if (left_out_.empty()) return {};
     path = path.substr(0, kLongestPath);
     for (const LeftOut& one : left_out_)
       if ((one.path.empty() || one.path == path) && place_.turn() >= one.from.at(lane_))
         return one.path.empty() ? "no more files are read" : "the process that read it died: " + one.how;
-    return {};
+    return std::string(place_.is_closed() ? kOutOfTime : std::string_view());
   }
 
  private:
@@ -106,7 +103,7 @@ enum class End : std::uint8_t { Done, Died, Unconfined };
 // One view, by as many workers as it takes.
 class Shower {
  public:
-  explicit Shower(const ApartTask& task) : task_(task) {}
+  explicit Shower(const ApartTask& task) : task_(task), watch_(task.times, places_) {}
 
   Result<cli::ExitStatus> run(bool& is_confined);
 
@@ -114,18 +111,18 @@ class Shower {
   [[noreturn]] void be_worker(TextChannel& channel, pid_t parent) noexcept;
   void show(TextChannel& channel);
   Result<End> run_worker();
-  Result<End> serve(TextChannel& channel, pid_t worker, StoppedTogether& stops);
+  Result<End> serve(TextChannel& channel, const WorkerErrors& errors, pid_t worker, StoppedTogether& stops);
   Result<bool> serve(TextChannel& channel, const TextChannel::Question& question);
   Result<> write(TextChannel& channel, std::string_view text);
-  std::chrono::seconds most_at_one_file() const;
-  std::optional<Lane> stuck();
-  Result<> blame(int status, std::optional<Lane> stuck_at);
+  Result<> blame(std::optional<int> status, std::optional<Lane> stuck_at);
   Result<> end_there(std::string what);
   void leave_out(const std::string& path, std::string how);
   void tell() const;
+  bool is_out_of_time() const;
 
   const ApartTask& task_;
   std::array<WorkPlace, kLanes> places_;
+  FileWatch watch_;
   std::vector<LeftOut> left_out_;
   std::size_t at_no_file_ = 0;
   bool in_step_ = false, is_begun_ = false;
@@ -133,7 +130,6 @@ class Shower {
   bool is_finished_ = false, is_reader_gone_ = false;
   bool is_behind_walls_ = false;  // a worker was, once: it may have read the capture
   Written written_;
-  std::array<std::optional<Patience>, kLanes> patience_;
   std::optional<cli::ExitStatus> status_;
   std::optional<Error> error_;
 };
@@ -167,9 +163,11 @@ void Shower::be_worker(TextChannel& channel, pid_t parent) noexcept {
   // Ctrl-C is the parent's affair, which may wait for a pager; with it this process ends.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGQUIT, SIG_IGN);
-  channel.be_worker();
+  std::vector<int> kept = task_.kept;
+  std::ranges::copy(channel.be_worker(), std::back_inserter(kept));
+  if (task_.input == "-") kept.push_back(STDIN_FILENO);
   if (output_) output_->leave_to_parent();
-  if (const auto done = become_worker(task_.reach, parent); done) {
+  if (const auto done = become_worker(task_.reach, parent, kept); done) {
     channel.begin();
     show(channel);
   } else {
@@ -183,6 +181,7 @@ Result<> Shower::write(TextChannel& channel, std::string_view text) {
   if (!is_reader_gone_ && !written_.take(text))
     return Error{"what is shown the second time is not what was written before: the text ends there"};
   if (!text.empty() && !is_reader_gone_) {
+    if (output_->is_for_person()) watch_.be_quiet();
     if (is_finished_) return Error{"more text comes when it was finished"};
     const auto reader = output_->write(text);
     if (!reader) return reader.error();
@@ -232,49 +231,44 @@ Result<bool> Shower::serve(TextChannel& channel, const TextChannel::Question& qu
   return false;
 }
 
-std::chrono::seconds Shower::most_at_one_file() const {
-  return task_.reach == Reach::AndServers ? kMostAtAServersFile : kMostAtOneFile;
-}
-
-std::optional<Lane> Shower::stuck() {
-  for (const Lane lane : {kNames, kStacks})
-    if (patience_.at(lane)->is_over(places_.at(lane))) return lane;
-  return std::nullopt;
-}
-
-Result<End> Shower::serve(TextChannel& channel, pid_t worker, StoppedTogether& stops) {
-  for (auto& patience : patience_) patience.emplace(most_at_one_file(), kLookEvery);
+Result<End> Shower::serve(TextChannel& channel, const WorkerErrors& errors, pid_t worker,
+                          StoppedTogether& stops) {
   std::optional<Lane> stuck_at;
   std::optional<Error> failure;
   bool is_dead = false;
   while (!status_ && !error_ && !failure && !channel.has_ended()) {
     if (task_.is_asked_to_stop && task_.is_asked_to_stop()) channel.ask_to_stop();
-    auto question = channel.next(static_cast<int>(kLookEvery.count()));
+    errors.pass_on();
+    if (const WorkPlace* const stuck = watch_.look(); stuck != nullptr) {
+      stuck_at = stuck == &places_[kNames] ? kNames : kStacks;
+      break;
+    }
+    auto question = channel.next(static_cast<int>(FileWatch::kLookEvery.count()));
     if (!question) {
       failure = std::move(question.error());
     } else if (*question) {
       if (auto more = serve(channel, **question); !more) failure = std::move(more.error());
     } else if (is_dead) {
       break;  // and all that it said was heard
-    } else if ((is_dead = has_died(worker)) || (!stuck_at && (stuck_at = stuck()))) {
+    } else if ((is_dead = has_died(worker))) {
       kill_group(worker);
     }
   }
-  if (failure || channel.has_ended()) kill_group(worker);  // it may wait for an answer that nobody gives
-  const auto status = wait_for_worker(worker, stops);
+  const auto status = end_worker(worker, stops);
+  errors.pass_on();
   if (failure) return std::move(*failure);
-  if (!status) return status.error();
   // Behind the walls its word for it is nothing: whoever reads the capture without them would believe it.
   if (error_ && !is_behind_walls_) return End::Unconfined;
   if (status_ || error_) return End::Done;
-  if (auto done = blame(*status, stuck_at); !done) return std::move(done.error());
+  if (auto done = blame(status, stuck_at); !done) return std::move(done.error());
   return status_ ? End::Done : End::Died;
 }
 
 Result<End> Shower::run_worker() {
   auto channel = TextChannel::make();
   if (!channel) return std::move(channel.error());
-  for (WorkPlace& place : places_) place.begin();
+  WorkerErrors errors = WorkerErrors::make();
+  watch_.begin();
   written_.begin_anew();
   if (std::exchange(is_begun_, true) && task_.begin_anew)
     if (auto done = task_.begin_anew(); !done) return std::move(done.error());
@@ -285,11 +279,15 @@ Result<End> Shower::run_worker() {
     error_ = system_error("a process that reads the files", errno);
     return is_behind_walls_ ? End::Done : End::Unconfined;
   }
-  if (worker == 0) be_worker(*channel, parent);
+  if (worker == 0) {
+    errors.be_worker();
+    be_worker(*channel, parent);
+  }
   (void)::setpgid(worker, worker);  // whichever of the two comes first
+  errors.be_parent();
   channel->be_parent();
   StoppedTogether stops(worker);
-  return serve(*channel, worker, stops);
+  return serve(*channel, errors, worker, stops);
 }
 
 void Shower::leave_out(const std::string& path, std::string how) {
@@ -303,11 +301,10 @@ void Shower::leave_out(const std::string& path, std::string how) {
 }
 
 // Which file it died of. Where two threads were at one each, the next worker has one thread, and dies again.
-Result<> Shower::blame(int status, std::optional<Lane> stuck_at) {
-  std::string how = stuck_at ? "it took more than " + std::to_string(most_at_one_file().count()) + " s"
-                             : how_it_died(status);
-  const bool is_wanted = WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGHUP ||
-                                                 WTERMSIG(status) == SIGXCPU);
+Result<> Shower::blame(std::optional<int> status, std::optional<Lane> stuck_at) {
+  std::string how = how_it_ended(status, stuck_at.has_value(), watch_.times());
+  const int signal = status && WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  const bool is_wanted = signal == SIGTERM || signal == SIGHUP || signal == SIGXCPU;
   const bool at_names = places_[kNames].is_at_file(), at_stacks = places_[kStacks].is_at_file();
   const bool is_known = stuck_at || at_names != at_stacks;
   const Lane lane = stuck_at ? *stuck_at : at_stacks ? kStacks : kNames;
@@ -317,7 +314,7 @@ Result<> Shower::blame(int status, std::optional<Lane> stuck_at) {
   if (!task_.can_begin_again) return end_there("the process that reads the files died" + at + ": " + how);
   if (task_.begin_anew && is_finished_)
     return Error{"the process that reads the files died" + at + " when all was written: " + how};
-  if (!is_known && in_step_ && WIFEXITED(status) && WEXITSTATUS(status) == kNoMemory)
+  if (!is_known && in_step_ && status && WIFEXITED(*status) && WEXITSTATUS(*status) == kNoMemory)
     return Error{"there is not enough memory", ENOMEM};
   const bool is_last = left_out_.size() > kMostFiles;
   if ((is_last || !is_known) && ++at_no_file_ > kMostAtNoFile)
@@ -347,7 +344,10 @@ void Shower::tell() const {
     std::fprintf(stderr, "tacho: %s: %s: the process that read %s died: %s\n", printable(task_.input).c_str(),
                  what.c_str(), one.path.empty() ? "them" : "it", one.how.c_str());
   }
+  if (is_out_of_time()) std::fputs(out_of_time(task_.input, watch_.times()).c_str(), stderr);
 }
+
+bool Shower::is_out_of_time() const { return std::ranges::any_of(places_, &WorkPlace::has_refused); }
 
 Result<cli::ExitStatus> Shower::run(bool& is_confined) {
   std::signal(SIGCHLD, SIG_DFL);  // ignored by whoever started us, its end would not be told
@@ -359,7 +359,8 @@ Result<cli::ExitStatus> Shower::run(bool& is_confined) {
     if (*end == End::Died) continue;
     if (error_) return std::move(*error_);
     tell();
-    return *status_ == cli::kWhole && !left_out_.empty() ? cli::kIncomplete : *status_;
+    const bool is_whole = left_out_.empty() && !is_out_of_time();
+    return *status_ == cli::kWhole && !is_whole ? cli::kIncomplete : *status_;
   }
 }
 

@@ -11,12 +11,14 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/exit_status.h"
 #include "format/result.h"
 #include "report/confinement.h"
 #include "report/output/output_file.h"
 #include "report/text_channel.h"
+#include "report/worker.h"
 #include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
@@ -40,6 +42,8 @@ struct ApartTask {
   // that takes no text: before another worker begins, it is made empty here.
   std::function<Result<>()> begin_anew;
   bool is_whole_or_nothing = false;  // what was written by a worker that cannot be followed by another goes
+  FileTimes times{};
+  std::vector<int> kept{};  // descriptors that `show` needs besides standard input, which is the input "-"
 };
 
 // The exit status of the view; kIncomplete where files were left out, each of which is told on stderr. The

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -175,9 +176,31 @@ void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) 
   cli::mark_common(rows, first);
 }
 
+cli::Option file_time_option(std::optional<std::uint64_t>& seconds) {
+  return {
+      "--max-file-time", cli::Takes::Value, "SECONDS",
+      "read the files that names come from for so long at most, all together; what needs further ones has "
+      "no name. Default: 300, or 3600 with --debuginfod; 0: any time",
+      [&seconds](std::string_view text) -> Result<> {
+        constexpr std::uint64_t kYear = 365 * 24 * 60 * 60;
+        const auto number = cli::parse_number("--max-file-time", text, 0, kYear);
+        if (!number) return number.error();
+        seconds = *number;
+        return Done{};
+      }};
+}
+
+FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::Servers servers) {
+  FileTimes times;
+  if (servers == symbolize::Servers::Asked) times.at_one = times.at_all = std::chrono::hours(1);
+  if (seconds) times.at_all = std::chrono::seconds(*seconds);
+  return times;
+}
+
 void add_reading_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
   const std::size_t first = rows.size();
   add_input_options(rows, options);
+  rows.push_back(file_time_option(options.file_seconds));
   auto& symbols = options.session.symbols;
   rows.push_back(cli::text("--symfs", "DIR",
                            "a folder that stands for the recording host's root: binaries are looked for "
@@ -357,6 +380,7 @@ Result<cli::ExitStatus> show_in_worker(const ReadingOptions& options, const Show
   task.is_asked_to_stop = around.is_asked_to_stop;
   const bool asks_servers = options.session.symbols.debuginfod == symbolize::Servers::Asked;
   task.reach = asks_servers ? Reach::AndServers : Reach::AndTrials;
+  task.times = file_times(options.file_seconds, options.session.symbols.debuginfod);
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
   task.show = [&](ApartView& view) {
     if (options.session.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);

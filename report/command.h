@@ -2,7 +2,9 @@
 // opening the capture and the output, and at the end what was missing, with the exit status.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "report/output/text_output.h"
 #include "report/perf_bytes.h"
 #include "report/samples/session.h"
+#include "report/worker.h"
 
 namespace tacho::report {
 
@@ -37,6 +40,7 @@ struct ReadingOptions {
   bool follows = false;  // --follow: the capture may still be written
   // Whether a process that may do nothing else reads the capture and the files that it names.
   bool has_worker = false;
+  std::optional<std::uint64_t> file_seconds;  // --max-file-time; 0: any time
 };
 
 // "-" when standard input is a pipe, as perf has it; else "perf.data".
@@ -65,6 +69,11 @@ cli::Option inflate_option(format::ReadOptions& options);
 
 // The row for --no-worker, of a command that has a worker without it.
 cli::Option worker_option(bool& has_worker);
+
+// The row for --max-file-time, of a command that reads files which a capture names; and how long that may
+// take: servers may be slow, and what they send large.
+cli::Option file_time_option(std::optional<std::uint64_t>& seconds);
+FileTimes file_times(std::optional<std::uint64_t> seconds, symbolize::Servers servers);
 
 // Whether whoever opens the input once more finds all of it again.
 bool can_be_read_again(const std::string& input);

@@ -11,13 +11,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "format/file.h"
 
@@ -75,6 +80,9 @@ constexpr std::array kServing = {
     SCMP_SYS(ftruncate),   SCMP_SYS(fsync),         SCMP_SYS(fdatasync),   SCMP_SYS(umask),
     SCMP_SYS(pwrite64),    SCMP_SYS(fallocate),     SCMP_SYS(getresuid),   SCMP_SYS(getresgid),
     SCMP_SYS(getpgrp),     SCMP_SYS(prlimit64),     SCMP_SYS(getrlimit)};
+
+constexpr rlim_t kMostProcessorTime = 24 * 60 * 60;  // seconds, of all threads
+constexpr rlim_t kMemoryBesides = rlim_t{4} << 30;   // bytes
 
 // Rights that landlock may hold here, by the kernel's numbers.
 constexpr std::uint64_t kMayTruncate = 1U << 14;  // since its third version (Linux 6.2)
@@ -185,14 +193,80 @@ Result<> keep_reading_rights() {
   return Done{};
 }
 
-}  // namespace
+// Descriptors that a word of the command line names: "/dev/fd/63", as a shell makes it of <(zcat x.data.gz).
+std::vector<int> named_descriptors() {
+  std::vector<int> named;
+  const auto words = format::read_file("/proc/self/cmdline");
+  const std::string_view text = words ? format::as_text(*words) : std::string_view();
+  if (text.find("/dev/stdin") != std::string_view::npos) named.push_back(STDIN_FILENO);
+  constexpr std::string_view kFolder = "/fd/";
+  for (std::size_t at = 0; (at = text.find(kFolder, at)) != std::string_view::npos;) {
+    at += kFolder.size();
+    int number = -1;
+    if (std::from_chars(text.data() + at, text.data() + text.size(), number).ec == std::errc())
+      named.push_back(number);
+  }
+  return named;
+}
 
-Result<> confine(Reach reach) {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return system_error("no_new_privs", errno);
+// What was open when the program was started, and what its parent has open, is not for a process that may be
+// led by what it reads. Standard input and output stay taken, so that no file gets their numbers.
+Result<> close_all_but(std::span<const int> kept) {
+  std::vector<int> stay = named_descriptors();
+  stay.insert(stay.end(), kept.begin(), kept.end());
+  const format::Fd nothing(::open("/", O_PATH | O_CLOEXEC));
+  for (const int taken : {STDIN_FILENO, STDOUT_FILENO})
+    if (std::ranges::find(stay, taken) == stay.end() && ::dup2(nothing.get(), taken) < 0)
+      return system_error("closing standard input and output", errno);
+  std::erase_if(stay, [](int one) { return one <= STDERR_FILENO; });
+  std::ranges::sort(stay);
+  unsigned first = STDERR_FILENO + 1;
+  for (const int one : stay) {
+    const auto next = static_cast<unsigned>(one);
+    if (next > first && ::close_range(first, next - 1, 0) != 0) return system_error("close_range", errno);
+    first = std::max(first, next + 1);
+  }
+  if (::close_range(first, ~0U, 0) != 0) return system_error("close_range", errno);
+  return Done{};
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kHasShadow = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+constexpr bool kHasShadow = true;
+#else
+constexpr bool kHasShadow = false;
+#endif
+#else
+constexpr bool kHasShadow = false;
+#endif
+
+// No file is mapped whole, so that the address space is what it uses, and what stacks and arenas set aside.
+void limit_resources() {
   // A core would hold what was read. Of 1 byte the kernel makes none at all; with 0 it would start a program
   // for it.
   const rlimit none{1, 1};
   (void)::setrlimit(RLIMIT_CORE, &none);
+  const auto limit = [](auto resource, rlim_t most) {
+    rlimit now{};
+    if (::getrlimit(resource, &now) != 0) return;
+    now.rlim_max = std::min(now.rlim_max, most);
+    now.rlim_cur = std::min(now.rlim_cur, most);
+    (void)::setrlimit(resource, &now);
+  };
+  limit(RLIMIT_CPU, kMostProcessorTime);
+  const rlim_t pages = static_cast<rlim_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
+  const rlim_t page = static_cast<rlim_t>(std::max(::sysconf(_SC_PAGESIZE), 0L));
+  if (!kHasShadow) limit(RLIMIT_AS, pages * page / 2 + kMemoryBesides);
+}
+
+}  // namespace
+
+Result<> confine(Reach reach, std::span<const int> kept) {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return system_error("no_new_privs", errno);
+  if (auto done = close_all_but(kept); !done) return done;
+  limit_resources();
   if (auto done = keep_reading_rights(); !done) return done;
   return load_filter(reach, reach != Reach::AndServers && forbid_changes());
 }

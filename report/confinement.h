@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "format/result.h"
 
@@ -20,8 +21,10 @@ enum class Reach : std::uint8_t {
 // as on a kernel without them (libseccomp), capabilities that reading does not take are gone, and so are core
 // dumps. But with Reach::AndServers no file or folder can be written, made, renamed or removed, no program
 // started, nothing connected to and no signal sent to another process; landlock holds the files once more
-// where the kernel has it (Linux 5.13). What is open stays open. An error where the kernel has no seccomp
+// where the kernel has it (Linux 5.13). Of the descriptors standard error and `kept` stay open, and those
+// that the command line names (/dev/fd/63). Memory is half of the machine's and 4 GB at most, but under
+// sanitizers, whose shadow takes more; time on processors a day. An error where the kernel has no seccomp
 // filters.
-Result<> confine(Reach reach);
+Result<> confine(Reach reach, std::span<const int> kept);
 
 }  // namespace tacho::report

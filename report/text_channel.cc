@@ -58,9 +58,10 @@ TextChannel::~TextChannel() {
   if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
 }
 
-void TextChannel::be_worker() {
+std::array<int, 2> TextChannel::be_worker() {
   questions_[0] = format::Fd();
   answers_[1] = format::Fd();
+  return {questions_[1].get(), answers_[0].get()};
 }
 
 void TextChannel::be_parent() {

@@ -3,6 +3,7 @@
 // the worker it does not trust.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,8 @@ class TextChannel {
 
   // In the worker, behind the fork; each of these blocks until the parent has answered, but for pieces of
   // text: of these some may be under way. When the parent is gone, or says so, they end the process.
-  void be_worker();
+  // be_worker() gives the descriptors that the others need.
+  std::array<int, 2> be_worker();
   void begin();
   // `at_once`: no piece is under way when a write returns, as somebody waits for the text.
   OutputFile open_output(bool at_once);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tacho::report {
 namespace {
@@ -25,21 +26,31 @@ Progress::Progress(int fd, Clock::duration delay)
     : fd_(fd), is_on_(::isatty(fd) != 0), next_(Clock::now() + delay) {}
 
 void Progress::at(std::uint64_t bytes, std::uint64_t total) {
+  show([=] {
+    const double megabytes = static_cast<double>(bytes) / kMegabyte;
+    std::string line = fmt::format("tacho: {:.1f} MB read", megabytes);
+    if (total > 0) {
+      const double share = static_cast<double>(std::min(bytes, total)) / static_cast<double>(total);
+      line += fmt::format(", {:.0f}%", 100.0 * share);
+    }
+    return line;
+  });
+}
+
+void Progress::show(const std::function<std::string()>& line) {
   if (!is_on_ || Clock::now() < next_) return;
   next_ = Clock::now() + kBetween;
-  const double megabytes = static_cast<double>(bytes) / kMegabyte;
-  std::string line = fmt::format("tacho: {:.1f} MB read", megabytes);
-  if (total > 0) {
-    const double share = static_cast<double>(std::min(bytes, total)) / static_cast<double>(total);
-    line += fmt::format(", {:.0f}%", 100.0 * share);
-  }
-  put(fd_, std::string(kErase) + line);
+  put(fd_, std::string(kErase) + line());
   is_shown_ = true;
 }
 
+void Progress::erase() {
+  if (std::exchange(is_shown_, false)) put(fd_, kErase);
+}
+
 void Progress::stop() {
-  if (is_shown_) put(fd_, kErase);
-  is_on_ = is_shown_ = false;
+  erase();
+  is_on_ = false;
 }
 
 }  // namespace tacho::report

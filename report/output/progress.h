@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <string>
 
 namespace tacho::report {
 
@@ -18,7 +20,11 @@ class Progress {
   bool is_on() const { return is_on_; }
   // So many bytes are read; `total` 0: nobody knows of how many.
   void at(std::uint64_t bytes, std::uint64_t total);
-  // Erases the line; nothing is shown any more.
+  // Another line, which is made when it is time to show it.
+  void show(const std::function<std::string()>& line);
+  // Erases the line, until there is another one.
+  void erase();
+  // For good: nothing is shown any more.
   void stop();
 
  private:

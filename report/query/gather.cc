@@ -99,8 +99,10 @@ class ModuleGate {
     if (module != last_) rules_.gate->at(module != nullptr ? module->path : std::string_view());
     last_ = module;
     if (module == nullptr) return nullptr;
+    const bool is_entered = module != entered_;
+    entered_ = module;
     const auto [entry, is_new] = unread_.try_emplace(module);
-    if (is_new)
+    if (entry->second == nullptr && is_entered)
       if (std::string lack = rules_.gate->lack(module->path); !lack.empty())
         entry->second = std::make_unique<symbolize::Source>(symbolize::without_names(Error{std::move(lack)}));
     return entry->second.get();
@@ -111,7 +113,7 @@ class ModuleGate {
 
  private:
   const GatherRules& rules_;
-  const symbolize::Module* last_ = nullptr;
+  const symbolize::Module *last_ = nullptr, *entered_ = nullptr;
   std::unordered_map<const symbolize::Module*, std::unique_ptr<symbolize::Source>>
       unread_;  // null: it is read
 };
@@ -148,6 +150,14 @@ void add_code(symbolize::PackMaker& maker, Resolver& resolver, const Location& l
   if (!has_function || !add(facts.symbol->start, facts.symbol->size())) add(facts.shown_address, kAlone);
 }
 
+void note_nameless(const symbolize::Module* module, GatheredSymbols& gathered) {
+  using symbolize::ModuleKind;
+  if (module == nullptr) return;
+  if (module->kind == ModuleKind::Anonymous) ++gathered.nameless[""];
+  if (module->kind == ModuleKind::User && module->path.starts_with('/'))
+    ++gathered.nameless[std::string(module->path)];
+}
+
 }  // namespace
 
 void set_for_gathering(SessionOptions& options) {
@@ -174,11 +184,15 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       facts.module = location.mapping->module;
       facts.source = unread;
       maker.add(facts);
+      note_nameless(facts.module, gathered);
       continue;
     }
     auto facts = resolver.facts(location);
     const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
-    if (facts.symbol || is_bpf) ++gathered.named;
+    if (facts.symbol || is_bpf)
+      ++gathered.named;
+    else
+      note_nameless(facts.module, gathered);
     if (facts.source != nullptr && facts.source->jit != nullptr) {
       made_files.insert(facts.module->path);
       continue;

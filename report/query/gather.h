@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <string>
 
 #include "format/symbol_pack.h"
 #include "report/samples/session.h"
@@ -13,6 +15,9 @@ struct GatheredSymbols {
   format::SymbolPack pack;
   std::size_t addresses = 0;  // distinct places that samples hit
   std::size_t named = 0;      // of these, with a function
+  // The others that a person could have named: by the program or library, which lacks symbols; "" for code
+  // made at run time, which lacks a map.
+  std::map<std::string, std::size_t> nameless;
   // Of each jitdump the functions that were hit, in place of names in the pack: by its path.
   std::vector<symbolize::JitCode::Reduced> jitdumps;
 };

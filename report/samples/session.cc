@@ -10,6 +10,7 @@
 #include "format/large_pages.h"
 #include "report/samples/event_choice.h"
 #include "report/samples/name_filter.h"
+#include "symbolize/files/file_gate.h"
 
 namespace tacho::report {
 namespace {
@@ -44,8 +45,13 @@ class InStep : public Outlet {
   const RunControl* control_;
 };
 
+// A folder of a file system that does not answer keeps whoever looks at it.
 Result<> check_places(const symbolize::SymbolOptions& symbols) {
   std::error_code ignored;
+  symbolize::FileGate* const gate = symbols.name_gate != nullptr ? symbols.name_gate : symbols.gate;
+  const std::string& first = symbols.symfs.empty() ? symbols.kallsyms : symbols.symfs;
+  const symbolize::AtFile looking(first.empty() ? nullptr : gate, first);
+  if (looking.is_refused()) return Error{first + ": " + gate->lack(first)};
   if (!symbols.symfs.empty() && symbols.symfs != symbolize::kNoFiles &&
       !std::filesystem::is_directory(symbols.symfs, ignored))
     return use_error("--symfs: " + symbols.symfs + " is no folder");

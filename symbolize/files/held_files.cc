@@ -58,6 +58,12 @@ Result<HeldFiles> HeldFiles::read(int listing) {
   return held;
 }
 
+std::vector<int> HeldFiles::descriptors() const {
+  std::vector<int> all;
+  for (const Row& row : rows_) all.push_back(row.file);
+  return all;
+}
+
 void HeldFiles::add(format::Fd file, const format::BuildId& id) {
   rows_.push_back({.file = file.get(), .build_id = id});
   own_.push_back(std::move(file));

@@ -23,6 +23,9 @@ class HeldFiles {
   // One more binary, found by its build id alone.
   void add(format::Fd file, const format::BuildId& id);
 
+  // Those that the listing names.
+  std::vector<int> descriptors() const;
+
   // A descriptor of its own, by build id or else by name. The code ENOENT: none had it; ENOTUNIQ: several.
   Result<format::Fd> binary(std::string_view name, const format::BuildId& id) const;
   // Where no other process with this number had one (else the code ENOTUNIQ); ENOENT where none was held.

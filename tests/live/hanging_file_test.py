@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import programs
@@ -32,23 +33,23 @@ while not is_held("/passing"):
     time.sleep(0.02)
 os.unlink("passing")
 """
+TIME = "10"  # seconds for all files; one may take two fifths of that
 SERVER = programs.ROOT / "tests/support/hanging_file.py"
 
 
-@programs.needs_root
-@unittest.skipUnless(os.path.exists("/dev/fuse"), "needs /dev/fuse")
-class HangingFile(programs.Scratch):
+class OnHangingFile(programs.Scratch):
+    """A process that runs a program of such a file system."""
+    PROGRAM, WORDS = programs.BIN / "bare_load", ["forks"]
+
     def setUp(self):
         super().setUp()
         place = self.folder / "hanging"
         place.mkdir()
-        self.server = subprocess.Popen([sys.executable, SERVER, place, programs.BIN / "bare_load"], stdout=subprocess.PIPE)
+        self.server = subprocess.Popen([sys.executable, SERVER, place, self.PROGRAM], stdout=subprocess.PIPE)
         self.addCleanup(self.let_go, place)
         if self.server.stdout.readline() != b"ready\n":
             self.skipTest("the kernel mounts no such file system here")
-        self.load = subprocess.Popen([place / "file", "forks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.load.stdout.readline()  # it runs, and is in memory
-        self.server.send_signal(signal.SIGSTOP)
+        self.load = subprocess.Popen([place / "file", *self.WORDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def let_go(self, place):
         self.server.send_signal(signal.SIGCONT)
@@ -58,6 +59,15 @@ class HangingFile(programs.Scratch):
         subprocess.run(["umount", "-l", place], check=False, stderr=subprocess.DEVNULL)
         self.server.kill()
         self.server.communicate()
+
+
+@programs.needs_root
+@unittest.skipUnless(os.path.exists("/dev/fuse"), "needs /dev/fuse")
+class HangingFile(OnHangingFile):
+    def setUp(self):
+        super().setUp()
+        self.load.stdout.readline()  # it runs, and is in memory
+        self.server.send_signal(signal.SIGSTOP)
 
     def test_recordings_begin_and_end(self):
         for stacks in ("fp", "eh"):
@@ -82,6 +92,53 @@ class HangingFile(programs.Scratch):
         self.assertFalse((self.folder / "passing").exists())
         text = self.tacho("script", "-i", "x.data", "-F", "comm,ip,sym,dso").stdout.decode()
         self.assertRegex(text, r"(?m)^\s+[0-9a-f]+ main \(.*/passing\)$")
+
+
+@programs.needs_root
+@unittest.skipUnless(os.path.exists("/dev/fuse"), "needs /dev/fuse")
+class SilentFile(OnHangingFile):
+    """Of a file system that takes questions and answers none: who asked cannot be ended (state D)."""
+    PROGRAM, WORDS = shutil.which("dd"), ["if=/dev/zero", "of=/dev/null", "bs=64k"]
+
+    def record_and_hang(self):
+        """A capture with samples in the program, whose file system takes questions and answers none from then on."""
+        self.tacho("record", "-o", "x.data", "--no-pack", "-F", "499", "-e", "cpu-clock", "-g", "-p", self.load.pid, "--", "sleep", "0.3")
+        self.tacho("script", "-i", "x.data", "-F", "ip,sym")  # its file can be read
+        self.fall_silent()
+
+    def fall_silent(self):
+        self.server.send_signal(signal.SIGUSR1)
+        place = self.folder / "hanging"
+        subprocess.run(["sh", "-c", f"echo 1 > /proc/sys/vm/drop_caches; timeout -s KILL 0.2 cat {place}/file > /dev/null & sleep 0.4"], check=True)
+
+    def test_what_cannot_be_read_nor_ended_costs_itself(self):
+        self.record_and_hang()
+        began = time.monotonic()
+        for view in (["report", "--stdio"], ["folded"]):
+            with self.subTest(view=view):
+                done = self.tacho(*view, "-i", "x.data", "--max-file-time", TIME, status=3)
+                said = done.stderr.decode()
+                self.assertIn(f"{self.folder}/hanging/file was left out", said)
+                self.assertIn("its file system does not answer, and the process cannot be ended", said)
+        self.assertLess(time.monotonic() - began, 60)
+
+    def test_packing_goes_on_without_it(self):
+        self.record_and_hang()
+        done = self.tacho("pack", "x.data", "-o", "packed.data", "--max-file-time", TIME, status=3)
+        self.assertIn(f"{self.folder}/hanging/file: its names are missing", done.stderr.decode())
+        # Names of the kernel are in it.
+        self.assertRegex(self.tacho("header", "-i", "packed.data").stdout.decode(), r"packed symbols : names of \d\d")
+
+    def test_an_unattended_recording_ends(self):
+        process = subprocess.Popen([programs.BIN / "tacho-record", "-o", "x.data", "-F", "499", "-e", "cpu-clock", "--call-graph", "fp", "--max-pack-time",
+                                    TIME, "-p", str(self.load.pid)], cwd=self.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.assertIn(b"begun", process.stderr.readline())
+        time.sleep(0.3)
+        self.fall_silent()
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1].decode()
+        self.assertIn("Captured and wrote", said)
+        self.assertIn("hanging/file: its names are missing", said)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ class ApartEndings : public testing::Test {
   void write_names() {
     file_ = format::Fd(::open((folder_ / "text").c_str(), O_RDWR | O_CREAT, 0600));
     task_.reach = Reach::AndOutput;
+    task_.kept = {file_.get()};
     task_.begin_anew = [this]() -> Result<> {
       ++begun_anew_;
       return ::ftruncate(file_.get(), 0) == 0 ? Result<>(Done{}) : Result<>(Error{"truncate"});

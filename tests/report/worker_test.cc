@@ -5,14 +5,17 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -217,10 +220,133 @@ TEST_F(Worker, AFileThatKeepsItCostsThatFile) {
     while (deaths.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return bytes_of(deaths[0].path + " " + deaths[0].how);
   };
-  const auto done = work_apart(work, Reach::Files,
-                               {.most_bytes = kPlenty.most_bytes, .at_one_file = std::chrono::seconds(1)});
+  const auto done = work_apart(
+      work, Reach::Files, {.most_bytes = kPlenty.most_bytes, .times = {.at_one = std::chrono::seconds(1)}});
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(text_of(done->bytes), "/endless it took more than 1 s");
+}
+
+// Reads so many files, of which each takes 30 ms; says which it did not read.
+std::string read_slowly(WorkPlace& place, const Deaths& deaths, int count) {
+  WorkGate gate(place, deaths);
+  std::string refused;
+  for (int i = 0; i < count; ++i) {
+    const symbolize::AtFile reading(&gate, "/" + std::to_string(i));
+    if (reading.is_refused())
+      refused += std::to_string(i) + " ";
+    else
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  return refused;
+}
+
+TEST_F(Worker, FilesThatTakeTooLongTogetherCostTheRestOfThem) {
+  WorkLimits limits = kPlenty;
+  limits.times = {.at_one = std::chrono::seconds(60), .at_all = std::chrono::milliseconds(500)};
+  const auto done = work_apart(
+      [](WorkPlace& place, const Deaths& deaths) { return bytes_of(read_slowly(place, deaths, 60)); },
+      Reach::Files, limits);
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_TRUE(done->is_out_of_time);
+  EXPECT_TRUE(done->deaths.empty());
+  EXPECT_TRUE(text_of(done->bytes).ends_with("58 59 ")) << text_of(done->bytes);
+  EXPECT_FALSE(text_of(done->bytes).starts_with("0 "));
+}
+
+TEST_F(Worker, TheWorkersAfterItReadWhatTheOneBeforeReadAndNoMore) {
+  WorkLimits limits = kPlenty;
+  limits.times = {.at_one = std::chrono::seconds(60), .at_all = std::chrono::milliseconds(300)};
+  const Work work = [](WorkPlace& place, const Deaths& deaths) {
+    std::string refused = read_slowly(place, deaths, 20);
+    place.at("/deadly");
+    if (deaths.empty()) ::raise(SIGKILL);
+    place.at({});
+    return bytes_of(refused);
+  };
+  const auto done = work_apart(work, Reach::Files, limits);
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_TRUE(done->is_out_of_time);
+  const std::string refused = text_of(done->bytes);
+  EXPECT_FALSE(refused.starts_with("0 ")) << refused;
+  EXPECT_TRUE(refused.ends_with("18 19 ")) << refused;
+}
+
+TEST_F(Worker, NoTotalIsNone) {
+  WorkLimits limits = kPlenty;
+  limits.times.at_all = std::chrono::milliseconds(0);
+  const auto done = work_apart(
+      [](WorkPlace& place, const Deaths& deaths) { return bytes_of(read_slowly(place, deaths, 15)); },
+      Reach::Files, limits);
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_FALSE(done->is_out_of_time);
+  EXPECT_EQ(text_of(done->bytes), "");
+}
+
+// The numbers of what is open.
+std::string open_descriptors() {
+  std::string open;
+  for (int number = 0; number < 1024; ++number)
+    if (::fcntl(number, F_GETFD) >= 0) open += std::to_string(number) + " ";
+  return open;
+}
+
+TEST_F(Worker, HasNoDescriptorOfItsParentButThoseItNeeds) {
+  const int kept = ::open((folder_ / "there").c_str(), O_RDONLY), secret = ::dup2(kept, 700);
+  std::array<int, 2> sockets{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
+  WorkLimits limits = kPlenty;
+  limits.kept = {kept};
+  const Work work = [kept](WorkPlace&, const Deaths&) {
+    char letter = 0;
+    const bool reads = ::pread(kept, &letter, 1, 0) == 1;
+    const bool has_input = ::read(STDIN_FILENO, &letter, 1) >= 0,
+               has_output = ::write(STDOUT_FILENO, "!", 1) > 0;
+    return bytes_of(open_descriptors() + (reads ? "r" : "") + (has_input ? "i" : "") +
+                    (has_output ? "o" : ""));
+  };
+  const auto done = work_apart(work, Reach::Files, limits);
+  for (const int one : {kept, secret, sockets[0], sockets[1]}) ::close(one);
+  ASSERT_TRUE(done) << done.error().what;
+  const std::string found = text_of(done->bytes);
+  EXPECT_TRUE(found.starts_with("0 1 2 ")) << found;
+  EXPECT_NE(found.find(" " + std::to_string(kept) + " "), std::string::npos) << found;
+  EXPECT_EQ(std::ranges::count(found, ' '), 5) << found << ": and the pipe";
+  EXPECT_TRUE(found.ends_with("r")) << found;
+}
+
+TEST_F(Worker, HasLimitsOfMemoryAndTimeThatItCannotRaise) {
+  const Work work = [](WorkPlace&, const Deaths&) {
+    std::string said;
+    for (const auto resource : {RLIMIT_AS, RLIMIT_CPU}) {
+      rlimit limit{};
+      ::getrlimit(resource, &limit);
+      if (limit.rlim_max == RLIM_INFINITY) said += "endless ";
+      limit.rlim_cur = limit.rlim_max = RLIM_INFINITY;
+      if (::setrlimit(resource, &limit) == 0) said += "raised ";
+    }
+    return bytes_of(said);
+  };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers' shadow takes more address space than any limit";
+#endif
+  for (const Reach reach : {Reach::Files, Reach::AndServers}) {
+    const auto done = work_apart(work, reach, kPlenty);
+    ASSERT_TRUE(done) << done.error().what;
+    EXPECT_EQ(text_of(done->bytes), "");
+  }
+}
+
+TEST_F(Worker, WhatItSaysOnStandardErrorComesByItsParent) {
+  testing::internal::CaptureStderr();
+  const auto done = work_apart(
+      [](WorkPlace&, const Deaths&) {
+        std::fputs("a line\n", stderr);
+        return bytes_of("");
+      },
+      Reach::Files, kPlenty);
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(done) << done.error().what;
+  EXPECT_EQ(said, "a line\n");
 }
 
 TEST_F(Worker, WhoeverIgnoresItsChildrenMayHaveStartedUs) {

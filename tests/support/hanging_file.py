@@ -1,7 +1,9 @@
 """A file of a file system that stops answering: `hanging_file.py FOLDER FILE` mounts one on FOLDER, where FILE stands as "file",
-says "ready", and answers the kernel until it is stopped (SIGSTOP) or ends. Needs root and /dev/fuse."""
+says "ready", and answers the kernel until it is stopped (SIGSTOP) or ends. After SIGUSR1 it takes what the kernel asks and
+answers nothing: who waits for that cannot be ended (state D) until the server ends. Needs root and /dev/fuse."""
 import ctypes
 import os
+import signal
 import stat
 import struct
 import sys
@@ -24,10 +26,14 @@ def attributes(node, size):
 
 class Server:
     def __init__(self, folder, content):
-        self.content, self.device = content, os.open("/dev/fuse", os.O_RDWR)
+        self.content, self.device, self.answers = content, os.open("/dev/fuse", os.O_RDWR), True
+        signal.signal(signal.SIGUSR1, self.fall_silent)
         options = f"fd={self.device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
         if ctypes.CDLL(None, use_errno=True).mount(b"hanging", os.fsencode(folder), b"fuse", 0, options) != 0:
             raise OSError(ctypes.get_errno(), "mount")
+
+    def fall_silent(self, *_):
+        self.answers = False
 
     def answer(self, operation, node, body):
         """Bytes, or a number of an error; None: nothing is to be said."""
@@ -53,6 +59,8 @@ class Server:
                 asked = os.read(self.device, NO_LIMIT + 4096)
             except OSError:
                 return  # it is mounted no more
+            if not self.answers:
+                continue
             _, operation, unique, node, *_ = IN_HEADER.unpack_from(asked)
             said = self.answer(operation, node, asked[IN_HEADER.size:])
             if said is None:

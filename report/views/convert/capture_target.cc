@@ -97,6 +97,7 @@ void CaptureTarget::prepare(ApartTask& task) {
     task.open_output = []() -> Result<OutputFile> { return OutputFile(STDOUT_FILENO); };
     return;
   }
+  task.kept = {file_->descriptor()};
   task.begin_anew = [this] { return make_empty(); };
   task.open_output = [this]() -> Result<OutputFile> {
     if (auto begun = begin(); !begun) return std::move(begun.error());
@@ -118,6 +119,7 @@ Result<cli::ExitStatus> make_capture(const Making& making, const Make& make) {
   target->prepare(task);
   task.can_begin_again = making.can_begin_again;
   task.is_asked_to_stop = making.is_asked_to_stop;
+  task.times = making.times;
   const off_t start = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
   task.show = [&](ApartView& view) {
     if (making.target.input == "-" && start >= 0) (void)::lseek(STDIN_FILENO, start, SEEK_SET);

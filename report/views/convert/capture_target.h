@@ -64,6 +64,7 @@ struct Making {
   TargetOptions target{};
   bool has_worker = true;
   bool can_begin_again = true;
+  FileTimes times{};
   std::function<bool()> is_asked_to_stop = {};  // may be empty; here, also where a worker makes it
 };
 // `view`: null where it is no worker that makes it.

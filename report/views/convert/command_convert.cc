@@ -12,6 +12,7 @@
 #include "format/growing_file.h"
 #include "report/command.h"
 #include "report/interruption.h"
+#include "report/output/whole_capture.h"
 #include "report/samples/filter.h"
 #include "report/views/convert/convert.h"
 
@@ -43,7 +44,8 @@ Result<> set_form(std::string_view text, std::optional<CaptureForm>& form) {
 
 struct Words {
   ConvertOptions convert;
-  bool has_worker = true;
+  bool has_worker = true, in_place = false;
+  std::optional<std::uint64_t> file_seconds;
   std::optional<CaptureForm> form;
   bool is_plain = false, is_compressed = false;
 };
@@ -96,7 +98,11 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
   rows.push_back(cli::text(
       "--symfs", "DIR",
       "with --unwind: a folder that stands for the recording host's root, with its binaries", convert.symfs));
+  rows.push_back(flag("--in-place",
+                      "the copy takes the place of the input at once when it is whole, and the input is gone",
+                      words.in_place));
   rows.push_back(inflate_option(convert.capture));
+  rows.push_back(file_time_option(words.file_seconds));
   rows.push_back(worker_option(words.has_worker));
   rows.push_back(accepted("-f,--force", cli::Takes::Nothing,
                           "accepted as perf has it; files of other owners are read anyway"));
@@ -105,6 +111,9 @@ void add_options(std::vector<cli::Option>& rows, Words& words) {
 // What only the whole command line tells.
 Result<> settle(Words& words) {
   ConvertOptions& convert = words.convert;
+  if (words.in_place && (!convert.output.empty() || convert.input == "-"))
+    return use_error("--in-place: the capture is a file, and nothing else is written: leave -o out");
+  if (words.in_place) convert.output = convert.input;
   if (convert.output.empty()) return use_error("-o: name the file to write, or - for standard output");
   if (!convert.symfs.empty() && !convert.unwinds) return use_error("--symfs is for --unwind");
   if (words.is_plain && words.is_compressed) return use_error("-z and --plain do not go together");
@@ -115,7 +124,8 @@ Result<> settle(Words& words) {
   struct stat input {};
   const int known =
       convert.input == "-" ? ::fstat(STDIN_FILENO, &input) : ::stat(convert.input.c_str(), &input);
-  convert.is_whole_or_nothing = known == 0 && (S_ISREG(input.st_mode) || S_ISDIR(input.st_mode));
+  convert.is_whole_or_nothing =
+      words.in_place || (known == 0 && (S_ISREG(input.st_mode) || S_ISDIR(input.st_mode)));
   convert.form = words.form.value_or(is_stdout ? CaptureForm::Pipe : CaptureForm::File);
   if (is_stdout && convert.form == CaptureForm::File)
     return use_error("--to file: a file's layout cannot go to standard output; name a file with -o");
@@ -153,6 +163,7 @@ Result<cli::ExitStatus> run_here_or_apart(const Words& words) {
   const ConvertOptions& convert = words.convert;
   Making making;
   making.has_worker = words.has_worker;
+  making.times = file_times(words.file_seconds, symbolize::Servers::NotAsked);
   making.can_begin_again = can_be_read_again(convert.input);
   std::optional<Interruption> interruption;
   const bool ends_well = !convert.is_whole_or_nothing && convert.output != "-";
@@ -165,6 +176,14 @@ Result<cli::ExitStatus> run_here_or_apart(const Words& words) {
   making.target.input = convert.input;
   making.target.output = convert.output;
   making.target.is_whole_or_nothing = convert.is_whole_or_nothing;
+  making.target.replaces_input = words.in_place;
+  if (words.in_place) {
+    if (auto checked = check_no_folder(convert.input, "replaced"); !checked)
+      return std::move(checked.error());
+    auto state = FileState::of(convert.input);
+    if (!state) return std::move(state.error());
+    making.target.input_state = *state;
+  }
   return make_capture(making, [&](const CaptureOutput& output, ApartView* view) -> Result<cli::ExitStatus> {
     ConvertOptions options = convert;
     if (view != nullptr) options.gate = &view->stacks;

@@ -45,6 +45,7 @@ struct Options {
   RedactOptions redact;
   std::vector<std::string> words;
   bool is_dry = false, is_quiet = false, is_brief = false, has_worker = true;
+  std::optional<std::uint64_t> file_seconds;
 };
 
 using SetClasses = Result<> (Redaction::*)(std::string_view);
@@ -100,6 +101,7 @@ void add_options(std::vector<cli::Option>& rows, Options& options) {
   rows.push_back(flag("--brief", "one line in the form of tacho record's, as at the end of a recording",
                       options.is_brief));
   rows.push_back(inflate_option(redact.copy.capture));
+  rows.push_back(file_time_option(options.file_seconds));
   rows.push_back(worker_option(options.has_worker));
 }
 
@@ -188,6 +190,7 @@ Result<cli::ExitStatus> run(const Options& options) {
   const ConvertOptions& copy = options.redact.copy;
   Making making;
   making.has_worker = options.has_worker;
+  making.times = file_times(options.file_seconds, symbolize::Servers::NotAsked);
   making.can_begin_again = can_be_read_again(copy.input);
   making.target.input = copy.input;
   making.target.output = options.is_dry ? "-" : copy.output;

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/shell_word.h"
 #include "format/attachment.h"
 #include "format/byte_writer.h"
 #include "format/capture_reader.h"
@@ -96,8 +97,9 @@ Result<> set_kallsyms(std::string_view text, bool& keeps) {
 void add_file_options(std::vector<cli::Option>& rows, ReadingOptions& reading) {
   std::vector<cli::Option> all;
   add_reading_options(all, reading);
-  constexpr std::string_view kTaken[] = {"--symfs",        "-k,--vmlinux",  "--buildid-dir", "--debuginfod",
-                                         "--perf-map-dir", "--jitdump-dir", "--inflate-all", "-f,--force"};
+  constexpr std::string_view kTaken[] = {"--symfs",       "-k,--vmlinux",    "--buildid-dir",
+                                         "--debuginfod",  "--max-file-time", "--perf-map-dir",
+                                         "--jitdump-dir", "--inflate-all",   "-f,--force"};
   for (cli::Option& row : all)
     if (std::ranges::find(kTaken, row.names) != std::end(kTaken)) rows.push_back(std::move(row));
 }
@@ -147,11 +149,11 @@ cli::CommandLine describe(Options& options) {
                     return Done{};
                   }});
   rows.push_back(flag("-q,--quiet", "say nothing but what went wrong", options.is_quiet));
-  rows.push_back(
-      flag("--brief",
-           "one line in the form of tacho record's, and nothing about single files, as at the end of a "
-           "recording; tacho doctor FILE tells about them",
-           options.is_brief));
+  rows.push_back(flag(
+      "--brief",
+      "a line in the form of tacho record's where names are missing that could be mended, and nothing else, "
+      "as at the end of a recording",
+      options.is_brief));
   add_file_options(rows, options.reading);
   options.reading.session.input = "perf.data";  // a pipe cannot be rewritten
   line.words = [&options](const std::vector<std::string>& words) -> Result<> {
@@ -242,6 +244,10 @@ constexpr std::uint64_t kMostLines =
 // What the worker found, and what it has to say.
 struct Report {
   std::uint64_t addresses = 0, named = 0, modules = 0;
+  struct Nameless {
+    std::uint64_t addresses = 0, places = 0, most = 0;
+    std::string where;  // the place that has most of them
+  } nameless;           // GatheredSymbols::nameless
   bool is_incomplete = false;
   std::vector<std::string> lines;
   std::vector<format::Attachment> copies;
@@ -314,6 +320,19 @@ Result<> read_others(const Options& options, WorkGate& gate, Others& others) {
   return Done{};
 }
 
+void put_nameless(format::ByteWriter& out, const std::map<std::string, std::size_t>& nameless) {
+  Report::Nameless all;
+  for (const auto& [where, addresses] : nameless) {
+    all.addresses += addresses;
+    ++all.places;
+    if (addresses <= all.most) continue;
+    all.most = addresses;
+    all.where = where;
+  }
+  out.u64(all.addresses).u64(all.places).u64(all.most);
+  put_text(out, all.where);
+}
+
 // In the worker.
 std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
                                  const std::vector<WorkDone::Death>& deaths) {
@@ -358,9 +377,9 @@ std::vector<std::byte> pack_here(const Options& options, WorkPlace& place,
   out.u8(static_cast<std::uint8_t>(Outcome::Packed))
       .u64(gathered.addresses)
       .u64(gathered.named)
-      .u64(gathered.pack.modules.size())
-      .u8(session->diagnostics().incomplete() || !others.lacks.empty() ? 1 : 0)
-      .u64(lines.size());
+      .u64(gathered.pack.modules.size());
+  put_nameless(out, gathered.nameless);
+  out.u8(session->diagnostics().incomplete() || !others.lacks.empty() ? 1 : 0).u64(lines.size());
   for (const std::string& line : lines) put_text(out, line);
   out.u64(copies.attachments.size());
   for (const format::Attachment& copy : copies.attachments) {
@@ -384,6 +403,10 @@ Result<Report> parse_report(format::Bytes bytes) {
   report.addresses = in.u64();
   report.named = in.u64();
   report.modules = in.u64();
+  report.nameless.addresses = in.u64();
+  report.nameless.places = in.u64();
+  report.nameless.most = in.u64();
+  report.nameless.where = take_text(in);
   report.is_incomplete = in.u8() != 0;
   const std::uint64_t lines = in.u64();
   if (lines > kMostLines) in.fail();
@@ -404,14 +427,24 @@ Result<Report> parse_report(format::Bytes bytes) {
   return report;
 }
 
+// The names that a person could still bring about, in the words of a closing line; empty: none.
+std::string mendable(const Report& report, const std::string& file) {
+  const auto& [addresses, places, most, where] = report.nameless;
+  if (addresses == 0) return {};
+  std::string text =
+      fmt::format("{} of {} addresses have no name: {} in {}", addresses, report.addresses, most,
+                  where.empty() ? "code made at run time, without a perf map" : printable(where));
+  if (places > 1) text += fmt::format(", {} in {} more files", addresses - most, places - 1);
+  return text + "; tacho doctor " + cli::shell_word(file) + " says why";
+}
+
 void tell(const Options& options, const Report& report, const std::vector<WorkDone::Death>& deaths) {
   const std::string& file = options.output.empty() ? options.reading.session.input : options.output;
   const std::string named = fmt::format("{} of {} addresses have names, in {} modules", report.named,
                                         report.addresses, report.modules);
-  std::error_code unknown;
   if (options.is_brief && !options.is_quiet) {
-    const auto size = static_cast<double>(std::filesystem::file_size(file, unknown)) / (1 << 20);
-    std::fprintf(stderr, "[ tacho record: Packed: %s; the file has %.3f MB ]\n", named.c_str(), size);
+    if (const std::string text = mendable(report, file); !text.empty())
+      std::fprintf(stderr, "[ tacho record: %s ]\n", text.c_str());
   } else if (!options.is_quiet) {
     std::size_t added = report.section.size();
     for (const format::Attachment& copy : report.copies) added += copy.packed.size();
@@ -425,6 +458,16 @@ void tell(const Options& options, const Report& report, const std::vector<WorkDo
   for (const std::string& line : report.lines) std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
+// What --held-files names is open here, and has to stay so in the worker.
+Result<std::vector<int>> held_descriptors(const Options& options) {
+  if (options.held < 0) return std::vector<int>();
+  auto held = symbolize::HeldFiles::read(options.held);
+  if (!held) return std::move(held.error()).in("--held-files");
+  std::vector<int> descriptors = held->descriptors();
+  descriptors.push_back(options.held);
+  return descriptors;
+}
+
 Result<cli::ExitStatus> run(Options& options) {
   const std::string& input = options.reading.session.input;
   if (options.output == "-") return use_error("-o -: a packed capture is a file; name it");
@@ -434,9 +477,13 @@ Result<cli::ExitStatus> run(Options& options) {
   const Reach reach = asks_servers             ? Reach::AndServers
                       : options.others.empty() ? Reach::Files
                                                : Reach::AndMemory;
+  auto kept = held_descriptors(options);
+  if (!kept) return std::move(kept.error());
+  const FileTimes times =
+      file_times(options.reading.file_seconds, options.reading.session.symbols.debuginfod);
   const auto done = work_apart(
       [&options](WorkPlace& place, const auto& deaths) { return pack_here(options, place, deaths); }, reach,
-      {.most_bytes = kMostBytes});
+      {.most_bytes = kMostBytes, .times = times, .kept = std::move(*kept)});
   if (!done) return Error(done.error()).in(printable(input) + ": is not packed and stays as it is");
   auto report = parse_report(done->bytes);
   if (!report) return std::move(report.error());
@@ -452,7 +499,9 @@ Result<cli::ExitStatus> run(Options& options) {
   });
   if (!written) return std::move(written.error());
   tell(options, *report, done->deaths);
-  return report->is_incomplete || !done->deaths.empty() ? cli::kIncomplete : cli::kWhole;
+  if (done->is_out_of_time) std::fputs(out_of_time(input, times).c_str(), stderr);
+  const bool is_whole = !report->is_incomplete && done->deaths.empty() && !done->is_out_of_time;
+  return is_whole ? cli::kWhole : cli::kIncomplete;
 }
 
 }  // namespace

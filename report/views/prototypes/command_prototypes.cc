@@ -75,7 +75,7 @@ Result<cli::ExitStatus> run_prototypes(const std::vector<std::string>& arguments
   }
   const auto done = work_apart(
       [&question](WorkPlace& place, const auto& deaths) { return answer_here(question, place, deaths); },
-      Reach::Files, {.most_bytes = kMostBytes, .at_one_file = kLongest});
+      Reach::Files, {.most_bytes = kMostBytes, .times = {.at_one = kLongest, .at_all = {}}});
   if (!done) return done.error();
   if (!done->bytes.empty()) std::fwrite(done->bytes.data(), 1, done->bytes.size(), stdout);
   return std::fflush(stdout) == 0 ? cli::kWhole : cli::kNoOutput;
