@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <vector>
@@ -13,6 +14,17 @@
 namespace tacho::record {
 
 namespace abi = format::abi;
+
+void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages) {
+  struct stat file {};
+  const bool is_one_file = captured.place == options.output && !options.files.to_pipe &&
+                           ::stat(options.output.c_str(), &file) == 0 && S_ISREG(file.st_mode);
+  const std::uint64_t bytes = is_one_file ? static_cast<std::uint64_t>(file.st_size) : captured.bytes;
+  messages.bracketed(fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost){}{}",
+                                 static_cast<double>(bytes) / (1 << 20), captured.place, captured.samples,
+                                 captured.lost, captured.views.empty() ? "" : "; ",
+                                 fmt::join(captured.views, "; ")));
+}
 
 void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   if (report.limit == Limit::Size)

@@ -1,7 +1,11 @@
-// Lines at the end of a recording about what ended it, and what was made of its files.
+// Lines at the end of a recording: what it came to, what ended it, and what was made of its files. A whole
+// one ends with one line, one more where something was lost, and one where names are missing
+// (record/packing.h).
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "record/messages.h"
 #include "record/options.h"
@@ -9,6 +13,15 @@
 #include "record/pump.h"
 
 namespace tacho::record {
+
+// What a recording came to: its first closing line.
+struct Captured {
+  std::string place;  // the file, or what it is of several
+  std::uint64_t bytes = 0, samples = 0, lost = 0;
+  std::vector<std::string> views;  // that show it
+};
+// When all is done to the capture, whose size is that of the file then where it is one.
+void report_captured(const Captured& captured, const RecordOptions& options, const Messages& messages);
 
 // Whether --max-size or --min-free ended it.
 void report_limit(const PumpReport& report, const RecordOptions& options, const Messages& messages);

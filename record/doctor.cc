@@ -156,8 +156,7 @@ Finding unwinding(const HostFacts& facts) {
   if (facts.unwinding_refusal.empty()) return good("unwinding", "in the kernel (-g, --call-graph eh)");
   return {
       "unwinding", State::Limited, "not in the kernel: " + facts.unwinding_refusal,
-      "-g walks stacks by frame pointers, and --call-graph eh cannot be used; stacks of code without frame "
-      "pointers need --call-graph dwarf",
+      "-g copies stacks, 8 KB each, and unwinds them when the recording ends; --call-graph eh cannot be used",
       holds_or_admin(facts, 39) ? "" : "sudo setcap cap_perfmon,cap_bpf+ep " + facts.program};
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +14,7 @@
 
 #include "cli/exit_status.h"
 #include "cli/guarded_main.h"
+#include "format/printable.h"
 #include "record/capture_start.h"
 #include "record/closing_lines.h"
 #include "record/doctor.h"
@@ -39,6 +41,8 @@ using namespace tacho::record;
 struct Recorded {
   int status = 0;         // of this program
   bool is_whole = false;  // the capture
+  std::optional<Captured> captured = {};
+  bool copies_stacks = false;  // in place of unwinding them
 };
 
 // What there is of the capture when the recording has failed.
@@ -67,7 +71,9 @@ Result<Recorded> record_events(const RecordOptions& options, const std::vector<s
   const auto finished = finish(*prepared, *events, **output, *report, options, messages);
   if (finished.is_closed) left = Left::Closed;
   if (!finished.status) return finished.status.error();
-  return Recorded{*finished.status, !report->failure};
+  return Recorded{
+      *finished.status, !report->failure, finished.captured,
+      std::ranges::any_of(prepared->plan.events, [](const auto& event) { return event.copies_stacks; })};
 }
 
 int fail(const Error& error, std::string_view command = "record") {
@@ -110,7 +116,7 @@ int run_list(const std::vector<std::string>& arguments) {
                                                    : list_events(*options);
   if (!lines) return fail(lines.error(), "list");
   lines->pop_back();  // puts() ends the last line
-  return say(shown_safely(*lines));
+  return say(format::printable_lines(*lines));
 }
 
 // The options of EVENT/help/, of the first that asks for it.
@@ -120,7 +126,7 @@ std::optional<int> tell_recorder(const RecordOptions& options, std::string_view 
     auto text = recorder_help(request);
     if (!text) return fail(text.error(), command);
     text->pop_back();
-    return say(shown_safely(*text));
+    return say(format::printable_lines(*text));
   }
   return std::nullopt;
 }
@@ -202,12 +208,15 @@ int run_program(const std::vector<std::string>& command_line) {
   if (recorded->is_whole && options.files.is_packed_at_end()) {
     Packing packing = finishing;
     packing.held = &held;
+    packing.longest = options.files.longest_packing;
+    if (recorded->copies_stacks) unwind_copies(packing, *signals, Messages(options));
     pack_symbols(packing, *signals, Messages(options));
   }
+  Result<> redacted = Done{};
   if (options.files.redacts)
-    if (auto done = redact_capture(finishing, options.files.redacted_classes, *signals, Messages(options));
-        !done)
-      return fail(done.error());
+    redacted = redact_capture(finishing, options.files.redacted_classes, *signals, Messages(options));
+  if (recorded->captured) report_captured(*recorded->captured, options, Messages(options));
+  if (!redacted) return fail(redacted.error());
   return recorded->status;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/nearest.h"
 #include "format/perf_abi.h"
 #include "record/events/probe_arguments.h"
+#include "record/events/registers.h"
 #include "record/object_options.h"
 #include "record/ring_checks.h"
 #include "record/sampling_attr.h"
@@ -176,18 +177,12 @@ class Planner {
     planned.unwound_frames = choice->frames;
     planned.may_use_frame_pointers = choice->may_use_frame_pointers;
     planned.no_unwinding = std::move(choice->refusal);
-    if (!planned.no_unwinding.empty()) tell_of_frame_pointers(planned);
+    if (!planned.no_unwinding.empty()) (void)do_without_unwinding(planned, plan_.notes);
     // The kernel's own part: more than its limit would be refused.
     if (planned.unwound_frames != 0 && planned.attr.sample_max_stack > kKernelFrames)
       planned.attr.sample_max_stack = 0;
     return Done{};
   }
-  void tell_of_frame_pointers(const PlannedEvent& event) {
-    if (!event.may_use_frame_pointers)
-      plan_.notes.push_back("--call-graph eh: stacks of '" + event.name +
-                            "' are walked by frame pointers, since " + event.no_unwinding);
-  }
-
   // The first event of a group leads it: the others are counted while it is. With S only the leader takes
   // samples, which bring the counts of all; the kernel does not follow children then.
   void join_group(const EventRequest& request, PlannedEvent& planned) {
@@ -360,7 +355,7 @@ class Planner {
                          "the -e of the program, which asks tacho_wants() (tacho/emit.h)");
       if (std::exchange(event.unwound_frames, 0) == 0) continue;
       event.no_unwinding = "it runs your BPF program";
-      tell_of_frame_pointers(event);
+      (void)do_without_unwinding(event, plan_.notes);
     }
     return Done{};
   }
@@ -479,6 +474,23 @@ class Planner {
 };
 
 }  // namespace
+
+Without do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes) {
+  const bool can_copy = event.may_use_frame_pointers && !event.attr.is_bpf_output() &&
+                        !event.attr.has(abi::kExcludeCallchainUser) && all_registers() != 0;
+  std::string note;
+  if (can_copy) {
+    copy_user_stacks(event.attr, kDefaultStackBytes);
+    event.copies_stacks = true;
+    note = "-g: stacks are copied, 8 KB each, and unwound from the copies, since " + event.no_unwinding;
+  } else {
+    note =
+        fmt::format("{}: stacks of '{}' are walked by frame pointers, since {}",
+                    event.may_use_frame_pointers ? "-g" : "--call-graph eh", event.name, event.no_unwinding);
+  }
+  if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+  return can_copy ? Without::Copies : Without::FramePointers;
+}
 
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
                        std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host) {

@@ -39,11 +39,18 @@ struct PlannedEvent {
   std::uint16_t unwound_frames = 0;
   bool is_walked_in_payload =
       false;  // by the program that fills a ring buffer; the kernel's event is as it is
-  bool may_use_frame_pointers = false;  // when that cannot be: nobody asked for it by name
-  std::string no_unwinding{};           // why frame pointers were taken instead; empty: nobody wanted else
+  bool may_use_frame_pointers = false;  // or copies, when that cannot be: nobody asked for it by name
+  std::string no_unwinding{};           // why one of these was taken instead; empty: nobody wanted else
+  bool copies_stacks = false;           // because of that: to be unwound when the recording ends
   // Of --filter, for what is no tracepoint: what the kernel asks before it takes a sample; empty: nothing.
   bpf::FilterSteps condition = {};
 };
+
+// How the user's side of stacks is had that cannot be unwound in the kernel, for the reason in
+// `no_unwinding`: copied, which is as whole, where nobody asked for eh by name (-g) and the kernel can copy;
+// else walked by frame pointers. One of `notes` says it. The event is not open yet.
+enum class Without : std::uint8_t { Copies, FramePointers };
+Without do_without_unwinding(PlannedEvent& event, std::vector<std::string>& notes);
 
 // A map of an object whose slots get the descriptors of an event; or a ring buffer, of which the recorder
 // makes samples of the event.

@@ -432,7 +432,7 @@ Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOut
     return {report.command_status.value_or(cli::kWhole)};
   }
   report_limit(report, options, messages);
-  messages.bracketed(fmt::format("Woken up {} times to write data", report.wakeups));
+  messages.detail(fmt::format("woken up {} times to write data", report.wakeups));
   if (report.failure) {
     report_command(prepared, report, options, messages);
     return finish_after_failure(output, *report.failure, report, options);
@@ -443,17 +443,21 @@ Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOut
   } else if (prepared.ring_losses) {
     lost += sum_of(prepared.ring_losses());
   }
-  messages.bracketed(
-      fmt::format("Captured and wrote {:.3f} MB {} ({} samples, {} lost)",
-                  static_cast<double>(output.total_bytes()) / (1 << 20), output.place(options.output),
-                  report.limit == Limit::Size ? report.kept.samples : report.counts.samples, lost));
+  Captured captured{.place = output.place(options.output),
+                    .bytes = output.total_bytes(),
+                    .samples = report.limit == Limit::Size ? report.kept.samples : report.counts.samples,
+                    .lost = lost,
+                    .views = {}};
+  if (!options.files.to_pipe) captured.views = first_views(options.events, options.output);
   if (prepared.stacks) {
-    if (const std::string line = described(prepared.stacks->counts()); !line.empty())
+    const StackCounts counts = prepared.stacks->counts();
+    const std::string line = described(counts);
+    if (!line.empty() && are_mostly_whole(counts))
+      messages.detail(line);
+    else if (!line.empty())
       messages.bracketed(line);
     messages.detail(described(prepared.stacks->tables()));
   }
-  if (!options.files.to_pipe)
-    for (const std::string& view : first_views(options.events, options.output)) messages.bracketed(view);
   if (report.counts.samples == 0 && lost == 0) report_nothing(prepared, options, messages);
   report_losses(report.counts, lost, prepared, events, options, messages);
   report_merged_switches(report, messages);
@@ -463,7 +467,7 @@ Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOut
   for (const DroppingProgram& program : new_dropping_programs(prepared, events))
     messages.warn(warning_of(program) + " (it came while recording)");
   report_command(prepared, report, options, messages);
-  return {report.command_status.value_or(cli::kWhole)};
+  return {report.command_status.value_or(cli::kWhole), true, std::move(captured)};
 }
 
 }  // namespace tacho::record

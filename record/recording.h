@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "format/result.h"
+#include "record/closing_lines.h"
 #include "record/kernel/kernel_events.h"
 #include "record/messages.h"
 #include "record/options.h"
@@ -39,11 +40,12 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
 [[noreturn]] void leave_stuck(const PumpReport& report, const RecordOptions& options,
                               const Messages& messages);
 
-// Says what became of the file. Gives the exit status; of a failure also whether the file, which ends early,
-// is closed.
+// Says what became of the file, but for report_captured(), which is for when names are in it. Gives the exit
+// status; of a failure also whether the file, which ends early, is closed.
 struct Finished {
   Result<int> status;
   bool is_closed = true;
+  std::optional<Captured> captured = {};
 };
 Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOutput& output,
                 const PumpReport& report, const RecordOptions& options, const Messages& messages);

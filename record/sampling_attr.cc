@@ -61,7 +61,6 @@ Result<> set_rate(format::EventAttr& attr, const EventRequest& request, const Sa
   return Done{};
 }
 
-// The same fields that perf asks for, so that its unwinder and ours have what they need.
 void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const SamplingOptions& options) {
   if (stacks.method == CallGraph::None) return;
   attr.sample_type |= abi::kSampleCallchain;
@@ -72,14 +71,17 @@ void set_stacks(format::EventAttr& attr, const StackOptions& stacks, const Sampl
     attr.sample_type |= abi::kSampleBranchStack;
     attr.branch_sample_type = call_stack_branches();
   }
-  if (stacks.method != CallGraph::Dwarf) return;
-  attr.sample_type |= abi::kSampleRegsUser | abi::kSampleStackUser | abi::kSampleAddr | abi::kSampleDataSrc;
-  attr.flags |= abi::kExcludeCallchainUser;
-  attr.sample_stack_user = stacks.bytes;
-  if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
+  if (stacks.method == CallGraph::Dwarf) copy_user_stacks(attr, stacks.bytes);
 }
 
 }  // namespace
+
+void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes) {
+  attr.sample_type |= abi::kSampleRegsUser | abi::kSampleStackUser | abi::kSampleAddr | abi::kSampleDataSrc;
+  attr.flags |= abi::kExcludeCallchainUser;
+  attr.sample_stack_user = bytes;
+  if (attr.sample_regs_user == 0) attr.sample_regs_user = all_registers();
+}
 
 StackOptions stacks_of(const EventRequest& request, const SamplingOptions& options) {
   StackOptions stacks = options.stacks;

@@ -33,4 +33,8 @@ Result<format::EventAttr> sampling_attr(const EventRequest& request, const Sampl
 // Of the event that carries mappings, names and ends of processes.
 format::EventAttr sideband_attr(const SamplingOptions& options, Following following);
 
+// Has the kernel copy the user's registers and so many bytes of the stack, in place of the user's side of the
+// call chain: the same fields that perf asks for, so that its unwinder and ours have what they need.
+void copy_user_stacks(format::EventAttr& attr, std::uint32_t bytes);
+
 }  // namespace tacho::record

@@ -164,7 +164,8 @@ void add_rate_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
 void add_stack_rows(std::vector<cli::Option>& rows, SamplingOptions& options) {
   rows.push_back({"-g", Takes::Nothing, "",
                   "Record the stack of every sample: --call-graph eh where the kernel can and the rights "
-                  "allow it, fp elsewhere (-v and tacho header say which and why)",
+                  "allow it; elsewhere copies of stacks, which are unwound when the recording ends, and for "
+                  "what BPF programs write fp. It says why (-v, tacho header: of every event)",
                   [&options](std::string_view) -> Result<> {
                     // A method that was named stands, as it does for perf.
                     if (options.stacks.method == CallGraph::None) options.stacks.method = CallGraph::Best;

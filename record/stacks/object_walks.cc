@@ -34,12 +34,7 @@ void give_up_walks(Plan& plan, std::size_t object, const std::string& why) {
   for (const Connection& each : plan.connections) {
     if (each.object != object) continue;
     PlannedEvent& event = plan.events[each.event];
-    const bool is_told = event.unwound_frames == 0 || !event.may_use_frame_pointers;
     use_frame_pointers(plan, event, why);
-    // The unwinder can be used here: that it is not is no choice of the user's.
-    if (!is_told)
-      plan.notes.push_back("-g: stacks of '" + event.name + "' are walked by frame pointers, since " +
-                           event.no_unwinding);
   }
 }
 

@@ -8,6 +8,9 @@
 #include "format/perf_abi.h"
 
 namespace tacho::record {
+
+namespace abi = format::abi;
+
 namespace {
 
 constexpr std::size_t kWakeupPart = 4;  // of a ring, until somebody looks
@@ -16,6 +19,7 @@ constexpr std::size_t kMostFacts = 64, kLongestName = 128;
 
 std::string described(const PlannedEvent& event) {
   if (event.unwound_frames != 0) return "unwound in the kernel (eh)";
+  if (event.copies_stacks) return "copied, to be unwound from the copies, since " + event.no_unwinding;
   return "frame pointers, since " + event.no_unwinding;
 }
 
@@ -32,10 +36,8 @@ void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why)
   if (frames == 0) return;
   event.no_unwinding = why.substr(0, why.find('\n'));
   event.is_walked_in_payload = false;
+  if (do_without_unwinding(event, plan.notes) == Without::Copies) return;
   if (frames > kKernelFrames) event.attr.sample_max_stack = frames;  // they were asked for
-  if (event.may_use_frame_pointers) return;
-  plan.notes.push_back("--call-graph eh: stacks of '" + event.name +
-                       "' are walked by frame pointers, since " + event.no_unwinding);
 }
 
 void use_frame_pointers(Plan& plan, const Host& host, const std::string& why) {
@@ -54,7 +56,7 @@ void settle_stacks_of_objects(Plan& plan, std::span<const ObjectFacts> objects) 
     if (event.unwound_frames == 0 || !event.attr.is_bpf_output()) continue;
     if (std::ranges::find(plan.argument_probes, i, &ArgumentProbe::event) != plan.argument_probes.end())
       continue;
-    if (!event.attr.samples(format::abi::kSampleCallchain)) {
+    if (!event.attr.samples(abi::kSampleCallchain)) {
       event.unwound_frames = 0;  // of a ring buffer without stacks
       continue;
     }
@@ -77,8 +79,7 @@ format::StringPairs facts_of_choice(const Plan& plan) {
   format::StringPairs facts;
   for (const PlannedEvent& event : plan.events) {
     const bool is_wanted = event.unwound_frames != 0 || !event.no_unwinding.empty();
-    if (!is_wanted || !event.attr.samples(format::abi::kSampleCallchain) || facts.size() == kMostFacts)
-      continue;
+    if (!is_wanted || !event.attr.samples(abi::kSampleCallchain) || facts.size() == kMostFacts) continue;
     facts.emplace_back("event " + event.name.substr(0, kLongestName), described(event));
   }
   const auto is_other = [&](const auto& fact) { return fact.second != facts.front().second; };

@@ -1,5 +1,5 @@
-// How the user's side of stacks is had, event by event: what falls back to frame pointers, and what is said
-// of it.
+// How the user's side of stacks is had, event by event: what falls back to copies of the stack, which are as
+// whole, or where nothing copies them to frame pointers, and what is said of it.
 #pragma once
 
 #include <span>
@@ -11,12 +11,13 @@
 
 namespace tacho::record {
 
-// Whether all events whose stacks are to be unwound may do with frame pointers as well (-g).
+// Whether all events whose stacks are to be unwound may do with something else as well (-g).
 bool may_use_frame_pointers(const Plan& plan);
 
-// Has the kernel walk them. `why`: a refusal, of which the first line is kept. The events are not open yet.
+// Has the kernel copy or walk them, which the plan's notes say. `why`: a refusal, of which the first line is
+// kept. The events are not open yet.
 void use_frame_pointers(Plan& plan, const Host& host, const std::string& why);
-// The same of one event; says so when unwound stacks were asked for by name.
+// The same of one event, whose samples a program writes: the kernel walks its stacks.
 void use_frame_pointers(Plan& plan, PlannedEvent& event, const std::string& why);
 
 // Of what BPF programs of others write: whether they let the unwinder look at the stack first.

@@ -91,6 +91,12 @@ std::string described(const StackCounts& counts) {
   return text;
 }
 
+bool are_mostly_whole(const StackCounts& counts) {
+  constexpr double kExpected = 95;
+  const Ends ends = ends_of(counts);
+  return ends.all == 0 || percent(ends.whole, ends.all) >= kExpected;
+}
+
 format::StringPairs facts_of(const StackCounts& counts) {
   const Ends ends = ends_of(counts);
   if (ends.all == 0) return {};

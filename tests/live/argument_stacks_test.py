@@ -69,7 +69,7 @@ class StacksOfArguments(programs.Scratch):
         shutil.copy(self.built / "program", self.folder)
 
     def record(self, *options, work=("./program",), **more):
-        return self.tacho("record", "-o", "x.data", *options, "--", *work, **more).stderr.decode()
+        return self.tacho("record", "-v", "-o", "x.data", *options, "--", *work, **more).stderr.decode()
 
     def samples(self, event):
         """(fields, functions leaf first) of each."""

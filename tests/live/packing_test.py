@@ -31,7 +31,11 @@ class Packing(programs.Scratch):
         return self.tacho("script", "-i", "x.data").stdout.count(b"sys_enter_getppid")
 
     def test_names_are_in_the_capture(self):
-        self.assertRegex(self.record(), r"Packed: \d+ of \d+ addresses have names, in \d+ modules; the file has 0\.\d+ MB")
+        said = self.record()
+        # The size is that of the end.
+        size = (self.folder / "x.data").stat().st_size / (1 << 20)
+        self.assertIn(f"Captured and wrote {size:.3f} MB x.data (5 samples, 0 lost) ]", said)
+        self.assertLessEqual(len([line for line in said.splitlines() if "has begun" not in line]), 3, said)
         # 40 KB of it describe the unwinder's machine code, whose size the processor decides: 60,012 bytes were seen.
         self.assertLess((self.folder / "x.data").stat().st_size, 62_000)
         self.assertFalse(self.attached())
@@ -48,7 +52,7 @@ class Packing(programs.Scratch):
         self.assertIn(b" do_syscall_64+0x", done.stdout)
 
     def test_no_pack_leaves_the_list_of_symbols(self):
-        self.assertNotIn("Packed", self.record("--no-pack"))
+        self.assertEqual(self.record("--no-pack").count("\n"), 2)
         self.assertTrue(self.attached())
 
     def test_quiet_says_nothing(self):
@@ -77,7 +81,6 @@ class Packing(programs.Scratch):
         words = " ".join(map(str, [programs.BIN / "tacho-record", "-e", "page-faults", "-o", "disk/x.data", "--", "true"]))
         said = self.run_program("unshare", "-m", "sh", "-c", f"mount -t tmpfs -o size=20m,mode=700 none disk && {words}")
         self.assertIn("no room for a second copy beside it; tacho pack disk/x.data does that", said.stderr.decode())
-        self.assertNotIn(b"Packed", said.stderr)
 
     def test_the_status_is_the_commands(self):
         self.run_program(programs.BIN / "tacho-record", "-o", "y.data", "--", "sh", "-c", "exit 7", status=7)

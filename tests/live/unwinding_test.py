@@ -34,7 +34,7 @@ class Unwinding(programs.Scratch):
             self.skipTest("the kernel does not take the program that walks stacks")
 
     def record(self, *words, name="x.data", status=0):
-        done = self.tacho("record", "-o", name, *words, status=status)
+        done = self.tacho("record", "-v", "-o", name, *words, status=status)
         return done.stderr.decode()
 
     def stacks(self, name="x.data"):
@@ -354,19 +354,29 @@ class Unwinding(programs.Scratch):
         self.assertEqual(theirs, self.tacho("script", "-i", "x.data", "-F", "comm,tid,time,event,ip,sym").stdout)
         self.assertIn(b"deep_recurse", self.perf("report", "--stdio", "-i", "x.data").stdout)
 
-    def test_where_it_cannot_be_g_says_so_and_walks_frame_pointers(self):
-        """Without the rights; with no room for its events; and by wish. Nothing of it is an error."""
+    def test_where_it_cannot_be_g_says_so_and_copies_stacks(self):
+        """Without the rights; with no ring for each CPU; and by wish frame pointers. Nothing of it is an error, and copies are unwound
+        when the recording ends."""
         command = ["--", programs.BIN / "deep_load", "0.3", programs.BIN / "deep_library.so"]
         said = self.record("-v", "-F", "99", "-e", "cpu-clock:u", "--call-graph", "fp", *command)
         self.assertNotIn("User stacks:", said)
         self.assertNotIn("user stacks :", self.tacho("header", "-i", "x.data").stdout.decode())
-        self.record("--per-thread", "-F", "99", "-e", "cpu-clock", "-g", *command)
-        self.assertIn("frame pointers, since unwound stacks need a ring for each CPU", self.tacho("header", "-i", "x.data").stdout.decode())
+        said = self.record("--per-thread", "-F", "99", "-e", "cpu-clock", "-g", *command)
+        self.assertIn("-g: stacks are copied, 8 KB each, and unwound from the copies, since unwound stacks need a ring for each CPU", said)
+        self.assertIn("unwound from the copies, since unwound stacks need a ring for each CPU", self.tacho("header", "-i", "x.data").stdout.decode())
         words = [programs.BIN / "tacho", "record", "-v", "-o", "y.data", "-F", "99", "-e", "cpu-clock:u", "-g", *command]
         bare = self.run_program("setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "--", *words).stderr.decode()
-        self.assertRegex(bare, "stacks of every event: frame pointers, since no permission|stacks of event cpu-clock:u: frame pointers, since no permission")
+        self.assertIn("-g: stacks are copied, 8 KB each, and unwound from the copies, since no permission to load BPF programs", bare)
         self.assertNotIn("warning", bare)
-        self.assertIn("frame pointers, since no permission to load BPF programs", self.tacho("header", "-i", "y.data").stdout.decode())
+        header = self.tacho("header", "-i", "y.data").stdout.decode()
+        self.assertIn("unwound from the copies, since no permission to load BPF programs", header)
+        stacks = self.stacks("y.data")
+        whole = [stack for stack in stacks if stack[-1] in ("_start", "clone3", "__clone", "clone")]
+        self.assertGreater(len(stacks), 5)
+        self.assertGreater(len(whole), 0.8 * len(stacks), stacks)
+        # Call chains as of any recording: no copy is left, and the file is small.
+        self.assertNotIn("ustack", self.tacho("dump", "-i", "y.data").stdout.decode())
+        self.assertLess((self.folder / "y.data").stat().st_size, 400_000)
 
     def test_what_bpf_programs_write_has_whole_stacks(self):
         """A recorder's events in front of which the walk stands, and one whose stacks lie in its payload."""

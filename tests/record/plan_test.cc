@@ -58,7 +58,15 @@ TEST(Plan, StacksAreUnwoundByDefaultWhereEveryHitBecomesASample) {
   ASSERT_TRUE(by_thread) << by_thread.error().what;
   EXPECT_EQ(first_of(by_thread).unwound_frames, 0u);
   EXPECT_NE(first_of(by_thread).no_unwinding, "");
-  EXPECT_TRUE(by_thread->notes.empty()) << "nobody asked for it";
+  // Copies are as whole, and it is said.
+  EXPECT_TRUE(first_of(by_thread).copies_stacks);
+  EXPECT_TRUE(first_of(by_thread).attr.samples(abi::kSampleStackUser));
+  EXPECT_EQ(first_of(by_thread).attr.sample_stack_user, kDefaultStackBytes);
+  ASSERT_EQ(by_thread->notes.size(), 1U);
+  EXPECT_EQ(
+      by_thread->notes.front().find("-g: stacks are copied, 8 KB each, and unwound from the copies, since "),
+      0U)
+      << by_thread->notes.front();
   const auto user_side = plan_of(options_of({"-a", "-g", "--kernel-callchains", "-e", "cpu-clock"}));
   EXPECT_EQ(first_of(user_side).unwound_frames, 0u);
   EXPECT_EQ(first_of(user_side).no_unwinding, "") << "there is no user's side";
