@@ -68,7 +68,7 @@ FILES = [
     ["--min-free", "1M"], ["--threads"], ["--threads=core"], ["--threads=0-1/0-1"], ["--aio"], ["--aio=2"], ["--affinity=cpu"],
     ["--mmap-flush=64K"], ["--no-buffering"], ["--num-thread-synthesize=2"], ["--proc-map-timeout=500"], ["--tail-synthesize"],
     ["-m", "auto"], ["-m", "auto,8M"], ["-m", "16"], ["-m", "512K"], ["--mmap-pages=1M"], ["-z"], ["-z0"], ["-z9"],
-    ["--compression-level=3"], ["--no-pack"], ["-q"], ["-v"], ["--redact"],
+    ["--compression-level=3"], ["--no-pack"], ["--max-pack-time", "5"], ["-q"], ["-v"], ["--redact"],
 ]
 
 
