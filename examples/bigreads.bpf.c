@@ -4,7 +4,7 @@
 //
 //   tacho record -e ./bigreads.bpf.c -a -g -o b.data -- dd if=/dev/zero of=/dev/null bs=2M count=3
 //   tacho record -e './bigreads.bpf.c/min_bytes=65536/' ...         reads of 64 KiB and more
-//   tacho script -i b.data -F +payload      each read: who, when, bytes=2097152, kernel and user stack
+//   tacho script -i b.data                  each read: who, when, bytes=2097152, kernel and user stack
 //   tacho hist -i b.data                    how many of which size
 //
 // The number is what the kernel returned: from vfs_read where a kretprobe can be put on it (every read through a

@@ -7,7 +7,7 @@
 //   tacho hist -i calls.data                latencies in powers of two, for each system call (ROLE("key"))
 //   tacho hist -i calls.data --top 5        the five system calls that were made most often
 //   tacho hist -i calls.data --by comm      the same for each command; --by none: for all together
-//   tacho script -i calls.data -F +payload  each call: latency_ns=5120 nr=0 ret=4096
+//   tacho script -i calls.data              each call: latency_ns=5120 nr=0 ret=4096
 //
 // nr is the number of the system call on the recorded machine. What the recorder itself calls is left out: each of
 // its writes would otherwise cause events that it has to write. The two programs of one alternative belong
