@@ -40,6 +40,9 @@ class Assembler {
   void store(int size, int to, int from, std::int16_t offset) {
     add(BPF_STX | BPF_MEM | size, to, from, offset, 0);
   }
+  void add_atomically(int to, int from, std::int16_t offset) {  // 64 bits in memory
+    add(BPF_STX | BPF_DW | BPF_ATOMIC, to, from, offset, BPF_ADD);
+  }
   void call(std::int32_t function) { add(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
   void leave() { add(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
 

@@ -4,10 +4,10 @@
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
-#include "bpf/assembler.h"
 #include "bpf/kernel_support.h"
 #include "bpf/libbpf_log.h"
 #include "bpf/made_program.h"
@@ -15,12 +15,22 @@
 namespace tacho::bpf {
 namespace {
 
-constexpr int kContext = 6, kValue = 7;     // registers that calls leave alone
-constexpr std::int16_t kNameOnStack = -16;  // from the end of the stack, in bytes
+constexpr int kContext = 6, kValue = 7;  // registers that calls leave alone
 constexpr std::int32_t kNameBytes = 16;
 
+// r0 = the member, whose place on the stack is known.
+void load_member(Assembler& program, const FilterStep& step, std::int16_t payload) {
+  const auto at = static_cast<std::int16_t>(payload + step.at);
+  const int size = step.size == 1 ? BPF_B : step.size == 2 ? BPF_H : step.size == 4 ? BPF_W : BPF_DW;
+  program.load(size, 0, 10, at);
+  const std::int32_t unused = 64 - 8 * step.size;
+  if (step.is_signed == 0 || unused == 0) return;
+  program.shift_left(0, unused);
+  program.shift_right_signed(0, unused);
+}
+
 // r7 = what the step asks about.
-void load_value(Assembler& program, const FilterStep& step) {
+void load_value(Assembler& program, const FilterStep& step, ConditionPlaces places) {
   switch (step.value) {
     case FilterValue::Process:
     case FilterValue::Thread:
@@ -41,13 +51,18 @@ void load_value(Assembler& program, const FilterStep& step) {
       program.call(BPF_FUNC_get_current_ancestor_cgroup_id);
       break;
     case FilterValue::Name:
+      program.set(0, 0);
+      program.store(BPF_DW, 10, 0, places.scratch);
+      program.store(BPF_DW, 10, 0, static_cast<std::int16_t>(places.scratch + 8));
       program.move(1, 10);
-      program.add_number(1, kNameOnStack);
+      program.add_number(1, places.scratch);
       program.set(2, kNameBytes);
       program.call(BPF_FUNC_get_current_comm);
-      program.load(BPF_DW, 0, 10, static_cast<std::int16_t>(kNameOnStack + 8 * (step.at & 1)));
+      program.load(BPF_DW, 0, 10, static_cast<std::int16_t>(places.scratch + 8 * (step.at & 1)));
       break;
     case FilterValue::Member:
+      load_member(program, step, places.payload);
+      break;
     case FilterValue::None:
       program.set(0, 0);
       break;
@@ -86,24 +101,8 @@ struct Pending {
 
 Assembler assemble(std::span<const FilterStep> steps, int next) {
   Assembler program;
-  std::vector<Pending> pending;
-  std::vector<std::size_t> begins;
   program.move(kContext, 1);
-  program.set(0, 0);
-  program.store(BPF_DW, 10, 0, kNameOnStack);
-  program.store(BPF_DW, 10, 0, kNameOnStack + 8);
-  for (const FilterStep& step : steps) {
-    begins.push_back(program.here());
-    load_value(program, step);
-    if (step.mask != ~std::uint64_t{0}) {
-      program.set_wide(2, step.mask);
-      program.and_register(kValue, 2);
-    }
-    program.set_wide(2, step.than);
-    pending.push_back({program.jump_if(jump_of(step.test), kValue, 2), step.yes});
-    pending.push_back({program.jump(), step.no});
-  }
-  const std::size_t takes = program.here();
+  leave_unless(program, steps, {});
   if (next >= 0) {
     program.move(1, kContext);
     program.set_map(2, next);
@@ -112,17 +111,39 @@ Assembler assemble(std::span<const FilterStep> steps, int next) {
   }
   program.set(0, 1);
   program.leave();
-  const std::size_t leaves = program.here();
-  program.set(0, 0);
-  program.leave();
-  for (const Pending& each : pending) {
-    const bool is_step = each.to < begins.size();
-    program.land(each.jump, is_step ? begins[each.to] : each.to == kFilterTakes ? takes : leaves);
-  }
   return program;
 }
 
 }  // namespace
+
+bool has_members(std::span<const FilterStep> steps) {
+  return std::ranges::any_of(steps, [](const FilterStep& step) { return step.value == FilterValue::Member; });
+}
+
+void leave_unless(Assembler& program, std::span<const FilterStep> steps, ConditionPlaces places) {
+  if (steps.empty()) return;
+  std::vector<Pending> pending;
+  std::vector<std::size_t> begins;
+  for (const FilterStep& step : steps) {
+    begins.push_back(program.here());
+    load_value(program, step, places);
+    if (step.mask != ~std::uint64_t{0}) {
+      program.set_wide(2, step.mask);
+      program.and_register(kValue, 2);
+    }
+    program.set_wide(2, step.than);
+    pending.push_back({program.jump_if(jump_of(step.test), kValue, 2), step.yes});
+    pending.push_back({program.jump(), step.no});
+  }
+  const std::size_t leaves = program.here();
+  program.set(0, places.result);
+  program.leave();
+  const std::size_t takes = program.here();
+  for (const Pending& each : pending) {
+    const bool is_step = each.to < begins.size();
+    program.land(each.jump, is_step ? begins[each.to] : each.to == kFilterTakes ? takes : leaves);
+  }
+}
 
 Result<format::Fd> table_with(int program) {
   format::Fd table(

@@ -1,6 +1,6 @@
 // Conditions that the kernel decides before it walks a stack: as a bounded list of comparisons. BPF objects
 // evaluate them in tacho_wants() (tacho/emit.h); for events that the kernel itself samples they become a
-// small program.
+// small program, and of probes with arguments a part of the program that reads those.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "bpf/assembler.h"
 #include "format/file.h"
 #include "format/result.h"
 
@@ -49,6 +50,17 @@ static_assert(sizeof(FilterStep) == 24);
 
 // At most kMostFilterSteps; none: everything passes.
 using FilterSteps = std::vector<FilterStep>;
+
+// Appends to a program: it ends with `result` where the condition does not hold. Spoils r0 to r5 and r7.
+struct ConditionPlaces {
+  std::int16_t scratch = -16;  // 16 bytes of the stack, aligned, to spoil
+  std::int16_t payload = 0;    // where the payload begins on the stack; of no use without members
+  std::int32_t result = 0;
+};
+void leave_unless(Assembler& program, std::span<const FilterStep> steps, ConditionPlaces places);
+
+// Whether some step compares a member of a payload.
+bool has_members(std::span<const FilterStep> steps);
 
 // A table of one program, its first entry, for programs that hand over to it (bpf_tail_call()).
 Result<format::Fd> table_with(int program);

@@ -180,14 +180,14 @@ Result<> Follower::load_programs(Children children) {
   return Done{};
 }
 
-void leave_unless_followed(Assembler& program, int table) {
+void leave_unless_followed(Assembler& program, int table, std::int32_t result) {
   program.call(BPF_FUNC_get_current_pid_tgid);
   program.move32(7, 0);
   const std::size_t unknown = find_state_of(program, table, 7);
   program.load(BPF_B, 7, 0, 0);
   const std::size_t followed = program.jump_if_number(BPF_JEQ, 7, static_cast<std::int32_t>(Followed::Yes));
   program.land(unknown, program.here());
-  program.set(0, 0);
+  program.set(0, result);
   program.leave();
   program.land(followed, program.here());
 }

@@ -25,9 +25,9 @@ enum class Children : std::uint8_t { Ignored, Followed };
 // Whether this is a PID namespace, where threads have other numbers than in the kernel.
 bool is_in_pid_namespace();
 
-// Appends to a program: it ends where the current thread is not followed by the table. Spoils r0 to r5, r7,
-// r8 and the first word of the stack.
-void leave_unless_followed(Assembler& program, int table);
+// Appends to a program: it ends with `result` where the current thread is not followed by the table. Spoils
+// r0 to r5, r7, r8 and the first word of the stack.
+void leave_unless_followed(Assembler& program, int table, std::int32_t result = 0);
 
 class Follower {
  public:

@@ -1,5 +1,5 @@
 // What a probe finds in registers and memory, as a payload: a small program that is made here, runs at the
-// probe's place and writes samples of a bpf-output event. x86-64.
+// probe's place and writes samples of a bpf-output event, or counts in a map. x86-64.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bpf/event_filter.h"
+#include "bpf/map_reader.h"
+#include "bpf/summary_layout.h"
 #include "format/file.h"
 #include "format/payload_schema.h"
 #include "format/result.h"
@@ -17,7 +20,9 @@ namespace tacho::bpf {
 
 // One value of the payload.
 struct ProbeArgument {
-  enum class Source : std::uint8_t { Register, Memory, Address, Constant };  // Address: of Memory, itself
+  // Address: of Memory, itself. Record: of a tracepoint, `displacement` bytes into its record. A text of
+  // `size` 1 stands there, one of 4 where that word says (__data_loc).
+  enum class Source : std::uint8_t { Register, Memory, Address, Constant, Record };
   enum class Shape : std::uint8_t { Number, Hex, UserText, KernelText };  // texts: what the value points to
 
   std::string name;
@@ -35,6 +40,11 @@ struct ProbeArgument {
   bool operator==(const ProbeArgument&) const = default;
 };
 
+inline bool is_text(const ProbeArgument& argument) {
+  return argument.shape == ProbeArgument::Shape::UserText ||
+         argument.shape == ProbeArgument::Shape::KernelText;
+}
+
 // Where pt_regs has a register, by any of its names ("rdi", "edi", "di", "dil"), with its bytes; nothing:
 // there is none.
 struct RegisterPlace {
@@ -51,24 +61,52 @@ inline constexpr std::size_t kRegisterArguments = 6;
 inline constexpr std::size_t kMostProbeArguments = 12, kMostProbeTexts = 4, kProbeTextBytes = 64;
 format::PayloadSchema schema_of(const std::string& event, std::span<const ProbeArgument> arguments);
 
+// Instead of a sample for each hit: hits counted in the kernel by process, the first `keys` of the arguments
+// and what else is asked for. With `has_value` the argument behind those is a number, whose sum is kept, and
+// which is counted under its power of two.
+struct ProbeSum {
+  std::size_t keys = 0;
+  bool has_value = false;
+  bool by_thread = false, by_cpu = false, by_name = false;
+  bool operator==(const ProbeSum&) const = default;
+};
+SummaryLayout layout_of(const std::string& event, std::span<const ProbeArgument> arguments,
+                        const ProbeSum& sum);
+
+// What a program does at its place.
+struct ProbeTask {
+  enum class Place : std::uint8_t { Probe, Tracepoint };
+  Place place = Place::Probe;
+  std::span<const ProbeArgument> arguments;    // at most kMostProbeArguments, kMostProbeTexts of them texts
+  std::span<const FilterStep> condition = {};  // members: of schema_of()
+  std::optional<int> followed =
+      {};  // a follower's table, which must outlive it: only threads of it are wanted
+  // A program of the same kind that runs before a sample is written, where the condition holds, and hands
+  // over to reader().
+  std::optional<int> walk = {};
+  std::optional<ProbeSum> sum = {};
+};
+
 class ProbeProgram {
  public:
-  // At most kMostProbeArguments, kMostProbeTexts of them texts. `followed`: a follower's table, and only
-  // threads of it are wanted; it must outlive the program. `walk`: a program of the same kind that is to run
-  // before the arguments are read, of those threads, and to hand over to reader().
-  static Result<ProbeProgram> load(std::span<const ProbeArgument> arguments, std::optional<int> followed,
-                                   std::optional<int> walk = std::nullopt);
-  // For a condition that runs it (EventFilter), or attached by itself. It keeps the probe's own samples away.
+  static Result<ProbeProgram> load(const ProbeTask& task);
+  // The first one to run. A probe's own samples are kept away; a tracepoint's go on.
   int fd() const { return start_ ? start_.get() : reader_.get(); }
   int reader() const { return reader_.get(); }
   Result<> attach(int event_fd) const;
-  // The bpf-output event of a CPU that the payloads are samples of.
+  // The bpf-output event of a CPU that the payloads are samples of. Nothing where it counts.
   Result<> put_output(int cpu, int event_fd) const;
+
+  // Where it counts: the entries, as layout_of() has them, and how many hits found no room there.
+  MapReader counts() const;
+  std::uint64_t lost() const;
 
  private:
   ProbeProgram() = default;
   format::Fd outputs_, reader_;
   format::Fd start_, next_;  // with `walk`
+  format::Fd lost_;          // where it counts; outputs_ has the counts then
+  MapFacts counted_;
 };
 
 }  // namespace tacho::bpf

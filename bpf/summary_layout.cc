@@ -259,6 +259,10 @@ bool SummaryLayout::fill(Bytes key, Bytes value, Bytes before, Sample& sample) c
   const auto weight = live_ ? live_ : live_count_ ? live_count_ : sum_ ? sum_ : count_;
   if (!weight) return !std::ranges::equal(value, before);
   sample.period = number_of(*weight);
+  // A sum below 0 is no weight.
+  const bool is_negative =
+      schema_.fields[*weight].kind == FieldKind::Signed && static_cast<std::int64_t>(sample.period) < 0;
+  if (is_negative && count_) sample.period = number_of(*count_);
   const auto says = live_count_ ? live_count_ : live_ ? live_ : count_ ? count_ : sum_;
   return number_of(*says) != 0;
 }

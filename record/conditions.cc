@@ -19,14 +19,15 @@ Error in_request(Error error, const EventRequest& request) {
   return error;
 }
 
-Result<Condition> compile(const cli::Expression& expression, const format::PayloadSchema* payload) {
-  auto condition = compile_condition(kOption, expression, {.payload = payload});
+Result<Condition> compile(const cli::Expression& expression, const format::PayloadSchema* payload,
+                          std::string_view place = kOption) {
+  auto condition = compile_condition(place, expression, {.payload = payload});
   if (!condition) return condition;
   const auto asks_number = [](const bpf::FilterStep& step) {
     return step.value == bpf::FilterValue::Process || step.value == bpf::FilterValue::Thread;
   };
   if (bpf::is_in_pid_namespace() && std::ranges::any_of(condition->steps, asks_number))
-    return use_error(std::string(kOption) +
+    return use_error(std::string(place) +
                      ": this is a PID namespace, where processes have other numbers than in the kernel; use "
                      "comm, cgroup or uid, or -p and -t");
   return condition;
@@ -109,8 +110,9 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
   std::size_t next_object = 0;
   for (EventRequest& request : requests) {
     bpf::UserObject* const object = request.kind == EventKind::BpfObject ? &objects[next_object++] : nullptr;
-    if (request.filter.empty() || request.kind == EventKind::Tracepoint) continue;
-    const auto expression = cli::parse_expression(kOption, request.filter);
+    const bool is_kernels_own = request.kind == EventKind::Tracepoint && !request.sum;
+    if (request.filter.empty() || is_kernels_own) continue;
+    const auto expression = cli::parse_expression(request.filter_place, request.filter);
     if (!expression) return expression.error();
     if (object != nullptr) {
       if (auto told = tell(*object, *expression, request); !told)
@@ -120,7 +122,11 @@ Result<> compile_conditions(std::vector<EventRequest>& requests, std::vector<bpf
     if (request.type == format::abi::kSoftware && request.config == format::abi::kBpfOutput)
       return use_error(std::string(kOption) + ": '" + request.text +
                        "' is fed by a BPF program; put it behind the -e of the program, which is asked");
-    auto condition = compile(*expression, nullptr);
+    // Of a probe its values, which the program that reads them compares.
+    const auto values = bpf::schema_of(request.name, request.placed_arguments);
+    const bool has_values = !request.placed_arguments.empty();
+    auto condition = compile(*expression, has_values ? &values : nullptr, request.filter_place);
+    if (!condition && request.filter_place != kOption) return std::move(condition.error());
     if (!condition) return in_request(std::move(condition.error()), request);
     request.condition = std::move(condition->steps);
     request.filter.clear();

@@ -1,4 +1,4 @@
-// The conditions of --filter that BPF programs decide in the kernel, for everything but tracepoints.
+// The conditions of --filter that BPF programs decide in the kernel, for everything but tracepoints' samples.
 #pragma once
 
 #include <cstddef>

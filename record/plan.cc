@@ -150,7 +150,11 @@ class Planner {
 
   // Samples of a probe with arguments are those of a bpf-output event under its name.
   Result<std::size_t> add_any(const EventRequest& request) {
-    if (request.placed_arguments.empty()) return add(request);
+    if (!request.no_sum.empty())
+      plan_.notes.push_back(
+          fmt::format("-e {}: each hit is a sample, and nothing is added up in the kernel: {}", request.text,
+                      request.no_sum));
+    if (request.placed_arguments.empty() && !request.sum) return add(request);
     if (request.group != 0 || options_.target.per_thread)
       return use_error("-e " + request.text +
                        ": a probe with arguments cannot be in a group, nor with --per-thread");
@@ -160,7 +164,22 @@ class Planner {
         .attr = probe_attr(request), .name = request.name, .probe_target = request.probe_target};
     probe.attr.size = plan_.events[*added].attr.size;
     probe.condition = request.condition;
-    plan_.argument_probes.push_back({*added, std::move(probe), request.placed_arguments});
+    auto sum = request.sum;
+    if (sum && plan_.events[*added].attr.samples(abi::kSampleCallchain)) {
+      if (request.kind == EventKind::Tracepoint)
+        return use_error("-e " + request.text +
+                         ": hits of a tracepoint are counted without stacks (-g); "
+                         "-e stackcount/tracepoint='...'/ counts stacks");
+      plan_.notes.push_back("-e " + request.text +
+                            ": with -g each hit is a sample, and nothing is added up in the kernel");
+      sum.reset();
+    }
+    if (sum) {
+      auto fits = check_channel(request.text, request.catalogue_name, bpf::ChannelKind::Summary, options_);
+      if (!fits) return std::move(fits.error());
+      leave_to_recorder(plan_.events[*added]);
+    }
+    plan_.argument_probes.push_back({*added, std::move(probe), request.placed_arguments, sum});
     if (options_.target.watch != Watch::System) {
       PlannedEvent& event = plan_.events[*added];
       event.is_everybodys = true;
@@ -240,6 +259,17 @@ class Planner {
     return Done{};
   }
 
+  // The recorder makes its samples, with what it knows and no more. Whether they were to have stacks.
+  static bool leave_to_recorder(PlannedEvent& event) {
+    format::EventAttr& attr = event.attr;
+    const bool has_stack = attr.samples(abi::kSampleCallchain);
+    attr.sample_type &= kRingFields;
+    attr.flags &= ~std::uint64_t{abi::kExcludeCallchainKernel | abi::kExcludeCallchainUser};
+    attr.branch_sample_type = attr.sample_regs_user = attr.sample_regs_intr = 0;
+    attr.sample_stack_user = attr.sample_max_stack = 0;
+    return has_stack;
+  }
+
   // Of a ring buffer the recorder makes the samples, with what the heads of its events tell and no more.
   void connect(Connection connection) {
     const auto& rings = objects_[connection.object].rings;
@@ -247,11 +277,7 @@ class Planner {
     if (ring != rings.end()) {
       connection.kind = ring->second;
       format::EventAttr& attr = plan_.events[connection.event].attr;
-      const bool has_stack = attr.samples(abi::kSampleCallchain);
-      attr.sample_type &= kRingFields;
-      attr.flags &= ~std::uint64_t{abi::kExcludeCallchainKernel | abi::kExcludeCallchainUser};
-      attr.branch_sample_type = attr.sample_regs_user = attr.sample_regs_intr = 0;
-      attr.sample_stack_user = attr.sample_max_stack = 0;
+      const bool has_stack = leave_to_recorder(plan_.events[connection.event]);
       const auto& with_stacks = objects_[connection.object].rings_with_stacks;
       const bool brings_stack = std::ranges::find(with_stacks, connection.map) != with_stacks.end();
       if (brings_stack) attr.sample_type |= abi::kSampleCallchain;
@@ -421,7 +447,7 @@ class Planner {
   // The kernel cannot hand a probe on to what a thread starts (sampling_attr()).
   void warn_of_probes(std::span<const EventRequest> requests) {
     const auto would_inherit = [this](const EventRequest& request) {
-      return request.kind == EventKind::Probe && request.arguments.empty() &&
+      return request.kind == EventKind::Probe && request.arguments.empty() && !request.sum &&
              request.inherit.value_or(following().inherits);
     };
     if (!following().children || options_.target.watch == Watch::System) return;
@@ -495,7 +521,8 @@ Without do_without_unwinding(PlannedEvent& event, std::vector<std::string>& note
 Result<Plan> make_plan(const RecordOptions& options, std::span<const EventRequest> requests,
                        std::span<const ObjectFacts> objects, std::span<const int> threads, const Host& host) {
   const bool has_ring =
-      std::ranges::any_of(objects, [](const ObjectFacts& each) { return !each.rings.empty(); });
+      std::ranges::any_of(objects, [](const ObjectFacts& each) { return !each.rings.empty(); }) ||
+      std::ranges::any_of(requests, [](const EventRequest& each) { return each.sum.has_value(); });
   if (!has_ring) return Planner(options, objects, threads, host).make(requests);
   // Programs know the time of this clock alone, and all records must have the same.
   if (options.sampling.clock.value_or(kMonotonic) != kMonotonic)

@@ -69,11 +69,13 @@ struct SampleProgram {
   std::size_t event = 0;  // index of the event
 };
 
-// A probe whose samples hold arguments: those of a bpf-output event, which a program at the probe writes.
+// A probe whose samples hold arguments: those of a bpf-output event, which a program at the probe writes, or
+// the recorder, of what that counted.
 struct ArgumentProbe {
   std::size_t event = 0;  // index of the event
   PlannedEvent probe;     // opened once, for all CPUs; its condition is asked first
   std::vector<bpf::ProbeArgument> arguments;
+  std::optional<bpf::ProbeSum> sum = {};
 };
 
 struct Plan {

@@ -22,18 +22,28 @@ constexpr std::chrono::seconds kMostGathering{10};
 
 }  // namespace
 
+Result<> Summaries::find_event(Source& source, const KernelEvents& events) {
+  for (const OpenEvent& event : events.open_events()) {
+    if (event.event != source.event) continue;
+    source.id = event.id;
+    source.cpu = static_cast<std::uint32_t>(std::max(event.cpu, 0));
+    return Done{};
+  }
+  return Error{"the event of the summary '" + source.name + "' is not open"};
+}
+
 Result<Summaries::Source> Summaries::open_source(const Prepared& prepared, const Connection& connection,
-                                                 const KernelEvents& events, const bpf::Channel& channel) {
+                                                 const bpf::Channel& channel) {
   const bpf::UserObject& object = prepared.objects[connection.object];
   auto reader = object.open_map(connection.map);
   if (!reader) return std::move(reader.error());
   Source source{.object = connection.object,
+                .probe = {},
                 .event = connection.event,
                 .map = connection.map,
                 .name = prepared.plan.events[connection.event].name,
                 .layout = *channel.summary,
-                .reader = std::move(*reader),
-                .stacks = {}};
+                .reader = std::move(*reader)};
   for (const std::string& named : source.layout.stack_maps()) {
     const std::string map = named.empty() ? object.stack_map() : named;
     if (map.empty())
@@ -44,13 +54,7 @@ Result<Summaries::Source> Summaries::open_source(const Prepared& prepared, const
     if (!stacks) return std::move(stacks.error());
     source.stacks.push_back(std::move(*stacks));
   }
-  for (const OpenEvent& event : events.open_events()) {
-    if (event.event != connection.event) continue;
-    source.id = event.id;
-    source.cpu = static_cast<std::uint32_t>(std::max(event.cpu, 0));
-    return source;
-  }
-  return Error{"the event of the summary '" + source.name + "' is not open"};
+  return source;
 }
 
 Result<Summaries> Summaries::open(const Prepared& prepared, const KernelEvents& events,
@@ -61,14 +65,30 @@ Result<Summaries> Summaries::open(const Prepared& prepared, const KernelEvents& 
     const auto& channels = prepared.objects[connection.object].channels();
     const auto channel = std::ranges::find(channels, connection.map, &bpf::Channel::map);
     if (channel == channels.end() || !channel->summary) continue;
-    auto source = open_source(prepared, connection, events, *channel);
+    auto source = open_source(prepared, connection, *channel);
     if (!source) return std::move(source.error());
+    if (auto done = find_event(*source, events); !done) return std::move(done.error());
     // What iterators tell began before the recording.
     const bool began_before = connection.kind == bpf::ChannelKind::PlainSummary ||
                               prepared.objects[connection.object].has_iterators();
     source->keeps = !source->layout.is_live() &&
                     (reading.interval || reading.is_split || reading.is_switched || began_before);
     all.sources_.push_back(std::move(*source));
+  }
+  for (std::size_t i = 0; i < prepared.plan.argument_probes.size(); ++i) {
+    const ArgumentProbe& probe = prepared.plan.argument_probes[i];
+    if (!probe.sum) continue;
+    const std::string& name = prepared.plan.events[probe.event].name;
+    Source source{.object = {},
+                  .probe = i,
+                  .event = probe.event,
+                  .map = "counts",
+                  .name = name,
+                  .layout = bpf::layout_of(name, probe.arguments, *probe.sum),
+                  .reader = prepared.argument_probes.counts(i)};
+    if (auto done = find_event(source, events); !done) return std::move(done.error());
+    source.keeps = true;  // a probe counts from the moment on at which it is there
+    all.sources_.push_back(std::move(source));
   }
   return all;
 }
@@ -150,7 +170,8 @@ Result<> Summaries::read(bool is_last) {
 Result<> Summaries::gather(const std::vector<Source*>& due) const {
   const auto until = Clock::now() + kMostGathering;
   std::set<std::size_t> objects;
-  for (const Source* source : due) objects.insert(source->object);
+  for (const Source* source : due)
+    if (source->object) objects.insert(*source->object);
   for (const std::size_t object : objects) {
     auto done = prepared_->objects[object].gather(until);
     if (!done && done.error().code == ETIMEDOUT)
@@ -231,9 +252,11 @@ void Summaries::take(std::vector<std::byte>& to, std::size_t most) {
 
 std::vector<Losses> Summaries::losses() const {
   std::vector<Losses> all;
-  for (const Source& source : sources_)
-    if (const std::uint64_t lost = prepared_->objects[source.object].lost_by_ring(source.map); lost != 0)
-      all.push_back({source.event, source.id, lost});
+  for (const Source& source : sources_) {
+    const std::uint64_t lost = source.object ? prepared_->objects[*source.object].lost_by_ring(source.map)
+                                             : prepared_->argument_probes.lost(*source.probe);
+    if (lost != 0) all.push_back({source.event, source.id, lost});
+  }
   return all;
 }
 

@@ -29,7 +29,8 @@ struct SummaryReading {
 
 class Summaries {
  public:
-  // Those of the prepared objects, which are loaded. What is passed must outlive it.
+  // Those of the prepared objects, which are loaded, and of probes that count. What is passed must outlive
+  // it.
   static Result<Summaries> open(const Prepared& prepared, const KernelEvents& events,
                                 const SummaryReading& reading);
 
@@ -63,11 +64,13 @@ class Summaries {
     std::uint64_t reading = 0;     // the last one that saw it
   };
   struct Source {
-    std::size_t object = 0, event = 0;
+    // One of the two: of the prepared objects, and of Plan::argument_probes.
+    std::optional<std::size_t> object, probe;
+    std::size_t event = 0;
     std::string map, name;
     bpf::SummaryLayout layout;
     bpf::MapReader reader;
-    std::vector<bpf::MapReader> stacks;  // as many as layout.stack_maps()
+    std::vector<bpf::MapReader> stacks = {};  // as many as layout.stack_maps()
     std::uint64_t id = 0;
     std::uint32_t cpu = 0;
     bool keeps = false;  // values until the next reading
@@ -79,7 +82,8 @@ class Summaries {
   Summaries(const Prepared& prepared, const SummaryReading& reading)
       : prepared_(&prepared), reading_(reading) {}
   static Result<Source> open_source(const Prepared& prepared, const Connection& connection,
-                                    const KernelEvents& events, const bpf::Channel& channel);
+                                    const bpf::Channel& channel);
+  static Result<> find_event(Source& source, const KernelEvents& events);
   // Runs the iterators of the objects whose maps are to be read now, of each object once.
   Result<> gather(const std::vector<Source*>& due) const;
   bool waits_for_time() const;

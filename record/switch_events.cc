@@ -36,6 +36,10 @@ Result<Plan> plan_switch_events(const RecordOptions& options, std::span<const in
       return use_error(
           std::string(kOption) + ": '" + request.text +
           "' is a BPF program, which is recorded with -e; name an event of the kernel, or a probe");
+  for (const EventRequest& request : options.switch_events)
+    if (request.sum)
+      return use_error(std::string(kOption) + ": '" + request.text +
+                       "' counts, and has no samples meanwhile; name the probe or tracepoint itself");
   auto requests = find_probes(options.switch_events);
   if (!requests) return std::move(requests.error()).in(kOption);
   format::TracingData unused;  // nobody decodes what is not recorded

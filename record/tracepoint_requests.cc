@@ -49,6 +49,20 @@ std::string fields_in_words(const Tracefs& tracefs, const Tracepoint& tracepoint
   return fmt::format("{}", fmt::join(names_of_fields(described->formats.front().text), ", "));
 }
 
+// What a program at the tracepoint counts by.
+Result<> place_fields(const Tracefs& tracefs, const Tracepoint& tracepoint, EventRequest& request) {
+  const auto described = tracefs.describe({&tracepoint, 1});
+  if (!described) return Error{described.error()};
+  for (const ArgumentRequest& asked : request.arguments) {
+    auto argument = field_argument(described->formats.front().text, asked.source);
+    if (!argument) return std::move(argument.error());
+    request.placed_arguments.push_back(std::move(*argument));
+  }
+  if (request.sum->has_value && bpf::is_text(request.placed_arguments[request.sum->keys]))
+    return use_error("a text has no distribution; key= counts how often each comes");
+  return Done{};
+}
+
 // Requests with globs replaced by the tracepoints they stand for; `found` gets every tracepoint once.
 Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventRequest>& requests,
                                                    std::vector<Tracepoint>& found,
@@ -72,6 +86,11 @@ Result<std::vector<EventRequest>> find_tracepoints(const std::vector<EventReques
       EventRequest one = request;
       one.config = tracepoint.id;
       if (!request.filter.empty()) one.filter_fields = fields_in_words(*tracefs, tracepoint);
+      if (request.sum) {
+        if (auto done = place_fields(*tracefs, tracepoint, one); !done)
+          return std::move(done.error())
+              .in("-e " + request.text + ": " + tracepoint.system + ":" + tracepoint.name);
+      }
       if (request.name.starts_with(as_written)) {  // else it was named by hand
         one.name = tracepoint.system + ":" + tracepoint.name + request.name.substr(as_written.size());
       }
@@ -111,9 +130,11 @@ Result<std::vector<EventRequest>> resolve_tracepoints(const std::vector<EventReq
     return requests;
   const auto tracefs = Tracefs::find();
   std::vector<Tracepoint> found;
+  if (tracefs) {
+    if (auto known = check_fields(requests, *tracefs); !known) return std::move(known.error());
+  }
   auto out = find_tracepoints(requests, found, tracefs);
   if (!out || found.empty()) return out;
-  if (auto known = check_fields(requests, *tracefs); !known) return std::move(known.error());
   auto described = tracefs->describe(found);
   if (!described) return std::move(described.error());
   tracing = std::move(*described);

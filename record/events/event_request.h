@@ -78,8 +78,11 @@ struct EventRequest {
   std::string provider, function;     // function: also a marker's name; empty: `offset` is one in the file
   std::uint64_t offset = 0;           // bytes from the function's begin
   bool at_return = false;
-  std::vector<ArgumentRequest> arguments;            // what its samples are to hold
-  std::vector<bpf::ProbeArgument> placed_arguments;  // the same, found by find_probes()
+  std::vector<ArgumentRequest> arguments;  // what its samples are to hold
+  // The same, found by find_probes(); of a Tracepoint with `sum`: its fields.
+  std::vector<bpf::ProbeArgument> placed_arguments;
+  std::optional<bpf::ProbeSum> sum;  // hits are counted in the kernel (argdist), of a Tracepoint too
+  std::string no_sum;                // why argdist's are not
   std::string probe_target;  // what the kernel is told: the file's path, or the function of the kernel
 
   std::optional<std::uint64_t> period, frequency;  // events; Hz
@@ -96,11 +99,12 @@ struct EventRequest {
   std::size_t group = 0;   // events of one group have one number within their -e, from 1; 0: none
   std::string group_name;  // "g" of "g{a,b}"
   std::size_t option = 0;  // which -e it stands in, counted from 1
-  // Of --filter and --exclude-perf: of a Tracepoint as the kernel understands it, of others as
+  // Of --filter and --exclude-perf: of a Tracepoint without `sum` as the kernel understands it, of others as
   // compile_condition() does (condition.h).
   std::string filter;
-  bpf::FilterSteps condition;  // the same of a Counter or Probe, compiled
-  std::string filter_fields;   // of a Tracepoint with a filter: what that may ask for, "prev_comm, prev_pid"
+  std::string filter_place = "--filter";  // what messages about it begin with
+  bpf::FilterSteps condition;             // the same of a Counter or Probe, compiled
+  std::string filter_fields;  // of a Tracepoint with a filter: what that may ask for, "prev_comm, prev_pid"
 };
 
 }  // namespace tacho::record

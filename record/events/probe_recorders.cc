@@ -20,16 +20,17 @@ constexpr ProbeRecorderOption kOptions[] = {
     {"probe",
      "where, and which values: probe='uprobe:libc.so.6:write(fd=arg1:s32, count=arg3)', or a tracepoint"},
     {"if",
-     "only samples for which this is so: if='count > 4096'; what it says of pid, tid, comm, cgroup, uid, gid "
-     "and cpu alone, and of tracepoints, is asked in the kernel"},
+     "only hits for which this holds: if='count > 4096'; asked in the kernel, of the values, and of pid, "
+     "tid, "
+     "comm, cgroup, uid, gid and cpu"},
     {"pid", "only this process"},
     {"tid", "only this thread"},
     {"comm", "only threads of this name"},
 };
 constexpr ProbeRecorderOption kOfArgdist[] = {
     {"value",
-     "what is shown as a distribution: value='count', or computed: value='count / 1024'; without, samples "
-     "are counted"},
+     "what is shown as a distribution, in powers of two: value='count'; without, hits are counted; computed "
+     "(value='count / 1024') it takes a sample for each hit"},
     {"key", "for whom each: key='comm,fd'"},
 };
 
@@ -63,16 +64,11 @@ Result<> check_options(const EventRequest& request) {
                                request.text));
 }
 
-// Of a probe's sample the kernel can be asked about these before it records; its values are compared when it
-// is shown.
-bool is_known_to_kernel(const cli::Expression& expression) {
-  constexpr std::string_view kKnown[] = {"pid", "tid", "comm", "cgroup", "cgroup_id", "uid", "gid", "cpu"};
-  return std::ranges::all_of(expression.nodes, [&](const cli::ExpressionNode& node) {
-    return node.operation != cli::Operation::Name || std::ranges::find(kKnown, node.text) != std::end(kKnown);
-  });
-}
+// What the kernel can be asked about besides a hit's own values (condition.h).
+constexpr std::string_view kKnownToKernel[] = {"pid",       "tid", "comm", "cgroup",
+                                               "cgroup_id", "uid", "gid",  "cpu"};
 
-// All that chooses samples in the kernel, as one condition. The kernel's own tracepoints have another
+// All that chooses hits in the kernel, as one condition. Samples of the kernel's own tracepoints have another
 // language for it.
 Result<std::string> condition_of(const EventRequest& request, bool is_tracepoint) {
   std::string all;
@@ -97,10 +93,15 @@ Result<std::string> condition_of(const EventRequest& request, bool is_tracepoint
   if (!is_tracepoint) {
     const auto expression = cli::parse_expression("if", written);
     if (!expression) return Error{expression.error()}.in("-e " + request.text);
-    if (!is_known_to_kernel(*expression)) return all;
   }
   add(written);
   return all;
+}
+
+constexpr std::string_view kOwnPrefix = "sample.";
+
+bool is_plain_name(std::string_view text) {
+  return text.find_first_of(" +-*/%&|()") == std::string_view::npos;
 }
 
 // What conditions and views know of every sample (report/query/own_values.cc).
@@ -118,8 +119,23 @@ std::vector<std::string> names_in(std::string_view text) {
   return names;
 }
 
-// The names that `if`, value and key ask for when samples are shown.
-Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool is_tracepoint) {
+std::vector<std::string> names_in_list(std::string_view text) {
+  std::vector<std::string> names;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    names.emplace_back(one);
+  }
+  return names;
+}
+
+bool is_known_to_kernel(std::string_view name) {
+  if (name.starts_with(kOwnPrefix)) name.remove_prefix(kOwnPrefix.size());
+  return std::ranges::find(kKnownToKernel, name) != std::end(kKnownToKernel);
+}
+
+// The names that `if`, value and key ask for. `is_filtered`: `if` is the kernel's own to check.
+Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool is_filtered) {
   std::vector<NeededField> needed;
   const auto add = [&](std::string_view option, const std::vector<std::string>& names) {
     const ConstantSetting* const one = setting(request, option);
@@ -128,28 +144,23 @@ Result<std::vector<NeededField>> needed_fields(const EventRequest& request, bool
   };
   const std::string condition = text_of(request, "if"), value = text_of(request, "value"),
                     key = text_of(request, "key");
-  if (!condition.empty() && !is_tracepoint) {
-    const auto expression = cli::parse_expression("if", condition);
-    if (expression && !is_known_to_kernel(*expression)) add("if", names_in(condition));
+  if (!condition.empty() && !is_filtered) {
+    std::vector<std::string> names = names_in(condition);
+    std::erase_if(names, is_known_to_kernel);
+    add("if", names);
   }
   if (!value.empty()) {
     const auto expression = cli::parse_expression("value", value);
     if (!expression) return Error{expression.error()}.in("-e " + request.text);
     add("value", names_in(value));
   }
-  std::vector<std::string> keys;
-  for (std::string_view rest = key; !rest.empty();) {
-    const std::string_view one = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
-    keys.emplace_back(one);
-  }
-  add("key", keys);
+  add("key", names_in_list(key));
   return needed;
 }
 
 // Those of a probe are known here; tracefs knows those of a tracepoint.
-Result<> check_fields(const EventRequest& request, EventRequest& probe) {
-  auto needed = needed_fields(request, probe.kind == EventKind::Tracepoint);
+Result<> check_fields(const EventRequest& request, EventRequest& probe, bool counts) {
+  auto needed = needed_fields(request, probe.kind == EventKind::Tracepoint && !counts);
   if (!needed) return std::move(needed.error());
   if (probe.kind == EventKind::Tracepoint) {
     probe.needs = std::move(*needed);
@@ -168,21 +179,69 @@ std::string plain_view_of(const EventRequest& request) {
   if (request.recorder != kArgdist) return std::string(find_recorder(request.recorder)->view);
   if (value.empty())
     return fmt::format("tacho table --by {} --columns count", cli::shell_word(key.empty() ? "comm" : key));
-  const bool is_field = value.find_first_of(" +-*/%&|") == std::string::npos;
-  if (!is_field)
+  if (!is_plain_name(value))
     return fmt::format("tacho table --value {} --by {}", cli::shell_word(value),
                        cli::shell_word(key.empty() ? "comm" : key));
   return fmt::format("tacho hist --field {} --by {}", cli::shell_word(value),
                      cli::shell_word(key.empty() ? "none" : key));
 }
 
-std::string view_of(const EventRequest& request, bool is_tracepoint) {
-  const std::string view = plain_view_of(request), written = text_of(request, "if");
-  if (written.empty() || is_tracepoint) return view;
-  const auto expression = cli::parse_expression("if", written);
-  return !expression || is_known_to_kernel(*expression)
-             ? view
-             : fmt::format("{} --where {}", view, cli::shell_word(written));
+// Puts the values that hits are counted by in front of the others, keys first, as ProbeSum has them. Of a
+// tracepoint its fields are asked for, those of the condition too. What comes back: why hits cannot be
+// counted in the kernel; empty: they are.
+std::string add_up(const EventRequest& request, EventRequest& probe) {
+  const std::string value = text_of(request, "value"), key = text_of(request, "key");
+  const bool is_tracepoint = probe.kind == EventKind::Tracepoint;
+  std::vector<ArgumentRequest> front;
+  bpf::ProbeSum sum;
+  sum.has_value = !value.empty();
+  const auto take = [&](const std::string& name) {
+    const auto known = std::ranges::find(probe.arguments, name, &ArgumentRequest::name);
+    if (known != probe.arguments.end())
+      front.push_back(*known);
+    else if (is_tracepoint)
+      front.push_back({name, name, {}});
+    else
+      return false;
+    return true;
+  };
+  if (sum.has_value && !is_plain_name(value))
+    return fmt::format("the value '{}' is computed when it is shown", value);
+  for (std::string name : names_in_list(key.empty() ? "comm" : key)) {
+    const bool is_own = name.starts_with(kOwnPrefix);
+    if (is_own) name = name.substr(kOwnPrefix.size());
+    const bool is_among_values =
+        std::ranges::find(probe.arguments, name, &ArgumentRequest::name) != probe.arguments.end();
+    const bool is_every = std::ranges::find(kOfEverySample, name) != std::end(kOfEverySample);
+    if (is_among_values && !is_own && is_every)
+      return fmt::format(
+          "the key '{0}' is a value of the probe and of every sample; give it another name: x={0}", name);
+    if (name == "pid") continue;  // always
+    bool* const flag = name == "tid"    ? &sum.by_thread
+                       : name == "cpu"  ? &sum.by_cpu
+                       : name == "comm" ? &sum.by_name
+                                        : nullptr;
+    if (flag != nullptr)
+      *flag = true;
+    else if (is_every)
+      return fmt::format("the key '{}' is known of samples alone", name);
+    else if (name == value)
+      return fmt::format("'{}' is key and value", name);
+    else if (std::ranges::find(front, name, &ArgumentRequest::name) == front.end() && take(name))
+      ++sum.keys;
+  }
+  if (sum.has_value && !take(value)) return fmt::format("the value '{}' is known of samples alone", value);
+  for (const ArgumentRequest& other : probe.arguments)
+    if (std::ranges::find(front, other.name, &ArgumentRequest::name) == front.end()) front.push_back(other);
+  if (is_tracepoint)
+    for (const std::string& name : names_in(text_of(request, "if")))
+      if (!is_known_to_kernel(name) && std::ranges::find(front, name, &ArgumentRequest::name) == front.end())
+        front.push_back({name, name, {}});
+  if (front.size() > bpf::kMostProbeArguments)
+    return fmt::format("key, value and condition name more than {} values", bpf::kMostProbeArguments);
+  probe.arguments = std::move(front);
+  probe.sum = sum;
+  return {};
 }
 
 Result<std::vector<EventRequest>> probes_of(const EventRequest& request, const ParseEvents& parse) {
@@ -193,12 +252,15 @@ Result<std::vector<EventRequest>> probes_of(const EventRequest& request, const P
     if (each.kind != EventKind::Probe && each.kind != EventKind::Tracepoint)
       return use_error(
           fmt::format("-e {}: probe: '{}' is neither a probe nor a tracepoint", request.text, each.text));
-    auto condition = condition_of(request, each.kind == EventKind::Tracepoint);
+    const bool counts = request.recorder == kArgdist;
+    if (auto known = check_fields(request, each, counts); !known) return std::move(known.error());
+    if (counts) each.no_sum = add_up(request, each);
+    auto condition = condition_of(request, each.kind == EventKind::Tracepoint && !each.sum);
     if (!condition) return std::move(condition.error());
-    if (auto known = check_fields(request, each); !known) return std::move(known.error());
     each.filter = std::move(*condition);
+    if (!each.filter.empty()) each.filter_place = "-e " + request.text + ": if";
     each.catalogue_name = request.recorder;
-    each.view = view_of(request, each.kind == EventKind::Tracepoint);
+    each.view = plain_view_of(request);
   }
   return probes;
 }
@@ -207,10 +269,9 @@ Result<std::vector<EventRequest>> probes_of(const EventRequest& request, const P
 
 std::optional<Error> unknown_field(const NeededField& needed, std::string_view event,
                                    std::span<const std::string> fields) {
-  constexpr std::string_view kPrefix = "sample.";
   std::string_view name = needed.name;
   if (std::ranges::find(fields, name) != fields.end()) return std::nullopt;
-  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  if (name.starts_with(kOwnPrefix)) name.remove_prefix(kOwnPrefix.size());
   if (std::ranges::find(kOfEverySample, name) != std::end(kOfEverySample)) return std::nullopt;
   std::vector<std::string> names(fields.begin(), fields.end());
   names.insert(names.end(), std::begin(kOfEverySample), std::end(kOfEverySample));

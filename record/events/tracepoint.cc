@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "cli/nearest.h"
@@ -130,6 +131,50 @@ std::vector<std::string> fields_in(std::string_view format) {
     if (field.find(" common_") == std::string_view::npos) fields.emplace_back(field);
   }
   return fields;
+}
+
+namespace {
+
+// The number behind "\toffset:" in the rest of a field's line.
+std::optional<std::uint32_t> number_behind(std::string_view line, std::string_view word) {
+  const std::size_t at = line.find(word);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::uint32_t number = 0;
+  const char* const begin = line.data() + at + word.size();
+  const auto [end, error] = std::from_chars(begin, line.data() + line.size(), number);
+  return error == std::errc{} && end != begin ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+Result<bpf::ProbeArgument> field_argument(std::string_view format, const std::string& name) {
+  constexpr std::string_view kField = "\tfield:";
+  for (std::size_t at = format.find(kField); at != std::string_view::npos; at = format.find(kField, at + 1)) {
+    const std::string_view line =
+        format.substr(at + kField.size(), format.find('\n', at) - at - kField.size());
+    const std::string_view field = line.substr(0, line.find(';'));
+    if (name_of_field(field) != name) continue;
+    const auto offset = number_behind(line, "\toffset:"), size = number_behind(line, "\tsize:"),
+               is_signed = number_behind(line, "\tsigned:");
+    constexpr std::uint32_t kMostOffset = 8192;  // of a record
+    if (!offset || !size || *offset > kMostOffset) break;
+    bpf::ProbeArgument argument{.name = name, .source = bpf::ProbeArgument::Source::Record};
+    argument.displacement = static_cast<std::int32_t>(*offset);
+    argument.is_signed = is_signed.value_or(0) != 0;
+    const bool is_elsewhere = field.starts_with("__data_loc char[]"), is_list = field.ends_with(']');
+    if (is_elsewhere || (is_list && field.starts_with("char "))) {
+      argument.shape = bpf::ProbeArgument::Shape::KernelText;
+      argument.size = is_elsewhere ? 4 : 1;  // of the word that says where, or of a letter
+      return argument;
+    }
+    const bool is_number = std::has_single_bit(*size) && *size <= 8 && *offset % *size == 0;
+    if (is_list || field.starts_with("__") || !is_number) break;
+    argument.size = static_cast<std::uint8_t>(*size);
+    if (field.find('*') != std::string_view::npos) argument.shape = bpf::ProbeArgument::Shape::Hex;
+    return argument;
+  }
+  return use_error("'" + name +
+                   "' is neither a number nor a text that a program at the tracepoint could read");
 }
 
 std::string name_of_field(std::string_view field) {

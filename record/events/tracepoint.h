@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bpf/probe_program.h"
 #include "format/result.h"
 #include "format/tracing_data.h"
 
@@ -38,5 +39,9 @@ class Tracefs {
 std::vector<std::string> fields_in(std::string_view format);
 // "prev_pid"
 std::string name_of_field(std::string_view field);
+
+// The field of that name as a program at the tracepoint finds it in the record: a number of 1 to 8 bytes, or
+// a text.
+Result<bpf::ProbeArgument> field_argument(std::string_view format, const std::string& name);
 
 }  // namespace tacho::record

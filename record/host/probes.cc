@@ -70,6 +70,8 @@ Result<> place(EventRequest& request, const KnownArguments& known) {
   auto placed = place_arguments(request.arguments, known);
   if (!placed) return wrong(request, placed.error().what);
   request.placed_arguments = std::move(*placed);
+  if (request.sum && request.sum->has_value && bpf::is_text(request.placed_arguments[request.sum->keys]))
+    return wrong(request, "a text has no distribution; key= counts how often each comes");
   return Done{};
 }
 

@@ -3,26 +3,10 @@
 #include <utility>
 
 #include "bpf/event_link.h"
+#include "format/perf_abi.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
-
-// The condition is asked first. `number`: by which the program that walks stacks knows what comes after it.
-Result<> ArgumentProbes::attach(One& one, const bpf::FilterSteps& condition,
-                                std::optional<std::uint32_t> number) {
-  if (!condition.empty()) {
-    auto filter = bpf::EventFilter::load(condition, bpf::EventFilter::Hook::Probe, one.program.fd());
-    if (!filter) return std::move(filter.error()).in("--filter");
-    one.condition.push_back(std::move(*filter));
-  }
-  const int event = one.probe.get();
-  if (!number) return condition.empty() ? one.program.attach(event) : one.condition.front().attach(event);
-  const int first = condition.empty() ? one.program.fd() : one.condition.front().fd();
-  auto link = bpf::link_to_event(first, event, *number);
-  if (!link) return std::move(link.error());
-  one.link = std::move(*link);
-  return Done{};
-}
 
 Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents& events, const Host& host,
                                             std::optional<int> followed, bpf::StackWalker* walker) {
@@ -30,10 +14,17 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
   for (const ArgumentProbe& planned : plan.argument_probes) {
     const std::string& name = planned.probe.name;
     const bool is_unwound = walker != nullptr && plan.events[planned.event].unwound_frames != 0;
-    const auto number =
-        is_unwound ? std::optional(static_cast<std::uint32_t>(all.probes_.size())) : std::nullopt;
+    std::optional<std::uint32_t> number;
+    if (is_unwound) number = static_cast<std::uint32_t>(all.probes_.size());
     const auto walk = is_unwound ? std::optional(walker->program(bpf::StackHook::Reader)) : std::nullopt;
-    auto program = bpf::ProbeProgram::load(planned.arguments, followed, walk);
+    const bool is_tracepoint = planned.probe.attr.type == format::abi::kTracepoint;
+    auto program = bpf::ProbeProgram::load(
+        {.place = is_tracepoint ? bpf::ProbeTask::Place::Tracepoint : bpf::ProbeTask::Place::Probe,
+         .arguments = planned.arguments,
+         .condition = planned.probe.condition,
+         .followed = followed,
+         .walk = walk,
+         .sum = planned.sum});
     if (!program) return std::move(program.error()).in(name);
     for (const OpenEvent& event : events.open_events()) {
       if (event.event != planned.event) continue;
@@ -48,9 +39,17 @@ Result<ArgumentProbes> ArgumentProbes::open(const Plan& plan, const KernelEvents
     const int cpu = plan.cpus.front();
     auto probe = open_event(planned.probe, -1, cpu);
     if (!probe) return explain_refusal(planned.probe, cpu, probe.error().code, host);
-    all.probes_.push_back({planned.event, std::move(*probe), std::move(*program), {}, {}});
-    if (auto done = attach(all.probes_.back(), planned.probe.condition, number); !done)
-      return std::move(done.error()).in("event '" + name + "'");
+    all.probes_.push_back({planned.event, std::move(*probe), std::move(*program), {}});
+    One& one = all.probes_.back();
+    const auto in_event = [&name](Error error) { return std::move(error).in("event '" + name + "'"); };
+    if (!number) {
+      if (auto done = one.program.attach(one.probe.get()); !done) return in_event(std::move(done.error()));
+      continue;
+    }
+    // By this number the program that walks stacks knows what comes after it.
+    auto link = bpf::link_to_event(one.program.fd(), one.probe.get(), number.value_or(0));
+    if (!link) return in_event(std::move(link.error()));
+    one.link = std::move(*link);
   }
   return all;
 }

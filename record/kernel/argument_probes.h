@@ -1,4 +1,5 @@
-// Probes with arguments, open in the kernel: their programs write samples of events that are open already.
+// Probes with arguments, open in the kernel: their programs write samples of events that are open already, or
+// count.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "bpf/event_filter.h"
 #include "bpf/probe_program.h"
 #include "bpf/stack_walker.h"
 #include "format/file.h"
@@ -26,6 +26,10 @@ class ArgumentProbes {
   static Result<ArgumentProbes> open(const Plan& plan, const KernelEvents& events, const Host& host,
                                      std::optional<int> followed, bpf::StackWalker* walker);
 
+  // Of those that count, by their numbers in Plan::argument_probes.
+  bpf::MapReader counts(std::size_t probe) const { return probes_[probe].program.counts(); }
+  std::uint64_t lost(std::size_t probe) const { return probes_[probe].program.lost(); }
+
   // Events of a CPU that are open again, for what the probes write there.
   Result<> put_outputs(const Plan& plan, std::span<const OpenEvent> events) const;
 
@@ -34,10 +38,8 @@ class ArgumentProbes {
     std::size_t event = 0;  // that its samples are of
     format::Fd probe;
     bpf::ProbeProgram program;
-    std::vector<bpf::EventFilter> condition;  // one or none
-    format::Fd link;                          // with unwound stacks; destroyed first
+    format::Fd link;  // with unwound stacks; destroyed first
   };
-  static Result<> attach(One& one, const bpf::FilterSteps& condition, std::optional<std::uint32_t> number);
 
   std::vector<One> probes_;
 };

@@ -33,7 +33,8 @@ std::vector<format::PayloadSchema> schemas_of(const Plan& plan, std::span<const 
   for (const ArgumentProbe& probe : plan.argument_probes) {
     const std::string& name = plan.events[probe.event].name;
     if (std::ranges::find(schemas, name, &format::PayloadSchema::event) == schemas.end())
-      schemas.push_back(bpf::schema_of(name, probe.arguments));
+      schemas.push_back(probe.sum ? bpf::layout_of(name, probe.arguments, *probe.sum).schema()
+                                  : bpf::schema_of(name, probe.arguments));
   }
   return schemas;
 }

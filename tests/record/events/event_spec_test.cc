@@ -99,15 +99,23 @@ TEST(EventSpec, RecordersOfProbesAreTheProbeWithItsConditionAndView) {
   EXPECT_EQ(events[0].kind, EventKind::Probe);
   EXPECT_EQ(events[0].path, "libc.so.6");
   EXPECT_EQ(events[0].arguments.size(), 2u);
-  EXPECT_EQ(events[0].filter, "(comm == \"dd\")") << "what the kernel can be asked about";
+  EXPECT_EQ(events[0].filter, "(comm == \"dd\") && (count > 100)") << "all of it is asked in the kernel";
+  ASSERT_TRUE(events[0].sum);
+  EXPECT_EQ(events[0].arguments[0].name, "fd") << "keys come first, then the value";
+  EXPECT_EQ(*events[0].sum, (bpf::ProbeSum{.keys = 1, .has_value = true, .by_name = true}));
   EXPECT_EQ(events[0].recorder, "") << "no object";
   EXPECT_EQ(events[0].catalogue_name, "argdist");
-  EXPECT_EQ(events[0].view, "tacho hist --field count --by comm,fd --where 'count > 100'");
+  EXPECT_EQ(events[0].view, "tacho hist --field count --by comm,fd");
   EXPECT_EQ(parsed("trace/probe='kprobe:f(n=arg1)',if='cpu == 1'/").front().filter, "(cpu == 1)");
   EXPECT_EQ(parsed("argdist/probe='sched:sched_switch',key=prev_comm/").front().view,
             "tacho table --by prev_comm --columns count");
-  EXPECT_EQ(parsed("argdist/probe='kprobe:vfs_read(n=arg3)',value='n / 4096'/").front().view,
-            "tacho table --value 'n / 4096' --by comm");
+  EXPECT_EQ(parsed("argdist/probe='sched:sched_switch',key=prev_comm,if='prev_prio < 100'/").front().filter,
+            "(prev_prio < 100)");
+  const auto computed = parsed("argdist/probe='kprobe:vfs_read(n=arg3)',value='n / 4096'/").front();
+  EXPECT_EQ(computed.view, "tacho table --value 'n / 4096' --by comm");
+  EXPECT_FALSE(computed.sum);
+  EXPECT_EQ(computed.no_sum, "the value 'n / 4096' is computed when it is shown");
+  EXPECT_NE(parsed("argdist/probe='kprobe:f(n=arg3)',key=cgroup/").front().no_sum, "");
   const auto two = parsed("trace/probe='sched:sched_switch',tid=7/,cpu-clock");
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].filter, "(common_pid == 7)");
@@ -120,6 +128,7 @@ TEST(EventSpec, RecordersOfProbesAreTheProbeWithItsConditionAndView) {
         std::pair("trace/probe=cpu-clock/", "neither a probe nor a tracepoint"),
         std::pair("trace/probe='kprobe:f(a=arg1)',if='a >'/", "-e trace/"),
         std::pair("trace/probe='kprobe:f',pid=x/", "pid: 'x' is not a number"),
+        std::pair("trace/probe='kprobe:f(a=arg1)',if='b > 1'/", "if: kprobe:f has no 'b'; it has a"),
         std::pair("trace/probe='sched:sched_switch',value=x/", "value: there is no such option")}) {
     const auto refused = parse_events(text);
     ASSERT_FALSE(refused) << text;
