@@ -24,12 +24,17 @@ struct FunctionTargets {
   std::vector<std::uint64_t> offsets;
   // Of them in their order, those whose arguments are not the source's: copies that a compiler changed.
   std::vector<std::uint64_t> changed_copies = {};
-  std::vector<std::string> names;      // as many; or none, for programs that take all of them
+  std::vector<std::string> names;  // as many; or none, for programs that take all of them
+  // As many, or none: what the functions are called, for messages. Cookies have the place in this list, from
+  // 1, from kNumberBit on.
+  std::vector<std::string> called = {};
+  static constexpr unsigned kNumberBit = 8;
   int process = -1;                    // whose calls alone are probed; -1: of all that use the file
   bool in_kernel = false;              // there is no path (kernel_probes.h)
   bool one_by_one = false;             // in the kernel, which does not take them together
   std::vector<std::uint64_t> cookies;  // as many as offsets, for programs that take all of them; or none: 0
   bool entries_only = false;           // programs for returns stay idle
+  std::string tracepoint = {};         // "sched/sched_switch": in their place (section.h: kNamedTracepoint)
   Log log = {};                        // in the kernel: how long it took to put them on and off
   Log notice = {};                     // in the kernel: that taking them off will take long
 };

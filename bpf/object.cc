@@ -432,9 +432,11 @@ std::optional<Refusal> Object::attach(std::size_t program, const Section& sectio
   errno =
       EOPNOTSUPP;  // libbpf may answer "done" without a link, for sections that leave attaching to the caller
   if (section.hook == Hook::Tracepoint) {
-    const auto slash = section.target.find('/');
-    link = bpf_program__attach_tracepoint(handle, section.target.substr(0, slash).c_str(),
-                                          section.target.substr(slash + 1).c_str());
+    const std::string& target =
+        section.target == kNamedTracepoint ? state_->functions.tracepoint : section.target;
+    const auto slash = target.find('/');
+    link = bpf_program__attach_tracepoint(handle, target.substr(0, slash).c_str(),
+                                          target.substr(slash + 1).c_str());
   } else {
     link = bpf_program__attach(handle);
   }

@@ -41,6 +41,9 @@ constexpr std::string_view kFunctionEntries = "uprobe.multi", kFunctionReturns =
 // Those may name the functions, of a file that the recorder finds: "uprobe.multi/$lib:malloc,free".
 constexpr std::string_view kOfLibrary = "/$lib:";
 
+// The target of programs for a tracepoint that the recorder names (FunctionTargets::tracepoint).
+constexpr std::string_view kNamedTracepoint = "tacho/named";
+
 // Fails for a section that names no target, and for perf's old probe definitions ("func=do_sys_open flags"),
 // with the spelling to write instead.
 Result<Section> parse_section(std::string_view name);

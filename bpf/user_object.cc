@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <utility>
 
 #include "bpf/btf_schema.h"
@@ -18,6 +19,7 @@
 #include "bpf/program_list.h"
 #include "bpf/section.h"
 #include "bpf/unheard_programs.h"
+#include "format/cursor.h"
 #include "format/file.h"
 #include "format/trusted_path.h"
 
@@ -296,7 +298,10 @@ bool UserObject::wants_functions() const {
 std::vector<std::string> UserObject::wanted_functions() const {
   return names_of_functions(state_->object->programs());
 }
-void UserObject::follow_functions(FunctionTargets targets) { state_->functions = std::move(targets); }
+void UserObject::follow_functions(FunctionTargets targets) {
+  called_ = targets.called;
+  state_->functions = std::move(targets);
+}
 
 std::vector<std::byte> UserObject::constant(std::string_view name) const {
   for (const auto& [variable, bytes] : state_->constants)
@@ -348,7 +353,13 @@ Result<> UserObject::State::reject_missing(ProgramChoice& choice) {
     const auto section = parse_section(choice.candidates()[i].section);
     std::optional<std::string> why;
     if (!section) why = section.error().what;
-    if (section && section->hook == Hook::Tracepoint && tracefs.empty()) {
+    const bool names_tracepoint = !functions.tracepoint.empty();
+    if (section && section->hook == Hook::Functions && names_tracepoint) why = "a tracepoint is asked for";
+    if (section && section->target == kNamedTracepoint) {
+      if (names_tracepoint) continue;  // which is there
+      why = "functions are asked for";
+    }
+    if (section && !why && section->hook == Hook::Tracepoint && tracefs.empty()) {
       auto found = find_tracefs(options.log);
       if (found) tracefs = std::move(*found);
       if (!found) why = found.error().what;
@@ -471,6 +482,23 @@ std::string UserObject::stack_map() const {
 
 std::uint64_t UserObject::lost_by_ring(const std::string& map) const {
   return state_->object->counter(std::string(kLostCounter) + map).value_or(0);
+}
+
+std::uint64_t UserObject::too_deep() const { return state_->object->counter("tacho_too_deep").value_or(0); }
+
+std::vector<std::pair<std::string, std::uint64_t>> UserObject::too_deep_by_function() const {
+  std::vector<std::pair<std::string, std::uint64_t>> counts;
+  const auto map = open_map("too_deep");
+  if (!map) return counts;
+  (void)map->read([&](format::Bytes key, const std::vector<format::Bytes>& values) {
+    format::Cursor number(key), count(values.empty() ? format::Bytes() : values.front());
+    const std::uint32_t function = number.u32();
+    const std::uint64_t lost = count.u64();
+    if (function != 0 && function <= called_.size() && !count.failed() && lost != 0)
+      counts.emplace_back(called_[function - 1], lost);
+  });
+  std::ranges::sort(counts, std::greater<>(), &std::pair<std::string, std::uint64_t>::second);
+  return counts;
 }
 
 Result<format::Fd> UserObject::attach_to_perf_event(std::string_view program, int event_fd) {

@@ -149,6 +149,10 @@ class UserObject {
   std::string stack_map() const;
   // Events that found no room in a ring buffer with heads or in the map of a summary, so far.
   std::uint64_t lost_by_ring(const std::string& map) const;
+  // Calls whose returns the kernel does not watch, as they are nested too deep
+  // (programs/recorders/too_deep.h): in all, and by function, the most often lost first.
+  std::uint64_t too_deep() const;
+  std::vector<std::pair<std::string, std::uint64_t>> too_deep_by_function() const;
   // Names of the programs of section "perf_event": each runs on samples of an event that the recorder opens
   // on each CPU. The kernel takes one program for each event.
   std::vector<std::string> perf_event_programs() const;
@@ -169,6 +173,7 @@ class UserObject {
   struct State;
   explicit UserObject(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+  std::vector<std::string> called_;  // the functions that are followed
 };
 
 }  // namespace tacho::bpf

@@ -39,6 +39,12 @@ std::vector<DroppingProgram> new_dropping_programs(const Prepared& prepared, con
 
 std::vector<Losses> all_losses(const KernelEvents& events, const Prepared& prepared) {
   std::vector<Losses> all = named_by_programs(events, prepared);
+  for (const Connection& connection : prepared.plan.connections) {
+    const std::uint64_t lost = prepared.objects[connection.object].too_deep();
+    const auto open = std::ranges::find(events.open_events(), connection.event, &OpenEvent::event);
+    if (lost != 0 && open != events.open_events().end())
+      add_loss(all, {.event = connection.event, .id = open->id, .lost = lost});
+  }
   if (!prepared.ring_losses) return all;
   for (const Losses& loss : prepared.ring_losses()) add_loss(all, loss);
   return all;

@@ -13,12 +13,14 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "bpf/kernel_probes.h"
 #include "bpf/kernel_support.h"
 #include "format/file.h"
+#include "record/events/tracepoint.h"
 #include "record/host/elf_places.h"
 #include "record/host/function_types.h"
 #include "record/host/kernel_functions.h"
@@ -147,6 +149,19 @@ std::vector<std::uint64_t> matching(const FunctionPlaces& functions, const std::
   return offsets;
 }
 
+// What they are called, as a source has it where that is known.
+std::vector<std::string> names_of(const FunctionPlaces& functions, std::span<const std::uint64_t> offsets) {
+  std::unordered_map<std::uint64_t, std::string_view> names;
+  for (const FunctionPlace& place : functions.places)
+    if (!place.is_chooser) names.try_emplace(place.offset, place.name);
+  std::vector<std::string> called;
+  for (const std::uint64_t offset : offsets) {
+    const std::string name(names[offset].substr(0, names[offset].find('@')));
+    called.push_back(source_name(name).value_or(name));
+  }
+  return called;
+}
+
 // By whatever name, in order.
 std::vector<std::uint64_t> changed_copies(const FunctionPlaces& functions) {
   std::vector<std::uint64_t> offsets;
@@ -188,6 +203,23 @@ std::size_t colon_behind_file(std::string_view name) {
   return std::string_view::npos;
 }
 
+// Of -e stackcount.
+Result<bpf::FunctionTargets> named_tracepoint(const EventRequest& request, const std::string& tracepoint) {
+  const std::size_t colon = tracepoint.find(':');
+  const auto tracefs = Tracefs::find();
+  if (!tracefs) return Error{tracefs.error()}.in("-e " + request.text);
+  const std::string system = tracepoint.substr(0, colon);
+  const auto found = colon == std::string::npos
+                         ? Result<std::vector<Tracepoint>>(use_error("a tracepoint is SYSTEM:NAME"))
+                         : tracefs->matching(system, tracepoint.substr(colon + 1));
+  if (!found) return Error{found.error()}.in("-e " + request.text + ": tracepoint");
+  if (found->size() != 1)
+    return use_error(fmt::format("-e {}: tracepoint: {} match; name one", request.text, found->size()));
+  bpf::FunctionTargets targets;
+  targets.tracepoint = found->front().system + "/" + found->front().name;
+  return targets;
+}
+
 // Of -e func: by its settings `name` ("FILE:PATTERN", or a pattern of the kernel's) and `count`.
 Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, const bpf::UserObject& object,
                                                const Messages& messages) {
@@ -198,7 +230,12 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
   const auto wrong = [&](const std::string& what) {
     return use_error(fmt::format("-e {}: {}", request.text, what));
   };
-  if (name.empty()) return wrong("which functions? name='libc.so.6:getenv*', or of the kernel name='vfs_*'");
+  const std::string tracepoint = text_of(object.constant("tracepoint"));
+  if (!tracepoint.empty() && !name.empty()) return wrong("name and tracepoint: one of them");
+  if (!tracepoint.empty()) return named_tracepoint(request, tracepoint);
+  if (name.empty())
+    return wrong("which functions? name='libc.so.6:getenv*', or of the kernel name='vfs_*'" +
+                 std::string(object.constant("tracepoint").empty() ? "" : "; or tracepoint='SYSTEM:NAME'"));
   bpf::FunctionTargets targets;
   targets.entries_only = !count.empty() && count.front() != std::byte{0};
   if (colon == std::string::npos) {
@@ -228,6 +265,7 @@ Result<bpf::FunctionTargets> counted_functions(const EventRequest& request, cons
                       "calls without",
                       *path));
     targets.offsets = matching(*functions, name.substr(colon + 1), targets.entries_only);
+    targets.called = names_of(*functions, targets.offsets);
     const auto is_chosen_at_start = [pattern = name.substr(colon + 1)](const FunctionPlace& place) {
       return place.is_chooser && is_called(place.name.substr(0, place.name.find('@')), pattern);
     };
@@ -306,6 +344,7 @@ Result<bpf::FunctionTargets> functions_of_binary(const EventRequest& request, co
   bpf::FunctionTargets targets;
   targets.path = whole;
   targets.offsets = matching(*functions, pattern, false);
+  targets.called = names_of(*functions, targets.offsets);
   std::ranges::set_intersection(targets.offsets, changed_copies(*functions),
                                 std::back_inserter(targets.changed_copies));
   if (targets.offsets.empty())
@@ -368,6 +407,9 @@ bool can_be_preloaded(const std::string& library) {
 
 std::size_t choose_cheap_places(bpf::FunctionTargets& targets) {
   if (targets.in_kernel) return 0;
+  if (!targets.called.empty()) targets.cookies.resize(targets.offsets.size());
+  for (std::size_t i = 0; i < targets.called.size(); ++i)
+    targets.cookies[i] |= std::uint64_t{i + 1} << bpf::FunctionTargets::kNumberBit;
   const auto file = format::read_file(targets.path);
   if (!file) return 0;  // the kernel says what is wrong with it
   const std::string_view bytes = format::as_text(*file);

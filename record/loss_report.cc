@@ -22,11 +22,34 @@ std::uint64_t recursion_misses(const Prepared& prepared) {
   return misses;
 }
 
+// Calls that were nested deeper than the kernel watches: no ring was too small for them.
+std::uint64_t report_too_deep(const Prepared& prepared, const Messages& messages) {
+  constexpr std::size_t kMostNamed = 5;
+  std::uint64_t all = 0;
+  for (const bpf::UserObject& object : prepared.objects) {
+    const std::uint64_t lost = object.too_deep();
+    if (lost == 0) continue;
+    all += lost;
+    const auto functions = object.too_deep_by_function();
+    std::string named;
+    for (std::size_t i = 0; i < std::min(functions.size(), kMostNamed); ++i)
+      named += fmt::format("{}{} {}", i == 0 ? ": " : ", ", functions[i].first, functions[i].second);
+    if (functions.size() > kMostNamed)
+      named += fmt::format(" and {} other functions", functions.size() - kMostNamed);
+    messages.warn(fmt::format(
+        "warning: {}: {} calls are lost, as they were nested deeper than the 64 calls of a thread whose "
+        "returns the kernel watches; the calls around them are there{}",
+        object.path(), lost, named));
+  }
+  return all;
+}
+
 }  // namespace
 
 void report_losses(const RecordCounts& counts, std::uint64_t lost, const Prepared& prepared,
                    const KernelEvents& events, const RecordOptions& options, const Messages& messages) {
   const std::uint64_t samples = counts.samples;
+  lost -= std::min(lost, report_too_deep(prepared, messages));
   if (lost != 0) {
     const std::uint64_t all = samples + lost;
     const bool are_paused = prepared.plan.events.front().attr.has(abi::kWriteBackward);

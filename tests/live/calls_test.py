@@ -56,6 +56,14 @@ int main(int argc, char **argv) {
 """
 
 
+DEEP = r"""
+#include <stdlib.h>
+volatile int s;
+__attribute__((noinline)) int rec(int n) { if (n <= 0) return s; int r = rec(n - 1); s += r; return r + 1; }
+int main(int c, char **v) { for (int i = 0; i < atoi(v[2]); ++i) rec(atoi(v[1])); return 0; }
+"""
+
+
 def made(name, source, folder, *flags):
     (folder / f"{name}.c").write_text(source)
     subprocess.run(["cc", "-O1", "-fno-inline", "-fno-optimize-sibling-calls", "-g", *flags, "-o", folder / name, folder / f"{name}.c"], check=True)
@@ -102,6 +110,28 @@ class Calls(programs.Scratch):
         main = next(row for row in rows if row["function"] == "main")
         for row in rows:
             self.assertTrue(main["begin"] <= row["begin"] and row["begin"] + row["duration"] <= main["begin"] + main["duration"])
+
+    def test_calls_that_the_kernel_cannot_watch_are_lost_and_counted(self):
+        """It watches 64 returns of a thread: main and 63 calls of rec."""
+        made("deep", DEEP, self.folder)
+        for event in ("calls/binary='./deep'/", "func/name='./deep:*'/"):
+            with self.subTest(event):
+                said = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", event, "--", "./deep", "1000", "3").stderr.decode()
+                self.assertRegex(said, r"samples, 2814 lost\)")
+                self.assertIn("2814 calls are lost, as they were nested deeper than the 64 calls", said)
+                self.assertIn("; the calls around them are there: rec 2814\n", said)
+                self.assertNotIn("the rings were full", said)
+                table = self.tacho("table", "-i", "c.data", "--csv", "--by", "function", "--columns", "count").stdout.decode()
+                self.assertEqual(sorted(table.split()[1:]), ["main,1", "rec,189"])
+        self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", "calls/binary='./deep'/", "--", "./deep", "1000", "3")
+        self.assertIn("2814", self.tacho("calls", "-i", "c.data", "--report").stderr.decode())
+        self.assertEqual({row["depth"] for row in self.rows_of_deep()}, set(range(1, 65)))
+        # What is deeper than asked for is no loss.
+        said = self.run_program(programs.BIN / "tacho-record", "-o", "c.data", "-e", "calls/binary='./deep',depth=10/", "--", "./deep", "1000", "3")
+        self.assertRegex(said.stderr.decode(), r"\(28 samples, 0 lost\)")
+
+    def rows_of_deep(self):
+        return [json.loads(line) for line in self.calls("--json").splitlines()]
 
     def test_the_replay_shows_who_called_whom(self):
         self.record()

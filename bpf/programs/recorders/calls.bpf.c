@@ -42,6 +42,7 @@ struct begun {
 static __always_inline bool is_left(const struct begun *call, __u64 function, __u64 stack) { return call->stack < stack; }
 
 #include "bpf/programs/recorders/left_calls.h"
+#include "bpf/programs/recorders/too_deep.h"
 
 /* At an entry with the stack pointer of a call that has begun: whether it is a jump at that call's end, and both will
  * return together; else that call was left (longjmp), and this is another one in its place. The probe on the first one's
@@ -76,6 +77,11 @@ int enters(struct pt_regs *context) {
   call.stack = PT_REGS_SP(context);
   known = bpf_map_lookup_elem(&levels, &thread);
   level = still_there(thread, known ? *known : 0, call.function, is_jump(call.stack) ? call.stack : call.stack + 1);
+  if (returns_unseen()) {
+    if (!depth || level < depth) count_as_lost(bpf_get_attach_cookie(context));
+    bpf_map_update_elem(&levels, &thread, &level, BPF_ANY);
+    return 0;
+  }
   at.level = level++;
   call.args[0] = PT_REGS_PARM1(context);
   call.args[1] = PT_REGS_PARM2(context);

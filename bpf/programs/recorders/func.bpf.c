@@ -4,6 +4,7 @@
 // The recorder finds the functions and puts the two programs on all of them, of a program or library (uprobe.multi) or of the
 // kernel (kprobe.multi). With `count` alone there is no probe on returns.
 #include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/too_deep.h"
 
 const volatile char name[256] HELP("functions, with * and ?: name='libc.so.6:getenv*', name='./prog:parse_*'; of the kernel: name='vfs_*'");
 const volatile bool count HELP("calls are counted when they begin, and not timed");
@@ -71,6 +72,10 @@ int enters(struct pt_regs *context) {
   begun.function = tacho_in_kernel ? bpf_get_func_ip(context) : begin_of(PT_REGS_IP(context), bpf_get_attach_cookie(context));
   if (count) {
     if (is_taken()) count_call(begun.function, 0, false);
+    return 0;
+  }
+  if (!tacho_in_kernel && returns_unseen()) {
+    count_as_lost(bpf_get_attach_cookie(context));
     return 0;
   }
   struct call call = call_of(context, PT_REGS_SP(context));
