@@ -27,6 +27,12 @@ constexpr RecorderRow kRecorders[] = {
     {"open", "open", "", "files that are opened, and attempts that fail", "tacho table --by path,error"},
     {"opensnoop", "open", "", "as open", "tacho script --columns time,comm,pid,fd,error,path"},
     {"syscall", "syscall", "", "system calls: which, how long, what they returned", "tacho table --by call"},
+    {"syscount", "syscount", "",
+     "system calls counted and timed in the kernel, by process, call and result: no event a call",
+     "tacho table --by call"},
+    {"stackcount", "stackcount", "",
+     "which stacks lead to functions or a tracepoint, counted in the kernel: name='libc.so.6:malloc'",
+     "tacho folded"},
     {"runqlat", "runqlat", "", "how long threads that could run waited for a CPU", "tacho hist --by none"},
     {"runqslower", "runqlat", "min_us=10000", "waits for a CPU that last 10 ms and more", kEach},
     {"offcpu", "offcpu", "", "how long threads slept, with the stack that went to sleep and who woke them",
@@ -120,7 +126,6 @@ constexpr RecorderRow kRecorders[] = {
     {"capable", "cap", "", "as cap", kEach},
     {"bpfstat", "bpfstat", "", "what BPF programs cost: how often each runs, and for how long",
      "tacho table --by program,type --columns count,sum,mean"},
-    {"syscount", "syscall", "", "as syscall", "tacho table --by comm,call"},
     {"trace", "probe", "", "any probe or tracepoint with its values: probe='uprobe:FILE:FUNCTION(NAME=arg1)'",
      kEach},
     {"argdist", "probe", "",
@@ -133,7 +138,6 @@ struct OtherTool {
   std::string_view name, events, view;
 };
 constexpr OtherTool kOtherTools[] = {
-    {"stackcount", "-g -e kprobe:vfs_read", "tacho folded"},
     {"offwaketime", "-e offcpu,waking", "tacho folded --wakers"},
     {"bashreadline", "-e 'uretprobe:/bin/bash:readline(line=ret:string)'", "tacho script --columns auto"},
     {"softirqs", "-e irq:softirq_entry,irq:softirq_exit",
@@ -148,7 +152,7 @@ constexpr OtherTool kOtherTools[] = {
     {"biostacks", "-e bio", "tacho folded"},
     {"faults", "-g -e page-faults -c 1", "tacho folded"},
     {"llcstat", "-e cache-references,cache-misses", "tacho report"},
-    {"strace", "-e syscall", "tacho table --by call"},
+    {"strace", "-e syscount", "tacho table --by call"},
 };
 
 // Options that leave nothing of what the recorder's own view shows.
@@ -158,6 +162,7 @@ struct OptionView {
 constexpr OptionView kOptionViews[] = {
     {"bio", "max", "tacho script --columns time,comm,pid,op,disk,bytes,queue_ns,service_ns,lat_ns"},
     {"func", "count", "tacho table --by function --columns count"},
+    {"syscount", "count", "tacho table --by call --columns count"},
 };
 
 struct Silence {
@@ -175,6 +180,7 @@ constexpr Silence kSilences[] = {
     {"calls", "functions that were inlined are not called, and a call is told when it returns"},
     {"fastcalls", "functions that were inlined are not called, and a call is told when it returns"},
     {"func", "functions that were inlined are not called, and a call is timed when it returns"},
+    {"stackcount", "functions that were inlined are not called"},
     {"alloc",
      "what was given back is not told, nor what is taken with mmap() or from an allocator of the program's "
      "own (lib=)"},

@@ -26,6 +26,8 @@ CASES = {
     "exec": ("exec", [], ["sh", "-c", "/bin/true; /nonexistent/program"]),
     "open": ("open", ["-g"], ["cat", "/etc/hostname"]),
     "syscall": ("syscall", ["-g"], ["true"]),
+    "syscount": ("syscount", [], ["true"]),
+    "stackcount": ("stackcount/name='./known:leaf'/", ["-g"], ["./known"]),
     "runqlat": ("runqlat", [], ["sh", "-c", "seq 20000 | sort -n | wc"]),
     "offcpu": ("offcpu", [], ["./waits"]),
     "offcputime": ("offcputime", [], ["./waits"]),

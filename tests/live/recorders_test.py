@@ -411,6 +411,34 @@ class Calls(Recorders):
         self.record("syscall/call=getppid,min_us=60000000/", programs.BIN / "getppid_load", "100")
         self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
 
+    def test_syscount_adds_up_in_the_kernel(self):
+        for event in ("syscount", "syscount/count/"):
+            said = self.record(event, programs.BIN / "getppid_load", "1234")
+            self.assertEqual(self.counts("call")["getppid"], 1234)
+            self.assertLess(int(re.search(r"\((\d+) samples, 0 lost\)", said)[1]), 200, "no event a call")
+        self.record("syscount/failed/", "cat", "/nonexistent/known", status=1)
+        errors = self.counts("call", "error")
+        self.assertIn(("openat", "ENOENT"), errors)
+        self.assertNotIn("OK", {error for _, error in errors})
+        self.record("syscount/call=getppid,min_us=60000000/", programs.BIN / "getppid_load", "100")
+        self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+
+    def test_stackcount_adds_up_in_the_kernel(self):
+        load = programs.BIN / "getppid_load"
+        for event in ("stackcount/tracepoint='syscalls:sys_enter_getppid'/", f"stackcount/name='{load}:call_at_depth'/"):
+            said = self.record(event, load, "300")
+            lines = self.tacho("folded", "-i", "out.data").stdout.decode().splitlines()
+            total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+            self.assertEqual(total % 300, 0, lines)
+            self.assertGreater(total, 0, said)
+            self.assertTrue(all("call_at_depth" in line and "main" in line for line in lines), lines)
+            self.assertLess(int(re.search(r"\((\d+) samples, 0 lost\)", said)[1]), 20)
+        self.record("stackcount/tracepoint='syscalls:sys_enter_getppid',comm=nobody/", load, "10")
+        self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+        for event, told in (("stackcount", "which functions? name="), ("stackcount/tracepoint='sched:sched_swich'/", "sched_switch"),
+                            (f"stackcount/name='{load}:main',tracepoint='sched:sched_switch'/", "one of them")):
+            self.assertIn(told, self.record(event, "true", status=1))
+
     def test_options_are_the_objects_own(self):
         text = self.run_program(programs.BIN / "tacho-record", "-e", "syscall/help/").stdout.decode()
         for part in ("call (enum)", "min_us (u64)", "comm (char[16])", "  tp_btf/sys_enter\n  or tracepoint/raw_syscalls/sys_enter", "lat_ns, ret, call"):

@@ -82,10 +82,10 @@ TEST(EventSpec, NamesOfRecordersAreNoOtherEvents) {
 }
 
 TEST(EventSpec, ToolsThatNeedNoRecorderAreNamedWithWhatDoesTheirWork) {
-  const auto refused = parse_events("stackcount");
+  const auto refused = parse_events("threadsnoop");
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().what.find("unknown event 'stackcount'; what that tool does: tacho record -g -e "
-                                      "kprobe:vfs_read, then tacho folded"),
+  EXPECT_NE(refused.error().what.find("unknown event 'threadsnoop'; what that tool does: tacho record -g -e "
+                                      "uprobe:libc.so.6:pthread_create, then tacho script"),
             std::string::npos)
       << refused.error().what;
   for (const RecorderRow& row : recorders()) EXPECT_EQ(instead_of_tool(row.name), "") << row.name;

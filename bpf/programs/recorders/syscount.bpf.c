@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// System calls counted and timed in the kernel, by process, call and result: no event a call.
+#include "bpf/programs/recorders/recorder.h"
+#include "bpf/programs/recorders/syscall_names.h"
+
+const volatile enum syscall_name call HELP("only this system call, by name") = any;
+const volatile bool failed HELP("only calls that return an error");
+const volatile bool count HELP("calls are counted when they return, and not timed");
+const volatile __u64 min_us HELP("only calls that take so long, in microseconds");
+
+struct syscount_key {
+  __u64 ns ROLE("log2 unless count") UNIT("ns");
+  __u32 pid;
+  enum syscall_name call;
+  enum error_name error;
+  char comm[16];
+};
+struct syscount_value {
+  __u64 calls ROLE("count");
+  __u64 total_ns ROLE("sum unless count");
+  __u64 longest_ns ROLE("max unless count");
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 65536);
+  __type(key, struct syscount_key);
+  __type(value, struct syscount_value);
+} counted SEC(".maps");
+SUMMARY(syscount, counted);
+
+struct entry {
+  __u64 time_ns;
+  __u64 call;
+};
+BEGUN(entries, struct entry);
+
+static __always_inline int enter(long number) {
+  __u32 thread = (__u32)bpf_get_current_pid_tgid();
+  struct entry entry = {.call = number};
+  if (count || (call != any && number != call) || !is_wanted_later()) return 1;
+  entry.time_ns = bpf_ktime_get_ns();
+  bpf_map_update_elem(&entries, &thread, &entry, BPF_ANY);
+  return 1;
+}
+
+static __always_inline int count_call(__u64 number, __u64 taken, long ret) {
+  struct syscount_key key;
+  struct syscount_value *value;
+  enum error_name error = error_of(ret);
+  if ((failed && error == OK) || taken / 1000 < min_us || !is_taken()) return 1;
+  __builtin_memset(&key, 0, sizeof key); /* the hole at its end as well */
+  key.pid = bpf_get_current_pid_tgid() >> 32;
+  key.call = number;
+  key.error = error;
+  if (!count) key.ns = tacho_log2(taken);
+  bpf_get_current_comm(key.comm, sizeof key.comm);
+  value = tacho_entry(counted, &key);
+  if (!value) return 1;
+  ++value->calls;
+  value->total_ns += taken;
+  if (value->longest_ns < taken) value->longest_ns = taken;
+  return 1;
+}
+
+static __always_inline int leave(long number, long ret) {
+  __u64 now = bpf_ktime_get_ns(), began, called;
+  __u32 thread = (__u32)bpf_get_current_pid_tgid();
+  struct entry *entry;
+  if (count) return (call != any && number != call) || !is_wanted_later() ? 1 : count_call(number, 0, ret);
+  entry = bpf_map_lookup_elem(&entries, &thread);
+  if (!entry) return 1; /* it began before the recording, or is not wanted */
+  began = entry->time_ns;
+  called = entry->call;
+  bpf_map_delete_elem(&entries, &thread);
+  return count_call(called, now - began, ret);
+}
+
+SEC("tp_btf/sys_enter") ALTERNATIVE(enter)
+int BPF_PROG(enter_btf, struct pt_regs *registers, long number) { return enter(number); }
+
+SEC("tracepoint/raw_syscalls/sys_enter") ALTERNATIVE(enter)
+int enter_tracepoint(struct trace_event_raw_sys_enter *context) { return enter(context->id); }
+
+SEC("tracepoint/raw_syscalls/sys_exit")
+int leave_tracepoint(struct trace_event_raw_sys_exit *context) { return leave(context->id, context->ret); }
