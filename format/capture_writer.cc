@@ -50,10 +50,14 @@ std::uint32_t common_attr_size(const EventSet& events, const WriteOptions& optio
 
 Result<CaptureWriter> CaptureWriter::create(const std::string& path, const EventSet& events,
                                             Features features, WriteOptions options) {
-  auto file = create_output(path);
+  // It has its name once the head is whole: on a full disk nothing is left that is no capture.
+  auto output = WholeOutput::create(path, WholeOutput::Old::Kept);
+  if (!output) return std::move(output.error());
+  auto file = output->duplicate();
   if (!file) return std::move(file.error());
   auto writer = create(std::move(*file), events, std::move(features), options);
   if (!writer) return std::move(writer.error()).in(path);
+  if (auto named = output->take_name(); !named) return std::move(named.error());
   return writer;
 }
 

@@ -212,8 +212,13 @@ int WholeOutput::descriptor() const { return state_->file.get(); }
 bool WholeOutput::has_temporary_name() const { return !state_->temporary.empty(); }
 
 Result<> WholeOutput::finish() {
+  if (::fsync(state_->file.get()) != 0 && errno != EINVAL && errno != ENOSYS)
+    return state_->place.error(errno);
+  return take_name();
+}
+
+Result<> WholeOutput::take_name() {
   const Place& place = state_->place;
-  if (::fsync(state_->file.get()) != 0 && errno != EINVAL && errno != ENOSYS) return place.error(errno);
   const NotInterrupted until_named;
   if (auto named = state_->name_temporarily(); !named) return named;
   if (state_->old == Old::Kept)

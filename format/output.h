@@ -45,7 +45,9 @@ class WholeOutput {
   int descriptor() const;
   // Whether it would stay behind, under a name beside the one that it is to have, when the writer is killed.
   bool has_temporary_name() const;
-  // Makes it durable and gives it its name.
+  // Gives it its name: what is written later goes into the file of that name.
+  Result<> take_name();
+  // The same when all of it is durable.
   Result<> finish();
 
  private:

@@ -54,6 +54,10 @@ Result<> FlightRecorder::close_after_failure() {
   return current_ ? current_->close_after_failure() : Result<>(Done{});
 }
 
+std::optional<RecordCounts> FlightRecorder::kept(const RecordCounts&) const {
+  return current_ || finished_.count() != 0 ? std::optional(finished_counts_) : std::nullopt;
+}
+
 std::string FlightRecorder::place(const std::string& path) const {
   if (finished_.count() == 0) return path;
   return has_last_ ? path + " and " + finished_.place() : finished_.place();
@@ -91,6 +95,7 @@ Result<> FlightRecorder::write_capture() {
   samples_ = {};
   if (auto done = means_.end(counts, *current_); !done) return done;
   written_ += current_->bytes();
+  finished_counts_.add(counts);
   current_.reset();
   return Done{};
 }

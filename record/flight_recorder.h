@@ -36,6 +36,8 @@ class FlightRecorder final : public CaptureOutput {
   Result<> finish_round() override { return Done{}; }
   Result<> close(const format::Features&) override { return Done{}; }
   Result<> close_after_failure() override;
+  // What was finished: a capture that failed holds none of the samples, which are written in one round.
+  std::optional<RecordCounts> kept(const RecordCounts&) const override;
   std::uint64_t bytes() const override { return 0; }
   std::uint64_t total_bytes() const override { return written_; }
   std::string place(const std::string& path) const override;
@@ -63,6 +65,7 @@ class FlightRecorder final : public CaptureOutput {
   std::vector<std::byte> samples_;
   std::unique_ptr<CaptureOutput> current_;  // while it is written
   std::uint64_t written_ = 0;
+  RecordCounts finished_counts_;
   bool has_last_ = false;
 };
 

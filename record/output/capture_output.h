@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ class CaptureOutput {
   virtual Result<> close(const format::Features& late) = 0;
   // The last call of one that did not: nothing of an unfinished round stays where that can be helped.
   virtual Result<> close_after_failure() = 0;
+  // After that: what can be read of the records that were handed over, of which those in `rounds` were in
+  // whole rounds. Nothing: there is no file.
+  virtual std::optional<RecordCounts> kept(const RecordCounts& rounds) const { return rounds; }
   // As stored, so far; of a series its present file.
   virtual std::uint64_t bytes() const = 0;
 
