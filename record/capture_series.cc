@@ -19,6 +19,9 @@ constexpr std::uint32_t kSideband[] = {abi::kRecordMmap,    abi::kRecordComm,   
                                        abi::kRecordKsymbol, abi::kRecordBpfEvent, abi::kRecordCgroup,
                                        abi::kRecordTextPoke};
 
+constexpr std::size_t kMostCarried = std::size_t{1} << 20;
+constexpr std::chrono::seconds kFresh{10};
+
 }  // namespace
 
 void append_sideband(format::Bytes records, std::vector<std::byte>& out) {
@@ -43,7 +46,7 @@ Result<> CaptureSeries::write_plain(format::Bytes records) { return current_->wr
 
 Result<> CaptureSeries::write_records(format::Bytes records) {
   count_records(records, counts_);
-  if (next_) append_sideband(records, carried_);
+  if (base_) append_sideband(records, carried_);
   return current_->write_records(records);
 }
 
@@ -71,24 +74,28 @@ Result<> CaptureSeries::close_after_failure() {
 std::uint64_t CaptureSeries::bytes() const { return current_ ? current_->bytes() : 0; }
 
 Result<> CaptureSeries::prepare_next() {
+  const auto now = std::chrono::steady_clock::now();
+  if (base_ && carried_.size() <= kMostCarried && now - described_at_ < kFresh) return Done{};
   auto beginning = means_.describe();
   if (!beginning) return std::move(beginning.error());
-  next_ = std::move(*beginning);
+  base_ = std::move(*beginning);
+  carried_ = {};
+  described_at_ = now;
   return Done{};
 }
 
 Result<> CaptureSeries::begin_next() {
-  if (!next_) return Error{"the next file was not prepared"};
+  if (!base_) return Error{"the next file was not prepared"};
   if (auto done = finish(); !done) return done;
   finished_.make_room();
-  auto opened = means_.open(std::move(next_->features));
+  auto opened = means_.open(base_->features);
   if (!opened) return std::move(opened.error());
   current_ = std::move(*opened);
   counts_ = {};
-  if (auto done = current_->write_plain(next_->records); !done) return done;
-  if (auto done = current_->write_records(carried_); !done) return done;
-  next_.reset();
-  carried_ = {};
+  if (auto done = current_->write_plain(base_->records); !done) return done;
+  if (!carried_.empty()) {
+    if (auto done = current_->write_records(carried_); !done) return done;
+  }
   return current_->finish_round();
 }
 

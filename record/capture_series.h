@@ -7,6 +7,7 @@
 // begin it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,7 @@ class CaptureSeries final : public CaptureOutput {
   Result<> close(const format::Features& late) override;
   Result<> close_after_failure() override;
   std::uint64_t bytes() const override;
+  // Reads what runs, where what was read before is not good enough.
   Result<> prepare_next() override;
   Result<> begin_next() override;
   std::string place(const std::string& path) const override {
@@ -59,9 +61,12 @@ class CaptureSeries final : public CaptureOutput {
   FinishedFiles finished_;
   std::unique_ptr<CaptureOutput> current_;  // nothing between two files
   Means means_;
-  RecordCounts counts_;             // of the present file
-  std::optional<Beginning> next_;   // prepared
-  std::vector<std::byte> carried_;  // what came of mappings and names since then
+  RecordCounts counts_;  // of the present file
+  // What ran at `described_at_`, and what came of mappings and names since: what further files begin with. It
+  // is read anew when it is old or long, as reading it takes longer than a flood of samples takes for a file.
+  std::optional<Beginning> base_;
+  std::vector<std::byte> carried_;
+  std::chrono::steady_clock::time_point described_at_{};
   std::uint64_t finished_bytes_ = 0;
 };
 

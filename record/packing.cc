@@ -30,8 +30,10 @@
 namespace tacho::record {
 namespace {
 
-constexpr int kNiceness = 10;                // the host has other work
-constexpr std::uint64_t kMargin = 1 << 26;   // bytes: the names, and what others write meanwhile
+constexpr int kNiceness = 10;  // the host has other work
+// Bytes for the names and for what others write meanwhile, and of a large capture a part of its own size.
+// When the disk is full all the same, the capture stays as it is.
+constexpr std::uint64_t kLeastMargin = 1 << 22, kMarginPart = 8;
 constexpr std::size_t kMostWords = 1 << 16;  // bytes of its messages
 constexpr int kLookEvery = 20;  // ms, where the kernel does not tell of a child's end (before 5.3)
 
@@ -46,7 +48,8 @@ std::string reason_against(const Packing& packing, Largest largest) {
   const auto size = static_cast<std::uint64_t>(file.st_size);
   if (largest == Largest::Packed && size > kMostPackedBytes) return "it is larger than 1 GB";
   const std::uint64_t free = std::uint64_t{system.f_bavail} * system.f_frsize;
-  if (free < size + kMargin + packing.least_free) return "there is no room for a second copy beside it";
+  if (free < size + std::max(kLeastMargin, size / kMarginPart) + packing.least_free)
+    return "there is no room for a second copy beside it";
   return {};
 }
 

@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kQueueLimit = std::size_t{64} << 20;
+constexpr std::size_t kQueueLimit = std::size_t{64} << 20, kLeastQueueLimit = std::size_t{4} << 20;
 constexpr milliseconds kLongestWait{100};  // see Round for what is promised from the ring to the disk
 // A command that was told to end by a signal has this long before we leave it alone.
 constexpr milliseconds kGrace{1500};
@@ -68,7 +68,7 @@ class Pump::Loop {
         drop_rights_(std::move(parts.drop_rights)),
         say_(std::move(parts.say)),
         cpus_(events_, std::move(parts.later_cpus), std::move(parts.open_again), say_),
-        queue_(kQueueLimit),
+        queue_(queue_limit(parts.switch_rule)),
         round_(parts.sieve, parts.stacks, parts.holder, std::move(parts.packer)),
         writing_(parts.output, queue_, std::move(parts.limits), std::move(parts.closing)) {
     if (control_ == nullptr) return;
@@ -88,6 +88,8 @@ class Pump::Loop {
 
   PumpReport run() {
     began_at_ = file_began_at_ = Clock::now();
+    // What takes long is done before the first file is full.
+    if (switch_rule_.bytes != 0) push_step(FileStep::PrepareNext);
     while (!stopped_at_) {
       wait(until_next_step());
       keep_schedule();
@@ -175,8 +177,17 @@ class Pump::Loop {
     return Done{};
   }
 
-  bool is_switch_due() const {
-    return is_switch_wanted_ || (switch_rule_.bytes != 0 && writing_.bytes() >= switch_rule_.bytes) ||
+  // What waits when a file is full goes into the next one, whatever its size.
+  static std::size_t queue_limit(const SwitchRule& rule) {
+    return rule.bytes == 0 ? kQueueLimit
+                           : static_cast<std::size_t>(
+                                 std::clamp<std::uint64_t>(rule.bytes, kLeastQueueLimit, kQueueLimit));
+  }
+
+  // What waits to be written goes into this file as well; packed it is not known how much that will be.
+  std::uint64_t bytes_of_file() { return writing_.bytes() + (switch_rule_.is_plain ? queue_.bytes() : 0); }
+  bool is_switch_due() {
+    return is_switch_wanted_ || (switch_rule_.bytes != 0 && bytes_of_file() >= switch_rule_.bytes) ||
            (switch_rule_.period.count() != 0 && Clock::now() - file_began_at_ >= switch_rule_.period);
   }
 

@@ -74,7 +74,10 @@ class Series : public testing::Test {
   std::unique_ptr<CaptureOutput> open() { return std::make_unique<FakeOutput>(files.emplace_back(), path); }
   CaptureSeries make(std::size_t most_files = 0) {
     CaptureSeries::Means means;
-    means.describe = [] { return Result<Beginning>(Beginning{{}, record_of(abi::kRecordComm, 1000), {}}); };
+    means.describe = [this] {
+      ++described;
+      return Result<Beginning>(Beginning{{}, record_of(abi::kRecordComm, 1000), {}});
+    };
     means.open = [this](format::Features) -> Result<std::unique_ptr<CaptureOutput>> {
       if (is_refused) return output_error("no room");
       return open();
@@ -92,6 +95,7 @@ class Series : public testing::Test {
   std::vector<Written> files;
   std::vector<std::uint64_t> samples;
   bool is_refused = false;
+  int described = 0;
 };
 
 TEST_F(Series, WhatIsToldWhileTheNextIsPreparedStandsInBoth) {
@@ -110,6 +114,20 @@ TEST_F(Series, WhatIsToldWhileTheNextIsPreparedStandsInBoth) {
   EXPECT_TRUE(files[0].is_closed && files[1].is_closed);
   EXPECT_EQ(samples, (std::vector<std::uint64_t>{1, 1})) << "each file counts its own";
   EXPECT_EQ(series.total_bytes(), 7 * 16u);
+}
+
+TEST_F(Series, WhatRunsIsReadOnceForFilesThatFollowFast) {
+  CaptureSeries series = make();
+  ASSERT_TRUE(series.prepare_next());
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(series.write_records(record_of(abi::kRecordMmap2, i)));
+    ASSERT_TRUE(series.prepare_next());
+    ASSERT_TRUE(series.begin_next());
+  }
+  ASSERT_TRUE(series.finish());
+  EXPECT_EQ(described, 1);
+  ASSERT_EQ(files.size(), 4u);
+  EXPECT_EQ(files[3].words, (std::vector<std::uint64_t>{1000, 1, 2, 3})) << "and what came since";
 }
 
 TEST_F(Series, FinishedFilesAreNamedByTimeAndNeverOverOthers) {
