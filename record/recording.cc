@@ -1,5 +1,6 @@
 #include "record/recording.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -129,6 +130,20 @@ void report_command(const Prepared& prepared, const PumpReport& report, const Re
                                 : "did not end and still runs"));
 }
 
+// Nothing can be found in the folder of a cgroup that is gone, though it is open here.
+void report_removed_cgroups(const Prepared& prepared, const RecordOptions& options,
+                            const Messages& messages) {
+  const auto& names = options.target.cgroups;
+  for (std::size_t i = 0; i < std::min(prepared.cgroups.size(), names.size()); ++i) {
+    const format::Fd& folder = prepared.cgroups[i];
+    if (!folder || ::faccessat(folder.get(), "cgroup.procs", F_OK, 0) == 0 || errno == EACCES) continue;
+    messages.warn(fmt::format(
+        "warning: -G: the cgroup {} was removed while it was recorded; one that was made anew under its name "
+        "is another one, and not in the capture",
+        names[i]));
+  }
+}
+
 std::string described(const RecordCounts& kept) {
   if (kept.samples == 0) return "no sample";
   const std::uint64_t span = kept.last_time - std::min(kept.first_time, kept.last_time);
@@ -140,11 +155,17 @@ Finished finish_after_failure(CaptureOutput& output, Error failure, const PumpRe
                               const RecordOptions& options) {
   const auto cut = output.close_after_failure();
   Error error = std::move(failure).in(options.output);
-  error.what += cut ? fmt::format("; the recording is cut short there: it holds {} ({:.3f} MB)",
-                                  described(report.kept), static_cast<double>(output.bytes()) / (1 << 20))
-                    : fmt::format("; its end could not be made whole: {}", cut.error().what);
-  if (const std::uint64_t lost = report.counts.samples - report.kept.samples; lost != 0)
-    error.what += fmt::format("; {} samples after them are lost", lost);
+  const auto kept = output.kept(report.kept);
+  const std::uint64_t samples = kept ? kept->samples : 0;
+  if (!kept)
+    error.what += "; no capture was made";
+  else
+    error.what +=
+        cut ? fmt::format("; the recording is cut short there: it holds {} ({:.3f} MB)", described(*kept),
+                          static_cast<double>(std::max(output.bytes(), output.total_bytes())) / (1 << 20))
+            : fmt::format("; its end could not be made whole: {}", cut.error().what);
+  if (const std::uint64_t lost = report.counts.samples - std::min(samples, report.counts.samples); lost != 0)
+    error.what += fmt::format("; {} samples{} are lost", lost, samples != 0 ? " after them" : "");
   return {std::move(error), static_cast<bool>(cut)};
 }
 
@@ -372,6 +393,8 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   const bool is_measured = options.files.most_bytes != 0 || options.files.overwrite;
   auto packer = RunPacker::for_level(is_measured ? std::nullopt : options.compression_level);
   if (!packer) return std::move(packer.error());
+  SwitchRule switch_rule = options.files.switch_rule;
+  switch_rule.is_plain = !options.compression_level;
   auto pump = Pump::create({.events = events,
                             .output = *output,
                             .signals = signals,
@@ -384,7 +407,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .holder = prepared.holder,
                             .switches = prepared.switches.get(),
                             .schedule = std::move(schedule),
-                            .switch_rule = options.files.switch_rule,
+                            .switch_rule = switch_rule,
                             .limits = {options.files.most_bytes, options.files.least_free, options.output},
                             .packer = std::move(*packer),
                             .closing = closing,
@@ -459,6 +482,7 @@ Finished finish(const Prepared& prepared, const KernelEvents& events, CaptureOut
     messages.detail(described(prepared.stacks->tables()));
   }
   if (report.counts.samples == 0 && lost == 0) report_nothing(prepared, options, messages);
+  report_removed_cgroups(prepared, options, messages);
   report_losses(report.counts, lost, prepared, events, options, messages);
   report_merged_switches(report, messages);
   if (prepared.summary_troubles)

@@ -14,6 +14,8 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "format/byte_writer.h"
 #include "format/cursor.h"
@@ -112,9 +114,35 @@ std::string without_counters(const PlannedEvent& event) {
          std::string(event.attr.samples(abi::kSampleRead) ? ", alone or as the leader of the group" : "");
 }
 
+namespace {
+
+// Whether the kernel takes the event with its own clock.
+bool refuses_clock(const PlannedEvent& event, int cpu) {
+  if (!event.attr.has(abi::kUseClockid)) return false;
+  PlannedEvent other = event;
+  other.attr.flags &= ~std::uint64_t{abi::kUseClockid};
+  other.attr.clockid = 0;
+  return static_cast<bool>(open_event(other, cpu < 0 ? 0 : -1, cpu));
+}
+
+std::string clock_in_words(int clock) {
+  constexpr std::pair<int, std::string_view> kNames[] = {
+      {0, "realtime"}, {1, "monotonic"}, {4, "monotonic_raw"}, {7, "boottime"}, {11, "tai"}};
+  for (const auto& [number, name] : kNames)
+    if (number == clock) return std::string(name);
+  return std::to_string(clock);
+}
+
+}  // namespace
+
 Error explain_refusal(const PlannedEvent& event, int cpu, int code, const Host& host) {
   const std::string place =
       "event '" + event.name + "'" + (cpu < 0 ? "" : " on CPU " + std::to_string(cpu)) + ": ";
+  if (code == EINVAL && refuses_clock(event, cpu))
+    return Error{place + "the kernel does not stamp it with the clock " + clock_in_words(event.attr.clockid) +
+                     " (-k): realtime, boottime and tai are for cpu-clock and other software events alone; "
+                     "monotonic and monotonic_raw are for all",
+                 code};
   if (code == EACCES || code == EPERM) return Error{place + no_permission(event, host), code};
   if (code == EINVAL && event.cgroup >= 0)
     return Error{

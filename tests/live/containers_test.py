@@ -83,6 +83,14 @@ class Cgroups(CgroupCase):
         self.assertEqual(self.comms("--container", "5eed"), {"inside", "below"})
         self.assertEqual(self.comms("--container", OTHER), {"other"})
 
+    def test_one_that_is_removed_meanwhile_is_told(self):
+        gone, stays = self.cgroup(f"tacho-{os.getpid()}.slice/gone.service"), f"tacho-{os.getpid()}.slice/x.service"
+        for name, told in ((f"tacho-{os.getpid()}.slice/gone.service", True), (stays, False)):
+            done = self.run_program(programs.BIN / "tacho-record", "-e", "page-faults", "-G", name, "-a", "-o", "c.data", "--", "sh", "-c",
+                                    f"test ! -d {gone} || rmdir {gone}")
+            self.assertEqual(f"the cgroup {name} was removed while it was recorded" in done.stderr.decode(), told, done.stderr)
+        gone.mkdir()  # for the cleanup
+
     def test_several_have_all_events_each(self):
         self.assertEqual(self.comms("--container", "5eed", "--container", "5eee"), {"inside", "below", "other"})
         self.run_program(programs.BIN / "tacho-record", "-q", "--for-each-cgroup",

@@ -47,6 +47,15 @@ class EventLanguage(programs.Scratch):
         self.assertIn("ticks: ", attrs)
         self.assertRegex(attrs, r"ticks: .*sample_freq \}: 500000, .*exclude_kernel: 1, exclude_hv: 1, .*exclude_guest: 1")
 
+    def test_a_clock_that_the_kernel_does_not_take_is_named(self):
+        for clock in ("realtime", "boottime"):
+            self.record("-k", clock, "-e", "page-faults")
+            said = self.record("-k", clock, "-e", "sched:sched_switch", status=None)
+            if said.returncode != 0:  # kernels differ in which events they stamp with it
+                self.assertIn(f"does not stamp it with the clock {clock} (-k)", said.stderr.decode())
+        said = self.record("-k", "2", "-e", "page-faults", status=None).stderr.decode()  # CLOCK_PROCESS_CPUTIME_ID
+        self.assertIn("does not stamp it with the clock 2 (-k)", said)
+
     def test_terms_choose_stacks_for_one_event(self):
         self.record("-e", "page-faults/period=1,call-graph=dwarf,stack-size=2048/u,cpu-clock/max-stack=3/k,cs/period=1/")
         # Not the stacks: with mappings in another ring than the samples, perf 6.1 unwinds some of the dynamic loader's

@@ -114,7 +114,7 @@ class SuddenEnds(programs.Scratch):
         print(f"{10 * SIGNALS} recorders signalled (seed {self.seed}): ended within {slowest:.2f} s")
         self.assertLess(slowest, 5, "a busy machine has a say")
 
-    def record_on_disk_of(self, pages):
+    def record_on_disk_of(self, pages, *options):
         """A recording of 2,000 calls, in several rounds, to a disk of so many pages: exit status, messages, numbers of the calls kept."""
         place = self.folder / "disk"
         place.mkdir(exist_ok=True)
@@ -122,7 +122,7 @@ class SuddenEnds(programs.Scratch):
         if mounted.returncode != 0:
             self.skipTest("may not mount a file system")
         try:
-            done = self.run_program(programs.BIN / "tacho-record", "-z0", "-o", "disk/one.data", "-e", EVENT, "--", LOAD, "2000", "200",
+            done = self.run_program(programs.BIN / "tacho-record", "-z0", "-o", "disk/one.data", "-e", EVENT, *options, "--", LOAD, "2000", "200",
                                     status=None)
             file = place / "one.data"
             numbers = self.calls(file, status=[0])[0] if file.exists() else None
@@ -149,6 +149,31 @@ class SuddenEnds(programs.Scratch):
                 kept.append(len(numbers))
         print(f"{len(steps)} disks full, of {PAGE} to {(enough - 1) * PAGE} bytes: {len(kept)} captures, of {min(kept, default=0)} "
               f"to {max(kept, default=0)} samples")
+
+
+    def test_files_of_a_flood_are_as_large_as_asked_for(self):
+        """Not packed, with stacks: a hundred megabytes a second and more."""
+        self.run_program(programs.BIN / "tacho-record", "-z0", "-m", "256", "--switch-output=3M", "-g", "-o", "x.data", "-e",
+                         "syscalls:sys_enter_getppid", "--", programs.BIN / "getppid_load", "400000", "30")
+        sizes = sorted(file.stat().st_size for file in self.folder.glob("x.data.*"))
+        print(f"{len(sizes)} files, {sizes[0]} to {sizes[-1]} bytes")
+        self.assertGreater(len(sizes), 10)
+        self.assertLess(sizes[-1], 12 << 20, sizes)
+
+    def test_disk_full_of_a_snapshot(self):
+        """Of --overwrite, which writes nothing before: a capture without a sample, or no file at all; never one that is neither."""
+        seen = set()
+        for pages in (1, 2, 4, 16, 64, 300):
+            status, messages, numbers, size = self.record_on_disk_of(pages, "--overwrite", "-m", "64")
+            with self.subTest(pages=pages, messages=messages):
+                if status == 0:
+                    break
+                self.assertEqual(status, 4)
+                self.assertRegex(messages, r"; \d+ samples are lost")
+                self.assertIn("; no capture was made; " if numbers is None else "it holds no sample (", messages)
+                self.assertIn(numbers, (None, []))
+                seen.add(numbers is None)
+        self.assertIn(True, seen, "the smallest disk has no room for the head")
 
 
 if __name__ == "__main__":
