@@ -116,6 +116,15 @@ class Probes(programs.Scratch):
             self.assertIn(b"  uretprobe:./program:" + name, functions)
         self.assertRegex(self.tacho("list", "kprobe:vfs_rea?").stdout, rb"(?m)^  kprobe:vfs_read +\[Function\]$")
 
+    def test_names_of_symbols_steer_no_terminal_and_make_no_lines(self):
+        (self.folder / "odd.c").write_text("long odd(long x) { return x; }\nint main(void) { return (int)odd(0); }\n")
+        self.run_program("cc", "-c", "-O0", "odd.c")
+        subprocess.run([b"objcopy", b"--redefine-sym", b"odd=evil\n  uprobe:forged\x9b2J", os.fsencode(self.folder / "odd.o")], check=True)
+        self.run_program("cc", "-o", "odd", "odd.o")
+        listed = self.tacho("list", "uprobe:./odd:").stdout
+        self.assertIn(rb"  uprobe:./odd:evil\x0a  uprobe:forged\x9b2J ", listed)
+        self.assertNotIn(b"\x9b", listed)
+
     def test_what_cannot_be_probed_is_refused_in_words(self):
         refusals = {
             "uprobe:./program:porbed": b"did you mean 'probed'?",
