@@ -209,6 +209,18 @@ std::vector<int> named_descriptors() {
   return named;
 }
 
+bool close_all(unsigned first, unsigned last) {
+  if (::close_range(first, last, 0) == 0) return true;
+  if (errno != ENOSYS) return false;
+  // Before Linux 5.9: one by one.
+  constexpr unsigned kMost = 1U << 20;
+  rlimit limit{kMost, kMost};
+  (void)::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto end = static_cast<unsigned>(std::min<rlim_t>(limit.rlim_max, kMost));
+  for (; first <= last && first < end; ++first) ::close(static_cast<int>(first));
+  return true;
+}
+
 // What was open when the program was started, and what its parent has open, is not for a process that may be
 // led by what it reads. Standard input and output stay taken, so that no file gets their numbers.
 Result<> close_all_but(std::span<const int> kept) {
@@ -223,10 +235,10 @@ Result<> close_all_but(std::span<const int> kept) {
   unsigned first = STDERR_FILENO + 1;
   for (const int one : stay) {
     const auto next = static_cast<unsigned>(one);
-    if (next > first && ::close_range(first, next - 1, 0) != 0) return system_error("close_range", errno);
+    if (next > first && !close_all(first, next - 1)) return system_error("close_range", errno);
     first = std::max(first, next + 1);
   }
-  if (::close_range(first, ~0U, 0) != 0) return system_error("close_range", errno);
+  if (!close_all(first, ~0U)) return system_error("close_range", errno);
   return Done{};
 }
 
