@@ -47,7 +47,7 @@ struct EntryOptions {
   std::size_t first_member = 0;  // of a group, whose weights decide the order first
   // Events whose periods are all 0 (BPF output) are weighed by them all the same, not by their samples.
   bool keeps_zero_periods = false;
-  FunctionTest is_parent;        // null: nobody asks for the key parent
+  FunctionTest is_parent;  // null: nobody asks for the key parent
   // A call chain begins, in drawing order, with the last such function of it, and the sample is counted for
   // that. Null: none.
   FunctionTest is_root;

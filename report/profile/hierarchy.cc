@@ -13,6 +13,9 @@ using Kind = Column::Kind;
 constexpr std::array kKept = {Kind::Overhead, Kind::OverheadSys, Kind::OverheadUser, Kind::Samples,
                               Kind::Latency};
 
+// Filters that look at what no key of a level tells.
+constexpr FilterBits kOfSamples = kByParent | kBySocket | kByParallelism;
+
 std::size_t slot_of(Kind kind) {
   const auto found = std::ranges::find(kKept, kind == Kind::Period ? Kind::Overhead : kind);
   return static_cast<std::size_t>(found - kKept.begin());
@@ -56,6 +59,8 @@ void Hierarchy::add(std::uint32_t entry) {
   std::uint32_t above = kNone;
   for (std::uint32_t level = 0; level < options_.levels.size(); ++level) {
     const std::uint32_t number = row_of(entry, above, level);
+    // What keys do not tell refuses a row where it refuses all entries of it.
+    rows_[number].filtered &= static_cast<FilterBits>(entries_->filtered_by(entry) | ~kOfSamples);
     std::size_t at = number * members() * kKept.size();
     for (std::size_t member = 0; member < members(); ++member) {
       for (const Kind kind : kKept) values_[at++] += entries_->value(kind, entry, member);

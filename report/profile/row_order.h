@@ -1,7 +1,7 @@
 // The order in which the rows of a report stand. It is total: by the columns one after another, weights
-// descending, keys by their values; where a function is a key, then by its address. Behind the children's weight
-// stands the depth of call graphs, so that callers stand above what they call. Rows that are equal in all of
-// these stand as they were made.
+// descending, keys by their values; where a function is a key, then by its address. Behind the children's
+// weight stands the depth of call graphs, so that callers stand above what they call. Rows that are equal in
+// all of these stand as they were made.
 #pragma once
 
 #include <cstdint>

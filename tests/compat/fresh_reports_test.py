@@ -49,7 +49,7 @@ LEVELS = [["--hierarchy", *more] for more in (
     ["-g", "none", "--sort", "comm,overhead,sym"],
     ["-g", "none", "--comms", "dd,crew,ls,sh", "--dsos", "libc.so.6,[kernel.kallsyms]", "--percentage", "relative"],
     ["-g", "none", "--sort", "comm,sym,dso", "--symbols", "read,vfs_read"],
-    ["--no-children", "--parent", "vfs_read", "-x"],
+    ["--no-children", "--parent", "vfs_read"],
 )]
 
 

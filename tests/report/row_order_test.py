@@ -50,6 +50,18 @@ class RowOrder(programs.Scratch):
                      for row in self.rows("--children", "-g", "caller", "-s", "comm,sym")]
             self.assertEqual(shown, [f"{comm} {name}" for name in ("leaf_a", "main", "leaf_b", "recurse") for comm in "abc"])
 
+    def test_a_level_is_shown_where_a_filter_passes_any_of_its_rows(self):
+        for passing in (made.LEAF_A, made.LEAF_B):
+            capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
+            for leaf in (made.LEAF_A, made.LEAF_B):
+                above = [made.RECURSE] if leaf == passing else []
+                capture.sample(ip=leaf, chain=[made.CONTEXT_USER, leaf, *above, made.MAIN])
+            self.write(capture)
+            out = self.tacho("report", "--hierarchy", "--no-children", "-g", "none", "--parent", "recurse", "-x", "-s", "comm,sym",
+                             *SYMBOLS, status=None).stdout.decode()
+            rows = [line.split()[-1] for line in out.splitlines() if line and not line.startswith("#")]
+            self.assertEqual(rows, ["spin", NAMES[passing], "recurse"])  # a level of parents is added
+
 
 if __name__ == "__main__":
     programs.main()
