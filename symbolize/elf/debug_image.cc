@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -179,6 +180,56 @@ Result<DebugImage> DebugImage::read(const format::Fd& file) {
     if (auto moved = move_section(image.elf(), one, end); !moved) return std::move(moved.error());
     end += one.size + kRoom;
   }
+  return image;
+}
+
+Result<DebugImage> DebugImage::made_of(std::span<const Section> sections, const DebugImage& like) {
+  GElf_Ehdr head;
+  if (!gelf_getehdr(like.elf(), &head) || head.e_ident[EI_CLASS] != ELFCLASS64)
+    return Error{"only 64-bit files are read so"};
+  if (like.order() != std::endian::native) return Error{"is for a machine of the other byte order"};
+  std::string names(1, '\0');
+  std::uint64_t size = sizeof(Elf64_Ehdr);
+  std::vector<Elf64_Shdr> rows(1);  // the first one is none
+  for (const Section& section : sections) {
+    Elf64_Shdr& row = rows.emplace_back();
+    row.sh_name = static_cast<Elf64_Word>(names.size());
+    row.sh_type = SHT_PROGBITS;
+    row.sh_offset = size;
+    row.sh_size = section.bytes.size();
+    row.sh_addralign = 1;
+    names += section.name + '\0';
+    size += section.bytes.size() + kRoom;
+  }
+  Elf64_Shdr& last = rows.emplace_back();
+  last.sh_type = SHT_STRTAB;
+  last.sh_offset = size;
+  last.sh_size = names.size();
+  last.sh_addralign = 1;
+  const std::uint64_t table = (size + names.size() + kRoom) / 8 * 8;
+  DebugImage image;
+  image.size_ = table + rows.size() * sizeof(Elf64_Shdr);
+  image.bytes_.reset(static_cast<char*>(std::calloc(image.size_ + kRoom, 1)));
+  if (!image.bytes_) return Error{"needs more memory than there is", ENOMEM};
+  char* const bytes = image.bytes_.get();
+  for (std::size_t i = 0; i < sections.size(); ++i)
+    std::ranges::copy(std::as_bytes(std::span(sections[i].bytes)),
+                      reinterpret_cast<std::byte*>(bytes + rows[i + 1].sh_offset));
+  std::ranges::copy(names, bytes + last.sh_offset);
+  Elf64_Ehdr header{};
+  std::ranges::copy(head.e_ident, header.e_ident);
+  header.e_type = ET_REL;
+  header.e_machine = head.e_machine;
+  header.e_version = EV_CURRENT;
+  header.e_shoff = table;
+  header.e_ehsize = sizeof header;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = static_cast<Elf64_Half>(rows.size());
+  header.e_shstrndx = static_cast<Elf64_Half>(rows.size() - 1);
+  std::memcpy(bytes, &header, sizeof header);
+  std::memcpy(bytes + table, rows.data(), rows.size() * sizeof(Elf64_Shdr));
+  image.elf_.reset(elf_memory(bytes, image.size_));
+  if (!image.elf_) return Error{"not an ELF file"};
   return image;
 }
 

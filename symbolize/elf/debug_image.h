@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "format/cursor.h"
@@ -20,6 +22,13 @@ class DebugImage {
  public:
   // Other sections are not read: they look as if they held zeroes. The error does not name the file.
   static Result<DebugImage> read(const format::Fd& file);
+
+  struct Section {
+    std::string name;
+    format::Bytes bytes;
+  };
+  // A file of copies of these sections, for the machine that `like` is for.
+  static Result<DebugImage> made_of(std::span<const Section> sections, const DebugImage& like);
 
   // As long as this lives.
   Elf* elf() const { return elf_.get(); }

@@ -29,19 +29,51 @@ Result<DwarfFile> DwarfFile::open(const format::Fd& file) {
   return made;
 }
 
+namespace {
+
+// .debug_sup (DWARF 5, 7.3.6).
+struct Supplement {
+  bool is_itself = false;  // the file that others share
+  std::string path;
+  format::BuildId checksum;
+};
+std::optional<Supplement> supplement_of(const DebugImage& image) {
+  format::Cursor in(image.section(".debug_sup"), image.order());
+  Supplement found;
+  const std::uint16_t version = in.u16();
+  found.is_itself = in.u8() != 0;
+  found.path = in.terminated();
+  const std::uint8_t size = in.u8();  // LEB128; checksums have at most 20 bytes
+  const format::Bytes checksum = in.take(size);
+  if (in.failed() || version < 5 || size == 0 || size > format::BuildId{}.bytes.size()) return std::nullopt;
+  found.checksum = format::BuildId::from_bytes(checksum);
+  return found;
+}
+
+}  // namespace
+
 std::optional<SharedPart> DwarfFile::shared_part() const {
   const char* name = nullptr;
   const void* id = nullptr;
   const std::ptrdiff_t size = dwelf_dwarf_gnu_debugaltlink(dwarf_.get(), &name, &id);
-  if (size <= 0 || !name || !id) return std::nullopt;
+  if (size <= 0 || !name || !id) {
+    const auto supplement = supplement_of(image_);
+    if (!supplement || supplement->is_itself) return std::nullopt;
+    return SharedPart{supplement->path, supplement->checksum, true};
+  }
   const format::Bytes bytes(static_cast<const std::byte*>(id), static_cast<std::size_t>(size));
-  return SharedPart{name, format::BuildId::from_bytes(bytes)};
+  return SharedPart{name, format::BuildId::from_bytes(bytes), false};
 }
 
 Result<> DwarfFile::use_shared_part(const format::Fd& file) {
   DebugImage image;
   std::unique_ptr<Dwarf, End> dwarf;
   if (auto opened = open_into(file, image, dwarf); !opened) return opened;
+  if (const auto part = shared_part(); part && part->is_supplementary) {
+    const auto supplement = supplement_of(image);
+    if (!supplement || !supplement->is_itself || supplement->checksum != part->build_id)
+      return Error{"has another checksum in its .debug_sup"};
+  }
   shared_image_ = std::move(image);
   shared_ = std::move(dwarf);
   dwarf_setalt(dwarf_.get(), shared_.get());

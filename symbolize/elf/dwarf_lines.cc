@@ -2,11 +2,14 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "symbolize/elf/die_walk.h"
 #include "symbolize/elf/dwarf_file.h"
@@ -38,8 +41,18 @@ struct Function : InlineFunction {
   bool is_named = false;  // name, call_file and call_line were read
 };
 
+// What was split off into an object file that holds a skeleton as well (-gsplit-dwarf=single). libdw takes
+// such a file for the skeleton's, so the split-off sections are given to it alone, with the tables of the
+// linked file that they count in; it does not know that the two belong together.
+struct SingleSplit {
+  DebugImage image;
+  OwnedDwarf dwarf;
+};
+
 struct Unit {
-  Dwarf_Die die{};  // of the file itself; a skeleton's when the rest was split off
+  Dwarf_Die die{};      // of the file itself; a skeleton's when the rest was split off
+  Dwarf_Addr base = 0;  // of a SingleSplit: what addresses in its lists of ranges count from
+  const SingleSplit* single = nullptr;
   bool is_skeleton = false;
   bool is_read = false;
   Dwarf_Die functions_die{};  // where its functions are
@@ -49,11 +62,33 @@ struct Unit {
   std::size_t line_count = 0;
 };
 
-// At most as many as `budget` has left.
-void read_ranges(Dwarf_Die* die, DwarfBudget& budget, AddressRanges& ranges) {
+constexpr std::uint64_t kBeforeRanges = 16;  // bytes: for libdw, a list at offset 0 is one that has not begun
+
+// Where the list of ranges of an entry in a SingleSplit begins in its section; 0: it has none.
+std::ptrdiff_t list_of_ranges(Dwarf_Die* die, const DebugImage& image) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (!dwarf_attr(die, DW_AT_ranges, &attribute)) return 0;
+  if (dwarf_whatform(&attribute) != DW_FORM_rnglistx)  // .debug_ranges of DWARF 4
+    return dwarf_formudata(&attribute, &value) == 0 ? static_cast<std::ptrdiff_t>(value + kBeforeRanges) : 0;
+  const format::Bytes section = image.section(".debug_rnglists");
+  std::uint64_t number = 0;
+  for (unsigned i = 0; i < 5; ++i) {  // LEB128; libdw saw that it ends within the unit
+    number |= std::uint64_t{attribute.valp[i] & 0x7fU} << (7 * i);
+    if ((attribute.valp[i] & 0x80) == 0) break;
+  }
+  constexpr std::uint64_t kHeader = 12, kOffset = 4;
+  if (section.size() < kHeader || number >= (section.size() - kHeader) / kOffset) return 0;
+  format::Cursor in(section.subspan(static_cast<std::size_t>(kHeader + number * kOffset)), image.order());
+  return static_cast<std::ptrdiff_t>(kHeader + in.u32());
+}
+
+// At most as many as `budget` has left. `single`: of an entry in one, which counts from `base`.
+void read_ranges(Dwarf_Die* die, DwarfBudget& budget, AddressRanges& ranges,
+                 const SingleSplit* single = nullptr, Dwarf_Addr base = 0) {
   ranges.clear();
-  Dwarf_Addr base = 0, start = 0, end = 0;
-  std::ptrdiff_t offset = 0;
+  Dwarf_Addr start = 0, end = 0;
+  std::ptrdiff_t offset = single != nullptr ? list_of_ranges(die, single->image) : 0;
   for (; budget.ranges > 0; --budget.ranges) {
     const std::ptrdiff_t next = dwarf_ranges(die, offset, &base, &start, &end);
     if (next <= 0 || next <= offset) return;
@@ -87,6 +122,8 @@ struct DwarfLines::State {
   AddressRanges scratch;
   DwarfBudget budget;
   LineTables line_tables;
+  std::deque<SingleSplit> singles;
+  std::uint64_t single_bytes = std::uint64_t{1} << 30;  // how many of them may still be copied
 
   void lacks(std::string what) {
     if (lack.empty()) lack = std::move(what);
@@ -99,6 +136,8 @@ struct DwarfLines::State {
   std::string_view split_name(Unit& unit) const;
   bool may_be_split(Unit& unit) const;
   std::optional<Dwarf_Die> split_part(Unit& unit);
+  std::optional<Dwarf_Die> single_part(Unit& unit);
+  std::optional<Dwarf_Die> open_single(Unit& unit, const std::string& place);
   void index();
   void read(Unit& unit);
   bool may_read_lines(Unit& unit);
@@ -134,7 +173,62 @@ std::optional<Dwarf_Die> DwarfLines::State::split_part(Unit& unit) {
   if (!placed || !dwarf_offdie(placed.get(), dwarf_dieoffset(&unit.die), &same)) return std::nullopt;
   const int found = dwarf_cu_info(same.cu, nullptr, nullptr, nullptr, &split, nullptr, nullptr, nullptr);
   if (found == 0 && split.addr != nullptr) return split;
+  if (const auto single = single_part(unit)) return single;
   lacks("its split-off part " + std::string(split_name(unit)) + " is another unit's, or cannot be read");
+  return std::nullopt;
+}
+
+std::optional<Dwarf_Die> DwarfLines::State::single_part(Unit& unit) {
+  for (const std::string& place : split_places(folder, text(unit.die, DW_AT_comp_dir), split_name(unit)))
+    if (look_at(place, root) == Place::Harmless)
+      if (const auto found = open_single(unit, place)) return found;
+  return std::nullopt;
+}
+
+std::optional<Dwarf_Die> DwarfLines::State::open_single(Unit& unit, const std::string& place) {
+  const format::Fd object(::open(place.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const auto whole = object ? DebugImage::read(object) : Result<DebugImage>(Error{"is gone"});
+  if (!whole || whole->size() > single_bytes) return std::nullopt;
+  single_bytes -= whole->size();
+  const auto number = [&](unsigned name, unsigned old_name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    const bool is_there =
+        dwarf_attr(&unit.die, name, &attribute) || dwarf_attr(&unit.die, old_name, &attribute);
+    return is_there && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
+  };
+  const auto linked = [&](std::string_view name, Dwarf_Word from) {
+    const format::Bytes all = dwarf.image().section(name);
+    return all.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(from, all.size())));
+  };
+  std::vector<DebugImage::Section> sections;
+  for (const char* const name : {".debug_info", ".debug_abbrev", ".debug_str", ".debug_str_offsets",
+                                 ".debug_line", ".debug_rnglists"}) {
+    const format::Bytes bytes = whole->section(std::string(name) + ".dwo");
+    if (!bytes.empty()) sections.push_back({name, bytes});
+  }
+  sections.push_back({".debug_addr", linked(".debug_addr", number(DW_AT_addr_base, DW_AT_GNU_addr_base))});
+  const format::Bytes ranges = linked(".debug_ranges", number(DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base));
+  std::vector<std::byte> moved(static_cast<std::size_t>(kBeforeRanges));
+  moved.insert(moved.end(), ranges.begin(), ranges.end());
+  sections.push_back({".debug_ranges", moved});
+  auto image = DebugImage::made_of(sections, *whole);
+  if (!image) return std::nullopt;
+  SingleSplit single{std::move(*image), nullptr};
+  single.dwarf.reset(dwarf_begin_elf(single.image.elf(), DWARF_C_READ, nullptr));
+  if (!single.dwarf) return std::nullopt;
+  std::uint64_t wanted = 0, id = 0;
+  if (dwarf_cu_info(unit.die.cu, nullptr, nullptr, nullptr, nullptr, &wanted, nullptr, nullptr) != 0)
+    return std::nullopt;
+  Dwarf_CU* cu = nullptr;
+  Dwarf_Die die{};
+  while (dwarf_get_units(single.dwarf.get(), cu, &cu, nullptr, nullptr, &die, nullptr) == 0) {
+    if (dwarf_cu_info(cu, nullptr, nullptr, nullptr, nullptr, &id, nullptr, nullptr) != 0 || id != wanted)
+      continue;
+    if (dwarf_lowpc(&unit.die, &unit.base) != 0) unit.base = 0;
+    unit.single = &singles.emplace_back(std::move(single));
+    return die;
+  }
   return std::nullopt;
 }
 
@@ -166,7 +260,7 @@ void DwarfLines::State::index() {
       read(units[i]);
       for (Function& function : units[i].functions) {
         if (function.is_inlined) continue;
-        read_ranges(&function.die, budget, scratch);
+        read_ranges(&function.die, budget, scratch, units[i].single, units[i].base);
         for (const auto& [start, end] : scratch) ranges.push_back({start, end, i, i});
       }
       continue;
@@ -213,7 +307,7 @@ void DwarfLines::State::add_function(Unit& unit, Dwarf_Die& die, std::uint32_t a
   function.die = die;
   function.is_inlined = dwarf_tag(&die) == DW_TAG_inlined_subroutine;
   if (function.is_inlined) function.caller = around;
-  read_ranges(&die, budget, scratch);
+  read_ranges(&die, budget, scratch, unit.single, unit.base);
   if (scratch.empty()) return;
   function.start = scratch[0].first;
   for (const auto& [start, end] : scratch) ranges.push_back({start, end, end - start, number});
@@ -282,8 +376,13 @@ Function& DwarfLines::State::named(Unit& unit, std::uint32_t number) const {
   }
   Dwarf_Files* files = nullptr;
   std::size_t count = 0;
+  // Without a table of its own a split-off part counts in the skeleton's.
+  const auto has_files = [&] {
+    return dwarf_getsrcfiles(&unit.functions_die, &files, &count) == 0 ||
+           (unit.single != nullptr && dwarf_getsrcfiles(&unit.die, &files, &count) == 0);
+  };
   if (dwarf_attr(&function.die, DW_AT_call_file, &attribute) && dwarf_formudata(&attribute, &value) == 0 &&
-      dwarf_getsrcfiles(&unit.functions_die, &files, &count) == 0 && value < count) {
+      has_files() && value < count) {
     function.call_file = view_of(dwarf_filesrc(files, value, nullptr, nullptr));
   }
   return function;

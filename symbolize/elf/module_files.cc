@@ -202,7 +202,8 @@ void ModuleFiles::find_shared_part(const Candidate& from, Reader& reader) const 
   const auto part = reader.shared_part();
   if (!part) return;
   for (const Candidate& candidate : DebugFiles::shared_parts(from, part->path, part->build_id)) {
-    auto shared = open_candidate(candidate, part->build_id);
+    // The reader checks a supplementary file itself.
+    auto shared = open_candidate(candidate, part->is_supplementary ? format::BuildId{} : part->build_id);
     if (shared && reader.use_shared_part(std::move(shared->file))) return;
   }
 }

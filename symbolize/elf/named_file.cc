@@ -33,14 +33,19 @@ Place look_at(const std::string& path, const std::string& root) {
   return is_below ? Place::Harmless : Place::Harmful;
 }
 
-bool may_open_split(std::string_view folder, std::string_view compiler_folder, std::string_view name,
-                    const std::string& root) {
-  if (name.empty() || folder.empty()) return false;
+std::array<std::string, 2> split_places(std::string_view folder, std::string_view compiler_folder,
+                                        std::string_view name) {
   const auto joined = [](std::string_view before, std::string_view after) {
     return after.starts_with('/') ? std::string(after) : std::string(before) + "/" + std::string(after);
   };
-  const Place beside = look_at(joined(folder, name), root);
-  const Place built = look_at(joined(joined(folder, compiler_folder), name), root);
+  return {joined(folder, name), joined(joined(folder, compiler_folder), name)};
+}
+
+bool may_open_split(std::string_view folder, std::string_view compiler_folder, std::string_view name,
+                    const std::string& root) {
+  if (name.empty() || folder.empty()) return false;
+  const auto places = split_places(folder, compiler_folder, name);
+  const Place beside = look_at(places[0], root), built = look_at(places[1], root);
   return beside != Place::Harmful && built != Place::Harmful &&
          (beside == Place::Harmless || built == Place::Harmless);
 }

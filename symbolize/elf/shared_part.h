@@ -1,5 +1,5 @@
-// Another file that holds what the debugging information of several files had in common (dwz,
-// .gnu_debugaltlink).
+// Another file that holds what the debugging information of several files had in common (dwz): by
+// .gnu_debugaltlink, or by DWARF 5's .debug_sup.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 namespace tacho::symbolize {
 
 struct SharedPart {
-  std::string path;  // as the link says: absolute, or beside the file
-  format::BuildId build_id;
+  std::string path;               // as the link says: absolute, or beside the file
+  format::BuildId build_id;       // of .debug_sup: the checksum, which stands in both files' sections
+  bool is_supplementary = false;  // of .debug_sup: that file has no build id of its own
 };
 
 }  // namespace tacho::symbolize
