@@ -37,13 +37,12 @@ void walk_section(tacho::format::Bytes bytes, CfiForm form) {
 }
 
 void walk_file(tacho::format::Bytes bytes) {
-  auto image = ElfImage::in_memory({bytes.begin(), bytes.end()});
+  auto image = ElfImage::in_memory({bytes.begin(), bytes.end()}, ElfImage::Width::Any);
   if (!image) return;
   for (auto make : {CfiTable::from_eh_frame, CfiTable::from_debug_frame}) {
     auto table = make(*image);
     for (std::uint64_t offset = 0; table && offset < bytes.size(); offset += 16) {
-      const auto shift = image->address_shift(offset);
-      if (shift) (void)table->find(offset + *shift);
+      if (const auto address = image->code_address(offset)) (void)table->find(*address);
       (void)table->find(offset);
       (void)image->word(offset);
     }

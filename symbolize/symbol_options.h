@@ -43,6 +43,7 @@ struct SymbolOptions {
   SourceLines source_lines = SourceLines::No;
   CutMark cut_mark = CutMark::AsPerf6;
   Callers callers = Callers::ByCall;
+  bool unwinds_32_bit = true;  // copied stacks of 32-bit processes; perf 6.1 does not
   // AtFirst: perf's bytes, at the price that names depend on the samples before.
   StandIn stand_in = StandIn::Always;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod

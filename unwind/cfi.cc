@@ -19,10 +19,11 @@ constexpr std::size_t kLongestCie = 4096;  // bytes; compilers write some 20, an
 constexpr std::uint8_t kOmit = 0xff, kIndirect = 0x80, kAbsolute = 0x00;
 constexpr std::uint8_t kFormMask = 0x0f, kBaseMask = 0x70, kPcRelative = 0x10, kDataRelative = 0x30;
 
-std::optional<std::uint64_t> read_form(format::Cursor& in, std::uint8_t form) {
+std::optional<std::uint64_t> read_form(format::Cursor& in, std::uint8_t form, std::uint8_t address_size) {
   const auto widen = [](auto value) { return static_cast<std::uint64_t>(std::int64_t{value}); };
   switch (form) {
     case 0x00:
+      return address_size == 4 ? in.u32() : in.u64();
     case 0x04:
     case 0x0c:
       return in.u64();
@@ -97,7 +98,7 @@ bool read_augmentation(const CfiSection& section, std::string_view letters, form
         data.u8();
       } else if (letter == 'P') {
         const auto encoding = static_cast<std::uint8_t>(data.u8() & kFormMask);
-        if (!read_form(data, encoding)) return false;
+        if (!read_form(data, encoding, section.address_size)) return false;
       } else if (letter != 'B' && letter != 'G') {  // arm64: which key signs; tagged stacks
         break;                                      // the size lets us skip it
       }
@@ -117,7 +118,7 @@ std::optional<Cie> parse_cie(const CfiSection& section, std::uint64_t offset) {
   const std::string_view letters = in.terminated();
   if (version == 4) {
     cie.address_size = in.u8();
-    if (cie.address_size != 8 || in.u8() != 0) return std::nullopt;  // segments
+    if (cie.address_size != section.address_size || in.u8() != 0) return std::nullopt;  // segments
   }
   cie.code_align = read_uleb128(in);
   cie.data_align = read_sleb128(in);
@@ -137,8 +138,8 @@ std::optional<std::uint64_t> cie_offset(const CfiSection& section, const EntryHe
 std::optional<Fde> parse_fde_body(const CfiSection& section, EntryHead head, const Cie& cie) {
   format::Cursor& in = head.body;
   const std::uint64_t end_of_entry = end_address(section, in);
-  const auto start = read_encoded(in, cie.pointer_encoding, end_of_entry);
-  const auto size = read_form(in, cie.pointer_encoding & kFormMask);
+  const auto start = read_encoded(in, cie.pointer_encoding, end_of_entry, 0, section.address_size);
+  const auto size = read_form(in, cie.pointer_encoding & kFormMask, section.address_size);
   if (!start || !size) return std::nullopt;
   if (cie.has_sized_augmentation) in.skip(read_uleb128(in));
   if (in.failed()) return std::nullopt;
@@ -305,7 +306,8 @@ class Program {
       failed_ = true;
   }
   void set_location(format::Cursor& in) {
-    const auto location = read_encoded(in, fde_.cie.pointer_encoding, end_address(section_, in));
+    const auto location =
+        read_encoded(in, fde_.cie.pointer_encoding, end_address(section_, in), 0, section_.address_size);
     if (!location || *location < location_) {
       failed_ = true;
       return;
@@ -359,10 +361,11 @@ class Program {
 }  // namespace
 
 std::optional<std::uint64_t> read_encoded(format::Cursor& in, std::uint8_t encoding,
-                                          std::uint64_t end_address, std::uint64_t data_base) {
+                                          std::uint64_t end_address, std::uint64_t data_base,
+                                          std::uint8_t address_size) {
   if (encoding == kOmit) return std::nullopt;
   const std::uint64_t here = end_address - in.left();
-  const auto value = read_form(in, encoding & kFormMask);
+  const auto value = read_form(in, encoding & kFormMask, address_size);
   if (!value || in.failed() || (encoding & kIndirect) != 0) return std::nullopt;
   switch (encoding & kBaseMask) {
     case kAbsolute:

@@ -20,6 +20,7 @@ struct CfiSection {
   std::uint64_t address = 0;
   CfiForm form = CfiForm::EhFrame;
   std::endian order = std::endian::little;
+  std::uint8_t address_size = 8;  // bytes of an address of the machine: 4 in a 32-bit file
 };
 
 // How the caller's value of a register is found.
@@ -89,9 +90,11 @@ struct FdeRange {
 
 // A pointer in one of the encodings of .eh_frame (DW_EH_PE). `end_address` is the address just past the
 // cursor's bytes, `data_base` what data-relative pointers count from. Nothing when it is omitted, indirect
-// (its value is only in memory) or of an unknown kind.
+// (its value is only in memory) or of an unknown kind. `address_size`: of one that is as wide as the
+// machine's.
 std::optional<std::uint64_t> read_encoded(format::Cursor& in, std::uint8_t encoding,
-                                          std::uint64_t end_address, std::uint64_t data_base = 0);
+                                          std::uint64_t end_address, std::uint64_t data_base = 0,
+                                          std::uint8_t address_size = 8);
 
 // The FDE at `offset` of the section; nothing when there is none, or a damaged one.
 std::optional<Fde> parse_fde(const CfiSection& section, std::uint64_t offset);

@@ -13,29 +13,28 @@ namespace tacho::unwind {
 namespace {
 
 constexpr std::uint64_t kLargestSection = std::uint64_t{1} << 29;  // bytes; browsers have 20 MB of .eh_frame
-constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kMagicSize = 4;
 constexpr std::array<std::byte, kMagicSize> kMagic{std::byte{0x7f}, std::byte{'E'}, std::byte{'L'},
                                                    std::byte{'F'}};
 
 }  // namespace
 
-Result<ElfImage> ElfImage::open(format::Fd file) {
+Result<ElfImage> ElfImage::open(format::Fd file, Width width) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return system_error("fstat", errno);
   if (!S_ISREG(status.st_mode)) return Error{"is not a regular file", EINVAL};
   ElfImage image;
   image.file_ = std::move(file);
   image.size_ = static_cast<std::uint64_t>(status.st_size);
-  if (auto parsed = image.parse(); !parsed) return std::move(parsed.error());
+  if (auto parsed = image.parse(width); !parsed) return std::move(parsed.error());
   return image;
 }
 
-Result<ElfImage> ElfImage::in_memory(std::vector<std::byte> bytes) {
+Result<ElfImage> ElfImage::in_memory(std::vector<std::byte> bytes, Width width) {
   ElfImage image;
   image.size_ = bytes.size();
   image.memory_ = std::move(bytes);
-  if (auto parsed = image.parse(); !parsed) return std::move(parsed.error());
+  if (auto parsed = image.parse(width); !parsed) return std::move(parsed.error());
   return image;
 }
 
@@ -51,58 +50,70 @@ std::optional<std::vector<std::byte>> ElfImage::read(std::uint64_t offset, std::
   return std::move(*bytes);
 }
 
-Result<> ElfImage::parse() {
-  const auto head = read(0, sizeof(Elf64_Ehdr));
-  if (!head || !std::ranges::equal(format::Bytes(*head).first(kMagicSize), kMagic))
+Result<> ElfImage::parse(Width width) {
+  const auto ident = read(0, EI_NIDENT);
+  if (!ident || !std::ranges::equal(format::Bytes(*ident).first(kMagicSize), kMagic))
     return Error{"is not an ELF file"};
-  if ((*head)[EI_CLASS] != std::byte{ELFCLASS64}) return Error{"is not a 64-bit ELF file"};
+  const bool is_32_bit = (*ident)[EI_CLASS] == std::byte{ELFCLASS32};
+  if (!is_32_bit && (*ident)[EI_CLASS] != std::byte{ELFCLASS64}) return Error{"is not an ELF file"};
+  if (is_32_bit && width == Width::Only64) return Error{"is not a 64-bit ELF file"};
+  if (is_32_bit) address_size_ = 4;
+  const auto head = read(0, is_32_bit ? sizeof(Elf32_Ehdr) : sizeof(Elf64_Ehdr));
+  if (!head) return Error{"is not an ELF file"};
   order_ = (*head)[EI_DATA] == std::byte{ELFDATA2MSB} ? std::endian::big : std::endian::little;
   format::Cursor in(*head, order_);
   in.skip(EI_NIDENT);
   in.skip(sizeof(std::uint16_t) * 2 + sizeof(std::uint32_t));  // type, machine, version
-  entry_ = in.u64();
-  const std::uint64_t segments = in.u64(), sections = in.u64();
+  entry_ = read_address(in);
+  const std::uint64_t segments = read_address(in), sections = read_address(in);
   in.u32();  // flags
   in.u16();  // size of this header
   const std::uint16_t segment_size = in.u16(), segment_count = in.u16();
   const std::uint16_t section_size = in.u16(), section_count = in.u16(), names = in.u16();
-  if (segment_size == sizeof(Elf64_Phdr)) parse_segments(segments, segment_count);
-  if (section_size == sizeof(Elf64_Shdr)) parse_sections(sections, section_count, names);
+  if (segment_size == (is_32_bit ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr)))
+    parse_segments(segments, std::uint64_t{segment_count} * segment_size);
+  if (section_size == (is_32_bit ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr)))
+    parse_sections(sections, std::uint64_t{section_count} * section_size, names);
   return Done{};
 }
 
-void ElfImage::parse_segments(std::uint64_t offset, std::uint16_t count) {
-  const auto table = read(offset, std::uint64_t{count} * sizeof(Elf64_Phdr));
+std::uint64_t ElfImage::read_address(format::Cursor& in) const {
+  return address_size_ == 4 ? in.u32() : in.u64();
+}
+
+void ElfImage::parse_segments(std::uint64_t offset, std::uint64_t size) {
+  const auto table = read(offset, size);
   if (!table) return;
   format::Cursor in(*table, order_);
   while (in.left() > 0) {
     Segment& segment = segments_.emplace_back();
     segment.type = in.u32();
-    segment.flags = in.u32();
-    segment.offset = in.u64();
-    segment.address = in.u64();
-    in.u64();  // physical address
-    segment.file_size = in.u64();
-    in.u64();  // size in memory
-    in.u64();  // alignment
+    if (address_size_ == 8) segment.flags = in.u32();
+    segment.offset = read_address(in);
+    segment.address = read_address(in);
+    read_address(in);  // physical address
+    segment.file_size = read_address(in);
+    read_address(in);  // size in memory
+    if (address_size_ == 4) segment.flags = in.u32();
+    read_address(in);  // alignment
   }
 }
 
-void ElfImage::parse_sections(std::uint64_t offset, std::uint16_t count, std::uint16_t names) {
-  const auto table = read(offset, std::uint64_t{count} * sizeof(Elf64_Shdr));
+void ElfImage::parse_sections(std::uint64_t offset, std::uint64_t size, std::uint16_t names) {
+  const auto table = read(offset, size);
   if (!table) return;
   format::Cursor in(*table, order_);
   while (in.left() > 0) {
     SectionHeader& section = sections_.emplace_back();
     section.name = in.u32();
     section.type = in.u32();
-    section.flags = in.u64();
-    section.address = in.u64();
-    section.offset = in.u64();
-    section.size = in.u64();
-    in.u64();  // link, info
-    in.u64();  // alignment
-    in.u64();  // size of an entry
+    section.flags = read_address(in);
+    section.address = read_address(in);
+    section.offset = read_address(in);
+    section.size = read_address(in);
+    in.u64();          // link, info
+    read_address(in);  // alignment
+    read_address(in);  // size of an entry
   }
   if (names >= sections_.size() || sections_[names].type == SHT_NOBITS) return;
   section_names_ = read(sections_[names].offset, sections_[names].size).value_or(std::vector<std::byte>{});
@@ -142,16 +153,17 @@ std::optional<ElfImage::Section> ElfImage::loaded_from(std::uint64_t address) co
   return std::nullopt;
 }
 
-// Segments that share a page of the file (lld lays them out so) are told apart by which of them is code.
-std::optional<std::uint64_t> ElfImage::address_shift(std::uint64_t page_offset) const {
+// A segment is mapped in whole pages, so a mapping's pages may hold bytes of several segments, and two
+// mappings may show the same page: the offset alone tells which segment is meant. Executable segments come
+// first.
+std::optional<std::uint64_t> ElfImage::code_address(std::uint64_t offset) const {
   const Segment* found = nullptr;
   for (const Segment& segment : segments_) {
-    if (segment.type != PT_LOAD || segment.offset / kPage * kPage > page_offset ||
-        page_offset >= segment.offset + segment.file_size)
+    if (segment.type != PT_LOAD || offset < segment.offset || offset - segment.offset >= segment.file_size)
       continue;
-    if (!found || (segment.flags & PF_X) != 0) found = &segment;
+    if (!found || (segment.flags & PF_X) > (found->flags & PF_X)) found = &segment;
   }
-  return found ? std::optional(found->address - found->offset) : std::nullopt;
+  return found ? std::optional(offset - found->offset + found->address) : std::nullopt;
 }
 
 std::vector<ElfImage::Code> ElfImage::code_segments() const {
@@ -163,10 +175,11 @@ std::vector<ElfImage::Code> ElfImage::code_segments() const {
   return found;
 }
 
-std::optional<std::uint64_t> ElfImage::word(std::uint64_t offset) const {
-  const auto bytes = read(offset, sizeof(std::uint64_t));
+std::optional<std::uint64_t> ElfImage::word(std::uint64_t offset, std::uint8_t size) const {
+  const auto bytes = read(offset, size);
   if (!bytes) return std::nullopt;
-  return format::Cursor(*bytes, order_).u64();
+  format::Cursor in(*bytes, order_);
+  return size == 4 ? in.u32() : in.u64();
 }
 
 }  // namespace tacho::unwind

@@ -1,5 +1,5 @@
 // The bytes of an ELF file that unwinding needs: its loaded segments, a few sections, and single words, as
-// the process had them mapped. 64 bit only.
+// the process had them mapped.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,10 @@ namespace tacho::unwind {
 
 class ElfImage {
  public:
+  enum class Width : std::uint8_t { Only64, Any };  // of addresses: 32-bit files are refused, or taken
   // The errors do not name the file.
-  static Result<ElfImage> open(format::Fd file);
-  static Result<ElfImage> in_memory(std::vector<std::byte> bytes);
+  static Result<ElfImage> open(format::Fd file, Width width = Width::Only64);
+  static Result<ElfImage> in_memory(std::vector<std::byte> bytes, Width width = Width::Only64);
 
   struct Section {
     std::uint64_t address = 0;
@@ -31,15 +32,16 @@ class ElfImage {
   // The loaded bytes from an address to the end of its segment.
   std::optional<Section> loaded_from(std::uint64_t address) const;
 
-  // ELF address minus file offset, for a mapping that begins at `page_offset` of the file.
-  std::optional<std::uint64_t> address_shift(std::uint64_t page_offset) const;
+  // The ELF address of code that lies at `offset` of the file.
+  std::optional<std::uint64_t> code_address(std::uint64_t offset) const;
   // Where the file's code lies: ELF address, offset in the file, bytes.
   struct Code {
     std::uint64_t address = 0, offset = 0, size = 0;
   };
   std::vector<Code> code_segments() const;
-  // The eight bytes at an offset; nothing past the end of the file.
-  std::optional<std::uint64_t> word(std::uint64_t offset) const;
+  // The `size` bytes at an offset, 4 or 8; nothing past the end of the file.
+  std::optional<std::uint64_t> word(std::uint64_t offset, std::uint8_t size = 8) const;
+  std::uint8_t address_size() const { return address_size_; }
   std::endian order() const { return order_; }
   std::uint64_t file_size() const { return size_; }
   // The ELF address where the program begins; 0: nowhere.
@@ -55,9 +57,10 @@ class ElfImage {
     std::uint64_t flags = 0, address = 0, offset = 0, size = 0;
   };
 
-  Result<> parse();
-  void parse_segments(std::uint64_t offset, std::uint16_t count);
-  void parse_sections(std::uint64_t offset, std::uint16_t count, std::uint16_t names);
+  Result<> parse(Width width);
+  std::uint64_t read_address(format::Cursor& in) const;
+  void parse_segments(std::uint64_t offset, std::uint64_t size);
+  void parse_sections(std::uint64_t offset, std::uint64_t size, std::uint16_t names);
   // All of `size` bytes, or nothing.
   std::optional<std::vector<std::byte>> read(std::uint64_t offset, std::uint64_t size) const;
 
@@ -65,6 +68,7 @@ class ElfImage {
   std::vector<std::byte> memory_;  // when there is no file
   std::uint64_t size_ = 0, entry_ = 0;
   std::endian order_ = std::endian::little;
+  std::uint8_t address_size_ = 8;
   std::vector<Segment> segments_;
   std::vector<SectionHeader> sections_;
   std::vector<std::byte> section_names_;

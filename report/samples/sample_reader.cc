@@ -448,6 +448,7 @@ void SampleReader::read(const SampleOptions& options, Outlet& outlet, NamesOf na
 
 void SampleReader::settle_names() { state_->threads.settle_names(); }
 std::uint64_t SampleReader::lost_samples() const { return state_->lost_samples; }
+std::uint64_t SampleReader::not_unwound() const { return state_->unwinder.other_machines(); }
 std::vector<symbolize::ModuleLack> SampleReader::ended_chains() const {
   return state_->unwinder.ended_chains();
 }

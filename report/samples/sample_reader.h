@@ -61,6 +61,8 @@ class SampleReader {
   std::uint64_t lost_samples() const;
   // Files in which unwound call chains ended for want of unwind information.
   std::vector<symbolize::ModuleLack> ended_chains() const;
+  // Samples whose copied stacks were not unwound: of a machine that is not known here.
+  std::uint64_t not_unwound() const;
 
  private:
   struct State;

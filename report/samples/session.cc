@@ -194,6 +194,12 @@ void Session::run(Sink& view, const RunControl& control) {
 std::uint64_t Session::lost_samples() const { return state_->lost_samples; }
 
 void Session::report_missing_symbols() {
+  if (const std::uint64_t count = state_->reader->not_unwound(); count > 0)
+    state_->diagnostics.add_line(
+        format::Damage::Note,
+        std::to_string(count) +
+            " samples with a copied stack are of a machine whose stacks are not unwound "
+            "(those of x86-64, i386 and arm64 are)");
   state_->resolver->report_missing(state_->diagnostics, state_->reader->ended_chains());
 }
 

@@ -52,12 +52,12 @@ std::uint64_t end_of(std::uint64_t start, std::uint64_t size) {
   return start + std::min(size, std::numeric_limits<std::uint64_t>::max() - start);
 }
 
-// Memory past a segment's bytes (bss) counts on.
 LoadMap load_map_of(const std::vector<GElf_Phdr>& segments) {
   std::vector<LoadMap::Segment> loads;
   for (const GElf_Phdr& segment : segments) {
     if (segment.p_type != PT_LOAD) continue;
-    loads.push_back({segment.p_offset, segment.p_vaddr, std::max(segment.p_memsz, segment.p_filesz)});
+    loads.push_back(
+        {segment.p_offset, segment.p_vaddr, std::max(segment.p_memsz, segment.p_filesz), segment.p_filesz});
   }
   return LoadMap(std::move(loads));
 }
@@ -65,11 +65,15 @@ LoadMap load_map_of(const std::vector<GElf_Phdr>& segments) {
 }  // namespace
 
 std::optional<format::ElfAddress> LoadMap::address_of(format::FileOffset offset) const {
+  const Segment* found = nullptr;
   for (const Segment& segment : segments_) {
     if (offset.value < segment.offset || offset.value - segment.offset >= segment.size) continue;
-    return format::ElfAddress{offset.value - segment.offset + segment.address};
+    const bool is_in_file = offset.value - segment.offset < segment.file_size;
+    if (is_in_file || !found) found = &segment;
+    if (is_in_file) break;
   }
-  return std::nullopt;
+  if (!found) return std::nullopt;
+  return format::ElfAddress{offset.value - found->offset + found->address};
 }
 
 std::optional<format::FileOffset> LoadMap::offset_of(format::ElfAddress address) const {
@@ -252,7 +256,7 @@ LoadMap ElfFile::module_load_map() const {
     if (!section.handle || (place.sh_flags & kCode) != kCode || section.name.starts_with(".init")) continue;
     const std::uint64_t alignment = std::has_single_bit(place.sh_addralign) ? place.sh_addralign : 1;
     address = (address + alignment - 1) & ~(alignment - 1);
-    loads.push_back({place.sh_offset, address, place.sh_size});
+    loads.push_back({place.sh_offset, address, place.sh_size, place.sh_size});
     address = end_of(address, place.sh_size);
   }
   return LoadMap(std::move(loads));

@@ -23,11 +23,14 @@ namespace tacho::symbolize {
 class LoadMap {
  public:
   struct Segment {
-    std::uint64_t offset = 0, address = 0, size = 0;  // bytes; `size` counts memory past the file's bytes too
+    std::uint64_t offset = 0, address = 0;
+    std::uint64_t size = 0;  // bytes of memory; those past `file_size` (.bss) are at no place in the file
+    std::uint64_t file_size = 0;  // bytes of the file
   };
   LoadMap() = default;
   explicit LoadMap(std::vector<Segment> segments) : segments_(std::move(segments)) {}
 
+  // Of segments that claim the offset, one that has the file's byte there; else .bss, as perf counts it on.
   std::optional<format::ElfAddress> address_of(format::FileOffset offset) const;
   std::optional<format::FileOffset> offset_of(format::ElfAddress address) const;
 

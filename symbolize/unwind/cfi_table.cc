@@ -23,13 +23,13 @@ std::optional<ElfImage::Section> debug_frame_of(const ElfImage& image) {
 
 }  // namespace
 
-CfiTable::CfiTable(ElfImage::Section section, CfiForm form, std::endian order)
-    : section_(std::move(section)), form_(form), order_(order) {}
+CfiTable::CfiTable(ElfImage::Section section, CfiForm form, const ElfImage& image)
+    : section_(std::move(section)), form_(form), order_(image.order()), address_size_(image.address_size()) {}
 
 std::optional<CfiTable> CfiTable::from_eh_frame(const ElfImage& image) {
   auto frames = unwind::eh_frame_of(image);
   if (!frames) return std::nullopt;
-  CfiTable table(std::move(*frames), CfiForm::EhFrame, image.order());
+  CfiTable table(std::move(*frames), CfiForm::EhFrame, image);
   table.index_by_address_ = unwind::FdeIndex::of(image);
   return table;
 }
@@ -37,7 +37,7 @@ std::optional<CfiTable> CfiTable::from_eh_frame(const ElfImage& image) {
 std::optional<CfiTable> CfiTable::from_debug_frame(const ElfImage& image) {
   auto frames = debug_frame_of(image);
   if (!frames) return std::nullopt;
-  return CfiTable(std::move(*frames), CfiForm::DebugFrame, image.order());
+  return CfiTable(std::move(*frames), CfiForm::DebugFrame, image);
 }
 
 std::optional<std::uint64_t> CfiTable::fde_offset(std::uint64_t pc) {
@@ -51,7 +51,7 @@ std::optional<std::uint64_t> CfiTable::fde_offset(std::uint64_t pc) {
   return std::prev(after)->offset;
 }
 
-CfiTable::Found CfiTable::evaluate(std::uint64_t pc) {
+CfiTable::Found CfiTable::find(std::uint64_t pc) {
   const auto offset = fde_offset(pc);
   if (!offset) return {};
   const CfiSection section = view();
@@ -62,11 +62,6 @@ CfiTable::Found CfiTable::evaluate(std::uint64_t pc) {
   if (!row) return {nullptr, true};
   rows_.push_back(std::make_unique<UnwindRow>(std::move(*row)));
   return {rows_.back().get(), false};
-}
-
-CfiTable::Found CfiTable::find(std::uint64_t pc) {
-  if (const auto known = known_.find(pc); known != known_.end()) return known->second;
-  return known_.emplace(pc, evaluate(pc)).first->second;
 }
 
 }  // namespace tacho::symbolize

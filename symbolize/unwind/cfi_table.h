@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "tsl/robin_map.h"
 #include "unwind/cfi.h"
 #include "unwind/elf_image.h"
 #include "unwind/fde_index.h"
@@ -29,8 +28,8 @@ class CfiTable {
   static std::optional<CfiTable> from_eh_frame(const ElfImage& image);
   static std::optional<CfiTable> from_debug_frame(const ElfImage& image);
 
-  // The rules at an ELF address; null when no function covers it or its program is damaged. Kept: as long as
-  // the table lives.
+  // The rules at an ELF address; null when no function covers it or its program is damaged. They are
+  // evaluated anew at each call, and live as long as the table.
   struct Found {
     const UnwindRow* row = nullptr;
     bool is_damaged = false;  // a function covers the address, but its rules cannot be read
@@ -38,17 +37,16 @@ class CfiTable {
   Found find(std::uint64_t pc);
 
  private:
-  CfiTable(ElfImage::Section section, CfiForm form, std::endian order);
-  CfiSection view() const { return {section_.bytes, section_.address, form_, order_}; }
+  CfiTable(ElfImage::Section section, CfiForm form, const ElfImage& image);
+  CfiSection view() const { return {section_.bytes, section_.address, form_, order_, address_size_}; }
   std::optional<std::uint64_t> fde_offset(std::uint64_t pc);
-  Found evaluate(std::uint64_t pc);
 
   ElfImage::Section section_;
   CfiForm form_;
   std::endian order_;
+  std::uint8_t address_size_;
   std::optional<unwind::FdeIndex> index_by_address_;
   std::optional<std::vector<FdeRange>> index_;  // when there is none of the file: made at the first question
-  tsl::robin_map<std::uint64_t, Found> known_;  // one entry for each address asked
   std::vector<std::unique_ptr<UnwindRow>> rows_;
 };
 

@@ -22,8 +22,7 @@ namespace {
 namespace abi = format::abi;
 using Knowledge = UnwindModule::Knowledge;
 
-constexpr std::uint64_t kAbi64 = 2;  // of Registers::abi
-constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+constexpr std::uint64_t kAbi32 = 1, kAbi64 = 2;  // of Registers::abi
 
 constexpr std::uint64_t kCut = ~std::uint64_t{0};                // an address that stands for what is cut off
 constexpr std::uint64_t kLargestStack = std::uint64_t{8} << 20;  // bytes: what Linux gives a thread
@@ -37,6 +36,7 @@ struct Machine {
   std::uint8_t stack_pointer, frame_pointer, link;  // numbers in DWARF
   std::span<const std::uint8_t> sampled;            // DWARF number -> number in sample_regs_user
   Guess guess;                                      // where no rules are
+  std::uint8_t word = 8;                            // bytes of an address
 };
 
 // rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15 rip
@@ -44,19 +44,32 @@ constexpr std::uint8_t kSampledX86[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 
 // x0 ... x30 sp pc
 constexpr std::uint8_t kSampledArm[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,
                                         17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+// eax ecx edx ebx esp ebp esi edi eip
+constexpr std::uint8_t kSampledI386[] = {0, 2, 3, 1, 7, 6, 4, 5, 8};
 constexpr Machine kMachines[] = {
     {{"x86_64", "amd64"}, 8, 7, 7, 6, 16, kSampledX86, Guess::FramePointer},
     {{"aarch64", "arm64"}, 32, 31, 31, 29, 30, kSampledArm, Guess::LinkRegister},
 };
+// What x86-64 hosts run as well.
+constexpr Machine kI386{{"i386", "i686"}, 8, 7, 4, 5, 8, kSampledI386, Guess::FramePointer, 4};
 
 // A capture without a header section for it (a pipe's may come late) is told by its registers: only arm64 has
 // one of that number.
-const Machine* machine_of(const format::Features& features, std::uint64_t mask) {
+const Machine* machine_64_of(const format::Features& features, std::uint64_t mask) {
   const auto& arch = features.environment.arch;
   if (!arch) return &kMachines[(mask >> kMachines[1].sampled_pc & 1) != 0 ? 1 : 0];
   const auto row = std::ranges::find_if(
       kMachines, [&](const Machine& m) { return std::ranges::find(m.names, *arch) != m.names.end(); });
   return row == std::end(kMachines) ? nullptr : row;
+}
+
+// Null: stacks of such a machine are not unwound.
+const Machine* machine_of(const format::Features& features, const format::Registers& registers) {
+  const Machine* const host = machine_64_of(features, registers.mask);
+  if (registers.abi == kAbi64) return host;
+  const auto& arch = features.environment.arch;
+  const bool is_x86 = host == &kMachines[0] || (arch && arch->size() == 4 && arch->ends_with("86"));
+  return registers.abi == kAbi32 && is_x86 ? &kI386 : nullptr;
 }
 
 constexpr std::uint64_t kArmLinkAlone = std::uint64_t{1} << 30;  // of sample_regs_user
@@ -79,7 +92,6 @@ std::uint64_t without_signature(std::uint64_t address) {
 struct Mapped {
   UnwindModule* module = nullptr;
   const Mapping* mapping = nullptr;
-  std::optional<std::uint64_t> shift;  // ELF address - file offset
 
   std::uint64_t offset(std::uint64_t address) const {
     return address - mapping->start + mapping->page_offset;
@@ -108,9 +120,7 @@ class MappedFiles {
       if (!known->second.module->is_another_by_now()) return &known->second;
       mapped_.clear();  // other mappings of it as well
     }
-    UnwindModule& module = module_of(*mapping->module);
-    const Mapped made{&module, mapping, module.address_shift(mapping->page_offset)};
-    return &mapped_.emplace(mapping, made).first->second;
+    return &mapped_.emplace(mapping, Mapped{&module_of(*mapping->module), mapping}).first->second;
   }
   const format::Features& features() const { return features_; }
   // In the order they were needed.
@@ -153,6 +163,7 @@ class Walk final : public ExpressionContext {
        CutMark mark)
       : files_(files),
         machine_(machine),
+        word_(machine.word),
         pid_(sample.pid),
         stack_(sample.user_stack),
         order_(order),
@@ -194,18 +205,26 @@ class Walk final : public ExpressionContext {
   // In the copied stack, else in the mapped file. As perf has it, what is mapped but cannot be read (the
   // stack beyond its copy) is zero; so a chain that goes on there ends in the address -1.
   std::optional<std::uint64_t> memory(std::uint64_t address) const override {
-    if (address + kWord < address) return std::nullopt;
+    address = within(address);
+    if (address + word_ < address) return std::nullopt;
     const std::uint64_t offset = address - stack_start_;
-    if (address >= stack_start_ && offset < stack_.size() && kWord < stack_.size() - offset)
-      return format::Cursor(stack_.subspan(static_cast<std::size_t>(offset)), order_).u64();
+    if (address >= stack_start_ && offset < stack_.size() && word_ < stack_.size() - offset) {
+      format::Cursor in(stack_.subspan(static_cast<std::size_t>(offset)), order_);
+      return word_ == 4 ? in.u32() : in.u64();
+    }
     const Mapped* const found = files_.find(pid_, address);
     has_left_copy_ = has_left_copy_ || address - stack_start_ < kLargestStack;
     if (!found) return std::nullopt;
     if (found->mapping->is_identity) return 0;
-    return found->module->word(found->offset(address)).value_or(0);
+    return found->module->word(found->offset(address), machine_.word).value_or(0);
   }
 
  private:
+  // An address of the machine: sums are made with 64 bits.
+  std::uint64_t within(std::uint64_t address) const {
+    return word_ == 4 ? static_cast<std::uint32_t>(address) : address;
+  }
+
   std::optional<std::uint64_t> value_of(const Place& place) const {
     if (place.kind == Place::Kind::Memory) return memory(place.value);
     return place.kind == Place::Kind::Value ? std::optional(place.value) : std::nullopt;
@@ -218,14 +237,16 @@ class Walk final : public ExpressionContext {
     const std::uint64_t pc = is_at_return_ ? ip_ - 1 : ip_;
     const Mapped* const found = files_.find(pid_, pc);
     UnwindModule::Found rules;
-    if (found) rules = found->module->find(found->offset(pc), found->shift);
+    if (found) rules = found->module->find(found->offset(pc), machine_.word);
     bool goes_on = false;
     if (rules.knowledge == Knowledge::Rules) {
       goes_on = apply(*rules.row);
     } else if (machine_.guess == Guess::LinkRegister) {
       goes_on = leave_signal_trampoline() || follow_link();
-    } else {
-      goes_on = rules.knowledge == Knowledge::NoFunction && (leave_plt_entry() || follow_frame_pointer());
+    } else if (rules.knowledge == Knowledge::NoFunction) {
+      goes_on = (word_ == 8 && leave_plt_entry()) || follow_frame_pointer();
+    } else if (word_ == 4 && found && found->mapping->module->kind == ModuleKind::Vdso) {
+      goes_on = leave_system_call();
     }
     return goes_on && (ip_ != old_ip || cfa_ != old_cfa);
   }
@@ -240,7 +261,7 @@ class Walk final : public ExpressionContext {
       caller[saved.number] = *place;
     }
     places_ = caller;
-    cfa_ = *cfa;
+    cfa_ = within(*cfa);
     is_at_return_ = !row.is_signal_frame;
     is_signal_frame_ = row.is_signal_frame;
     const auto ip = value_of(places_[row.return_register]);
@@ -296,16 +317,29 @@ class Walk final : public ExpressionContext {
     return true;
   }
 
+  // The 32-bit vdso is in no capture. Its __kernel_vsyscall pushes ecx, edx and ebp, and the kernel returns
+  // behind that.
+  bool leave_system_call() {
+    if (is_at_return_ || !memory(cfa_)) return false;
+    const auto caller = memory(cfa_ + 3 * word_);
+    if (!caller || !files_.find(pid_, *caller)) return false;
+    places_[machine_.frame_pointer] = {Place::Kind::Memory, cfa_};
+    places_[machine_.link] = {Place::Kind::Memory, cfa_ + 3 * word_};
+    cfa_ += 4 * word_;
+    is_at_return_ = true;
+    return return_to(places_[machine_.link]);
+  }
+
   // "jmp *GOT(%rip); push N; jmp PLT0" pushed nothing yet: the return address is on top of the stack.
   bool leave_plt_entry() {
-    const auto first = memory(ip_), second = memory(ip_ + kWord);
+    const auto first = memory(ip_), second = memory(ip_ + word_);
     if (!first || !second) return false;
     const bool is_plt =
         (*first & 0xffff) == 0x25ff && (*first >> 48 & 0xff) == 0x68 && (*second >> 24 & 0xff) == 0xe9;
     if (!is_plt || places_[machine_.frame_pointer].kind == Place::Kind::Lost) return false;
     const Place place{Place::Kind::Memory, cfa_};
     places_[machine_.link] = place;
-    cfa_ += kWord;
+    cfa_ += word_;
     return return_to(place);
   }
 
@@ -318,8 +352,8 @@ class Walk final : public ExpressionContext {
     if (!memory(*frame) || *frame < cfa_ || *frame - cfa_ > kFarthest) return false;
     places_ = {};
     places_[machine_.frame_pointer] = {Place::Kind::Memory, *frame};
-    places_[machine_.link] = {Place::Kind::Memory, *frame + kWord};
-    cfa_ += 2 * kWord;
+    places_[machine_.link] = {Place::Kind::Memory, *frame + word_};
+    cfa_ += 2 * word_;
     is_at_return_ = true;
     return return_to(places_[machine_.link]);
   }
@@ -345,7 +379,7 @@ class Walk final : public ExpressionContext {
     if (machine_.guess != Guess::LinkRegister) return false;
     const Mapped* const found = files_.find(pid_, ip_);
     return found && found->mapping->module->kind == ModuleKind::Vdso &&
-           !found->module->word(found->offset(ip_));
+           !found->module->word(found->offset(ip_), machine_.word);
   }
 
   // The kernel put a ucontext above a siginfo. Of an unknown vdso it is believed when the address found
@@ -355,7 +389,7 @@ class Walk final : public ExpressionContext {
     if (!is_trampoline_) return false;
     const std::uint64_t first = cfa_ + kSignalInfo + kMachineContext + kFirstRegister;
     const auto saved = [&](std::uint64_t number) {
-      return Place{Place::Kind::Memory, first + number * kWord};
+      return Place{Place::Kind::Memory, first + number * word_};
     };
     const auto sp = value_of(saved(machine_.stack_pointer)), ip = value_of(saved(machine_.sampled_pc));
     if (!sp || !ip || !files_.find(pid_, *ip)) return false;
@@ -369,6 +403,7 @@ class Walk final : public ExpressionContext {
 
   MappedFiles& files_;
   const Machine& machine_;
+  std::uint64_t word_;
   std::uint32_t pid_;
   format::Bytes stack_;
   std::endian order_;
@@ -388,11 +423,14 @@ struct Unwinder::State {
   MappedFiles files;
   std::vector<std::uint64_t> chain;
   CutMark cut_mark;
+  bool unwinds_32_bit;
+  std::uint64_t other_machines = 0;  // samples
 };
 
 Unwinder::Unwinder(const SymbolOptions& options, const format::Features& features,
                    const AddressSpaces& spaces)
-    : state_(new State{MappedFiles(options, features, spaces), {}, options.cut_mark}) {}
+    : state_(
+          new State{MappedFiles(options, features, spaces), {}, options.cut_mark, options.unwinds_32_bit}) {}
 Unwinder::Unwinder(Unwinder&&) noexcept = default;
 Unwinder& Unwinder::operator=(Unwinder&&) noexcept = default;
 Unwinder::~Unwinder() = default;
@@ -405,9 +443,10 @@ std::span<const std::uint64_t> Unwinder::unwind(const format::Sample& sample, st
                                                 std::endian order) {
   state_->chain.clear();
   const format::Registers& registers = sample.user_registers;
-  if (registers.abi != kAbi64 || sample.user_stack.empty()) return {};
-  const Machine* const machine = machine_of(state_->files.features(), registers.mask);
-  if (!machine) return {};
+  if (registers.abi == 0 || sample.user_stack.empty()) return {};  // the kernel's own threads have none
+  const Machine* const machine = machine_of(state_->files.features(), registers);
+  if (!machine) ++state_->other_machines;
+  if (!machine || (machine == &kI386 && !state_->unwinds_32_bit)) return {};
   const auto ip = sampled_register(registers, machine->sampled_pc);
   const auto sp = sampled_register(registers, machine->sampled_sp);
   state_->files.begin();
@@ -428,7 +467,7 @@ std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& samp
   const format::Features& features = state_->files.features();
   // Other machines have a register of that number, too.
   if (registers.abi != kAbi64 || !features.environment.arch) return std::nullopt;
-  const Machine* const machine = machine_of(features, registers.mask);
+  const Machine* const machine = machine_64_of(features, registers.mask);
   if (!machine || machine->guess != Guess::LinkRegister) return std::nullopt;
   state_->chain.clear();
   state_->files.begin();
@@ -436,6 +475,8 @@ std::optional<std::uint64_t> Unwinder::caller_of_leaf(const format::Sample& samp
   state_->files.end();
   return state_->chain.size() == 2 ? std::optional(state_->chain[1]) : std::nullopt;
 }
+
+std::uint64_t Unwinder::other_machines() const { return state_->other_machines; }
 
 std::vector<ModuleLack> Unwinder::ended_chains() const {
   std::vector<ModuleLack> ended;

@@ -1,5 +1,5 @@
 // Call chains of captures made with --call-graph dwarf: from the user registers and the piece of stack that
-// each sample carries, by the call frame information of the mapped files. x86-64 and arm64.
+// each sample carries, by the call frame information of the mapped files. x86-64, i386 and arm64.
 //
 // perf 6.1 unwinds with libunwind, and whom it finds as callers is what is found here: also where a stack's
 // copy ends, where a function is not described, and behind a signal's frame.
@@ -48,6 +48,8 @@ class Unwinder {
   std::optional<std::uint64_t> caller_of_leaf(const format::Sample& sample, std::uint64_t pc,
                                               std::endian order = std::endian::little);
 
+  // How many samples had stacks of a machine that is not known here.
+  std::uint64_t other_machines() const;
   // The files in which call chains ended because their unwind information was not found, or was damaged.
   std::vector<ModuleLack> ended_chains() const;
 

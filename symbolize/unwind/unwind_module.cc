@@ -30,7 +30,7 @@ Result<ElfImage> UnwindModule::open_checked(const Candidate& candidate, const fo
   }
   auto file = files_.open(candidate);
   if (!file) return std::move(file.error());
-  auto image = ElfImage::open(std::move(*file));
+  auto image = ElfImage::open(std::move(*file), ElfImage::Width::Any);
   if (!image) return std::move(image.error()).in(place);
   return image;
 }
@@ -63,7 +63,7 @@ Result<ElfImage> UnwindModule::open_held() {
     const auto elf = ElfFile::open(format::Fd(::fcntl(held->get(), F_DUPFD_CLOEXEC, 0)));
     if (!elf || elf->build_id() != module_.build_id) return Error{"has another build id"};
   }
-  return ElfImage::open(std::move(*held));
+  return ElfImage::open(std::move(*held), ElfImage::Width::Any);
 }
 
 Result<ElfImage> UnwindModule::open_image() {
@@ -78,7 +78,8 @@ Result<ElfImage> UnwindModule::open_image() {
   if (held || (!has_id && held.error().code != ENOENT)) return held;
   auto copy = unpack_attached_file(features_, module_.path, module_.build_id);
   if (!copy && !has_id && copy.error().code == ENOENT) return open_named();
-  auto image = copy ? ElfImage::in_memory(std::move(*copy)) : Result<ElfImage>(std::move(copy.error()));
+  auto image = copy ? ElfImage::in_memory(std::move(*copy), ElfImage::Width::Any)
+                    : Result<ElfImage>(std::move(copy.error()));
   return image || !has_id ? std::move(image) : std::move(found);
 }
 
@@ -94,6 +95,7 @@ const ElfImage* UnwindModule::image() {
 bool UnwindModule::open_again() {
   was_unsure_ = false;
   if (open_named()) return false;  // it has the id
+  known_.clear();
   eh_frame_.reset();
   debug_frame_.reset();
   has_opened_tables_ = has_sought_debug_frame_ = false;
@@ -142,35 +144,33 @@ CfiTable* UnwindModule::debug_frame() {
   return debug_frame_ ? &*debug_frame_ : nullptr;
 }
 
-UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::optional<std::uint64_t> shift) {
+UnwindModule::Found UnwindModule::find(std::uint64_t offset, std::uint8_t address_size) {
   if (!has_opened_tables_ && !is_left_out_) open_tables();
   if (!lack_.empty()) return {};
-  if (!shift) {
-    lack_ = "a part of it was mapped that its segments do not name";
+  if (image()->address_size() != address_size) {
+    if (module_.kind == ModuleKind::Vdso) return {};  // that of 64-bit processes is the one that is known
+    lack_ = address_size == 4 ? "is a 64-bit file, and a 32-bit process had it mapped"
+                              : "is a 32-bit file, and a 64-bit process had it mapped";
     return {};
   }
-  const std::uint64_t pc = offset + *shift;
-  if (eh_frame_) {
-    const auto found = eh_frame_->find(pc);
-    if (found.row) return {Knowledge::Rules, found.row};
-    if (found.is_damaged) return {};
-  }
-  if (CfiTable* const other = debug_frame()) {
-    const auto found = other->find(pc);
-    if (found.row) return {Knowledge::Rules, found.row};
-    if (found.is_damaged) return {};
-  }
-  return {Knowledge::NoFunction, nullptr};
+  const auto known = known_.find(offset);
+  return known != known_.end() ? known->second : known_.emplace(offset, look_up(offset)).first->second;
 }
 
-std::optional<std::uint64_t> UnwindModule::address_shift(std::uint64_t page_offset) {
-  const ElfImage* const file = image();
-  return file ? file->address_shift(page_offset) : std::nullopt;
+UnwindModule::Found UnwindModule::look_up(std::uint64_t offset) {
+  const auto pc = image()->code_address(offset);
+  if (!pc) return {Knowledge::NoFunction, nullptr};
+  CfiTable::Found found;
+  if (eh_frame_) found = eh_frame_->find(*pc);
+  if (!found.row && !found.is_damaged)
+    if (CfiTable* const other = debug_frame()) found = other->find(*pc);
+  if (found.is_damaged) return {};
+  return {found.row ? Knowledge::Rules : Knowledge::NoFunction, found.row};
 }
 
-std::optional<std::uint64_t> UnwindModule::word(std::uint64_t offset) {
+std::optional<std::uint64_t> UnwindModule::word(std::uint64_t offset, std::uint8_t size) {
   const ElfImage* const file = image();
-  return file ? file->word(offset) : std::nullopt;
+  return file && file->address_size() == size ? file->word(offset, size) : std::nullopt;
 }
 
 }  // namespace tacho::symbolize

@@ -13,6 +13,7 @@
 #include "symbolize/files/debug_files.h"
 #include "symbolize/frame.h"
 #include "symbolize/unwind/cfi_table.h"
+#include "tsl/robin_map.h"
 #include "unwind/elf_image.h"
 
 namespace tacho::symbolize {
@@ -38,12 +39,10 @@ class UnwindModule {
     Knowledge knowledge = Knowledge::Nothing;
     const UnwindRow* row = nullptr;  // as long as the module
   };
-  // `offset` is the address's place in the file, `shift` what address_shift() said of its mapping.
-  Found find(std::uint64_t offset, std::optional<std::uint64_t> shift);
-  // ELF address minus file offset for a mapping of the file; nothing when the file is not known.
-  std::optional<std::uint64_t> address_shift(std::uint64_t page_offset);
-  // The eight bytes at a file offset.
-  std::optional<std::uint64_t> word(std::uint64_t offset);
+  // `offset` is the address's place in the file, `address_size` the process's, 4 or 8.
+  Found find(std::uint64_t offset, std::uint8_t address_size);
+  // The address of that size at a file offset.
+  std::optional<std::uint64_t> word(std::uint64_t offset, std::uint8_t size);
   // Whether its build id came when its file was open, and is that of another. Asked before find(). From then
   // on the module is what it would have been with the id: call chains end in it, unless there is a file that
   // has the id.
@@ -65,12 +64,14 @@ class UnwindModule {
   std::optional<CfiTable> find_debug_frame();
   std::optional<CfiTable> debug_frame_beside(const format::BuildId& id, const std::string& debuglink);
   CfiTable* debug_frame();
+  Found look_up(std::uint64_t offset);
 
   const Module& module_;
   const DebugFiles& files_;
   const format::Features& features_;
   std::optional<Result<ElfImage>> image_;
   std::optional<CfiTable> eh_frame_, debug_frame_;
+  tsl::robin_map<std::uint64_t, Found> known_;  // by offset
   bool is_left_out_ = false;
   bool is_named_ = false;     // the file that has its name now is the one
   bool was_unsure_ = false;   // the file was opened by its name alone

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 
 #include "format/attachment.h"
@@ -170,10 +171,63 @@ TEST_F(UnwindTest, WithoutRegistersOrStackThereIsNoChain) {
   run(kProgram);
   EXPECT_TRUE(unwind({{kIp, kLeaf}, {kSp, kStack}}, {}).empty());
   EXPECT_TRUE(unwind({}, kTwoCallers, 0x0f).empty()) << "neither ip nor sp was sampled";
-  register_abi = 1;
-  EXPECT_TRUE(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers).empty()) << "a 32-bit process";
   register_abi = 0;
   EXPECT_TRUE(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers).empty()) << "a kernel thread";
+}
+
+// Segments of one file may lie at different distances from their places in it, and share pages of it.
+TEST_F(UnwindTest, EachSegmentWithCodeHasItsOwnPlaceInTheFile) {
+  std::string image = unwind::test::elf_image(kProgram, unwind::test::Search::Index);
+  format::ByteWriter segments;
+  const auto code = [&](std::uint64_t offset, std::uint64_t address, std::uint64_t size) {
+    segments.u32(PT_LOAD)
+        .u32(PF_R | PF_X)
+        .u64(offset)
+        .u64(address)
+        .u64(address)
+        .u64(size)
+        .u64(size)
+        .u64(4096);
+  };
+  constexpr std::uint64_t kMoved = 0x600;  // bytes: the callers lie so much further back in the file
+  code(0x1000, unwind::test::kBase + 0x1000, 0x100);
+  code(0x1100 + kMoved, unwind::test::kBase + 0x1100, 0x200);
+  const auto bytes = segments.view();
+  image.replace(64, bytes.size(), reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  root.write("/bin/app", image);
+  map("/bin/app");
+  EXPECT_EQ(
+      unwind({{kIp, kLeaf + 3}, {kSp, kStack}}, {kCaller + kMoved + 5, 0, 0, kMain + kMoved + 9, 0, 0, 0}),
+      (Chain{kLeaf + 3, kCaller + kMoved + 4, kMain + kMoved + 8}));
+}
+
+// i386.so as gcc made it: sub, call and three pushes between its frames.
+TEST_F(UnwindTest, StacksOf32BitProcessesHaveWordsOf4Bytes) {
+  constexpr std::uint64_t kLow = 0xf7c00000, kLowStack = 0xffc00000;
+  constexpr std::uint64_t kInLeaf = kLow + 0x1035, kInMiddle = kLow + 0x1072, kInOuter = kLow + 0x109b;
+  root.copy(std::string(TACHO_TEST_DATA) + "/i386.so", "/lib/i386.so");
+  map("/lib/i386.so", kLow, 0x4000, "0123456789abcdef0123456789abcdef0123456b");
+  constexpr std::size_t kMiddlesFrame = 172 / 4, kOutersFrame = 32 / 4;  // words
+  std::vector<std::uint32_t> words(80);
+  words[0] = kInMiddle;
+  words[kMiddlesFrame] = kInOuter;
+  words[kMiddlesFrame + kOutersFrame] = kLow + 0x10a7;  // of outer: whoever called it
+  std::vector<std::uint64_t> stack(words.size() / 2);
+  std::memcpy(stack.data(), words.data(), stack.size() * sizeof stack[0]);
+  register_abi = 1;
+  const std::map<int, std::uint64_t> registers{{kIp, kInLeaf}, {kSp, kLowStack}};
+  EXPECT_EQ(unwind(registers, stack, kX86Mask, 4),
+            (Chain{kInLeaf, kInMiddle - 1, kInOuter - 1, kLow + 0x10a6}));
+  EXPECT_EQ(unwinder().other_machines(), 0u);
+  made.reset();
+  options.unwinds_32_bit = false;
+  EXPECT_TRUE(unwind(registers, stack).empty()) << "as perf 6.1";
+}
+
+TEST_F(UnwindTest, StacksOfOtherMachinesAreCounted) {
+  features.environment.arch = "riscv64";
+  EXPECT_TRUE(unwind({{kIp, kLeaf}, {kSp, kStack}}, kTwoCallers).empty());
+  EXPECT_EQ(unwinder().other_machines(), 1u);
 }
 
 TEST_F(UnwindTest, AnUnknownMappingEndsTheChain) {
