@@ -23,6 +23,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "format/map_owner.h"
 #include "record/host/file_heads.h"
 #include "record/host/foreign_file.h"
 #include "record/host/rights.h"
@@ -76,59 +77,28 @@ std::optional<std::uint32_t> own_number(std::uint32_t process) {
   return failed == std::errc{} && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
 }
 
-// Clock ticks since the host started when it did; nothing when that cannot be told.
-std::optional<std::uint64_t> start_of(std::uint32_t process) {
-  const auto stat_text = format::read_file(folder_of(process) + "/stat");
-  if (!stat_text) return std::nullopt;
-  std::string_view text = format::as_text(*stat_text);
-  text.remove_prefix(std::min(text.size(), text.rfind(')') + 1));
-  constexpr int kFieldsBetween = 19;  // the state is the third field, the start the twenty-second
-  for (int field = 0; field <= kFieldsBetween; ++field)
-    text.remove_prefix(std::min(text.size(), text.find(' ') + 1));
-  std::uint64_t ticks = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), ticks).ec != std::errc{}) return std::nullopt;
-  return ticks;
-}
-
-// The same in seconds since 1970.
-std::optional<std::int64_t> time_of(std::uint64_t ticks) {
-  timespec since_boot{}, now{};
-  const long per_second = sysconf(_SC_CLK_TCK);
-  if (per_second <= 0 || clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0 ||
-      clock_gettime(CLOCK_REALTIME, &now) != 0)
-    return std::nullopt;
-  return now.tv_sec - since_boot.tv_sec + static_cast<std::int64_t>(ticks) / per_second;
-}
-
 struct PerfMap {
   format::Fd file;
-  std::uint64_t start = 0;  // of the process
+  std::int64_t start = 0;  // of the process (format::MapOwner)
 };
 
 // /tmp/perf-PID.map as the process sees it: no link leads out of its root, and it is a file that the process
 // or root made while the process ran. One that is older is of another process that had the number.
 Result<PerfMap> open_perf_map(std::uint32_t process, FileHeads& heads) {
   const auto number = own_number(process);
-  const auto start = start_of(process);
-  const auto time = start ? time_of(*start) : std::nullopt;
-  struct stat owner {};
-  if (!number || !time || ::stat(folder_of(process).c_str(), &owner) != 0) return Error{"it is gone"};
+  const auto owner = format::running_owner(process);
+  if (!number || !owner) return Error{"it is gone"};
   const std::string path = fmt::format("/tmp/perf-{}.map", *number);
   const ForeignPath there{folder_of(process) + "/root", path};
   if (!heads.answers({there}, FileHeads::place_of(0, 0, path, folder_of(process))))
     return Error{path + ": does not answer"};
   const auto seen = find_foreign(there);
   if (!seen) return seen.error();
-  const struct stat& status = seen->status;
-  if (status.st_uid != owner.st_uid && status.st_uid != 0) return Error{path + ": is of another user"};
-  // A user's process can see files of root under any name, through mounts of its own.
-  const bool is_secret = status.st_uid == 0 && (status.st_mode & S_IROTH) == 0;
-  if (is_secret && owner.st_uid != 0) return Error{path + ": is not for that user"};
-  constexpr std::int64_t kRounding = 2;  // s
-  if (status.st_mtim.tv_sec + kRounding < *time) return Error{path + ": is of another process"};
+  if (auto checked = format::check_map(seen->status, *owner); !checked)
+    return std::move(checked.error()).in(path);
   auto opened = open_found(*seen, path);
   if (!opened) return opened.error();
-  return PerfMap{std::move(*opened), *start};
+  return PerfMap{std::move(*opened), owner->start};
 }
 
 }  // namespace
@@ -235,6 +205,9 @@ class FileHolder::Work {
   void consider(const MappedFile& file) {
     const bool is_in_memory = file.name.starts_with("/memfd:");
     if (file.name.starts_with("[v")) return;
+    // Programs make code in files that nobody else sees, too (.NET: a memfd that is mapped twice).
+    const bool is_hidden = is_in_memory || file.name.ends_with(" (deleted)");
+    if (is_hidden && file.build_id.empty()) expect_map(file.process);
     if (is_code_of_no_file(file.name) && !is_in_memory) return expect_map(file.process);
     const Risk risk = risk_of(file);
     if (risk == Risk::None) return;

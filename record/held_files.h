@@ -32,7 +32,7 @@ struct HeldFile {
   format::BuildId build_id;   // empty: it has none
   std::string name;           // of a binary, as the kernel calls it
   format::Fd file;
-  std::uint64_t start = 0;  // of a map's process, in clock ticks since the host's
+  std::int64_t start = 0;  // of a map's process, ns since the host's
 };
 
 struct HeldFiles {

@@ -21,7 +21,7 @@ namespace abi = format::abi;
 
 constexpr std::uint32_t kNobody = static_cast<std::uint32_t>(-1);  // a pid or tid
 constexpr std::uint32_t kProtExec = 4;
-constexpr std::uint32_t kMapHugetlb = 0x40000;
+constexpr std::uint32_t kMapShared = 1, kMapHugetlb = 0x40000;
 constexpr std::string_view kKernelName = "[kernel.kallsyms]";
 constexpr std::string_view kKernelPrefix = "[kernel.kallsyms";  // the record adds "]_text" or "]_stext"
 constexpr std::uint16_t kUnregister = 1;                        // KSYMBOL flag
@@ -72,6 +72,15 @@ bool is_anonymous(const format::MmapRecord& record) {
          (record.flags & kMapHugetlb) != 0;
 }
 
+// Code in memory that has a file's name. A program that makes code maps such a file twice, to write and to
+// run it, so both share the pages; a loader's mapping of an ELF file is private.
+bool is_made_code(const format::MmapRecord& record) {
+  const std::string_view name = record.filename;
+  return record.is_mmap2 && (record.protection & kProtExec) != 0 && (record.flags & kMapShared) != 0 &&
+         record.build_id.empty() &&
+         (starts_with_any(name, {"/memfd:", "/dev/shm/"}) || name.ends_with(" (deleted)"));
+}
+
 bool is_vdso(std::string_view name) { return name == "[vdso]" || name == "[vdso32]" || name == "[vdsox32]"; }
 
 std::string_view last_part(std::string_view path) {
@@ -90,6 +99,11 @@ std::string kernel_module_name(std::string_view path) {
   return result;
 }
 
+// As perf: "/usr/lib/debug/boot/vmlinux-6.1" -> "[kernel.vmlinux]".
+std::string_view kernel_short_name(std::string_view path) {
+  return path.find("vmlinux") == std::string_view::npos ? last_part(path) : "[kernel.vmlinux]";
+}
+
 std::uint64_t end_of(std::uint64_t start, std::uint64_t length) {
   return start + std::min(length, std::numeric_limits<std::uint64_t>::max() - start);
 }
@@ -102,10 +116,13 @@ struct AddressSpaces::State {
   tsl::robin_set<Module*, IdentityHash, SameIdentity> modules_by_identity;
   ByNumber<format::BuildId> build_ids;  // by path, from the header
   ByNumber<Text> kernel_module_paths;   // by "[name]", from the header
+  Text kernel_path = kNoText;           // likewise: a file's name when the recorder knew the kernel by that
   std::deque<Mapping> mappings;
   format::SeededHash priority;  // of a mapping in its list, by its start
   ByNumber<MappingList> processes;
-  ByNumber<Thread> threads;  // by tid
+  ByNumber<Thread> threads;       // by tid
+  ByNumber<std::uint64_t> forks;  // by pid: when a process was forked, ns
+  bool keeps_memory_files = false;
   MappingList kernel;
   const Mapping* kernel_map = nullptr;  // of the kernel's own text
   std::optional<KernelText> kernel_text;
@@ -122,6 +139,7 @@ struct AddressSpaces::State {
   void apply(const format::BuildIdRecord& record, std::uint16_t misc);
   void apply_kernel_mmap(const format::MmapRecord& record);
   void apply_user_mmap(const format::MmapRecord& record);
+  Module* made_code(std::uint32_t process);
   Thread& thread(std::uint32_t pid, std::uint32_t tid);
   void add_build_id(std::string_view path, const format::BuildId& id);
   format::BuildId known_id(std::string_view path) const {
@@ -213,7 +231,8 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
   }
   // Some recorders wrote a kernel of no size: everything else in kernel space is its.
   if (mapping.start == 0 && mapping.end == 0) mapping.end = std::numeric_limits<std::uint64_t>::max();
-  mapping.module = module(ModuleKind::Kernel, kKernelName, kKernelName, record.build_id);
+  const std::string_view path = kernel_path == kNoText ? kKernelName : texts[kernel_path];
+  mapping.module = module(ModuleKind::Kernel, path, kernel_short_name(path), record.build_id);
   if (kernel_map && (kernel_map->start != mapping.start || kernel_map->end != mapping.end)) {
     for (const Mapping* const old : kernel.all()) {
       if (old->module == kernel_map->module) kernel.take(old->start, old->end);
@@ -231,6 +250,17 @@ void AddressSpaces::State::apply_kernel_mmap(const format::MmapRecord& record) {
   }
 }
 
+// What a process made at run time: all of it is one module.
+Module* AddressSpaces::State::made_code(std::uint32_t process) {
+  const auto pid = static_cast<std::int32_t>(process);
+  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  const bool is_new = modules_by_identity.find(Identity{path, known_id(path)}) == modules_by_identity.end();
+  Module* const made = module(ModuleKind::Anonymous, path, fmt::format("[JIT] tid {}", pid), {});
+  const auto fork = forks.find(process);
+  if (is_new && fork != forks.end()) made->began = fork->second;
+  return made;
+}
+
 void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
   // MMAP has no protection; perf takes what is not marked as data for code.
   const std::uint32_t protection = record.is_mmap2 ? record.protection : record.is_data ? 0 : kProtExec;
@@ -242,12 +272,10 @@ void AddressSpaces::State::apply_user_mmap(const format::MmapRecord& record) {
   if (is_vdso(record.filename)) {
     mapping.page_offset = 0;
     mapping.module = module(ModuleKind::Vdso, record.filename, record.filename, {});
-  } else if (is_anonymous(record)) {
+  } else if (is_anonymous(record) || (!keeps_memory_files && is_made_code(record))) {
     mapping.is_identity = true;
-    const auto pid = static_cast<std::int32_t>(record.pid);
     mapping.module = (protection & kProtExec) != 0
-                         ? module(ModuleKind::Anonymous, fmt::format("/tmp/perf-{}.map", pid),
-                                  fmt::format("[JIT] tid {}", pid), {})
+                         ? made_code(record.pid)
                          : module(ModuleKind::Anonymous, record.filename, last_part(record.filename), {});
   } else {
     mapping.module = module(ModuleKind::User, record.filename, last_part(record.filename), record.build_id);
@@ -281,6 +309,10 @@ void AddressSpaces::State::apply(const format::TaskRecord& record, std::uint16_t
   // The recorder's own FORK records, for what already runs, are marked; the MMAP records of each process
   // follow.
   const bool is_synthesized = (misc & abi::kMiscForkExec) != 0;
+  if (is_synthesized || record.time == 0)
+    forks.erase(record.pid);
+  else
+    forks[record.pid] = record.time;
   MappingList copy;
   if (const auto from = processes.find(record.parent_pid); from != processes.end() && !is_synthesized) {
     copy = from->second;
@@ -330,6 +362,8 @@ AddressSpaces::AddressSpaces(AddressSpaces&&) noexcept = default;
 AddressSpaces& AddressSpaces::operator=(AddressSpaces&&) noexcept = default;
 AddressSpaces::~AddressSpaces() = default;
 
+void AddressSpaces::keep_memory_files() { state_->keeps_memory_files = true; }
+
 void AddressSpaces::apply(const format::Record& record, std::uint16_t misc) {
   std::visit(
       [&](const auto& one) {
@@ -343,6 +377,9 @@ void AddressSpaces::add_build_id(const format::BuildIdEntry& entry) {
   if (is_kernels && entry.filename.find(".ko") != std::string::npos)
     state_->kernel_module_paths.try_emplace(state_->texts.add(kernel_module_name(entry.filename)),
                                             state_->texts.add(entry.filename));
+  // A table lists the kernel once, by the file that its symbols were read of, or as [kernel.kallsyms].
+  else if (is_kernels && entry.filename.starts_with('/') && state_->kernel_path == kNoText)
+    state_->kernel_path = state_->texts.add(entry.filename);
   state_->add_build_id(entry.filename, entry.build_id);
 }
 
@@ -378,6 +415,7 @@ std::string_view AddressSpaces::comm(std::uint32_t /*pid*/, std::uint32_t tid) c
 void AddressSpaces::end_replay() {
   ByNumber<MappingList>().swap(state_->processes);
   ByNumber<Thread>().swap(state_->threads);
+  ByNumber<std::uint64_t>().swap(state_->forks);
   ByNumber<format::BuildId>().swap(state_->build_ids);
   decltype(state_->modules_by_identity)().swap(state_->modules_by_identity);
   state_->texts.end();

@@ -22,6 +22,10 @@ class AddressSpaces {
   AddressSpaces& operator=(AddressSpaces&&) noexcept;
   ~AddressSpaces();
 
+  // Before the first record: code that a process made in a memfd or an unlinked file is that file's, as perf
+  // has it, and not code made at run time, which a perf map names.
+  void keep_memory_files();
+
   // Records that say nothing about processes or mappings are ignored.
   void apply(const format::Record& record, std::uint16_t misc);
   // A build id known from the header's BUILD_ID section, for mappings whose records carry none.

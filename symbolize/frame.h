@@ -29,6 +29,7 @@ struct Module {
   std::string_view short_name;  // perf report's Shared Object: the last part of the path
   format::BuildId build_id;
   std::string_view file = {};  // of a kernel module, where it was loaded from; empty: not told
+  std::uint64_t began = 0;     // of code made at run time: when its process was forked, ns; 0: not told
 
   // Whether its names are a guess: nothing that was recorded tells which file of that name it was. What a
   // jitdump describes is called so in its place (symbolize/jit/jit_code.h).
@@ -65,7 +66,8 @@ struct Frame {
   std::uint8_t cpumode = 0;          // abi::Misc: which of k . g u H report prints
   char source = '!';  // perf's letter for where the name came from: k kallsyms, d dso .symtab, ...
   bool is_inlined = false;
-  bool is_data = false;  // what is named is a variable
+  bool is_guess = false;  // nothing tells that the names are those of what ran
+  bool is_data = false;   // what is named is a variable
   LineState line_state = LineState::NotAsked;
   std::string_view file;  // with its folder; empty: not asked for or not known
   std::uint32_t line = 0;

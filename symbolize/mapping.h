@@ -22,6 +22,12 @@ struct Mapping {
   std::uint64_t shown_address(format::RuntimeAddress ip) const {
     return is_identity ? ip.value : ip.value - start + page_offset;
   }
+  // What a report shows of an address without a name: code of a kernel module counts from where it was
+  // loaded.
+  std::uint64_t nameless_address(format::RuntimeAddress ip) const {
+    const bool is_module = module->kind == ModuleKind::KernelModule;
+    return is_module ? ip.value - start + page_offset : shown_address(ip);
+  }
 };
 
 // Addresses of a process, first and last, that lie in one mapping, or in none.

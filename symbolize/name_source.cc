@@ -1,12 +1,13 @@
 #include "symbolize/name_source.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <utility>
 
 #include "symbolize/files/attached_text.h"
-#include "symbolize/files/map_owner.h"
 
 namespace tacho::symbolize {
 
@@ -85,9 +86,14 @@ void Sources::tell_guesses(const std::deque<const Module*>& modules, format::Dia
   std::vector<std::string_view> paths;
   for (const Module* const module : modules) {
     const auto known = known_.find(module);
-    if (known == known_.end() || !known->second.was_unsure) continue;
+    if (known == known_.end()) continue;
     const Source* const source = known->second.source;
-    if (source != nullptr && source->table != nullptr && !source->is_carried) paths.push_back(module->path);
+    if (source == nullptr || source->table == nullptr) continue;
+    if (source->is_guess)
+      diagnostics.add_line(format::Damage::Note,
+                           std::string(module->path) +
+                               ": its names are a guess: nothing tells that the process made this map");
+    if (known->second.was_unsure && !source->is_carried) paths.push_back(module->path);
   }
   if (paths.empty()) return;
   std::string line(paths[0]);
@@ -133,15 +139,28 @@ Source from_jit(const JitCode::Function& function) {
   return source;
 }
 
-Result<std::vector<std::byte>> read_map_of(const DebugFiles& files, const format::Features& features,
-                                           const std::string& path) {
+Result<MapText> read_map_of(const DebugFiles& files, const format::Features& features, const Module& module) {
   constexpr std::string_view kBefore = "/tmp/perf-";
+  const std::string path(module.path);
   std::uint32_t pid = 0;
   std::from_chars(path.data() + std::min(path.size(), kBefore.size()), path.data() + path.size(), pid);
-  const auto& times = features.environment.sample_time;
-  if (files.root().empty() && times && !may_be_of_process(path, pid, times->second))
-    return Error{path + ": was made when the recording was over, by another process of that number"};
-  return files.read(path, kLargestText);
+  auto file = files.open_itself(path);
+  if (!file) return std::move(file.error());
+  MapText text;
+  // A folder that stands for another host's has files with other owners and times.
+  if (files.root().empty()) {
+    struct stat status {};
+    if (::fstat(file->get(), &status) != 0) return system_error(path, errno);
+    const auto& times = features.environment.sample_time;
+    const auto trust =
+        format::check_map(status, format::owner_of_map(pid, module.began, times ? times->second : 0));
+    if (!trust) return Error{path + ": " + trust.error().what};
+    text.trust = *trust;
+  }
+  auto bytes = DebugFiles::read_opened(*file, files.place(path), kLargestText);
+  if (!bytes) return std::move(bytes.error());
+  text.bytes = std::move(*bytes);
+  return text;
 }
 
 Source from_vdso(std::vector<std::byte> image, Demangler* demangler) {

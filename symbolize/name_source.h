@@ -11,6 +11,7 @@
 
 #include "format/diagnostics.h"
 #include "format/features.h"
+#include "format/map_owner.h"
 #include "format/result.h"
 #include "symbolize/elf/dwarf_lines.h"
 #include "symbolize/elf/elf_file.h"
@@ -42,6 +43,7 @@ struct Source {
   std::string lack;             // why names or lines are missing: the end of the message
   bool lacks_its_file = false;  // the reason is about the module's own file, whose name would stand before it
   bool is_carried = false;      // its names were recorded, whatever file there is now
+  bool is_guess = false;        // of a perf map: nothing tells that the process made it
   bool is_left_out = false;     // they would take more memory or time than the file is worth
   std::string_view lacking;     // which of them are missing: the beginning of the message
   const JitCode::Function* jit = nullptr;
@@ -97,9 +99,13 @@ Source from_file(ModuleSymbols symbols);
 Source from_jit(const JitCode::Function& function);
 // `packed` must outlive the source.
 Source from_pack(PackedSource& packed);
-// The map of code made at run time that lies at /tmp/perf-PID.map, if it is of the recorded process.
-Result<std::vector<std::byte>> read_map_of(const DebugFiles& files, const format::Features& features,
-                                           const std::string& path);
+struct MapText {
+  std::vector<std::byte> bytes;
+  format::MapTrust trust = format::MapTrust::Its;
+};
+// The map of code made at run time that lies at /tmp/perf-PID.map, which is `module`'s path, if it is of the
+// recorded process.
+Result<MapText> read_map_of(const DebugFiles& files, const format::Features& features, const Module& module);
 Source from_vdso(std::vector<std::byte> image, Demangler* demangler);
 Source without_names(Error reason);
 

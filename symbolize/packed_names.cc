@@ -87,15 +87,16 @@ void PackedNames::open() {
   pack_ = std::move(*pack);
   for (format::PackedModule& module : pack_.modules) {
     join_code(module);
-    sources_.try_emplace(Key{static_cast<ModuleKind>(module.kind), pack_.texts[module.path], module.build_id},
-                         module, pack_.texts);
+    sources_.try_emplace(
+        key_of(static_cast<ModuleKind>(module.kind), pack_.texts[module.path], module.build_id), module,
+        pack_.texts);
   }
 }
 
 PackedSource* PackedNames::find(ModuleKind kind, std::string_view path, const format::BuildId& id) {
   if (section_->empty()) return nullptr;
   if (!is_open_) open();
-  const auto found = sources_.find({kind, path, id});
+  const auto found = sources_.find(key_of(kind, path, id));
   return found == sources_.end() ? nullptr : &found->second;
 }
 

@@ -70,6 +70,10 @@ class PackedNames {
     format::BuildId id;
     auto operator<=>(const Key&) const = default;
   };
+  // There is one kernel, whatever the recorder called it.
+  static Key key_of(ModuleKind kind, std::string_view path, const format::BuildId& id) {
+    return {kind, kind == ModuleKind::Kernel ? std::string_view() : path, id};
+  }
   const std::vector<std::byte>* section_;
   bool is_open_ = false;
   format::SymbolPack pack_;

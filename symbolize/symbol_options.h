@@ -44,6 +44,8 @@ struct SymbolOptions {
   CutMark cut_mark = CutMark::AsPerf6;
   Callers callers = Callers::ByCall;
   bool unwinds_32_bit = true;  // copied stacks of 32-bit processes; perf 6.1 does not
+  // Code made in a memfd or an unlinked file has the names of perf maps; perf 6.1 gives it none.
+  bool names_memory_files = true;
   // AtFirst: perf's bytes, at the price that names depend on the samples before.
   StandIn stand_in = StandIn::Always;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod

@@ -233,6 +233,7 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
   const std::string path(module.path);
   const std::string name = path.substr(path.rfind('/') + 1);  // "perf-PID.map"
   const std::string pid = name.substr(5, name.size() - 9);
+  format::MapTrust trust = format::MapTrust::Its;
   const auto read = [&]() -> Result<std::vector<std::byte>> {
     auto text = options.perf_map_dir.empty()
                     ? Result<std::vector<std::byte>>(Error{})
@@ -247,13 +248,18 @@ Source Symbolizer::State::open_perf_map(const Module& module) {
       return Error{
           "the capture is of another host, where another process had this number; --perf-map-dir names "
           "the folder of its map"};
-    return read_map_of(files, features, path);
+    auto found = read_map_of(files, features, module);
+    if (!found) return std::move(found.error());
+    trust = found->trust;
+    return std::move(found->bytes);
   };
   auto text = read();
   if (!text) return without_names(std::move(text.error()));
   auto table = parse_perf_map(std::move(*text));
   if (!table) return without_names(std::move(table.error()));
-  return from_table(std::move(*table), 'j', false);
+  Source source = from_table(std::move(*table), 'j', false);
+  source.is_guess = trust == format::MapTrust::Unsure;
+  return source;
 }
 
 // Recorders give the kernel's range from _text to _etext; its symbols go on behind (the code of its start,
@@ -302,6 +308,7 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   Source& source = source_of(module);
   if (!source.table) return nullptr;
   frame.source = source.letter;
+  frame.is_guess = source.is_guess || module.is_unsure();
   std::uint64_t offset = source.offset_of(frame);
   if (source.is_kernel_module && !source.packed) {
     const auto place = source.loads.offset_of({frame.ip.value - mapping.start + mapping.page_offset});

@@ -311,7 +311,7 @@ std::uint64_t Entries::address_of(std::uint32_t entry) const {
   if (place.mapping == nullptr) return place.ip.value;
   // Of BPF programs too, which frames are shown by their runtime addresses.
   if (place.mapping->module->kind == symbolize::ModuleKind::Bpf) return place.ip.value - place.mapping->start;
-  return place.mapping->shown_address(place.ip);
+  return place.mapping->nameless_address(place.ip);
 }
 
 void Entries::fetch_entry(std::uint32_t entry) const {

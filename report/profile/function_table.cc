@@ -105,7 +105,9 @@ std::uint32_t FunctionTable::of_place(std::uint32_t location) {
   if (const std::uint32_t known = alone_.find(location); known != kNone) return known;
   const Location& where = resolver_->location(location);
   const symbolize::Frame& frame = resolver_->frame(where);
-  const std::uint32_t alone = intern(function_of(frame, where, frame.shown_address), frame.ip.value);
+  const std::uint64_t shown =
+      where.mapping == nullptr ? frame.shown_address : where.mapping->nameless_address(where.ip);
+  const std::uint32_t alone = intern(function_of(frame, where, shown), frame.ip.value);
   alone_[location] = alone;
   return alone;
 }

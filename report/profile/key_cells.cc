@@ -72,7 +72,8 @@ OtherPlace place_at(Show show, std::uint64_t number) {
   place.location = &show.facts.session().resolver().location(id);
   place.function = &functions[functions.of_place(id)];
   const symbolize::Mapping* const mapping = place.location->mapping;
-  place.address = mapping == nullptr ? place.location->ip.value : mapping->shown_address(place.location->ip);
+  place.address =
+      mapping == nullptr ? place.location->ip.value : mapping->nameless_address(place.location->ip);
   place.level = mapping == nullptr ? 'H' : place.function->level;  // as perf: it tried all modes in vain
   return place;
 }

@@ -26,7 +26,9 @@ class SharedSpaces {
  public:
   // `symbols` says where jitdumps lie, and which gate they go by.
   explicit SharedSpaces(const symbolize::SymbolOptions& symbols)
-      : jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs, {}, symbols.held), symbols.gate) {}
+      : jit_(symbols.jitdump_dir, symbolize::DebugFiles(symbols.symfs, {}, symbols.held), symbols.gate) {
+    if (!symbols.names_memory_files) spaces_.keep_memory_files();
+  }
   SharedSpaces(const SharedSpaces&) = delete;
   SharedSpaces& operator=(const SharedSpaces&) = delete;
 

@@ -61,10 +61,11 @@ bool is_made_up(int file) {
 
 // Opening a device or a FIFO does something already, so the file is only looked at first; then that very file
 // is opened.
-Result<format::Fd> open_regular(const std::string& root, const std::string& path) {
-  const format::Fd seen(open_below(root, path, O_PATH | O_CLOEXEC));
+Result<format::Fd> open_regular(const std::string& root, const std::string& path, int more_flags = 0) {
+  const format::Fd seen(open_below(root, path, O_PATH | O_CLOEXEC | more_flags));
   struct stat status {};
   if (!seen || ::fstat(seen.get(), &status) != 0) return system_error(root + path, errno);
+  if (S_ISLNK(status.st_mode)) return Error{root + path + ": is a link, which is not followed", ELOOP};
   if (S_ISDIR(status.st_mode)) return Error{root + path + ": is a directory", EISDIR};
   if (!S_ISREG(status.st_mode) || is_made_up(seen.get()))
     return Error{root + path + ": is not a regular file", EINVAL};
@@ -72,7 +73,7 @@ Result<format::Fd> open_regular(const std::string& root, const std::string& path
   if (file || errno != ENOENT)
     return file ? std::move(file) : Result<format::Fd>(system_error(root + path, errno));
   // Without /proc: by its name once more.
-  file = format::Fd(open_below(root, path, kOpenFlags));
+  file = format::Fd(open_below(root, path, kOpenFlags | more_flags));
   struct stat again {};
   if (!file || ::fstat(file.get(), &again) != 0) return system_error(root + path, errno);
   if (!is_same(status, again)) return Error{root + path + ": changed while it was opened", EINVAL};
@@ -81,19 +82,27 @@ Result<format::Fd> open_regular(const std::string& root, const std::string& path
 
 Result<std::vector<std::byte>> read_whole(const Result<format::Fd>& file, const std::string& place,
                                           std::uint64_t limit) {
-  if (!file) return file.error();
-  struct stat status {};
-  if (::fstat(file->get(), &status) != 0) return system_error(place, errno);
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > limit) return Error{place + ": larger than " + std::to_string(limit) + " bytes"};
-  return format::read_at(file->get(), 0, size);
+  return file ? DebugFiles::read_opened(*file, place, limit) : Result<std::vector<std::byte>>(file.error());
 }
 
 }  // namespace
 
+Result<std::vector<std::byte>> DebugFiles::read_opened(const format::Fd& file, const std::string& place,
+                                                       std::uint64_t limit) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return system_error(place, errno);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > limit) return Error{place + ": larger than " + std::to_string(limit) + " bytes"};
+  return format::read_at(file.get(), 0, size);
+}
+
 Result<format::Fd> DebugFiles::open(const std::string& path) const {
   if (root_ == kNoFiles) return Error{path + ": is not in the capture, and no file is read", ENOENT};
   return open_regular(root_, path);
+}
+Result<format::Fd> DebugFiles::open_itself(const std::string& path) const {
+  if (root_ == kNoFiles) return Error{path + ": is not in the capture, and no file is read", ENOENT};
+  return open_regular(root_, path, O_NOFOLLOW);
 }
 
 Result<std::vector<std::byte>> DebugFiles::read(const std::string& path, std::uint64_t limit) const {

@@ -38,7 +38,11 @@ class DebugFiles {
   // Opens a regular file, and none that the kernel makes up (/proc, /sys): anything else is looked at and
   // left alone. Symbolic links and ".." cannot lead out of the root. The error names the file looked at.
   Result<format::Fd> open(const std::string& path) const;
-  // The whole file, at most `limit` bytes.
+  // The same, but nothing when the last part of the path is a link.
+  Result<format::Fd> open_itself(const std::string& path) const;
+  // The whole file, at most `limit` bytes. `place` is its name for messages.
+  static Result<std::vector<std::byte>> read_opened(const format::Fd& file, const std::string& place,
+                                                    std::uint64_t limit);
   Result<std::vector<std::byte>> read(const std::string& path, std::uint64_t limit) const;
   Result<format::Fd> open(const Candidate& candidate) const;
   // A file that was held open while it was mapped: under this name, or with this build id, which is for the

@@ -263,6 +263,50 @@ TEST_F(AddressSpacesTest, MemoryWithoutAFileIsToldFromFilesAsPerfTellsThem) {
   EXPECT_EQ(at(7, 0x1004)->module->kind, ModuleKind::Anonymous);
 }
 
+// Programs map such a file twice, to write code and to run it; loaders map theirs privately.
+TEST_F(AddressSpacesTest, SharedCodeInAFileThatIsNowhereWasMadeAtRunTime) {
+  constexpr std::uint32_t kShared = 1, kPrivate = 2;
+  const auto kind_of = [&](std::string_view name, std::uint32_t flags, std::uint32_t protection = 5,
+                           bool has_build_id = false) {
+    auto record = mmap(7, 0x1000, 0x1000, 0x200, name);
+    record.is_mmap2 = true;
+    record.protection = protection;
+    record.flags = flags;
+    if (has_build_id) record.build_id = *format::BuildId::from_hex("0123456789abcdef");
+    user(record);
+    return at(7, 0x1004)->module->kind;
+  };
+  for (const std::string_view name :
+       {"/memfd:doublemapper (deleted)", "/tmp/cache (deleted)", "/dev/shm/code"}) {
+    EXPECT_EQ(kind_of(name, kShared), ModuleKind::Anonymous) << name;
+    EXPECT_EQ(path_at(7, 0x1004), "/tmp/perf-7.map") << name;
+    EXPECT_EQ(at(7, 0x1004)->shown_address({0x1004}), 0x1004u) << "its map gives runtime addresses";
+    EXPECT_EQ(kind_of(name, kPrivate), ModuleKind::User) << name;
+    EXPECT_EQ(kind_of(name, kShared, 5, true), ModuleKind::User) << name << ", an ELF file";
+    EXPECT_EQ(kind_of(name, kShared, 3), ModuleKind::User) << name << ", data";
+  }
+  EXPECT_EQ(kind_of("/tmp/cache", kShared), ModuleKind::User) << "a file that is there";
+  spaces.keep_memory_files();
+  EXPECT_EQ(kind_of("/memfd:doublemapper (deleted)", kShared), ModuleKind::User) << "as perf";
+}
+
+TEST_F(AddressSpacesTest, TheKernelGoesByItsNameInTheTableOfBuildIds) {
+  spaces.add_build_id(
+      {-1, abi::kCpumodeKernel, *format::BuildId::from_hex("0123456789abcdef"), "/tmp/vmlinux"});
+  kernel(mmap(kNobody, 0xffffffff81000000, 0x1000, 1, "[kernel.kallsyms]_text"));
+  const Mapping* const text = at(7, 0xffffffff81000010, abi::kCpumodeKernel);
+  EXPECT_EQ(text->module->path, "/tmp/vmlinux");
+  EXPECT_EQ(text->module->short_name, "[kernel.vmlinux]");
+  EXPECT_EQ(text->module->build_id.hex(), "0123456789abcdef");
+}
+
+TEST_F(AddressSpacesTest, CodeOfAModuleWithoutNamesCountsFromItsBegin) {
+  kernel(mmap(kNobody, 0xffffffffc0100000, 0x2000, 0, "[kvm_intel]"));
+  const Mapping* const module = at(7, 0xffffffffc0101b1e, abi::kCpumodeKernel);
+  EXPECT_EQ(module->shown_address({0xffffffffc0101b1e}), 0xffffffffc0101b1eu);
+  EXPECT_EQ(module->nameless_address({0xffffffffc0101b1e}), 0x1b1eu);
+}
+
 // The code is another; its name and its place stay.
 TEST_F(AddressSpacesTest, PatchedKernelTextAndNamespacesChangeNoMapping) {
   user(mmap(7, 0x1000, 0x1000, 0, "/bin/x"));

@@ -1,6 +1,7 @@
 #include "symbolize/symbolizer.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "format/file.h"
 #include "format/perf_abi.h"
@@ -293,6 +294,15 @@ TEST_F(SymbolizerTest, ABpfProgramIsItsOwnFunction) {
   EXPECT_EQ(found.function, "bpf_prog_1_x");
   EXPECT_EQ(found.shown_address - found.function_start, 0x10u);
   EXPECT_EQ(found.function_end, 0xffffffffc1000040u);
+}
+
+TEST_F(SymbolizerTest, NoLinkToAMapIsFollowed) {
+  constexpr std::string_view kMap = "7f0000000000 100 linked\n";
+  root.write("/tmp/elsewhere", std::string(kMap));
+  ASSERT_EQ(::symlink("elsewhere", (root.path() + "/tmp/perf-7.map").c_str()), 0);
+  map("//anon");
+  EXPECT_EQ(frame(kStart + 4).function, "");
+  EXPECT_NE(missing().find("is a link, which is not followed"), std::string::npos) << missing();
 }
 
 TEST_F(SymbolizerTest, NamesJitCodeFromTheNamedFolderTheCaptureOrTmp) {

@@ -128,7 +128,8 @@ void Examiner::name_places() {
     const Location& location = resolver.location(number);
     const bool is_named = !resolver.frame(location).function.empty();
     const auto place = resolver.facts(location);
-    if (place.module != nullptr && place.module->is_unsure()) facts_.unsure_frames += hits;
+    const bool is_guess = place.source != nullptr && place.source->is_guess;
+    if (is_guess || (place.module != nullptr && place.module->is_unsure())) facts_.unsure_frames += hits;
     if (is_named) {
       ++facts_.named_addresses;
       facts_.named_frames += hits;

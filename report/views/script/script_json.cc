@@ -19,8 +19,7 @@ void describe_frame(FieldSink& to, const symbolize::Frame& frame) {
     if (!frame.is_inlined) to.number("offset", frame.shown_address - frame.function_start);
   }
   if (frame.module != nullptr) to.text("dso", frame.module->path);
-  if (!frame.function.empty() && frame.module != nullptr && frame.module->is_unsure())
-    to.flag("unsure", true);
+  if (!frame.function.empty() && frame.is_guess) to.flag("unsure", true);
   if (frame.line_state == symbolize::LineState::Known && frame.line != 0) {
     to.text("file", frame.file);
     to.number("line", frame.line);
