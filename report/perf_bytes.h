@@ -31,4 +31,9 @@ inline PerfBytes ask_for_perf_bytes(Names& names, symbolize::SymbolOptions& symb
   return {.is_asked_for = true, .folds_as_perl = true, .dumps_payloads = true, .keeps_zero_periods = true};
 }
 
+// stackcollapse-perf.pl --inline asks addr2line for each address anew.
+inline void take_addr2line_names(const PerfBytes& perf, symbolize::SymbolOptions& symbols) {
+  if (perf.is_asked_for) symbols.stand_in = symbolize::StandIn::Always;
+}
+
 }  // namespace tacho::report

@@ -18,8 +18,8 @@ enum class SourceLines : std::uint8_t { No, Yes };
 // where perf 6.1 has it, which takes the bytes behind the copy for zeros (on x86-64 alone). All: each of
 // them. None: as in perf 7.
 enum class CutMark : std::uint8_t { AsPerf6, All, None };
-// Where a caller's function, inlined calls and line are looked up. ByCall: at its address minus one, which is in
-// the call. ByReturnAddress: as perf, behind the call, where the next function may begin.
+// Where a caller's function, inlined calls and line are looked up. ByCall: at its address minus one, which is
+// in the call. ByReturnAddress: as perf, behind the call, where the next function may begin.
 enum class Callers : std::uint8_t { ByCall, ByReturnAddress };
 enum class Servers : std::uint8_t { NotAsked, Asked };
 
@@ -46,8 +46,7 @@ struct SymbolOptions {
   bool unwinds_32_bit = true;  // copied stacks of 32-bit processes; perf 6.1 does not
   // Code made in a memfd or an unlinked file has the names of perf maps; perf 6.1 gives it none.
   bool names_memory_files = true;
-  // AtFirst: perf's bytes, at the price that names depend on the samples before.
-  StandIn stand_in = StandIn::Always;
+  StandIn stand_in = StandIn::OwnCode;
   Servers debuginfod = Servers::NotAsked;  // --debuginfod
   FileGate* gate = nullptr;                // of files that stacks are unwound with, and of jitdumps
   FileGate* name_gate = nullptr;           // of those that names are read of; both must outlive their users

@@ -52,6 +52,7 @@ struct Symbolizer::State {
   std::deque<const Module*> asked;      // the keys of sources, in the order they were needed
   const Symbol* last_symbol = nullptr;  // what the last lookup found in a table
   Frame frame;                          // what the last lookup returned, when that was one frame
+  Frame at;                             // its addresses are those that the last lookup looked up
   std::vector<Frame> inlined;           // what it returned, when inlined calls made it several
   std::vector<Call> calls;              // scratch
 
@@ -284,7 +285,7 @@ SymbolTable* Symbolizer::State::bpf_text() {
 // did not tell of them; the kallsyms in the capture lists them.
 void Symbolizer::State::name_bpf_text() {
   SymbolTable* const table = bpf_text();
-  const Symbol* const symbol = table ? table->find(frame.ip.value) : nullptr;
+  const Symbol* const symbol = table ? table->find(at.ip.value) : nullptr;
   if (!symbol) return;
   const auto [known, is_new] = bpf_modules.try_emplace(symbol->name);
   Module& module = known->second;
@@ -309,17 +310,20 @@ const Symbol* Symbolizer::State::name(const Mapping& mapping) {
   if (!source.table) return nullptr;
   frame.source = source.letter;
   frame.is_guess = source.is_guess || module.is_unsure();
-  std::uint64_t offset = source.offset_of(frame);
+  std::uint64_t offset = source.offset_of(at);
   if (source.is_kernel_module && !source.packed) {
-    const auto place = source.loads.offset_of({frame.ip.value - mapping.start + mapping.page_offset});
+    const auto place = source.loads.offset_of({at.ip.value - mapping.start + mapping.page_offset});
     if (!place) return nullptr;
     offset = place->value;
+  } else if (at.ip != frame.ip && source.table->call_before(offset + 1) != offset) {
+    at = frame;
+    ++offset;
   }
   const Symbol* symbol = source.table->find(offset);
   if (!symbol && source.embedded) symbol = source.embedded->find(offset);
   if (!symbol) return nullptr;
   frame.function = shown(source, symbol->name);
-  frame.function_start = frame.shown_address - (offset - symbol->start);
+  frame.function_start = at.shown_address - (offset - symbol->start);
   frame.function_end = frame.function_start + symbol->size();
   frame.is_data = symbol->is_data;
   return symbol;
@@ -350,8 +354,9 @@ DwarfLines* Symbolizer::State::lines_of(const Module& module) {
 std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool has_inlines) {
   Source& source = source_of(*frame.module);
   if (source.is_kernel_module) return {&frame, 1};  // its DWARF was never linked
-  const std::uint64_t offset = source.offset_of(frame);
-  frame.elf_address = source.elf_address_of(frame, offset);
+  const std::uint64_t offset = source.offset_of(at);
+  at.elf_address = source.elf_address_of(at, offset);
+  frame.elf_address = at.elf_address + (frame.ip.value - at.ip.value);
   // Entries of the PLT stand in no symbol table: their names are made up. For a file with dynamic symbols
   // alone perf forgets --symfs, and so finds nothing.
   const bool has_symbols = source.has_full_symbols || (options.symfs.empty() && source.has_own_table);
@@ -364,11 +369,11 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
     calls.push_back({symbol->name, jit_line->file, jit_line->line});
   } else {
     LinkerSymbol linkers{};
-    if (symbol) linkers = {symbol->name, {frame.elf_address - (offset - symbol->start)}};
+    if (symbol) linkers = {symbol->name, {at.elf_address - (offset - symbol->start)}};
     if (source.packed && source.packed->is(format::PackedModule::kHasLines))
       source.packed->list_calls_at(offset, linkers, options.stand_in, calls);
     else if (DwarfLines* const lines = lines_of(*frame.module))
-      lines->find({frame.elf_address}, linkers, options.stand_in, calls);
+      lines->find({at.elf_address}, linkers, options.stand_in, calls);
   }
   if (calls.empty() && symbol && is_listed) calls.push_back({symbol->name, {}, 0});
   if (has_inlines && symbol && !calls.empty()) return add_calls(source);
@@ -380,14 +385,15 @@ std::span<const Frame> Symbolizer::State::add_lines(const Symbol* symbol, bool h
   return {&frame, 1};
 }
 
-// As perf does: at a place with inlined calls, all frames come from DWARF, and those whose name is not the
-// symbol's count as inlined.
+// At a place with inlined calls, all frames come from DWARF. Inlined are all but the outermost; for perf,
+// those whose name is not the symbol's.
 std::span<const Frame> Symbolizer::State::add_calls(const Source& source) {
   inlined.clear();
   for (const Call& call : calls) {
     Frame& one = inlined.emplace_back(frame);
     const std::string_view name = call.function.empty() ? "??" : shown(source, call.function);
-    one.is_inlined = name != frame.function;
+    one.is_inlined =
+        options.stand_in == StandIn::OwnCode ? inlined.size() < calls.size() : name != frame.function;
     one.function = name;
     one.line_state = LineState::Known;
     one.file = call.file.empty() ? "??" : call.file;
@@ -404,7 +410,7 @@ Symbolizer& Symbolizer::operator=(Symbolizer&&) noexcept = default;
 Symbolizer::~Symbolizer() = default;
 
 std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::RuntimeAddress ip,
-                                           std::uint8_t cpumode, Origin origin) {
+                                           std::uint8_t cpumode, Origin origin, Behind behind) {
   State& state = *state_;
   const Inlines inlines = state.options.inlines;
   const bool has_inlines = (origin == Origin::Unwound && inlines != Inlines::No) ||
@@ -414,11 +420,15 @@ std::span<const Frame> Symbolizer::resolve(const Mapping* mapping, format::Runti
   frame.ip = ip;
   frame.cpumode = cpumode;
   frame.shown_address = ip.value;
-  if (!mapping && cpumode == format::abi::kCpumodeKernel) mapping = state.kernel_beyond_its_text(ip);
+  Frame& at = state.at;
+  at = frame;
+  if (behind == Behind::Call) --at.ip.value;
+  if (!mapping && cpumode == format::abi::kCpumodeKernel) mapping = state.kernel_beyond_its_text(at.ip);
   if (!mapping && cpumode == format::abi::kCpumodeKernel) state.name_bpf_text();
   if (!mapping) return {&frame, 1};
   frame.module = mapping->module;
   frame.shown_address = mapping->shown_address(ip);
+  at.shown_address = mapping->shown_address(at.ip);
   const AtFile reading(state.options.name_gate, mapping->module->path);
   if (reading.is_refused()) return {&frame, 1};
   state.last_symbol = state.name(*mapping);

@@ -28,6 +28,10 @@ enum class Origin : std::uint8_t {
   Unwound,  // on a stack that was unwound from its copy
 };
 
+// What an address stands behind. A return address is named by the call before it: function, inlined calls and
+// line are those of the byte before; the address that is shown stays.
+enum class Behind : std::uint8_t { Nothing, Call };
+
 // What is known of a place in code before options choose from it: for packing.
 struct PlaceFacts {
   const Module* module = nullptr;  // null: nothing was mapped there
@@ -49,13 +53,14 @@ class Symbolizer {
   Symbolizer& operator=(Symbolizer&&) noexcept;
   ~Symbolizer();
 
-  // The frames at `ip`, innermost first; at least one, nameless when nothing is known. `mapping` may be null.
+  // The frames at `ip`, innermost first; at least one, nameless when nothing is known. `mapping` is that of
+  // the looked up byte, and may be null.
   // Valid until the next call, but what they point to as long as the symbolizer: callers number their places,
   // and keep for each what they make of its frames, which is less than the frames. `cpumode` is copied into
   // them.
   // Inlined calls are told as `origin` and the options ask for.
   std::span<const Frame> resolve(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode,
-                                 Origin origin = Origin::Alone);
+                                 Origin origin = Origin::Alone, Behind behind = Behind::Nothing);
 
   // What resolve() would make the frames of. Valid until the next call; texts and `source` as long as this.
   PlaceFacts facts(const Mapping* mapping, format::RuntimeAddress ip, std::uint8_t cpumode);

@@ -23,6 +23,10 @@ enum tacho_stack_sizes {
   TACHO_COPIED_PARTS = 4,
 };
 
+/* Stands among a walk's frames, before an address that a signal interrupted: PERF_CONTEXT_USER, which readers of call chains
+ * know as the end of one chain and the beginning of another. All other frames but the first are return addresses. */
+#define TACHO_INTERRUPTED ((__u64)-512)
+
 /* What changes while the program runs. */
 struct tacho_walk_variables {
   __u32 now;      /* which second it is: the recorder sets it */

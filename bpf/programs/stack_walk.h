@@ -80,6 +80,9 @@ __noinline int tacho_leave_signal_frame(struct slot *slot) {
   walk->is_return = false; /* it was interrupted, and called nobody */
   walk->is_guess = false;
   walk->is_bp_known = true;
+  if (walk->frames >= tacho_options.most_frames || walk->frames >= TACHO_MOST_FRAMES) return ends(walk, TACHO_END_CUT);
+  slot->frames[walk->frames & (TACHO_MOST_FRAMES - 1)] = TACHO_INTERRUPTED;
+  walk->frames++;
   return 0;
 }
 

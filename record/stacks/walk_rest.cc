@@ -129,6 +129,7 @@ class Rest {
     rbx_ = rbx.value_or(0);
     is_bp_known_ = true;
     is_rbx_known_ = rbx.has_value();
+    walk_.frames.push_back(TACHO_INTERRUPTED);
     return go_to(*ip, *sp, false, false);
   }
 

@@ -164,7 +164,7 @@ void set_for_gathering(SessionOptions& options) {
   options.max_stack = kDeepestStack;
   options.symbols.inlines = symbolize::Inlines::No;
   options.symbols.source_lines = symbolize::SourceLines::No;
-  options.symbols.stand_in = symbolize::StandIn::Always;
+  options.symbols.stand_in = symbolize::StandIn::OwnCode;
   options.symbols.demangle = symbolize::Demangle::Yes;
 }
 
@@ -176,6 +176,26 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
   GatheredSymbols gathered;
   Resolver& resolver = session.resolver();
   std::unordered_set<std::string_view> made_files;  // of jitdumps
+  const auto add_place = [&](symbolize::PlaceFacts facts, const Location& location, bool is_call) {
+    const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
+    const bool is_shown = is_call == location.is_caller;
+    if (is_shown && (facts.symbol || is_bpf)) ++gathered.named;
+    if (is_shown && !facts.symbol && !is_bpf) note_nameless(facts.module, gathered);
+    if (facts.source != nullptr && facts.source->jit != nullptr) {
+      made_files.insert(facts.module->path);
+      return;
+    }
+    std::optional<symbolize::Source> nameless;
+    if (rules.only_packed && facts.source != nullptr && facts.source->packed == nullptr) {
+      nameless = packed_without_names(resolver, facts);
+      if (!nameless) return;
+      facts.source = &*nameless;
+      facts.symbol.reset();
+      facts.elf_address = nameless->packed->elf_address_of(facts.shown_address);
+    }
+    maker.add(facts);
+    if (!is_call && rules.level >= format::PackLevel::Code) add_code(maker, resolver, location, facts);
+  };
   gathered.addresses = resolver.locations();
   for (std::uint32_t number = 0; number < gathered.addresses; ++number) {
     const Location& location = resolver.location(number);
@@ -187,26 +207,9 @@ GatheredSymbols gather_symbols(Session& session, const GatherRules& rules) {
       note_nameless(facts.module, gathered);
       continue;
     }
-    auto facts = resolver.facts(location);
-    const bool is_bpf = facts.module != nullptr && facts.module->kind == symbolize::ModuleKind::Bpf;
-    if (facts.symbol || is_bpf)
-      ++gathered.named;
-    else
-      note_nameless(facts.module, gathered);
-    if (facts.source != nullptr && facts.source->jit != nullptr) {
-      made_files.insert(facts.module->path);
-      continue;
-    }
-    std::optional<symbolize::Source> nameless;
-    if (rules.only_packed && facts.source != nullptr && facts.source->packed == nullptr) {
-      nameless = packed_without_names(resolver, facts);
-      if (!nameless) continue;
-      facts.source = &*nameless;
-      facts.symbol.reset();
-      facts.elf_address = nameless->packed->elf_address_of(facts.shown_address);
-    }
-    maker.add(facts);
-    if (rules.level >= format::PackLevel::Code) add_code(maker, resolver, location, facts);
+    add_place(resolver.facts(location), location, false);
+    // A caller's names are the call's; of the return address itself where perf's are asked for.
+    if (location.is_caller) add_place(resolver.facts_of_call(location), location, true);
   }
   gate.leave();
   gathered.jitdumps =

@@ -20,9 +20,13 @@ std::optional<format::U64Array> LbrStack::chain_of(const format::Sample& sample,
   while (user < words && sample.callchain[user] != abi::kContextUser) ++user;
   if (user == words) return std::nullopt;
   words_.clear();
-  for (std::size_t i = 0; i <= user; ++i) words_.push_back(sample.callchain[i]);
-  if (sample.branch_count() > 0) words_.push_back(sample.branch(0).to);
-  for (std::size_t i = 0; i < sample.branch_count(); ++i) words_.push_back(sample.branch(i).from);
+  for (std::size_t i = 0; i < user; ++i) words_.push_back(sample.callchain[i]);
+  const auto add = [&](std::uint64_t address) {
+    words_.push_back(abi::kContextUser);
+    words_.push_back(address);
+  };
+  if (sample.branch_count() > 0) add(sample.branch(0).to);
+  for (std::size_t i = 0; i < sample.branch_count(); ++i) add(sample.branch(i).from);
   return format::U64Array(std::as_bytes(std::span(words_)), std::endian::native);
 }
 

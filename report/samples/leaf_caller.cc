@@ -22,7 +22,9 @@ std::optional<format::U64Array> LeafCaller::chain_of(const format::Sample& sampl
   words_.clear();
   for (std::size_t i = 0; i < chain.size(); ++i) {
     words_.push_back(chain[i]);
-    if (i == leaf) words_.push_back(*caller);
+    if (i != leaf) continue;
+    words_.push_back(abi::kContextUser);  // it is no return address, but one less
+    words_.push_back(*caller);
   }
   return format::U64Array(std::as_bytes(std::span(words_)), std::endian::native);
 }

@@ -11,6 +11,7 @@ namespace {
 namespace abi = format::abi;
 
 constexpr std::uint8_t kModeBits = 7;
+constexpr unsigned kOwnerShift = 5;  // of owners' numbers, above the mode, kUnwound and kCaller
 
 // Kernel code of every kind; two mappings of it may share a module, and are told apart by where they lie.
 bool runs_where_it_is_shown(const symbolize::Mapping& mapping) {
@@ -87,13 +88,13 @@ void PlaceTable::look_up(Known& known, const symbolize::AddressSpaces& spaces, s
         owners_.push_back(owner);
         return static_cast<std::uint32_t>(owners_.size() - 1);
       });
-  known.owner = number << 4 | (cpumode & (kUnwound | kModeBits));
+  known.owner = number << kOwnerShift | (cpumode & (kUnwound | kModeBits));
 }
 
 std::uint32_t PlaceTable::make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode) {
   const auto number = static_cast<std::uint32_t>(locations_.size());
   const auto mode = static_cast<std::uint8_t>(cpumode & kModeBits);
-  locations_.push_back({mapping, {ip}, number, mode, (cpumode & kUnwound) != 0});
+  locations_.push_back({mapping, {ip}, number, mode, (cpumode & kUnwound) != 0, (cpumode & kCaller) != 0});
   return number;
 }
 
@@ -106,8 +107,9 @@ std::uint32_t PlaceTable::number_of(const Asked& asked) {
 std::uint32_t PlaceTable::place_by_name(const Asked& asked) {
   std::uint32_t* place = asked.by_name.unknown;
   if (Functions* const functions = asked.by_name.functions) {
-    const auto row = functions->table->row_at(asked.mapping->shown_address({asked.ip}));
-    if (row) place = &functions->places[*row];
+    std::uint64_t address = asked.mapping->shown_address({asked.ip});
+    if ((asked.cpumode & kCaller) != 0) address = functions->table->call_before(address);
+    if (const auto row = functions->table->row_at(address)) place = &functions->places[*row];
   }
   if (place == nullptr) return make(asked.mapping, asked.ip, asked.cpumode);
   if (*place == IndexTable::kNone) *place = make(asked.mapping, asked.ip, asked.cpumode);
@@ -116,7 +118,7 @@ std::uint32_t PlaceTable::place_by_name(const Asked& asked) {
 
 std::uint32_t PlaceTable::find(const symbolize::AddressSpaces& spaces, std::uint32_t pid, std::uint64_t ip,
                                std::uint8_t cpumode) {
-  return number_of(asked_of(known_of(spaces, pid, ip, cpumode), ip));
+  return number_of(asked_of(known_of(spaces, pid, ip, cpumode), ip, 0));
 }
 
 // The table is larger than the caches: its slots are fetched side by side, and then read.
@@ -125,8 +127,10 @@ void PlaceTable::find_all(const symbolize::AddressSpaces& spaces, std::uint32_t 
   asked_.clear();
   const bool is_by_name = names_of_ != nullptr && names_of_->of_chains;
   for (const Address& address : addresses) {
-    Known& known = known_of(spaces, pid, address.ip, address.cpumode);
-    Asked& asked = asked_.emplace_back(asked_of(known, address.ip));
+    // A call may be the last instruction of its mapping.
+    const auto caller = static_cast<std::uint8_t>(address.cpumode & kCaller);
+    Known& known = known_of(spaces, pid, address.ip - (caller != 0 ? 1 : 0), address.cpumode ^ caller);
+    Asked& asked = asked_.emplace_back(asked_of(known, address.ip, caller));
     if (is_by_name) asked.by_name = by_name_of(known);
     if (!asked.by_name.is_one()) by_address_.prefetch(asked.owner, asked.place);
   }
@@ -164,9 +168,9 @@ std::uint32_t PlaceTable::find_function(const symbolize::AddressSpaces& spaces, 
                                         std::uint64_t ip, std::uint8_t cpumode) {
   Known& known = known_of(spaces, pid, ip, cpumode);
   Functions* const functions = by_name_of(known).functions;
-  if (functions == nullptr) return number_of(asked_of(known, ip));
+  if (functions == nullptr) return number_of(asked_of(known, ip, 0));
   const auto row = functions->table->row_at(known.stretch.mapping->shown_address({ip}));
-  if (!row) return number_of(asked_of(known, ip));
+  if (!row) return number_of(asked_of(known, ip, 0));
   std::uint32_t& place = functions->places[*row];
   if (place == IndexTable::kNone) place = make(known.stretch.mapping, ip, cpumode);
   return place;

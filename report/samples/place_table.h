@@ -28,6 +28,8 @@ class PlaceTable {
   // A mode of three bits may have this one beside it: the address was found by unwinding. It gets a location
   // of its own, as such frames show inlined calls.
   static constexpr std::uint8_t kUnwound = 8;
+  // Likewise: the address is a return address. The same address may be sampled as well.
+  static constexpr std::uint8_t kCaller = 16;
 
   // Before the first lookup: a place of a module that processes loaded at different addresses is a place for
   // each address, and not one.
@@ -74,8 +76,8 @@ class PlaceTable {
     symbolize::Stretch stretch{1, 0, nullptr};  // at first no address lies in it
     std::uint64_t bias = 0;                     // of an address to what tells its place in `owner`
     std::uint32_t owner = 0;                    // with the mode, as a key of by_address_
-    std::uint8_t cpumode = 0;
-    bool has_names = false;  // whether `by_name` was asked for
+    std::uint8_t cpumode = 0;                   // without kCaller
+    bool has_names = false;                     // whether `by_name` was asked for
     ByName by_name;
   };
   // Some that were asked for lately.
@@ -105,8 +107,13 @@ class PlaceTable {
     std::uint8_t cpumode = 0;
     ByName by_name;
   };
-  static Asked asked_of(const Known& known, std::uint64_t ip) {
-    return {ip, ip + known.bias, known.stretch.mapping, known.owner, known.cpumode, {}};
+  static Asked asked_of(const Known& known, std::uint64_t ip, std::uint8_t caller) {
+    return {ip,
+            ip + known.bias,
+            known.stretch.mapping,
+            known.owner | caller,
+            static_cast<std::uint8_t>(known.cpumode | caller),
+            {}};
   }
   std::uint32_t number_of(const Asked& asked);
   std::uint32_t make(const symbolize::Mapping* mapping, std::uint64_t ip, std::uint8_t cpumode);

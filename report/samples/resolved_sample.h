@@ -32,6 +32,7 @@ struct Location {
   std::uint32_t number = 0;
   std::uint8_t cpumode = 0;
   bool is_unwound = false;  // a frame of an unwound stack: perf tells inlined calls of these
+  bool is_caller = false;   // `ip` is a return address: its names are those of the call before it
 };
 
 // A distinct call chain, leaf first, as numbers of locations; numbered like them. Of stacks that pass

@@ -9,6 +9,14 @@ namespace tacho::report {
 
 namespace abi = format::abi;
 
+namespace {
+
+symbolize::Behind behind(const Location& location) {
+  return location.is_caller ? symbolize::Behind::Call : symbolize::Behind::Nothing;
+}
+
+}  // namespace
+
 Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Features& features,
                    symbolize::KernelSpace kernel, const symbolize::JitCode& jit,
                    const StableArray<Location>& locations)
@@ -22,11 +30,13 @@ Resolver::Resolver(const symbolize::SymbolOptions& options, const format::Featur
 
 std::span<const symbolize::Frame> Resolver::frames(const Location& location) {
   const auto origin = location.is_unwound ? symbolize::Origin::Unwound : symbolize::Origin::Chain;
-  return names().resolve(location.mapping, location.ip, location.cpumode, origin);
+  return names().resolve(location.mapping, location.ip, location.cpumode, origin, behind(location));
 }
 
 const symbolize::Frame& Resolver::frame(const Location& location) {
-  return names().resolve(location.mapping, location.ip, location.cpumode).front();
+  return names()
+      .resolve(location.mapping, location.ip, location.cpumode, symbolize::Origin::Alone, behind(location))
+      .front();
 }
 
 std::span<const symbolize::Frame> Resolver::kernel_frames(std::uint64_t address) {

@@ -47,9 +47,13 @@ class Resolver {
   const Location& location(std::uint32_t number) const { return (*locations_)[number]; }
   // How many places there are; only when nothing is read any more.
   std::size_t locations() const { return locations_->size(); }
-  // What is known of a place, before options choose from it.
+  // What is known of a place, before options choose from it; of a caller, at its return address, and with
+  // Call at the call before it.
   symbolize::PlaceFacts facts(const Location& location) {
     return names().facts(location.mapping, location.ip, location.cpumode);
+  }
+  symbolize::PlaceFacts facts_of_call(const Location& location) {
+    return names().facts(location.mapping, {location.ip.value - 1}, location.cpumode);
   }
   // Names of a place of a stack, innermost inlined call first; at least one frame. Looked up anew each time,
   // and valid until the next lookup: views keep what they make of it by the place's number.

@@ -60,7 +60,9 @@ struct SampleReader::State : public PlaceFinder {
         records(capture, read_here),
         diagnostics(&replayed_here),
         unwinder(symbols, capture.features(), shared.spaces()),
-        payload_stacks(capture.features()) {}
+        payload_stacks(capture.features()) {
+    if (symbols.callers == symbolize::Callers::ByCall) stacks.tell_callers();
+  }
 
   format::CaptureReader capture;
   SharedSpaces* spaces;

@@ -53,16 +53,24 @@ std::span<const T> StackTable::keep(std::span<const T> items) {
   return {reinterpret_cast<const T*>(to), items.size()};
 }
 
-// Marks in the chain set the mode of the addresses after them. perf takes a mark that it does not know for a
-// sign of a corrupt chain and shows none of it; so do we.
+// Marks in the chain set the mode of the addresses after them. The first address after a mark is where code
+// was interrupted or called the kernel, those behind it are return addresses. perf takes a mark that it does
+// not know for a sign of a corrupt chain and shows none of it; so do we.
 void StackTable::split_chain(const format::U64Array& chain, std::size_t max_frames) {
   addresses_.clear();
   std::uint8_t cpumode = abi::kCpumodeUser;
+  bool is_caller = false;
   for (std::size_t i = 0; i < chain.size() && (keeps_callers_ || addresses_.size() < max_frames); ++i) {
     const std::uint64_t word = chain[i];
     if (word < abi::kContextMax) {
-      addresses_.push_back({word, cpumode});
-    } else if (word == abi::kContextKernel) {
+      const bool is_return = is_caller && tells_callers_ && word != 0;
+      addresses_.push_back(
+          {word, static_cast<std::uint8_t>(cpumode | (is_return ? PlaceTable::kCaller : 0))});
+      is_caller = true;
+      continue;
+    }
+    is_caller = false;
+    if (word == abi::kContextKernel) {
       cpumode = abi::kCpumodeKernel;
     } else if (word == abi::kContextUser) {
       cpumode = abi::kCpumodeUser;

@@ -29,6 +29,8 @@ class StackTable {
 
   // Of a recorded chain that is too long, the outermost frames are kept instead of the innermost.
   void keep_callers() { keeps_callers_ = true; }
+  // Frames of recorded chains are told apart by whether they were sampled or called (PlaceTable::kCaller).
+  void tell_callers() { tells_callers_ = true; }
   // Before the first lookup: chains with the same frames are one stack. For places that are few, as functions
   // are (NamesOf): then most chains are a stack that is known, and only those that were met lately are kept.
   void tell_by_frames();
@@ -110,7 +112,7 @@ class StackTable {
   // By the version of its address space a chain gets another key.
   std::uint64_t low_factor_ = format::random_word() | 1, high_factor_ = format::random_word() | 1;
   std::array<Expected, 8> expected_;  // the last, by what they are due at
-  bool keeps_callers_ = false, is_by_frames_ = false, is_passing_ = false;
+  bool keeps_callers_ = false, tells_callers_ = false, is_by_frames_ = false, is_passing_ = false;
   std::vector<PlaceTable::Address> addresses_;  // scratch: the chain at hand
   std::vector<std::uint32_t> frames_;           // scratch
   std::vector<std::byte> words_;                // scratch: a chain's words and those unwound

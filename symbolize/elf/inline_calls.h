@@ -20,18 +20,18 @@ struct Call {
   std::uint32_t line = 0;  // of the address in the innermost function, of the call in the others; 0: not told
 };
 
-// The function that the symbol table has at an address. Its name stands in for that of the innermost function
-// where DWARF has a name that is no linker's, as of `extern "C"` functions in C++.
+// The function that the symbol table has at an address.
 struct LinkerSymbol {
   std::string_view name;
   format::ElfAddress start;
 };
 
-// How long it stands in for such a function.
+// Where the symbol's name stands for a function of which DWARF has no linkage name.
 enum class StandIn : std::uint8_t {
-  Always,   // what addr2line answers when it is asked for this address alone
-  AtFirst,  // as perf, which asks for many: the first time a function is met, and later only if both start at
-            // the same place; so an answer depends on the questions before
+  OwnCode,  // for the outermost function, whose code the symbol is of; inlined ones have their DWARF names
+  Always,   // for the innermost: what addr2line answers when it is asked for this address alone
+  AtFirst,  // for the innermost as perf, which asks for many: the first time a function is met, and later
+            // only if both start at the same place; so an answer depends on the questions before
 };
 
 // A function at one of the places where it has code: its own, or that of a call that was inlined.
@@ -57,9 +57,15 @@ void list_calls(Call place, std::uint32_t innermost, const LinkerSymbol& symbol,
     calls.push_back(place);
     return;
   }
+  const auto name_of = [&](const InlineFunction& function) {
+    const bool has_own_code = function.caller == InlineFunction::kNone;
+    return stand_in == StandIn::OwnCode && has_own_code && !function.is_linkers && !symbol.name.empty()
+               ? symbol.name
+               : function.name;
+  };
   InlineFunction* function = &function_at(innermost);
-  place.function = function->name;
-  if (!function->is_linkers && !symbol.name.empty()) {
+  place.function = name_of(*function);
+  if (stand_in != StandIn::OwnCode && !function->is_linkers && !symbol.name.empty()) {
     place.function = symbol.name;
     // binutils asks the symbol table once for each such function, and keeps the answer only if both start at
     // the same place.
@@ -69,7 +75,7 @@ void list_calls(Call place, std::uint32_t innermost, const LinkerSymbol& symbol,
   calls.push_back(place);
   while (function->caller != InlineFunction::kNone && calls.size() <= kDeepestInline) {
     InlineFunction& caller = function_at(function->caller);
-    calls.push_back({caller.name, function->call_file, function->call_line});
+    calls.push_back({name_of(caller), function->call_file, function->call_line});
     function = &caller;
   }
 }

@@ -1,6 +1,7 @@
 #include "symbolize/names/symbol_table.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <tuple>
@@ -210,6 +211,27 @@ const RangeIndex& SymbolTable::overlaps() {
     first = group.end;
   }
   return overlaps_.emplace(std::move(ranges));
+}
+
+namespace {
+
+// What C libraries, the vdso and Go call the code that a signal handler returns to.
+bool is_signal_trampoline(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kNames{"__restore_rt",          "__restore",
+                                                   "__kernel_rt_sigreturn", "__kernel_sigreturn",
+                                                   "__vdso_rt_sigreturn",   "__default_rt_sa_restorer",
+                                                   "__default_sa_restorer"};
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("runtime.sigreturn");
+}
+
+}  // namespace
+
+std::uint64_t SymbolTable::call_before(std::uint64_t address) {
+  const auto here = row_at(address);
+  if (!here) return address - 1;
+  const Row& row = rows_[*here];
+  if (row.start == address && is_signal_trampoline(row.symbol().name)) return address;
+  return has_answers_ && !answer_to(address - 1) ? address : address - 1;
 }
 
 const Symbol* SymbolTable::find(std::uint64_t address) {

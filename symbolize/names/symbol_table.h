@@ -70,6 +70,10 @@ class SymbolTable {
   const Symbol* find(std::uint64_t address);
   // The same as the number of the symbol's row, below size(): addresses with one row have one symbol.
   std::optional<std::uint32_t> row_at(std::uint64_t address);
+  // Where a caller is looked up whose return address is `address`: one byte before, which is in the call. A
+  // signal trampoline was not called; the kernel made the handler return to its first instruction, which is
+  // looked up itself. So is a return address of which only itself is known (finish_with()).
+  std::uint64_t call_before(std::uint64_t address);
   std::size_t size() const { return rows_.size(); }  // symbols that were added
   bool empty() const { return rows_.empty(); }
 

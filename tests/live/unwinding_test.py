@@ -14,6 +14,32 @@ import stack_pairs
 NEEDED = 0.9  # of the stacks; the first moments of a program may come before its tables on a busy machine
 
 
+NORETURN = r"""
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+__attribute__((noinline, noreturn)) static void spin(void) {
+  struct timespec begin, now;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  for (;;) {
+    for (int i = 0; i < 300000; ++i) sink += i;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 > 300) _exit(0);
+  }
+}
+__attribute__((noinline)) static void handler(int number) { sink += number; spin(); }
+__attribute__((noinline)) void behind_the_handler(void) { sink ^= 1; }
+/* The signal is taken at its first instruction. */
+void interrupted(void);
+__asm__(".globl interrupted\n.type interrupted,@function\nbefore_it: ret\ninterrupted:\n.cfi_startproc\nud2\nret\n"
+        ".cfi_endproc\n.size interrupted, .-interrupted");
+__attribute__((noinline, noreturn)) static void outer(void) { interrupted(); spin(); }
+__attribute__((noinline)) void behind_outer(void) { sink ^= 2; }
+int main(void) { signal(SIGILL, handler); behind_the_handler(); behind_outer(); outer(); }
+"""
+
+
 def stacks_in(text):
     """[functions, leaf first] of each sample that `script -F ip,sym` printed."""
     stacks = []
@@ -76,6 +102,19 @@ class Unwinding(programs.Scratch):
         for kind in ("thread", "callback", "signal", "library"):
             self.assertGreater(seen[kind], 0, seen)
 
+    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+    def test_callers_are_the_functions_of_their_calls(self):
+        """The compiler puts nothing behind a call that does not return: another function begins there."""
+        (self.folder / "noreturn.c").write_text(NORETURN)
+        self.run_program("cc", "-O1", "-falign-functions=1", "-fno-optimize-sibling-calls", "-o", "noreturn", "noreturn.c")
+        self.record("-e", "cpu-clock:u", "-F", "499", "--call-graph", "eh", "--", self.folder / "noreturn")
+        spinning = [stack for stack in self.stacks() if stack[0] == "spin"]
+        self.assertGreater(len(spinning), 20)
+        chains = Counter(tuple(stack[:5]) for stack in spinning)
+        right = chains[("spin", "handler", "__restore_rt", "interrupted", "outer")] or \
+            chains[("spin", "handler", "[unknown]", "interrupted", "outer")]
+        self.assertGreater(right, NEEDED * len(spinning), chains)
+
     def test_threads_that_outlive_the_first_one_keep_their_stacks(self):
         said = self.record("-e", "cpu-clock", "-F", "99", "--call-graph", "eh", "--", programs.BIN / "first_thread_ends")
         share, count = self.share(said)
@@ -114,7 +153,7 @@ class Unwinding(programs.Scratch):
     def test_perf_reads_the_same_chains(self):
         self.record("-e", "cpu-clock", "-F", "199", "--call-graph", "eh", "--", *self.deep("0.7"))
         theirs = self.perf("script", "-i", "x.data", "-F", "comm,tid,time,ip,sym").stdout
-        ours = self.tacho("script", "-i", "x.data", "-F", "comm,tid,time,ip,sym").stdout
+        ours = self.tacho("script", "--as-perf", "-i", "x.data", "-F", "comm,tid,time,ip,sym").stdout
         self.assertEqual(theirs, ours)
         bits = self.perf("evlist", "-v", "-i", "x.data").stdout.decode().splitlines()[0]
         self.assertNotIn("exclude_callchain_user", bits, "the chains are whole")

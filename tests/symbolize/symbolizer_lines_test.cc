@@ -48,6 +48,24 @@ TEST_F(SymbolizerLines, UnwoundStacksGetAFrameForEachInlinedCall) {
   EXPECT_EQ(shown(kStart + 0x2a4, Origin::Unwound), "alone+4 calls.cc:18\n") << "asked again, after another";
 }
 
+TEST_F(SymbolizerLines, ACallersLineAndInlinedCallsAreThoseOfTheCall) {
+  options.inlines = Inlines::All;
+  root.copy(kData + "/calls-5.so", "/lib/calls.so");
+  map("/lib/calls.so");
+  const auto caller = [&](std::uint64_t ip) {
+    std::string text;
+    for (const Frame& frame : symbolizer().resolve(spaces.find(7, {ip - 1}, abi::kCpumodeUser), {ip},
+                                                   abi::kCpumodeUser, Origin::Chain, Behind::Call))
+      text += std::string(frame.function) + (frame.is_inlined ? " (inlined)" : "") + ":" +
+              std::to_string(frame.line) + "+" + std::to_string(frame.shown_address - frame.function_start) +
+              "\n";
+    return text;
+  };
+  const std::string inside = caller(kStart + 0x2c9);
+  EXPECT_EQ(inside, "operator() (inlined):24+25\nouter:26+25\n") << "0x2c8 is the last byte of the lambda";
+  EXPECT_EQ(shown(kStart + 0x2cd, Origin::Chain), "outer+29 calls.cc:26\n") << "sampled there";
+}
+
 TEST_F(SymbolizerLines, NamesStayMangledWhenAskedFor) {
   options.inlines = Inlines::All;
   options.demangle = Demangle::No;

@@ -296,6 +296,37 @@ TEST_F(SymbolizerTest, ABpfProgramIsItsOwnFunction) {
   EXPECT_EQ(found.function_end, 0xffffffffc1000040u);
 }
 
+TEST_F(SymbolizerTest, ACallerIsTheFunctionOfTheCall) {
+  attach("kallsyms", kKallsyms);
+  const auto caller = [&](std::uint64_t ip) {
+    return symbolizer().resolve(spaces.find(7, {ip - 1}, abi::kCpumodeKernel), {ip}, abi::kCpumodeKernel,
+                                Origin::Chain, Behind::Call)[0];
+  };
+  const Frame found = caller(kKernel + 0x200);  // the call was the last instruction of vfs_read
+  EXPECT_EQ(found.function, "vfs_read");
+  EXPECT_EQ(found.shown_address, kKernel + 0x200);
+  EXPECT_EQ(found.ip.value, kKernel + 0x200);
+  EXPECT_EQ(found.function_start, kKernel + 0x100);
+  EXPECT_EQ(caller(kKernel + 0x201).function, "vfs_write");
+  EXPECT_EQ(frame(kKernel + 0x200, abi::kCpumodeKernel).function, "vfs_write") << "sampled there";
+}
+
+// The kernel makes a handler return to the trampoline's first instruction.
+TEST_F(SymbolizerTest, ASignalTrampolineWasNotCalled) {
+  root.write("/tmp/perf-7.map",
+             "7f0000000000 100 before\n7f0000000100 9 __restore_rt\n7f0000000109 9 behind\n");
+  map("//anon");
+  const auto caller = [&](std::uint64_t ip) {
+    return symbolizer()
+        .resolve(spaces.find(7, {ip - 1}, abi::kCpumodeUser), {ip}, abi::kCpumodeUser, Origin::Chain,
+                 Behind::Call)[0]
+        .function;
+  };
+  EXPECT_EQ(caller(kStart + 0x100), "__restore_rt");
+  EXPECT_EQ(caller(kStart + 0x109), "__restore_rt");
+  EXPECT_EQ(caller(kStart + 0x10a), "behind");
+}
+
 TEST_F(SymbolizerTest, NoLinkToAMapIsFollowed) {
   constexpr std::string_view kMap = "7f0000000000 100 linked\n";
   root.write("/tmp/elsewhere", std::string(kMap));

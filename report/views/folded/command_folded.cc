@@ -235,8 +235,8 @@ Result<cli::ExitStatus> run_folded(const std::vector<std::string>& arguments) {
     options.fold.as_perl = options.reading.perf_bytes.folds_as_perl;
     if (options.context == Context::FileAndLine && !options.expands_inlines)
       return use_error("--context says where inlined calls stand: it needs --inline");
-    // stackcollapse-perf.pl --inline asks addr2line for each address anew.
-    if (options.expands_inlines) options.reading.session.symbols.stand_in = symbolize::StandIn::Always;
+    if (options.expands_inlines)
+      take_addr2line_names(options.reading.perf_bytes, options.reading.session.symbols);
     if (options.waits.is_asked_for) options.waits.who = take_who(options.reading.session.filter);
     return show_session(options.reading, [&options](Session& session, TextOutput& out) {
       return show(session, out, options);

@@ -115,7 +115,8 @@ TEST_F(WalkRestTest, SignalFramesTablesOfCallsAndChangedStacks) {
   row(0x2000, TACHO_UNWIND_PLT, 1, 0);
   row(0x300b, TACHO_UNWIND_AT_RSP, 1);
   row(0x4000, TACHO_UNWIND_END);
-  EXPECT_EQ(walked(), (Words{0x1000, 0x2000, 0x300c, 0x4001, TACHO_END_WHOLE}));
+  EXPECT_EQ(walked(), (Words{0x1000, TACHO_INTERRUPTED, 0x2000, 0x300c, 0x4001, TACHO_END_WHOLE}))
+      << "what follows the mark was interrupted, and is no return address";
 }
 
 TEST_F(WalkRestTest, ItEndsWhereTheCopyDoes) {

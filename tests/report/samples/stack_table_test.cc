@@ -40,6 +40,23 @@ TEST_F(StackTableTest, EqualChainsOfOneProcessAreOneStack) {
   EXPECT_NE(ask(one_, 0, 8).number, first) << "another process";
 }
 
+// A mark is followed by where code was interrupted: in the kernel, in the process, and below a signal's
+// handler.
+TEST_F(StackTableTest, AllButTheFirstBehindAMarkAreReturnAddresses) {
+  const Words chain{abi::kContextKernel, 1, 2, abi::kContextUser, 3, 4, abi::kContextUser, 4, 5};
+  const auto callers = [&] {
+    Words found;
+    for (const std::uint32_t number : ask(chain).frames)
+      if (places_.locations()[number].is_caller) found.push_back(places_.locations()[number].ip.value);
+    return found;
+  };
+  EXPECT_EQ(callers(), Words{}) << "perf does not tell them apart";
+  stacks_.end_lookups();
+  stacks_.tell_callers();
+  EXPECT_EQ(addresses(ask(chain)), (Words{1, 2, 3, 4, 4, 5}));
+  EXPECT_EQ(callers(), (Words{2, 4, 5}));
+}
+
 TEST_F(StackTableTest, AChainThatWasExpectedIsTheSameStack) {
   const std::uint32_t first = ask(one_).number;
   for (std::uint64_t due = 1; due <= 40; ++due) {

@@ -104,9 +104,52 @@ TEST(DwarfLines, NamesDoNotDependOnWhatWasAskedBefore) {
   std::for_each(rows.rbegin(), rows.rend(), check);
 }
 
+// What llvm-symbolizer tells, and the symbol's name for the function whose code it is.
+TEST(DwarfLines, InlinedFunctionsHaveTheirDwarfNames) {
+  struct Row {
+    std::uint64_t address;
+    LinkerSymbol symbol;
+    std::string_view calls;
+  };
+  const std::vector<Row> rows = {
+      {0x2ee, kLate, "twice calls.cc:5\nlate calls.cc:31\n"},
+      {0x2e9, kLate, "twice calls.cc:5\nlate calls.cc:31\n"},
+      {0x2c1, kOuter,
+       "twice calls.cc:5\n_ZNK3geo3Box4areaEv calls.cc:12\noperator() calls.cc:24\nouter calls.cc:26\n"},
+      {0x2c6, kOuter, "operator() calls.cc:24\nouter calls.cc:26\n"},
+      {0x2a4, kAlone, "_ZL5alonei calls.cc:18\n"},
+  };
+  auto lines = open_lines(kData + "/calls-5.so");
+  ASSERT_TRUE(lines) << lines.error().what;
+  const auto check = [&](const Row& row) {
+    EXPECT_EQ(calls_at(*lines, row.address, row.symbol, StandIn::OwnCode), row.calls)
+        << std::hex << row.address;
+  };
+  std::ranges::for_each(rows, check);
+  std::for_each(rows.rbegin(), rows.rend(), check);
+}
+
+TEST(DwarfLines, ASupplementaryFileMustHaveTheChecksum) {
+  auto lines = open_lines(kData + "/calls-sup.so");
+  ASSERT_TRUE(lines) << lines.error().what;
+  for (const char* const name : {"/calls-common.debug", "/calls-sup.so"}) {
+    auto other = format::open_input(kData + name);
+    ASSERT_TRUE(other);
+    EXPECT_FALSE(lines->use_shared_part(std::move(*other))) << name;
+  }
+}
+
 // What addr2line tells of the same sources compiled by clang, whose code lies elsewhere.
-TEST(DwarfLines, ClangsDwarfIsReadAsAddr2lineReadsIt) {
-  auto lines = open_lines(kData + "/calls-clang.so");
+class ClangsForms : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, ClangsForms, testing::Values("clang", "single-5", "single-4"),
+                         [](const auto& form) {
+                           std::string name = form.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST_P(ClangsForms, AreReadAsAddr2lineReadsThem) {
+  auto lines = open_lines(kData + "/calls-" + GetParam() + ".so");
   ASSERT_TRUE(lines) << lines.error().what;
   struct Row {
     std::uint64_t address;

@@ -246,5 +246,15 @@ TEST(SymbolTable, OwnedNamesSurviveAMove) {
   EXPECT_EQ(name_at(moved, 1), "kept");
 }
 
+// Packs of earlier versions know return addresses, and not the calls before them.
+TEST(SymbolTable, OfAnswersAReturnAddressStandsForACallThatIsNotKnown) {
+  SymbolTable table;
+  table.add({.start = 0x100, .end = 0x200, .name = "caller", .binding = Binding::Global});
+  table.finish_with({{0x150, 0}, {0x17f, 0}, {0x180, 0}});
+  EXPECT_EQ(table.call_before(0x150), 0x150u);
+  EXPECT_EQ(table.call_before(0x180), 0x17fu);
+  EXPECT_EQ(table.call_before(0x190), 0x18fu) << "nothing is known of it";
+}
+
 }  // namespace
 }  // namespace tacho::symbolize
