@@ -7,7 +7,7 @@
 #include "report/output/colour.h"
 #include "report/perf_text/raw_trace.h"
 #include "report/perf_text/stats_text.h"
-#include "report/views/report/name_pattern.h"
+#include "report/profile/name_pattern.h"
 #include "report/views/report/report_options.h"
 #include "report/views/report/report_sink.h"
 #include "report/views/report/task_list.h"

@@ -9,7 +9,7 @@
 #include "report/views/report/block_text.h"
 #include "report/views/report/event_blocks.h"
 #include "report/views/report/latency.h"
-#include "report/views/report/name_pattern.h"
+#include "report/profile/name_pattern.h"
 #include "report/views/report/report_mode.h"
 #include "report/views/report/row_filters.h"
 

@@ -1,4 +1,4 @@
-#include "report/views/report/name_pattern.h"
+#include "report/profile/name_pattern.h"
 
 #include <memory>
 #include <unordered_map>
