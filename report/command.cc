@@ -324,14 +324,14 @@ Result<> check_processors(Session& session, const SessionOptions& options) {
 }
 
 Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, SessionOptions wanted,
-                                          const ShowSession& show, const Surroundings& around) {
+                                          const ShowBeside& show, const Surroundings& around) {
   format::Following following;
   if (options.follows) {
     following.waits = [&around] { return !around.is_asked_to_stop(); };
     following.shows_at_once = true;
     wanted.capture.following = &following;
   }
-  auto session = Session::open(std::move(wanted));
+  auto session = Session::open(wanted);
   if (!session) return std::move(session.error());
   if (auto checked = check_processors(*session, options.session); !checked) return std::move(checked.error());
   if (session->has_condition()) {
@@ -342,7 +342,7 @@ Result<cli::ExitStatus> show_session_here(const ReadingOptions& options, Session
   auto file = around.open_output();
   if (!file) return std::move(file.error());
   TextOutput out(std::move(*file));
-  auto shown = show(*session, out);
+  auto shown = show(*session, wanted, out);
   if (!shown) return shown.error();
   if (auto written = out.finish(); !written) return std::move(written.error());
   const auto& condition = session->filter().condition;
@@ -413,6 +413,12 @@ Result<cli::ExitStatus> show_capture(const ReadingOptions& options, const ShowHe
 }  // namespace
 
 Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show) {
+  return show_session_beside(options, [&show](Session& session, const SessionOptions&, TextOutput& out) {
+    return show(session, out);
+  });
+}
+
+Result<cli::ExitStatus> show_session_beside(const ReadingOptions& options, const ShowBeside& show) {
   return show_capture(options, [&](SessionOptions wanted, const Surroundings& around) {
     return show_session_here(options, std::move(wanted), show, around);
   });

@@ -103,6 +103,10 @@ using ShowRecords = std::function<Result<Shown>(format::CaptureReader&, format::
 // what was damaged, missing or lost, which decides the exit status. An error of `show` leaves what it printed
 // unsaid. Where the options want a worker, `show` runs there: what it changes is lost.
 Result<cli::ExitStatus> show_session(const ReadingOptions& options, const ShowSession& show);
+// The same for a view that reads other captures beside it, as a difference does: they may be opened with what the
+// session was opened with (in a worker that tells of the files there) and another input.
+using ShowBeside = std::function<Result<Shown>(Session&, const SessionOptions& wanted, TextOutput&)>;
+Result<cli::ExitStatus> show_session_beside(const ReadingOptions& options, const ShowBeside& show);
 // The command of a view that shows a session: its command line, then show_session().
 Result<cli::ExitStatus> run_view(const cli::CommandLine& line, const std::vector<std::string>& arguments,
                                  const ReadingOptions& options, const ShowSession& show);

@@ -5,6 +5,7 @@
 #include "report/views/convert/command_redact.h"
 #include "report/views/doctor/command_doctor.h"
 #include "report/views/dump/command_dump.h"
+#include "report/views/flamegraph/command_flamegraph.h"
 #include "report/views/folded/command_folded.h"
 #include "report/views/header/command_header.h"
 #include "report/views/hist/command_hist.h"
@@ -24,6 +25,7 @@ constexpr Command kCommands[] = {
     {"hist", "the distribution of a field's values", run_hist},
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
     {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},
+    {"flamegraph", "a flame graph as one SVG file: zoom, search, differences", run_flamegraph},
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},

@@ -1,0 +1,17 @@
+# A text file as a constant of C++: cmake -DFROM=a.js -DTO=a.cc -DNAME=kScript -DNAMESPACE=a::b -P embed_text.cmake
+file(READ ${FROM} text)
+foreach(end "]]>" ")embedded_text\"")
+  string(FIND "${text}" "${end}" at)
+  if(NOT at EQUAL -1)
+    message(FATAL_ERROR "${FROM}: ${end} would end the text where it is put in")
+  endif()
+endforeach()
+file(WRITE ${TO} "#include <string_view>
+
+namespace ${NAMESPACE} {
+
+extern const std::string_view ${NAME};
+constinit const std::string_view ${NAME} = R\"embedded_text(${text})embedded_text\";
+
+}  // namespace ${NAMESPACE}
+")

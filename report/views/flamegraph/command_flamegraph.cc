@@ -1,0 +1,376 @@
+#include "report/views/flamegraph/command_flamegraph.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "report/filter_options.h"
+#include "report/profile/name_pattern.h"
+#include "report/samples/filter.h"
+#include "report/views/flamegraph/flame_stacks.h"
+#include "report/views/flamegraph/flame_svg.h"
+#include "report/wait_options.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kMostFrames = 20'000;  // more nodes than that make browsers slow
+constexpr std::size_t kMostGone = 5'000;      // of these, for what is not there any more
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  tacho record -a -g -- sleep 10 && tacho flamegraph -o graph.svg\n"
+    "  tacho flamegraph --by comm,tid --highlight 'malloc|free' -o graph.svg\n"
+    "  tacho flamegraph --off-cpu --wakers -o waits.svg\n"
+    "  tacho flamegraph --base old.data -i new.data -o difference.svg\n"
+    "  stackcollapse-jstack.pl threads | tacho flamegraph --folded - > graph.svg\n\n";
+
+struct Options {
+  ReadingOptions reading;
+  FlameSource source;
+  std::string folded;  // a file with folded text; empty: a capture is read
+  std::string title, highlight, palette;
+  std::uint64_t width = 1200;
+  double least_width = 0.1;  // px
+  bool is_inverted = false;
+  std::vector<std::string> base;  // of a difference: what was before
+  WidthOf width_of = WidthOf::After;
+  bool is_normalized = false;
+};
+
+Result<> set_palette(Options& options, std::string_view text) {
+  std::string known;
+  for (const FlamePalette& palette : flame_palettes()) {
+    if (palette.name == text) {
+      options.palette = text;
+      return Done{};
+    }
+    known += (known.empty() ? "" : ", ") + std::string(palette.name);
+  }
+  return use_error("--palette: '" + std::string(text) + "' is not known; it is one of " + known);
+}
+
+Result<> set_width_of(Options& options, std::string_view text) {
+  constexpr std::pair<std::string_view, WidthOf> kWidths[] = {{"after", WidthOf::After},
+                                                              {"before", WidthOf::Before},
+                                                              {"larger", WidthOf::Larger},
+                                                              {"common", WidthOf::Common}};
+  const auto* const width = std::ranges::find(kWidths, text, &std::pair<std::string_view, WidthOf>::first);
+  if (width == std::end(kWidths))
+    return use_error("--width-of: '" + std::string(text) + "' is not known; it is after, before, larger or common");
+  options.width_of = width->second;
+  return Done{};
+}
+
+std::string palettes_help() {
+  std::string help = "what a frame's colour says, of";
+  for (const FlamePalette& palette : flame_palettes())
+    help += fmt::format("{} {}: {}", palette.name == "safe" ? "" : ";", palette.name, palette.help);
+  return help + " (default: safe; wait with --off-cpu, change with --base); in a browser p shows the others";
+}
+
+cli::CommandLine describe(Options& options) {
+  auto line = command_line(
+      "flamegraph",
+      "Draws the stacks of a capture as a flame graph: one SVG file without parts elsewhere, which any viewer of "
+      "pictures shows. In a browser it can be zoomed (click), searched (/), walked through by arrow keys, turned "
+      "over and filtered; ? lists the keys, and the address keeps what is shown. A frame is as wide as the weight "
+      "of its stacks, as tacho folded tells them.");
+  line.epilog = std::string(kExamples) + line.epilog;
+  auto& rows = line.options;
+  add_reading_options(rows, options.reading);
+  rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
+  rows.push_back(cli::text("--title", "TEXT", "what stands above the graph (default: Flame graph, and the command "
+                           "that was recorded)", options.title));
+  rows.push_back(cli::number("--width", "PX", "of the picture where no script runs; a browser uses all of its window "
+                             "(default: 1200)", 200, 100'000, options.width));
+  rows.push_back({"--min-width", cli::Takes::Value, "PX",
+                  "frames that are thinner, at that width, are left out and counted (default: 0.1); of the others "
+                  "the widest 20,000 are drawn",
+                  [&options](std::string_view text) -> Result<> {
+                    const std::string number(text);
+                    char* end = nullptr;
+                    options.least_width = std::strtod(number.c_str(), &end);
+                    const bool is_sound = end != number.c_str() && *end == '\0' && options.least_width >= 0;
+                    if (!is_sound) return use_error("--min-width: '" + number + "' is no number from 0 up");
+                    return Done{};
+                  }});
+  rows.push_back(cli::flag("--inverted", "callers above what they call: an icicle graph", options.is_inverted));
+  rows.push_back(cli::flag("--reverse", "callees first: below stand the functions that were running, above them who "
+                           "called", options.source.is_reversed));
+  rows.push_back({"--base", cli::Takes::Value, "FILE,...",
+                  "draw a difference to these captures (with --folded: folded stacks), which are added up: a frame's "
+                  "colour says whether its share of all grew (orange) or fell (blue), and what is not there any more "
+                  "stands in a graph of its own",
+                  [&options](std::string_view text) -> Result<> {
+                    for (std::string& name : parse_name_list(text)) options.base.push_back(std::move(name));
+                    return options.base.empty() ? use_error("--base names no file") : Result<>(Done{});
+                  }});
+  rows.push_back({"--width-of", cli::Takes::Value, "WHAT",
+                  "with --base, how wide frames are: after (the default), before, larger or common: of each stack "
+                  "the larger or the common part",
+                  [&options](std::string_view text) { return set_width_of(options, text); }});
+  rows.push_back(cli::flag("--normalize", "with --base: as if there had been as much before as there is after",
+                           options.is_normalized));
+  rows.push_back({"--by", cli::Takes::Value, "LIST",
+                  "what stands below the functions, outermost first: of comm, pid, tid, cpu, cgroup and event, or "
+                  "none (default: comm, and event below it where several have samples)",
+                  [&options](std::string_view text) -> Result<> {
+                    auto roots = parse_flame_roots(text);
+                    if (!roots) return std::move(roots.error());
+                    options.source.roots = std::move(*roots);
+                    return Done{};
+                  }});
+  rows.push_back(cli::text("--highlight", "REGEX",
+                           "mark the functions whose names match, and tell their share: an extended regular "
+                           "expression", options.highlight));
+  rows.push_back({"--palette", cli::Takes::Value, "NAME", palettes_help(),
+                  [&options](std::string_view text) { return set_palette(options, text); }});
+  rows.push_back(cli::text("--folded", "FILE",
+                           "draw folded stacks, lines of root;...;leaf and a number, in place of a capture; - is "
+                           "standard input", options.folded));
+  rows.push_back(event_list_option("--event-filter,--event",
+                                   "default: all, below their names where several have samples",
+                                   options.source.event));
+  rows.push_back(cli::text("--weight", "WHAT",
+                           "what makes a frame wide: period (a period of 0 counts 1), samples, or a field of the "
+                           "payload or tracepoint (default: the payload's field tagged role:weight, else period)",
+                           options.source.weight));
+  add_filter_options(rows, options.reading.session.filter);
+  add_wait_options(rows, options.source.waits);
+  return line;
+}
+
+// The union of what matches: a match in what another match calls is in it already.
+double share_of_marked(const FlameTree& tree, const FlameFrames& frames, const NamePattern& pattern) {
+  std::vector<std::optional<bool>> known(frames.size());
+  std::vector<bool> is_inside(tree.nodes().size());
+  double sum = 0;
+  for (std::size_t i = 1; i < tree.nodes().size(); ++i) {
+    const FlameTree::Node& node = tree.nodes()[i];
+    if (is_inside[node.parent]) {
+      is_inside[i] = true;
+      continue;
+    }
+    auto& matches = known[node.frame];
+    if (!matches) matches = pattern.is_in(frames[node.frame].name);
+    is_inside[i] = *matches;
+    if (*matches) sum += node.width;
+  }
+  return tree.width() > 0 ? sum / tree.width() : 0;
+}
+
+// One picture in the making: frames, their tree, and what is told of them.
+struct Picture {
+  FlameFrames frames;
+  FlameTree tree{frames.number_of("all", "", FrameKind::All)};
+  FlameLook look;
+};
+
+std::string command_of(const format::Environment& environment) {
+  std::string command;
+  for (const std::string& word : environment.command_line) command += (command.empty() ? "" : " ") + word;
+  constexpr std::size_t kMost = 200;
+  std::string shown = printable(command);
+  if (shown.size() > kMost) shown = shown.substr(0, kMost) + "...";
+  return printable(shown);  // it may have been cut within a letter
+}
+
+std::string join(const std::vector<std::string>& texts, std::string_view between) {
+  std::string joined;
+  for (const std::string& text : texts) joined += (joined.empty() ? "" : std::string(between)) + text;
+  return joined;
+}
+
+std::string_view usual_palette(const Options& options, bool is_difference) {
+  if (is_difference) return "change";
+  return options.source.waits.is_asked_for ? "wait" : "safe";
+}
+
+void draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes) {
+  FlameLook& look = picture.look;
+  if (options.is_normalized) picture.tree.scale_before_to_after();
+  picture.tree.add_up(options.width_of);
+  look.all = picture.tree.total();
+  look.title = !options.title.empty() ? printable(options.title)
+               : look.is_difference   ? "Flame graph of a difference"
+                                      : "Flame graph";
+  look.palette = options.palette.empty() ? usual_palette(options, look.is_difference) : options.palette;
+  look.is_inverted = options.is_inverted;
+  look.width = static_cast<unsigned>(options.width);
+  look.notes = std::move(notes);
+  std::optional<NamePattern> pattern;
+  if (!options.highlight.empty()) {
+    pattern.emplace(options.highlight);
+    look.is_marked = [&pattern](std::string_view name) { return pattern->is_in(name); };
+    look.notes.push_back(fmt::format("marked: {}: {:.2f} % of all", printable(options.highlight),
+                                     100 * share_of_marked(picture.tree, picture.frames, *pattern)));
+  }
+  const double least = options.least_width / (static_cast<double>(options.width) - 20);
+  std::vector<FlamePane> panes;
+  const std::size_t most = look.is_difference ? kMostFrames - kMostGone : kMostFrames;
+  panes.push_back({"", "all", &picture.tree, choose_frames(picture.tree, picture.frames, least, most)});
+  std::optional<FlameTree> gone;
+  if (look.is_difference) gone.emplace(picture.tree.gone());
+  if (gone && gone->width() > 0) {
+    panes[0].heading = "What is there now";
+    panes.push_back({fmt::format("Gone: {:.2f} % of what was before", 100 * gone->width() / look.all.before), "gone",
+                     &*gone, choose_frames(*gone, picture.frames, least, kMostGone)});
+  }
+  std::size_t left_out = 0;
+  for (const FlamePane& pane : panes) left_out += pane.drawing.left_out;
+  if (left_out > 0) look.notes.push_back(fmt::format("{} frames are too thin to be drawn", left_out));
+  write_flame_svg(out, picture.frames, panes, look);
+}
+
+// When a file was changed last, which for a capture is when its recording ended.
+std::string date_of(const std::string& path) {
+  struct stat status {};
+  if (path == "-" || ::stat(path.c_str(), &status) != 0) return {};
+  std::tm when{};
+  ::gmtime_r(&status.st_mtime, &when);
+  char text[64] = "";
+  (void)std::strftime(text, sizeof text, ", %Y-%m-%d %H:%M UTC", &when);
+  return text;
+}
+
+std::string origin_of(Session& session, const std::vector<std::string>& events) {
+  const format::Environment& environment = session.features().environment;
+  std::string what = printable(join(events, ", "));
+  if (environment.hostname) what += (what.empty() ? "on " : " on ") + printable(*environment.hostname);
+  if (const std::string command = command_of(environment); !command.empty()) what += ": " + command;
+  return what;
+}
+
+// Reads the captures that stand before.
+Result<> add_base(Picture& picture, const SessionOptions& like, TextOutput& out, const Options& options,
+                  const FlameFacts& after, std::vector<std::string>& notes, Shown& shown) {
+  for (const std::string& name : options.base) {
+    SessionOptions wanted = like;
+    wanted.input = name;
+    auto session = Session::open(std::move(wanted));
+    if (!session) return std::move(session.error()).in("--base");
+    read_head(*session);
+    auto facts = read_flame_samples(
+        *session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(*session, sink, out); },
+        [&](std::span<const std::uint32_t> stack, double weight) { picture.tree.add(stack, {weight, 0}); });
+    if (!facts) return std::move(facts.error()).in("--base " + printable(name));
+    if (facts->unit != after.unit && facts->has_samples && after.has_samples)
+      return use_error("--base " + printable(name) + ": its stacks are weighed by " + facts->unit + ", those of " +
+                       printable(like.input) + " by " + after.unit + "; --event and --weight choose one for both");
+    notes.push_back("before: " + printable(name) + date_of(name) + ": " + origin_of(*session, facts->events));
+    session->report_missing_symbols();
+    for (std::string& line : findings_text(session->diagnostics(), name)) shown.notes.push_back(std::move(line));
+    if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
+    if (!facts->has_samples) shown.notes.push_back("tacho flamegraph: " + printable(name) + " holds no samples");
+  }
+  return Done{};
+}
+
+Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
+  if (options.source.waits.is_asked_for && !(options.source.weight.empty() && options.source.event.empty()))
+    return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
+  read_head(session);
+  Picture picture;
+  auto facts = read_flame_samples(
+      session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
+      [&](std::span<const std::uint32_t> stack, double weight) { picture.tree.add(stack, {0, weight}); });
+  if (!facts) return std::move(facts.error());
+  Shown shown(Symbols::Used);
+  std::vector<std::string> notes;
+  std::string origin = origin_of(session, facts->events);
+  if (!options.base.empty())
+    origin = "after: " + printable(wanted.input) + date_of(wanted.input) + ": " + origin;
+  if (!origin.empty()) notes.push_back(std::move(origin));
+  picture.look.unit = facts->unit;
+  picture.look.is_difference = !options.base.empty();
+  if (auto added = add_base(picture, wanted, out, options, *facts, notes, shown); !added)
+    return std::move(added.error());
+  draw(picture, out, options, std::move(notes));
+  if (!facts->has_samples)
+    shown.notes.emplace_back("tacho flamegraph: the capture holds no samples, or none that the options ask for");
+  for (const std::string& note : facts->notes) shown.notes.push_back("tacho flamegraph: " + note);
+  return shown;
+}
+
+// Of folded text nothing but the text is read: no worker, no symbols.
+Result<FoldedText> read_folded(const std::string& name, const Options& options, Picture& picture, bool is_base) {
+  std::ifstream file;
+  if (name != "-") {
+    file.open(name, std::ios::binary);
+    if (!file) return Error{printable(name) + ": cannot be opened"};
+  }
+  FoldedText read = read_folded_text(
+      name == "-" ? std::cin : file, options.source.is_reversed, picture.frames,
+      [&](std::span<const std::uint32_t> stack, FlameWeight weight) {
+        picture.tree.add(stack, is_base ? FlameWeight{weight.after, 0} : weight);
+      });
+  if (read.faults > 0)
+    std::fprintf(stderr,
+                 "tacho: %s: %zu of %zu lines are no folded stacks, the first is line %zu: they are left out\n",
+                 printable(name).c_str(), read.faults, read.lines, read.first_fault);
+  return read;
+}
+
+Result<cli::ExitStatus> show_folded(const Options& options) {
+  Picture picture;
+  const auto after = read_folded(options.folded, options, picture, false);
+  if (!after) return after.error();
+  std::size_t faults = after->faults;
+  picture.look.is_difference = after->has_two_weights || !options.base.empty();
+  std::vector<std::string> notes;
+  if (!options.base.empty()) notes.push_back("after: " + printable(options.folded) + date_of(options.folded));
+  for (const std::string& name : options.base) {
+    const auto before = read_folded(name, options, picture, true);
+    if (!before) return before.error();
+    faults += before->faults;
+    notes.push_back("before: " + printable(name) + date_of(name));
+  }
+  auto output = options.reading.output.empty() || options.reading.output == "-"
+                    ? Result<OutputFile>(standard_output(Paging::Never))
+                    : OutputFile::create(options.reading.output);
+  if (!output) return std::move(output.error());
+  TextOutput out(std::move(*output));
+  draw(picture, out, options, std::move(notes));
+  if (auto written = out.finish(); !written) return std::move(written.error());
+  return faults == 0 ? cli::kWhole : cli::kIncomplete;
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments) {
+  Options options;
+  return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    options.reading.paging = Paging::Never;
+    if (options.reading.output.empty() && ::isatty(STDOUT_FILENO) != 0)
+      return use_error("a picture is no text for a terminal; name its file: -o graph.svg");
+    if (!options.highlight.empty()) {
+      const NamePattern pattern(options.highlight);
+      if (!pattern.is_sound()) return use_error("--highlight: " + pattern.fault());
+    }
+    const bool has_base = !options.base.empty();
+    if (!has_base && options.folded.empty() && (options.width_of != WidthOf::After || options.is_normalized))
+      return use_error("--width-of and --normalize are for a difference: --base names what was before");
+    if (!has_base && options.folded.empty() && options.palette == "change")
+      return use_error("--palette change is for a difference: --base names what was before");
+    if (!options.folded.empty()) return show_folded(options);
+    if (has_base && options.reading.session.filter.condition != nullptr)
+      return use_error("--where holds for one capture and not with --base; --comm, --pid, --time and others do");
+    options.source.expands_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
+    if (options.source.waits.is_asked_for) options.source.waits.who = take_who(options.reading.session.filter);
+    return show_session_beside(
+        options.reading, [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
+          return show(session, wanted, out, options);
+        });
+  });
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,453 @@
+#include "report/views/flamegraph/flame_stacks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "report/output/printable.h"
+#include "report/profile/function_table.h"
+#include "report/profile/profile.h"
+#include "report/samples/filter.h"
+#include "report/views/folded/folded.h"
+#include "report/views/folded/folded_events.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+
+constexpr std::pair<std::string_view, FlameRoot> kRoots[] = {
+    {"comm", FlameRoot::Comm}, {"pid", FlameRoot::Pid},       {"tid", FlameRoot::Tid},
+    {"cpu", FlameRoot::Cpu},   {"cgroup", FlameRoot::Cgroup}, {"event", FlameRoot::Event}};
+
+bool is_jit(const symbolize::Module& module) {
+  return module.kind == symbolize::ModuleKind::Anonymous || module.path.starts_with("/tmp/perf-") ||
+         module.short_name.starts_with("jitted-");
+}
+
+FrameKind kind_of(const Function& function) {
+  using symbolize::ModuleKind;
+  if (function.is_inlined) return FrameKind::Inlined;
+  if (function.name().empty() || function.module == nullptr) return FrameKind::Unnamed;
+  switch (function.module->kind) {
+    case ModuleKind::Kernel:
+    case ModuleKind::KernelModule:
+    case ModuleKind::GuestKernel:
+      return FrameKind::Kernel;
+    case ModuleKind::Bpf:
+      return FrameKind::Bpf;
+    case ModuleKind::User:
+    case ModuleKind::Vdso:
+    case ModuleKind::Anonymous:
+      break;
+  }
+  return is_jit(*function.module) ? FrameKind::Jit : FrameKind::User;
+}
+
+// The frames of functions, each made once. Names are those of folded stacks.
+class FlameNames {
+ public:
+  FlameNames(Session& session, FlameFrames& frames)
+      : functions_(session, ChainKey::Function, Grain::Names), frames_(&frames) {}
+
+  // Of a call chain, which is given leaf first by its locations. `is_java`: the process's name begins so.
+  enum class Order : std::uint8_t { RootFirst, LeafFirst };
+  void append(std::span<const std::uint32_t> locations, Order order, bool is_java,
+              std::vector<std::uint32_t>& stack, std::optional<FrameKind> kind = {}) {
+    const auto begin = static_cast<std::ptrdiff_t>(stack.size());
+    for (const std::uint32_t location : locations)
+      for (const std::uint32_t function : functions_.of_frame(location))
+        for (const std::uint32_t frame : of_function(function, is_java)) stack.push_back(with(frame, kind));
+    if (order == Order::RootFirst) std::reverse(stack.begin() + begin, stack.end());
+  }
+
+ private:
+  std::uint32_t with(std::uint32_t frame, std::optional<FrameKind> kind) {
+    if (!kind) return frame;
+    const FlameFrame was = (*frames_)[frame];
+    return frames_->number_of(was.name, was.module, *kind);
+  }
+  // Innermost first: several where a JIT wrote "outer->inner" into one name.
+  const std::vector<std::uint32_t>& of_function(std::uint32_t number, bool is_java) {
+    auto& known = by_function_[is_java];
+    if (const auto found = known.find(number); found != known.end()) return found->second;
+    std::vector<std::uint32_t>& made = known[number];
+    const Function& function = functions_[number];
+    symbolize::Frame frame;
+    frame.module = function.module;
+    frame.function = function.name();
+    frame.function_start = frame.shown_address = function.start;
+    frame.is_inlined = function.is_inlined;
+    const std::string module = function.module == nullptr ? "" : printable(function.module->short_name);
+    for (const std::string& folded : fold_frame(frame, FoldOptions{}, is_java)) {
+      std::string_view name = folded;
+      FrameKind kind = kind_of(function);
+      if (!made.empty() && name.ends_with("_[i]")) {
+        name.remove_suffix(4);
+        kind = FrameKind::Inlined;
+      }
+      made.push_back(frames_->number_of(printable(name), module, kind));
+    }
+    std::ranges::reverse(made);
+    return made;
+  }
+
+  FunctionTable functions_;
+  FlameFrames* frames_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> by_function_[2];
+};
+
+// A text that a source gives may be empty: a frame is not.
+std::string shown(std::string_view name) { return name.empty() ? "[unnamed]" : printable(name); }
+
+std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_view event) {
+  switch (root) {
+    case FlameRoot::Pid:
+      return fmt::format("pid {}", static_cast<std::int32_t>(sample.pid()));
+    case FlameRoot::Tid:
+      return fmt::format("tid {}", static_cast<std::int32_t>(sample.tid()));
+    case FlameRoot::Cpu:
+      return sample.event().attr.samples(abi::kSampleCpu) ? fmt::format("cpu {}", sample.raw->cpu)
+                                                          : "cpu not recorded";
+    case FlameRoot::Cgroup:
+      return shown(sample.cgroup());
+    case FlameRoot::Event:
+      return shown(event);
+    case FlameRoot::Comm:
+      break;
+  }
+  return shown(sample.comm);
+}
+
+// Adds up samples by what stands below their stack, and by the stack.
+class FlameSink : public Sink {
+ public:
+  FlameSink(Session& session, const FlameSource& source, FlameFrames& frames)
+      : session_(session),
+        source_(source),
+        frames_(frames),
+        events_(session, source.event, source.weight, false),
+        names_(session, frames),
+        places_(places_of(session)),
+        reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() ? Reads::All : Reads::Start) {}
+
+  Needs needs() const override { return Needs::Names; }
+  Places places() const override { return places_; }
+  Reads reads() const override { return reads_; }
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    has_samples_ = true;
+    if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
+    const auto weight = events_.weight_of(sample);
+    if (!weight) return Flow::GoOn;
+    taken_.resize(std::max(taken_.size(), sample.event_index + 1));
+    taken_[sample.event_index] = true;
+    profile_.add(LateSample{.comm = roots_of(sample), .stack = sample.stack}, *weight);
+    if (profile_.rows().size() > rows_.size()) rows_.push_back(last_);
+    if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
+    return Flow::GoOn;
+  }
+
+  Result<FlameFacts> finish(const TakeStack& take) {
+    if (auto sound = events_.check(); !sound) return std::move(sound.error());
+    name_new_rows();
+    const bool has_event = std::ranges::find(source_.roots, FlameRoot::Event) != source_.roots.end();
+    const bool are_several =
+        std::ranges::any_of(rows_, [this](const Roots* row) { return row->event != rows_[0]->event; });
+    std::vector<std::uint32_t> stack;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const auto frames = std::span(stacks_).subspan(starts_[row], ends_[row] - starts_[row]);
+      stack.assign(frames.begin(), frames.end());
+      // Several events stand below their names.
+      if (are_several && !has_event)
+        stack.insert(source_.is_reversed ? stack.end() : stack.begin(), rows_[row]->event);
+      take(stack, static_cast<double>(profile_.rows()[row].only.period));
+    }
+    FlameFacts facts;
+    facts.has_samples = has_samples_;
+    facts.notes = events_.notes(!rows_.empty() || !has_samples_);
+    EventSchemas schemas(session_.events(), session_.features());
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+      if (!taken_[i]) continue;
+      facts.events.push_back(session_.events()[i].name);
+      const std::string unit = unit_of(i, schemas);
+      facts.unit = facts.events.size() == 1 || facts.unit == unit ? unit : "";
+    }
+    return facts;
+  }
+
+ private:
+  struct Roots {
+    std::uint32_t event = 0;  // its frame
+    std::vector<std::uint32_t> frames;
+    std::string text;  // lives as long as this: rows are told apart by where it lies
+    bool is_java = false;
+  };
+
+  bool reads_more() const { return std::ranges::find(source_.roots, FlameRoot::Cgroup) != source_.roots.end(); }
+  // As folded has it: names alone count where nothing more of a place is shown than its function.
+  Places places_of(Session& session) const {
+    if (session.layout().is_pipe || source_.expands_inlines) return Places::Addresses;
+    std::size_t with_samples = 0;
+    for (const format::Event& event : session.events()) {
+      if (event.attr.samples(abi::kSampleStackUser) || event.attr.samples(abi::kSampleRaw))
+        return Places::Addresses;
+      with_samples += event.attr.type == abi::kSoftware && event.attr.config == abi::kDummy ? 0 : 1;
+    }
+    return with_samples == 1 ? Places::Names : Places::Addresses;
+  }
+
+  // What stands below the sample's stack. Rows of the profile are told apart by it.
+  std::string_view roots_of(const ResolvedSample& sample) {
+    const bool is_comm_alone = source_.roots.size() == 1 && source_.roots.front() == FlameRoot::Comm;
+    if (is_comm_alone) {  // equal names share their bytes
+      const auto [known, is_new] = by_comm_.try_emplace({sample.comm.data(), sample.event_index}, nullptr);
+      if (is_new) known->second = &make_roots(sample);
+      last_ = known->second;
+    } else {
+      last_ = &make_roots(sample);
+    }
+    return last_->text;
+  }
+  Roots& make_roots(const ResolvedSample& sample) {
+    std::string key = sample.comm.starts_with("java") ? "j" : " ";
+    const std::string event = shown(events_.name_of(sample));
+    key += event + '\0';
+    std::vector<std::string> texts;
+    for (const FlameRoot root : source_.roots) {
+      texts.push_back(root_text(root, sample, events_.name_of(sample)));
+      key += texts.back() + '\0';
+    }
+    const auto [known, is_new] = by_text_.try_emplace(key);
+    Roots& roots = known->second;
+    if (!is_new) return roots;
+    roots.text = key;
+    roots.event = frames_.number_of(event, "", FrameKind::Group);
+    roots.is_java = sample.comm.starts_with("java");
+    for (const std::string& text : texts)
+      roots.frames.push_back(frames_.number_of(text, "", FrameKind::Group));
+    return roots;
+  }
+
+  void name_new_rows() {
+    for (std::size_t row = starts_.size(); row < rows_.size(); ++row) {
+      starts_.push_back(stacks_.size());
+      stacks_.insert(stacks_.end(), rows_[row]->frames.begin(), rows_[row]->frames.end());
+      names_.append(profile_.stack_of(row)->frames, FlameNames::Order::RootFirst, rows_[row]->is_java, stacks_);
+      if (source_.is_reversed)
+        std::reverse(stacks_.begin() + static_cast<std::ptrdiff_t>(starts_.back()), stacks_.end());
+      ends_.push_back(stacks_.size());
+    }
+  }
+
+  std::string unit_of(std::size_t event, EventSchemas& schemas) const {
+    if (source_.weight == "samples") return "samples";
+    const PayloadSchema* const schema = schemas.of(event);
+    if (schema != nullptr && source_.weight != "period") {
+      const auto field = source_.weight.empty()
+                             ? std::ranges::find(schema->fields, "weight", &PayloadField::role)
+                             : std::ranges::find(schema->fields, source_.weight, &PayloadField::name);
+      if (field != schema->fields.end()) return printable(field->unit.empty() ? field->name : field->unit);
+    }
+    const format::EventAttr& attr = session_.events()[event].attr;
+    const bool is_clock = attr.type == abi::kSoftware && attr.config <= 1;  // cpu-clock, task-clock
+    if (is_clock) return "ns";
+    return attr.type == abi::kSoftware && attr.config == abi::kBpfOutput
+               ? "samples"
+               : printable(session_.events()[event].name);
+  }
+
+  Session& session_;
+  const FlameSource& source_;
+  FlameFrames& frames_;
+  FoldedEvents events_;
+  FlameNames names_;
+  Places places_;
+  Reads reads_;
+  bool has_samples_ = false;
+  std::vector<bool> taken_;  // by event
+  std::map<std::pair<const char*, std::size_t>, Roots*> by_comm_;  // by its bytes, and the event
+  std::unordered_map<std::string, Roots> by_text_;
+  Roots* last_ = nullptr;
+  Profile profile_{{EventBlock{}}, ProfileShape{}};  // its comm: the text of the roots
+  std::vector<const Roots*> rows_;                   // by the profile's row
+  std::vector<std::uint32_t> stacks_;                // frames of the rows that are named
+  std::vector<std::size_t> starts_, ends_;           // in stacks_, by row
+};
+
+// Waits, each by its time, and behind a mark who ended it.
+class FlameWaits : public Sink {
+ public:
+  FlameWaits(Session& session, const FlameSource& source, const WaitOptions& waits, FlameFrames& frames,
+             const TakeStack& take)
+      : source_(source),
+        frames_(frames),
+        waits_(session, waits),
+        names_(session, frames),
+        take_(take),
+        mark_(frames.number_of(kWakerMark, "", FrameKind::Mark)),
+        interrupt_(frames.number_of(kInterruptMark, "", FrameKind::Waker)) {}
+
+  Waits& waits() { return waits_; }
+  bool has_waits() const { return has_waits_; }
+  Needs needs() const override { return Needs::Names; }
+
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (const auto wait = waits_.take(sample)) add(*wait);
+    return Flow::GoOn;
+  }
+
+ private:
+  void add(const Wait& wait) {
+    has_waits_ = true;
+    stack_.clear();
+    for (const FlameRoot root : source_.roots) stack_.push_back(root_of(root, wait));
+    names_.append(wait.stack->frames, FlameNames::Order::RootFirst, false, stack_);
+    for (const Waker& waker : wait.wakers) {
+      stack_.push_back(mark_);
+      const auto frames = std::span(waker.stack->frames).first(waker.frames);
+      names_.append(frames, FlameNames::Order::LeafFirst, false, stack_, FrameKind::Waker);
+      stack_.push_back(waker.is_interrupt ? interrupt_
+                                          : frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
+    }
+    if (source_.is_reversed) std::ranges::reverse(stack_);
+    take_(stack_, static_cast<double>(wait.duration));
+  }
+  std::uint32_t root_of(FlameRoot root, const Wait& wait) {
+    const std::string text = root == FlameRoot::Pid   ? fmt::format("pid {}", wait.pid)
+                             : root == FlameRoot::Tid ? fmt::format("tid {}", wait.tid)
+                                                      : shown(wait.comm);
+    return frames_.number_of(text, "", FrameKind::Group);
+  }
+
+  const FlameSource& source_;
+  FlameFrames& frames_;
+  Waits waits_;
+  FlameNames names_;
+  const TakeStack& take_;
+  std::uint32_t mark_, interrupt_;
+  bool has_waits_ = false;
+  std::vector<std::uint32_t> stack_;  // of the wait at hand
+};
+
+Result<FlameFacts> read_waits(Session& session, const FlameSource& source, FlameFrames& frames,
+                              const RunSession& run, const TakeStack& take) {
+  const bool has_roots_of_waits = std::ranges::all_of(source.roots, [](FlameRoot root) {
+    return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
+  });
+  if (!has_roots_of_waits) return use_error("--off-cpu: a wait has a thread: --by takes comm, pid and tid");
+  WaitOptions wanted = source.waits;
+  wanted.who.condition = std::exchange(session.filter().condition, nullptr);
+  FlameWaits sink(session, source, wanted, frames, take);
+  if (auto found = sink.waits().find_events(); !found) return std::move(found.error());
+  if (sink.waits().has_switches() && session.filter().looks_at_names())
+    return use_error(
+        "--off-cpu: of sched:sched_switch every sample is taken in the scheduler, whatever waits; leave "
+        "--dsos, --symbols and --symbol-filter out");
+  run(sink);
+  FlameFacts facts;
+  facts.unit = "ns";
+  facts.events = {"waits"};
+  facts.notes = sink.waits().notes();
+  facts.has_samples = sink.has_waits();
+  return facts;
+}
+
+}  // namespace
+
+Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text) {
+  std::vector<FlameRoot> roots;
+  if (text == "none") return roots;
+  for (const std::string& name : parse_name_list(text)) {
+    const auto* const known = std::ranges::find(kRoots, name, &std::pair<std::string_view, FlameRoot>::first);
+    if (known == std::end(kRoots))
+      return use_error("--by: '" + name +
+                        "' is not known; it is a list of comm, pid, tid, cpu, cgroup and event, or none");
+    roots.push_back(known->second);
+  }
+  if (roots.empty()) return use_error("--by: names nothing; --by none leaves threads out");
+  return roots;
+}
+
+Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,
+                                      const RunSession& run, const TakeStack& take) {
+  if (source.waits.is_asked_for) return read_waits(session, source, frames, run, take);
+  FlameSink sink(session, source, frames);
+  run(sink);
+  return sink.finish(take);
+}
+
+namespace {
+
+// The number at the end of a line, behind a blank; it is cut off.
+std::optional<double> take_weight(std::string_view& line) {
+  while (line.ends_with(' ') || line.ends_with('\t') || line.ends_with('\r')) line.remove_suffix(1);
+  const auto blank = line.find_last_of(" \t");
+  if (blank == std::string_view::npos) return std::nullopt;
+  const std::string_view number = line.substr(blank + 1);
+  double weight = 0;
+  const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), weight);
+  const bool is_number = fault == std::errc() && end == number.data() + number.size();
+  if (!is_number || !std::isfinite(weight) || weight < 0) return std::nullopt;
+  line = line.substr(0, blank);
+  return weight;
+}
+
+std::uint32_t folded_frame(std::string_view text, FlameFrames& frames) {
+  FrameKind kind = FrameKind::User;
+  constexpr std::pair<std::string_view, FrameKind> kEndings[] = {{"_[k]", FrameKind::Kernel},
+                                                                 {"_[i]", FrameKind::Inlined},
+                                                                 {"_[j]", FrameKind::Jit},
+                                                                 {"_[w]", FrameKind::Waker}};
+  if (text == kWakerMark || text == "--") return frames.number_of(printable(text), "", FrameKind::Mark);
+  if (text.size() > 2 && text.starts_with('[') && text.ends_with(']')) kind = FrameKind::Unnamed;
+  for (const auto& [ending, of_ending] : kEndings) {
+    if (!text.ends_with(ending) || text.size() == ending.size()) continue;
+    text.remove_suffix(ending.size());
+    kind = of_ending;
+    break;
+  }
+  return frames.number_of(printable(text), "", kind);
+}
+
+}  // namespace
+
+FoldedText read_folded_text(std::istream& in, bool is_reversed, FlameFrames& frames, const TakeFolded& take) {
+  FoldedText read;
+  std::string whole;
+  std::vector<std::uint32_t> stack;
+  while (std::getline(in, whole)) {
+    ++read.lines;
+    std::string_view line = whole;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.starts_with('#')) continue;
+    const auto last = take_weight(line);
+    if (!last) {
+      if (read.faults++ == 0) read.first_fault = read.lines;
+      continue;
+    }
+    FlameWeight weight{0, *last};
+    std::string_view shorter = line;
+    if (const auto first = take_weight(shorter)) {
+      read.has_two_weights = true;
+      weight = {*first, *last};
+      line = shorter;
+    }
+    stack.clear();
+    for (std::size_t at = 0; at <= line.size();) {
+      const auto end = std::min(line.find(';', at), line.size());
+      stack.push_back(folded_frame(line.substr(at, end - at), frames));
+      at = end + 1;
+    }
+    if (is_reversed) std::ranges::reverse(stack);
+    take(stack, weight);
+  }
+  return read;
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""The flame graph in a browser: zoom, search, keys, history, filters, dark and light; names stay text; no network."""
+import browser
+import programs
+
+if browser.webdriver:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.actions.action_builder import ActionBuilder
+ALT = "\ue00a"
+
+TEXT = """app;main;parse;read_[k] 100
+app;main;parse;rec;rec;rec;leaf 200
+app;main;parse;rec;other 100
+app;main;draw;read_[k] 150
+app;main;draw;blit 250
+app;main;draw;</script><img src=x onerror=alert(1)> 200
+"""
+TOTAL = 1000
+
+
+@browser.needs_browser
+class FlameGraphInABrowser(programs.Scratch):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        super().setUp()
+        self.draw(TEXT)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertEqual(self.browser.requests(), [])
+
+    def draw(self, text, *words):
+        (self.folder / "a.folded").write_text(text)
+        self.tacho("flamegraph", "--folded", "a.folded", "-o", "a.svg", *words)
+        self.browser.open(self.folder / "a.svg")
+
+    # What is seen.
+
+    def shown(self):
+        """{name: (x, width)} of the widest frame of each name; names as the labels have them."""
+        return self.browser.run("""
+            const names = document.querySelector('metadata.names').textContent.split('\\n').map((n) => n.split(' ').slice(2).join(' '));
+            const found = {};
+            for (const text of document.querySelectorAll('g.labels text'))
+              if (!text.hasAttribute('display')) found[text.textContent] = +text.getAttribute('x') - 3;
+            return found;""")
+
+    def rects(self):
+        return self.browser.run("""return [...document.querySelectorAll('g.frames rect')]
+            .filter((r) => !r.hasAttribute('display'))
+            .map((r) => [+r.getAttribute('x'), +r.getAttribute('y'), +r.getAttribute('width'), r.getAttribute('class')]);""")
+
+    def click(self, label, alt=False):
+        """On the frame below a label, as a hand does."""
+        x, y = self.browser.run("""for (const text of document.querySelectorAll('g.labels text'))
+            if (!text.hasAttribute('display') && text.textContent === arguments[0]) {
+              const box = text.getBoundingClientRect();
+              return [box.x + 1, box.y + box.height / 2];
+            }
+            return [0, 0];""", label)
+        self.assertGreater(x, 0, label)
+        actions = ActionBuilder(self.browser.driver, duration=0)
+        if alt:
+            actions.key_action.key_down(ALT)
+        actions.pointer_action.move_to_location(int(x), int(y)).click()
+        if alt:
+            actions.key_action.pause(); actions.key_action.pause(); actions.key_action.pause()
+            actions.key_action.key_up(ALT)
+        actions.perform()
+        self.settle()
+
+    def settle(self):
+        """hashchange comes later."""
+        self.browser.driver.execute_async_script("setTimeout(arguments[0], 30);")
+
+    def press(self, *keys):
+        for key in keys:
+            ActionChains(self.browser.driver, duration=0).send_keys(key).perform()
+            self.settle()
+
+    def said(self):
+        return self.browser.run("return [document.querySelector('.found').textContent, document.querySelector('#foot').textContent];")
+
+    def fragment(self):
+        return self.browser.run("return location.hash")
+
+    def back(self):
+        self.browser.run("history.back()")
+        self.settle()
+        self.settle()
+
+    # Tests.
+
+    def test_zoom_history_and_reload(self):
+        before = self.rects()
+        self.assertEqual(len(before), 14)
+        self.click("draw")
+        zoomed = self.rects()
+        wide = 1280 - 20
+        self.assertEqual(sum(1 for x, y, width, kind in zoomed if abs(width - wide) < 0.1), 4, "all, app, main and draw")
+        self.assertIn("zoom=", self.fragment())
+        self.assertAlmostEqual(max(w for _, _, w, _ in zoomed if w < wide - 1), wide * 250 / 600, delta=0.2)
+        self.click("blit")
+        self.back()
+        self.assertEqual(self.rects(), zoomed)
+        self.back()
+        self.assertEqual(self.rects(), before)
+        self.browser.run("history.forward()")
+        self.settle()
+        self.settle()
+        self.assertEqual(self.rects(), zoomed)
+        self.browser.driver.refresh()
+        self.assertEqual(self.rects(), zoomed)
+        self.press("0")
+        self.assertEqual(self.rects(), before)
+
+    def test_search_tells_the_share_once(self):
+        for text, share in (("rec", "30.00 %"), ("REC", "30.00 %"), ("/^(rec|blit)$/", "55.00 %"), ("/^REC$/i", "30.00 %"),
+                            ("/^REC$/", "0.00 %"), ("read", "25.00 %"), ("onerror=", "20.00 %")):
+            self.press("/")
+            self.browser.run("document.querySelector('.search').value = ''")
+            self.press(text, "\ue007")
+            self.assertIn(f"{share} of all", self.said()[0], text)
+        self.press("/")
+        self.browser.run("document.querySelector('.search').value = ''")
+        self.press("/(/", "\ue007")
+        self.assertIn("not a regular expression", self.said()[0])
+        self.press("\ue00c")
+        self.assertEqual(self.said()[0], "")
+
+    def test_the_share_of_the_view_is_told_too(self):
+        self.click("parse")
+        self.press("/", "rec", "\ue007")
+        self.assertIn("30.00 % of all, 75.00 % of the view", self.said()[0])
+        self.press("n")
+        self.assertIn("rec", self.said()[1])
+        first = self.said()[1]
+        self.press("n")
+        self.assertNotEqual(self.said()[1], first)
+        self.press("N")
+        self.assertEqual(self.said()[1], first)
+
+    def test_keys_walk_through_the_frames(self):
+        self.press("\ue015")  # down: the first key shows where it is
+        self.assertIn("all", self.said()[1])
+        for name in ("app", "main", "draw", "blit"):
+            self.press("\ue013")
+            self.assertTrue(self.said()[1].startswith(name), self.said())
+        self.assertIn("total 250: 25.00 % of all, 41.67 % of its caller", self.said()[1])
+        cursor = self.browser.run("const c = document.querySelector('rect.cursor'); return c.hasAttribute('display') ? 0 : +c.getAttribute('width');")
+        self.assertAlmostEqual(cursor, 1260 * 0.25, delta=0.2)
+        self.press("\ue012")
+        self.assertIn("img src", self.said()[1])
+        self.press("\ue015", "\ue007")
+        self.assertIn("zoom=", self.fragment())
+        self.press("\ue00c")
+        self.assertTrue(self.said()[1])
+        self.press("?")
+        self.assertTrue(self.browser.run("return !document.querySelector('#help').hidden"))
+        self.press("\ue00c")
+        self.assertTrue(self.browser.run("return document.querySelector('#help').hidden"))
+
+    def test_filters(self):
+        self.press("/", "rec", "\ue007")
+        self.press("n", "f")
+        labels = self.shown()
+        self.assertIn("other", labels)
+        self.assertNotIn("main", labels)
+        self.press("u")
+        self.assertIn("main", self.shown())
+        self.press("r")
+        self.assertEqual(sum(1 for *_, kind in self.rects() if "match" in kind), 1, "three rec are one")
+        self.press("r")
+        self.press("0")
+        self.click("draw", alt=True)
+        self.assertNotIn("draw", self.shown())
+        self.assertIn("blit", self.shown())
+        self.back()
+        self.assertIn("draw", self.shown())
+
+    def test_icicle_and_palettes(self):
+        y = {kind: y for _, y, _, kind in self.rects()}
+        self.press("i")
+        turned = {kind: y for _, y, _, kind in self.rects()}
+        self.assertNotEqual(y, turned)
+        self.assertEqual(min(y for _, y, _, _ in self.rects() if y == turned["a0"]), 0)
+        self.press("p")
+        self.assertIn("palette=warm", self.fragment())
+        fill = lambda: self.browser.run("return getComputedStyle(document.querySelector('g.frames rect:nth-child(3)')).fill")
+        warm = fill()
+        self.press("p")
+        self.assertNotEqual(fill(), warm)
+
+    def test_tooltip(self):
+        rect = self.browser.driver.find_elements("css selector", "g.frames rect")[3]
+        ActionChains(self.browser.driver, duration=0).move_to_element(rect).perform()
+        tip = self.browser.run("return document.querySelector('#tip').innerText")
+        self.assertIn("of all", tip)
+        self.assertIn("self", tip)
+
+    def test_dark_and_light(self):
+        look = """const of = (one) => getComputedStyle(document.querySelector(one)).fill;
+            return [of('#bg'), of('g.frames rect'), of('g.labels text')];"""
+        self.browser.prefers("light")
+        light = self.browser.run(look)
+        self.browser.prefers("dark")
+        dark = self.browser.run(look)
+        self.browser.prefers("light")
+        self.assertTrue(all(a != b for a, b in zip(light, dark)), (light, dark))
+
+    def test_a_narrow_window_has_all_of_the_graph(self):
+        self.browser.size(390)
+        self.addCleanup(self.browser.size, 1280)
+        self.settle()
+        self.assertEqual(max(x + width for x, _, width, _ in self.rects()), 380)
+        self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 390)
+
+    def test_hostile_names_stay_text(self):
+        names = ["</script><img src=x onerror=window.hit=1>", "]]><script>window.hit=1</script>", "&lt;b&gt;", "x" * 10_000,
+                 "\u05d0\u05d1", "'\"`${window.hit=1}", "constructor", "__proto__"]
+        self.draw("".join(f"root;{name} 10\n" for name in names))
+        self.press("/", "x", "\ue007", "n", "f", "0")
+        self.press("\ue013", "\ue013", "\ue014", "h", "u", "m", "0")
+        self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
+        self.assertEqual(self.browser.run("return document.querySelectorAll('img').length"), 0)
+
+    def test_what_is_gone_is_walked_through_like_the_rest(self):
+        (self.folder / "before.folded").write_text("app;gone;x 3\napp;gone;y 1\n" + TEXT)
+        self.draw(TEXT, "--base", "before.folded")
+        self.click("gone")
+        self.assertIn("gone", self.said()[1])
+        self.assertIn("before 0.40 %, after 0.00 %: \u22120.40 points", self.said()[1])
+        self.assertRegex(self.fragment(), r"zoom=0%2C\d")
+        self.press("/", "x", "\ue007")
+        self.assertIn("1 frames match: 0.30 % of all, 75.00 % of the view", self.said()[0])
+        self.back()
+        self.back()
+        self.assertEqual(self.fragment(), "")
+
+    def test_a_deep_stack_and_many_frames_load(self):
+        self.draw(";".join(f"f{number % 5}" for number in range(100_000)) + " 3\n")
+        self.press("\ue013", "\ue013", "\ue013")
+        self.assertIn("f1", self.said()[1])
+        self.draw("".join(f"a;b{number // 100};c{number} {100 + number % 7}\n" for number in range(30_000)), "--min-width", "0")
+        took = self.browser.run("""const begin = performance.now();
+            document.querySelectorAll('g.frames rect')[1].dispatchEvent(new MouseEvent('click', {bubbles: true}));
+            dispatchEvent(new HashChangeEvent('hashchange'));
+            return performance.now() - begin;""")
+        self.assertLess(took, 2000)
+
+
+if __name__ == "__main__":
+    programs.main()

@@ -1,0 +1,71 @@
+"""Debian's chromium without a window, driven by python3-selenium: for tests of pictures and pages."""
+import json
+import shutil
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.append("/usr/lib/python3/dist-packages")  # Debian's packages, where another python3 runs the tests
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+except ImportError:
+    webdriver = None
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+needs_browser = unittest.skipUnless(webdriver and CHROMIUM and DRIVER,
+                                    "needs a browser (Debian: chromium chromium-driver python3-selenium)")
+
+
+class Browser:
+    """One browser; everything that it fetched and what its console said is kept."""
+
+    def __init__(self, width=1280, height=800):
+        self.folder = tempfile.mkdtemp(prefix="tacho-browser-")
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                     "--no-first-run", "--disable-background-networking", "--disable-component-update",
+                     "--disable-sync", "--disable-extensions", "--force-device-scale-factor=1",
+                     f"--user-data-dir={self.folder}", f"--window-size={width},{height}"):
+            options.add_argument(word)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+        self.driver.set_page_load_timeout(60)
+        self.driver.get("about:blank")
+        self.size(width, height)
+        self.requests()  # of the page that a browser begins with
+
+    def close(self):
+        self.driver.quit()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def size(self, width, height=800):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+
+    def prefers(self, scheme):
+        """"dark" or "light"."""
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                    {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+
+    def open(self, path, fragment=""):
+        self.driver.get("about:blank")
+        self.driver.get(Path(path).resolve().as_uri() + fragment)
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def complaints(self):
+        """What the console said since the last time."""
+        return [line["message"] for line in self.driver.get_log("browser") if line["level"] in ("SEVERE", "WARNING")]
+
+    def requests(self):
+        """Addresses that were fetched since the last time, those of the files themselves and what they contain left out."""
+        found = []
+        for line in self.driver.get_log("performance"):
+            message = json.loads(line["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                found.append(message["params"]["request"]["url"])
+        return [url for url in found if not url.startswith(("file:", "about:", "data:"))]

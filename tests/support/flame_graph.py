@@ -1,0 +1,69 @@
+"""What the SVG of tacho flamegraph says, read without its script."""
+import collections
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+
+SVG = "{http://www.w3.org/2000/svg}"
+ROW = 17
+
+
+@dataclass
+class Frame:
+    name: str
+    kind: str
+    module: str
+    row: int
+    x: float
+    width: float
+    weight: int
+    own: int
+    before: int = 0
+    after: int = 0
+    classes: list = field(default_factory=list)
+    path: tuple = ()
+
+
+class Picture:
+    def __init__(self, svg):
+        self.root = ElementTree.fromstring(svg)
+        metadata = {one.get("class"): one.text or "" for one in self.root.findall(f"{SVG}metadata")}
+        modules = metadata["modules"].split("\n")
+        self.names = []
+        for line in metadata["names"].split("\n"):
+            kind, module, name = line.split(" ", 2)
+            self.names.append((name, kind, modules[int(module)]))
+        self.notes = [one.text for one in self.root.iter(f"{SVG}text") if one.get("class") == "note"]
+        self.panes = [self.frames(pane) for pane in self.root.findall(f"{SVG}g") if pane.get("class") == "pane"]
+
+    def frames(self, pane):
+        found, path, base = [], [], None
+        for rect in pane.find(f"{SVG}g[@class='frames']"):
+            number = lambda key, kind=int: kind(rect.get(key, "0"))
+            base = number("y") if base is None else base
+            name, kind, module = self.names[number("n")]
+            frame = Frame(name, kind, module, abs(number("y") - base) // ROW, number("x", float), number("width", float),
+                          number("w", float), number("s", float), number("b", float), number("a", float),
+                          rect.get("class").split())
+            del path[frame.row:]
+            path.append(name.replace(" ", "_") if kind == "t" else name)  # as folded has names of threads
+            frame.path = tuple(path[1:])  # without "all"
+            found.append(frame)
+        return found
+
+    def weights(self, pane=0):
+        """{names from the root: weight}; frames of one name beside each other, as of two modules, add up."""
+        sums = collections.Counter()
+        for frame in self.panes[pane]:
+            sums[frame.path] += frame.weight
+        return dict(sums)
+
+
+def weights_of_folded(text):
+    """The same of lines "root;...;leaf WEIGHT"."""
+    sums = collections.Counter()
+    for line in text.splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        names = stack.split(";")
+        for end in range(len(names) + 1):
+            sums[tuple(names[:end])] += int(weight)
+    return dict(sums)
