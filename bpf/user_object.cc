@@ -316,7 +316,7 @@ Result<> UserObject::walk_stacks(MapsByName maps) {
   return state_->within(link_walker(state_->walk, state_->elf, std::move(maps)));
 }
 
-void UserObject::begin() { state_->object->set_variable("tacho_begun", 1); }
+void UserObject::want_events(bool wanted) { state_->object->set_variable("tacho_is_on", wanted ? 1 : 0); }
 
 Result<> UserObject::end() const { return state_->run_all(Hook::AtEnd); }
 Result<> UserObject::gather(RunUntil until) const { return state_->run_all(Hook::Iterator, until); }
@@ -375,7 +375,7 @@ std::optional<Refusal> UserObject::State::try_to_run(const ProgramChoice& choice
   for (std::size_t i = 0; i < choice.candidates().size(); ++i)
     object->want(index_of(choice.candidates()[i].name), choice.wanted(i));
   object->set_number(kRecorderConstant, static_cast<std::uint32_t>(::getpid()));
-  object->set_number("tacho_waits", 1);
+  object->set_number("tacho_is_switched", 1);
   object->set_number("tacho_one_in", rate.one_in);
   object->set_number("tacho_most_a_second", rate.most_a_second);
   MapsByName shared = walk.maps;

@@ -118,10 +118,12 @@ class UserObject {
   // then; with none they do not. Fails where it cannot be linked in, and then they do not.
   Result<> walk_stacks(MapsByName maps);
 
-  // From now on its events are wanted: those that ask hear it, and count from here.
-  void begin();
+  // After load_and_attach(): whether its events are wanted from now on; at first they are not. Programs that
+  // ask (tacho/emit.h) count nothing, lose nothing and walk no stack while they are not.
+  void want_events(bool wanted);
 
-  // Runs the programs of section "syscall": once, before the summaries are read for the last time.
+  // Runs the programs of section "syscall": once, at the end of a recording while its events are still on, before the
+  // summaries are read for the last time.
   Result<> end() const;
   // Runs the iterators: once before each reading of the summaries, whose maps they fill. ETIMEDOUT: they had
   // not come to their end then.

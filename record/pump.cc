@@ -66,6 +66,7 @@ class Pump::Loop {
         switch_rule_(parts.switch_rule),
         on_switch_(std::move(parts.on_switch)),
         drop_rights_(std::move(parts.drop_rights)),
+        at_end_(std::move(parts.at_end)),
         say_(std::move(parts.say)),
         cpus_(events_, std::move(parts.later_cpus), std::move(parts.open_again), say_),
         queue_(queue_limit(parts.switch_rule)),
@@ -100,6 +101,9 @@ class Pump::Loop {
       check_command();
       if (auto done = cpus_.look(news_, since_start()); !done) fail(std::move(done.error()));
     }
+    // While events are on: what they tell now belongs to the recording.
+    if (at_end_)
+      if (auto done = at_end_(); !done && !report_.failure) report_.failure = std::move(done.error());
     events_.disable();
     read_summaries();
     take_the_rest();
@@ -434,6 +438,7 @@ class Pump::Loop {
   Schedule schedule_;
   SwitchRule switch_rule_;
   std::function<void()> on_switch_, drop_rights_;
+  std::function<Result<>()> at_end_;
   enum class Switching : std::uint8_t { No, Prepares, Begins };
   Switching switching_ = Switching::No;
   bool is_switch_wanted_ = false;

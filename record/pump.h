@@ -70,6 +70,7 @@ class Pump {
     CpuReturns::OpenAgain open_again = {};
     std::vector<int> later_cpus = {};        // that were off line when the events were opened
     std::function<void()> drop_rights = {};  // nothing will be opened any more; before a thread is started
+    std::function<Result<>()> at_end = {};   // once, when the recording is over, before events are disabled
     Say say;
   };
 

@@ -212,6 +212,30 @@ void drop_needless_rights(const Prepared& prepared, const RecordOptions& options
   const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
   if (kept) return messages.detail("capabilities kept while recording: " + names_of(*kept));
   messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
+// Programs run whether events are on or not; those that ask hear it, so that what happens while all events of their
+// object are off is neither counted against --max-rate nor lost.
+void switch_objects(Prepared& prepared, const KernelEvents& events, std::span<const std::size_t> switched) {
+  const Plan& plan = prepared.plan;
+  for (std::size_t i = 0; i < prepared.objects.size(); ++i) {
+    std::vector<std::size_t> own;
+    for (const Connection& each : plan.connections)
+      if (each.object == i) own.push_back(each.event);
+    for (const SampleProgram& each : plan.sample_programs)
+      if (each.object == i) own.push_back(each.event);
+    const auto is_switched = [&](std::size_t event) { return std::ranges::count(switched, event) != 0; };
+    if (std::ranges::any_of(own, is_switched))
+      prepared.objects[i].want_events(
+          std::ranges::any_of(own, [&](std::size_t event) { return events.is_on(event); }));
+  }
+}
+
+// What programs tell when a recording ends: waits that are not over.
+Result<> end_objects(const Prepared& prepared) {
+  for (const bpf::UserObject& object : prepared.objects)
+    if (auto done = object.end(); !done) return done;
+  return Done{};
+}
+
 }
 
 // Whoever waits for it may begin what is to be recorded.
@@ -418,10 +442,11 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
   events.when_samples_switch(
-      [&prepared, summaries = channels->summaries()](std::span<const std::size_t> switched, Sampling now) {
+      [&prepared, &events, summaries = channels->summaries()](std::span<const std::size_t> switched,
+                                                              Sampling now) {
+        if (now == Sampling::Off) switch_objects(prepared, events, switched);
         if (summaries != nullptr) summaries->switch_samples(switched, now);
-        if (now == Sampling::Off) return;
-        for (bpf::UserObject& object : prepared.objects) object.begin();
+        if (now == Sampling::On) switch_objects(prepared, events, switched);
       });
   if (starts_enabled) {
     if (auto done = events.enable_samples(); !done) return std::move(done.error());
@@ -438,6 +463,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   return report;
 }
 
+                            .at_end = [&prepared] { return end_objects(prepared); },
 void leave_stuck(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   const std::string what = report.failure ? report.failure->what : "the disk does not answer";
   messages.warn(options.output + ": " + what +

@@ -148,10 +148,6 @@ std::uint64_t Summaries::take_time(bool is_last) {
 Result<> Summaries::read(bool is_last) {
   const std::uint64_t time = take_time(is_last);
   if (failure_) return *std::exchange(failure_, std::nullopt);
-  if (is_last) {
-    for (const bpf::UserObject& object : prepared_->objects)
-      if (auto done = object.end(); !done) return done;
-  }
   std::vector<Source*> due;
   for (Source& source : sources_) {
     // Where events are off what came until then was read when they went off.

@@ -87,6 +87,7 @@ class KernelEvents {
   // Whether samples of an event were switched on at that time (CLOCK_MONOTONIC, ns): what programs put into
   // ring buffers the kernel does not switch off.
   bool was_on(std::size_t event, std::uint64_t time) const;
+  bool is_on(std::size_t event) const { return was_on(event, ~std::uint64_t{0}); }
 
   // While a backward ring is read the kernel must not write to it; what happens meanwhile is lost, and
   // counted.

@@ -32,7 +32,7 @@ class UserObjectLive : public testing::Test {
       for (const live::Receiver& receiver : receivers)
         if (auto connected = object->connect(channel.map, receiver.cpu(), receiver.fd()); !connected)
           return std::move(connected.error());
-    object->begin();
+    object->want_events(true);
     return object;
   }
   std::string refusal(const std::string& body) {

@@ -236,13 +236,14 @@ class OfObjects(Filters):
         self.assertGreater(len(numbers), 10)
         self.assertTrue(all(number % 2 == 0 and number < 64 for number in numbers), numbers)
 
-    def test_nothing_counts_before_the_recording_has_begun(self):
-        """The program is attached while nothing is recorded yet; then its calls are neither too many nor lost."""
+    def control(self, *commands, event="./ring.bpf.c"):
+        """Runs the recorder, and in the place of each command that is a number so many calls. What it said."""
         for name in ("commands", "answers"):
             os.mkfifo(self.folder / name)
+        # Calls of others, who may run beside the test, are none of this recording.
         recorder = subprocess.Popen(
-            [programs.BIN / "tacho-record", "-o", "out.data", "-a", "-e", "./ring.bpf.c", "--max-rate", "1000", "-D", "-1",
-             "--control", "fifo:commands,answers"], cwd=self.folder, stderr=subprocess.PIPE, text=True,
+            [programs.BIN / "tacho-record", "-o", "out.data", "-a", "-e", event, "--filter", 'comm == "getppid_load"', "--max-rate",
+             "1000", "-D", "-1", "--control", "fifo:commands,answers"], cwd=self.folder, stderr=subprocess.PIPE, text=True,
             env=dict(os.environ, HOME=str(self.folder)))
         self.addCleanup(recorder.stderr.close)
         self.addCleanup(recorder.wait)
@@ -252,15 +253,27 @@ class OfObjects(Filters):
             line = recorder.stderr.readline()
             self.assertTrue(line, said)
             said += line
-        subprocess.run([LOAD, "100000"], check=True)  # more than the ring holds, too
-        with open(self.folder / "commands", "w") as commands, open(self.folder / "answers") as answers:
-            for command in ("enable", "ping", "stop"):
-                print(command, file=commands, flush=True)
-                answers.readline()
+        with open(self.folder / "commands", "w") as to, open(self.folder / "answers") as answers:
+            for command in commands:
+                if isinstance(command, int):
+                    subprocess.run([LOAD, str(command)], check=True)
+                else:
+                    print(command, file=to, flush=True)
+                    answers.readline()
         said += recorder.stderr.read()
         self.assertEqual(recorder.wait(timeout=60), 0, said)
+        return said
+
+    def test_nothing_counts_while_samples_are_off(self):
+        """The program stays attached; its calls are neither too many nor lost then, though more than the ring holds."""
+        said = self.control(100000, "enable", 20, "disable", 100000, "stop")
         self.assertRegex(said, r" 0 lost\)")
         self.assertNotIn("more than --max-rate", said)
+        self.assertEqual(self.numbers(), list(range(20)))
+
+    def test_what_counts_while_they_are_on(self):
+        said = self.control("enable", 3000, "disable", "stop")
+        self.assertRegex(said, r"[12]\d{3} events of BPF programs were more than --max-rate 1000")
 
     def test_what_is_tachos_own_is_not_set_by_name(self):
         for name in ("tacho_follows=1", "tacho_one_in=3", "tacho_filter=1", "tacho_nosuch=1"):

@@ -14,7 +14,7 @@
  * array, and nothing at all with -a, where the kernel removes the code. tacho_wants_of(thread) asks of another one. A
  * program that does not ask is recorded all the same; then the recorder drops what other threads did, which costs a stack
  * and a record each time.
- * Until the recording begins nothing is wanted.
+ * Before the recording begins, and while --control or -D has switched samples off, nothing is wanted.
  *
  * It also answers for --filter: `-e ./slow.bpf.c --filter 'comm == "dd" && uid >= 1000'`. A program that has filled its
  * event asks with it, and then --filter may name its members, too ('bytes > 4k'):
@@ -64,9 +64,9 @@ struct {
 static const volatile __u32 tacho_one_in = 0;
 static const volatile __u64 tacho_most_a_second = 0;
 
-/* Whether nothing is wanted until the recorder says that the recording has begun, and whether it did. */
-static const volatile __u32 tacho_waits = 0;
-__u32 tacho_begun = 0;
+/* Whether the recorder switches events on and off, and whether they are on. Both are set by the recorder. */
+static const volatile __u32 tacho_is_switched = 0;
+__u32 tacho_is_on = 0;
 
 /*
  * The condition of --filter: comparisons, the first of which is asked first. Each says which is asked next when it holds
@@ -123,11 +123,11 @@ struct {
 __u64 tacho_second = 0, tacho_this_second = 0; /* the present second, and what it has seen */
 __u64 tacho_over_rate = 0;                     /* what was too much, so far */
 
-/* Whether the recording has begun and is about a thread, which need not be the current one: one that is woken, or whose I/O has ended. */
+/* Whether events are on and the recording is about a thread, which need not be the current one: one that is woken, or whose I/O has ended. */
 static __always_inline int tacho_follows_thread(__u32 thread) {
   __u32 page = thread >> 12;
   const __u8 *states;
-  if (tacho_waits && !*(volatile __u32 *)&tacho_begun) return 0;
+  if (tacho_is_switched && !*(volatile __u32 *)&tacho_is_on) return 0;
   if (!tacho_follows) return 1;
   states = bpf_map_lookup_elem(&tacho_followed, &page);
   return states && states[thread & 4095] == 1;

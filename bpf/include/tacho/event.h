@@ -107,7 +107,8 @@
  * ROLE("sum unless count").
  * The sample's period is the live number, else the sum, else the count.
  *
- * A program SEC("syscall") is run by the recorder, once, before it reads maps for the last time. A program SEC("iter/task"),
+ * A program SEC("syscall") is run by the recorder, once, when the recording ends and before it reads maps for the last time:
+ * what it puts into maps and ring buffers is part of the recording. A program SEC("iter/task"),
  * SEC("iter/bpf_prog"), ... is run before each reading, for all there are: it stores what the kernel counts itself, and
  * samples tell by how much "count" and "sum" grew since the recording began, or since the last reading.
  */
