@@ -24,6 +24,13 @@ constexpr std::size_t kMaxFields = 4096;      // of one payload: what a capture'
 constexpr std::size_t kMaxSteps = 16 * kMaxFields;
 constexpr std::size_t kMaxGlobals = 1024;  // of one section
 constexpr int kMaxDepth = 32;              // of types inside types
+// What roles and formats are there (tacho/event.h); behind the last three stands a number or the name of a map.
+constexpr std::string_view kRoles[] = {
+    "value", "key",  "weight", "queued",     "wakes",    "waker",     "stack",         "log2",          "count",
+    "sum",   "live", "max",    "live:count", "function", "depth",     "arguments",     "argument_text", "returned",
+    "returned_text", "unread_texts"};
+constexpr std::string_view kRolesWithMore[] = {"linear:", "stack:"};
+constexpr std::string_view kFormats[] = {"hex", "oct", "kaddr", "uaddr"};
 constexpr std::string_view kEventVariable = "__event_", kSummaryVariable = "__summary_";
 
 struct FreeBtf {
@@ -77,10 +84,54 @@ class Reader {
       if (btf_is_func(type)) read_function(id, type, found);
       if (btf_is_datasec(type)) read_globals(type, found);
     }
+    find_unknown_words(found);
     return found;
   }
 
  private:
+  // A word that nothing knows is mistyped: what it was to do is not done, and nothing else would say so.
+  void find_unknown_words(Declarations& found) const {
+    for (const auto& [place, text] : tags_) {
+      const btf_type* const type = btf__type_by_id(types_, place.first);
+      const bool is_member = type != nullptr && btf_is_composite(type) && place.second >= 0 &&
+                             place.second < static_cast<std::int32_t>(btf_vlen(type));
+      if (!is_member) continue;
+      const std::string member = "member '" + name(btf_members(type)[place.second].name_off) + "' of '" +
+                                 name(type->name_off) + "': ";
+      const auto tagged = [&](std::string_view key) {
+        return text.starts_with(key) ? std::optional(text.substr(key.size())) : std::nullopt;
+      };
+      if (const auto role = tagged("role:")) check_role(*role, member, found);
+      if (const auto format = tagged("format:"); format && std::ranges::count(kFormats, *format) == 0)
+        found.unknown_words.push_back({member + "FORMAT(\"" + *format + "\")", *format, "format",
+                                       {std::begin(kFormats), std::end(kFormats)}});
+    }
+    std::vector<std::string> events;
+    for (const PayloadSchema& event : found.events) events.push_back(event.event);
+    for (const auto& [map, event] : found.channels)
+      if (std::ranges::count(events, event) == 0)
+        found.unknown_words.push_back({"map '" + map + "': EVENT_CHANNEL(" + event + ")", event, "EVENT()", events});
+  }
+  static void check_role(const std::string& role, const std::string& member, Declarations& found) {
+    constexpr std::string_view kUnless = " unless ";
+    const std::size_t unless = role.find(kUnless);
+    const std::string word = role.substr(0, unless);
+    const auto begins = [&](std::string_view known) { return word.starts_with(known); };
+    const std::string place = member + "ROLE(\"" + role + "\")";
+    if (std::ranges::count(kRoles, word) == 0 && std::ranges::none_of(kRolesWithMore, begins)) {
+      std::vector<std::string> known(std::begin(kRoles), std::end(kRoles));
+      known.insert(known.end(), std::begin(kRolesWithMore), std::end(kRolesWithMore));
+      found.unknown_words.push_back({place, word, "role", std::move(known)});
+    }
+    if (unless == std::string::npos) return;
+    const std::string constant = role.substr(unless + kUnless.size());
+    std::vector<std::string> constants;
+    for (const Global& global : found.globals)
+      if (global.is_constant()) constants.push_back(global.name);
+    if (std::ranges::count(constants, constant) == 0)
+      found.unknown_words.push_back({place, constant, "`const volatile` global", std::move(constants)});
+  }
+
   // btf_decl_tag is declared without its members in older headers: the one behind the type is a s32.
   void collect_tags() {
     for (std::uint32_t id = 1; id < count_; ++id) {

@@ -40,6 +40,14 @@ struct SummaryTypes {
   std::optional<format::PayloadSchema> key, value;
 };
 
+// A word of tacho/event.h, or a name, that is none of those it could be.
+struct UnknownWord {
+  std::string place;  // "member 'bytes' of 'slow_read': ROLE("valu")"
+  std::string word;
+  std::string kind;  // "role", "format", "EVENT()", ...
+  std::vector<std::string> known;
+};
+
 struct Declarations {
   std::vector<format::PayloadSchema> events;  // EVENT(name, type)
   std::vector<SummaryTypes> summaries;
@@ -47,6 +55,7 @@ struct Declarations {
   std::vector<Alternative> alternatives;                      // in order of appearance
   std::vector<Global> globals;                                // in sections .rodata, .data and .bss
   std::vector<std::string> problems;  // events whose type cannot be described, and why
+  std::vector<UnknownWord> unknown_words;
 
   const format::PayloadSchema* event(const std::string& name) const;
 };

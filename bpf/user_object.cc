@@ -167,9 +167,6 @@ Result<> UserObject::State::read() {
     if (!found) return std::move(found.error());
     declared = std::move(*found);
   }
-  for (const std::string& problem : declared.problems)
-    say(options.log, path + ": " + problem + "; its payload will print as hex");
-
   auto fresh = opened(options.log);
   if (!fresh) return std::move(fresh.error());
   if (fresh->programs().empty())
@@ -331,6 +328,8 @@ bool UserObject::has_summaries() const {
 }
 
 std::uint64_t UserObject::over_rate() const { return state_->object->counter("tacho_over_rate").value_or(0); }
+
+const Declarations& UserObject::declared() const { return state_->declared; }
 
 std::vector<std::string> UserObject::unheard() const {
   return unheard_programs(*state_->object, has_summaries() ? IteratorsAre::Run : IteratorsAre::Idle);

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bpf/btf_schema.h"
 #include "bpf/channel.h"
 #include "bpf/constant_value.h"
 #include "bpf/event_filter.h"
@@ -133,6 +134,9 @@ class UserObject {
 
   // What the program left out because of EventRate::most_a_second.
   std::uint64_t over_rate() const;
+
+  // What its BTF says with tacho/event.h, and what of that cannot be used.
+  const Declarations& declared() const;
 
   // A line for each way in which its programs tell something that no recorder hears: bpf_printk(), iterators.
   std::vector<std::string> unheard() const;

@@ -57,7 +57,7 @@ class Planner {
     }
     if (auto done = add_sample_programs(); !done) return std::move(done.error());
     if (plan_.events.empty()) return nothing_to_record();
-    warn_of_unheard_programs();
+    warn_of_objects();
     if (auto done = check_channels(); !done) return std::move(done.error());
     warn_of_unfed_events();
     warn_of_probes(requests);
@@ -426,7 +426,7 @@ class Planner {
     return use_error(what);
   }
 
-  void warn_of_unheard_programs() {
+  void warn_of_objects() {
     for (const ObjectFacts& object : objects_)
       for (const std::string& line : object.unheard) plan_.warnings.push_back(object.path + ": " + line);
   }
@@ -437,6 +437,8 @@ class Planner {
           std::ranges::find(plan_.connections, event, &Connection::event) != plan_.connections.end() ||
           std::ranges::find(plan_.argument_probes, event, &ArgumentProbe::event) !=
               plan_.argument_probes.end();
+    for (const ObjectFacts& object : objects_)
+      for (const std::string& line : object.doubts) plan_.warnings.push_back(object.path + ": " + line);
       if (is_fed || !plan_.events[event].attr.is_bpf_output()) continue;
       const std::string& name = plan_.events[event].name;
       plan_.warnings.push_back("no BPF map feeds the event " + name +

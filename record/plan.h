@@ -103,6 +103,7 @@ struct ObjectFacts {
   std::vector<std::string> rings_with_stacks = {};  // that their programs put into the payload
   bpf::WalkUse walk_use = {};                       // what its programs leave to the unwinder
   std::vector<std::string> unheard = {};            // what its programs tell that no recorder hears, in words
+  std::vector<std::string> doubts = {};             // what its declarations say in vain, in words
 };
 
 // `requests`: with tracepoints found; the n-th request of kind BpfObject is `objects[n]`. `threads`: of the

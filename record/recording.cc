@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/exit_status.h"
+#include "cli/nearest.h"
 #include "format/byte_writer.h"
 #include "format/perf_abi.h"
 #include "format/record.h"
@@ -45,11 +46,33 @@ namespace {
 
 namespace abi = format::abi;
 
+std::string suggested(const bpf::UnknownWord& unknown) {
+  std::string nearest = cli::suggestion(unknown.word, unknown.known);
+  const bool is_near = !nearest.empty() || unknown.known.empty();
+  return is_near ? nearest : "; there are: " + cli::some_of(unknown.known);
+}
+
+std::vector<std::string> doubts_of(const bpf::Declarations& declared) {
+  constexpr std::size_t kMostDoubts = 10;
+  std::vector<std::string> doubts;
+  for (const std::string& problem : declared.problems)
+    doubts.push_back(problem + "; its payload prints as hex");
+  for (const bpf::UnknownWord& each : declared.unknown_words)
+    doubts.push_back(fmt::format("{}: there is no {} '{}'{}", each.place, each.kind, cli::shortened(each.word),
+                                 suggested(each)));
+  if (doubts.size() <= kMostDoubts) return doubts;
+  const std::size_t more = doubts.size() - kMostDoubts;
+  doubts.resize(kMostDoubts);
+  doubts.push_back(fmt::format("{} more of its declarations are not understood", more));
+  return doubts;
+}
+
 std::vector<ObjectFacts> facts_of(const std::vector<bpf::UserObject>& objects) {
   std::vector<ObjectFacts> facts;
   for (const bpf::UserObject& object : objects) {
     ObjectFacts& fact = facts.emplace_back(ObjectFacts{
-        object.path(), {}, object.perf_event_programs(), {}, {}, object.walk_use(), object.unheard()});
+        object.path(), {}, object.perf_event_programs(), {}, {}, object.walk_use(), object.unheard(),
+        doubts_of(object.declared())});
     for (const bpf::Channel& channel : object.channels()) {
       fact.channels.push_back({channel.map, channel.event});
       if (channel.kind != bpf::ChannelKind::PerfEventArray)
@@ -189,29 +212,6 @@ void tell_of_files(CaptureOutput& output, const Messages& messages) {
   for (const std::string& name : output.take_finished()) messages.bracketed("Finished " + name);
 }
 
-// Everything is open: what is left to be done needs few rights.
-void drop_needless_rights(const Prepared& prepared, const RecordOptions& options, const Messages& messages) {
-  const OutputOptions& files = options.files;
-  const bool makes_files = files.is_named_by_time || files.overwrite;
-  const bool packs = options.files.is_packed_at_end();
-  const LaterWork work{
-      .tells_again = makes_files,
-      .asks_programs =
-          std::ranges::any_of(prepared.plan.events,
-                              [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
-      .has_objects = !prepared.objects.empty() || !prepared.plan.argument_probes.empty() ||
-                     (prepared.stacks && prepared.stacks->tells_of_mappings()),
-      .signals_command = prepared.workload.has_value(),
-      .packs = packs,
-      .takes_in_cpus = prepared.stacks ||
-                       std::ranges::find(prepared.plan.tasks, -1) != prepared.plan.tasks.end() ||
-                       std::ranges::any_of(prepared.plan.events, &PlannedEvent::is_everybodys),
-      .maps_rings = !prepared.plan.later_cpus.empty()};
-  const auto slash = options.output.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
-  const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
-  if (kept) return messages.detail("capabilities kept while recording: " + names_of(*kept));
-  messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
 // Programs run whether events are on or not; those that ask hear it, so that what happens while all events of their
 // object are off is neither counted against --max-rate nor lost.
 void switch_objects(Prepared& prepared, const KernelEvents& events, std::span<const std::size_t> switched) {
@@ -236,6 +236,29 @@ Result<> end_objects(const Prepared& prepared) {
   return Done{};
 }
 
+// Everything is open: what is left to be done needs few rights.
+void drop_needless_rights(const Prepared& prepared, const RecordOptions& options, const Messages& messages) {
+  const OutputOptions& files = options.files;
+  const bool makes_files = files.is_named_by_time || files.overwrite;
+  const bool packs = options.files.is_packed_at_end();
+  const LaterWork work{
+      .tells_again = makes_files,
+      .asks_programs =
+          std::ranges::any_of(prepared.plan.events,
+                              [](const PlannedEvent& event) { return event.attr.type == abi::kTracepoint; }),
+      .has_objects = !prepared.objects.empty() || !prepared.plan.argument_probes.empty() ||
+                     (prepared.stacks && prepared.stacks->tells_of_mappings()),
+      .signals_command = prepared.workload.has_value(),
+      .packs = packs,
+      .takes_in_cpus = prepared.stacks ||
+                       std::ranges::find(prepared.plan.tasks, -1) != prepared.plan.tasks.end() ||
+                       std::ranges::any_of(prepared.plan.events, &PlannedEvent::is_everybodys),
+      .maps_rings = !prepared.plan.later_cpus.empty()};
+  const auto slash = options.output.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : options.output.substr(0, slash + 1);
+  const auto kept = drop_rights(work, makes_files || packs || files.redacts ? folder : "");
+  if (kept) return messages.detail("capabilities kept while recording: " + names_of(*kept));
+  messages.warn("warning: rights that are not needed any more could not be given back: " + kept.error().what);
 }
 
 // Whoever waits for it may begin what is to be recorded.
@@ -439,6 +462,7 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
                             .open_again = [&](int cpu) { return open_again(cpu, prepared, events); },
                             .later_cpus = prepared.plan.later_cpus,
                             .drop_rights = [&] { drop_needless_rights(prepared, options, messages); },
+                            .at_end = [&prepared] { return end_objects(prepared); },
                             .say = [&messages](std::string_view line) { messages.warn(line); }});
   if (!pump) return std::move(pump.error());
   events.when_samples_switch(
@@ -463,7 +487,6 @@ Result<PumpReport> run(Prepared& prepared, KernelEvents& events, std::unique_ptr
   return report;
 }
 
-                            .at_end = [&prepared] { return end_objects(prepared); },
 void leave_stuck(const PumpReport& report, const RecordOptions& options, const Messages& messages) {
   const std::string what = report.failure ? report.failure->what : "the disk does not answer";
   messages.warn(options.output + ": " + what +

@@ -228,6 +228,43 @@ TEST(BtfSchema, ATypeThatCannotBeDescribedIsAProblemAndNotAGuess) {
   EXPECT_NE(declared.problems[1].find("'far' lies outside"), std::string::npos);
 }
 
+TEST(BtfSchema, WordsThatNothingKnowsAreNamedWithTheirPlace) {
+  Types types;
+  const int event = types.structure("reading", 32);
+  types.member("took", types.u64, 0);
+  types.member("flags", types.u64, 64);
+  types.member("stack", types.u64, 128);
+  types.member("calls", types.u64, 192);
+  types.tag(event, 0, "role:valu");
+  types.tag(event, 1, "format:hx");
+  types.tag(event, 2, "role:stack:stacks");
+  types.tag(event, 3, "role:sum unless cuont");
+  types.event("reading", event);
+  const int map = btf__add_var(*types, "channel", BTF_VAR_GLOBAL_ALLOCATED, types.u32);
+  types.tag(map, -1, "event:raeding");
+  const Declarations declared = types.read();
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const UnknownWord& each : declared.unknown_words) found.emplace_back(each.place, each.word);
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, std::string>>{
+                       {"member 'took' of 'reading': ROLE(\"valu\")", "valu"},
+                       {"member 'flags' of 'reading': FORMAT(\"hx\")", "hx"},
+                       {"member 'calls' of 'reading': ROLE(\"sum unless cuont\")", "cuont"},
+                       {"map 'channel': EVENT_CHANNEL(raeding)", "raeding"}}));
+  EXPECT_EQ(declared.unknown_words.back().known, std::vector<std::string>{"reading"});
+}
+
+TEST(BtfSchema, WhatTheHeadersOfferIsKnown) {
+  Types types;
+  const int event = types.structure("all", 8);
+  types.member("one", types.u64, 0);
+  for (const char* tag :
+       {"role:value", "role:key", "role:weight", "role:queued", "role:wakes", "role:waker", "role:stack", "role:log2",
+        "role:linear:10", "role:stack:map", "role:count", "role:sum", "role:live", "role:live:count", "role:max",
+        "format:hex", "format:oct", "format:kaddr", "format:uaddr", "unit:requests", "whatever:others say"})
+    types.tag(event, 0, tag);
+  EXPECT_TRUE(types.read().unknown_words.empty());
+}
+
 TEST(BtfSchema, TypesThatHoldEachOtherEnd) {
   Types types;
   const int next = static_cast<int>(btf__type_cnt(*types));

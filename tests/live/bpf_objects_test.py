@@ -401,6 +401,26 @@ class Unheard(programs.Scratch):
     PRINTS = """SEC("tp_btf/sched_process_exit") int says(void *ctx) { bpf_printk("gone"); return 0; }\n"""
     ITERATES = """SEC("iter/task") int each(struct bpf_iter__task *ctx) { return 0; }\n"""
 
+    MISTYPED = """#include <tacho/event.h>
+struct reading { __u64 took ROLE("valu"); __u64 flags FORMAT("hxe"); };
+EVENT(reading, struct reading);
+struct { __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY); } channel SEC(".maps") EVENT_CHANNEL(raeding);
+SEC("tp_btf/sched_process_exit") int says(void *ctx) {
+  struct reading event = {};
+  bpf_perf_event_output(ctx, &channel, BPF_F_CURRENT_CPU, &event, sizeof event);
+  return 0;
+}
+"""
+
+    def test_words_that_nothing_knows(self):
+        errors = self.record(self.MISTYPED)
+        for line in ("member 'took' of 'reading': ROLE(\"valu\"): there is no role 'valu'; did you mean 'value'?",
+                     "member 'flags' of 'reading': FORMAT(\"hxe\"): there is no format 'hxe'; did you mean 'hex'?",
+                     "map 'channel': EVENT_CHANNEL(raeding): there is no EVENT() 'raeding'; did you mean 'reading'?"):
+            self.assertIn("warning: ./program.bpf.c: " + line, errors)
+        corrected = self.MISTYPED.replace("valu", "value").replace("hxe", "hex").replace("raeding", "reading")
+        self.assertNotIn("there is no", self.record(corrected))
+
     def test_what_is_printed_goes_elsewhere(self):
         errors = self.record(self.PRINTS, status=1)
         self.assertIn("nothing to record", errors)
