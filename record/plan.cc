@@ -252,11 +252,19 @@ class Planner {
       EventRequest output;
       output.config = abi::kBpfOutput;
       output.name = own_name(channel.event, request);
+      // What such an event is about is its stack: the program takes it, with -g or without, and it is to be whole.
+      if (options_.sampling.stacks.method == CallGraph::None && takes_stacks(objects_[object], channel.map))
+        output.call_graph = CallGraph::Best;
       const auto added = add(output);
       if (!added) return added.error();
       connect({object, channel.map, *added});
     }
     return Done{};
+  }
+
+  // Whether its program puts users' stacks into the payload.
+  static bool takes_stacks(const ObjectFacts& object, const std::string& map) {
+    return object.walk_use.in_payloads && std::ranges::count(object.rings_with_stacks, map) != 0;
   }
 
   // The recorder makes its samples, with what it knows and no more. Whether they were to have stacks.
@@ -429,6 +437,8 @@ class Planner {
   void warn_of_objects() {
     for (const ObjectFacts& object : objects_)
       for (const std::string& line : object.unheard) plan_.warnings.push_back(object.path + ": " + line);
+    for (const ObjectFacts& object : objects_)
+      for (const std::string& line : object.doubts) plan_.warnings.push_back(object.path + ": " + line);
   }
 
   void warn_of_unfed_events() {
@@ -437,8 +447,6 @@ class Planner {
           std::ranges::find(plan_.connections, event, &Connection::event) != plan_.connections.end() ||
           std::ranges::find(plan_.argument_probes, event, &ArgumentProbe::event) !=
               plan_.argument_probes.end();
-    for (const ObjectFacts& object : objects_)
-      for (const std::string& line : object.doubts) plan_.warnings.push_back(object.path + ": " + line);
       if (is_fed || !plan_.events[event].attr.is_bpf_output()) continue;
       const std::string& name = plan_.events[event].name;
       plan_.warnings.push_back("no BPF map feeds the event " + name +

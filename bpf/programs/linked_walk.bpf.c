@@ -14,7 +14,10 @@ __hidden int tacho_walk_stack(void *context) {
 /* Where the frames end when there is room: readers know no other end, and the memory may hold an earlier event's. */
 static __always_inline void end_frames(void *frames, __u32 at, __u32 bytes) {
   const __u64 nothing = 0;
-  if (bytes >= WORD && at <= bytes - WORD) bpf_probe_read_kernel(frames + at, WORD, &nothing);
+  __u64 place = at;
+  /* In a register of its own: of a copy Linux 6.1 does not know what it was compared with. */
+  __asm__ volatile("" : "+r"(place));
+  if (bytes >= WORD && place <= bytes - WORD) bpf_probe_read_kernel(frames + place, WORD, &nothing);
 }
 
 __hidden long tacho_user_stack(void *context, void *frames, __u32 bytes) {

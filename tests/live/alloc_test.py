@@ -115,7 +115,7 @@ class Alloc(programs.Scratch):
         self.need_recorder("alloc")
 
     def record(self, event, *words, status=0):
-        return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, "-g", *words, status=status).stderr.decode()
+        return self.run_program(programs.BIN / "tacho-record", "-o", "out.data", "-e", event, *words, status=status).stderr.decode()
 
     def functions(self, *words):
         """Bytes by the innermost function of the program itself, as folded stacks tell them."""
