@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Block I/O: what disks are asked for, how long it waits for them and how long they take, with the stack that asked.
+//
+// A request is known by its address in the kernel, from when it is queued or issued until it is complete. Its disk and sector
+// would not do: flushes have none, and several are under way at a time.
 #include "bpf/programs/recorders/recorder.h"
 
 #include "bpf/programs/recorders/disks.h"
@@ -19,7 +22,7 @@ struct bio {
   __u64 queue_ns;   /* of it: in the queue of an I/O scheduler */
   __u64 service_ns; /* of it: given to the disk */
   __u64 bytes;
-  __u64 sector; /* of 512 bytes */
+  __u64 sector; /* of 512 bytes; of a flush: 0 */
   __u32 major, minor;
   enum op op ROLE("key");
   enum error_name error;
@@ -31,13 +34,14 @@ struct bio {
 EVENT(bio, struct bio);
 RING_CHANNEL(channel, bio, 8 << 20);
 
-struct place {
+/* What a tracepoint says of a request besides its address. */
+struct seen {
   __u64 sector;
-  __u64 dev;
+  __u32 dev, bytes;
 };
-struct request {
+struct known {
   __u64 insert_ns, issue_ns; /* since boot */
-  __u64 bytes;
+  struct seen seen;
   __u32 process, thread;
   char flags[8];
   struct stack stack;
@@ -45,37 +49,118 @@ struct request {
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 8192);
-  __type(key, struct place);
-  __type(value, struct request);
+  __type(key, __u64); /* the address of the request */
+  __type(value, struct known);
 } requests SEC(".maps");
+
+/*
+ * Two programs run at each hook, one right behind the other on the same CPU: the one below the tracepoint knows the address of
+ * the request, the one on the tracepoint has a stack that begins where the kernel asked. Which of them is first depends on who
+ * else uses the tracepoint. So the first leaves here what it knows, and the second puts both together.
+ */
+struct meeting {
+  __u64 address; /* 0: nothing is left */
+  struct seen seen;
+  __u32 is_issued, is_waiting; /* is_waiting: `known` is whole, but for the address */
+  struct known known;
+};
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
-  __type(value, struct request);
-} rooms SEC(".maps");
+  __type(value, struct meeting);
+} meetings SEC(".maps");
+
+static __always_inline bool is_same(const struct seen *one, const struct seen *other) {
+  return one->sector == other->sector && one->dev == other->dev && one->bytes == other->bytes;
+}
+
+struct gendisk {
+  int major, first_minor;
+} __attribute__((preserve_access_index));
+struct request_queue {
+  struct gendisk *disk;
+} __attribute__((preserve_access_index));
+struct request {
+  struct request_queue *q;
+  unsigned int __data_len;
+  __u64 __sector;
+} __attribute__((preserve_access_index));
+struct request___before_5_17 {
+  struct gendisk *rq_disk;
+} __attribute__((preserve_access_index));
+
+/* Before Linux 5.11 the queue stood first among the arguments of tracepoints. */
+extern int LINUX_KERNEL_VERSION __kconfig;
+#define FIRST_WITHOUT_QUEUE (5 << 16 | 11 << 8)
+#define REQUEST_OF(context) ((struct request *)(LINUX_KERNEL_VERSION < FIRST_WITHOUT_QUEUE ? (context)[1] : (context)[0]))
+
+/* As the kernel's tracepoints have it. */
+static __always_inline struct seen seen_of(struct request *request) {
+  struct request___before_5_17 *old = (void *)request;
+  struct gendisk *disk =
+      bpf_core_field_exists(old->rq_disk) ? BPF_CORE_READ(old, rq_disk) : BPF_CORE_READ(request, q, disk);
+  struct seen seen = {.sector = BPF_CORE_READ(request, __sector), .bytes = BPF_CORE_READ(request, __data_len)};
+  if (seen.sector == ~0ULL) seen.sector = 0;
+  if (disk) seen.dev = (__u32)BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+  return seen;
+}
+
+/* A request that is in a queue is issued. False: nobody has seen it there. */
+static __always_inline bool is_issued_now(__u64 address, __u64 now) {
+  struct known *known = bpf_map_lookup_elem(&requests, &address);
+  if (!known || known->issue_ns) return false;
+  known->issue_ns = now;
+  return true;
+}
+
+static __always_inline int meet(struct request *request, bool is_issued) {
+  struct seen seen = seen_of(request);
+  __u64 address = (__u64)request, now = bpf_ktime_get_ns();
+  __u32 only = 0;
+  struct meeting *meeting = bpf_map_lookup_elem(&meetings, &only);
+  bool is_waiting;
+  if (!meeting) return 0;
+  is_waiting = meeting->is_waiting && meeting->is_issued == is_issued && is_same(&meeting->known.seen, &seen);
+  meeting->is_waiting = 0;
+  if (!is_waiting) {
+    meeting->address = address;
+    meeting->seen = seen;
+    meeting->is_issued = is_issued;
+    return 0;
+  }
+  if (!is_issued || !is_issued_now(address, now)) bpf_map_update_elem(&requests, &address, &meeting->known, BPF_ANY);
+  return 0;
+}
 
 // The thread that is here now asked for it, or writes for others (kworker), or sends what others have queued.
 static __always_inline int begin(struct trace_event_raw_block_rq *context, bool is_issued) {
-  struct place place = {.sector = context->sector, .dev = context->dev};
-  struct request *request = bpf_map_lookup_elem(&requests, &place);
-  __u64 now = bpf_ktime_get_ns(), who = bpf_get_current_pid_tgid();
+  struct seen seen = {.sector = context->sector, .dev = context->dev, .bytes = context->bytes};
+  __u64 now = bpf_ktime_get_ns(), who = bpf_get_current_pid_tgid(), address;
   __u32 only = 0;
-  if (request && is_issued && !request->issue_ns) {
-    request->issue_ns = now;
-    return 1;
+  struct meeting *meeting = bpf_map_lookup_elem(&meetings, &only);
+  bool is_known;
+  if (!meeting) return 1;
+  meeting->is_waiting = 0;
+  address = meeting->address;
+  is_known = address && meeting->is_issued == is_issued && is_same(&meeting->seen, &seen);
+  meeting->address = 0;
+  if (is_known && is_issued && is_issued_now(address, now)) return 1;
+  // What is in a queue may still grow.
+  if ((dev && seen.dev != dev) || (is_issued && seen.bytes < min_bytes) || !is_wanted_later()) return 1;
+  meeting->known.insert_ns = now;
+  meeting->known.issue_ns = is_issued ? now : 0;
+  meeting->known.seen = seen;
+  meeting->known.process = who >> 32;
+  meeting->known.thread = (__u32)who;
+  bpf_core_read_str(meeting->known.flags, sizeof meeting->known.flags, &context->rwbs);
+  take_stack(context, &meeting->known.stack);
+  if (is_known) {
+    bpf_map_update_elem(&requests, &address, &meeting->known, BPF_ANY);
+  } else {
+    meeting->is_issued = is_issued;
+    meeting->is_waiting = 1;
   }
-  if ((dev && context->dev != dev) || context->bytes < min_bytes || !is_wanted_later()) return 1;
-  request = bpf_map_lookup_elem(&rooms, &only);
-  if (!request) return 1;
-  request->insert_ns = now;
-  request->issue_ns = is_issued ? now : 0;
-  request->bytes = context->bytes;
-  request->process = who >> 32;
-  request->thread = (__u32)who;
-  bpf_core_read_str(request->flags, sizeof request->flags, &context->rwbs);
-  take_stack(context, &request->stack);
-  bpf_map_update_elem(&requests, &place, request, BPF_ANY);
   return 1;
 }
 
@@ -95,6 +180,16 @@ static __always_inline __u32 disk_of(__u32 number) {
   return found;
 }
 
+/* The kernel's own numbers of how a request ends (BLK_STS_*), which the tracepoint has since Linux 5.16; before: errors. */
+static const enum error_name errors_of_status[] = {
+    OK,     EOPNOTSUPP, ETIMEDOUT, ENOSPC, ENOLINK, EREMOTEIO,    EBADE,     ENODATA, EILSEQ, ENOMEM,
+    EIO,    EREMCHG,    EAGAIN,    EBUSY,  ETOOMANYREFS, EOVERFLOW, ENODEV,  ETIME,  EINVAL};
+static __always_inline enum error_name error_of_status(int status) {
+  __u32 at = status;
+  if (status < 0) return error_of(status);
+  return at < sizeof errors_of_status / sizeof errors_of_status[0] ? errors_of_status[at] : EIO;
+}
+
 /* With `max`: of all requests so far. Two CPUs may both find theirs longer. */
 __u64 longest_ns;
 static __always_inline bool is_longest(__u64 taken) {
@@ -104,39 +199,53 @@ static __always_inline bool is_longest(__u64 taken) {
   return true;
 }
 
+SEC("tp_btf/block_rq_insert")
+int inserts(__u64 *context) { return meet(REQUEST_OF(context), false); }
 SEC("tracepoint/block/block_rq_insert")
 int inserted(struct trace_event_raw_block_rq *context) { return begin(context, false); }
 
+SEC("tp_btf/block_rq_issue")
+int issues(__u64 *context) { return meet(REQUEST_OF(context), true); }
 SEC("tracepoint/block/block_rq_issue")
 int issued(struct trace_event_raw_block_rq *context) { return begin(context, true); }
 
-SEC("tracepoint/block/block_rq_complete")
-int completed(struct trace_event_raw_block_rq_completion *context) {
-  struct place place = {.sector = context->sector, .dev = context->dev};
-  struct request *request = bpf_map_lookup_elem(&requests, &place);
+/* What was in a queue goes with another one, which the kernel tells of alone. */
+SEC("?tp_btf/block_rq_merge")
+int merges(__u64 *context) {
+  __u64 address = (__u64)REQUEST_OF(context);
+  bpf_map_delete_elem(&requests, &address);
+  return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(completes, struct request *request, int status, unsigned int bytes) {
+  __u64 address = (__u64)request, now = bpf_ktime_get_ns();
+  struct known *known;
   struct bio *event;
-  __u64 now = bpf_ktime_get_ns();
-  if (!request) return 1;
-  if ((now - request->insert_ns) / 1000 >= min_us && is_longest(now - request->insert_ns) && is_taken()) {
-    event = tacho_reserve_for(channel, struct bio, request->process, request->thread);
+  if (bytes < BPF_CORE_READ(request, __data_len)) return 0; /* a part of it */
+  known = bpf_map_lookup_elem(&requests, &address);
+  if (!known) return 0;
+  if ((now - known->insert_ns) / 1000 >= min_us && known->seen.bytes >= min_bytes && is_longest(now - known->insert_ns) &&
+      is_taken()) {
+    event = tacho_reserve_for(channel, struct bio, known->process, known->thread);
     if (event) {
-      event->lat_ns = now - request->insert_ns;
-      event->queue_ns = request->issue_ns ? request->issue_ns - request->insert_ns : 0;
-      event->service_ns = request->issue_ns ? now - request->issue_ns : 0;
-      event->bytes = request->bytes;
-      event->sector = context->sector;
-      event->major = context->dev >> 20;
-      event->minor = context->dev & 0xfffff;
-      event->error = context->error < 0 ? -context->error : context->error;
-      __builtin_memcpy(event->flags, request->flags, sizeof event->flags);
+      event->lat_ns = now - known->insert_ns;
+      event->queue_ns = known->issue_ns ? known->issue_ns - known->insert_ns : 0;
+      event->service_ns = known->issue_ns ? now - known->issue_ns : 0;
+      event->bytes = known->seen.bytes;
+      event->sector = known->seen.sector;
+      event->major = known->seen.dev >> 20;
+      event->minor = known->seen.dev & 0xfffff;
+      event->error = error_of_status(status);
+      __builtin_memcpy(event->flags, known->flags, sizeof event->flags);
       event->op = op_of(event->flags[0]);
-      __u32 at = disk_of(context->dev);
+      __u32 at = disk_of(known->seen.dev);
       for (int i = 0; i < TACHO_DISK_NAME; ++i) event->disk[i] = at < TACHO_MOST_DISKS ? tacho_disks[at].name[i] : 0;
-      bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, request->stack.kernel);
-      bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, request->stack.user);
+      bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, known->stack.kernel);
+      bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, known->stack.user);
       tacho_submit(channel, event);
     }
   }
-  bpf_map_delete_elem(&requests, &place);
-  return 1;
+  bpf_map_delete_elem(&requests, &address);
+  return 0;
 }
