@@ -17,7 +17,7 @@ void add_wait_options(std::vector<cli::Option>& rows, WaitOptions& options) {
   rows.push_back(
       {"--wakers", cli::Takes::Optional, "N",
        "--off-cpu, and behind a frame '-- waker --' the stack that ended the wait, leaf first (-e "
-       "offcpu,waking, or sched:sched_waking with -g), [irq] where an interrupt did; =N: and who woke "
+       "offcpu,waking, or sched:sched_waking with -g), [timer] or [irq] where a timer or another interrupt did; =N: and who woke "
        "that one, N wakers at most",
        [&options](std::string_view text) -> Result<> {
          const auto number =

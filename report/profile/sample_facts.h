@@ -44,6 +44,7 @@ struct FactOptions {
   bool has_nanoseconds = false;              // --ns
   std::uint64_t time_quantum = 100'000'000;  // ns: times in the same one are the same
   bool is_verbose = false;                   // -v
+  bool tells_no_address = true;              // "(no address)" of a sample without one, where perf has zeros
   ReportMode mode = ReportMode::Samples;
   bool widens_unknown = true;  // modules of nameless functions have a column of 16 at least
 };

@@ -68,6 +68,9 @@ std::string show_symbol_in(Show show, Row row, std::size_t width) {
   const Function& function = *row.function;
   std::string text;
   if (show.facts.options().is_verbose) text = verbose_start(row.address, row.function->source);
+  // A recorder without stacks tells of no address. (Code of a process that is called at 0 has another level.)
+  const bool has_address = !function.name().empty() || function.start != 0 || row.level != 'H';
+  if (!has_address && show.facts.options().tells_no_address) return text + "[-] (no address)";
   if (function.name().empty()) return text + show_unknown(row.level, function.start);
   text += fmt::format("[{}] ", row.level);
   add_name(text, shown(show, function.name()), function.is_data ? kAnyWidth : width);

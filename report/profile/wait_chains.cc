@@ -7,7 +7,7 @@ const Stack* WaitChains::stack_of(const Wait& wait) {
   frame_names_.clear();
   // A frame that is no place stands at that of the sample: nobody looks at it.
   for (auto waker = wait.wakers.rbegin(); waker != wait.wakers.rend(); ++waker) {
-    add(wait.place, number_of(waker->is_interrupt ? kInterruptMark : waker->comm));
+    add(wait.place, number_of(waker->comm));
     for (std::size_t i = waker->frames; i-- > 0;) add(waker->stack->frames[i], kPlace);
     add(wait.place, number_of(kWakerMark));
   }

@@ -22,6 +22,12 @@ constexpr std::string_view kInterruptEntries[] = {
     "asm_sysvec_", "asm_common_interrupt", "asm_exc_nmi", "el1h_64_irq", "el0t_64_irq", "el1_irq", "el0_irq",
 };
 
+// Where the kernel runs what was to happen at a time.
+constexpr std::string_view kTimerFunctions[] = {
+    "hrtimer_interrupt", "__hrtimer_run_queues", "hrtimer_run_softirq", "call_timer_fn", "expire_timers",
+    "__run_timers",      "run_timer_softirq",
+};
+
 const PayloadField* field_called(const PayloadSchema& schema, std::string_view name) {
   const auto field = std::ranges::find(schema.fields, name, &PayloadField::name);
   return field == schema.fields.end() ? nullptr : &*field;
@@ -234,31 +240,40 @@ std::string_view Waits::waker_name(const ResolvedSample& sample, const PayloadFi
 }
 
 Waker Waits::waker_of(const ResolvedSample& sample) {
-  Waker waker{.stack = sample.stack};
+  Waker waker{.stack = sample.stack, .comm = waker_name(sample, events_[sample.event_index].waker)};
+  waker.is_interrupt = waker.comm == kTimerMark || waker.comm == kInterruptMark;  // as the recorder saw it
+  bool is_timer = waker.comm == kTimerMark;
   if (sample.stack != nullptr) {
     for (const std::uint32_t location : sample.stack->frames) {
       ++waker.frames;
-      waker.is_interrupt = is_interrupt_entry(location);
-      if (waker.is_interrupt) return waker;
+      const Part part = part_of(location);
+      is_timer |= part == Part::Timer;
+      if (part != Part::Entry) continue;
+      waker.is_interrupt = true;
+      break;
     }
   }
-  waker.comm = waker_name(sample, events_[sample.event_index].waker);
+  // Timers that are late run in threads of the kernel.
+  if (waker.is_interrupt || is_timer) {
+    waker.is_interrupt = true;
+    waker.comm = is_timer ? kTimerMark : kInterruptMark;
+    return waker;
+  }
   waker.pid = sample.pid();
   waker.tid = sample.tid();
   return waker;
 }
 
-bool Waits::is_interrupt_entry(std::uint32_t location) {
-  Entry& entry = entries_[location];
-  if (entry == Entry::Unasked) {
-    const auto frames = session_->resolver().frames(session_->resolver().location(location));
-    const bool is_entry = std::ranges::any_of(frames, [](const symbolize::Frame& frame) {
-      return std::ranges::any_of(
-          kInterruptEntries, [&frame](std::string_view name) { return frame.function.starts_with(name); });
-    });
-    entry = is_entry ? Entry::Yes : Entry::No;
+Waits::Part Waits::part_of(std::uint32_t location) {
+  Part& part = parts_[location];
+  if (part != Part::Unasked) return part;
+  part = Part::Code;
+  for (const symbolize::Frame& frame : session_->resolver().frames(session_->resolver().location(location))) {
+    const auto begins = [&frame](std::string_view name) { return frame.function.starts_with(name); };
+    if (std::ranges::any_of(kInterruptEntries, begins)) part = Part::Entry;
+    if (std::ranges::count(kTimerFunctions, std::string_view(frame.function)) != 0) part = Part::Timer;
   }
-  return entry == Entry::Yes;
+  return part;
 }
 
 std::vector<std::string> Waits::notes() const {

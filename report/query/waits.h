@@ -29,8 +29,9 @@ struct WaitOptions {
 };
 constexpr unsigned kMostWakers = 16;
 
-// What stands between a stack and the stack that ended its wait, and for whoever an interrupt hit.
-constexpr std::string_view kWakerMark = "-- waker --", kInterruptMark = "[irq]";
+// What stands between a stack and the stack that ended its wait, and in place of the thread that an interrupt hit: what a
+// timer ended has its own.
+constexpr std::string_view kWakerMark = "-- waker --", kInterruptMark = "[irq]", kTimerMark = "[timer]";
 
 // Takes from a session's filter what chooses processes, threads, their names and processors. That is asked of
 // who waits, when it begins: the end of a wait, and who woke, are told by samples of others, which the
@@ -41,8 +42,8 @@ Filter take_who(Filter& filter);
 struct Waker {
   const Stack* stack = nullptr;  // null: none was recorded
   std::size_t frames = 0;        // of the stack, from the leaf: an interrupt's are those it did not hit
-  bool is_interrupt = false;     // then nobody's
-  std::string_view comm{};       // otherwise its thread's
+  bool is_interrupt = false;     // then no thread's
+  std::string_view comm{};       // of its thread, or the mark of an interrupt
   std::uint32_t pid = 0, tid = 0;
   bool operator==(const Waker&) const = default;
 };
@@ -113,7 +114,6 @@ class Waits {
   std::optional<std::int64_t> number(const PayloadField* field, const ResolvedSample& sample) const;
   std::string_view waker_name(const ResolvedSample& sample, const PayloadField* told);
   Waker waker_of(const ResolvedSample& sample);
-  bool is_interrupt_entry(std::uint32_t location);
 
   Session* session_;
   WaitOptions options_;
@@ -125,8 +125,9 @@ class Waits {
   std::unordered_map<std::uint32_t, Woken> woken_;
   std::vector<Waker> ended_by_;            // of the wait that was told last
   std::unordered_set<std::string> names_;  // that payloads tell
-  enum class Entry : std::uint8_t { Unasked, No, Yes };
-  ByNumber<Entry> entries_;  // whether an interrupt begins at a location
+  enum class Part : std::uint8_t { Unasked, Code, Timer, Entry };
+  Part part_of(std::uint32_t location);
+  ByNumber<Part> parts_;  // what a location is of an interrupt's stack
   std::uint64_t waits_ = 0, with_waker_ = 0, without_stack_ = 0, shortened_ = 0;
   bool is_of_all_ = false;         // idle processors switch, too: of all threads, as with -a
   std::uint64_t without_end_ = 0;  // the thread went to sleep again, and nobody told that it had come back

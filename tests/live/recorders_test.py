@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import programs
-from recorder_loads import ASKS, CROWD, NET, OPENS, READS, WAITS, killed_for_memory, loop_disk
+from recorder_loads import ASKS, CROWD, DEADLOCK, NET, OPENS, PAIR, READS, WAITS, killed_for_memory, loop_disk
 
 @programs.needs_root
 @programs.needs_btf
@@ -156,6 +156,7 @@ class Waits(Recorders):
         # A thread that is put aside just before it sleeps, for the whole time on a busy machine, never sleeps.
         self.assertIn(len(naps), range(30, 36))
         self.assertTrue(all("state=S" in nap and "clock_nanosleep" in nap for nap in naps), naps)
+        self.assertTrue(all('waker_tid=0 waker="[timer]"' in nap for nap in naps), naps)  # whoever the interrupt hit
         reads = [sample for sample in samples if "pipe_read" in sample and 'waker="waits"' in sample]
         self.assertIn(len(reads), range(8, 11))
         [row] = self.rows("--by", "state", "--columns", "sum,count", "--where", "state == S && comm == 'waits' && off_ns > 2ms")
@@ -244,6 +245,65 @@ class Waits(Recorders):
         self.assertAlmostEqual(told / truth, 1, delta=0.25)
         self.assertIn("preempted", {row["why"] for row in rows})
         self.read_everywhere(sum(int(row["count"]) for row in rows))
+
+
+class UnfinishedWaits(Recorders):
+    """A wait that is not over when a recording ends is an event of it, with the stack that waits."""
+    LOADS = {"deadlock": DEADLOCK, "pair": PAIR}
+
+    def record_for(self, seconds, event, program):
+        """While the program runs, which begins what it does once the recording has begun, and goes on."""
+        watched = subprocess.Popen([self.built / program], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.addCleanup(watched.wait)
+        self.addCleanup(watched.kill)
+        self.addCleanup(watched.stdin.close)
+        recorder = subprocess.Popen([programs.BIN / "tacho-record", "-o", "out.data", "-e", event, "-p", str(watched.pid), "--duration",
+                                     str(seconds)], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        said = ""
+        while "has begun" not in said:
+            line = recorder.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
+        watched.stdin.write(b"!")
+        watched.stdin.flush()
+        said += recorder.communicate(timeout=60)[1]
+        self.assertEqual(recorder.returncode, 0, said)
+        return said
+
+    def test_a_deadlock_is_told_by_each_recorder_of_waits(self):
+        self.record_for(0.5, "lock,offcpu,offcputime", "deadlock")
+        for event in ("lock", "offcpu", "offcputime"):
+            rows = {(row["tid"], row["unfinished"]): row for row in
+                    self.rows("--event", event, "--by", "tid,unfinished", "--columns", "count,max", "--where", "comm == 'deadlock'")}
+            waiting = {key: row for key, row in rows.items() if key[1] == "1"}
+            self.assertEqual([row["count"] for row in waiting.values()], ["1"] * 3, f"{event}: {rows}")  # main joins
+            for row in waiting.values():
+                self.assertIn(float(row["max"]) // 1e6, range(50, 5000), event)
+            stacks = self.tacho("folded", "-i", "out.data", "--event", event, "--where", "unfinished == 1").stdout.decode()
+            for thread in ("there", "back"):
+                self.assertRegex(stacks, rf"(?m)^deadlock;.*;{thread};takes_two;takes;", event)
+        addresses = self.counts("addr", event="lock", where="unfinished == 1")
+        self.assertEqual(sorted(addresses.values()), [1, 1, 1])
+
+    def test_short_waits_are_left_out_as_others_are(self):
+        self.record_for(0.2, "lock/min_us=60000000/,offcpu/min_us=60000000/", "deadlock")
+        self.assertFalse(self.tacho("script", "-i", "out.data").stdout)
+
+    def test_whoever_waits_for_a_processor_at_the_end(self):
+        # One of two that share a CPU waits whenever the recording ends, both where others work there, too.
+        self.record_for(0.15, "runqlat", "pair")
+        counts = self.counts("comm", "unfinished", event="runqlat")
+        self.assertIn(counts.get(("pair", "1")), (1, 2), counts)
+        self.assertGreater(counts.get(("pair", "0"), 0), 1)
+
+    def test_samples_without_an_address_are_no_frames(self):
+        self.record_for(0.15, "runqlat", "pair")
+        told = self.tacho("doctor", "-i", "out.data").stdout.decode()
+        self.assertRegex(told, r"(?m)^100\.0 % of 0 frames")
+        report = self.tacho("report", "-i", "out.data").stdout.decode()
+        self.assertIn("(no address)", report)
+        self.assertNotIn("0000000000000000", report)
+        self.assertIn("[H] 0000000000000000", self.tacho("report", "-i", "out.data", "--as-perf").stdout.decode())
 
 
 class Network(Recorders):
@@ -355,6 +415,24 @@ class Disks(Recorders):
         self.assertEqual(self.counts("op"), {"write": 32})
         said = self.record(f"bio/disk={self.disk.rsplit('/', 1)[1]}x/", "true", status=1)
         self.assertIn("there is no disk", said)
+
+    def test_bio_tells_flushes(self):
+        """As the kernel counts them: a journal's are most of what a database waits for."""
+        def flushes():
+            return int(Path(f"/sys/block/{self.disk.rsplit('/', 1)[1]}/stat").read_text().split()[15])
+        work = ("import os, sys\nfile = os.open(sys.argv[1], os.O_RDWR)\n"
+                "for i in range(10): os.pwrite(file, b'x' * 4096, i * 4096); os.fsync(file)\n")
+        before = flushes()
+        self.record(f"bio/dev={self.dev}/", sys.executable, "-c", work, self.disk, options=["-a"])
+        self.assertEqual(flushes() - before, 10)
+        counts = self.counts("op", "bytes", "sector", where="op == flush")
+        self.assertEqual(counts, {("flush", "0", "0"): 10})
+        self.assertGreaterEqual(self.counts("op")["write"], 10)
+        [row] = self.rows("--by", "op", "--columns", "min", "--where", "op == flush")
+        self.assertGreater(float(row["min"]), 0)
+        folded = self.tacho("folded", "-i", "out.data", "--where", "op == flush").stdout.decode()
+        self.assertNotIn("bpf_", folded, "the stack begins where the kernel asks")
+        self.assertIn("blk_", folded)
 
     def test_the_slowest_request_stands_last_with_its_stack(self):
         work = f"dd if=/dev/zero of={self.disk} bs=64k count=64 oflag=direct"

@@ -90,7 +90,7 @@ class Wakers(programs.Scratch):
             self.assertEqual(rows.get(("pair", name), 0), below(name), name)
         self.assertEqual(alone["pair", "waits"], rows["pair", "waits"])
         self.assertNotIn(("pair", "-- waker --"), alone)
-        self.assertGreater(rows["pair", "[irq]"], 0)
+        self.assertGreater(rows["pair", "[timer]"], 0)
         # main waits as long as the other one naps, but for what it takes to get there; the signal is what ends it.
         of_main = {stack: time for stack, time in lines.items() if ";waits;" in stack and ";wakes;" in stack.split("-- waker --")[-1]}
         self.assertGreater(sum(of_main.values()), 5_000_000, lines)
@@ -101,9 +101,9 @@ class Wakers(programs.Scratch):
             self.assertLess(waker.index("futex_wake"), waker.index(";wakes;"), "the waker's leaf stands first")
         # What ends a nap is a timer's interrupt, whoever it hit.
         naps = [stack for stack in lines if ";naps;" in stack.split("-- waker --")[0]]
-        self.assertTrue(any(stack.endswith(";[irq]") for stack in naps), naps)
+        self.assertTrue(any(stack.endswith(";[timer]") for stack in naps), naps)
         # And the chain: main was woken by the other one, which a timer had woken.
-        self.assertTrue(any(";waits;" in stack and stack.count("-- waker --") == 2 and stack.endswith(";[irq]")
+        self.assertTrue(any(";waits;" in stack and stack.count("-- waker --") == 2 and stack.endswith(";[timer]")
                             for stack in self.folded("--wakers=2")))
         self.assertLessEqual(max(stack.count("-- waker --") for stack in self.folded("--wakers=3")), 3)
 

@@ -11,7 +11,8 @@ import made_payload
 import programs
 from made_payload import Field
 
-FUNCTIONS = ["schedule", "do_wait", "do_wake", "entry", "asm_sysvec_apic_timer_interrupt", "timer_tick", "busy"]
+FUNCTIONS = ["schedule", "do_wait", "do_wake", "entry", "asm_sysvec_apic_timer_interrupt", "timer_tick", "busy",
+             "__hrtimer_run_queues", "asm_common_interrupt"]
 AT = {name: made.KERNEL_TEXT + 0x1000 * (i + 1) for i, name in enumerate(FUNCTIONS)}
 MAIN, WAKER, FIRST = 4242, 4300, 4400  # threads
 RUNNING, SLEEPING, IDLE = 0, 1, 0x80
@@ -226,6 +227,30 @@ class Waits(programs.Scratch):
         lines, _ = self.folded("--wakers=3")
         self.assertEqual(lines, {"main;entry;do_wait;schedule;-- waker --;do_wake;timer_tick;"
                                  "asm_sysvec_apic_timer_interrupt;[irq]": 2 * STEP})
+
+    def test_what_a_timer_ends_says_so(self):
+        self.plain()
+        for interrupt in (["__hrtimer_run_queues", "asm_sysvec_apic_timer_interrupt", "busy", "entry"], ["asm_common_interrupt", "entry"],
+                          ["__hrtimer_run_queues", "busy"]):  # late: in a thread of the kernel
+            self.switch(MAIN, SLEEPING, WAKER)
+            self.wakes(WAKER, MAIN, ["do_wake", *interrupt])
+            self.switch(WAKER, RUNNING, MAIN)
+        lines, _ = self.folded("--wakers=3")
+        before = "main;entry;do_wait;schedule;-- waker --;do_wake;"
+        self.assertEqual(lines, {before + "__hrtimer_run_queues;asm_sysvec_apic_timer_interrupt;[timer]": 2 * STEP,
+                                 before + "asm_common_interrupt;[irq]": 2 * STEP,
+                                 before + "__hrtimer_run_queues;busy;[timer]": 2 * STEP})
+
+    def test_what_the_recorder_saw_counts(self):
+        """The event of a wake-up by a timer is one of the woken thread, with [timer] as the waker's name."""
+        self.begin(**{"sched:sched_switch": [Field("prev_state"), Field("next_pid", size=4), Field("pad", size=4)],
+                      "waking": [Field("woken_tid", size=4, role="wakes"), Field("pad", size=4),
+                                 Field("waker", made_payload.TEXT, 1, 16, role="waker")]})
+        self.switch(MAIN, SLEEPING, WAKER)
+        self.take("waking", MAIN, ["do_wake", "busy"], "<II16s", MAIN, 0, b"[timer]")
+        self.switch(WAKER, RUNNING, MAIN)
+        lines, _ = self.folded("--wakers=3")
+        self.assertEqual(lines, {"main;entry;do_wait;schedule;-- waker --;do_wake;busy;[timer]": 2 * STEP})
 
     def test_wakers_of_wakers_up_to_a_depth(self):
         self.plain()

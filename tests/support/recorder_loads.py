@@ -58,6 +58,53 @@ int main(void) {
   return 0;
 }
 """
+# When it has read a byte: two threads that each have a lock and wait for the other's, for ever.
+DEADLOCK = r"""
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+static volatile int passed;
+__attribute__((noinline)) static void takes(pthread_mutex_t* lock) { pthread_mutex_lock(lock); ++passed; }
+__attribute__((noinline)) static void takes_two(pthread_mutex_t* one, pthread_mutex_t* other) {
+  takes(one);
+  pthread_barrier_wait(&both);
+  takes(other);
+  ++passed;
+}
+static void* there(void* nothing) { takes_two(&first, &second); ++passed; return nothing; }
+static void* back(void* nothing) { takes_two(&second, &first); ++passed; return nothing; }
+int main(void) {
+  pthread_t threads[2];
+  char byte;
+  alarm(20);
+  if (read(0, &byte, 1) != 1) return 1;
+  pthread_barrier_init(&both, 0, 2);
+  pthread_create(&threads[0], 0, there, 0);
+  pthread_create(&threads[1], 0, back, 0);
+  pthread_join(threads[0], 0);
+  return 0;
+}
+"""
+# When it has read a byte: two processes that work on one CPU.
+PAIR = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(void) {
+  cpu_set_t one;
+  char byte;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  alarm(20);
+  if (read(0, &byte, 1) != 1) return 1;
+  if (fork() == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (;;) {}
+}
+"""
 # Works for 0.2 s beside a child on the same CPU; says how long the kernel saw it wait for the CPU, in ns.
 CROWD = r"""
 #define _GNU_SOURCE

@@ -64,6 +64,7 @@ struct css_set {
 
 struct task_struct {
   int pid, tgid;
+  int on_cpu;
   unsigned int flags, __state;
   int prio;
   struct mm_struct *mm;

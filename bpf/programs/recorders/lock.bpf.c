@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Waits for locks, conditions and semaphores of programs: futexes.
+// Waits for locks, conditions and semaphores of programs: futexes. With the stack that waits, as it was when the wait began:
+// of a wait that never ends, a deadlock, there is no later moment.
 #include "bpf/programs/recorders/recorder.h"
 
 enum futex { WAIT, WAIT_BITSET = 9, LOCK_PI = 6, WAIT_REQUEUE_PI = 11, LOCK_PI2 = 13 };
@@ -11,41 +12,62 @@ struct lock {
   __u64 addr FORMAT("hex") ROLE("key"); /* of the lock, in its process */
   enum futex op;
   enum error_name error; /* ETIMEDOUT, EAGAIN: it was not locked any more, EINTR */
+  __u64 unfinished;      /* 1: the thread still waited when the recording ended */
+  __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
+  __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
 EVENT(lock, struct lock);
-CHANNEL(channel, lock);
+RING_CHANNEL(channel, lock, 8 << 20);
 
 struct wait {
-  __u64 time_ns, address;
-  __u64 op;
+  __u64 since_ns, address;
+  __u32 process, op;
+  struct stack stack;
 };
-BEGUN(waits, struct wait);
+WAITS_OF_THREADS(waits, struct wait);
 
 #define COMMAND 0x7f /* of what futex() is told; the rest are flags */
 
 SEC("tracepoint/syscalls/sys_enter_futex")
 int begins(struct trace_event_raw_sys_enter *context) {
-  __u32 thread = (__u32)bpf_get_current_pid_tgid(), op = context->args[1] & COMMAND;
-  struct wait wait = {.address = context->args[0], .op = op};
+  __u64 who = bpf_get_current_pid_tgid();
+  __u32 op = context->args[1] & COMMAND;
+  struct wait *wait;
   if (op != WAIT && op != WAIT_BITSET && op != LOCK_PI && op != LOCK_PI2 && op != WAIT_REQUEUE_PI) return 1;
-  if (!is_chosen()) return 1;
-  wait.time_ns = bpf_ktime_get_ns();
-  bpf_map_update_elem(&waits, &thread, &wait, BPF_ANY);
+  if (!is_wanted_later()) return 1;
+  wait = waits_of((__u32)who);
+  if (!wait) return 1;
+  wait->address = context->args[0];
+  wait->process = who >> 32;
+  wait->op = op;
+  take_stack(context, &wait->stack);
+  wait->since_ns = bpf_ktime_get_ns();
   return 1;
+}
+
+static __always_inline void tell(__u32 thread, struct wait *wait, enum error_name error, bool unfinished) {
+  __u64 now = bpf_ktime_get_ns(), since = take_begin(&wait->since_ns);
+  struct lock *event;
+  if (!since || (now - since) / 1000 < min_us || !is_taken()) return;
+  event = tacho_reserve_for(channel, struct lock, wait->process, thread);
+  if (!event) return;
+  event->wait_ns = now - since;
+  event->addr = wait->address;
+  event->op = wait->op;
+  event->error = error;
+  event->unfinished = unfinished;
+  bpf_probe_read_kernel(event->kernel_stack, sizeof event->kernel_stack, wait->stack.kernel);
+  bpf_probe_read_kernel(event->user_stack, sizeof event->user_stack, wait->stack.user);
+  tacho_submit(channel, event);
 }
 
 SEC("tracepoint/syscalls/sys_exit_futex")
 int ends(struct trace_event_raw_sys_exit *context) {
-  __u64 now = bpf_ktime_get_ns();
   __u32 thread = (__u32)bpf_get_current_pid_tgid();
   struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
-  struct lock event = {.error = error_of(context->ret)};
-  if (!wait) return 1;
-  event.wait_ns = now - wait->time_ns;
-  event.addr = wait->address;
-  event.op = wait->op;
-  bpf_map_delete_elem(&waits, &thread);
-  if (event.wait_ns / 1000 < min_us || !IS_WANTED(lock, &event)) return 1;
-  EMIT(context, channel, &event);
+  if (wait) tell(thread, wait, error_of(context->ret), false);
   return 1;
 }
+
+#define TELL_UNFINISHED(thread, wait) tell(thread, wait, OK, true)
+AT_END(waits, struct wait, TELL_UNFINISHED)

@@ -10,6 +10,7 @@ struct offcputime_key {
   __u64 kernel_stack ROLE("stack:kernel_stacks");
   __u64 user_stack ROLE("stack:user_stacks");
   __u64 off_ns ROLE("log2") UNIT("ns");
+  __u64 unfinished; /* 1: the thread was not back when the recording ended */
 };
 struct offcputime_value {
   __u64 waits ROLE("count");
@@ -99,17 +100,14 @@ static __always_inline void leaves(struct trace_event_raw_sched_switch *context)
     bpf_map_update_elem(&waits, &thread, &wait, BPF_ANY);
 }
 
-static __always_inline void returns(__u32 thread) {
-  struct wait *wait = bpf_map_lookup_elem(&waits, &thread);
+static __always_inline void count(struct wait *wait, bool unfinished) {
+  __u64 since = take_begin(&wait->since_ns), off = bpf_ktime_get_ns() - since;
   struct offcputime_value *value;
   struct offcputime_key key;
-  __u64 off;
-  if (!wait || !wait->since_ns) return;
-  off = bpf_ktime_get_ns() - wait->since_ns;
-  wait->since_ns = 0;
-  if (off / 1000 < min_us || !is_taken()) return;
+  if (!since || off / 1000 < min_us || !is_taken()) return;
   key = wait->key;
   key.off_ns = tacho_log2(off);
+  key.unfinished = unfinished;
   value = tacho_entry(waited, &key);
   if (!value) return;
   /* A thread comes back on one CPU at a time. */
@@ -120,7 +118,13 @@ static __always_inline void returns(__u32 thread) {
 
 SEC("tracepoint/sched/sched_switch")
 int switches(struct trace_event_raw_sched_switch *context) {
+  __u32 thread = context->next_pid;
+  struct wait *wait;
   leaves(context);
-  returns(context->next_pid);
+  wait = bpf_map_lookup_elem(&waits, &thread);
+  if (wait) count(wait, false);
   return 1;
 }
+
+#define COUNT_UNFINISHED(thread, wait) count(wait, true)
+AT_END(waits, struct wait, COUNT_UNFINISHED)

@@ -129,6 +129,50 @@ static __always_inline enum error_name error_of(long returned) {
     __type(value, entry);                \
   } map SEC(".maps")
 
+/* The same of waits that bring much: each thread has an entry, made once and kept, in which a wait is written where it stays.
+ * `map`_of(thread): it; 0: there is no room. The first member of `entry` is since_ns: 0: the thread does not wait. */
+#define WAITS_OF_THREADS(map, entry)                                        \
+  struct {                                                                  \
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);                                    \
+    __uint(max_entries, 16384);                                             \
+    __type(key, __u32);                                                     \
+    __type(value, entry);                                                   \
+  } map SEC(".maps");                                                       \
+  struct {                                                                  \
+    __uint(type, BPF_MAP_TYPE_ARRAY);                                       \
+    __uint(max_entries, 1);                                                 \
+    __type(key, __u32);                                                     \
+    __type(value, entry);                                                   \
+  } no_##map SEC(".maps");                                                  \
+  static __always_inline entry *map##_of(__u32 thread) {                    \
+    entry *known = bpf_map_lookup_elem(&map, &thread);                      \
+    __u32 only = 0;                                                         \
+    if (known) return known;                                                \
+    known = bpf_map_lookup_elem(&no_##map, &only);                          \
+    if (!known) return 0;                                                   \
+    bpf_map_update_elem(&map, &thread, known, BPF_NOEXIST);                 \
+    return bpf_map_lookup_elem(&map, &thread);                              \
+  }
+
+/* When a wait is over its begin is taken out of the entry by whoever tells it, so that each is told once: the thread that goes
+ * on, or the recorder's end of a recording, which finds those that are not over. 0: another one was first. */
+static __always_inline __u64 take_begin(__u64 *since_ns) {
+  __u64 since = *(volatile __u64 *)since_ns;
+  return since && __sync_val_compare_and_swap(since_ns, since, 0) == since ? since : 0;
+}
+
+/* Runs when a recording ends: calls `tell`(thread, entry) for each entry. Kernels before 5.14 cannot. */
+#define AT_END(map, entry, tell)                                                  \
+  static long tell_of_##map(void *all, __u32 *thread, entry *wait, void *nothing) { \
+    tell(*thread, wait);                                                          \
+    return 0;                                                                     \
+  }                                                                               \
+  SEC("?syscall")                                                                 \
+  int at_end(void *context) {                                                     \
+    bpf_for_each_map_elem(&map, tell_of_##map, 0, 0);                             \
+    return 0;                                                                     \
+  }
+
 /* A stack of another moment than the event's: taken now, kept in a map, written with the event (as its last members). */
 #define KERNEL_FRAMES 32
 #define USER_FRAMES 128

@@ -10,13 +10,14 @@ struct runqlat {
   __u64 wait_ns ROLE("value");
   enum why why;
   __u32 prio; /* the kernel's: 120 is nice 0, below 100 is real time */
+  __u64 unfinished; /* 1: the thread still waited when the recording ended */
 };
 EVENT(runqlat, struct runqlat);
 RING_CHANNEL(channel, runqlat, 4 << 20);
 
 struct wait {
-  __u64 time_ns;
-  __u64 why;
+  __u64 since_ns;
+  __u32 why, process, prio, pad;
 };
 BEGUN(waits, struct wait);
 
@@ -24,34 +25,53 @@ static __always_inline int begin(struct task_struct *task, enum why why) {
   __u32 thread = BPF_CORE_READ(task, pid);
   struct wait wait = {.why = why};
   if (!thread || !is_task_chosen(task)) return 0;
-  wait.time_ns = bpf_ktime_get_ns();
-  bpf_map_update_elem(&waits, &thread, &wait, BPF_ANY);
+  wait.process = BPF_CORE_READ(task, tgid);
+  wait.prio = BPF_CORE_READ(task, prio);
+  wait.since_ns = bpf_ktime_get_ns();
+  // A thread that was put aside on its way to sleep may be woken in the queue, where it waits already.
+  bpf_map_update_elem(&waits, &thread, &wait, why == preempted ? BPF_ANY : BPF_NOEXIST);
   return 0;
 }
 
+/* One that runs is woken, too, when it is about to sleep: it goes on, and does not wait. */
+static __always_inline bool is_running(struct task_struct *task) {
+  return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ(task, on_cpu);
+}
+
 SEC("tp_btf/sched_wakeup")
-int BPF_PROG(wakes, struct task_struct *task) { return begin(task, woken); }
+int BPF_PROG(wakes, struct task_struct *task) { return is_running(task) ? 0 : begin(task, woken); }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(begins, struct task_struct *task) { return begin(task, created); }
+
+static __always_inline void tell(__u32 thread, struct wait *wait, bool unfinished) {
+  __u64 taken = bpf_ktime_get_ns() - wait->since_ns;
+  struct runqlat *event;
+  if (taken / 1000 < min_us || !is_taken()) return;
+  event = tacho_reserve_for(channel, struct runqlat, wait->process, thread);
+  if (!event) return;
+  event->wait_ns = taken;
+  event->why = wait->why;
+  event->prio = wait->prio;
+  event->unfinished = unfinished;
+  tacho_submit(channel, event);
+}
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switches, bool preempt, struct task_struct *prev, struct task_struct *next) {
   __u32 thread = BPF_CORE_READ(next, pid);
   struct wait *wait, was;
-  struct runqlat *event;
   if (is_runnable(prev, preempt)) begin(prev, preempted);
   wait = bpf_map_lookup_elem(&waits, &thread);
   if (!wait) return 0;
   was = *wait;
-  bpf_map_delete_elem(&waits, &thread);
-  was.time_ns = bpf_ktime_get_ns() - was.time_ns;
-  if (was.time_ns / 1000 < min_us || !is_taken()) return 0;
-  event = tacho_reserve_for(channel, struct runqlat, BPF_CORE_READ(next, tgid), thread);
-  if (!event) return 0;
-  event->wait_ns = was.time_ns;
-  event->why = was.why;
-  event->prio = BPF_CORE_READ(next, prio);
-  tacho_submit(channel, event);
+  // Whoever takes it out tells it: at the end of a recording the recorder may.
+  if (bpf_map_delete_elem(&waits, &thread) == 0) tell(thread, &was, false);
   return 0;
 }
+
+static __always_inline void tell_unfinished(__u32 thread, struct wait *wait) {
+  struct wait was = *wait;
+  if (bpf_map_delete_elem(&waits, &thread) == 0) tell(thread, &was, true);
+}
+AT_END(waits, struct wait, tell_unfinished)

@@ -2,6 +2,8 @@
 // Who wakes whom: the stack of whoever ended a thread's wait, and how long that one had been asleep.
 #include "bpf/programs/recorders/recorder.h"
 
+#include "bpf/programs/recorders/interrupts.h"
+
 const volatile __u64 min_us HELP("only waits that lasted so long, in microseconds");
 
 struct waking {
@@ -9,7 +11,7 @@ struct waking {
   __u32 woken_tid ROLE("wakes");
   __u32 woken_pid, waker_tid, waker_pid;
   char woken[16] ROLE("key");
-  char waker[16] ROLE("waker");
+  char waker[16] ROLE("waker"); /* [timer] or [irq]: no thread's */
   __u64 kernel_stack[KERNEL_FRAMES] ROLE("stack") FORMAT("kaddr");
   __u64 user_stack[USER_FRAMES] ROLE("stack") FORMAT("uaddr");
 };
@@ -51,22 +53,24 @@ int wakes(struct trace_event_raw_sched_wakeup_template *context) {
   __u64 now = bpf_ktime_get_ns(), waker = bpf_get_current_pid_tgid();
   struct sleep *sleep = bpf_map_lookup_elem(&sleeps, &thread), was;
   struct waking *event;
-  bool is_ours;
+  char name[16];
+  bool is_ours, is_thread;
   if (!sleep) return 1;
   was = *sleep;
   bpf_map_delete_elem(&sleeps, &thread);
   if ((now - was.time_ns) / 1000 < min_us || !is_taken()) return 1;
-  // What other threads do is no event of a recording that follows some; then it is one of who was woken, without the
-  // waker's own addresses.
-  is_ours = tacho_follows_thread((__u32)waker);
+  is_thread = name_waker(name);
+  // What other threads do is no event of a recording that follows some, and what an interrupt does is no thread's: then it is
+  // one of who was woken, without the addresses of the process that happened to run.
+  is_ours = is_thread && tacho_follows_thread((__u32)waker);
   event = tacho_reserve_for(channel, struct waking, is_ours ? waker >> 32 : was.process, is_ours ? (__u32)waker : thread);
   if (!event) return 1;
   event->blocked_ns = now - was.time_ns;
   event->woken_tid = thread;
   event->woken_pid = was.process;
-  event->waker_tid = (__u32)waker;
-  event->waker_pid = waker >> 32;
-  bpf_get_current_comm(event->waker, sizeof event->waker);
+  event->waker_tid = is_thread ? (__u32)waker : 0;
+  event->waker_pid = is_thread ? waker >> 32 : 0;
+  __builtin_memcpy(event->waker, name, sizeof event->waker);
   __builtin_memcpy(event->woken, was.name, sizeof event->woken);
   take_stack(context, (struct stack *)event->kernel_stack);
   if (!is_ours) event->user_stack[0] = 0;

@@ -79,7 +79,10 @@ void Examiner::count_stack(const ResolvedSample& sample) {
     if (place >= hits_.size()) hits_.resize(std::max<std::size_t>(place + 1, 2 * hits_.size()));
     ++hits_[place];
   };
-  if (sample.stack == nullptr) return hit(sample.location->number);
+  const Location& place = *sample.location;
+  const bool has_address = place.ip.value != 0 || place.cpumode != abi::kCpumodeUnknown;
+  if (sample.stack == nullptr && !has_address) return;  // of a recorder without stacks: there is no frame to be named
+  if (sample.stack == nullptr) return hit(place.number);
   for (const std::uint32_t place : sample.stack->frames) hit(place);
 }
 

@@ -156,6 +156,7 @@ Result<> ReportSink::arrange() {
                                  .has_nanoseconds = options_->has_nanoseconds,
                                  .time_quantum = options_->time_quantum,
                                  .is_verbose = options_->is_verbose,
+                                 .tells_no_address = !options_->reading.perf_bytes.is_asked_for,
                                  .mode = mode_,
                                  .widens_unknown = options_->separator.empty() && options_->widths.empty() &&
                                                    options_->filter.dsos.empty()},

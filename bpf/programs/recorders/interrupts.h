@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Who wakes a thread: another one, or a timer or device whose interrupt hit whatever ran then. Before: recorder.h.
+ */
+#ifndef TACHO_INTERRUPTS_H
+#define TACHO_INTERRUPTS_H
+
+/* What serves timers and devices on this CPU now. They may interrupt each other. */
+struct serving {
+  __u32 timers, devices;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct serving);
+} serving_here SEC(".maps");
+
+static __always_inline struct serving *serving(void) {
+  __u32 only = 0;
+  return bpf_map_lookup_elem(&serving_here, &only);
+}
+
+/* A program may come when its begin was not seen, or not run at all. */
+#define SERVES(hook_begin, hook_end, kind)                      \
+  SEC(hook_begin) int kind##_begins(void *context) {            \
+    struct serving *here = serving();                           \
+    if (here) here->SERVED_##kind++;                            \
+    return 1;                                                   \
+  }                                                             \
+  SEC(hook_end) int kind##_ends(void *context) {                \
+    struct serving *here = serving();                           \
+    if (here && here->SERVED_##kind) here->SERVED_##kind--;     \
+    return 1;                                                   \
+  }
+#define SERVED_hrtimer timers
+#define SERVED_timer timers
+#define SERVED_device devices
+SERVES("?tracepoint/timer/hrtimer_expire_entry", "?tracepoint/timer/hrtimer_expire_exit", hrtimer)
+SERVES("?tracepoint/timer/timer_expire_entry", "?tracepoint/timer/timer_expire_exit", timer)
+SERVES("?tracepoint/irq/irq_handler_entry", "?tracepoint/irq/irq_handler_exit", device)
+
+/* The name of who wakes now. False: it is no thread, and has the name of what it is. */
+static __always_inline bool name_waker(char name[16]) {
+  const struct serving *here = serving();
+  if (here && (here->timers || here->devices)) {
+    const char timer[16] = "[timer]", irq[16] = "[irq]";
+    __builtin_memcpy(name, here->timers ? timer : irq, sizeof timer);
+    return false;
+  }
+  bpf_get_current_comm(name, 16);
+  return true;
+}
+
+#endif
