@@ -1,10 +1,12 @@
 #include "format/byte_window.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "format/file.h"
 #include "format/record_view.h"
@@ -79,6 +81,40 @@ bool ByteWindow::skip_hole() {
   offset_ += left.size() + hole;
   at_ = block_->bytes.size();
   return true;
+}
+
+std::optional<std::uint64_t> ByteWindow::left_in_file() const {
+  struct stat status {};
+  if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const off_t at = ::lseek(fd_, 0, SEEK_CUR);
+  if (at < 0) return std::nullopt;
+  const auto unread = static_cast<std::uint64_t>(std::max<off_t>(status.st_size - at, 0));
+  return bytes().size() + std::min(unread, unread_);
+}
+
+std::vector<std::byte> ByteWindow::peek(std::uint64_t ahead, std::size_t size) const {
+  const off_t at = ::lseek(fd_, 0, SEEK_CUR);
+  auto bytes_there = read_at(fd_, static_cast<std::uint64_t>(at) - bytes().size() + ahead, size);
+  return at >= 0 && bytes_there ? std::move(*bytes_there) : std::vector<std::byte>{};
+}
+
+std::uint64_t ByteWindow::step_over(std::uint64_t size) {
+  const auto in_file = left_in_file();
+  std::uint64_t left = size - std::min<std::uint64_t>(size, bytes().size());
+  skip(static_cast<std::size_t>(size - left));
+  if (left > 0 && in_file) {
+    const std::uint64_t further = std::min(left, *in_file - (size - left));
+    if (::lseek(fd_, static_cast<off_t>(further), SEEK_CUR) < 0) return size - left;
+    offset_ += further;
+    if (!ends_unknown()) unread_ -= further;
+    return size - left + further;
+  }
+  while (left > 0 && ensure(1)) {
+    const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(left, bytes().size()));
+    skip(some);
+    left -= some;
+  }
+  return size - left;
 }
 
 void ByteWindow::forget() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "format/block.h"
@@ -37,6 +38,13 @@ class ByteWindow {
     at_ += size;
     offset_ += size;
   }
+  // Takes up to `size` bytes without reading them where the source is a file: how many. Fewer only at the end
+  // of what is there.
+  std::uint64_t step_over(std::uint64_t size);
+  // Of a file: how many bytes it has from the window's start on; and those that stand `ahead` bytes on, at
+  // most `size` of them. Nothing of a pipe.
+  std::optional<std::uint64_t> left_in_file() const;
+  std::vector<std::byte> peek(std::uint64_t ahead, std::size_t size) const;
   // Takes what stands there and the hole of the file behind it, when all of it is zeros. The hole's last
   // bytes stay: in the other byte order a record may begin with zeros. Whether anything was taken.
   bool skip_hole();

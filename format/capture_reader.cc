@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "format/event_name.h"
@@ -52,7 +53,8 @@ struct CaptureReader::State {
 
   std::uint64_t missing = 0;  // bytes that were cut out of the data
   std::optional<RecordStream> stream;
-  std::uint64_t compressed_before = 0;  // compressed records of the files before this stream's
+  // Compressed records of the files before this stream's, by type.
+  std::map<abi::RecordType, std::uint64_t> compressed_before;
   // A capture in a directory: the folder, and the number of the next of its files data.0, data.1, ... (bare
   // records).
   std::string directory;
@@ -166,7 +168,8 @@ bool CaptureReader::State::open_next_part() {
   auto part = open_input(directory + "/data." + std::to_string(next_part));
   if (!part) return false;
   ++next_part;
-  compressed_before += stream->compressed_records();
+  for (const auto type : {abi::kRecordCompressed, abi::kRecordCompressed2})
+    compressed_before[type] += stream->compressed_records(type);
   file = std::move(*part);
   stream_from(0, RecordStream::kUntilTheEnd);
   return true;
@@ -405,6 +408,7 @@ void CaptureReader::State::check_length(const RecordView& record) {
 // Whether the caller gets the record.
 bool CaptureReader::State::keeps(const RecordView& record) {
   if (record_name(record.type).empty()) {
+    if (is_simpleperfs(record.type)) return false;  // simpleperf_start.h reads those that tell something
     if (!options.keep_all)
       diagnostics->add(Damage::UnknownRecord, record.offset, "type " + std::to_string(record.type));
     return options.keep_all;
@@ -434,9 +438,12 @@ Features CaptureReader::take_features() {
 const CaptureLayout& CaptureReader::layout() const { return state_->layout; }
 std::shared_ptr<const CaptureHeader> CaptureReader::fixed_header() const { return state_->fixed; }
 
+Bytes CaptureReader::next_payload() { return state_->stream->next_payload(); }
 const BlockRef& CaptureReader::block() const { return state_->stream->block(); }
-std::uint64_t CaptureReader::compressed_records() const {
-  return state_->compressed_before + state_->stream->compressed_records();
+std::uint64_t CaptureReader::compressed_records(abi::RecordType type) const {
+  const auto before = state_->compressed_before.find(type);
+  return (before == state_->compressed_before.end() ? 0 : before->second) +
+         state_->stream->compressed_records(type);
 }
 bool CaptureReader::follows() const { return state_->options.following != nullptr; }
 bool CaptureReader::shows_at_once() const { return follows() && state_->options.following->shows_at_once; }

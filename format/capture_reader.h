@@ -82,8 +82,11 @@ class CaptureReader {
   bool shows_at_once() const;
   bool wait_for_more();
   const BlockRef& block() const;
-  // Compressed records opened so far: they are not given out themselves.
-  std::uint64_t compressed_records() const;
+  // After an AUXTRACE record: the next piece of the trace behind it, valid until the next call; empty at its
+  // end. What is not taken is stepped over.
+  Bytes next_payload();
+  // Records of a compressed type opened so far: they are not given out themselves.
+  std::uint64_t compressed_records(abi::RecordType type) const;
 
  private:
   struct State;

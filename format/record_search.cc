@@ -20,6 +20,7 @@ constexpr std::uint32_t kMostCpu = 1U << 20;        // more than any kernel can 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};  // the kernel's -1: no process, no CPU
 constexpr std::uint64_t kLatest = 1ULL << 62;       // ns: no clock is that far, and no address below
 bool is_process(std::uint32_t id) { return id <= kMostPid || id == kNone; }
+bool is_cpu(std::uint32_t cpu) { return cpu <= kMostCpu || cpu == kNone; }
 
 // The word of a sample that holds `bit`, counted from the end of its header.
 std::size_t word_of(const EventAttr& attr, abi::SampleType bit) {
@@ -34,7 +35,7 @@ std::size_t word_of(const EventAttr& attr, abi::SampleType bit) {
   return word;
 }
 
-// What can be said of perf's own records by their size alone, header included.
+// Sizes of perf's own records, header included.
 struct SizeRow {
   std::uint32_t type;
   std::size_t least, most;
@@ -53,13 +54,24 @@ constexpr SizeRow kUserSizes[] = {
     {abi::kRecordCompressed2, 17, kAny},
 };
 
-bool is_searched_for(std::uint32_t user_type) {
-  return std::ranges::find(kUserSizes, user_type, &SizeRow::type) != std::end(kUserSizes);
+const SizeRow* size_row(std::uint32_t type) {
+  const auto row = std::ranges::find(kUserSizes, type, &SizeRow::type);
+  return row == std::end(kUserSizes) ? nullptr : row;
 }
 
-bool has_possible_size(const RecordView& record) {
-  const auto row = std::ranges::find(kUserSizes, record.type, &SizeRow::type);
-  return row != std::end(kUserSizes) && record.bytes.size() >= row->least && record.bytes.size() <= row->most;
+// Whether a type that is known may have such a size.
+bool can_be(const RecordHeader& header) {
+  const SizeRow* const row = size_row(header.type);
+  return is_possible(header) && !record_name(header.type).empty() &&
+         (row == nullptr || (header.size >= row->least && header.size <= row->most));
+}
+
+// What the search takes for a header: those in the table, and the kernel's, which leaves bits of misc between
+// the CPU mode and those of each type 0.
+bool is_searched_for(const RecordHeader& header) {
+  constexpr std::uint16_t kUnused = 0x0FF8;
+  const bool is_kernels = header.type < abi::kRecordUserStart;
+  return can_be(header) && (is_kernels ? (header.misc & kUnused) == 0 : size_row(header.type) != nullptr);
 }
 
 struct IsPossible {
@@ -84,8 +96,6 @@ bool is_header_attr(Cursor body) {
 
 bool is_user_record(const RecordView& record, bool& is_strong) {
   static const EventAttr kNoEvent;
-  if (!has_possible_size(record)) return false;
-  if (record.misc != 0 && record.type != abi::kRecordBuildId) return false;
   Cursor body = record.body();
   if (record.type == abi::kRecordCompressed) {
     is_strong = begins_as_frame(body.rest());
@@ -97,6 +107,11 @@ bool is_user_record(const RecordView& record, bool& is_strong) {
     return packed <= body.left() && body.left() - packed < 8;
   }
   if (record.type == abi::kRecordCpuMap && body.u16() > 2) return false;
+  if (record.type == abi::kRecordAuxtrace) {
+    body.skip(28);  // size, offset, reference and index
+    const std::uint32_t tid = body.u32(), cpu = body.u32();
+    return is_process(tid) && is_cpu(cpu);
+  }
   // Its ids are many, and a search that copies them for every candidate takes long.
   if (record.type == abi::kRecordHeaderAttr) return is_header_attr(body);
   const auto parsed = parse_record(record, kNoEvent);
@@ -126,19 +141,15 @@ RecordHeader record_header(Bytes bytes, std::endian order) {
 }
 
 bool is_possible(const RecordHeader& header) {
-  if (header.type == 0 || header.type >= kMostTypes || header.size < kRecordHeaderSize) return false;
+  if (header.size < kRecordHeaderSize) return false;
+  if (is_simpleperfs(header.type)) return header.misc == 0;  // the upper half of its size
+  if (header.type == 0 || header.type >= kMostTypes) return false;
   return header.type >= abi::kRecordUserStart || header.type == abi::kRecordSample || header.size % 8 == 0;
 }
 
-std::size_t simpleperf_record_size(const RecordHeader& header) {
+bool is_simpleperfs(std::uint32_t type) {
   constexpr std::uint32_t kFirst = 32768, kTypes = 64;  // of which simpleperf of Android 10 has 9
-  const bool is_possible = header.type >= kFirst && header.type - kFirst < kTypes && header.misc == 0 &&
-                           header.size >= kRecordHeaderSize;
-  return is_possible ? header.size : 0;
-}
-
-bool RecordSearch::is_known_header(const RecordHeader& header) const {
-  return is_possible(header) && header.has_possible_misc() && !record_name(header.type).empty();
+  return type - kFirst < kTypes;
 }
 
 // What the kernel says with every record about where it comes from.
@@ -147,8 +158,7 @@ bool RecordSearch::has_possible_ids(const RecordView& record, const EventAttr& a
     if (!has_sound_trailer(record, attr)) return false;
     const SampleId id = parse_sample_id(record, attr);
     const bool has_time = attr.has(abi::kSampleIdAll) && attr.samples(abi::kSampleTime);
-    return is_process(id.pid) && is_process(id.tid) && (id.cpu <= kMostCpu || id.cpu == kNone) &&
-           (!has_time || id.time < kLatest);
+    return is_process(id.pid) && is_process(id.tid) && is_cpu(id.cpu) && (!has_time || id.time < kLatest);
   }
   const auto word = [&](abi::SampleType bit) {
     Cursor in = record.body();
@@ -162,7 +172,7 @@ bool RecordSearch::has_possible_ids(const RecordView& record, const EventAttr& a
   if (attr.samples(abi::kSampleCpu)) {
     Cursor in = word(abi::kSampleCpu);
     const std::uint32_t cpu = in.u32();
-    if ((cpu > kMostCpu && cpu != kNone) || in.u32() != 0) return false;
+    if (!is_cpu(cpu) || in.u32() != 0) return false;
   }
   return !attr.samples(abi::kSampleTime) || word(abi::kSampleTime).u64() < kLatest;
 }
@@ -171,7 +181,7 @@ bool RecordSearch::is_sound(Bytes bytes, bool* is_strong) const {
   bool strong = false;
   const RecordView record = whole_record(bytes, order_);
   const RecordHeader header = record_header(bytes, order_);
-  if (header.size != bytes.size() || !is_possible(header) || record_name(header.type).empty()) return false;
+  if (header.size != bytes.size() || !can_be(header)) return false;
   if (record.type >= abi::kRecordUserStart) {
     const bool is_sound = is_user_record(record, strong);
     if (is_strong != nullptr) *is_strong = is_sound && strong;
@@ -197,36 +207,48 @@ bool RecordSearch::is_sound(Bytes bytes, bool* is_strong) const {
   return true;
 }
 
-bool RecordSearch::leads_on(SearchArea& area, std::size_t size) const {
+std::optional<std::size_t> RecordSearch::damaged(const SearchArea& have, std::size_t whole) const {
+  const RecordHeader header = record_header(have(whole), order_);
+  const bool is_kernels = header.type < abi::kRecordUserStart;
+  const bool is_odd = is_kernels && header.size % 8 != 0;
+  const bool is_known = !record_name(header.type).empty();
+  const bool is_doubted = is_known && (is_kernels ? is_odd || header.size >= kLargeRecord : !can_be(header));
+  const bool is_followed = leads_on(have, whole);
+  const bool is_whole = (is_followed && !is_doubted) || is_sound(have(whole).first(header.size));
+  if (is_followed && is_whole) return 0;
+  if (const auto next = swallowed(have, whole)) return next;
+  return is_whole || (is_followed && !is_odd) ? std::optional<std::size_t>(0) : std::nullopt;
+}
+
+bool RecordSearch::leads_on(const SearchArea& have, std::size_t size) const {
   constexpr int kMostUnknown = 16;  // records of unknown types one behind the other
   for (int i = 0; i < kMostUnknown; ++i) {
-    const Bytes bytes = area.have(size + kRecordHeaderSize);
+    const Bytes bytes = have(size + kRecordHeaderSize);
     if (bytes.size() <= size) return bytes.size() == size;
     if (bytes.size() < size + kRecordHeaderSize) return false;
     const RecordHeader next = record_header(bytes.subspan(size), order_);
-    if (simpleperf_record_size(next) != 0) return true;
     if (!is_possible(next)) return false;
     if (!record_name(next.type).empty()) {
-      if (!is_searched_for(next.type)) return next.has_possible_misc();
-      // perf's own: their headers are less telling than the kernel's.
-      const Bytes more = area.have(size + next.size);
+      if (next.type < abi::kRecordUserStart) return true;
+      // The numbers of perf's own records are often those of other things (0x400000): the fields must agree.
+      const Bytes more = have(size + next.size);
       return more.size() < size + next.size || is_sound(more.subspan(size, next.size));
     }
     size += next.size;
   }
-  return false;
+  return true;
 }
 
 // A record at `at` that is beyond doubt, or from which sound ones lead to one that is or to the end, or which
 // is the first of so many. `size` is set to its size.
-bool RecordSearch::is_accepted(SearchArea& area, std::size_t at, std::size_t* size) const {
+bool RecordSearch::is_accepted(const SearchArea& have, std::size_t at, std::size_t* size) const {
   constexpr int kEnough = 4;  // sound records one behind the other
   for (int i = 0; i < kEnough; ++i) {
-    Bytes bytes = area.have(at + kRecordHeaderSize);
+    Bytes bytes = have(at + kRecordHeaderSize);
     if (bytes.size() < at + kRecordHeaderSize) return i > 0 && bytes.size() == at;
     const RecordHeader header = record_header(bytes.subspan(at), order_);
-    if (!is_known_header(header)) return false;
-    bytes = area.have(at + header.size);
+    if (!is_searched_for(header)) return false;
+    bytes = have(at + header.size);
     bool is_strong = false;
     if (bytes.size() < at + header.size || !is_sound(bytes.subspan(at, header.size), &is_strong))
       return false;
@@ -237,7 +259,9 @@ bool RecordSearch::is_accepted(SearchArea& area, std::size_t at, std::size_t* si
   return true;
 }
 
-std::optional<std::size_t> RecordSearch::swallowed(SearchArea& area, std::size_t size) const {
+// In a record that is doubted: where other records begin that lead beyond its end. Then bytes of it are
+// missing, and it has swallowed the start of the next.
+std::optional<std::size_t> RecordSearch::swallowed(const SearchArea& have, std::size_t size) const {
   // A place that was tried leads nowhere, and so does all that leads to it.
   std::vector<bool> is_tried(size, false);
   for (std::size_t from = 1; from < size; ++from) {
@@ -245,7 +269,7 @@ std::optional<std::size_t> RecordSearch::swallowed(SearchArea& area, std::size_t
     while (at < size && !is_tried[at]) {
       is_tried[at] = true;
       std::size_t one = 0;
-      if (!is_accepted(area, at, &one)) break;
+      if (!is_accepted(have, at, &one)) break;
       at += one;
       if (at > size) return from;
     }
@@ -253,14 +277,14 @@ std::optional<std::size_t> RecordSearch::swallowed(SearchArea& area, std::size_t
   return std::nullopt;
 }
 
-std::optional<std::size_t> RecordSearch::next_sound(SearchArea& area, std::size_t from,
+std::optional<std::size_t> RecordSearch::next_sound(const SearchArea& have, std::size_t from,
                                                     std::size_t until) const {
   for (std::size_t at = from; at < until; ++at) {
-    const Bytes bytes = area.have(at + kRecordHeaderSize);
+    const Bytes bytes = have(at + kRecordHeaderSize);
     if (bytes.size() < at + kRecordHeaderSize) return std::nullopt;
     const std::size_t last = std::min(until - 1, bytes.size() - kRecordHeaderSize);
     at = next_known_header(bytes, at, last);
-    if (is_accepted(area, at, nullptr)) return at;
+    if (is_accepted(have, at, nullptr)) return at;
   }
   return std::nullopt;
 }
@@ -272,7 +296,7 @@ std::size_t RecordSearch::next_known_header(Bytes bytes, std::size_t at, std::si
     const std::size_t zeros = zeros_from(bytes.subspan(at));
     if (zeros >= sizeof(RecordHeader::type))
       at += zeros - sizeof(RecordHeader::type);  // no type is 0
-    else if (is_known_header(record_header(bytes.subspan(at), order_)))
+    else if (is_searched_for(record_header(bytes.subspan(at), order_)))
       break;
   }
   return std::min(at, last);

@@ -1,10 +1,14 @@
-// The way back to sound records after damage: judges bytes by everything that a record of this capture must
-// satisfy.
+// Finds damage between the records of a capture, and the way back to sound ones.
+//
+// What the framing allows is believed: a size of at least 8 that is within what is there. Damage is looked
+// for only where a record cannot be, by its type and size, or where the header behind it cannot be one. misc
+// is no sign: perf 3.4 to 6.8 left it uninitialized in records of its own.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "format/event_set.h"
@@ -12,34 +16,27 @@
 
 namespace tacho::format {
 
-// Bytes that are searched, from some place on; more of them come as they are asked for.
-class SearchArea {
- public:
-  virtual ~SearchArea() = default;
-  // The bytes from the place on: at least `size` of them, unless the source ends before. Valid until the next
-  // call.
-  virtual Bytes have(std::size_t size) = 0;
-};
+// Gives the bytes that are searched, from some place on: at least so many, unless the source ends before.
+// Valid until the next call.
+using SearchArea = std::function<Bytes(std::size_t)>;
 
-// What a record's first 8 bytes say.
+// A record's first 8 bytes.
 struct RecordHeader {
   std::uint32_t type = 0;
   std::uint16_t misc = 0;
   std::size_t size = 0;  // bytes, these 8 included
-
-  // False when bits of misc are set that no record has: between the CPU mode and those that each type has for
-  // itself.
-  bool has_possible_misc() const { return (misc & 0x0FF8) == 0; }
 };
+// A kernel record of this size may hold many others when its size is wrong: its fields must fill it.
+inline constexpr std::size_t kLargeRecord = 2048;
 // `bytes`: at least kRecordHeaderSize.
 RecordHeader record_header(Bytes bytes, std::endian order);
 // False when no record has such a header, however new its type: the kernel's sizes are multiples of 8, perf's
-// own ones need not be, and no type is 0 or beyond what two programs will ever number. Of samples simpleperf
-// keeps that much of a copied stack as the kernel could read, to the byte: on arm64 some are of any size.
+// own ones need not be, and no type is 0 or beyond what these two and simpleperf will ever number. Of samples
+// simpleperf keeps that much of a copied stack as the kernel could read, to the byte: on arm64 some are of
+// any size.
 bool is_possible(const RecordHeader& header);
-// simpleperf has records of its own among the kernel's, of types from 32768 on (simpleperf_start.h). The size
-// of the one that begins so; 0 when it is none of them.
-std::size_t simpleperf_record_size(const RecordHeader& header);
+// simpleperf has records of its own among the kernel's, of types from 32768 on (simpleperf_start.h).
+bool is_simpleperfs(std::uint32_t type);
 
 class RecordSearch {
  public:
@@ -50,19 +47,20 @@ class RecordSearch {
   // event is known, processes, CPUs and times are possible ones. `is_strong` is set when that is so much that
   // the bytes cannot be anything else.
   bool is_sound(Bytes record, bool* is_strong = nullptr) const;
-  // After a record of an unknown type, `size` bytes long: whether a record that can be follows, or the end.
-  bool leads_on(SearchArea& area, std::size_t size) const;
-  // In a record of `size` bytes that nothing sound follows: where in it other records begin that lead beyond
-  // its end. Then bytes of it are missing, and it has swallowed the start of the next.
-  std::optional<std::size_t> swallowed(SearchArea& area, std::size_t size) const;
+  // How many bytes at the start of the area, where a record stands which takes `whole` bytes with what
+  // belongs to it, are damage: 0 when it is believed. Nothing when damage goes on to the next sound record,
+  // which next_sound() finds.
+  std::optional<std::size_t> damaged(const SearchArea& have, std::size_t whole) const;
+  // Whether records follow the first `size` bytes, as far as headers tell, or the end.
+  bool leads_on(const SearchArea& have, std::size_t size) const;
   // The first sound record at `from` or later, before `until`. When there is none: nothing.
-  std::optional<std::size_t> next_sound(SearchArea& area, std::size_t from, std::size_t until) const;
+  std::optional<std::size_t> next_sound(const SearchArea& have, std::size_t from, std::size_t until) const;
 
  private:
-  bool is_known_header(const RecordHeader& header) const;
+  std::optional<std::size_t> swallowed(const SearchArea& have, std::size_t size) const;
   bool has_possible_ids(const RecordView& record, const EventAttr& attr) const;
   std::size_t next_known_header(Bytes bytes, std::size_t at, std::size_t last) const;
-  bool is_accepted(SearchArea& area, std::size_t at, std::size_t* size) const;
+  bool is_accepted(const SearchArea& have, std::size_t at, std::size_t* size) const;
 
   const EventSet* events_;
   std::endian order_;

@@ -10,20 +10,17 @@ namespace tacho::format {
 
 namespace {
 
-// A record of this size may swallow many others when its size is wrong: it is looked at before it is given.
-constexpr std::size_t kLarge = 2048;
-
 bool is_compressed(std::uint32_t type) {
   return type == abi::kRecordCompressed || type == abi::kRecordCompressed2;
 }
 
-// Whether a record of one of the kernel's types, or the mark of a round, may begin with these 8 bytes. What
-// it says no to is looked at more closely.
+// Whether a record of one of the kernel's types, or the mark of a round, may begin with these 8 bytes: what
+// nearly all records are. Others are looked at more closely.
 bool begins_known(Bytes bytes, std::endian order) {
   const RecordHeader header = record_header(bytes, order);
   const bool is_kernel = header.type - 1 < abi::kRecordCallchainDeferred && header.size % 8 == 0;
   const bool is_round = header.type == abi::kRecordFinishedRound && header.size == kRecordHeaderSize;
-  return (is_kernel || is_round) && header.size >= kRecordHeaderSize && header.has_possible_misc();
+  return (is_kernel || is_round) && header.size >= kRecordHeaderSize;
 }
 
 bool is_text(std::byte byte) {
@@ -33,27 +30,6 @@ bool is_text(std::byte byte) {
 
 }  // namespace
 
-class RecordStream::OuterArea : public SearchArea {
- public:
-  explicit OuterArea(ByteWindow& window) : window_(window) {}
-  Bytes have(std::size_t size) override {
-    window_.ensure(size);
-    return window_.bytes();
-  }
-
- private:
-  ByteWindow& window_;
-};
-
-class RecordStream::InflatedArea : public SearchArea {
- public:
-  explicit InflatedArea(Bytes rest) : rest_(rest) {}
-  Bytes have(std::size_t) override { return rest_; }
-
- private:
-  Bytes rest_;
-};
-
 RecordStream::RecordStream(const Source& source, InflateLimits limits, const EventSet& events,
                            Diagnostics& diagnostics)
     : window_(source.fd, source.offset, source.size, source.grows, diagnostics),
@@ -61,23 +37,17 @@ RecordStream::RecordStream(const Source& source, InflateLimits limits, const Eve
       limits_(limits),
       diagnostics_(&diagnostics),
       may_look_ahead_(source.size != kUntilTheEnd && !source.grows),
-      search_(events, source.order) {}
+      search_(events, source.order),
+      outer_([this](std::size_t size) {
+        window_.ensure(size);
+        return window_.bytes();
+      }) {}
 
-RecordView RecordStream::header_at(Bytes bytes) const {
-  Cursor in(bytes, order_);
-  RecordView record;
-  record.type = in.u32();
-  record.misc = in.u16();
-  record.bytes = bytes.first(std::min<std::size_t>(in.u16(), bytes.size()));
-  record.order = order_;
-  return record;
-}
-
-void RecordStream::cut_short() {
-  const std::size_t left = window_.bytes().size();
-  if (left > 0 && !torn_end_is_told_)
-    diagnostics_->add(Damage::CutShort, window_.offset(), "the last record should go on beyond the end");
-  window_.skip(left);
+// Of the record at `offset` the capture has the beginning only.
+void RecordStream::cut_short(std::uint64_t offset) {
+  if (!torn_end_is_told_)
+    diagnostics_->add(Damage::CutShort, offset, "the last record should go on beyond the end");
+  window_.skip(window_.bytes().size());
 }
 
 // The next record when it stands in the block as a whole, followed by another, and has nothing special about
@@ -88,7 +58,7 @@ bool RecordStream::next_plain(RecordView& record) {
   if (left < 2 * kRecordHeaderSize) return false;
   const RecordHeader header = record_header(bytes.first(kRecordHeaderSize), order_);
   if (header.type >= abi::kRecordUserStart || !begins_known(bytes, order_)) return false;
-  if (header.size > left - kRecordHeaderSize || header.size >= kLarge) return false;
+  if (header.size > left - kRecordHeaderSize || header.size >= kLargeRecord) return false;
   if (!begins_known(bytes.subspan(header.size), order_)) return false;
   record.type = header.type;
   record.misc = header.misc;
@@ -101,109 +71,100 @@ bool RecordStream::next_plain(RecordView& record) {
 }
 
 bool RecordStream::next_outer(RecordView& record) {
+  if (!skip_payload()) return false;
   if (next_plain(record)) return true;
   for (;;) {
     if (!window_.ensure(kRecordHeaderSize)) {
-      if (!grows()) cut_short();
+      if (!grows() && !window_.bytes().empty()) cut_short(window_.offset());
       return false;
     }
     const RecordHeader header = record_header(window_.bytes(), order_);
     if (!is_possible(header)) {
-      if (!skips_simpleperf(simpleperf_record_size(header))) search();
+      search(IfNone::Damage);
       continue;
     }
-    const auto payload = window_.ensure(header.size) ? payload_behind(header.size) : std::nullopt;
+    const auto payload = window_.ensure(header.size) ? payload_behind(header) : std::nullopt;
     if (!payload && grows()) return false;  // its rest will come
     if (!payload) {
       // The capture ends inside this record, or what says its size is damaged.
-      OuterArea area(window_);
-      const std::size_t left = area.have(header.size).size();
-      if (const auto found = search_.next_sound(area, 1, left)) {
-        leave_out(window_.offset(), *found, false, false);
-        window_.skip(*found);
-        continue;
-      }
-      cut_short();
-      return false;
+      search(IfNone::CutShort);
+      continue;
     }
-    const std::size_t whole = header.size + *payload;
-    const bool is_beyond_doubt =
-        header.has_possible_misc() && is_followed(header, whole) &&
-        ((header.size < kLarge && header.size % 8 == 0) || header.type >= abi::kRecordUserStart ||
-         record_name(header.type).empty() || search_.is_sound(window_.bytes().first(header.size)));
-    if (!is_beyond_doubt && !recovers(whole)) continue;
-    return take_outer(record, header.size, *payload);
+    const auto damage = damaged(header, *payload);
+    if (!damage) search(IfNone::Damage);
+    if (damage && *damage != 0) {
+      leave_out(window_.offset(), *damage, false, false);
+      window_.skip(*damage);
+    }
+    if (damage != 0) continue;
+    record = whole_record(window_.bytes().first(header.size), order_);
+    record.offset = window_.offset();
+    record.payload_size = *payload;
+    if (header.type == abi::kRecordAuxtrace)
+      payload_left_ = *payload;
+    else
+      record.payload = window_.bytes().subspan(header.size, static_cast<std::size_t>(*payload));
+    window_.skip(header.size + record.payload.size());
+    return true;
   }
 }
 
-// TRACING_DATA and AUXTRACE are followed by bytes that are no records: how many. Nothing when the capture
-// ends before they do.
-std::optional<std::size_t> RecordStream::payload_behind(std::size_t size) {
-  const RecordView record = header_at(window_.bytes().first(size));
-  Cursor body = record.body();
-  std::uint64_t payload = 0;
-  if (record.type == abi::kRecordTracingData) payload = body.u32();
-  if (record.type == abi::kRecordAuxtrace) payload = body.u64();
-  if (payload == 0 || body.failed()) return 0;
-  if (payload > ~std::size_t{0} - size || !window_.ensure(size + static_cast<std::size_t>(payload)))
+// How many bytes that are no records follow the one at the window's start. Nothing when the capture ends
+// before they do.
+std::optional<std::uint64_t> RecordStream::payload_behind(const RecordHeader& header) {
+  Cursor body = whole_record(window_.bytes().first(header.size), order_).body();
+  if (header.type == abi::kRecordTracingData) {
+    const std::uint32_t payload = body.u32();
+    return window_.ensure(header.size + payload) ? std::optional<std::uint64_t>(payload) : std::nullopt;
+  }
+  if (header.type != abi::kRecordAuxtrace) return 0;
+  const std::uint64_t payload = body.u64();
+  const auto left = window_.left_in_file();
+  return left && !grows() && payload > *left - header.size ? std::nullopt : std::optional(payload);
+}
+
+// As RecordSearch::damaged(). A pipe is not waited for, and of a trace nothing is read.
+std::optional<std::size_t> RecordStream::damaged(const RecordHeader& header, std::uint64_t payload) {
+  if (header.type == abi::kRecordAuxtrace) {
+    if (!search_.is_sound(window_.bytes().first(header.size))) return std::nullopt;
+    const auto left = window_.left_in_file();
+    if (!left || payload >= *left - header.size) return 0;
+    const auto next = window_.peek(header.size + payload, kRecordHeaderSize);
+    if (next.size() == kRecordHeaderSize && is_possible(record_header(next, order_))) return 0;
     return std::nullopt;
-  return static_cast<std::size_t>(payload);
-}
-
-// Whether what stands behind the next `size` bytes can be a record, or is the end. A pipe is not waited for.
-bool RecordStream::is_followed(const RecordHeader& header, std::size_t size) {
-  const std::size_t left = window_.bytes().size();
-  if (!may_look_ahead_ && left < size + kRecordHeaderSize) return true;
-  // The end; what is torn there is told in its turn.
-  if (!window_.ensure(size + kRecordHeaderSize)) return window_.bytes().size() == size;
-  const Bytes next = window_.bytes().subspan(size);
-  if (begins_known(next, order_) && !record_name(header.type).empty()) return true;
-  OuterArea area(window_);
-  return search_.leads_on(area, size);
-}
-
-// The record of `size` bytes at the window's start is followed by what is none. True when it is sound itself;
-// otherwise the window goes to the next sound one.
-bool RecordStream::recovers(std::size_t size) {
-  OuterArea area(window_);
-  if (const auto next = search_.swallowed(area, size)) {
-    leave_out(window_.offset(), *next, false, false);
-    window_.skip(*next);
-    return false;
   }
-  const RecordHeader header = record_header(window_.bytes(), order_);
-  if (search_.is_sound(window_.bytes().first(header.size))) return true;
-  search();
+  const std::size_t whole = header.size + static_cast<std::size_t>(payload);
+  if (!may_look_ahead_ && window_.bytes().size() < whole + kRecordHeaderSize) return 0;
+  return search_.damaged(outer_, whole);
+}
+
+Bytes RecordStream::next_payload() {
+  if (payload_left_ == 0 || !ahead_.empty() || !window_.ensure(1)) return {};
+  const std::size_t there = window_.bytes().size();
+  const Bytes piece = window_.bytes().first(std::min<std::uint64_t>(there, payload_left_));
+  window_.skip(piece.size());
+  payload_left_ -= piece.size();
+  return piece;
+}
+
+// False when the next record does not stand behind it yet, or never will.
+bool RecordStream::skip_payload() {
+  if (payload_left_ == 0) return true;
+  payload_left_ -= window_.step_over(payload_left_);
+  if (payload_left_ == 0) return true;
+  if (!grows()) cut_short(window_.offset());
+  torn_end_is_told_ = torn_end_is_told_ || !grows();
   return false;
 }
 
-// A record of simpleperf's own, `size` bytes long: simpleperf_start.h reads those that tell something.
-bool RecordStream::skips_simpleperf(std::size_t size) {
-  if (size == 0 || !window_.ensure(size)) return false;
-  if (OuterArea area(window_); !search_.leads_on(area, size)) return false;
-  window_.skip(size);
-  return true;
-}
-
-// Gives the record at the window's start, which stands in the block with all that belongs to it.
-bool RecordStream::take_outer(RecordView& record, std::size_t size, std::size_t payload) {
-  const Bytes all = window_.bytes().first(size + payload);
-  record = header_at(all.first(size));
-  record.payload = all.subspan(size);
-  record.offset = window_.offset();
-  window_.skip(all.size());
-  return true;
-}
-
 // No record begins at the window's start: forward to the next sound one, or to the end.
-void RecordStream::search() {
+void RecordStream::search(IfNone if_none) {
   constexpr std::size_t kPiece = 64 * 1024;
   const std::uint64_t start = window_.offset();
-  OuterArea area(window_);
   bool is_all_text = true;
   for (std::size_t from = 1;; from = 0) {
-    const auto found = search_.next_sound(area, from, kPiece);
-    const Bytes rest = found ? area.have(*found) : area.have(kPiece + kRecordHeaderSize);
+    const auto found = search_.next_sound(outer_, from, kPiece);
+    const Bytes rest = found ? outer_(*found) : outer_(kPiece + kRecordHeaderSize);
     const bool is_at_end = !found && rest.size() < kPiece + kRecordHeaderSize;
     const std::size_t skipped = found ? *found : is_at_end ? rest.size() : kPiece;
     is_all_text = is_all_text && std::ranges::all_of(rest.first(skipped), is_text);
@@ -212,6 +173,7 @@ void RecordStream::search() {
       if (window_.skip_hole()) is_all_text = false;
       continue;
     }
+    if (is_at_end && if_none == IfNone::CutShort) return cut_short(start);
     return leave_out(start, window_.offset() - start, is_all_text, is_at_end);
   }
 }
@@ -244,12 +206,12 @@ void RecordStream::look_ahead() {
   constexpr std::size_t kJobs = 8;
   // Larger frames than any recorder makes are inflated one at a time, so that what waits here stays small.
   const std::size_t limit = std::min(limits_.record, 4 * RecordCompressor::kMaxInput);
-  while (ahead_.empty() || (jobs_ahead_ > 0 && jobs_ahead_ < kJobs)) {
+  while (ahead_.empty() || (payload_left_ == 0 && jobs_ahead_ > 0 && jobs_ahead_ < kJobs)) {
     RecordView record;
     if (!next_outer(record)) return;
     Ahead item{record, window_.block(), nullptr};
     if (is_compressed(record.type)) {
-      ++compressed_records_;
+      ++(record.type == abi::kRecordCompressed2 ? compressed2_records_ : compressed_records_);
       const auto packed = packed_content(record);
       const auto size = packed && may_look_ahead_ ? standalone_frame_size(*packed, limit) : std::nullopt;
       if (size) {
@@ -325,38 +287,25 @@ bool RecordStream::next_inflated(RecordView& record) {
     const Bytes rest = Bytes(inflated_->bytes).subspan(inflated_at_);
     if (rest.size() < kRecordHeaderSize) return false;
     const RecordHeader header = record_header(rest, order_);
-    const std::size_t size = header.size;
-    if (is_possible(header) && rest.size() < size) return false;
-    const bool is_followed =
-        is_possible(header) && header.has_possible_misc() &&
-        (rest.size() < size + kRecordHeaderSize || begins_known(rest.subspan(size), order_));
-    if (!is_followed && !recovers_inflated(is_possible(header) ? size : 0)) continue;
-    record.type = header.type;
-    record.misc = header.misc;
-    record.bytes = rest.first(size);
-    record.payload = {};
-    record.offset = inflated_offset_;
-    record.order = order_;
-    inflated_at_ += size;
-    ++inflated_records_;
-    return true;
+    const SearchArea area = [rest](std::size_t) { return rest; };
+    std::optional<std::size_t> damage;
+    if (is_possible(header)) {
+      if (rest.size() < header.size) return false;
+      const Bytes behind = rest.subspan(header.size);
+      const bool is_followed = behind.size() < kRecordHeaderSize || begins_known(behind, order_);
+      damage = is_followed ? 0 : search_.damaged(area, header.size);
+    }
+    if (damage == 0) {
+      record = whole_record(rest.first(header.size), order_);
+      record.offset = inflated_offset_;
+      inflated_at_ += header.size;
+      ++inflated_records_;
+      return true;
+    }
+    if (!damage) damage = search_.next_sound(area, 1, rest.size());
+    leave_out(inflated_offset_, damage.value_or(rest.size()), false, !damage);
+    inflated_at_ += damage.value_or(rest.size());
   }
-}
-
-// As recovers(), in an inflated block; `size` is 0 when no record has such a header.
-bool RecordStream::recovers_inflated(std::size_t size) {
-  const Bytes rest = Bytes(inflated_->bytes).subspan(inflated_at_);
-  InflatedArea area(rest);
-  std::optional<std::size_t> next;
-  if (size != 0) {
-    if (record_header(rest, order_).has_possible_misc() && search_.leads_on(area, size)) return true;
-    next = search_.swallowed(area, size);
-    if (!next && search_.is_sound(rest.first(size))) return true;
-  }
-  if (!next) next = search_.next_sound(area, 1, rest.size());
-  leave_out(inflated_offset_, next.value_or(rest.size()), false, !next);
-  inflated_at_ += next.value_or(rest.size());
-  return false;
 }
 
 bool RecordStream::next(RecordView& record) {
@@ -366,7 +315,7 @@ bool RecordStream::next(RecordView& record) {
       return true;
     }
     // Records that nothing stands before go straight out.
-    if (ahead_.empty() && next_plain(record)) {
+    if (ahead_.empty() && payload_left_ == 0 && next_plain(record)) {
       if (given_ != window_.block()) given_ = window_.block();
       return true;
     }

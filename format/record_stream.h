@@ -14,6 +14,7 @@
 #include "format/diagnostics.h"
 #include "format/event_set.h"
 #include "format/inflate_ahead.h"
+#include "format/perf_abi.h"
 #include "format/record_search.h"
 #include "format/record_view.h"
 #include "format/time_order.h"
@@ -43,6 +44,9 @@ class RecordStream {
   // A compressed record that would inflate to more than `limits` allow is left out.
   RecordStream(const Source& source, InflateLimits limits, const EventSet& events, Diagnostics& diagnostics);
 
+  RecordStream(const RecordStream&) = delete;
+  RecordStream& operator=(const RecordStream&) = delete;
+
   // Sets `record` to the next one that is no COMPRESSED record. False at the end; of a source that grows, at
   // the end of what is there, and a record that is not whole yet waits for its rest.
   bool next(RecordView& record);
@@ -50,37 +54,35 @@ class RecordStream {
   void extend(std::uint64_t bytes) { window_.extend(bytes); }
   void end_growing() { window_.end_growing(); }
   bool grows() const { return window_.grows(); }
+  Bytes next_payload();  // CaptureReader::next_payload()
   // It is told already that the capture ends too early: a last record that goes on beyond is no news.
   void end_is_torn() { torn_end_is_told_ = true; }
   // What the last record's bytes lie in.
   const BlockRef& block() const { return given_; }
-  // How many compressed records were opened so far.
-  std::uint64_t compressed_records() const { return compressed_records_; }
+  // How many records of a compressed type were opened so far.
+  std::uint64_t compressed_records(abi::RecordType type) const {
+    return type == abi::kRecordCompressed2 ? compressed2_records_ : compressed_records_;
+  }
 
  private:
-  RecordView header_at(Bytes bytes) const;
   bool next_plain(RecordView& record);
   bool next_inflated(RecordView& record);
   bool next_outer(RecordView& record);
-  bool take_outer(RecordView& record, std::size_t size, std::size_t payload);
-  std::optional<std::size_t> payload_behind(std::size_t size);
-  bool is_followed(const RecordHeader& header, std::size_t size);
-  bool recovers(std::size_t size);
-  bool skips_simpleperf(std::size_t size);
+  std::optional<std::uint64_t> payload_behind(const RecordHeader& header);
+  std::optional<std::size_t> damaged(const RecordHeader& header, std::uint64_t payload);
+  bool skip_payload();
   void look_ahead();
   bool may_inflate(const RecordView& record);
   void inflate(const RecordView& record);
   Bytes rest_of_inflated() const;
   void open_inflated(std::shared_ptr<Block> block, std::uint64_t offset);
-  bool recovers_inflated(std::size_t size);
-  void search();
+  enum class IfNone : std::uint8_t { Damage, CutShort };  // what it is when no sound record follows
+  void search(IfNone if_none);
   void leave_out(std::uint64_t offset, std::uint64_t bytes, bool is_text, bool is_at_end);
-  void cut_short();
+  void cut_short(std::uint64_t offset);
 
-  class OuterArea;
-  class InflatedArea;
-
-  ByteWindow window_;  // the records that are not in compressed ones
+  ByteWindow window_;               // the records that are not in compressed ones
+  std::uint64_t payload_left_ = 0;  // bytes of a trace that stand before the next record
   std::endian order_;
   InflateLimits limits_;
   Diagnostics* diagnostics_;
@@ -101,12 +103,13 @@ class RecordStream {
   std::size_t jobs_ahead_ = 0;
   bool may_look_ahead_;  // not on a pipe: what came must go out before more is waited for
   std::optional<InflateAhead> pool_;
-  std::uint64_t compressed_records_ = 0;
+  std::uint64_t compressed_records_ = 0, compressed2_records_ = 0;
   bool stream_broken_ =
       false;  // a compressed record failed: until the next frame starts, nothing can be inflated
   bool torn_end_is_told_ = false;
   RecordSearch search_;
-  BlockRef given_;  // the block of the record given last
+  SearchArea outer_;  // the window
+  BlockRef given_;    // the block of the record given last
 };
 
 }  // namespace tacho::format

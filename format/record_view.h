@@ -13,10 +13,13 @@ namespace tacho::format {
 inline constexpr std::size_t kRecordHeaderSize = 8;  // u32 type, u16 misc, u16 size
 
 struct RecordView {
-  std::uint32_t type = 0;    // abi::RecordType
-  std::uint16_t misc = 0;    // abi::Misc
-  Bytes bytes;               // the whole record, header included
-  Bytes payload;             // what follows the record itself (TRACING_DATA, AUXTRACE); mostly empty
+  std::uint32_t type = 0;  // abi::RecordType
+  std::uint16_t misc = 0;  // abi::Misc
+  Bytes bytes;             // the whole record, header included
+  Bytes payload;           // what follows TRACING_DATA; empty for others
+  // Bytes that follow TRACING_DATA and AUXTRACE. A trace may be larger than memory:
+  // CaptureReader::next_payload() gives it in pieces.
+  std::uint64_t payload_size = 0;
   std::uint64_t offset = 0;  // file offset in bytes; of the enclosing COMPRESSED record when it was in one
   std::endian order = std::endian::native;
 

@@ -116,7 +116,7 @@ void Census::see_sample(const format::Sample& sample, const format::EventAttr& a
 }
 
 void Census::see(const format::RecordView& record, const format::EventSet& events) {
-  if (record.type == abi::kRecordAuxtrace) trace_bytes_ += record.payload.size();
+  if (record.type == abi::kRecordAuxtrace) trace_bytes_ += record.payload_size;
   if (record.type >= abi::kRecordUserStart) return;
   const auto event = events.event_of(record);
   if (!event) return;

@@ -211,7 +211,7 @@ void describe_user_record(FieldSink& to, const RecordView& view, Bytes body) {
   const auto row = std::ranges::find(kUserRecords, view.type, &UserRecordRow::type);
   if (row == std::end(kUserRecords) || body.size() < row->least) return to.bytes("body", body);
   row->describe(to, Cursor(body, view.order));
-  if (!view.payload.empty()) to.number("payload_bytes", view.payload.size());
+  if (view.payload_size != 0) to.number("payload_bytes", view.payload_size);
 }
 
 }  // namespace tacho::report

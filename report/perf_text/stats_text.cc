@@ -26,8 +26,9 @@ void RecordCounts::add(const RecordView& record) {
 }
 
 void RecordCounts::write(TextBuffer& out, Names names, Losses losses) {
-  if (const auto compressed = reader_.compressed_records(); compressed != 0)
-    by_type_[abi::kRecordCompressed] = compressed;
+  for (const auto type : {abi::kRecordCompressed, abi::kRecordCompressed2})
+    if (const auto compressed = reader_.compressed_records(type); compressed != 0)
+      by_type_[type] = compressed;
   std::uint64_t total = 0;
   for (const auto& [type, count] : by_type_) total += count;
   out.text("\nAggregated stats:\n");

@@ -1,12 +1,18 @@
 #include "format/capture_reader.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "format/compression.h"
+#include "format/file.h"
+#include "format/file_head.h"
 #include "format/record.h"
 #include "format/sample.h"
 #include "tests/support/capture_builder.h"
@@ -149,6 +155,150 @@ TEST(CaptureReader, InflatesCompressedRecords) {
   ASSERT_TRUE(reader) << reader.error().what;
   EXPECT_EQ(types(*reader), kSmallTypes);
   EXPECT_TRUE(diagnostics.findings().empty());
+  EXPECT_EQ(reader->compressed_records(abi::kRecordCompressed), 1u);
+  EXPECT_EQ(reader->compressed_records(abi::kRecordCompressed2), 0u);
+}
+
+// perf 6.17 and later: the number of packed bytes stands in front of them, zeros behind.
+TEST(CaptureReader, Compressed2RecordsAreInflatedAndCountedAsThemselves) {
+  CaptureBuilder packed;
+  packed.event(test::software_event(abi::kCpuClock, abi::kSampleCallchain), "my-clock", {7});
+  auto compressor = RecordCompressor::create(3);
+  ASSERT_TRUE(compressor);
+  std::vector<std::byte> record;
+  ASSERT_TRUE(compressor->compress(small_capture().data().view(), record));
+  const Bytes content = packed_bytes(Bytes(record).subspan(kRecordHeaderSize)).frames;
+  const std::size_t padding = (8 - content.size() % 8) % 8;
+  packed.data().u32(abi::kRecordCompressed2).u16(0x7f88);
+  packed.data().u16(static_cast<std::uint16_t>(16 + content.size() + padding)).u64(content.size());
+  packed.data().bytes(content).zeros(padding);
+  const TemporaryFile file(packed.file());
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  EXPECT_EQ(types(*reader), kSmallTypes);
+  EXPECT_TRUE(diagnostics.findings().empty());
+  EXPECT_EQ(reader->compressed_records(abi::kRecordCompressed), 0u);
+  EXPECT_EQ(reader->compressed_records(abi::kRecordCompressed2), 1u);
+}
+
+// A pipe of two comms with an AUXTRACE record between them; the trace is cut to `kept` bytes of 0xa5.
+std::vector<std::byte> traced_pipe(std::uint64_t size, std::size_t kept) {
+  CaptureBuilder before, after;
+  for (CaptureBuilder* part : {&before, &after})
+    part->event(test::software_event(abi::kCpuClock), "clock", {7});
+  before.comm(1, 1, "before");
+  after.comm(2, 2, "after");
+  before.data().u32(abi::kRecordAuxtrace).u16(0).u16(48).u64(size).u64(0).u64(0);
+  before.data().u32(0).u32(1).u32(~0U).u32(0);
+  for (std::size_t i = 0; i < kept; ++i) before.data().u8(0xa5);
+  if (kept == size) before.data().bytes(after.data().view());
+  return before.pipe();
+}
+
+std::vector<std::uint32_t> types_behind_head(CaptureReader& reader, std::uint64_t& trace,
+                                             std::size_t& given) {
+  std::vector<std::uint32_t> list;
+  while (const auto record = reader.next()) {
+    if (record->type != abi::kRecordHeaderAttr && record->type != abi::kRecordEventUpdate)
+      list.push_back(record->type);
+    if (record->type != abi::kRecordAuxtrace) continue;
+    trace = record->payload_size;
+    for (Bytes piece; given != 0 && !(piece = reader.next_payload()).empty();) given += piece.size();
+  }
+  return list;
+}
+
+const std::vector<std::uint32_t> kTracedTypes{abi::kRecordComm, abi::kRecordAuxtrace, abi::kRecordComm};
+
+TEST(CaptureReader, ATraceIsSteppedOverOrGivenInPieces) {
+  constexpr std::size_t kTrace = 3'000'001;  // more than is read at a time
+  for (const bool is_taken : {false, true}) {
+    for (const bool is_stream : {false, true}) {
+      const auto bytes = traced_pipe(kTrace, kTrace);
+      const TemporaryFile file(bytes);
+      int ends[2];
+      ASSERT_EQ(::pipe(ends), 0);
+      std::thread writer([&] {
+        for (Bytes rest = bytes; is_stream && !rest.empty();) {
+          const ssize_t count = ::write(ends[1], rest.data(), rest.size());
+          if (count <= 0) break;
+          rest = rest.subspan(static_cast<std::size_t>(count));
+        }
+        ::close(ends[1]);
+      });
+      {
+        Diagnostics diagnostics;
+        auto reader = CaptureReader::open(
+            is_stream ? "/proc/self/fd/" + std::to_string(ends[0]) : file.path(), diagnostics);
+        EXPECT_TRUE(reader) << reader.error().what;
+        std::uint64_t trace = 0;
+        std::size_t given = is_taken ? 1 : 0;
+        if (reader) {
+          EXPECT_EQ(types_behind_head(*reader, trace, given), kTracedTypes);
+        }
+        EXPECT_EQ(trace, kTrace);
+        EXPECT_EQ(given, is_taken ? kTrace + 1 : 0) << is_stream;
+        EXPECT_TRUE(diagnostics.findings().empty());
+      }
+      ::close(ends[0]);
+      writer.join();
+    }
+  }
+}
+
+TEST(CaptureReader, ATraceOfManyGigabytesCostsNoReading) {
+  constexpr std::uint64_t kTrace = 1ULL << 40;
+  const auto start = traced_pipe(kTrace, 0);
+  CaptureBuilder after;
+  after.event(test::software_event(abi::kCpuClock), "clock", {7});
+  after.comm(2, 2, "after");
+  const TemporaryFile file(start);
+  std::error_code refused;
+  std::filesystem::resize_file(file.path(), start.size() + kTrace, refused);  // a hole
+  if (refused) GTEST_SKIP() << "the file system has no files of a terabyte: " << refused.message();
+  std::ofstream(file.path(), std::ios::binary | std::ios::app)
+      .write(as_text(after.data().view()).data(), static_cast<std::streamsize>(after.data().size()));
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  std::uint64_t trace = 0;
+  std::size_t given = 0;
+  EXPECT_EQ(types_behind_head(*reader, trace, given), kTracedTypes);
+  EXPECT_EQ(trace, kTrace);
+  EXPECT_TRUE(diagnostics.findings().empty());
+}
+
+TEST(CaptureReader, ATraceThatEndsTooEarlyIsToldOnce) {
+  const TemporaryFile file(traced_pipe(1000, 900));
+  Diagnostics diagnostics;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  ASSERT_TRUE(reader) << reader.error().what;
+  std::uint64_t trace = 0;
+  std::size_t given = 0;
+  EXPECT_EQ(types_behind_head(*reader, trace, given), std::vector<std::uint32_t>{abi::kRecordComm});
+  ASSERT_EQ(diagnostics.findings().size(), 1u);
+  EXPECT_EQ(diagnostics.findings()[0].kind, Damage::CutShort);
+  EXPECT_EQ(diagnostics.findings()[0].count, 1u);
+}
+
+// The size of a trace is damaged: what follows is found by looking for it.
+TEST(CaptureReader, ATraceThatIsFollowedByNoRecordIsDamage) {
+  for (const std::uint64_t size : {101ULL, 1ULL << 50}) {
+    auto pipe = traced_pipe(100, 100);
+    const auto at = std::string(as_text(pipe)).find(std::string("\x47\0\0\0\0\0\x30\0", 8));
+    ASSERT_NE(at, std::string::npos);
+    std::memcpy(pipe.data() + at + 8, &size, sizeof size);
+    const TemporaryFile file(pipe);
+    Diagnostics diagnostics;
+    auto reader = CaptureReader::open(file.path(), diagnostics);
+    ASSERT_TRUE(reader) << reader.error().what;
+    std::uint64_t trace = 0;
+    std::size_t given = 0;
+    EXPECT_EQ(types_behind_head(*reader, trace, given),
+              (std::vector<std::uint32_t>{abi::kRecordComm, abi::kRecordComm}));
+    EXPECT_TRUE(diagnostics.incomplete());
+  }
 }
 
 TEST(CaptureReader, ManyFramesComeInTheirOrderWhoeverInflatesThem) {
@@ -348,6 +498,106 @@ TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
             "was written by a perf older than 2009 (version 1, PERFFILE): no reader of it is left");
   const auto whole = small_capture().file();
   EXPECT_EQ(refused(Bytes(whole).first(40)), "is cut short: its header ends at byte 40");
+}
+
+// perf 3.4 to 6.8 left misc of records of their own uninitialized.
+class Noise {
+ public:
+  std::uint16_t next() {
+    state_ = state_ * 6364136223846793005 + 1442695040888963407;
+    return state_ >> 62 == 0 ? 0x7f88 : static_cast<std::uint16_t>(state_ >> 33);
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+// Puts noise into misc of all records from 64 up but BUILD_ID, where it says something. How many there were.
+int add_noise(std::vector<std::byte>& capture) {
+  const auto head =
+      parse_file_head(Bytes(capture).first(std::min<std::size_t>(capture.size(), FileHead::kSize)));
+  if (!head || head->order != std::endian::native) return 0;
+  std::size_t at = head->is_pipe ? FileHead::kPipeSize : head->data.offset;
+  const std::size_t end = head->is_pipe ? capture.size() : head->data.offset + head->data.size;
+  Noise noise;
+  int count = 0;
+  while (at + kRecordHeaderSize <= end) {
+    Cursor record(Bytes(capture).subspan(at));
+    const std::uint32_t type = record.u32();
+    record.u16();
+    const std::size_t size = record.u16();
+    if (size < kRecordHeaderSize) break;
+    constexpr std::uint32_t kSimpleperfs = 32768;  // theirs is the upper half of the size
+    if (type >= abi::kRecordUserStart && type < kSimpleperfs && type != abi::kRecordBuildId) {
+      const std::uint16_t misc = noise.next();
+      std::memcpy(capture.data() + at + 4, &misc, sizeof misc);
+      ++count;
+    }
+    at += size + (type == abi::kRecordTracingData ? record.u32() : 0);
+  }
+  return count;
+}
+
+struct Reading {
+  std::vector<std::string> records;  // without misc
+  std::vector<std::string> events, findings;
+};
+
+Reading read_all(Bytes capture) {
+  const TemporaryFile file(capture);
+  Diagnostics diagnostics;
+  Reading reading;
+  auto reader = CaptureReader::open(file.path(), diagnostics);
+  EXPECT_TRUE(reader) << reader.error().what;
+  if (!reader) return reading;
+  while (const auto record = reader->next())
+    reading.records.push_back(std::to_string(record->type) + std::string(as_text(record->bytes.subspan(6))));
+  for (const Event& event : reader->events()) reading.events.push_back(event.name);
+  for (const Finding& finding : diagnostics.findings())
+    reading.findings.push_back(Diagnostics::describe(finding));
+  return reading;
+}
+
+void expect_noise_changes_nothing(std::vector<std::byte> capture, const std::string& name,
+                                  int& noisy_records) {
+  const Reading sound = read_all(capture);
+  noisy_records += add_noise(capture);
+  const Reading noisy = read_all(capture);
+  EXPECT_EQ(noisy.records, sound.records) << name;
+  EXPECT_EQ(noisy.events, sound.events) << name;
+  EXPECT_EQ(noisy.findings, sound.findings) << name;
+}
+
+TEST(CaptureReader, NoiseInMiscOfPerfsOwnRecordsChangesNothing) {
+  int noisy_records = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TACHO_GOLDEN_CAPTURES)) {
+    if (entry.path().extension() != ".data") continue;
+    auto capture = read_file(entry.path());
+    ASSERT_TRUE(capture) << capture.error().what;
+    expect_noise_changes_nothing(std::move(*capture), entry.path().filename(), noisy_records);
+  }
+  EXPECT_GT(noisy_records, 50);
+  auto pipe = small_capture().pipe();
+  EXPECT_GT(add_noise(pipe), 3);
+  EXPECT_EQ(read_all(pipe).findings, std::vector<std::string>{});
+}
+
+// An old perf's pipe: events, their names in records of type 65, tracepoint formats, then records.
+TEST(CaptureReader, AnOldPerfsPipeIsReadWholeWhateverItsMiscHolds) {
+  const CaptureBuilder small = small_capture();
+  const auto pipe = small.pipe();
+  const std::size_t records = pipe.size() - CaptureBuilder(small).data().size();
+  ByteWriter old;
+  old.bytes(Bytes(pipe).first(records));
+  old.u32(abi::kRecordEventType).u16(0x7f88).u16(80).u64(7).padded_text("my-clock", 64);
+  old.u32(abi::kRecordTracingData).u16(0x7f88).u16(12).u32(24).bytes(Bytes(pipe).first(24));
+  old.u32(99).u16(0x7f88).u16(16).u64(0);  // a record of perf's that this program does not know
+  old.u32(abi::kRecordFinishedRound).u16(0x7f88).u16(8);
+  old.bytes(Bytes(pipe).subspan(records));
+  const Reading reading = read_all(old.view());
+  ASSERT_EQ(reading.records.size(), 3U + 3U + kSmallTypes.size());
+  for (const std::string& finding : reading.findings)
+    EXPECT_EQ(finding.find("no record has such a type"), std::string::npos) << finding;
 }
 
 TEST(CaptureReader, HeaderNumbersThatPointNowhereAreRefusedOrSaid) {

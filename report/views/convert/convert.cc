@@ -58,7 +58,7 @@ bool is_name(const RecordView& record) {
 
 bool is_live(const RecordView& record) {
   return record.type == abi::kRecordSample || record.type == abi::kRecordFinishedInit ||
-         record.type == abi::kRecordFinishedRound;
+         record.type == abi::kRecordFinishedRound || record.type == abi::kRecordAuxtrace;
 }
 
 // The section that a header record is about; nothing for an event's.
@@ -411,8 +411,13 @@ Result<> Conversion::put(const RecordView& record) {
     aux_.push_back({file->next_offset(), record.bytes.size()});
   ends_with_round_ = false;
   pending_.bytes(record.bytes).bytes(record.payload);
-  auto written = std::visit([&](auto& writer) { return writer.write_plain(pending_.view()); }, *writer_);
+  const auto write = [&](format::Bytes bytes) {
+    return std::visit([&](auto& writer) { return writer.write_plain(bytes); }, *writer_);
+  };
+  auto written = write(pending_.view());
   pending_.clear();
+  if (record.type != abi::kRecordAuxtrace) return written;
+  for (format::Bytes piece; written && !(piece = reader_.next_payload()).empty();) written = write(piece);
   return written;
 }
 

@@ -91,8 +91,9 @@ class ConvertTest : public testing::Test {
                            record->type != abi::kRecordAuxtrace && record->type < 100;
       if (is_head) continue;
       read.records.push_back(std::string(format::record_name(record->type)) + " " +
-                             std::string(format::as_text(record->bytes.subspan(4))) +
-                             std::string(format::as_text(record->payload)));
+                             std::string(format::as_text(record->bytes.subspan(4))));
+      for (format::Bytes piece; !(piece = reader->next_payload()).empty();)
+        read.records.back() += format::as_text(piece);
     }
     for (const format::Event& event : reader->events()) {
       read.events.push_back(event.name);
