@@ -27,6 +27,7 @@ namespace tacho::format {
 
 namespace {
 
+constexpr std::size_t kPackingSize = 262;  // bytes by which parse_file_head() knows what is no capture: tar's
 constexpr std::uint64_t kIdsSection = 16;  // bytes behind each attr in the table of events
 constexpr std::uint64_t kUpdateName = 2;   // kind of an EVENT_UPDATE record that names its event
 
@@ -143,7 +144,8 @@ Result<> CaptureReader::State::open(const std::string& name) {
   return Done{};
 }
 
-// The first bytes: of a pipe, whose header has 16, not one more.
+// The first bytes: of a pipe, whose header has 16, not one more; of what is no capture, so many as tell what
+// it is.
 Result<std::vector<std::byte>> CaptureReader::State::read_start() {
   std::vector<std::byte> start;
   std::size_t wanted = FileHead::kPipeSize;
@@ -155,9 +157,11 @@ Result<std::vector<std::byte>> CaptureReader::State::read_start() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_error("read", errno);
     if (count == 0) break;
-    if (start.size() != FileHead::kPipeSize || wanted == FileHead::kSize) continue;
+    if (start.size() != FileHead::kPipeSize || wanted != FileHead::kPipeSize) continue;
     const auto head = parse_file_head(start);
-    if (!head || !head->is_pipe) wanted = FileHead::kSize;
+    const std::uint64_t magic = Cursor(start).u64();
+    const bool is_capture = magic == abi::kMagic || magic == abi::kMagicSwapped;
+    if (!head || !head->is_pipe) wanted = is_capture ? FileHead::kSize : kPackingSize;
   }
   return start;
 }

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
+
+#include "format/file.h"
 
 namespace tacho::format {
 
@@ -29,6 +33,30 @@ void read_features(Cursor& in, FileHead& head) {
   if (!head.features[abi::kFeatureHostname]) head.features = as_u64;
 }
 
+// Files that captures are sent in.
+struct PackingRow {
+  std::string_view name;
+  std::size_t at;  // in the file, bytes
+  std::string_view magic;
+  std::string_view what_to_do;
+};
+constexpr PackingRow kPackings[] = {
+    {"gzip", 0, "\x1f\x8b", "unpack it with gzip -d"},
+    {"zstd", 0, "\x28\xb5\x2f\xfd", "unpack it with zstd -d"},
+    {"xz", 0, std::string_view("\xfd\x37zXZ\0", 6), "unpack it with xz -d"},
+    {"bzip2", 0, "BZh", "unpack it with bzip2 -d; tacho pack --from reads the archives of perf archive"},
+    {"lz4", 0, "\x04\x22\x4d\x18", "unpack it with lz4 -d"},
+    {"zip", 0, "PK\x03\x04", "unpack it with unzip"},
+    {"tar", 257, "ustar", "unpack it with tar -xf and name the capture in it"},
+};
+
+Error no_capture(Bytes start) {
+  for (const PackingRow& row : kPackings)
+    if (as_text(start.subspan(std::min(row.at, start.size()))).starts_with(row.magic))
+      return Error{"is no capture but a " + std::string(row.name) + " file: " + std::string(row.what_to_do)};
+  return Error{"is not perf.data: it does not begin with PERFILE2"};
+}
+
 }  // namespace
 
 Result<FileHead> parse_file_head(Bytes start) {
@@ -40,7 +68,7 @@ Result<FileHead> parse_file_head(Bytes start) {
   if (magic == abi::kMagicSwapped) {
     head.order = std::endian::native == std::endian::little ? std::endian::big : std::endian::little;
   } else if (magic != abi::kMagic) {
-    return Error{"is not perf.data: it does not begin with PERFILE2"};
+    return no_capture(start);
   }
   Cursor in(start.subspan(8), head.order);
   const std::uint64_t size = in.u64();

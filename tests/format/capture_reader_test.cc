@@ -498,6 +498,19 @@ TEST(CaptureReader, WhatIsNoCaptureIsRefusedByWhatItIs) {
             "was written by a perf older than 2009 (version 1, PERFFILE): no reader of it is left");
   const auto whole = small_capture().file();
   EXPECT_EQ(refused(Bytes(whole).first(40)), "is cut short: its header ends at byte 40");
+  // What captures are sent in, by its first bytes.
+  const auto text = [](std::string_view bytes) { return std::as_bytes(std::span(bytes)); };
+  EXPECT_EQ(refused(text("\x1f\x8b\x08 and more than a capture's first 16")),
+            "is no capture but a gzip file: unpack it with gzip -d");
+  EXPECT_EQ(refused(text("\x28\xb5\x2f\xfd")), "is no capture but a zstd file: unpack it with zstd -d");
+  EXPECT_EQ(refused(text(std::string_view("\xfd\x37zXZ\0more", 10))),
+            "is no capture but a xz file: unpack it with xz -d");
+  EXPECT_TRUE(
+      refused(text("BZh91AY&SY")).starts_with("is no capture but a bzip2 file: unpack it with bzip2"));
+  const std::string tar = std::string(257, 'p') + "ustar" + std::string(250, '\0');
+  EXPECT_EQ(refused(text(tar)),
+            "is no capture but a tar file: unpack it with tar -xf and name the capture in it");
+  EXPECT_EQ(refused(text(tar.substr(0, 261))), "is not perf.data: it does not begin with PERFILE2");
 }
 
 // perf 3.4 to 6.8 left misc of records of their own uninitialized.
