@@ -121,6 +121,7 @@ cli::Option as_perf_option(ReadingOptions& options) {
           "--raw-names (docs/comparing-with-perf.md)",
           [&options](std::string_view) -> Result<> {
             options.perf_bytes = ask_for_perf_bytes(options.names, options.session.symbols);
+            options.session.leaves_out_guests = options.perf_bytes.leaves_out_guests;
             return Done{};
           }};
 }

@@ -19,6 +19,8 @@ struct PerfBytes {
   bool dumps_payloads = false;
   // report: events whose periods are all 0 have 0.00 % in every row, as each of their samples weighs 0.
   bool keeps_zero_periods = false;
+  // Samples of guests (cpumode 4 and 5) are left out.
+  bool leaves_out_guests = false;
 };
 
 // `names`: how names are printed; `symbols`: how addresses get them.
@@ -28,7 +30,11 @@ inline PerfBytes ask_for_perf_bytes(Names& names, symbolize::SymbolOptions& symb
   symbols.stand_in = symbolize::StandIn::AtFirst;
   symbols.unwinds_32_bit = false;
   symbols.names_memory_files = false;
-  return {.is_asked_for = true, .folds_as_perl = true, .dumps_payloads = true, .keeps_zero_periods = true};
+  return {.is_asked_for = true,
+          .folds_as_perl = true,
+          .dumps_payloads = true,
+          .keeps_zero_periods = true,
+          .leaves_out_guests = true};
 }
 
 // stackcollapse-perf.pl --inline asks addr2line for each address anew.

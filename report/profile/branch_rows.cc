@@ -1,6 +1,7 @@
 #include "report/profile/branch_rows.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "format/perf_abi.h"
 #include "report/decode/branch_flags.h"
@@ -12,8 +13,9 @@ namespace {
 namespace abi = format::abi;
 
 char level_of(std::uint16_t misc) {
+  constexpr std::string_view kLevels = "Hk.Hgu";
   const unsigned mode = misc & abi::kCpumodeMask;
-  return mode == abi::kCpumodeKernel ? 'k' : mode == abi::kCpumodeUser ? '.' : 'H';
+  return mode < kLevels.size() ? kLevels[mode] : 'H';
 }
 
 constexpr unsigned kOwnAt = 8;  // the level stands below

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace tacho::report {
 namespace {
 
@@ -13,8 +15,8 @@ enum Kind : std::uint64_t { kBySymbol, kInlined, kByLine };
 std::uint64_t word_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 char level_of(std::uint8_t cpumode) {
-  if (cpumode == abi::kCpumodeKernel) return 'k';
-  return cpumode == abi::kCpumodeUser ? '.' : 'H';
+  constexpr std::string_view kLevels = "Hk.Hgu";
+  return cpumode < kLevels.size() ? kLevels[cpumode] : 'H';
 }
 
 }  // namespace

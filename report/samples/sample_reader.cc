@@ -233,8 +233,7 @@ Flow SampleReader::State::deliver_sample(const OrderedRecord& record) {
   if (sample == nullptr) return Flow::GoOn;
   const bool has_values = attr.samples(abi::kSampleRead);
   if (has_values && !is_given_again) take_values(*sample, attr);
-  if (is_guest(sample->misc & abi::kCpumodeMask))
-    return Flow::GoOn;  // another machine's; perf leaves them out
+  if (options->leaves_out_guests && is_guest(sample->misc & abi::kCpumodeMask)) return Flow::GoOn;
   if (has_values && (moved.empty() || !options->filter.accepts_start(*sample))) return Flow::GoOn;
   const KnownThread& thread = threads.find(sample->pid, sample->tid, spaces->spaces());
   if (!options->filter.accepts_comm(threads.comm(thread))) return Flow::GoOn;

@@ -12,7 +12,7 @@ constexpr std::string_view kTraces =
     "perf inject --itrace=i1ms -i FILE -o DECODED";
 constexpr std::string_view kScripts =
     "scripts are not run here; the fields of every sample are in tacho script --fields and tacho dump --json";
-constexpr std::string_view kGuests = "guests' samples are left out, as they are without this option";
+constexpr std::string_view kGuests = "guests' samples are shown by address; what they ran is not named";
 
 constexpr cli::AbsentOption kRows[] = {
     {"-D,--dump-raw-trace", Takes::Nothing,

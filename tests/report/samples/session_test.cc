@@ -150,13 +150,19 @@ TEST(Session, OrItsOutermostFramesAreKept) {
   }
 }
 
-TEST(Session, GuestSamplesAreLeftOutAsPerfDoes) {
+TEST(Session, AGuestsSamplesAreSamples) {
   CaptureBuilder capture;
   capture.event(test::software_event(abi::kCpuClock), "cpu-clock", {1});
   SampleFields fields = at(10);
   fields.misc = abi::kCpumodeGuestKernel;
+  capture.sample(fields);
+  fields.time = 15;
+  fields.misc = abi::kCpumodeGuestUser;
   capture.sample(fields).sample(at(20));
-  EXPECT_EQ(run(capture.file()).sink.lines.size(), 1u);
+  EXPECT_EQ(run(capture.file()).sink.lines.size(), 3u);
+  SessionOptions as_perf;
+  as_perf.leaves_out_guests = true;
+  EXPECT_EQ(run(capture.file(), as_perf).sink.lines.size(), 1u);
 }
 
 TEST(Session, FiltersByTidCommTimeAndEvent) {
