@@ -16,6 +16,8 @@ namespace {
 
 // Read at a time: large enough that calls do not count, small enough to stay in the second-level cache.
 constexpr std::size_t kChunk = 1024 * 1024;
+// Behind bytes that were stepped over: others to be stepped over may come soon.
+constexpr std::size_t kFirstChunk = 16 * 1024;
 
 }  // namespace
 
@@ -48,7 +50,7 @@ bool ByteWindow::ensure(std::size_t size) {
   at_ = 0;
   while (left < size && unread_ > 0 && may_read()) {
     const std::size_t wanted = static_cast<std::size_t>(
-        std::min<std::uint64_t>({kChunk, std::max(size - left, kChunk - left % kChunk), unread_}));
+        std::min<std::uint64_t>({kChunk, std::max(size - left, chunk_ - left % chunk_), unread_}));
     block_->bytes.resize(left + wanted);
     const ssize_t count = ::read(fd_, block_->bytes.data() + left, wanted);
     const std::size_t got = count > 0 ? static_cast<std::size_t>(count) : 0;
@@ -59,6 +61,7 @@ bool ByteWindow::ensure(std::size_t size) {
     if (count <= 0 && ends_unknown()) grows_ = false;
     if (count <= 0) break;
     left += got;
+    chunk_ = std::min(kChunk, 4 * chunk_);
     if (!ends_unknown()) unread_ -= got;
   }
   return left >= size;
@@ -106,6 +109,7 @@ std::uint64_t ByteWindow::step_over(std::uint64_t size) {
     const std::uint64_t further = std::min(left, *in_file - (size - left));
     if (::lseek(fd_, static_cast<off_t>(further), SEEK_CUR) < 0) return size - left;
     offset_ += further;
+    chunk_ = kFirstChunk;
     if (!ends_unknown()) unread_ -= further;
     return size - left + further;
   }

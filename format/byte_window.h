@@ -67,6 +67,7 @@ class ByteWindow {
   std::size_t at_ = 0;
   std::uint64_t offset_;
   std::uint64_t unread_;
+  std::size_t chunk_ = 1024 * 1024;  // bytes to read at a time
   bool grows_;
   std::vector<std::shared_ptr<Block>> used_;  // some of before, to be filled again when nobody keeps them
   std::size_t oldest_used_ = 0;

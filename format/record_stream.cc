@@ -127,8 +127,9 @@ std::optional<std::uint64_t> RecordStream::payload_behind(const RecordHeader& he
 std::optional<std::size_t> RecordStream::damaged(const RecordHeader& header, std::uint64_t payload) {
   if (header.type == abi::kRecordAuxtrace) {
     if (!search_.is_sound(window_.bytes().first(header.size))) return std::nullopt;
+    const std::uint64_t with_next = header.size + kRecordHeaderSize;
     const auto left = window_.left_in_file();
-    if (!left || payload >= *left - header.size) return 0;
+    if (!left || *left < with_next || *left - with_next < payload) return 0;
     const auto next = window_.peek(header.size + payload, kRecordHeaderSize);
     if (next.size() == kRecordHeaderSize && is_possible(record_header(next, order_))) return 0;
     return std::nullopt;

@@ -416,8 +416,14 @@ Result<> Conversion::put(const RecordView& record) {
   };
   auto written = write(pending_.view());
   pending_.clear();
-  if (record.type != abi::kRecordAuxtrace) return written;
-  for (format::Bytes piece; written && !(piece = reader_.next_payload()).empty();) written = write(piece);
+  for (std::uint64_t left = record.payload_size - record.payload.size(); written && left > 0;) {
+    const format::Bytes piece = reader_.next_payload();
+    left -= piece.size();
+    if (!piece.empty())
+      written = write(piece);
+    else if (!reader_.follows() || !reader_.wait_for_more())
+      break;
+  }
   return written;
 }
 
