@@ -45,7 +45,8 @@ class Picture:
                           number("w", float), number("s", float), number("b", float), number("a", float),
                           rect.get("class").split())
             del path[frame.row:]
-            path.append(name.replace(" ", "_") if kind == "t" else name)  # as folded has names of threads
+            # As folded has names: ';' parts its frames, and blanks stand in no thread's name.
+            path.append((name.replace(" ", "_") if kind == "t" else name).replace(";", ":"))
             frame.path = tuple(path[1:])  # without "all"
             found.append(frame)
         return found
