@@ -49,7 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bool is_compiled = false;
   bool ignored = false;
   const auto fast = text_of_record(tracing, record, TracepointText::Evaluation::Fast, is_compiled);
-  if (!is_compiled) return 0;
+  if (!is_compiled || print_format.find(".*") != std::string::npos)
+    return 0;  // the library does not do those
   if (fast != text_of_record(tracing, record, TracepointText::Evaluation::Library, ignored)) std::abort();
   return 0;
 }

@@ -265,9 +265,33 @@ std::optional<PayloadField> tracepoint_field(std::string_view line) {
   return field;
 }
 
+// A kernel has hundreds of strings; each field has a copy of them all.
+constexpr std::size_t kMostStrings = 4096;
+
+void name_strings(PayloadSchema& schema, std::string_view format_text,
+                  const format::ConstantStrings& strings) {
+  const auto at = format_text.find("print fmt:");
+  if (at == std::string_view::npos || strings.rows().empty() || strings.rows().size() > kMostStrings) return;
+  const std::string_view print = format_text.substr(at);
+  for (PayloadField& field : schema.fields) {
+    const std::string_view fields = format_text.substr(0, at);
+    const bool is_pointer = fields.find("char * " + field.name + ';') != std::string_view::npos ||
+                            fields.find("char *" + field.name + ';') != std::string_view::npos;
+    // Numbers are cast or computed with; a text is passed on alone.
+    const bool is_text = print.find(", REC->" + field.name + ',') != std::string_view::npos ||
+                         print.find(", REC->" + field.name + '\n') != std::string_view::npos ||
+                         print.ends_with(", REC->" + field.name);
+    if (!is_pointer || !is_text || field.bit_size != 64) continue;
+    field.kind = FieldKind::Enum;
+    for (const auto& row : strings.rows())
+      field.enumerators.emplace_back(static_cast<std::int64_t>(row.address), row.text);
+  }
+}
+
 }  // namespace
 
-PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view format_text) {
+PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view format_text,
+                                const format::ConstantStrings& strings) {
   PayloadSchema schema;
   schema.event = event_name;
   const std::string_view fields = format_text.substr(0, format_text.find("print fmt:"));
@@ -277,6 +301,7 @@ PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view fo
       schema.fields.push_back(std::move(*field));
     at = end + 1;
   }
+  name_strings(schema, format_text, strings);
   return schema;
 }
 
@@ -294,6 +319,7 @@ void EventSchemas::learn() {
   const auto& formats = features_->tracing.formats;
   const auto& schemas = features_->schemas;
   if (known_formats_ == formats.size() && known_schemas_ == schemas.size()) return;
+  if (known_formats_ != formats.size()) strings_ = format::ConstantStrings(features_->tracing.printk_formats);
   for (; known_formats_ < formats.size(); ++known_formats_)
     if (const auto id = format::tracepoint_id(formats[known_formats_].text))
       formats_.try_emplace(*id, &formats[known_formats_]);
@@ -307,7 +333,7 @@ std::optional<PayloadSchema> EventSchemas::find(const format::Event& event) cons
   if (event.attr.type == format::abi::kTracepoint) {
     const auto row = formats_.find(event.attr.config);
     return row == formats_.end() ? std::nullopt
-                                 : std::optional(tracepoint_schema(event.name, row->second->text));
+                                 : std::optional(tracepoint_schema(event.name, row->second->text, strings_));
   }
   const auto row = declared_.find(event.name);
   return row == declared_.end() ? std::nullopt : std::optional(*row->second);

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "format/constant_strings.h"
 #include "format/features.h"
 #include "format/payload_schema.h"
 #include "report/output/printable.h"
@@ -68,7 +69,9 @@ std::string show_payload(const PayloadSchema& schema, Bytes payload, std::endian
 // stands alone; elsewhere it is shown by its kind.
 inline constexpr std::string_view kLong = "long";
 // What a tracepoint's format file says about its fields, those common to all tracepoints left out.
-PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view format_text);
+// The values of a `const char *` that the print format shows with %s are named by the strings there.
+PayloadSchema tracepoint_schema(std::string_view event_name, std::string_view format_text,
+                                const format::ConstantStrings& strings = {});
 
 // Schemas of a capture's events, each looked for once.
 class EventSchemas {
@@ -83,6 +86,7 @@ class EventSchemas {
   void learn();
   const format::EventSet* events_;
   const format::Features* features_;
+  format::ConstantStrings strings_;
   // The first description of each, and how many descriptions there were.
   std::map<std::uint64_t, const format::TracepointFormat*> formats_;  // by tracepoint id
   std::map<std::string, const PayloadSchema*> declared_;              // by the name of a BPF event

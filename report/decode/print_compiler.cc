@@ -26,7 +26,9 @@ bool is_within_record(const tep_format_field* field) {
 // Walks libtraceevent's tree of a format. Each function returns nothing for what is not covered.
 class PrintProgram::Compiler {
  public:
-  explicit Compiler(const tep_event& event) : event_(&event) {}
+  Compiler(const tep_event& event, const format::ConstantStrings& strings) : event_(&event) {
+    program_.strings_ = &strings;
+  }
 
   std::optional<PrintProgram> compile() {
     const char* format = event_->print_fmt.format;
@@ -34,7 +36,12 @@ class PrintProgram::Compiler {
     const tep_print_arg* arg = event_->print_fmt.args;
     std::string literal;
     for (const char* at = format; *at != '\0';) {
-      if (*at == '\\') return std::nullopt;
+      if (*at == '\\') {
+        if (at[1] == '\0') return std::nullopt;
+        literal += escaped(at[1]);
+        at += 2;
+        continue;
+      }
       if (*at != '%') {
         literal += *at++;
         continue;
@@ -47,6 +54,12 @@ class PrintProgram::Compiler {
       Piece piece;
       const char* const end = conversion(at + 1, piece);
       if (end == nullptr || arg == nullptr) return std::nullopt;
+      if (piece.is_precision_a_node) {
+        const auto precision = expression(arg, 0);
+        arg = arg->next;
+        if (!precision || arg == nullptr) return std::nullopt;
+        piece.precision_node = *precision;
+      }
       add_literal(literal);
       const auto added = piece.conversion == 's' ? text(arg, piece, 0) : number(arg, piece);
       if (!added) return std::nullopt;
@@ -61,9 +74,12 @@ class PrintProgram::Compiler {
 
  private:
   static bool shows_plain_text(const Piece& piece) {
-    return piece.source != Source::Field && piece.source != Source::Located && report::is_plain(piece.text) &&
+    return piece.source != Source::Field && piece.source != Source::Located &&
+           piece.source != Source::Pointed && report::is_plain(piece.text) &&
            std::ranges::all_of(piece.names, [](const Name& name) { return report::is_plain(name.text); });
   }
+  // What stands for a backslash and this character in a format.
+  static char escaped(char c) { return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c; }
   void add_literal(std::string& literal) {
     if (literal.empty()) return;
     Piece piece;
@@ -119,7 +135,12 @@ class PrintProgram::Compiler {
     }
     if (*at == '.') {
       piece.precision = 0;
-      for (++at; *at >= '0' && *at <= '9'; ++at) {
+      ++at;
+      if (*at == '*') {
+        piece.is_precision_a_node = true;
+        ++at;
+      }
+      for (; *at >= '0' && *at <= '9'; ++at) {
         piece.precision = piece.precision * 10 + (*at - '0');
         if (piece.precision > kWidest) return nullptr;
       }
@@ -167,23 +188,37 @@ class PrintProgram::Compiler {
         return named(arg->symbol.field, arg->symbol.symbols, Source::Symbol, std::move(piece));
       case TEP_PRINT_OP:
         return choice(arg->op, std::move(piece), depth);
+      case TEP_PRINT_TYPE:  // ((void *)0)
+        return is_null(arg->typecast.item) ? literal_text("", std::move(piece)) : std::nullopt;
       default:
         return std::nullopt;
     }
   }
+  static bool is_null(const tep_print_arg* arg) {
+    return arg != nullptr && arg->type == TEP_PRINT_ATOM && arg->atom.atom != nullptr &&
+           std::string_view(arg->atom.atom) == "0";
+  }
   std::optional<std::uint32_t> literal_text(const char* literal, Piece piece) {
     if (literal == nullptr) return std::nullopt;
+    piece.source = Source::Literal;
+    if (piece.is_precision_a_node) {
+      piece.text = literal;
+      return add(std::move(piece));
+    }
     std::string_view text = literal;
     if (piece.precision >= 0) text = text.substr(0, static_cast<std::size_t>(piece.precision));
     TextBuffer shaped;
     piece.is_left ? shaped.left(text, piece.width) : shaped.padded(text, piece.width);
-    piece.source = Source::Literal;
     piece.text = shaped.view();
     return add(std::move(piece));
   }
   std::optional<std::uint32_t> field_text(const tep_format_field* field, Piece piece) {
     if (!is_within_record(field) || field->size <= 0) return std::nullopt;
-    if ((field->flags & TEP_FIELD_IS_ARRAY) == 0 && field->size == 8) return std::nullopt;  // a pointer
+    if ((field->flags & TEP_FIELD_IS_ARRAY) == 0 && field->size == 8) {  // a pointer
+      piece.source = Source::Pointed;
+      piece.node = *this->field(field);
+      return add(std::move(piece));
+    }
     piece.source = Source::Field;
     piece.offset = static_cast<std::uint32_t>(field->offset);
     piece.size = static_cast<std::uint32_t>(field->size);
@@ -369,8 +404,9 @@ class PrintProgram::Compiler {
   PrintProgram program_;
 };
 
-std::optional<PrintProgram> PrintProgram::compile(const tep_event& event) {
-  return Compiler(event).compile();
+std::optional<PrintProgram> PrintProgram::compile(const tep_event& event,
+                                                  const format::ConstantStrings& strings) {
+  return Compiler(event, strings).compile();
 }
 
 }  // namespace tacho::report

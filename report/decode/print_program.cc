@@ -171,10 +171,12 @@ void PrintProgram::write_symbol(TextBuffer& out, const Piece& piece, std::uint64
 }
 
 void PrintProgram::write(TextBuffer& out, const Piece& piece, format::Bytes record) const {
-  const Shape shape{piece.width, piece.precision, piece.is_left};
+  Shape shape{piece.width, piece.precision, piece.is_left};
+  if (piece.is_precision_a_node)
+    shape.precision = static_cast<std::int32_t>(value_of(piece.precision_node, record));
   switch (piece.source) {
     case Source::Literal:
-      return out.text(piece.text);
+      return piece.is_precision_a_node ? write_text(out, piece.text, shape) : out.text(piece.text);
     case Source::Number:
       return write_number(out, piece, value_of(piece.node, record));
     case Source::Field:
@@ -184,6 +186,11 @@ void PrintProgram::write(TextBuffer& out, const Piece& piece, format::Bytes reco
       const std::uint64_t offset = (location & 0xffff) + (piece.is_relative ? piece.offset + piece.size : 0);
       if (length == 0 || offset + length > record.size()) return;
       return write_text(out, text_at(record, offset, kLargestRecord), shape);
+    }
+    case Source::Pointed: {  // the library, too, shapes neither
+      const std::uint64_t address = value_of(piece.node, record);
+      if (const std::string* const text = strings_->find(address)) return out.text(*text);
+      return out.hex(address);
     }
     case Source::Flags:
       return write_flags(out, piece, value_of(piece.node, record));

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/constant_strings.h"
 #include "format/cursor.h"
 #include "report/output/text_output.h"
 
@@ -18,9 +19,9 @@ namespace tacho::report {
 
 class PrintProgram {
  public:
-  // Nothing when the format holds something that is not covered. `event` need not outlive the program. Only
-  // for captures of this machine's byte order with longs of 8 bytes.
-  static std::optional<PrintProgram> compile(const tep_event& event);
+  // Nothing when the format holds something that is not covered. `event` need not outlive the program,
+  // `strings` (of the capture) must. Only for captures of this machine's byte order with longs of 8 bytes.
+  static std::optional<PrintProgram> compile(const tep_event& event, const format::ConstantStrings& strings);
 
   // Whether the text holds nothing of the record but numbers, and nothing of the format that is not to be
   // shown as it stands.
@@ -63,12 +64,12 @@ class PrintProgram {
     std::int64_t value = 0;
     std::string text;
   };
-  enum class Source : std::uint8_t { Literal, Number, Field, Located, Flags, Symbol, Choice };
+  enum class Source : std::uint8_t { Literal, Number, Field, Located, Pointed, Flags, Symbol, Choice };
   // A piece of the text. Choices hold the numbers of two other pieces.
   struct Piece {
     Source source = Source::Literal;
     bool is_relative = false;  // Located: counted from the field's end
-    std::uint32_t node = 0;    // Number, Flags, Symbol, Choice
+    std::uint32_t node = 0;    // Number, Pointed (its address), Flags, Symbol, Choice
     std::uint32_t offset = 0, size = 0;
     std::uint32_t yes = 0, no = 0;
     std::string text;  // Literal; Flags: what stands between two
@@ -78,6 +79,8 @@ class PrintProgram {
     bool is_left = false, is_zero_filled = false, is_alternate = false;
     std::uint16_t width = 0;
     std::int32_t precision = -1;
+    bool is_precision_a_node = false;  // "%.*s": `precision_node` says how much, as an int
+    std::uint32_t precision_node = 0;
   };
 
   // What a line is made of, in order. The usual pieces are told here as a whole: a few characters, or a field
@@ -102,6 +105,7 @@ class PrintProgram {
   std::vector<Node> nodes_;
   std::vector<Piece> pieces_;
   std::vector<Step> line_;
+  const format::ConstantStrings* strings_ = nullptr;
   bool is_plain_ = false;
 };
 

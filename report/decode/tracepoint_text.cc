@@ -1,5 +1,6 @@
 #include "report/decode/tracepoint_text.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <traceevent/event-parse.h>
@@ -16,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "format/constant_strings.h"
 #include "format/seeded_hash.h"
 #include "report/decode/payload.h"
 #include "report/decode/print_program.h"
@@ -30,6 +32,8 @@ constexpr std::size_t kRoom = std::size_t{1} << 20;  // bytes
 constexpr int kDeepest = 64;                         // nested expressions
 // Parsed into one handle of the library, which looks at all that a handle has to add one.
 constexpr std::size_t kFormatsOfAHandle = 1024;
+// Constant strings, of which each handle has a copy, in all handles; a kernel has hundreds.
+constexpr std::size_t kMostStrings = std::size_t{1} << 20;
 
 struct FreeHandle {
   void operator()(tep_handle* handle) const noexcept { tep_free(handle); }
@@ -70,6 +74,7 @@ class SafetyCheck {
   }
   // Fields that say how much is to be read: their value must not exceed the record's size.
   std::vector<tep_format_field*> lengths;
+  bool needs_program = false;  // safe for PrintProgram, not for the library
 
  private:
   static bool fits(const tep_format_field* field) {
@@ -79,13 +84,18 @@ class SafetyCheck {
     }
     return true;
   }
-  // A width or precision that comes from the record, or a very large one, would let it make gigabytes of
-  // blanks.
-  static bool widths_are_small(const char* format) {
+  // A width that comes from the record, or a very large one, would let it make gigabytes of blanks. The
+  // library takes a negative "%.*s" for a format without that argument: only PrintProgram does those.
+  bool widths_are_small(const char* format) {
     for (; format != nullptr && *format != '\0'; ++format) {
       if (*format != '%') continue;
       if (format[1] == '%') ++format;
-      for (int digits = 0; format[1] != '\0' && std::strchr("-+ #0123456789.*", format[1]) != nullptr;
+      if (format[1] == '.' && format[2] == '*' && format[3] == 's') {
+        needs_program = true;
+        format += 2;
+        continue;
+      }
+      for (int digits = 0; format[1] != '\0' && std::strchr("-+ #0123456789.*hlLzZ", format[1]) != nullptr;
            ++format) {
         digits = std::isdigit(static_cast<unsigned char>(format[1])) != 0 ? digits + 1 : 0;
         if (format[1] == '*' || digits > 3) return false;
@@ -188,13 +198,15 @@ struct Format {
 
 struct TracepointText::State {
   const format::TracingData* tracing;
+  format::ConstantStrings strings;
   FindFunction find_function;
   std::string found_name;            // what the resolver returned last; libtraceevent copies it
   std::vector<Handle> handles;       // formats are parsed into the last
   std::size_t parsed_into_last = 0;  // how many
   std::unordered_map<std::uint64_t, Format, format::SeededHash> formats;
   Evaluation evaluation = Evaluation::Fast;
-  std::size_t refused = 0;     // formats for which the system gave no child to try them in
+  std::size_t refused = 0;  // formats for which the system gave no child to try them in
+  bool has_too_many_strings = false;
   bool one_at_a_time = false;  // some format of this capture was more than the library's parser could take
   TextBuffer fast_text;
   std::vector<char> room = std::vector<char>(kRoom);
@@ -233,6 +245,7 @@ TracepointText::TracepointText(const format::TracingData& tracing, FindFunction 
   State& state = *state_;
   state.evaluation = evaluation;
   state.tracing = &tracing;
+  state.strings = format::ConstantStrings(tracing.printk_formats);
   state.find_function = std::move(find_function);
   tep_set_loglevel(TEP_LOG_NONE);
   for (const auto& format : tracing.formats) {
@@ -257,6 +270,13 @@ bool TracepointText::State::make_room_for_formats() {
   tep_set_long_size(handle.get(), tracing->long_size == 4 ? 4 : 8);
   tep_set_page_size(handle.get(), 4096);
   if (find_function) tep_set_function_resolver(handle.get(), &State::resolve, this);
+  // Each handle copies them.
+  if (strings.rows().size() * (handles.size() + 1) <= kMostStrings) {
+    for (const auto& row : strings.rows())
+      tep_register_print_string(handle.get(), ('"' + row.text + '"').c_str(), row.address);
+  } else {
+    has_too_many_strings = true;
+  }
   handles.push_back(std::move(handle));
   parsed_into_last = 0;
   return true;
@@ -300,9 +320,29 @@ std::vector<Format*> TracepointText::State::not_parsed(const Format& from) {
   return found;
 }
 
+// The library ends a string at a byte that is not printable ASCII, and fails: as the tab in maple_tree's.
+// Here such a byte of the print format stands as its escape, which a format makes a byte again.
+std::string with_escaped_strings(std::string_view text) {
+  const auto start = std::min(text.find("print fmt:"), text.size());
+  std::string escaped(text.substr(0, start));
+  for (const char c : text.substr(start)) {
+    const auto byte = static_cast<std::uint8_t>(c);
+    if (c == '\t') {
+      escaped += "\\t";
+    } else if (c == '\r') {
+      escaped += "\\r";
+    } else if ((byte < 0x20 && c != '\n') || byte > 0x7e) {
+      escaped += fmt::format("\\\\x{:02x}", byte);
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
 // A format that does not parse whole is kept by the library, marked, and prints its fields.
 bool TracepointText::State::parse_text(const Format& format) {
-  const std::string& text = format.source->text;
+  const std::string text = with_escaped_strings(format.source->text);
   if (text.size() > std::size_t{1} << 20) return false;
   const auto code =
       tep_parse_event(handles.back().get(), text.c_str(), text.size(), format.source->system.c_str());
@@ -322,7 +362,8 @@ void TracepointText::State::examine(Format& format) {
                        std::endian::native == std::endian::little;
   const auto untried = static_cast<int>(TEP_EVENT_FL_FAILED) | TEP_EVENT_FL_PRINTRAW;
   if (evaluation == Evaluation::Fast && is_ours && (event->flags & untried) == 0)
-    format.program = PrintProgram::compile(*event);
+    format.program = PrintProgram::compile(*event, strings);
+  if (check.needs_program && !format.program) format.event = nullptr;
   format.lengths = std::move(check.lengths);
 }
 
@@ -383,6 +424,11 @@ std::optional<std::string_view> TracepointText::of(std::uint64_t id, format::Byt
 }
 
 void TracepointText::report(format::Diagnostics& diagnostics) const {
+  if (state_->has_too_many_strings) {
+    diagnostics.add_line(format::Damage::BadFeature,
+                         std::to_string(state_->strings.rows().size()) +
+                             " constant strings in printk_formats are too many: some are shown as addresses");
+  }
   if (state_->refused == 0) return;
   diagnostics.add_line(
       format::Damage::BadFeature,

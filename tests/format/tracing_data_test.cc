@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "format/constant_strings.h"
+
 namespace tacho::format {
 namespace {
 
@@ -52,6 +54,23 @@ TEST(TracingData, AnyCutIsAnError) {
   write_tracing_data(out, example());
   for (std::size_t size = 0; size < out.size(); ++size)
     EXPECT_FALSE(parse_tracing_data(out.view().first(size))) << size;
+}
+
+TEST(ConstantStrings, AreFoundByTheirAddress) {
+  const ConstantStrings strings(
+      "0xffffffff82000010 : \"Start context switch\"\n"
+      "0xffffffff82000000 : \"a \\\"quoted\\\" line\\n\"\n"
+      "0xffffffff82000010 : \"another of that address\"\n"
+      "no address : \"x\"\n"
+      "0xffffffff82000030 without a text\n"
+      "0x10 : \"last");
+  ASSERT_NE(strings.find(0xffffffff82000010), nullptr);
+  EXPECT_EQ(*strings.find(0xffffffff82000010), "Start context switch");
+  EXPECT_EQ(*strings.find(0xffffffff82000000), "a \\\"quoted\\\" line");
+  EXPECT_EQ(*strings.find(0x10), "last");
+  EXPECT_EQ(strings.find(0xffffffff82000030), nullptr);
+  EXPECT_EQ(strings.find(0), nullptr);
+  EXPECT_EQ(strings.rows().size(), 3u);
 }
 
 }  // namespace

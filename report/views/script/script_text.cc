@@ -280,6 +280,20 @@ void ScriptText::report(format::Diagnostics& diagnostics) const {
   if (traces_) traces_->report(diagnostics);
 }
 
+namespace {
+
+// Tabs stay: print formats have them, as that of maple_tree:ma_read.
+void write_tabbed(TextBuffer& out, std::string_view text) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\t', at), text.size());
+    out.text(printable(text.substr(at, end - at)));
+    if (end < text.size()) out.character('\t');
+    at = end + 1;
+  }
+}
+
+}  // namespace
+
 // The text of the capture's own print format; without one, the fields by name.
 void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
   if (!traces_) {
@@ -298,7 +312,7 @@ void ScriptText::write_trace(TextBuffer& out, const ResolvedSample& sample) {
   if (text && (comms_.mode() == Names::Raw || is_plain(*text))) {
     out.text(*text);
   } else if (text) {
-    out.text(printable(*text, comms_.mode()));
+    write_tabbed(out, *text);
   } else if (const PayloadSchema* schema = schemas_.of(sample.event_index)) {
     out.text(show_payload(*schema, sample.raw->raw, sample.order, comms_.mode()));
   }

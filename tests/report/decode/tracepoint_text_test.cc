@@ -74,6 +74,54 @@ TEST(TracepointText, WhatOneRecordHeldIsNotSeenInTheNext) {
   EXPECT_EQ(texts.of(7, record_of().view(), 0, std::endian::native), "");
 }
 
+TEST(TracepointText, ShowsConstantStringsByTheirAddress) {
+  const std::string format = format_file(7, "\tfield:const char * s;\toffset:8;\tsize:8;\tsigned:0;\n",
+                                         R"("%s|%5s|%s", REC->s, REC->s, REC->s ? REC->s : "none")");
+  format::TracingData tracing;
+  tracing.formats.push_back({"test", format});
+  tracing.printk_formats = "0xffffffff82000010 : \"Start\\n\"\n0xffffffff82000020 : \"End\"\n";
+  for (const auto evaluation : {TracepointText::Evaluation::Fast, TracepointText::Evaluation::Library}) {
+    TracepointText texts(tracing, {}, evaluation);
+    const auto text = [&](std::uint64_t address) {
+      ByteWriter record = record_of();
+      record.u64(address);
+      return std::string(texts.of(7, record.view(), 0, std::endian::native).value_or("nothing"));
+    };
+    EXPECT_EQ(text(0xffffffff82000010), "Start|Start|Start");
+    EXPECT_EQ(text(0xffffffff82000020), "End|End|End");
+    EXPECT_EQ(text(0xffffffff82000021), "ffffffff82000021|ffffffff82000021|ffffffff82000021");
+    EXPECT_EQ(texts.is_compiled(7), evaluation == TracepointText::Evaluation::Fast);
+  }
+}
+
+TEST(TracepointText, APrecisionMayComeFromTheRecord) {
+  const std::string format = format_file(
+      7,
+      "\tfield:int n;\toffset:8;\tsize:4;\tsigned:1;\n"
+      "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n",
+      R"("<%.*s> <%.*s> %d", REC->n, __get_str(name), REC->n, REC->n ? __get_str(name) : ((void *)0), REC->n)");
+  const auto text = [&](std::int32_t length) {
+    ByteWriter record = record_of();
+    record.u32(static_cast<std::uint32_t>(length)).u32(16 | 8 << 16).padded_text("hello", 8);
+    return text_of(format, record);
+  };
+  EXPECT_EQ(text(3), "<hel> <hel> 3");
+  EXPECT_EQ(text(0), "<> <> 0");
+  EXPECT_EQ(text(100), "<hello> <hello> 100");
+  EXPECT_EQ(text(-1), "<hello> <hello> -1") << "none, as in C";
+}
+
+TEST(TracepointText, AFormatMayHoldATab) {
+  const std::string format = format_file(7, "\tfield:int n;\toffset:8;\tsize:4;\tsigned:1;\n",
+                                         "\"a\tb %d\xc3\xa4%p\", REC->n, (void *) REC->n");
+  ByteWriter record = record_of();
+  record.u32(3);
+  EXPECT_EQ(text_of(format, record), "a\tb 3\\xc3\\xa40x3");
+  EXPECT_EQ(text_of(format_file(7, "\tfield:int n;\toffset:8;\tsize:4;\tsigned:1;\n", "\"a\tb %d\", REC->n"),
+                    record),
+            "a\tb 3");
+}
+
 TEST(TracepointText, AnUnknownTracepointHasNone) {
   EXPECT_FALSE(text_of(format_file(7, "", R"("x")"), record_of(8), 8));
   EXPECT_FALSE(text_of(format_file(7, "", R"("x")"), record_of(9), 7))
@@ -91,6 +139,8 @@ TEST(TracepointText, FormatsThatCouldDoHarmAreNotEvaluated) {
   EXPECT_TRUE(text_of(format_file(7, field, R"("%d", REC->n / 10)"), record));
   EXPECT_FALSE(text_of(format_file(7, field, R"("%999999999d", REC->n)"), record)) << "gigabytes of blanks";
   EXPECT_FALSE(text_of(format_file(7, field, R"("%*d", REC->n, REC->n)"), record));
+  EXPECT_FALSE(text_of(format_file(7, field, R"("%l.*s", REC->n, REC->a)"), record))
+      << "a precision from the record, for the library";
   EXPECT_FALSE(text_of(
       format_file(7, "\tfield:int n;\toffset:99999999;\tsize:4;\tsigned:1;\n", R"("%d", REC->n)"), record))
       << "a field far outside any record";
