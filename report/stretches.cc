@@ -62,6 +62,14 @@ std::optional<std::string> interval_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
+std::string Stretches::what_has_no_times(const format::EventSet& events) const {
+  std::string text;
+  for (const auto& [event, samples] : timeless_)
+    text += fmt::format("{}{} sample{} of '{}'", text.empty() ? "" : ", ", samples, samples == 1 ? "" : "s",
+                        events[event].name);
+  return text.empty() ? text : text + " have no time and are in no interval; record with -T";
+}
+
 std::string note_on_readings(std::string_view event, const format::Environment& environment,
                              const Readings& readings, std::uint64_t length) {
   if (length == 0 || environment.command_line.empty()) return {};

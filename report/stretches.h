@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
 #include "cli/options.h"
 #include "format/environment.h"
+#include "report/samples/resolved_sample.h"
 
 namespace tacho::report {
 
@@ -27,6 +29,17 @@ class Stretches {
   std::uint64_t length() const { return length_; }  // ns
   // Seconds, of the present one's begin.
   double begin() const { return static_cast<double>(begin_) / 1e9; }
+
+  // Whether a sample is in a stretch: one of an event that was recorded without times is in none, and is
+  // counted.
+  bool has(const ResolvedSample& sample) {
+    if (length_ == 0 || (*sample.events)[sample.record_event].attr.samples(format::abi::kSampleTime))
+      return true;
+    ++timeless_[sample.event_index];
+    return false;
+  }
+  // "3 samples of 'page-faults' have no times ..."; empty: all have.
+  std::string what_has_no_times(const format::EventSet& events) const;
 
   // A sample of this time (ns) comes: calls `write` for what came before, where that is another stretch.
   template <class Write>
@@ -65,6 +78,7 @@ class Stretches {
   std::uint64_t begin_ = 0;  // ns
   Clock::time_point begun_;  // when that was, here
   bool is_begun_ = false;
+  std::map<std::size_t, std::uint64_t> timeless_;  // samples, by number of the event
 };
 
 // Samples of one event that stand for many values each. A recorder reads these from the kernel all at once,

@@ -135,6 +135,39 @@ class Table(programs.Scratch):
         self.assertEqual({row[0] for row in rows[1:]}, {"a", "b,c", 'd"'})
         self.assertEqual(sum(int(row[1]) for row in rows[1:]), 200)
 
+    def test_no_cell_of_csv_is_a_formula(self):
+        names = ["=1+1", "+1+1", "-1+1", "@SUM(1)", "-5", "a=b", "=1,2"]
+        capture = made_payload.capture(op=[Field("lat", made_payload.SIGNED), Field("file", TEXT, 1, 12)])
+        for name in names:
+            capture.sample(raw=struct.pack("<q12s", -7, name.encode()))
+        (self.folder / "perf.data").write_bytes(capture.file())
+        safe = {"'=1+1", "'+1+1", "'-1+1", "'@SUM(1)", "-5", "a=b", "'=1,2"}
+        cells = lambda out: list(csv.reader(io.StringIO(out, newline="")))[1:]
+        out, _ = self.output("--csv", "--by", "file", "--value", "lat", "--columns", "count,min")
+        self.assertEqual({tuple(row) for row in cells(out)}, {(name, "1", "-7") for name in safe})
+        out = self.tacho("script", "--columns", "file,lat", "--csv").stdout.decode()
+        self.assertEqual({tuple(row) for row in cells(out)}, {(name, "-7") for name in safe})
+        out = self.tacho("report", "--csv", "--sort", "file").stdout.decode()
+        self.assertTrue(safe <= {cell.strip('"') for row in cells(out) for cell in row}, out)
+
+    def test_samples_without_times_are_in_no_interval(self):
+        """And the others are where their own times put them."""
+        events = [made.Event("timed", made.SOFTWARE, 0, made.USUAL), made.Event("timeless", made.SOFTWARE, 2, made.USUAL & ~made.TIME)]
+        capture = made.Capture(*events).started()
+        for number in range(4):
+            capture.sample(1)
+            capture.time = 6_000_000_000 + number * 100_000_000 - made.STEP
+            capture.sample(0)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        out, said = self.output("--json", "--interval", "0.2", "--by", "event", status=3)
+        self.assertEqual([(row["begin"], row["event"], row["count"]) for row in map(json.loads, out.splitlines())],
+                         [(6.0, "timed", 2), (6.2, "timed", 2)])
+        self.assertIn("4 samples of 'timeless' have no time and are in no interval; record with -T", said)
+        self.assertEqual({row["event"]: row["count"] for row in self.rows("--by", "event")}, {"timed": 4, "timeless": 4})
+        out, said = self.output("--interval", "0.2", "--event", "timeless", "--by", "comm", status=3)
+        self.assertEqual(out, "")
+        self.assertIn("4 samples of 'timeless' have no time", said)
+
     def test_a_key_in_octal_is_text_in_json(self):
         capture = made_payload.capture(open=[Field("mode", size=4, role="key", format="oct"), Field("depth", size=4)])
         for mode in (0o644, 0o644, 0):

@@ -149,7 +149,10 @@ Result<Shown> show(Session& session, TextOutput& out, const HistOptions& options
   sink.finish();
   Shown shown(Symbols::NotUsed);
   shown.notes = sink.notes();
-  if (sink.is_empty())
+  if (const std::string timeless = sink.what_has_no_times(); !timeless.empty()) {
+    shown.notes.push_back("tacho: " + input + ": " + printable(timeless));
+    shown.status = cli::kIncomplete;
+  } else if (sink.is_empty()) {
     shown.notes.insert(
         shown.notes.begin(),
         "tacho: " + input +

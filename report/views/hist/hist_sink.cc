@@ -37,6 +37,7 @@ Sink::Flow HistSink::on_sample(const ResolvedSample& sample) {
   if (pairs_ && pairs_->lacking() != nullptr)
     tell_short(sample.event_index == chosen_.event ? event_ : first_event_, pairs_->lacking()->name());
   if (sample.event_index != chosen_.event || (pairs_ && !between)) return Flow::GoOn;
+  if (!stretches_.has(sample)) return Flow::GoOn;
   const std::uint64_t time = sample.raw->time;
   stretches_.move_to(count_ == nullptr ? time : readings_.time_of(time, stretches_), [this] { write(); });
   const bool is_added = add(groups_, sample, between);

@@ -49,6 +49,7 @@ class HistSink : public Sink {
   bool is_empty() const { return is_first_; }
   std::vector<std::string> notes() const;
   std::optional<Error> error;
+  std::string what_has_no_times() const { return stretches_.what_has_no_times(session_->events()); }
 
  private:
   // The values of one group.

@@ -126,7 +126,7 @@ class TableSink : public Sink {
 
   Flow on_sample(const ResolvedSample& sample) override {
     TableEvent* const event = source_.event(sample.event_index);
-    if (event == nullptr) return Flow::GoOn;
+    if (event == nullptr || !stretches_.has(sample)) return Flow::GoOn;
     stretches_.move_to(time_of(sample, *event), [this] { write(); });
     Keys keys;
     keys.reserve(event->keys.size());
@@ -167,6 +167,7 @@ class TableSink : public Sink {
   bool is_empty() const { return is_first_; }
   // What to know about the tables, in words.
   std::vector<std::string> notes() const {
+  std::string what_has_no_times() const { return stretches_.what_has_no_times(session_->events()); }
     std::vector<std::string> notes;
     if (std::string left_out = source_.what_is_left_out(); !left_out.empty())
       notes.push_back(std::move(left_out));
@@ -305,7 +306,12 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   run_with_progress(session, sink, out, [&sink] { sink.write_what_is_over(); });
   sink.finish();
   Shown shown(Symbols::NotUsed);
-  if (sink.is_empty()) shown.notes.push_back("tacho: " + input + ": no sample of these events");
+  if (const std::string timeless = sink.what_has_no_times(); !timeless.empty()) {
+    shown.notes.push_back("tacho: " + input + ": " + printable(timeless));
+    shown.status = cli::kIncomplete;
+  } else if (sink.is_empty()) {
+    shown.notes.push_back("tacho: " + input + ": no sample of these events");
+  }
   for (const std::string& note : sink.notes())
     shown.notes.push_back("tacho: " + input + ": " + printable(note));
   return shown;
