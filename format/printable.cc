@@ -1,6 +1,7 @@
 #include "format/printable.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 
 namespace tacho::format {
@@ -58,6 +59,12 @@ std::string with_marks(std::string_view text, std::string_view marks) {
   return printable(marked);
 }
 
+bool is_decimal(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
 }  // namespace
 
 // Without leaving early, so that many bytes are looked at in one step.
@@ -105,5 +112,16 @@ std::string printable_folded(std::string_view name, Names names) {
 std::string printable_quoted(std::string_view name) { return with_marks(name, "\\\""); }
 
 std::string printable_json(std::string_view name) { return with_marks(name, "\\"); }
+
+std::string printable_csv(std::string_view name, Names names) {
+  std::string cell = printable(name, names);
+  constexpr std::string_view kFormula = "=+-@\t\r";  // OWASP, "CSV Injection"
+  const bool is_formula = !cell.empty() && kFormula.find(cell.front()) != std::string_view::npos;
+  if (is_formula && !is_decimal(cell)) cell.insert(0, 1, '\'');
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char letter : cell) quoted.append(letter == '"' ? 2 : 1, letter);
+  return quoted + '"';
+}
 
 }  // namespace tacho::format

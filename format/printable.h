@@ -34,4 +34,8 @@ std::string printable_quoted(std::string_view name);
 // name's own backslashes are doubled.
 std::string printable_json(std::string_view name);
 
+// For a cell of CSV (RFC 4180: quotes around what could be mistaken). A text that a spreadsheet would take
+// for a formula, by its first character, gets an apostrophe before it; "-5" is a number and stays one.
+std::string printable_csv(std::string_view name, Names names = Names::Safe);
+
 }  // namespace tacho::format

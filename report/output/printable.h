@@ -8,6 +8,7 @@ namespace tacho::report {
 using format::is_plain;
 using format::Names;
 using format::printable;
+using format::printable_csv;
 using format::printable_folded;
 using format::printable_json;
 using format::printable_quoted;

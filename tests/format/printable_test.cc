@@ -65,5 +65,16 @@ TEST(Printable, FoldedNamesHoldNoSeparator) {
   EXPECT_EQ(printable_folded("semi;colon", Names::Raw), "semi;colon");
 }
 
+TEST(Printable, ACellOfCsvIsNoFormula) {
+  for (const char* const formula : {"=1+1", "+1", "-1+1", "@SUM(A1)", "-"})
+    EXPECT_EQ(printable_csv(formula), std::string("'") + formula);
+  for (const char* const plain : {"", "a=b", "-5", "-1.5e-07", "dd"}) EXPECT_EQ(printable_csv(plain), plain);
+  EXPECT_EQ(printable_csv("=1,2"), "\"'=1,2\"");
+  EXPECT_EQ(printable_csv("say \"hi\""), "\"say \"\"hi\"\"\"");
+  EXPECT_EQ(printable_csv("\tx"), "\\x09x");
+  EXPECT_EQ(printable_csv("\tx", Names::Raw), "'\tx");
+  EXPECT_EQ(printable_csv("\rx", Names::Raw), "\"'\rx\"");
+}
+
 }  // namespace
 }  // namespace tacho::format

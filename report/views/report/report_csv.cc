@@ -21,7 +21,7 @@ class ReportCsv : public RowForm {
 
  private:
   void write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts, std::size_t member);
-  void cell(std::string_view text);
+  void cell(std::string_view text);  // a number, or what printable_csv() made
   void number(std::uint64_t value) { cell(fmt::format("{}", value)); }
   void value(const RawValue& value);
   void weights(const RowBlock& block, std::uint32_t row, std::size_t member, Kind kind);
@@ -39,7 +39,7 @@ class ReportCsv : public RowForm {
 
 void ReportCsv::begin() {
   cell("event");
-  for (const RawColumn& column : columns_) cell(printable(column.name, source_.text->names));
+  for (const RawColumn& column : columns_) cell(printable_csv(column.name, source_.text->names));
   for (const std::string of : {"", "children_"}) {
     if (!of.empty() && !source_.text->has_children) break;
     for (const char* const name : {"samples", "period", "percent"}) cell(of + name);
@@ -60,7 +60,7 @@ void ReportCsv::write(const RowBlock& block) {
 void ReportCsv::write_row(const RowBlock& block, std::uint32_t row, const RowFacts& facts,
                           std::size_t member) {
   const auto& event = source_.session->events()[block.events->leader + member];
-  cell(printable(event.name, source_.text->names));
+  cell(printable_csv(event.name, source_.text->names));
   for (const RawColumn& column : columns_) {
     is_of_block(*column.use, *block.events) ? value(raw_value(*column.use, *source_.facts, facts)) : cell("");
   }
@@ -89,7 +89,7 @@ void ReportCsv::value(const RawValue& value) {
     case RawValue::Kind::Address:
       return cell(fmt::format("{:#x}", value.number));
     case RawValue::Kind::Text:
-      return cell(printable(value.text, source_.text->names));
+      return cell(printable_csv(value.text, source_.text->names));
     case RawValue::Kind::Missing:
       return cell("");
   }
@@ -98,13 +98,7 @@ void ReportCsv::value(const RawValue& value) {
 void ReportCsv::cell(std::string_view text) {
   if (!is_first_) out_->character(',');
   is_first_ = false;
-  if (text.find_first_of("\",\r\n") == std::string_view::npos) return out_->text(text);
-  out_->character('"');
-  for (const char c : text) {
-    if (c == '"') out_->character('"');
-    out_->character(c);
-  }
-  out_->character('"');
+  out_->text(text);
 }
 
 }  // namespace

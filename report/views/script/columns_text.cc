@@ -9,17 +9,6 @@ namespace {
 
 constexpr std::size_t kGap = 1;  // blanks between columns
 
-// RFC 4180: quotes around what could be mistaken.
-void csv_cell(TextOutput& out, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return out.text(text);
-  out.character('"');
-  for (const char letter : text) {
-    if (letter == '"') out.character('"');
-    out.character(letter);
-  }
-  out.character('"');
-}
-
 }  // namespace
 
 void ColumnsText::write(TextOutput& out, const ResolvedSample& sample) {
@@ -86,13 +75,13 @@ void ColumnsText::write_text(TextOutput& out, const std::vector<std::string>& ce
 void ColumnsText::write_csv(TextOutput& out, const Line& line) {
   for (std::size_t i = 0; !is_begun_ && i < columns_.size(); ++i) {
     if (i != 0) out.character(',');
-    csv_cell(out, printable(columns_.name(i), names_));
+    out.text(printable_csv(columns_.name(i), names_));
     if (i + 1 == columns_.size()) out.text("\r\n");
   }
   is_begun_ = true;
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (i != 0) out.character(',');
-    csv_cell(out, printable(line[i].text, names_));
+    out.text(printable_csv(line[i].text, names_));
   }
   out.text("\r\n");
 }

@@ -14,20 +14,12 @@ constexpr std::size_t kGap = 2;  // blanks between columns
 
 std::string seconds(double time) { return fmt::format("{:.6f}", time); }
 
-// RFC 4180: quotes around what could be mistaken.
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string cell = "\"";
-  for (const char letter : text) cell.append(letter == '"' ? 2 : 1, letter);
-  return cell + '"';
-}
-
 void write_csv(TextOutput& out, const TableHead& head, std::optional<double> begin,
                const std::vector<TableLine>& lines, bool is_first) {
   const auto line = [&out](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i != 0) out.character(',');
-      out.text(csv_cell(cells[i]));
+      out.text(cells[i]);
     }
     out.text("\r\n");
     out.line_end();
@@ -35,14 +27,15 @@ void write_csv(TextOutput& out, const TableHead& head, std::optional<double> beg
   if (is_first) {
     std::vector<std::string> cells;
     if (head.has_begin) cells.emplace_back("begin");
-    cells.insert(cells.end(), head.keys.begin(), head.keys.end());
+    for (const std::string& name : head.keys) cells.push_back(printable_csv(name, Names::Raw));
     cells.insert(cells.end(), head.numbers.begin(), head.numbers.end());
     line(cells);
   }
   for (const TableLine& one : lines) {
     std::vector<std::string> cells;
     if (head.has_begin) cells.push_back(begin ? seconds(*begin) : std::string());
-    for (const TableKey& key : one.keys) cells.push_back(key.text);
+    for (const TableKey& key : one.keys)
+      cells.push_back(printable_csv(key.text, Names::Raw));  // safe already
     for (const ExpressionValue& number : one.numbers)
       cells.push_back(number.is_nothing() ? "" : show_number(number));
     line(cells);
