@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tacho hist: percentiles, stretches of time, rows, and the time between two events, against numbers counted here."""
+import json
 import random
 import re
 import struct
@@ -198,6 +199,20 @@ class Hist(programs.Scratch):
         self.assertIn("1 value\n", out)
         self.assertRegex(said, r"(?m)^tacho hist: [1-9]\d* events 'begin' of these were given up to bound memory")
         self.assertIn("1 event 'end' had no begin", said)
+
+    def test_json_has_the_same_rows(self):
+        self.write_operations()
+        [one] = [json.loads(line) for line in self.output("--json", "--percentiles", "50,99.9")[0].splitlines()]
+        [(_, rows, percentiles)] = self.histograms("--percentiles", "50,99.9")
+        self.assertEqual([(row["low"], row["high"], row["count"]) for row in one["rows"]], [row for row in rows if row[2]])
+        self.assertEqual((one["event"], one["field"], one["unit"], one["count"]), ("op", "lat", "ns", 200))
+        self.assertEqual(f"p50 {one['p50']}, p99.9 {one['p99.9']}", percentiles)
+        groups = [json.loads(line) for line in self.output("--json", "--by", "kind,pid", "--interval", "0.1")[0].splitlines()]
+        self.assertEqual([(one["begin"], one["keys"]) for one in groups],
+                         [(begin, {"kind": kind, "pid": made.PID}) for begin in (6.0, 6.1) for kind in "ab"])
+        self.assertEqual([sum(row["count"] for row in one["rows"]) for one in groups], [50] * 4)
+        [names] = [json.loads(line) for line in self.output("--json", "--field", "kind")[0].splitlines()]
+        self.assertEqual(names["values"], [{"value": "a", "count": 100}, {"value": "b", "count": 100}])
 
     def test_wrong_words_are_answered(self):
         self.write_operations()

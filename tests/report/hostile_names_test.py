@@ -127,7 +127,9 @@ class HostileNames(programs.Scratch):
         ["report", "--header-only", "-I"], ["dump"], ["header"], ["header", "-I"], ["evlist"], ["evlist", "-v"],
         ["evlist", "--trace-fields"], ["hist", "--field", "number"], ["hist", "--field", "number", "--by", "comm"],
     ]
-    JSONS = [["script", "--json"], ["script", "--json", "-F", "+srcline", "-G"], ["dump", "--json"], ["header", "--json"]]
+    JSONS = [["script", "--json"], ["script", "--json", "-F", "+srcline", "-G"], ["dump", "--json"], ["header", "--json"],
+             ["evlist", "--json"], ["hist", "--json", "--field", "number"], ["hist", "--json", "--field", "number", "--by", "comm"],
+             ["table", "--json", "--by", "comm"], ["report", "--json"], ["script", "--json", "--columns", "auto"]]
 
     def setUp(self):
         super().setUp()
@@ -136,7 +138,7 @@ class HostileNames(programs.Scratch):
         (self.folder / "perf-7.map").write_bytes(b"1000 1000 " + HOSTILE.replace(b"\n", b"") + b"\n")
 
     def run_on_it(self, words):
-        here = [] if words[0] in ("dump", "header", "evlist", "hist") else ["--perf-map-dir", self.folder]
+        here = [] if words[0] in ("dump", "header", "evlist", "hist", "table") else ["--perf-map-dir", self.folder]
         done = self.tacho(*words, *here, "-i", self.capture, status=None)
         self.assertIn(done.returncode, (0, 3), done.stderr)
         return done
@@ -159,11 +161,11 @@ class HostileNames(programs.Scratch):
         self.assertIn("é \\xe2\\x82".encode(), self.run_on_it(["script", "-F", "comm"]).stdout)
 
     def test_json_always_parses_and_is_safe(self):
-        for words in self.JSONS:
+        for words in self.JSONS + [[*words, "--raw-names"] for words in self.JSONS if words[0] != "script"]:
             with self.subTest(words=words):
                 done = self.run_on_it(words)
                 self.assert_safe(done.stdout)
-                lines = done.stdout.decode("utf-8").splitlines() if words[0] != "header" else [done.stdout]
+                lines = done.stdout.decode("utf-8").splitlines() if words[0] not in ("header", "report") else [done.stdout]
                 self.assertTrue(lines)
                 for line in lines:
                     json.loads(line)

@@ -88,7 +88,7 @@ class HostileCaptures(programs.Scratch):
 
     def test_what_was_probably_meant(self):
         for words, said in ((["report", "--sort", "symm"], "there is no key 'symm'; did you mean 'sym'?"),
-                            (["hist", "--json"], "--json: a histogram is for eyes; tacho table gives counts")):
+                            (["hist", "--csv"], "--csv: a histogram is JSON with --json; tacho table --csv gives counts")):
             self.assertIn(said, self.tacho(*words, "-i", CAPTURE, status=1).stderr.decode())
 
     def test_a_reader_of_help_that_has_seen_enough_is_no_error(self):

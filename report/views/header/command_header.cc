@@ -51,7 +51,7 @@ bool is_tracepoint(const format::Event& event) { return event.attr.type == abi::
 
 struct EvlistOptions {
   ReadingOptions reading;
-  bool verbose = false, frequency = false, groups = false, trace_fields = false;
+  bool verbose = false, frequency = false, groups = false, trace_fields = false, as_json = false;
 };
 
 // What stands behind an event's name.
@@ -108,6 +108,30 @@ void write_groups(TextOutput& out, const Session& session, Names names) {
   }
 }
 
+// An object for each event: what all options of the text show, and its ids.
+void write_events_json(TextOutput& out, const Session& session) {
+  EventSchemas schemas(session.events(), session.features());
+  const auto lines = event_lines(session);
+  std::size_t leader = 0;
+  for (std::size_t i = 0; i < session.events().size(); ++i) {
+    if (i >= leader + lines[leader].members) leader = i;
+    JsonFields to(out);
+    describe_event(to, i, session.events());
+    if (lines[leader].members > 1) {
+      to.number("group_leader", leader);
+      if (!lines[leader].name.empty()) to.text("group_name", lines[leader].name);
+    }
+    if (const PayloadSchema* schema = schemas.of(i)) {
+      to.begin_list("fields");
+      for (const PayloadField& field : schema->fields) to.text({}, field.name);
+      to.end_list();
+    }
+    to.finish();
+    out.character('\n');
+    out.line_end();
+  }
+}
+
 void write_events(TextOutput& out, const Session& session, const EvlistOptions& options) {
   EventSchemas schemas(session.events(), session.features());
   for (std::size_t i = 0; i < session.events().size(); ++i) {
@@ -151,12 +175,21 @@ Result<cli::ExitStatus> run_evlist(const std::vector<std::string>& arguments) {
   line.options.push_back(flag("-g,--group", "events of a group together, on one line", options.groups));
   line.options.push_back(
       flag("--trace-fields", "with the fields that a tracepoint's records have", options.trace_fields));
+  line.options.push_back(
+      flag("--json",
+           "one JSON object an event: its name, attributes with the names of tacho dump, ids, "
+           "group and the fields of its records",
+           options.as_json));
   return run_command(line, arguments, [&options]() -> Result<cli::ExitStatus> {
     if (options.groups && (options.verbose || options.frequency || options.trace_fields))
       return use_error(
           "-g does not go together with -v, -F and --trace-fields; ask for them one after another");
     return show_session(options.reading, [&options](Session& session, TextOutput& out) -> Result<Shown> {
       read_head(session);
+      if (options.as_json) {
+        write_events_json(out, session);
+        return Shown(Symbols::NotUsed);
+      }
       if (options.groups)
         write_groups(out, session, options.reading.names);
       else

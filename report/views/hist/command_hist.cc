@@ -113,12 +113,16 @@ cli::CommandLine describe(HistOptions& options) {
   rows.push_back(follow_option(options.reading));
   add_value_options(rows, options);
   add_form_options(rows, options);
+  rows.push_back(
+      flag("--json",
+           "one JSON object a histogram: event, field, unit, begin (with --interval), keys, count, rows "
+           "(low, high, count of those with values) or values (value, count), and percentiles as p50",
+           options.is_json));
+  rows.push_back(wide_option("-w,--wide", options.reading));
   add_filter_options(rows, options.reading.session.filter);
-  static constexpr std::string_view kTable =
-      "a histogram is for eyes; tacho table gives counts, sums and percentiles of the same field, as --json "
-      "or --csv";
-  static constexpr cli::AbsentOption kAbsent[] = {{"--json", cli::Takes::Nothing, kTable},
-                                                  {"--csv", cli::Takes::Nothing, kTable}};
+  static constexpr cli::AbsentOption kAbsent[] = {{"--csv", cli::Takes::Nothing,
+                                                   "a histogram is JSON with --json; tacho table --csv gives "
+                                                   "counts, sums and percentiles of the same field"}};
   cli::add_absent_options(rows, kAbsent);
   line.epilog =
       "Examples:\n"

@@ -172,9 +172,12 @@ void HistSink::finish() {
 // What has come since the last time.
 void HistSink::write() {
   for (const auto* const entry : in_order()) {
-    if (!is_first_) out_->character('\n');
+    if (!is_first_ && !options_->is_json) out_->character('\n');
     is_first_ = false;
-    write_group(entry->first, entry->second);
+    if (options_->is_json)
+      write_json(entry->first, entry->second);
+    else
+      write_group(entry->first, entry->second);
     out_->line_end();
   }
   groups_.clear();
@@ -217,7 +220,65 @@ void HistSink::write_group(const Keys& keys, const Group& group) const {
   std::vector<ValueCount> rows;
   for (const auto& [value, count] : group.counts) rows.push_back({show_key(&field, value, names), count});
   std::ranges::stable_sort(rows, std::ranges::greater(), &ValueCount::count);
-  write_values(*out_, label, rows, group.total, options_->top);
+  return rows;
+}
+
+namespace {
+
+// A number as one, unless it is shown by a name or in hexadecimal.
+void describe_key(JsonFields& to, const FieldKey& key, const KeyValue& value) {
+  const std::string shown = key.show(value, Names::Raw);
+  const auto* const bits = std::get_if<std::uint64_t>(&value);
+  const auto* const number = std::get_if<std::int64_t>(&value);
+  if (bits != nullptr && shown == std::to_string(*bits)) return to.number(key.name(), *bits);
+  if (number != nullptr && shown == std::to_string(*number)) return to.signed_number(key.name(), *number);
+  if (const auto* const real = std::get_if<double>(&value)) return to.real(key.name(), *real);
+  to.text(key.name(), shown);
+}
+
+}  // namespace
+
+// Rows without values are left out.
+void HistSink::write_json(const Keys& keys, const Group& group) const {
+  const PayloadField& field = *chosen_.field;
+  JsonFields to(*out_);
+  to.text("event", event_);
+  to.text("field", field.name);
+  if (!field.unit.empty()) to.text("unit", field.unit);
+  if (stretches_.are_asked_for() && !is_whole_) to.real("begin", stretches_.begin());
+  if (!keys_.empty()) {
+    to.begin_object("keys");
+    for (std::size_t i = 0; i < keys_.size(); ++i) describe_key(to, keys_[i], keys[i]);
+    to.end_object();
+  }
+  to.number("count", group.total);
+  if (is_counted_by_value(field)) {
+    const std::vector<ValueCount> rows = value_counts(group, Names::Raw);
+    const std::size_t shown = options_->top == 0 ? rows.size() : std::min(rows.size(), options_->top);
+    to.begin_list("values");
+    for (std::size_t i = 0; i < shown; ++i) {
+      to.begin_object({});
+      to.text("value", rows[i].value);
+      to.number("count", rows[i].count);
+      to.end_object();
+    }
+    to.end_list();
+  } else {
+    to.begin_list("rows");
+    for (const Bucket& bucket : group.distribution.buckets()) {
+      if (bucket.count == 0) continue;
+      to.begin_object({});
+      to.signed_number("low", bucket.low);
+      to.signed_number("high", bucket.high);
+      to.number("count", bucket.count);
+      to.end_object();
+    }
+    to.end_list();
+  }
+  for (const double percent : options_->percentiles)
+    to.json(fmt::format("p{}", percent), fmt::format("{}", group.values.percentile(percent).whole));
+  to.finish();
+  out_->character('\n');
 }
 
 // "p50 812, p99 1204"

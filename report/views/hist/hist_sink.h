@@ -35,6 +35,7 @@ struct HistOptions {
   std::uint64_t interval = 0;       // ns; 0: one histogram
   std::vector<double> percentiles;  // of 100
 };
+  bool is_json = false;             // an object for each histogram
 
 class HistSink : public Sink {
  public:
@@ -82,6 +83,8 @@ class HistSink : public Sink {
   std::string heading(const Keys& keys, const Group& group) const;
   void write_group(const Keys& keys, const Group& group) const;
   std::string percentiles_text(const Group& group) const;
+  std::vector<ValueCount> value_counts(const Group& group, Names names) const;
+  void write_json(const Keys& keys, const Group& group) const;
 
   Session* session_;
   TextOutput* out_;
