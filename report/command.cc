@@ -15,6 +15,7 @@
 #include "format/perf_abi.h"
 #include "report/apart.h"
 #include "report/interruption.h"
+#include "report/output/fit.h"
 #include "report/output/progress.h"
 
 namespace tacho::report {
@@ -122,6 +123,16 @@ cli::Option as_perf_option(ReadingOptions& options) {
           [&options](std::string_view) -> Result<> {
             options.perf_bytes = ask_for_perf_bytes(options.names, options.session.symbols);
             options.session.leaves_out_guests = options.perf_bytes.leaves_out_guests;
+            options.width = 0;
+            return Done{};
+          }};
+}
+
+cli::Option wide_option(std::string names, ReadingOptions& options) {
+  return {std::move(names), cli::Takes::Nothing, "",
+          "as wide as names need; by default tables fit the terminal, and long names are cut in the middle",
+          [&options](std::string_view) -> Result<> {
+            options.width = 0;
             return Done{};
           }};
 }
@@ -148,6 +159,7 @@ cli::Option worker_option(bool& has_worker) {
 void add_input_options(std::vector<cli::Option>& rows, ReadingOptions& options) {
   const std::size_t first = rows.size();
   options.session.input = input_when_none_is_named();
+  options.width = terminal_width();
   rows.push_back(cli::text("-i,--input", "FILE",
                            "the capture to read; - is standard input (default: standard input when it is a "
                            "pipe, else perf.data)",

@@ -2,6 +2,7 @@
 // opening the capture and the output, and at the end what was missing, with the exit status.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -37,10 +38,14 @@ struct ReadingOptions {
   PerfBytes perf_bytes;
   std::string output;  // a file for the text; empty: standard output
   Paging paging = Paging::OnTerminal;
-  bool follows = false;  // --follow: the capture may still be written
+  std::size_t width = 0;  // that tables fit into: the terminal's, of standard output; 0: no limit
+  bool follows = false;   // --follow: the capture may still be written
   // Whether a process that may do nothing else reads the capture and the files that it names.
   bool has_worker = false;
   std::optional<std::uint64_t> file_seconds;  // --max-file-time; 0: any time
+
+  // Columns that a table has; 0: as many as it needs.
+  std::size_t room() const { return output.empty() || output == "-" ? width : 0; }
 };
 
 // "-" when standard input is a pipe, as perf has it; else "perf.data".
@@ -63,6 +68,9 @@ cli::Option follow_option(ReadingOptions& options);
 
 // The row for --as-perf: for a command that prints what perf or stackcollapse-perf.pl prints.
 cli::Option as_perf_option(ReadingOptions& options);
+
+// The row for --wide, of a command whose tables fit into ReadingOptions::room(). `names`: "-w,--wide".
+cli::Option wide_option(std::string names, ReadingOptions& options);
 
 // The row for --inflate-all.
 cli::Option inflate_option(format::ReadOptions& options);

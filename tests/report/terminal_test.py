@@ -3,12 +3,16 @@
 of it."""
 import os
 import pty
+import struct
 import subprocess
+import termios
 import threading
 import time
 
 import made_capture
+import made_payload
 import programs
+from made_payload import TEXT, Field
 
 GOLDEN = programs.ROOT / "tests" / "golden"
 CAPTURES = GOLDEN / "captures"
@@ -18,9 +22,10 @@ REPORT = ["report", "-g", "none", *INPUT]
 
 
 class Terminal(programs.Scratch):
-    def at_terminal(self, *words, status=0, stdin=subprocess.DEVNULL, feed=None, stdout=None, **variables):
+    def at_terminal(self, *words, status=0, stdin=subprocess.DEVNULL, feed=None, stdout=None, columns=0, **variables):
         """Runs tacho with stdout and stderr at a terminal of its own; returns the bytes shown there."""
         master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (0, columns))
         environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC",
                        "TERM": "xterm", **variables}
         process = subprocess.Popen([programs.BIN / "tacho", *words], cwd=self.folder, env=environment, stdin=stdin,
@@ -101,6 +106,29 @@ class Terminal(programs.Scratch):
         for colour in [b"\033[31m", b"\033[32m", b"\033[m"]:
             shown = shown.replace(colour, b"")
         self.assertEqual(self.text_of(shown), piped)
+
+    def test_tables_fit_the_terminal(self):
+        name = "std::map<" + "int, " * 30 + ">::insert"
+        capture = made_payload.capture(op=[Field("lat", unit="ns", role="value"), Field("file", TEXT, 1, 200, role="key")])
+        for file in (name, "short"):
+            capture.sample(raw=struct.pack("<Q200s", 7, file.encode()))
+        (self.folder / "wide.data").write_bytes(capture.file())
+        at_80 = {"columns": 80, "PAGER": "cat"}
+        for words in (["table"], ["script", "--columns", "time,file,lat"], ["script", "--columns", "lat,file"],
+                      ["hist", "--field", "file", "--by", "none"], ["report", "--sort", "comm,file"]):
+            with self.subTest(words=words):
+                words = [*words, "-i", "wide.data"]
+                shown = self.text_of(self.at_terminal(*words, **at_80)).decode()
+                lines = [line for line in shown.splitlines() if "insert" in line]
+                self.assertTrue(lines)
+                self.assertEqual({len(line) for line in lines} - set(range(40, 81)), set(), lines)
+                self.assertTrue(all("std::map" in line and ".." in line for line in lines))
+                self.assertIn("short", shown)
+                wide = self.text_of(self.at_terminal(*words, "--wide", **at_80))
+                self.assertIn(name.encode(), wide)
+                self.assertIn(name.encode(), self.tacho(*words).stdout)
+                self.tacho(*words, "-o", "file")
+                self.assertIn(name, (self.folder / "file").read_text())
 
     def test_a_file_gets_the_same_text_as_a_pipe(self):
         self.tacho(*REPORT, "-o", "rows")

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "report/output/field_sinks.h"
+#include "report/output/fit.h"
 
 namespace tacho::report {
 namespace {
@@ -16,7 +17,19 @@ namespace {
 constexpr std::size_t kDuration = 10, kThread = 7, kCount = 9;  // widths
 constexpr std::size_t kIndent = 2, kDeepest = 64;               // levels that are told apart by their place
 
-void indent(TextOutput& out, std::size_t level) { out.blanks(kIndent * std::min(level, kDeepest)); }
+// What stands at the end of a line, behind `before` columns.
+struct LineEnd {
+  std::size_t room = 0;
+  void write(TextOutput& out, std::size_t before, std::size_t level, const std::string& text) const {
+    const std::size_t indent = kIndent * std::min(level, kDeepest);
+    out.blanks(indent);
+    constexpr std::size_t kLeast = 20;
+    const std::size_t width = std::max(room, before + indent + kLeast) - before - indent;
+    out.text(room == 0 ? text : cut_in_the_middle(text, width));
+    out.character('\n');
+    out.line_end();
+  }
+};
 
 void line_end(TextOutput& out) {
   out.character('\n');
@@ -25,7 +38,7 @@ void line_end(TextOutput& out) {
 
 // A call without others in it is one line; others have one at their end, with their duration.
 void write_replay(TextOutput& out, const CallList& list, const Callers& tree, const CallValues* values,
-                  Names names) {
+                  Names names, LineEnd line) {
   const auto returned = [&](const Call& call) {
     const std::string text = values == nullptr ? std::string() : values->returned(call);
     return text.empty() ? text : " = " + text + ';';
@@ -40,19 +53,19 @@ void write_replay(TextOutput& out, const CallList& list, const Callers& tree, co
     out.padded(opens ? std::string() : duration_text(call.end - call.begin), kDuration);
     out.signed_decimal(static_cast<std::int32_t>(call.tid), kThread + 1);
     out.blanks(2);
-    indent(out, step.level);
     const std::string name = printable(list.text(call.name), names);
     const std::string arguments =
         values == nullptr || step.is_end ? std::string() : '(' + values->arguments(call) + ')';
+    std::string text;
     if (step.is_end) {
-      out.text('}' + returned(call) + " /* " + name + " */");
+      text = '}' + returned(call) + " /* " + name + " */";
     } else if (opens) {
-      out.text(name + (values == nullptr ? "()" : arguments) + " {");
+      text = name + (values == nullptr ? "()" : arguments) + " {";
     } else {
       const std::string result = returned(call);
-      out.text(name + (values == nullptr ? "()" : arguments) + (result.empty() ? ";" : result));
+      text = name + (values == nullptr ? "()" : arguments) + (result.empty() ? ";" : result);
     }
-    line_end(out);
+    line.write(out, kDuration + kThread + 3, step.level, text);
     if (out.is_done()) return;
   }
 }
@@ -64,7 +77,7 @@ struct Node {
 };
 
 void write_node(TextOutput& out, const CallList& list, const std::vector<Node>& nodes, std::uint32_t name,
-                std::uint32_t number, std::size_t level, Names names) {
+                std::uint32_t number, std::size_t level, Names names, LineEnd line) {
   struct Open {
     std::uint32_t name, number;
     std::size_t level;
@@ -78,9 +91,7 @@ void write_node(TextOutput& out, const CallList& list, const std::vector<Node>& 
     out.padded(duration_text(node.total), kDuration);
     out.decimal(node.calls, kCount + 1);
     out.blanks(2);
-    indent(out, next.level);
-    out.text(printable(list.text(next.name), names));
-    line_end(out);
+    line.write(out, kDuration + kCount + 3, next.level, printable(list.text(next.name), names));
     std::vector<std::pair<std::uint32_t, std::uint32_t>> callees(node.callees.begin(), node.callees.end());
     std::ranges::stable_sort(
         callees, [&](const auto& a, const auto& b) { return nodes[a.second].total < nodes[b.second].total; });
@@ -88,7 +99,7 @@ void write_node(TextOutput& out, const CallList& list, const std::vector<Node>& 
   }
 }
 
-void write_graph(TextOutput& out, const CallList& list, const Callers& tree, Names names) {
+void write_graph(TextOutput& out, const CallList& list, const Callers& tree, Names names, LineEnd line) {
   std::vector<Node> nodes(1);  // the first is nobody
   std::vector<std::uint32_t> node_of(list.calls().size());
   for (std::uint32_t i = 0; i < list.calls().size(); ++i) {
@@ -108,7 +119,7 @@ void write_graph(TextOutput& out, const CallList& list, const Callers& tree, Nam
                                                              nodes[0].callees.end());
   std::ranges::stable_sort(
       roots, [&](const auto& a, const auto& b) { return nodes[a.second].total > nodes[b.second].total; });
-  for (const auto& [name, number] : roots) write_node(out, list, nodes, name, number, 0, names);
+  for (const auto& [name, number] : roots) write_node(out, list, nodes, name, number, 0, names, line);
 }
 
 struct FunctionRow {
@@ -116,7 +127,7 @@ struct FunctionRow {
 };
 
 // A function's total counts what it called, and a call that lies in another of the same function once.
-void write_report(TextOutput& out, const CallList& list, const Callers& tree, Names names) {
+void write_report(TextOutput& out, const CallList& list, const Callers& tree, Names names, LineEnd line) {
   std::map<std::uint32_t, FunctionRow> rows;
   for (std::uint32_t i = 0; i < list.calls().size(); ++i) {
     const Call& call = list.calls()[i];
@@ -140,8 +151,7 @@ void write_report(TextOutput& out, const CallList& list, const Callers& tree, Na
     out.padded(duration_text(row.longest), kDuration + 1);
     out.decimal(row.calls, kCount + 1);
     out.blanks(2);
-    out.text(printable(list.text(name), names));
-    line_end(out);
+    line.write(out, 3 * kDuration + kCount + 5, 0, printable(list.text(name), names));
   }
 }
 
@@ -226,14 +236,15 @@ std::string duration_text(std::uint64_t nanoseconds) {
 }
 
 void write_calls(TextOutput& out, CallForm form, const CallList& list, const Callers& tree,
-                 const CallValues* values, Names names) {
+                 const CallValues* values, Names names, std::size_t room) {
+  const LineEnd line{room};
   switch (form) {
     case CallForm::Replay:
-      return write_replay(out, list, tree, values, names);
+      return write_replay(out, list, tree, values, names, line);
     case CallForm::Graph:
-      return write_graph(out, list, tree, names);
+      return write_graph(out, list, tree, names, line);
     case CallForm::Report:
-      return write_report(out, list, tree, names);
+      return write_report(out, list, tree, names, line);
     case CallForm::Json:
       return write_json(out, list, values);
     case CallForm::Chrome:

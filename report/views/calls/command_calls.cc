@@ -67,6 +67,7 @@ cli::CommandLine describe(Options& options) {
        [&options](std::string_view text) { return set_object(options, text); }});
   rows.push_back(flag("--no-values", "names of functions without arguments and what they returned",
                       options.leaves_values_out));
+  rows.push_back(wide_option("-w,--wide", options.reading));
   add_filter_options(rows, options.reading.session.filter);
   return line;
 }
@@ -81,7 +82,7 @@ Result<Shown> show(Session& session, TextOutput& out, const Options& options) {
   list.sort();
   const CallValues values(types, list);
   write_calls(out, options.form.value_or(CallForm::Replay), list, find_callers(list),
-              options.leaves_values_out ? nullptr : &values, options.reading.names);
+              options.leaves_values_out ? nullptr : &values, options.reading.names, options.reading.room());
   Shown shown(Symbols::Used);
   if (list.calls().empty()) shown.notes.push_back("tacho: " + input + ": no such call");
   return shown;

@@ -161,6 +161,7 @@ Result<Shown> show(Session& session, TextOutput& out, const HistOptions& options
         shown.notes.begin(),
         "tacho: " + input +
             (options.pairs.events.empty() ? ": no sample of that event" : ": no two events with one key"));
+  }
   return shown;
 }
 

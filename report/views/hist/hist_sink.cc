@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "cli/shell_word.h"
+#include "report/output/field_sinks.h"
 #include "report/query/bound_expression.h"
 #include "report/query/counted.h"
 #include "report/samples/filter.h"
 #include "report/views/hist/distribution_text.h"
-#include "report/views/hist/value_table.h"
 
 namespace tacho::report {
 
@@ -217,8 +217,15 @@ void HistSink::write_group(const Keys& keys, const Group& group) const {
     out_->text(percentiles_text(group));
     return;
   }
+  write_values(*out_, label, value_counts(group, names), group.total, options_->top,
+               options_->reading.room());
+}
+
+// The most frequent first.
+std::vector<ValueCount> HistSink::value_counts(const Group& group, Names names) const {
   std::vector<ValueCount> rows;
-  for (const auto& [value, count] : group.counts) rows.push_back({show_key(&field, value, names), count});
+  for (const auto& [value, count] : group.counts)
+    rows.push_back({show_key(chosen_.field, value, names), count});
   std::ranges::stable_sort(rows, std::ranges::greater(), &ValueCount::count);
   return rows;
 }

@@ -15,6 +15,7 @@
 #include "report/stretches.h"
 #include "report/views/hist/event_pairs.h"
 #include "report/views/hist/field_choice.h"
+#include "report/views/hist/value_table.h"
 
 namespace tacho::report {
 
@@ -34,8 +35,8 @@ struct HistOptions {
   PairQuestion pairs;               // of --between
   std::uint64_t interval = 0;       // ns; 0: one histogram
   std::vector<double> percentiles;  // of 100
-};
   bool is_json = false;             // an object for each histogram
+};
 
 class HistSink : public Sink {
  public:
@@ -48,9 +49,9 @@ class HistSink : public Sink {
   void finish();
 
   bool is_empty() const { return is_first_; }
+  std::string what_has_no_times() const { return stretches_.what_has_no_times(session_->events()); }
   std::vector<std::string> notes() const;
   std::optional<Error> error;
-  std::string what_has_no_times() const { return stretches_.what_has_no_times(session_->events()); }
 
  private:
   // The values of one group.
@@ -82,9 +83,9 @@ class HistSink : public Sink {
   std::vector<const Groups::value_type*> in_order() const;
   std::string heading(const Keys& keys, const Group& group) const;
   void write_group(const Keys& keys, const Group& group) const;
-  std::string percentiles_text(const Group& group) const;
   std::vector<ValueCount> value_counts(const Group& group, Names names) const;
   void write_json(const Keys& keys, const Group& group) const;
+  std::string percentiles_text(const Group& group) const;
 
   Session* session_;
   TextOutput* out_;

@@ -17,8 +17,9 @@ struct ValueCount {
 };
 
 // Rows "count  share  value" below a line of headers, in the order given; at most `top` of them (0: all).
-// What was left out is counted in a last line. Shares are of `total`, which is not 0.
+// What was left out is counted in a last line. Shares are of `total`, which is not 0. `room`: columns that a
+// row has; 0: no limit.
 void write_values(TextBuffer& out, std::string_view label, const std::vector<ValueCount>& rows,
-                  std::uint64_t total, std::size_t top);
+                  std::uint64_t total, std::size_t top, std::size_t room);
 
 }  // namespace tacho::report

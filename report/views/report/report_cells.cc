@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/output/colour.h"
+#include "report/output/fit.h"
 
 namespace tacho::report {
 namespace {
@@ -89,6 +90,7 @@ std::string ReportCells::key(const Cell& cell, const RowFacts& row) const {
   using Fit = SortKey::Fit;
   const KeyUse& use = columns_->keys[cell.column.key];
   const KeyShow show{use, *facts_};
+  if (cell.is_cut) return cut_in_the_middle(use.key->show(show, row), cell.width);
   std::string text =
       use.key->show_in != nullptr ? use.key->show_in(show, row, cell.width) : use.key->show(show, row);
   if (!options_->separator.empty()) std::ranges::replace(text, options_->separator.front(), '.');

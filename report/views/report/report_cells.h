@@ -24,6 +24,7 @@ struct TextOptions {
   bool has_children = false;
   bool has_groups = false;        // events stand side by side where they are a group's
   std::size_t top = 0;            // rows; 0: all
+  std::size_t room = 0;           // columns that rows fit into; 0: no limit
   std::string symbol_filter;      // part of the names to show; empty: all
   bool leaves_out_first = false;  // of a graph, the row's own function
   std::optional<GraphOptions> graph;
@@ -36,6 +37,7 @@ struct Cell {
   std::size_t width = 0;
   std::size_t number_width = 0;  // of each member's number
   bool is_right = false;         // the header
+  bool is_cut = false;           // names that are wider are cut in the middle
 };
 
 // What 100 % are, one number for each member of a group.

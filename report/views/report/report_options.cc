@@ -267,6 +267,7 @@ void add_form_options(std::vector<cli::Option>& rows, ReportOptions& options) {
                            options.separator));
   rows.push_back({"-w,--column-widths", Takes::Value, "N,N", "these widths of columns; 0: as wide as needed",
                   [&options](std::string_view given) { return set_widths(options, given); }});
+  rows.push_back(wide_option("--wide", options.reading));
   rows.push_back(flag("-q,--quiet", "rows only", options.is_quiet));
   rows.push_back(flag("-v,--verbose", "addresses and where names come from", options.is_verbose));
   rows.push_back(flag("-T,--threads", "the last counts of each thread's events, with -s recorded",

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "report/output/beside.h"
+#include "report/output/fit.h"
 #include "report/views/report/row_graphs.h"
 
 namespace tacho::report {
@@ -77,7 +78,28 @@ std::vector<Cell> ReportText::cells_of(const Entries& entries, std::size_t leade
   });
   for (const std::size_t cell : measured)
     if (!has_rows) cells[cell].width = cells[cell].header.size();
+  fit(cells);
   return cells;
+}
+
+// On a terminal, where nobody chose widths.
+void ReportText::fit(std::vector<Cell>& cells) const {
+  constexpr std::size_t kBetween = 2;  // and before the first
+  if (options_->room <= kBetween || !options_->separator.empty() || !options_->widths.empty()) return;
+  std::vector<std::size_t> widths;
+  std::vector<bool> are_names;
+  for (const Cell& cell : cells) {
+    widths.push_back(cell.width);
+    const PayloadField* const field =
+        cell.column.kind == Kind::Key ? columns_->keys[cell.column.key].field : nullptr;
+    const bool is_text = field == nullptr || field->kind == format::FieldKind::Text;
+    are_names.push_back(cell.column.kind == Kind::Key && is_text);
+  }
+  fit_columns(widths, are_names, kBetween, options_->room - kBetween);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells[i].is_cut = widths[i] < cells[i].width;
+    cells[i].width = widths[i];
+  }
 }
 
 bool ReportText::is_hidden(const Entries& entries, std::uint32_t entry) const {

@@ -34,6 +34,7 @@ class ReportText {
  private:
   std::vector<std::uint64_t> totals_of(const Entries& entries) const;
   std::vector<Cell> cells_of(const Entries& entries, std::size_t leader) const;
+  void fit(std::vector<Cell>& cells) const;
   bool is_hidden(const Entries& entries, std::uint32_t entry) const;
   void write_head(TextOutput& out, const std::vector<Cell>& cells) const;
   // The text of rows without graphs, in pieces of half a megabyte and of one row at least. What is passed

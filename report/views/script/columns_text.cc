@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/output/field_sinks.h"
+#include "report/output/fit.h"
 
 namespace tacho::report {
 namespace {
@@ -47,8 +48,23 @@ std::vector<std::string> ColumnsText::shown(const Line& line) const {
 }
 
 void ColumnsText::widen(const std::vector<std::string>& cells) {
-  for (std::size_t i = 0; i < cells.size(); ++i)
+  for (std::size_t i = 0; i < cells.size(); ++i) {
     widths_[i] = std::max(widths_[i], std::min(cells[i].size(), kWidest));
+    needed_[i] = std::max({needed_[i], widths_[i], cells[i].size()});
+  }
+}
+
+// Cuts texts where the columns, as wide as they have become, do not fit.
+void ColumnsText::fit(std::vector<std::string>& cells, std::vector<std::size_t>& widths) const {
+  std::vector<bool> are_names;
+  for (std::size_t i = 0; i < cells.size(); ++i) are_names.push_back(!columns_.is_number(i));
+  std::vector<std::size_t> fitted = needed_;
+  fit_columns(fitted, are_names, kGap, room_);
+  if (fitted == needed_) return;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (are_names[i]) cells[i] = cut_in_the_middle(cells[i], fitted[i]);
+    widths[i] = std::min(widths[i], fitted[i]);
+  }
 }
 
 void ColumnsText::write_head(TextOutput& out) {
@@ -58,15 +74,17 @@ void ColumnsText::write_head(TextOutput& out) {
   write_text(out, names);
 }
 
-void ColumnsText::write_text(TextOutput& out, const std::vector<std::string>& cells) {
+void ColumnsText::write_text(TextOutput& out, std::vector<std::string> cells) {
+  std::vector<std::size_t> widths = widths_;
+  if (room_ != 0) fit(cells, widths);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i != 0) out.blanks(kGap);
     if (columns_.is_number(i)) {
-      out.padded(cells[i], widths_[i]);
+      out.padded(cells[i], widths[i]);
     } else if (i + 1 == cells.size()) {
       out.text(cells[i]);  // nothing behind it
     } else {
-      out.left(cells[i], widths_[i]);
+      out.left(cells[i], widths[i]);
     }
   }
   out.character('\n');

@@ -19,8 +19,14 @@ enum class ColumnForm : std::uint8_t { Text, Csv, Json };
 // is called; a wider value that comes later widens its column from there on.
 class ColumnsText {
  public:
-  ColumnsText(Columns columns, ColumnForm form, Names names)
-      : columns_(std::move(columns)), form_(form), names_(names), widths_(columns_.size()) {}
+  // `room`: columns of a line of text; 0: no limit.
+  ColumnsText(Columns columns, ColumnForm form, Names names, std::size_t room)
+      : columns_(std::move(columns)),
+        form_(form),
+        names_(names),
+        room_(room),
+        widths_(columns_.size()),
+        needed_(columns_.size()) {}
 
   bool names_other_places() const { return columns_.names_other_places(); }
   void write(TextOutput& out, const ResolvedSample& sample);
@@ -33,16 +39,18 @@ class ColumnsText {
   using Line = std::vector<ColumnValue>;
 
   void write_head(TextOutput& out);
-  void write_text(TextOutput& out, const std::vector<std::string>& cells);
+  void write_text(TextOutput& out, std::vector<std::string> cells);
   void write_csv(TextOutput& out, const Line& line);
   void write_json(TextOutput& out, const Line& line);
   std::vector<std::string> shown(const Line& line) const;
+  void fit(std::vector<std::string>& cells, std::vector<std::size_t>& widths) const;
   void widen(const std::vector<std::string>& cells);
 
   Columns columns_;
   ColumnForm form_;
   Names names_;
-  std::vector<std::size_t> widths_;
+  std::size_t room_;
+  std::vector<std::size_t> widths_, needed_;  // needed_: by what was shown so far, never padded to
   std::vector<std::vector<std::string>> kept_;
   bool is_begun_ = false;  // the head is written
 };

@@ -99,6 +99,7 @@ void add_form_options(std::vector<cli::Option>& rows, Options& options) {
          options.columns.append(options.columns.empty() ? "" : ",").append(text);
          return Done{};
        }});
+  rows.push_back(wide_option("-w,--wide", options.reading));
   rows.push_back(
       flag("--csv", "with --columns: comma-separated values, a first line of names", options.is_csv));
 }
@@ -368,8 +369,9 @@ Result<Shown> show_columns(Session& session, TextOutput& out, const Options& opt
   const ColumnForm form = options.is_csv               ? ColumnForm::Csv
                           : options.form == Form::Json ? ColumnForm::Json
                                                        : ColumnForm::Text;
-  FormSink<ColumnsText> sink(session, options.switches, out,
-                             ColumnsText(std::move(*columns), form, options.reading.names));
+  FormSink<ColumnsText> sink(
+      session, options.switches, out,
+      ColumnsText(std::move(*columns), form, options.reading.names, options.reading.room()));
   run_with_progress(session, sink, out, [&] { sink.writer().flush(out); });
   if (sink.error) return std::move(*sink.error);
   sink.writer().flush(out);

@@ -80,6 +80,7 @@ cli::CommandLine describe(Options& options) {
       "counted in the kernel a multiple of the recorder's --interval; with --follow the whole "
       "at the end, too",
       options.interval));
+  rows.push_back(wide_option("-w,--wide", options.reading));
   rows.push_back(
       form_option(options, "--csv", "comma-separated values, a first line of names", TableForm::Csv));
   rows.push_back(form_option(options, "--json", "one JSON object a row", TableForm::Json));
@@ -121,6 +122,7 @@ class TableSink : public Sink {
     for (const TableColumn& column : columns_) head_.numbers.push_back(column.name);
     head_.title = source_.title(names);
     head_.has_begin = stretches_.are_asked_for();
+    head_.room = options_->reading.room();
     return find_order(has_values);
   }
 
@@ -165,9 +167,9 @@ class TableSink : public Sink {
     rows_.clear();
   }
   bool is_empty() const { return is_first_; }
+  std::string what_has_no_times() const { return stretches_.what_has_no_times(session_->events()); }
   // What to know about the tables, in words.
   std::vector<std::string> notes() const {
-  std::string what_has_no_times() const { return stretches_.what_has_no_times(session_->events()); }
     std::vector<std::string> notes;
     if (std::string left_out = source_.what_is_left_out(); !left_out.empty())
       notes.push_back(std::move(left_out));

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "report/output/field_sinks.h"
+#include "report/output/fit.h"
+#include "report/output/printable.h"
 #include "report/views/table/table_columns.h"
 
 namespace tacho::report {
@@ -83,9 +85,13 @@ void write_text(TextOutput& out, const TableHead& head, std::optional<double> be
     for (const ExpressionValue& number : one.numbers) row.push_back(show_number(number));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  const auto line = [&](const std::vector<std::string>& row) {
+  std::vector<bool> are_names;
+  for (const bool right : is_right) are_names.push_back(!right);
+  fit_columns(widths, are_names, kGap, head.room);
+  const auto line = [&](std::vector<std::string> row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i != 0) out.blanks(kGap);
+      if (are_names[i] && head.room != 0) row[i] = cut_in_the_middle(row[i], widths[i]);
       if (is_right[i]) {
         out.padded(row[i], widths[i]);
       } else if (i + 1 == row.size()) {

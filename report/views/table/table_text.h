@@ -1,6 +1,7 @@
 // A table on its way out: aligned text, CSV, or JSON lines.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ struct TableLine {
 struct TableHead {
   std::vector<std::string> keys, numbers;  // names of columns
   std::string title;                       // "bigread: bytes in bytes"; of text only
+  std::size_t room = 0;                    // that text fits into; 0: no limit
   bool has_begin = false;                  // CSV: a first column for the begin of a stretch of time
 };
 
