@@ -10,6 +10,7 @@
 #include "cli/exit_status.h"
 #include "cli/option_rows.h"
 #include "cli/options.h"
+#include "record/json_line.h"
 #include "record/messages.h"
 
 namespace tacho::record {
@@ -215,20 +216,6 @@ Finding rate(const HostFacts& facts) {
 std::string_view mark_of(State state) {
   constexpr std::array<std::string_view, 3> kMarks{"ok", "limited", "missing"};
   return kMarks.at(static_cast<std::size_t>(state));
-}
-
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\') out += '\\';
-    if (byte < 0x20 || byte >= 0x7f) {
-      out += fmt::format("\\u{:04x}", byte);
-    } else {
-      out += letter;
-    }
-  }
-  return out + '"';
 }
 
 cli::CommandLine command_line(bool& json) {

@@ -17,6 +17,7 @@
 #include "record/events/pmu.h"
 #include "record/events/tracepoint.h"
 #include "record/host/pfm_events.h"
+#include "record/json_line.h"
 #include "record/kernel/perf_event.h"
 
 namespace tacho::record {
@@ -142,6 +143,15 @@ void add_makers_names(std::vector<Line>& lines, const std::string& pattern) {
                       });
 }
 
+std::string json_line(const Line& line, bool with_fields) {
+  JsonLine json;
+  json.text("name", line.name);
+  if (!line.alias.empty()) json.text("alias", line.alias);
+  json.text("kind", line.kind);
+  if (with_fields) json.texts("fields", line.details);
+  return json.finished();
+}
+
 Error nothing_matches(const std::vector<Line>& lines, const std::string& pattern) {
   std::vector<std::string> names;
   for (const Line& line : lines) names.push_back(line.name);
@@ -185,6 +195,11 @@ Result<ListOptions> parse_list_options(const std::vector<std::string>& arguments
          options.cost_seconds = *seconds;
          return Done{};
        }});
+  line.options.push_back(cli::flag(
+      "--json",
+      "One JSON object a line: name and kind of events, functions and markers (with -v their fields), "
+      "name, tells and preset of recorders, all that is known of BPF programs",
+      options.json));
   line.words = [&options](std::vector<std::string> words) -> Result<> {
     options.programs = words.front() == "bpf";
     options.recorders = words.front() == "recorders";
@@ -229,6 +244,10 @@ Result<std::string> list_events(const ListOptions& options) {
   for (const Line& line : lines) {
     if (!matches(options.pattern, line.name) && (line.alias.empty() || !matches(options.pattern, line.alias)))
       continue;
+    if (options.json) {
+      out += json_line(line, options.fields);
+      continue;
+    }
     const std::string names = line.alias.empty() ? line.name : line.name + " OR " + line.alias;
     out += fmt::format("  {:<50} [{}]\n", format::printable(names), line.kind);
     if (!options.fields) continue;

@@ -17,6 +17,7 @@ struct ListOptions {
   bool fields = false;             // also what an event's record or configuration holds
   bool programs = false;           // "bpf": BPF programs in place of events; the pattern is for their names
   bool recorders = false;          // "recorders": those of the catalogue
+  bool json = false;               // an object a line
   std::optional<std::uint64_t> cost_seconds;  // what they cost is measured for so long
   cli::Parsed outcome = cli::Parsed::Run;
 };

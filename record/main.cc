@@ -111,11 +111,12 @@ int run_list(const std::vector<std::string>& arguments) {
   if (!options) return fail(options.error(), "list");
   if (options->outcome == cli::Parsed::HelpShown) return cli::kWhole;
   auto lines = options->programs                   ? list_bpf_programs(*options)
-               : options->recorders                ? list_recorders(options->pattern)
+               : options->recorders                ? list_recorders(*options)
                : asks_for_probes(options->pattern) ? list_probes(*options)
                                                    : list_events(*options);
   if (!lines) return fail(lines.error(), "list");
-  lines->pop_back();  // puts() ends the last line
+  if (lines->empty()) return cli::kWhole;  // JSON of no BPF program
+  lines->pop_back();                       // puts() ends the last line
   return say(format::printable_lines(*lines));
 }
 

@@ -20,6 +20,7 @@
 #include "record/host/kernel_functions.h"
 #include "record/host/source_name.h"
 #include "record/host/user_arguments.h"
+#include "record/json_line.h"
 
 namespace tacho::record {
 namespace {
@@ -158,11 +159,20 @@ Result<std::string> list_probes(const ListOptions& options) {
   if (options.fields) explain(*places, row, path, file);
   std::string out;
   const std::string prefix = std::string(row.word) + ":" + (path.empty() ? "" : path + ":");
+  const std::string_view kind = row.kind == ProbeKind::Marker ? "Marker"
+                                : row.at_return               ? "Return of a function"
+                                                              : "Function";
   for (const Place& one : *places) {
-    out += fmt::format("  {:<50} [{}]\n", printable(prefix + one.name),
-                       row.kind == ProbeKind::Marker ? "Marker"
-                       : row.at_return               ? "Return of a function"
-                                                     : "Function");
+    if (options.json) {
+      JsonLine json;
+      json.text("name", prefix + one.name);
+      json.text("kind", kind);
+      if (!one.in_source.empty()) json.text("source_name", one.in_source);
+      if (options.fields && !one.details.empty()) json.text("arguments", one.details);
+      out += json.finished();
+      continue;
+    }
+    out += fmt::format("  {:<50} [{}]\n", printable(prefix + one.name), kind);
     if (!one.in_source.empty()) out += fmt::format("      {}\n", printable(one.in_source));
     if (options.fields && !one.details.empty()) out += fmt::format("      {}\n", printable(one.details));
   }

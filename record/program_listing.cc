@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "format/printable.h"
+#include "record/json_line.h"
 
 namespace tacho::record {
 namespace {
@@ -66,6 +67,36 @@ std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
   return out;
 }
 
+std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
+                             const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
+                             std::uint64_t seconds) {
+  std::string out;
+  for (const bpf::ListedProgram& program : programs) {
+    JsonLine json;
+    json.number("id", program.id);
+    json.text("type", program.type);
+    json.text("name", program.name);
+    json.text("tag", program.tag);
+    json.number("loaded_by", program.loaded_by);
+    json.number("translated_bytes", program.translated_bytes);
+    json.number("machine_bytes", program.machine_bytes);
+    json.number("runs", program.runs);
+    json.number("run_ns", program.nanoseconds);
+    json.number("skipped", program.skipped);
+    if (costs) {
+      const auto found = costs->find(program.id);
+      const bpf::Cost cost = found == costs->end() ? bpf::Cost{} : found->second;
+      json.number("measured_seconds", seconds);
+      json.number("measured_runs", cost.runs);
+      json.number("measured_ns", cost.nanoseconds);
+    }
+    json.texts("places", program.places);
+    json.texts("holders", program.holders);
+    out += json.finished();
+  }
+  return out;
+}
+
 Result<std::string> list_bpf_programs(const ListOptions& options) {
   std::optional<std::map<std::uint32_t, bpf::Cost>> costs;
   if (options.cost_seconds) {
@@ -79,8 +110,10 @@ Result<std::string> list_bpf_programs(const ListOptions& options) {
                 [&](const bpf::ListedProgram& program) { return !matches(options.pattern, program.name); });
   if (programs->empty() && !options.pattern.empty())
     return use_error("no loaded BPF program matches '" + options.pattern + "'");
+  const std::uint64_t seconds = options.cost_seconds.value_or(0);
+  if (options.json) return programs_in_json(*programs, costs, seconds);
   if (programs->empty()) return std::string("no BPF program is loaded\n");
-  return programs_in_lines(*programs, costs, options.cost_seconds.value_or(0), options.fields);
+  return programs_in_lines(*programs, costs, seconds, options.fields);
 }
 
 }  // namespace tacho::record

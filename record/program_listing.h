@@ -20,6 +20,11 @@ std::string programs_in_lines(const std::vector<bpf::ListedProgram>& programs,
                               const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
                               std::uint64_t seconds, bool with_details);
 
+// The same as a JSON object a program, with all details.
+std::string programs_in_json(const std::vector<bpf::ListedProgram>& programs,
+                             const std::optional<std::map<std::uint32_t, bpf::Cost>>& costs,
+                             std::uint64_t seconds);
+
 // An error when the pattern matches no program's name.
 Result<std::string> list_bpf_programs(const ListOptions& options);
 

@@ -16,6 +16,7 @@
 #include "record/events/probe_recorders.h"
 #include "record/events/recorders.h"
 #include "record/followed_objects.h"
+#include "record/json_line.h"
 #include "record/object_options.h"
 
 namespace tacho::record {
@@ -102,14 +103,23 @@ std::string probe_help(const RecorderRow& row) {
 
 }  // namespace
 
-Result<std::string> list_recorders(const std::string& pattern) {
+Result<std::string> list_recorders(const ListOptions& options) {
+  const std::string& pattern = options.pattern;
   std::string out;
   std::vector<std::string> names;
   for (const RecorderRow& row : recorders()) {
     names.emplace_back(row.name);
-    if (matches(pattern, names.back()))
+    if (!matches(pattern, names.back())) continue;
+    if (options.json) {
+      JsonLine json;
+      json.text("name", row.name);
+      json.text("tells", row.summary);
+      if (!row.preset.empty()) json.text("preset", fmt::format("{}/{}/", row.object, row.preset));
+      out += json.finished();
+    } else {
       out += fmt::format("  {:<14} {}{}\n", row.name, row.summary,
                          row.preset.empty() ? "" : fmt::format(" ({}/{}/)", row.object, row.preset));
+    }
   }
   if (out.empty())
     return use_error(fmt::format("no recorder matches '{}'{}", pattern, cli::suggestion(pattern, names)));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "record/json_line.h"
+
 namespace tacho::record {
 namespace {
 
@@ -72,6 +74,32 @@ TEST(ProgramListing, TheWordBpfStandsBeforeThePattern) {
   EXPECT_FALSE(parse_list_options({"sched:*", "--cost"}));
   EXPECT_FALSE(parse_list_options({"bpf", "a", "b"}));
   EXPECT_FALSE(parse_list_options({"bpf", "--cost=0"}));
+}
+
+TEST(JsonText, IsUtf8WhateverTheBytes) {
+  EXPECT_EQ(json_text("plain \"quoted\""), "\"plain \\\"quoted\\\"\"");
+  EXPECT_EQ(json_text("h\xc3\xa9llo"), "\"h\xc3\xa9llo\"") << "no byte is a letter of its own";
+  EXPECT_EQ(json_text("\xff\n\x1b"), R"("\\xff\\x0a\\x1b")");
+  EXPECT_EQ(json_text("a\\b"), R"("a\\\\b")") << "told apart from what was made safe";
+}
+
+TEST(ProgramListing, JsonHasAllThatIsKnown) {
+  bpf::ListedProgram one;
+  one.id = 7;
+  one.type = "kprobe";
+  one.name = "on\xff";
+  one.places = {"kprobe vfs_read", "kprobe vfs_write"};
+  one.runs = 3;
+  const std::map<std::uint32_t, bpf::Cost> costs{{7, {20, 4000}}};
+  EXPECT_EQ(
+      programs_in_json({one}, {}, 0),
+      R"({"id":7,"type":"kprobe","name":"on\\xff","tag":"","loaded_by":0,"translated_bytes":0,)"
+      R"("machine_bytes":0,"runs":3,"run_ns":0,"skipped":0,"places":["kprobe vfs_read","kprobe vfs_write"],)"
+      R"("holders":[]})"
+      "\n");
+  EXPECT_NE(programs_in_json({one}, costs, 2)
+                .find(R"("measured_seconds":2,"measured_runs":20,"measured_ns":4000,)"),
+            std::string::npos);
 }
 
 }  // namespace
