@@ -52,7 +52,7 @@ constexpr AbsentCommand kAbsentCommands[] = {
     {"daemon",
      "tacho record -a -g --switch-output=50M --switch-max-files 20, as a service (docs/recording.md)"},
     {"data", "tacho convert rewrites captures, tacho script --json prints them"},
-    {"diff", "tacho folded of each capture, then difffolded.pl BEFORE AFTER | flamegraph.pl"},
+    {"diff", "tacho flamegraph --base BEFORE -i AFTER -o difference.svg"},
     {"ftrace",
      "tacho record -e func/name='vfs_*'/ counts and times functions of the kernel, -e follow tells the way "
      "of an object"},
