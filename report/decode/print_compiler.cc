@@ -216,7 +216,7 @@ class PrintProgram::Compiler {
     if (!is_within_record(field) || field->size <= 0) return std::nullopt;
     if ((field->flags & TEP_FIELD_IS_ARRAY) == 0 && field->size == 8) {  // a pointer
       piece.source = Source::Pointed;
-      piece.node = *this->field(field);
+      piece.offset = static_cast<std::uint32_t>(field->offset);
       return add(std::move(piece));
     }
     piece.source = Source::Field;

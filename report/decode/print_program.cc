@@ -188,7 +188,9 @@ void PrintProgram::write(TextBuffer& out, const Piece& piece, format::Bytes reco
       return write_text(out, text_at(record, offset, kLargestRecord), shape);
     }
     case Source::Pointed: {  // the library, too, shapes neither
-      const std::uint64_t address = value_of(piece.node, record);
+      std::uint64_t address = 0;
+      const std::size_t there = record.size() - std::min<std::size_t>(piece.offset, record.size());
+      if (there != 0) std::memcpy(&address, record.last(there).data(), std::min(there, sizeof address));
       if (const std::string* const text = strings_->find(address)) return out.text(*text);
       return out.hex(address);
     }

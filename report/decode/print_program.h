@@ -69,7 +69,7 @@ class PrintProgram {
   struct Piece {
     Source source = Source::Literal;
     bool is_relative = false;  // Located: counted from the field's end
-    std::uint32_t node = 0;    // Number, Pointed (its address), Flags, Symbol, Choice
+    std::uint32_t node = 0;    // Number, Flags, Symbol, Choice
     std::uint32_t offset = 0, size = 0;
     std::uint32_t yes = 0, no = 0;
     std::string text;  // Literal; Flags: what stands between two
