@@ -62,7 +62,7 @@ void PayloadStacks::append(const Place& place, format::Bytes payload, std::endia
   const format::U64Array addresses(rest.first(count * kWord), order);
   std::uint64_t mark = 0;  // none yet
   for (std::size_t i = 0; i < addresses.size() && addresses[i] != 0; ++i) {
-    if (addresses[i] >= abi::kContextMax) {  // tacho's own walk marks what a signal interrupted
+    if (addresses[i] == abi::kContextUser) {  // tacho's own walk marks what a signal interrupted
       mark = 0;
       continue;
     }

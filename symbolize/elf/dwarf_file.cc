@@ -1,8 +1,10 @@
 #include "symbolize/elf/dwarf_file.h"
 
+#include <dwarf.h>
 #include <elfutils/libdwelf.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "format/cursor.h"
@@ -91,8 +93,15 @@ std::string_view DwarfFile::text(Dwarf_Die& die, unsigned name) const {
 
 bool DwarfFile::follow(Dwarf_Die& die, unsigned name, Dwarf_Die& target) const {
   Dwarf_Attribute attribute;
-  return dwarf_attr(&die, name, &attribute) && may_read(dwarf_whatform(&attribute)) &&
-         dwarf_formref_die(&attribute, &target);
+  if (!dwarf_attr(&die, name, &attribute) || !may_read(dwarf_whatform(&attribute))) return false;
+  // libdw 0.188 looks for the offset of a DW_FORM_ref_sup4 in the wrong file. In 32-bit DWARF it is encoded
+  // as a DW_FORM_GNU_ref_alt is, which libdw looks for in the right one.
+  Dwarf_Die unit;
+  std::uint8_t offset_size = 0;
+  if (attribute.form == DW_FORM_ref_sup4 && dwarf_diecu(&die, &unit, nullptr, &offset_size) &&
+      offset_size == 4)
+    attribute.form = DW_FORM_GNU_ref_alt;
+  return dwarf_formref_die(&attribute, &target);
 }
 
 }  // namespace tacho::symbolize

@@ -82,7 +82,7 @@ class CostlyCaptures(programs.Scratch):
                 self.check(path, command)
 
     def test_damage_everywhere(self):
-        self.check_all(costly_captures.damage_everywhere, INCOMPLETE, "are left out")
+        self.check_all(costly_captures.damage_everywhere, INCOMPLETE, "unreadable record")
 
     def test_many_events(self):
         self.check_all(costly_captures.many_events)

@@ -102,7 +102,7 @@ TEST(Doctor, JsonHoldsWhateverTheHostSays) {
   std::vector<Finding> findings = judge(able_host());
   findings.front().value = "a \"b\" \\ \x1b[31m\n\xff";
   const std::string json = doctor_json(findings, true);
-  EXPECT_NE(json.find(R"("value":"a \"b\" \\ \u001b[31m\u000a\u00ff")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("value":"a \"b\" \\\\ \\x1b[31m\\x0a\\xff")"), std::string::npos) << json;
   EXPECT_EQ(json.find('\x1b'), std::string::npos);
   EXPECT_EQ(doctor_text(findings, true).find('\x1b'), std::string::npos);
 }

@@ -44,7 +44,7 @@ class RowOrder(programs.Scratch):
             capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
             for tid in tids:
                 capture.named("abc"[tid - 11], tid=tid).sample(
-                    ip=made.LEAF_A, tid=tid, chain=[made.CONTEXT_USER, made.LEAF_A, made.RECURSE, made.LEAF_B, made.MAIN])
+                    ip=made.LEAF_A, tid=tid, chain=[made.CONTEXT_USER, made.LEAF_A, *(caller + 4 for caller in (made.RECURSE, made.LEAF_B, made.MAIN))])
             self.write(capture)
             shown = [f"{row['comm']} {row['symbol'].split()[-1]}"
                      for row in self.rows("--children", "-g", "caller", "-s", "comm,sym")]
@@ -54,8 +54,8 @@ class RowOrder(programs.Scratch):
         for passing in (made.LEAF_A, made.LEAF_B):
             capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, made.USUAL | made.CALLCHAIN)).started()
             for leaf in (made.LEAF_A, made.LEAF_B):
-                above = [made.RECURSE] if leaf == passing else []
-                capture.sample(ip=leaf, chain=[made.CONTEXT_USER, leaf, *above, made.MAIN])
+                above = [made.RECURSE + 4] if leaf == passing else []
+                capture.sample(ip=leaf, chain=[made.CONTEXT_USER, leaf, *above, made.MAIN + 4])
             self.write(capture)
             out = self.tacho("report", "--hierarchy", "--no-children", "-g", "none", "--parent", "recurse", "-x", "-s", "comm,sym",
                              *SYMBOLS, status=None).stdout.decode()

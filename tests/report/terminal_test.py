@@ -2,6 +2,7 @@
 """What a person at a terminal sees: a pager, colours, and how far a long reading is; and that pipes and files see none
 of it."""
 import os
+import re
 import pty
 import struct
 import subprocess
@@ -119,6 +120,7 @@ class Terminal(programs.Scratch):
             with self.subTest(words=words):
                 words = [*words, "-i", "wide.data"]
                 shown = self.text_of(self.at_terminal(*words, **at_80)).decode()
+                shown = re.sub(r"\x1b\[\d*m", "", shown)  # colours take no columns
                 lines = [line for line in shown.splitlines() if "insert" in line]
                 self.assertTrue(lines)
                 self.assertEqual({len(line) for line in lines} - set(range(40, 81)), set(), lines)

@@ -103,7 +103,7 @@ class Waits(programs.Scratch):
         slept = 5 * STEP  # main
         self.assertEqual(rows["main", "schedule"], (slept, slept))
         self.assertEqual(rows["main", "do_wait"], (0, slept))
-        self.assertEqual(rows["main", "-- waker --"], (0, slept))  # once, though two wakers stand in the chain
+        self.assertEqual(rows["main", "'-- waker --"], (0, slept))  # once, though two wakers stand in the chain
         self.assertEqual(rows["main", "the waker"], (0, slept))
         self.assertEqual(rows["main", "busy"], (0, slept))  # where the first one woke the waker
         self.assertEqual(rows["first", "[irq]"], (0, 3 * STEP))

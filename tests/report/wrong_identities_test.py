@@ -392,7 +392,8 @@ class WrongIdentities(programs.Scratch):
         (self.folder / f"maps/perf-{made.PID}.map").write_text(f"{MADE_CODE:x} 1000 right_map\n")
         self.assertIn("right_map", self.script("--perf-map-dir", "maps"))
 
-    def test_a_map_that_another_process_of_that_number_made_since(self):
+    def test_names_of_a_map_whose_process_is_gone_are_a_guess(self):
+        """Whether another process of that number made the map since cannot be known then."""
         pid = next(pid for pid in range(4_190_000, 4_194_000) if not os.path.exists(f"/proc/{pid}") and not os.path.exists(f"/tmp/perf-{pid}.map"))
         mine = os.uname()
         strings = {HOSTNAME: made.header_string(mine.nodename), OS_RELEASE: made.header_string(mine.release)}
@@ -401,7 +402,7 @@ class WrongIdentities(programs.Scratch):
         with open(shared, "x", encoding="ascii") as file:
             self.addCleanup(os.unlink, shared)
             file.write(f"{MADE_CODE:x} 1000 the_map\n")
-        for last, is_taken in ((now + 60_000_000_000, True), (now - 5_000_000_000, False)):
+        for last in (now + 60_000_000_000, now - 5_000_000_000):
             capture = made.Capture(Event("cpu-clock", made.SOFTWARE, 0, made.USUAL),
                                    features={**strings, SAMPLE_TIME: struct.pack("<QQ", 1, last)})
             body = struct.pack("<IIQQQIIQQII", pid, pid, MADE_CODE, 0x1000, 0, 0, 0, 0, 0, 7, 2) + made.text_field("//anon", 8)
@@ -411,8 +412,8 @@ class WrongIdentities(programs.Scratch):
             capture.data += sample[:at] + struct.pack("<II", pid, pid) + sample[at + 8:]
             (self.folder / "perf.data").write_bytes(capture.file())
             done = self.tacho("script", "-i", "perf.data", status=None)
-            self.assertEqual(b"the_map" in done.stdout, is_taken, done.stderr)
-            self.assertEqual(b"by another process of that number" in done.stderr, not is_taken)
+            self.assertIn(b"the_map", done.stdout)
+            self.assertIn(b"its names are a guess: nothing tells that the process made this map", done.stderr)
 
     def test_a_jitdump_of_another_process(self):
         dump = self.root / f"opt/jit-{made.PID}.dump"

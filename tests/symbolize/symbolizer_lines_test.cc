@@ -63,7 +63,7 @@ TEST_F(SymbolizerLines, ACallersLineAndInlinedCallsAreThoseOfTheCall) {
   };
   const std::string inside = caller(kStart + 0x2c9);
   EXPECT_EQ(inside, "operator() (inlined):24+25\nouter:26+25\n") << "0x2c8 is the last byte of the lambda";
-  EXPECT_EQ(shown(kStart + 0x2cd, Origin::Chain), "outer+29 calls.cc:26\n") << "sampled there";
+  EXPECT_EQ(shown(kStart + 0x2cd, Origin::Chain), "outer+1d calls.cc:26\n") << "sampled there";
 }
 
 TEST_F(SymbolizerLines, NamesStayMangledWhenAskedFor) {

