@@ -78,7 +78,9 @@ class Wakers(programs.Scratch):
         """Nanoseconds of the rows of a report, with their children, by thread and function."""
         done = self.tacho("report", "-i", "w.data", "--csv", "-s", "comm,sym", *words, status=None)
         self.assertIn(done.returncode, (0, 3), done.stderr.decode())
-        return {(row["comm"], row["symbol"]): int(row["children_period"]) for row in csv.DictReader(io.StringIO(done.stdout.decode()))}
+        # A cell that begins with '-' has an apostrophe before it, for spreadsheets.
+        return {(row["comm"], row["symbol"].removeprefix("'")): int(row["children_period"])
+                for row in csv.DictReader(io.StringIO(done.stdout.decode()))}
 
     def check(self):
         lines = self.folded("--wakers")
