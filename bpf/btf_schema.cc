@@ -91,7 +91,9 @@ class Reader {
  private:
   // A word that nothing knows is mistyped: what it was to do is not done, and nothing else would say so.
   void find_unknown_words(Declarations& found) const {
-    for (const auto& [place, text] : tags_) {
+    for (const auto& tag : tags_) {
+      const auto& place = tag.first;
+      const auto& text = tag.second;
       const btf_type* const type = btf__type_by_id(types_, place.first);
       const bool is_member = type != nullptr && btf_is_composite(type) && place.second >= 0 &&
                              place.second < static_cast<std::int32_t>(btf_vlen(type));

@@ -251,7 +251,11 @@ __noinline int tacho_take_step(struct slot *slot) {
   walk->frames++;
   if (!is_mapped) return ends(walk, walk->frames == 1 && slot->is_in_exec ? TACHO_END_EXEC : TACHO_END_NO_MAPPING);
   const __u32 key = walk->range.module;
-  if (key == TACHO_MODULE_OF_NOTHING && walk->frames == 1 && leave_probe_code(slot)) return 0;
+  if (key == TACHO_MODULE_OF_NOTHING && walk->frames == 1 && leave_probe_code(slot)) {
+    slot->frames[1] = TACHO_INTERRUPTED; /* the instruction with the probe is where the thread is: it called nobody */
+    walk->frames = 2;
+    return 0;
+  }
   if (key == TACHO_MODULE_ASKED_FOR) return go_on_without_table(slot);
   struct tacho_unwind_module *module = bpf_map_lookup_elem(&tacho_modules, &key);
   if (!module) return tacho_guess(slot, TACHO_END_COUNT);

@@ -108,7 +108,7 @@ class Kinds(Travels):
         done = self.run_program("env", f"HOME={home}", "rustc", "-g", "-O", "-C", "force-frame-pointers=yes", "traveller.rs", status=None)
         if done.returncode != 0:
             self.skipTest(f"rustc compiles nothing here: {done.stderr.decode(errors='replace')[-300:]}")
-        self.travel(["./traveller"], ["traveller::inner::calls_in_rust", r"wrapping_add\S* \(inlined\)", "traveller::main"])
+        self.travel(["./traveller"], ["traveller::inner::calls_in_rust", r"inlined_in_rust\S* \(inlined\)", "traveller::main"])
 
     @needs("go")
     def test_go(self):

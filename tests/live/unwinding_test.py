@@ -326,7 +326,7 @@ class Unwinding(programs.Scratch):
         self.record("-e", "cpu-clock", "-F", "5000", "-g", "--", "sh", "-c", work)
         theirs = self.perf("script", "-i", "x.data", "-F", "comm,tid,time,ip,sym")
         self.assertNotIn("out of order", theirs.stderr.decode())
-        self.assertEqual(theirs.stdout, self.tacho("script", "-i", "x.data", "-F", "comm,tid,time,ip,sym").stdout)
+        self.assertEqual(theirs.stdout, self.tacho("script", "--as-perf", "-i", "x.data", "-F", "comm,tid,time,ip,sym").stdout)
 
     def test_switched_files_lose_no_sample_that_waits(self):
         copies = " ".join(str(self.fresh("/usr/bin/perl", number)) for number in range(4))
@@ -378,7 +378,7 @@ class Unwinding(programs.Scratch):
                 self.assertEqual(walked, count, said)
 
     def test_pipes_and_snapshots_say_the_same(self):
-        run = [programs.BIN / "tacho", "record", "-F", "499", "-e", "cpu-clock", "-g", "-o", "-", "--", *self.deep("0.4")]
+        run = [programs.BIN / "tacho", "record", "-v", "-F", "499", "-e", "cpu-clock", "-g", "-o", "-", "--", *self.deep("0.4")]
         piped = self.run_program("sh", "-c", '"$@" > piped.data', "sh", *run).stderr.decode()
         self.assertGreater(self.share(piped)[0], NEEDED)
         self.assertIn("unwound in the kernel (eh)", self.tacho("header", "-i", "piped.data").stdout.decode())
