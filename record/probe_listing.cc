@@ -50,8 +50,8 @@ bool matches(const std::string& pattern, const std::string& name) {
 // An exact name is that one alone.
 void choose(std::vector<Place>& places, const std::string& pattern) {
   std::ranges::sort(places, {}, &Place::name);
-  const auto doubled = std::ranges::unique(places, {}, &Place::name);
-  places.erase(doubled.begin(), doubled.end());
+  const auto same_name = [](const Place& a, const Place& b) { return a.name == b.name; };
+  places.erase(std::unique(places.begin(), places.end(), same_name), places.end());
   const auto exact = std::ranges::find(places, pattern, &Place::name);
   if (exact != places.end()) {
     places = {*exact};
