@@ -128,7 +128,9 @@ FlameDrawing choose_frames(const FlameTree& tree, const FlameFrames& frames, dou
   });
   const auto children_of = [&](std::uint32_t node) {
     const auto key = [&](std::uint32_t child) { return child == 0 ? 0 : nodes[child].parent + 1; };
-    return std::ranges::equal_range(chosen, node + 1, {}, key);
+    const auto first = std::ranges::lower_bound(chosen, node + 1, {}, key);
+    const auto end = std::ranges::upper_bound(chosen, node + 1, {}, key);
+    return std::span<const std::uint32_t>(first, end);
   };
   FlameDrawing drawing;
   drawing.frames.reserve(chosen.size());
