@@ -244,7 +244,9 @@ void TimeOrder::prefetch_record(std::size_t ready) const {
   constexpr std::size_t kLine = 64;  // bytes
   if (ready >= ready_.size()) return;
   const Entry& entry = ready_[ready];
-  const std::byte* const bytes = blocks_[place_of(entry.block)].begin + entry.at;  // of a parked one: in vain
+  const std::byte* const begin = blocks_[place_of(entry.block)].begin;
+  if (begin == nullptr) return;  // parked
+  const std::byte* const bytes = begin + entry.at;
   __builtin_prefetch(bytes);
   __builtin_prefetch(bytes + kLine);
 }
