@@ -49,7 +49,7 @@ enum class Parsed { Run, HelpShown };
 // --help prints to stdout and yields HelpShown. A wrong option is an Error with Fault::Use that names it,
 // with the nearest right spelling when there is one close; then no row was called.
 Result<Parsed> parse(const CommandLine& line, const std::vector<std::string>& arguments);
-// The text of --help: the command's own options, then those that most commands have, then the epilog.
+// The text of --help: options of this command, common options (Option::is_common), epilog.
 std::string help_text(const CommandLine& line);
 
 // Values of options, with messages that name the option: "-F: 'abc' is not a number".

@@ -154,8 +154,8 @@ static __always_inline enum error_name error_of(long returned) {
     return bpf_map_lookup_elem(&map, &thread);                              \
   }
 
-/* When a wait is over its begin is taken out of the entry by whoever tells it, so that each is told once: the thread that goes
- * on, or the recorder's end of a recording, which finds those that are not over. 0: another one was first. */
+/* Takes the start time out of an entry of the map of waits, so that each wait becomes one event. Two sides compete: the
+ * program that sees the wait end, and at_end(), which reports the waits that are still open. 0: the other side was first. */
 static __always_inline __u64 take_begin(__u64 *since_ns) {
   __u64 since = *(volatile __u64 *)since_ns;
   return since && __sync_val_compare_and_swap(since_ns, since, 0) == since ? since : 0;
