@@ -85,9 +85,9 @@ if(TACHO_TESTS)
   add_custom_target(unit_tests)
 endif()
 
-# tacho_test(NAME LABEL source...): a GoogleTest program. It is one CTest test, as starting a program takes longer than most
-# tests; with the label live each test suite is a CTest test. These count calls of one tracepoint, which a BPF program of
-# another recorder may drop, so no other recorder runs meanwhile (tests/CMakeLists.txt).
+# tacho_test(NAME LABEL source...): a GoogleTest program and one CTest test, as starting a program takes longer than most
+# test cases. Those with the label live count calls of one tracepoint, which a BPF program of another recorder may drop:
+# no other recorder runs meanwhile (tests/CMakeLists.txt).
 function(tacho_test name label)
   if(NOT TACHO_TESTS)
     return()
@@ -96,28 +96,13 @@ function(tacho_test name label)
   add_executable(${name} ${units})
   target_link_libraries(${name} PRIVATE project_options GTest::gtest_main)
   target_compile_options(${name} PRIVATE -O0)  # the code under test is in the libraries; a third less time to compile
-  if(label STREQUAL unit)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
+  if(label STREQUAL live)
+    set_tests_properties(${name} PROPERTIES RESOURCE_GROUPS recorders:4)
+  elseif(label STREQUAL unit)
     add_dependencies(unit_tests ${name})
   endif()
-  if(NOT label STREQUAL live)
-    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
-    return()
-  endif()
-  set(suites)
-  foreach(source ${ARGN})
-    file(STRINGS ${source} tests REGEX "^(TEST(_F)?|INSTANTIATE_TEST_SUITE_P)\\(")
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-    list(TRANSFORM tests REPLACE "^TEST(_F)?\\(([A-Za-z0-9_]+),.*$" "\\2.*")
-    list(TRANSFORM tests REPLACE "^INSTANTIATE_TEST_SUITE_P\\(([A-Za-z0-9_]+),.*$" "\\1/*")
-    list(APPEND suites ${tests})
-  endforeach()
-  list(REMOVE_DUPLICATES suites)
-  foreach(suite ${suites})
-    string(REGEX REPLACE "[./]\\*$" "" suite_name ${suite})
-    add_test(NAME ${name}.${suite_name} COMMAND ${name} --gtest_brief=1 --gtest_filter=${suite})
-    set_tests_properties(${name}.${suite_name} PROPERTIES LABELS live TIMEOUT 600 RESOURCE_GROUPS recorders:4)
-  endforeach()
 endfunction()
 
 # tacho_fuzz(LIBRARY TARGET...): fuzz/TARGET.cc feed bytes to LIBRARY. With -DTACHO_FUZZ=ON each is a libFuzzer program;

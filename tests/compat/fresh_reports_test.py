@@ -84,7 +84,7 @@ def recorded_again(tests):
 class FreshReports(FreshCapture):
     def compare(self, views):
         ties, differences = 0, []
-        for view in programs.part_of(views, len(self.id())):
+        for view in programs.part_of(views, self.id()):
             words = ["report", "--stdio", "--kallsyms", self.build / "kallsyms", "-i", self.capture, *view]
             theirs = self.perf(*words).stdout
             self.assertIn(b"\n", theirs)
