@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (printable(safe) != safe) std::abort();
   if (printable_folded(text).find(';') != std::string::npos) std::abort();
   for (const bool is_java : {false, true}) {
-    for (const std::string& name : fold_frame(text, {true, true, true, false, false}, is_java)) {
+    for (const std::string& name : fold_frame(text, {.marks = {true, true, true}}, is_java)) {
       if (name.find(';') != std::string::npos) std::abort();
     }
   }

@@ -11,11 +11,10 @@
 #include <utility>
 
 #include "report/output/printable.h"
-#include "report/profile/function_table.h"
+#include "report/profile/frame_names.h"
 #include "report/profile/profile.h"
+#include "report/profile/stack_events.h"
 #include "report/samples/filter.h"
-#include "report/views/folded/folded.h"
-#include "report/views/folded/folded_events.h"
 
 namespace tacho::report {
 namespace {
@@ -31,11 +30,11 @@ bool is_jit(const symbolize::Module& module) {
          module.short_name.starts_with("jitted-");
 }
 
-FrameKind kind_of(const Function& function) {
+FrameKind kind_of(const symbolize::Frame& frame) {
   using symbolize::ModuleKind;
-  if (function.is_inlined) return FrameKind::Inlined;
-  if (function.name().empty() || function.module == nullptr) return FrameKind::Unnamed;
-  switch (function.module->kind) {
+  if (frame.is_inlined) return FrameKind::Inlined;
+  if (frame.function.empty() || frame.module == nullptr) return FrameKind::Unnamed;
+  switch (frame.module->kind) {
     case ModuleKind::Kernel:
     case ModuleKind::KernelModule:
     case ModuleKind::GuestKernel:
@@ -47,61 +46,24 @@ FrameKind kind_of(const Function& function) {
     case ModuleKind::Anonymous:
       break;
   }
-  return is_jit(*function.module) ? FrameKind::Jit : FrameKind::User;
+  return is_jit(*frame.module) ? FrameKind::Jit : FrameKind::User;
 }
 
-// The frames of functions, each made once. Names are those of folded stacks.
-class FlameNames {
- public:
-  FlameNames(Session& session, FlameFrames& frames)
-      : functions_(session, ChainKey::Function, Grain::Names), frames_(&frames) {}
-
-  // Of a call chain, which is given leaf first by its locations. `is_java`: the process's name begins so.
-  enum class Order : std::uint8_t { RootFirst, LeafFirst };
-  void append(std::span<const std::uint32_t> locations, Order order, bool is_java,
-              std::vector<std::uint32_t>& stack, std::optional<FrameKind> kind = {}) {
-    const auto begin = static_cast<std::ptrdiff_t>(stack.size());
-    for (const std::uint32_t location : locations)
-      for (const std::uint32_t function : functions_.of_frame(location))
-        for (const std::uint32_t frame : of_function(function, is_java)) stack.push_back(with(frame, kind));
-    if (order == Order::RootFirst) std::reverse(stack.begin() + begin, stack.end());
-  }
-
- private:
-  std::uint32_t with(std::uint32_t frame, std::optional<FrameKind> kind) {
-    if (!kind) return frame;
-    const FlameFrame was = (*frames_)[frame];
-    return frames_->number_of(was.name, was.module, *kind);
-  }
-  // Innermost first: several where a JIT wrote "outer->inner" into one name.
-  const std::vector<std::uint32_t>& of_function(std::uint32_t number, bool is_java) {
-    auto& known = by_function_[is_java];
-    if (const auto found = known.find(number); found != known.end()) return found->second;
-    std::vector<std::uint32_t>& made = known[number];
-    const Function& function = functions_[number];
-    symbolize::Frame frame;
-    frame.module = function.module;
-    frame.function = function.name();
-    frame.function_start = frame.shown_address = function.start;
-    frame.is_inlined = function.is_inlined;
-    const std::string module = function.module == nullptr ? "" : printable(function.module->short_name);
-    for (const std::string& folded : fold_frame(frame, FoldOptions{}, is_java)) {
-      std::string_view name = folded;
-      FrameKind kind = kind_of(function);
-      if (!made.empty() && name.ends_with("_[i]")) {
-        name.remove_suffix(4);
-        kind = FrameKind::Inlined;
-      }
-      made.push_back(frames_->number_of(printable(name), module, kind));
+// Frames of call chains as frames of a graph, by the names of folded stacks.
+FrameNames flame_names(Session& session, FlameFrames& frames) {
+  const auto make = [&frames](const symbolize::Frame& frame, bool is_java, std::vector<std::uint32_t>& numbers) {
+    const std::string module = frame.module == nullptr ? "" : printable(frame.module->short_name);
+    const std::vector<std::string> names = names_of_frame(frame, {}, is_java);
+    for (std::size_t i = names.size(); i-- > 0;) {  // several where a JIT wrote "outer->inner" into one name
+      std::string_view name = names[i];
+      const bool is_inlined = i > 0 && name.ends_with(kInlinedMark);
+      if (is_inlined) name.remove_suffix(kInlinedMark.size());
+      numbers.push_back(
+          frames.number_of(printable(name), module, is_inlined ? FrameKind::Inlined : kind_of(frame)));
     }
-    std::ranges::reverse(made);
-    return made;
-  }
-
-  FunctionTable functions_;
-  FlameFrames* frames_;
-  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> by_function_[2];
-};
+  };
+  return {session, FrameNames::Of::Functions, make};
+}
 
 // A text that a source gives may be empty: a frame is not.
 std::string shown(std::string_view name) { return name.empty() ? "[unnamed]" : printable(name); }
@@ -133,8 +95,8 @@ class FlameSink : public Sink {
         source_(source),
         frames_(frames),
         events_(session, source.event, source.weight, false),
-        names_(session, frames),
-        places_(places_of(session)),
+        names_(flame_names(session, frames)),
+        places_(places_of_stacks(session, source.expands_inlines)),
         reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() ? Reads::All : Reads::Start) {}
 
   Needs needs() const override { return Needs::Names; }
@@ -191,18 +153,6 @@ class FlameSink : public Sink {
   };
 
   bool reads_more() const { return std::ranges::find(source_.roots, FlameRoot::Cgroup) != source_.roots.end(); }
-  // As folded has it: names alone count where nothing more of a place is shown than its function.
-  Places places_of(Session& session) const {
-    if (session.layout().is_pipe || source_.expands_inlines) return Places::Addresses;
-    std::size_t with_samples = 0;
-    for (const format::Event& event : session.events()) {
-      if (event.attr.samples(abi::kSampleStackUser) || event.attr.samples(abi::kSampleRaw))
-        return Places::Addresses;
-      with_samples += event.attr.type == abi::kSoftware && event.attr.config == abi::kDummy ? 0 : 1;
-    }
-    return with_samples == 1 ? Places::Names : Places::Addresses;
-  }
-
   // What stands below the sample's stack. Rows of the profile are told apart by it.
   std::string_view roots_of(const ResolvedSample& sample) {
     const bool is_comm_alone = source_.roots.size() == 1 && source_.roots.front() == FlameRoot::Comm;
@@ -239,7 +189,7 @@ class FlameSink : public Sink {
     for (std::size_t row = starts_.size(); row < rows_.size(); ++row) {
       starts_.push_back(stacks_.size());
       stacks_.insert(stacks_.end(), rows_[row]->frames.begin(), rows_[row]->frames.end());
-      names_.append(profile_.stack_of(row)->frames, FlameNames::Order::RootFirst, rows_[row]->is_java, stacks_);
+      names_.append(profile_.stack_of(row)->frames, FrameNames::Order::RootFirst, rows_[row]->is_java, stacks_);
       if (source_.is_reversed)
         std::reverse(stacks_.begin() + static_cast<std::ptrdiff_t>(starts_.back()), stacks_.end());
       ends_.push_back(stacks_.size());
@@ -266,8 +216,8 @@ class FlameSink : public Sink {
   Session& session_;
   const FlameSource& source_;
   FlameFrames& frames_;
-  FoldedEvents events_;
-  FlameNames names_;
+  StackEvents events_;
+  FrameNames names_;
   Places places_;
   Reads reads_;
   bool has_samples_ = false;
@@ -289,7 +239,7 @@ class FlameWaits : public Sink {
       : source_(source),
         frames_(frames),
         waits_(session, waits),
-        names_(session, frames),
+        names_(flame_names(session, frames)),
         take_(take),
         mark_(frames.number_of(kWakerMark, "", FrameKind::Mark)),
         interrupt_(frames.number_of(kInterruptMark, "", FrameKind::Waker)) {}
@@ -308,11 +258,16 @@ class FlameWaits : public Sink {
     has_waits_ = true;
     stack_.clear();
     for (const FlameRoot root : source_.roots) stack_.push_back(root_of(root, wait));
-    names_.append(wait.stack->frames, FlameNames::Order::RootFirst, false, stack_);
+    names_.append(wait.stack->frames, FrameNames::Order::RootFirst, false, stack_);
     for (const Waker& waker : wait.wakers) {
       stack_.push_back(mark_);
       const auto frames = std::span(waker.stack->frames).first(waker.frames);
-      names_.append(frames, FlameNames::Order::LeafFirst, false, stack_, FrameKind::Waker);
+      const std::size_t begin = stack_.size();
+      names_.append(frames, FrameNames::Order::LeafFirst, false, stack_);
+      for (std::uint32_t& frame : std::span(stack_).subspan(begin)) {
+        const FlameFrame& was = frames_[frame];
+        frame = frames_.number_of(was.name, was.module, FrameKind::Waker);
+      }
       stack_.push_back(waker.is_interrupt ? interrupt_
                                           : frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
     }
@@ -329,7 +284,7 @@ class FlameWaits : public Sink {
   const FlameSource& source_;
   FlameFrames& frames_;
   Waits waits_;
-  FlameNames names_;
+  FrameNames names_;
   const TakeStack& take_;
   std::uint32_t mark_, interrupt_;
   bool has_waits_ = false;

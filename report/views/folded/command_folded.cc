@@ -4,13 +4,14 @@
 #include <deque>
 
 #include "report/filter_options.h"
+#include "report/profile/frame_names.h"
 #include "report/profile/profile.h"
+#include "report/profile/stack_events.h"
 #include "report/samples/filter.h"
 #include "report/views/folded/folded.h"
-#include "report/views/folded/folded_events.h"
+#include "report/views/folded/folded_names.h"
 #include "report/views/folded/folded_starts.h"
 #include "report/views/folded/folded_waits.h"
-#include "report/views/folded/frame_names.h"
 #include "report/wait_options.h"
 
 namespace tacho::report {
@@ -75,12 +76,12 @@ cli::CommandLine describe(Options& options) {
   FoldOptions& fold = options.fold;
   rows.push_back({"--all", cli::Takes::Nothing, "", "mark kernel frames with _[k] and JIT ones with _[j]",
                   [&fold](std::string_view) -> Result<> {
-                    fold.marks_kernel = fold.marks_jit = true;
+                    fold.marks.kernel = fold.marks.jit = true;
                     return Done{};
                   }});
-  rows.push_back(flag("--kernel", "mark kernel frames with _[k]", fold.marks_kernel));
-  rows.push_back(flag("--jit", "mark frames of JIT compilers with _[j]", fold.marks_jit));
-  rows.push_back(flag("--addrs", "show the address of frames without a name", fold.shows_addresses));
+  rows.push_back(flag("--kernel", "mark kernel frames with _[k]", fold.marks.kernel));
+  rows.push_back(flag("--jit", "mark frames of JIT compilers with _[j]", fold.marks.jit));
+  rows.push_back(flag("--addrs", "show the address of frames without a name", fold.marks.addresses));
   Filter& filter = options.reading.session.filter;
   rows.push_back({"--pid", cli::Takes::Optional, "LIST",
                   "keep processes apart, as COMM-PID; --pid=LIST: only samples of these processes",
@@ -115,8 +116,11 @@ class FoldedSink : public Sink {
       : options_(options.fold),
         events_(session, options.event_filter, options.weight, options.fold.as_perl),
         folded_(options.reading.names),
-        names_(session, folded_, options.fold, {options.expands_inlines, options.context}),
-        places_(places_of(options, session)),
+        names_(
+            folded_frame_names(session, folded_, options.fold, {options.expands_inlines, options.context})),
+        places_(places_of_stacks(session,
+                                 options.expands_inlines || options.fold.marks.addresses ||
+                                     options.reading.session.symbols.inlines == symbolize::Inlines::All)),
         reads_(session.layout().is_pipe || events_.reads_fields() ? Reads::All : Reads::Start) {}
 
   Needs needs() const override { return Needs::Names; }
@@ -139,7 +143,7 @@ class FoldedSink : public Sink {
     return Flow::GoOn;
   }
 
-  FoldedEvents& events() { return events_; }
+  StackEvents& events() { return events_; }
   bool has_samples() const { return has_samples_; }
   // Once the capture was read.
   const FoldedStacks& folded() {
@@ -159,22 +163,6 @@ class FoldedSink : public Sink {
     std::uint32_t root = 0, name = 0;  // of the event, and of the thread
     bool is_java = false;
   };
-  // Names alone count where no line tells more of a place than its function. Of several events some samples
-  // are left out, as of payloads that weigh nothing, and so are the names of their places: then nothing is
-  // named before. A pipe may tell build ids at its end. Unwound places have inlined calls.
-  static Places places_of(const Options& options, Session& session) {
-    if (session.layout().is_pipe) return Places::Addresses;
-    std::size_t with_samples = 0;
-    for (const format::Event& event : session.events()) {
-      if (event.attr.samples(abi::kSampleStackUser) || event.attr.samples(abi::kSampleRaw))
-        return Places::Addresses;
-      with_samples += event.attr.type == abi::kSoftware && event.attr.config == abi::kDummy ? 0 : 1;
-    }
-    if (with_samples != 1) return Places::Addresses;
-    const bool has_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
-    const bool tells_more = options.expands_inlines || options.fold.shows_addresses || has_inlines;
-    return tells_more ? Places::Addresses : Places::Names;
-  }
   FoldedStarts& starts_of(const ResolvedSample& sample) {
     if (sample.event_index >= starts_by_event_.size()) starts_by_event_.resize(sample.event_index + 1);
     FoldedStarts*& starts = starts_by_event_[sample.event_index];
@@ -194,7 +182,7 @@ class FoldedSink : public Sink {
   }
 
   FoldOptions options_;
-  FoldedEvents events_;
+  StackEvents events_;
   bool has_samples_ = false;
   FoldedStacks folded_;
   std::deque<FoldedStarts> starts_;             // of events that have names of their own

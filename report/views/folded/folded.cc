@@ -1,7 +1,5 @@
 #include "report/views/folded/folded.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <numeric>
@@ -11,10 +9,7 @@ namespace tacho::report {
 namespace {
 
 constexpr std::string_view kUnknown = "[unknown]";
-constexpr std::string_view kDeleted = " (deleted)";  // the kernel's mark behind a path
 constexpr std::string_view kInlinedByJit = "->";
-// flamegraph.pl has colours for these.
-constexpr std::string_view kInlinedMark = "_[i]", kKernelMark = "_[k]", kJitMark = "_[j]";
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -66,37 +61,6 @@ std::string_view without_offset(std::string_view function) {
   return is_offset ? function.substr(0, plus) : function;
 }
 
-// Go's methods look like "net/http.(*Client).Do".
-bool looks_like_go(std::string_view name) {
-  const auto open = name.find(".(");
-  return open != std::string_view::npos && name.find(").", open + 2) != std::string_view::npos;
-}
-
-std::string tidied(std::string name, bool is_java) {
-  std::ranges::replace(name, ';', ':');
-  if (!looks_like_go(name)) {
-    constexpr std::string_view kKept = "(anonymous namespace)";
-    for (auto at = name.find('('); at != std::string::npos; at = name.find('(', at + 1)) {
-      if (name.compare(at, kKept.size(), kKept) == 0) continue;
-      name.resize(at);
-      break;
-    }
-  }
-  std::erase_if(name, [](char c) { return c == '"' || c == '\''; });
-  if (is_java && name.starts_with('L') && name.find('/') != std::string::npos) name.erase(0, 1);
-  return name;
-}
-
-bool is_jit_map(std::string_view module) {
-  constexpr std::string_view kStart = "/tmp/perf-";
-  for (auto at = module.find(kStart); at != std::string_view::npos; at = module.find(kStart, at + 1)) {
-    std::string_view rest = module.substr(at + kStart.size());
-    const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-    if (digits > 0 && rest.substr(digits).starts_with(".map")) return true;
-  }
-  return false;
-}
-
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::string folded_name(std::string_view function, const Parts& parts, const FoldOptions& options,
@@ -104,66 +68,25 @@ std::string folded_name(std::string_view function, const Parts& parts, const Fol
   std::string name(function);
   if (function == kUnknown) {
     name = parts.module == kUnknown ? "unknown" : last_part(parts.module);
-    if (options.shows_addresses) name += " <" + std::string(parts.address) + ">";
+    if (options.marks.addresses) name += " <" + std::string(parts.address) + ">";
     name.insert(0, 1, '[');
     name += ']';
   }
-  name = tidied(std::move(name), is_java);
+  name = tidied_name(std::move(name), is_java);
   const auto ends_marked = [&](std::string_view mark) { return name.find(mark) != std::string::npos; };
   const bool is_kernel = (parts.module.starts_with('[') || parts.module.ends_with("vmlinux")) &&
                          parts.module.find("unknown") == std::string_view::npos;
   if (!is_first) {
     if (!ends_marked(kInlinedMark)) name += kInlinedMark;
-  } else if (options.marks_kernel && is_kernel) {
+  } else if (options.marks.kernel && is_kernel) {
     name += kKernelMark;
-  } else if (options.marks_jit && is_jit_map(parts.module) && !ends_marked(kJitMark)) {
+  } else if (options.marks.jit && is_jit_map(parts.module) && !ends_marked(kJitMark)) {
     name += kJitMark;
   }
   return name;
 }
 
-bool is_of_kernel(const symbolize::Module* module) {
-  using symbolize::ModuleKind;
-  if (module == nullptr) return false;
-  return module->kind == ModuleKind::Kernel || module->kind == ModuleKind::KernelModule ||
-         module->kind == ModuleKind::GuestKernel || module->kind == ModuleKind::Bpf;
-}
-
-// "[libc.so.6]" of code without a name.
-std::string module_as_name(const symbolize::Frame& frame, const FoldOptions& options) {
-  std::string_view name = frame.module == nullptr ? kUnknown : last_part(frame.module->path);
-  if (name.ends_with(kDeleted)) name.remove_suffix(kDeleted.size());
-  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
-  return options.shows_addresses ? fmt::format("[{} <{:x}>]", name, frame.shown_address)
-                                 : fmt::format("[{}]", name);
-}
-
 }  // namespace
-
-std::vector<std::string> fold_frame(const symbolize::Frame& frame, const FoldOptions& options, bool is_java) {
-  const bool is_jit = frame.module != nullptr && is_jit_map(frame.module->path);
-  std::vector<std::string> names;
-  if (frame.function.empty()) {
-    names.push_back(module_as_name(frame, options));
-  } else if (!is_jit) {
-    names.emplace_back(frame.function);
-  }
-  for (std::string_view rest = is_jit ? frame.function : std::string_view(); !rest.empty();) {
-    const auto arrow = rest.find(kInlinedByJit);
-    if (arrow != 0) names.push_back(tidied(std::string(rest.substr(0, arrow)), is_java));
-    rest = arrow == std::string_view::npos ? std::string_view() : rest.substr(arrow + kInlinedByJit.size());
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) {
-      names[i] += kInlinedMark;
-    } else if (options.marks_kernel && is_of_kernel(frame.module)) {
-      names[i] += kKernelMark;
-    } else if (options.marks_jit && is_jit) {
-      names[i] += kJitMark;
-    }
-  }
-  return names;
-}
 
 std::vector<std::string> fold_frame(std::string_view line, const FoldOptions& options, bool is_java) {
   std::vector<std::string> names;

@@ -12,23 +12,16 @@
 #include "report/output/printable.h"
 #include "report/output/text_output.h"
 #include "report/output/text_store.h"
+#include "report/profile/frame_names.h"
 #include "report/samples/index_table.h"
-#include "symbolize/frame.h"
 
 namespace tacho::report {
 
 struct FoldOptions {
-  bool marks_kernel = false;  // _[k]
-  bool marks_jit = false;     // _[j]
-  bool shows_addresses = false;
+  FrameMarks marks;
   bool shows_pid = false, shows_tid = false;
   bool as_perl = false;  // PerfBytes::folds_as_perl
 };
-
-// The names of a frame, the caller first: one, or of code made at run time several, where the JIT compiler
-// wrote "outer->inner". `is_java`: the process's name begins so, and names of the JIT compiler are tidied
-// more.
-std::vector<std::string> fold_frame(const symbolize::Frame& frame, const FoldOptions& options, bool is_java);
 
 // What stackcollapse-perf.pl makes of one line of a call chain ("\t 1272 mix+0x22 (/tmp/spin)"): none for
 // lines it skips.

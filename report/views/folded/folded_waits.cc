@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "report/views/folded/frame_names.h"
+#include "report/views/folded/folded_names.h"
 
 namespace tacho::report {
 namespace {
@@ -15,7 +15,7 @@ class WaitSink : public Sink {
       : fold_(fold),
         waits_(session, options),
         folded_(names),
-        names_(session, folded_, fold, {}),
+        names_(folded_frame_names(session, folded_, fold, {})),
         marker_(folded_.name(kWakerMark)) {}
 
   Waits& waits() { return waits_; }
@@ -40,7 +40,8 @@ class WaitSink : public Sink {
     stack_.push_back(marker_);
     const auto frames = std::span(waker.stack->frames).first(waker.frames);
     names_.append(frames, FrameNames::Order::LeafFirst, false, stack_);
-    stack_.push_back(waker.is_interrupt ? folded_.name(waker.comm) : name_of_thread(waker.comm, waker.pid, waker.tid));
+    stack_.push_back(waker.is_interrupt ? folded_.name(waker.comm)
+                                        : name_of_thread(waker.comm, waker.pid, waker.tid));
   }
 
   std::uint32_t name_of_thread(std::string_view comm, std::uint32_t pid, std::uint32_t tid) {
@@ -53,7 +54,7 @@ class WaitSink : public Sink {
   Waits waits_;
   FoldedStacks folded_;
   FrameNames names_;
-  std::uint32_t marker_;  // a name
+  std::uint32_t marker_;              // a name
   std::vector<std::uint32_t> stack_;  // names, of the wait at hand
 };
 

@@ -30,11 +30,11 @@ TEST(FoldFrame, NamesUnknownCodeByItsModule) {
   EXPECT_EQ(fold("\t 891f5 [unknown] (/usr/lib/libc.so.6)\n"), "[libc.so.6]");
   EXPECT_EQ(fold("\t 891f5 [unknown] ([unknown])\n"), "[unknown]");
   EXPECT_EQ(fold("\t 891f5 [unknown] ([vdso])\n"), "[[vdso]]");
-  EXPECT_EQ(fold("\t 891f5 [unknown] (/x/a.so)\n", {.shows_addresses = true}), "[a.so <891f5>]");
+  EXPECT_EQ(fold("\t 891f5 [unknown] (/x/a.so)\n", {.marks = {.addresses = true}}), "[a.so <891f5>]");
 }
 
 TEST(FoldFrame, MarksKernelAndJitWhenAsked) {
-  const FoldOptions all{.marks_kernel = true, .marks_jit = true};
+  const FoldOptions all{.marks = {.kernel = true, .jit = true}};
   EXPECT_EQ(fold("\tffffffff81000000 schedule+0x1 ([kernel.kallsyms])\n", all), "schedule_[k]");
   EXPECT_EQ(fold("\t 1 run+0x1 (/tmp/perf-12.map)\n", all), "run_[j]");
   EXPECT_EQ(fold("\t 1 run+0x1 ([unknown])\n", all), "run");
@@ -57,46 +57,6 @@ TEST(FoldFrame, TakesInlinedJitFramesApart) {
 TEST(FoldFrame, TidiesJava) {
   EXPECT_EQ(fold("\t 1 Ljava/io/PrintStream;::print+0x1 (/x)\n", {}, true), "java/io/PrintStream:::print");
   EXPECT_EQ(fold("\t 1 Ljava/io/PrintStream;::print+0x1 (/x)\n", {}, false), "Ljava/io/PrintStream:::print");
-}
-
-std::string fold(std::string_view function, std::string_view path, symbolize::ModuleKind kind,
-                 FoldOptions options = {}) {
-  symbolize::Module module;
-  module.path = path;
-  module.kind = kind;
-  symbolize::Frame frame;
-  frame.module = &module;
-  frame.function = function;
-  frame.shown_address = 0x891f5;
-  std::string joined;
-  for (const std::string& name : fold_frame(frame, options, false))
-    joined += (joined.empty() ? "" : ";") + name;
-  return joined;
-}
-
-TEST(FoldFrame, NamesOfFilesAreWhole) {
-  using enum symbolize::ModuleKind;
-  for (const std::string_view name : {"(anonymous namespace)::run", "f::operator()", "f::operator->",
-                                      "core::ops::FnOnce::call_once<fn(&str) -> u8>", "a'b"})
-    EXPECT_EQ(fold(name, "/x", User), name);
-  EXPECT_EQ(fold("outer(int)->inner(int)", "/tmp/perf-12.map", User), "outer;inner_[i]")
-      << "a JIT compiler's";
-}
-
-TEST(FoldFrame, CodeWithoutANameIsItsModules) {
-  using enum symbolize::ModuleKind;
-  EXPECT_EQ(fold("", "/usr/lib/libc.so.6", User), "[libc.so.6]");
-  EXPECT_EQ(fold("", "/tmp/prog (deleted)", User), "[prog]");
-  EXPECT_EQ(fold("", "[vdso]", Vdso), "[vdso]");
-  EXPECT_EQ(fold("", "/x/a.so", User, {.shows_addresses = true}), "[a.so <891f5>]");
-}
-
-TEST(FoldFrame, MarksByTheModulesKind) {
-  using enum symbolize::ModuleKind;
-  const FoldOptions all{.marks_kernel = true, .marks_jit = true};
-  EXPECT_EQ(fold("schedule", "[kernel.kallsyms]", Kernel, all), "schedule_[k]");
-  EXPECT_EQ(fold("read", "[vdso]", Vdso, all), "read") << "code of the process";
-  EXPECT_EQ(fold("run", "/tmp/perf-12.map", User, all), "run_[j]");
 }
 
 TEST(FoldStart, FindsTheShortestNameWithANumberBehind) {

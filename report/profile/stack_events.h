@@ -1,4 +1,4 @@
-// Which samples are folded, and what each one weighs.
+// Which samples stand in a picture of stacks, and what each one weighs.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,18 @@
 #include "report/profile/weight.h"
 #include "report/samples/resolved_sample.h"
 #include "report/samples/session.h"
+#include "report/samples/sink.h"
 
 namespace tacho::report {
 
-class FoldedEvents {
+class StackEvents {
  public:
   // `filter`: the events that are asked for (event_choice.h); empty: those that have the field which --weight
   // names, or all but those that tell who ended waits where the waits are events too. `weight`: what --weight
   // asks for; empty: the field tagged role:weight, else the period. `as_perl`: without a filter the first
   // event met and those of all tracepoints, as no line of perf's tells these apart. The session must outlive
   // this.
-  FoldedEvents(Session& session, std::string filter, std::string weight, bool as_perl);
+  StackEvents(Session& session, std::string filter, std::string weight, bool as_perl);
 
   bool takes(const ResolvedSample& sample);
   // Whether weights are fields of payloads or tracepoints, of the events that are known by now.
@@ -67,5 +68,11 @@ class FoldedEvents {
   Unweighed unweighed_;            // not yet reported
   bool has_unweighed_ = false;     // any, so far
 };
+
+// What tells places apart for a view that shows names alone; `tells_more`: it shows inlined calls or
+// addresses too. Of several events some samples are left out, as of payloads that weigh nothing, and so are
+// the names of their places: then nothing is named before. A pipe may tell build ids at its end. Unwound
+// places have inlined calls.
+Sink::Places places_of_stacks(Session& session, bool tells_more);
 
 }  // namespace tacho::report

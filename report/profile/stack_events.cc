@@ -1,4 +1,4 @@
-#include "report/views/folded/folded_events.h"
+#include "report/profile/stack_events.h"
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +16,7 @@ constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
 }  // namespace
 
-FoldedEvents::FoldedEvents(Session& session, std::string filter, std::string weight, bool as_perl)
+StackEvents::StackEvents(Session& session, std::string filter, std::string weight, bool as_perl)
     : session_(&session),
       asked_for_(std::move(filter)),
       weight_(std::move(weight)),
@@ -25,7 +25,7 @@ FoldedEvents::FoldedEvents(Session& session, std::string filter, std::string wei
 
 // stackcollapse-perf.pl knows an event by the end of a line: not where text stands behind its name
 // (tracepoints), and not on lines without a time.
-void FoldedEvents::learn() {
+void StackEvents::learn() {
   const std::size_t known = facts_.size();
   while (facts_.size() < session_->events().size()) {
     const format::Event& event = session_->events()[facts_.size()];
@@ -51,20 +51,20 @@ void FoldedEvents::learn() {
   for (std::size_t i = known; i < facts_.size(); ++i) facts_[i].is_asked_for = choice.chosen[i - known];
 }
 
-const PayloadField* FoldedEvents::field_with(std::size_t event, std::string_view role) {
+const PayloadField* StackEvents::field_with(std::size_t event, std::string_view role) {
   const PayloadSchema* const schema = schemas_.of(event);
   if (schema == nullptr) return nullptr;
   const auto field = std::ranges::find(schema->fields, role, &PayloadField::role);
   return field == schema->fields.end() ? nullptr : &*field;
 }
 
-bool FoldedEvents::reads_fields() {
+bool StackEvents::reads_fields() {
   learn();
   if (!weight_.empty()) return names_field();
   return std::ranges::any_of(facts_, [](const EventFacts& facts) { return facts.weight != nullptr; });
 }
 
-bool FoldedEvents::takes(const ResolvedSample& sample) {
+bool StackEvents::takes(const ResolvedSample& sample) {
   learn();
   EventFacts& facts = facts_[sample.event_index];
   facts.has_stacks = true;
@@ -79,7 +79,7 @@ bool FoldedEvents::takes(const ResolvedSample& sample) {
   return *facts.is_taken;
 }
 
-std::optional<std::uint64_t> FoldedEvents::weight_of(const ResolvedSample& sample) {
+std::optional<std::uint64_t> StackEvents::weight_of(const ResolvedSample& sample) {
   if (weight_ == "samples") return 1;
   const EventFacts& facts = facts_[sample.event_index];
   if (facts.weight != nullptr) return field_weight(*facts.weight, sample);
@@ -96,8 +96,8 @@ std::optional<std::uint64_t> FoldedEvents::weight_of(const ResolvedSample& sampl
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> FoldedEvents::field_weight(const PayloadField& field,
-                                                        const ResolvedSample& sample) {
+std::optional<std::uint64_t> StackEvents::field_weight(const PayloadField& field,
+                                                       const ResolvedSample& sample) {
   const auto number = read_number(field, sample.raw->raw, sample.order);
   if (number && *number > 0) return static_cast<std::uint64_t>(*number);
   // Flame graphs know no negative widths, and nought has none.
@@ -105,7 +105,7 @@ std::optional<std::uint64_t> FoldedEvents::field_weight(const PayloadField& fiel
   return std::nullopt;
 }
 
-Result<> FoldedEvents::check() {
+Result<> StackEvents::check() {
   learn();
   if (!asked_for_.empty()) {
     std::vector<std::string> names;
@@ -121,7 +121,7 @@ Result<> FoldedEvents::check() {
 }
 
 // What was counted in the kernel has a stack only where its recorder counts by stacks, whatever -g says.
-std::string FoldedEvents::why_without_stacks() {
+std::string StackEvents::why_without_stacks() {
   std::string counted, keys;
   for (std::size_t i = 0; i < facts_.size(); ++i) {
     const bool is_asked_for = asked_for_.empty() || facts_[i].is_asked_for;
@@ -139,7 +139,7 @@ std::string FoldedEvents::why_without_stacks() {
   return "no sample" + whose + " has a stack; record with -g to have them";
 }
 
-std::vector<std::string> FoldedEvents::notes(bool has_stacks) {
+std::vector<std::string> StackEvents::notes(bool has_stacks) {
   std::vector<std::string> notes;
   std::string taken, left_out, weights;
   std::size_t several = 0;
@@ -174,6 +174,17 @@ std::vector<std::string> FoldedEvents::notes(bool has_stacks) {
     notes.push_back("stacks are weighed by " + weights +
                     ", as the event says (role:weight); --weight period or samples weighs them otherwise");
   return notes;
+}
+
+Sink::Places places_of_stacks(Session& session, bool tells_more) {
+  if (session.layout().is_pipe || tells_more) return Sink::Places::Addresses;
+  std::size_t with_samples = 0;
+  for (const format::Event& event : session.events()) {
+    if (event.attr.samples(abi::kSampleStackUser) || event.attr.samples(abi::kSampleRaw))
+      return Sink::Places::Addresses;
+    with_samples += event.attr.type == abi::kSoftware && event.attr.config == abi::kDummy ? 0 : 1;
+  }
+  return with_samples == 1 ? Sink::Places::Names : Sink::Places::Addresses;
 }
 
 }  // namespace tacho::report

@@ -1,4 +1,4 @@
-#include "report/views/folded/folded_inlines.h"
+#include "report/views/folded/folded_names.h"
 
 #include <gtest/gtest.h>
 
