@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "report/output/svg_text.h"
+
 namespace tacho::report {
 
 // The script of the picture, as text (flamegraph.js, put in by cmake/embed_text.cmake).
@@ -15,7 +17,6 @@ extern const std::string_view kFlamegraphScript;
 namespace {
 
 constexpr int kRow = 17, kBox = 16, kGap = 10;  // px; flamegraph.js has the same
-constexpr double kLetter = 6.9;                 // px of an average letter
 
 // ---- colours ------------------------------------------------------------------------------------------------
 
@@ -149,37 +150,10 @@ std::string style() {
 
 // ---- words --------------------------------------------------------------------------------------------------
 
-// 1234567 -> "1,234,567"; a fraction is cut off.
-std::string with_commas(double value) {
-  std::string digits = fmt::format("{:.0f}", value);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  return digits;
-}
-
 // As a browser shows a number in an attribute: no ".0" behind whole ones.
 std::string plain_number(double value) {
   return value == std::floor(value) && std::abs(value) < 9e15 ? fmt::format("{:.0f}", value)
                                                               : fmt::format("{}", value);
-}
-
-// As much of a text as fits, by the width of an average letter; letters of other scripts may be twice as wide.
-std::string fitting(std::string_view text, double width) {
-  double left = (width - 6) / kLetter;
-  if (left < 2) return {};
-  std::size_t at = 0, letters = 0, before_last = 0;
-  while (at < text.size()) {
-    std::size_t size = 1;
-    while (at + size < text.size() && (static_cast<std::uint8_t>(text[at + size]) & 0xc0) == 0x80) ++size;
-    left -= size > 2 ? 2 : 1;
-    if (left < 0) break;
-    before_last = letters == 0 ? 0 : at;
-    at += size;
-    ++letters;
-  }
-  if (at == text.size()) return std::string(text);
-  if (letters < 3) return {};
-  return std::string(text.substr(0, before_last)) + "…";
 }
 
 // ---- the file -----------------------------------------------------------------------------------------------
@@ -280,7 +254,7 @@ class Picture {
       text(fmt::format("<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" class=\"{}\"/><text x=\"{:.0f}\" "
                        "y=\"{:.0f}\">{}</text>\n",
                        x, y - 8, key.look, x + 17, y + 2, xml_text(key.text)));
-      x += 17 + kLetter * static_cast<double>(key.text.size()) + 14;
+      x += 17 + kSvgLetter * static_cast<double>(key.text.size()) + 14;
     }
     y += keys.empty() ? 0 : 18;
     text(fmt::format("<text x=\"10\" y=\"{:.0f}\">A browser that runs its script can zoom, search and tell more.</text>"
@@ -346,7 +320,7 @@ class Picture {
     for (const DrawnFrame& drawn : pane.drawing.frames) {
       const FlameTree::Node& node = pane.tree->nodes()[drawn.node];
       const FlameFrame& frame = frames_[node.frame];
-      const std::string shown = fitting(frame.name, node.width * scale);
+      const std::string shown = fitting_text(frame.name, node.width * scale);
       if (shown.empty()) continue;
       const bool is_mark = frame.kind == FrameKind::Mark && look_.palette != "module";
       text(fmt::format("<text x=\"{:.1f}\" y=\"{}\"{}>{}</text>\n", kGap + drawn.x * scale + 3, row_y(drawn) + 12,
@@ -370,32 +344,6 @@ class Picture {
 }  // namespace
 
 std::span<const FlamePalette> flame_palettes() { return kPalettes; }
-
-std::string xml_text(std::string_view text) {
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const auto byte = static_cast<std::uint8_t>(c);
-    if (c == '&') {
-      escaped += "&amp;";
-    } else if (c == '<') {
-      escaped += "&lt;";
-    } else if (c == '>') {
-      escaped += "&gt;";
-    } else if (c == '"') {
-      escaped += "&quot;";
-    } else if ((byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7f) {
-      escaped += fmt::format("\\x{:02x}", byte);
-    } else if (text.substr(i).starts_with("\xef\xbf\xbe") || text.substr(i).starts_with("\xef\xbf\xbf")) {
-      escaped += fmt::format("\\xef\\xbf\\x{:02x}", static_cast<std::uint8_t>(text[i + 2]));
-      i += 2;
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
 
 std::vector<FlameColour> flame_colours() {
   std::vector<FlameColour> colours;

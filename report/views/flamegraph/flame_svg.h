@@ -45,9 +45,6 @@ struct FlamePane {
 void write_flame_svg(TextOutput& out, const FlameFrames& frames, std::span<const FlamePane> panes,
                      const FlameLook& look);
 
-// A text in XML, between tags or in an attribute. Characters that XML cannot have become \xNN.
-std::string xml_text(std::string_view text);
-
 // A colour of the picture with the text on it, for tests: contrast.
 struct FlameColour {
   std::string name;            // "safe .u0", "dark .m3"

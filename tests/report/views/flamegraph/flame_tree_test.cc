@@ -119,11 +119,6 @@ TEST(FoldedText, EndingsSayWhatAFrameIsAndFaultsAreCounted) {
   EXPECT_EQ(read.first_fault, 4u);
 }
 
-TEST(FlameSvg, WhatXmlWouldTakeForMoreThanTextIsEscaped) {
-  EXPECT_EQ(xml_text("</script><![CDATA[\"&'\x01]]>"), "&lt;/script&gt;&lt;![CDATA[&quot;&amp;'\\x01]]&gt;");
-  EXPECT_EQ(xml_text("a\xef\xbf\xbf\xef\xbf\xbd"), "a\\xef\\xbf\\xbf\xef\xbf\xbd") << "U+FFFF may not stand in XML";
-}
-
 // Contrast of WCAG 2: (L1 + 0.05) / (L2 + 0.05) of the relative luminances.
 double luminance(std::uint32_t colour) {
   const auto part = [&](int shift) {
