@@ -14,7 +14,7 @@
 #include "report/query/summary.h"
 #include "report/stretches.h"
 #include "report/views/hist/event_pairs.h"
-#include "report/views/hist/field_choice.h"
+#include "report/query/field_choice.h"
 #include "report/views/hist/value_table.h"
 
 namespace tacho::report {

@@ -1,4 +1,4 @@
-#include "report/views/hist/field_choice.h"
+#include "report/query/field_choice.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// Which field of which event `tacho hist` shows: what the options name, or what the payload's roles say.
+// Which field of which event a view of one field shows (hist, heatmap): what the options name, or what the
+// payload's roles say.
 #pragma once
 
 #include <cstddef>
