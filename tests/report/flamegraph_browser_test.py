@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """The flame graph in a browser: zoom, search, keys, history, filters, dark and light; names stay text; no network."""
+import struct
+
 import browser
+import made_capture
+import made_payload
 import programs
 
 if browser.webdriver:
@@ -240,6 +244,96 @@ class FlameGraphInABrowser(programs.Scratch):
         self.back()
         self.back()
         self.assertEqual(self.fragment(), "")
+
+    def tip_of(self, number):
+        """The tooltip of a frame of the first graph."""
+        rect = self.browser.driver.find_elements("css selector", "g.frames rect")[number]
+        ActionChains(self.browser.driver, duration=0).move_to_element(rect).perform()
+        return self.browser.run("return document.querySelector('#tip').innerText").splitlines()
+
+    def test_a_tooltip_has_shares_of_all_of_the_view_and_of_the_caller(self):
+        self.assertEqual(self.tip_of(3), ["draw", "user", "total 600: 60.00 % of all, 60.00 % of its caller",
+                                          "self 0: 0.00 % of all"])
+        self.click("draw")
+        blit = self.browser.run("""const names = document.querySelector('metadata.names').textContent.split('\\n');
+            return [...document.querySelectorAll('g.frames rect')].findIndex((r) => names[r.getAttribute('n')] === 'u 0 blit');""")
+        self.assertEqual(self.tip_of(blit), ["blit", "user", "total 250: 25.00 % of all, 41.67 % of the view, 41.67 % of its caller",
+                                             "self 250: 25.00 % of all"])
+
+    def test_functions_of_a_module_as_one(self):
+        golden = programs.ROOT / "tests/golden"
+        self.tacho("flamegraph", "-i", golden / "captures/unwound.data", "--symfs", golden / "symfs", "--kallsyms",
+                   golden / "captures/kallsyms", "-o", "a.svg", status=None)
+        self.browser.open(self.folder / "a.svg")
+        before = len(self.rects())
+        self.press("/", "nested<2>", "\ue007", "n", "m")
+        self.assertLess(len(self.rects()), before)
+        self.assertIn("[shapes]", self.shown())
+        self.assertIn("module=shapes", self.fragment())
+        self.assertIn("shapes as one", self.said()[0])
+        self.back()
+        self.assertEqual(len(self.rects()), before)
+
+    def test_marked_frames_stay_marked(self):
+        self.draw(TEXT, "--highlight", "^rec$")
+        marked = lambda: sum(1 for *_, kind in self.rects() if "marked" in kind)
+        self.assertEqual(marked(), 3)
+        self.press("r")
+        self.assertEqual(marked(), 1)
+        self.assertIn("marked: ^rec$: 30.00 % of all", self.browser.run("return document.querySelector('.headbox').textContent"))
+
+    def test_the_list_of_keys_has_all_that_work(self):
+        self.press("?")
+        told = self.browser.run("return document.querySelector('#help').innerText")
+        for key in ("arrows", "Enter, click", "Esc", "0", "/", "n, N", "f", "h, Alt+click", "r", "m", "i", "p", "u, back", "?"):
+            self.assertIn(f"{key}\n", told)
+
+    def test_a_window_of_another_size_is_filled(self):
+        for width in (700, 1900, 1280):
+            self.browser.size(width)
+            self.settle()
+            self.assertEqual(self.rects()[0][2], width - 20, width)
+        self.browser.size(1280, 300)  # lower than the graph: its foot is in sight
+        self.addCleanup(self.browser.size, 1280)
+        self.settle()
+        self.press("\ue013", "\ue013")
+        box = self.browser.run("const b = document.querySelector('rect.cursor').getBoundingClientRect(); return [b.top, b.bottom];")
+        self.assertTrue(0 <= box[0] and box[1] <= 300, box)
+
+    def test_the_legend_is_that_of_the_palette(self):
+        legend = lambda: self.browser.run("return document.querySelector('.legend').innerText")
+        self.assertIn("kernel", legend())
+        self.browser.run("""const field = document.querySelector('select.palette');
+            field.value = 'module'; field.dispatchEvent(new Event('change'));""")
+        self.settle()
+        self.assertNotIn("kernel", legend())
+        self.assertIn("palette=module", self.fragment())
+
+    def test_an_image_viewer_shows_the_graph(self):
+        # In <img> no script runs, as in viewers of pictures.
+        (self.folder / "a.html").write_text('<img id="i" src="a.svg">')
+        self.browser.open(self.folder / "a.html")
+        size = self.browser.run("const i = document.querySelector('#i'); return [i.naturalWidth, i.naturalHeight];")
+        self.assertEqual(size[0], 1200)
+        shot = self.folder / "a.png"
+        self.browser.driver.find_element("css selector", "#i").screenshot(str(shot))
+        self.assertGreater(shot.stat().st_size, 3000, "frames and names, not an empty box")
+
+    def test_a_hostile_capture_stays_text(self):
+        bad = "</script><img onerror=window.hit=1>"
+        capture = made_payload.capture(True, wake=[made_payload.Field("delay", unit="ns]]>\"&", role="weight")])
+        capture.features[made_capture.HOSTNAME] = made_capture.header_string(bad)
+        capture.named(bad[:15]).mapped(made_capture.PID, 0x7000_0000_0000, 0x1000, 0, "/tmp/" + bad.replace("/", "") + "'\"`\u202e")
+        for chain in ([2**64 - 512, 0x7000_0000_0010, made_capture.MAIN + 9], [2**64 - 512, made_capture.LEAF_A + 4]):
+            capture.sample(raw=struct.pack("<Q", 70), chain=chain)
+        (self.folder / "perf.data").write_bytes(capture.file())
+        for words in ([], ["--title", bad, "--highlight", "img|script", "--by", "comm,event,cgroup"], ["--base", "perf.data"]):
+            self.tacho("flamegraph", "-i", "perf.data", "-o", "a.svg", *words, status=None)
+            self.browser.open(self.folder / "a.svg")
+            self.press("/", "img", "\ue007", "n", "\ue013", "\ue013", "\ue014", "m", "h", "u", "p", "p", "0")
+            self.tip_of(1)
+            self.assertEqual(self.browser.run("return [window.hit === undefined, document.querySelectorAll('img').length]"), [True, 0])
+            self.assertIn("<img onerror=", self.browser.run("return document.querySelector('.headbox').textContent"))
 
     def test_a_deep_stack_and_many_frames_load(self):
         self.draw(";".join(f"f{number % 5}" for number in range(100_000)) + " 3\n")

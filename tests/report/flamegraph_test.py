@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """tacho flamegraph: frames and widths are those of the folded text, whatever the names, and the same every time."""
 import struct
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import made_capture as made
 import made_payload
 import programs
-from flame_graph import Picture, weights_of_folded
+from flame_graph import SVG, Picture, weights_of_folded
 from made_payload import Field
 
 GOLDEN = programs.ROOT / "tests/golden"
@@ -153,6 +154,43 @@ class FlameGraph(programs.Scratch):
         alone = self.draw("-i", other, *SYMBOLS, *WIDE, status=None)
         self.assertEqual(both.panes[0][0].before, picture.panes[0][0].before + alone.panes[0][0].weight)
         self.assertIn("no.data", self.tacho("flamegraph", "-i", capture, "--base", "no.data", status=2).stderr.decode())
+
+    def test_weights(self):
+        for weight, total in (("cost", 6000), ("bytes", 512 + 4096 + 512 + 70000), ("samples", 4)):
+            picture = self.draw("-i", GOLDEN / "captures/payload.data", *SYMBOLS, *WIDE, "--weight", weight, status=None)
+            self.assertEqual(picture.panes[0][0].weight, total, weight)
+            self.assertEqual(picture.root.get("data-unit"), {"cost": "ns"}.get(weight, weight))
+
+    def test_folded_text_on_standard_input(self):
+        text = "a;b 4\na;c 6\n"
+        right = self.draw_folded(text)
+        with open(self.folder / "a.folded") as file:
+            done = subprocess.run([programs.BIN / "tacho", "flamegraph", "--folded", "-"], stdin=file, capture_output=True, check=True)
+        self.assertEqual(Picture(done.stdout.decode()).weights(), right.weights())
+
+    def test_kinds_and_their_legend(self):
+        picture = self.draw_folded("t;user 1\nt;kernel_[k] 1\nt;inlined_[i] 1\nt;jit_[j] 1\nt;[lib.so] 1\n")
+        kinds = {frame.name: (frame.kind, frame.classes[0][0]) for frame in picture.panes[0] if frame.row == 2}
+        self.assertEqual(kinds, {"user": ("u", "u"), "kernel": ("k", "k"), "inlined": ("i", "i"), "jit": ("j", "j"),
+                                 "[lib.so]": ("n", "n")})
+        texts = [one.text for one in picture.root.find(f"{SVG}g[@class='head']").iter(f"{SVG}text")]
+        self.assertEqual(texts[1:-1], ["user", "inlined", "kernel", "JIT", "without a symbol"])
+        for palette in ("safe", "warm", "module", "wait"):
+            picture = self.draw_folded("t;user 1\nt;kernel_[k] 1\n", "--palette", palette)
+            self.assertEqual(picture.root.get("class"), palette)
+            style = picture.root.find(f"{SVG}style").text
+            for frame in picture.panes[0]:
+                self.assertIn(f".{frame.classes[0]}{{", style)
+        self.assertIn("safe, warm, module, wait", self.tacho("flamegraph", "--palette", "red", status=1).stderr.decode())
+
+    def test_a_picture_without_its_script_is_whole(self):
+        picture = self.draw_folded("app;main;work 3\napp;main 1\n", "--inverted")
+        frames = picture.root.find(f"{SVG}g[@class='pane']").find(f"{SVG}g[@class='frames']")
+        self.assertEqual([rect.find(f"{SVG}title").text for rect in frames],
+                         ["all (4, 100.00 %)", "app (4, 100.00 %)", "main (4, 100.00 %)", "work (3, 75.00 %)"])
+        labels = [one.text for one in picture.root.find(f"{SVG}g[@class='pane']").find(f"{SVG}g[@class='labels']")]
+        self.assertEqual(labels, ["all", "app", "main", "work"])
+        self.assertEqual([float(rect.get("y")) for rect in frames], [0, 17, 34, 51], "callers above")
 
     def test_lines_that_are_no_stacks_are_told(self):
         (self.folder / "a.folded").write_text("a;b 3\nnothing\n")
