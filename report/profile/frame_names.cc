@@ -96,8 +96,11 @@ void FrameNames::append(std::span<const std::uint32_t> frames, Order order, bool
       add(of_place(location, is_java), names);
       continue;
     }
-    for (const std::uint32_t function : functions_.of_frame(location))
-      add(of_function(function, is_java), names);
+    FramePlace place{location, 0};
+    for (const std::uint32_t function : functions_.of_frame(location)) {
+      add(of_function(function, place, is_java), names);
+      ++place.inlined;
+    }
   }
   if (order == Order::RootFirst) std::reverse(names.begin() + begin, names.end());
 }
@@ -112,12 +115,15 @@ FrameNames::NameList FrameNames::of_place(std::uint32_t location, bool is_java) 
   if (const NameList known = by_place_[is_java].find(location); known.count != NameList::kNotMade)
     return known;
   made_.clear();
-  for (const symbolize::Frame& frame : resolver_->frames(resolver_->location(location)))
-    make_(frame, is_java, made_);
+  FramePlace place{location, 0};
+  for (const symbolize::Frame& frame : resolver_->frames(resolver_->location(location))) {
+    make_(frame, place, is_java, made_);
+    ++place.inlined;
+  }
   return by_place_[is_java][location] = kept(made_);
 }
 
-FrameNames::NameList FrameNames::of_function(std::uint32_t function, bool is_java) {
+FrameNames::NameList FrameNames::of_function(std::uint32_t function, const FramePlace& place, bool is_java) {
   if (const NameList known = by_function_[is_java].find(function); known.count != NameList::kNotMade)
     return known;
   // What is behind the function's start is not shown.
@@ -128,7 +134,7 @@ FrameNames::NameList FrameNames::of_function(std::uint32_t function, bool is_jav
   frame.function_start = frame.shown_address = asked.start;
   frame.is_inlined = asked.is_inlined;
   made_.clear();
-  make_(frame, is_java, made_);
+  make_(frame, place, is_java, made_);
   return by_function_[is_java][function] = kept(made_);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "report/profile/function_table.h"
+#include "report/profile/source_line.h"
 #include "report/samples/by_number.h"
 #include "report/samples/session.h"
 #include "symbolize/frame.h"
@@ -44,8 +45,9 @@ class FrameNames {
   enum class Of : std::uint8_t { Functions, Places };
   // Appends the numbers that a view gives to the names of a frame, innermost first. With Of::Functions
   // nothing is set in the frame but its module, its function's name and start, and whether it is inlined.
-  using Make =
-      std::function<void(const symbolize::Frame& frame, bool is_java, std::vector<std::uint32_t>& names)>;
+  // `place`: where it was met first.
+  using Make = std::function<void(const symbolize::Frame& frame, const FramePlace& place, bool is_java,
+                                  std::vector<std::uint32_t>& names)>;
   // The session must outlive this.
   FrameNames(Session& session, Of of, Make make)
       : functions_(session, ChainKey::Function, Grain::Names),
@@ -68,7 +70,7 @@ class FrameNames {
   };
   void add(const NameList& list, std::vector<std::uint32_t>& names) const;
   NameList of_place(std::uint32_t location, bool is_java);
-  NameList of_function(std::uint32_t function, bool is_java);
+  NameList of_function(std::uint32_t function, const FramePlace& place, bool is_java);
   NameList kept(std::span<const std::uint32_t> names);
 
   FunctionTable functions_;

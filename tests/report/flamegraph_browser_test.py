@@ -260,6 +260,14 @@ class FlameGraphInABrowser(programs.Scratch):
         self.assertEqual(self.tip_of(blit), ["blit", "user", "total 250: 25.00 % of all, 41.67 % of the view, 41.67 % of its caller",
                                              "self 250: 25.00 % of all"])
 
+    def test_a_tooltip_has_the_module_and_the_source_line(self):
+        golden = programs.ROOT / "tests/golden"
+        self.tacho("flamegraph", "-i", golden / "captures/unwound.data", "--symfs", golden / "symfs", "--kallsyms",
+                   golden / "captures/kallsyms", "-o", "a.svg", status=None)
+        self.browser.open(self.folder / "a.svg")
+        self.press("/", "nested<2>", "\ue007", "n")
+        self.assertIn("(anonymous namespace)::nested<2> \u00b7 shapes, user, shapes.cc:37 \u00b7 total", self.said()[1])
+
     def test_functions_of_a_module_as_one(self):
         golden = programs.ROOT / "tests/golden"
         self.tacho("flamegraph", "-i", golden / "captures/unwound.data", "--symfs", golden / "symfs", "--kallsyms",

@@ -155,6 +155,26 @@ class FlameGraph(programs.Scratch):
         self.assertEqual(both.panes[0][0].before, picture.panes[0][0].before + alone.panes[0][0].weight)
         self.assertIn("no.data", self.tacho("flamegraph", "-i", capture, "--base", "no.data", status=2).stderr.decode())
 
+    def test_frames_have_their_source_lines(self):
+        picture = self.draw("-i", GOLDEN / "captures/unwound.data", *SYMBOLS, *WIDE, status=None)
+        lines = {frame.name: frame.line for frame in picture.panes[0]}
+        self.assertEqual(lines["(anonymous namespace)::nested<2>"], "shapes.cc:37")
+        self.assertEqual({frame.line for frame in picture.panes[0] if frame.kind in "kt"}, {""})
+        # Those of inlined calls are in the call.
+        self.assertRegex(next(frame.line for frame in picture.panes[0] if frame.kind == "i"), r"^shapes\.cc:\d+$")
+        # And without lines nothing is said to be missing: nobody asked.
+        alone = self.tacho("flamegraph", "-i", GOLDEN / "captures/threads.data", *SYMBOLS, status=None)
+        folded = self.tacho("folded", "-i", GOLDEN / "captures/threads.data", *SYMBOLS, status=None)
+        self.assertEqual((alone.returncode, alone.stderr), (folded.returncode, folded.stderr))
+
+    def test_a_thin_frame_has_no_source_line(self):
+        capture = ["-i", GOLDEN / "captures/unwound.data", *SYMBOLS, *WIDE]
+        wide, narrow = (self.draw(*capture, "--width", width, status=None) for width in ("1200", "200"))
+        for picture, width in ((wide, 1180), (narrow, 180)):
+            for frame in picture.panes[0]:
+                if frame.line:
+                    self.assertTrue(any(other.width >= 0.95 for other in picture.panes[0] if other.name == frame.name))
+
     def test_weights(self):
         for weight, total in (("cost", 6000), ("bytes", 512 + 4096 + 512 + 70000), ("samples", 4)):
             picture = self.draw("-i", GOLDEN / "captures/payload.data", *SYMBOLS, *WIDE, "--weight", weight, status=None)

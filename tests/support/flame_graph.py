@@ -19,6 +19,7 @@ class Frame:
     own: int
     before: int = 0
     after: int = 0
+    line: str = ""
     classes: list = field(default_factory=list)
     path: tuple = ()
 
@@ -28,10 +29,11 @@ class Picture:
         self.root = ElementTree.fromstring(svg)
         metadata = {one.get("class"): one.text or "" for one in self.root.findall(f"{SVG}metadata")}
         modules = metadata["modules"].split("\n")
+        lines = metadata["lines"].split("\n") if "lines" in metadata else []
         self.names = []
-        for line in metadata["names"].split("\n"):
+        for number, line in enumerate(metadata["names"].split("\n")):
             kind, module, name = line.split(" ", 2)
-            self.names.append((name, kind, modules[int(module)]))
+            self.names.append((name, kind, modules[int(module)], lines[number] if lines else ""))
         self.notes = [one.text for one in self.root.iter(f"{SVG}text") if one.get("class") == "note"]
         self.panes = [self.frames(pane) for pane in self.root.findall(f"{SVG}g") if pane.get("class") == "pane"]
 
@@ -40,9 +42,9 @@ class Picture:
         for rect in pane.find(f"{SVG}g[@class='frames']"):
             number = lambda key, kind=int: kind(rect.get(key, "0"))
             base = number("y") if base is None else base
-            name, kind, module = self.names[number("n")]
+            name, kind, module, line = self.names[number("n")]
             frame = Frame(name, kind, module, abs(number("y") - base) // ROW, number("x", float), number("width", float),
-                          number("w", float), number("s", float), number("b", float), number("a", float),
+                          number("w", float), number("s", float), number("b", float), number("a", float), line,
                           rect.get("class").split())
             del path[frame.row:]
             # As folded has names: ';' parts its frames, and blanks stand in no thread's name.

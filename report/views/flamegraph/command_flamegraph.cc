@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kMostFrames = 20'000;  // more nodes than that make browsers slow
 constexpr std::size_t kMostGone = 5'000;      // of these, for what is not there any more
+constexpr double kLeastWithLine = 1;          // px: thinner frames have no source line
 
 constexpr std::string_view kExamples =
     "Examples:\n"
@@ -83,7 +84,7 @@ cli::CommandLine describe(Options& options) {
       "Draws the stacks of a capture as a flame graph: one SVG file without parts elsewhere, which any viewer of "
       "pictures shows. In a browser it can be zoomed (click), searched (/), walked through by arrow keys, turned "
       "over and filtered; ? lists the keys, and the address keeps what is shown. A frame is as wide as the weight "
-      "of its stacks, as tacho folded tells them.");
+      "of its stacks, as tacho folded prints them.");
   line.epilog = std::string(kExamples) + line.epilog;
   auto& rows = line.options;
   add_reading_options(rows, options.reading);
@@ -130,7 +131,7 @@ cli::CommandLine describe(Options& options) {
                     return Done{};
                   }});
   rows.push_back(cli::text("--highlight", "REGEX",
-                           "mark the functions whose names match, and tell their share: an extended regular "
+                           "mark the functions whose names match, and say their share: an extended regular "
                            "expression", options.highlight));
   rows.push_back({"--palette", cli::Takes::Value, "NAME", palettes_help(),
                   [&options](std::string_view text) { return set_palette(options, text); }});
@@ -173,6 +174,7 @@ struct Picture {
   FlameFrames frames;
   FlameTree tree{frames.number_of("all", "", FrameKind::All)};
   FlameLook look;
+  std::function<std::string(std::uint32_t frame)> line_of;  // its source line; empty: none has one
 };
 
 std::string command_of(const format::Environment& environment) {
@@ -193,6 +195,22 @@ std::string join(const std::vector<std::string>& texts, std::string_view between
 std::string_view usual_palette(const Options& options, bool is_difference) {
   if (is_difference) return "change";
   return options.source.waits.is_asked_for ? "wait" : "safe";
+}
+
+// Source lines of frames that are wide enough: so few that looking them up takes little time.
+void add_lines(Picture& picture, std::span<const FlamePane> panes, double width) {
+  if (!picture.line_of) return;
+  picture.look.lines.resize(picture.frames.size());
+  std::vector<bool> is_known(picture.frames.size());
+  for (const FlamePane& pane : panes) {
+    const double least = pane.tree->width() * kLeastWithLine / width;
+    for (const DrawnFrame& drawn : pane.drawing.frames) {
+      const FlameTree::Node& node = pane.tree->nodes()[drawn.node];
+      if (node.width < least || is_known[node.frame]) continue;
+      is_known[node.frame] = true;
+      picture.look.lines[node.frame] = picture.line_of(node.frame);
+    }
+  }
 }
 
 void draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes) {
@@ -228,6 +246,7 @@ void draw(Picture& picture, TextOutput& out, const Options& options, std::vector
   std::size_t left_out = 0;
   for (const FlamePane& pane : panes) left_out += pane.drawing.left_out;
   if (left_out > 0) look.notes.push_back(fmt::format("{} frames are too thin to be drawn", left_out));
+  add_lines(picture, panes, static_cast<double>(options.width) - 20);
   write_flame_svg(out, picture.frames, panes, look);
 }
 
@@ -284,7 +303,9 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
       session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
       [&](std::span<const std::uint32_t> stack, double weight) { picture.tree.add(stack, {0, weight}); });
   if (!facts) return std::move(facts.error());
-  Shown shown(Symbols::Used);
+  // Before source lines are looked up: nothing is missing where a file has none.
+  session.report_missing_symbols();
+  Shown shown(Symbols::NotUsed);
   std::vector<std::string> notes;
   std::string origin = origin_of(session, facts->events);
   if (!options.base.empty())
@@ -294,6 +315,9 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   picture.look.is_difference = !options.base.empty();
   if (auto added = add_base(picture, wanted, out, options, *facts, notes, shown); !added)
     return std::move(added.error());
+  picture.line_of = [&](std::uint32_t frame) {
+    return frame < facts->places.size() ? source_line(session.resolver(), facts->places[frame]) : std::string();
+  };
   draw(picture, out, options, std::move(notes));
   if (!facts->has_samples)
     shown.notes.emplace_back("tacho flamegraph: the capture holds no samples, or none that the options ask for");

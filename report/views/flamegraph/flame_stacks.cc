@@ -49,9 +49,24 @@ FrameKind kind_of(const symbolize::Frame& frame) {
   return is_jit(*frame.module) ? FrameKind::Jit : FrameKind::User;
 }
 
+// Places of frames, by number.
+class FramePlaces {
+ public:
+  void keep(std::uint32_t frame, const FramePlace& place) {
+    if (places_.size() <= frame) places_.resize(frame + 1);
+    if (places_[frame].location == FramePlace::kNone) places_[frame] = place;
+  }
+  FramePlace of(std::uint32_t frame) const { return frame < places_.size() ? places_[frame] : FramePlace(); }
+  std::vector<FramePlace> take() { return std::move(places_); }
+
+ private:
+  std::vector<FramePlace> places_;
+};
+
 // Frames of call chains as frames of a graph, by the names of folded stacks.
-FrameNames flame_names(Session& session, FlameFrames& frames) {
-  const auto make = [&frames](const symbolize::Frame& frame, bool is_java, std::vector<std::uint32_t>& numbers) {
+FrameNames flame_names(Session& session, FlameFrames& frames, FramePlaces& places) {
+  const auto make = [&frames, &places](const symbolize::Frame& frame, const FramePlace& place, bool is_java,
+                                       std::vector<std::uint32_t>& numbers) {
     const std::string module = frame.module == nullptr ? "" : printable(frame.module->short_name);
     const std::vector<std::string> names = names_of_frame(frame, {}, is_java);
     for (std::size_t i = names.size(); i-- > 0;) {  // several where a JIT wrote "outer->inner" into one name
@@ -60,6 +75,7 @@ FrameNames flame_names(Session& session, FlameFrames& frames) {
       if (is_inlined) name.remove_suffix(kInlinedMark.size());
       numbers.push_back(
           frames.number_of(printable(name), module, is_inlined ? FrameKind::Inlined : kind_of(frame)));
+      places.keep(numbers.back(), place);
     }
   };
   return {session, FrameNames::Of::Functions, make};
@@ -95,7 +111,7 @@ class FlameSink : public Sink {
         source_(source),
         frames_(frames),
         events_(session, source.event, source.weight, false),
-        names_(flame_names(session, frames)),
+        names_(flame_names(session, frames, met_)),
         places_(places_of_stacks(session, source.expands_inlines)),
         reads_(session.layout().is_pipe || events_.reads_fields() || reads_more() ? Reads::All : Reads::Start) {}
 
@@ -133,6 +149,7 @@ class FlameSink : public Sink {
     }
     FlameFacts facts;
     facts.has_samples = has_samples_;
+    facts.places = met_.take();
     facts.notes = events_.notes(!rows_.empty() || !has_samples_);
     EventSchemas schemas(session_.events(), session_.features());
     for (std::size_t i = 0; i < taken_.size(); ++i) {
@@ -217,6 +234,7 @@ class FlameSink : public Sink {
   const FlameSource& source_;
   FlameFrames& frames_;
   StackEvents events_;
+  FramePlaces met_;
   FrameNames names_;
   Places places_;
   Reads reads_;
@@ -239,13 +257,14 @@ class FlameWaits : public Sink {
       : source_(source),
         frames_(frames),
         waits_(session, waits),
-        names_(flame_names(session, frames)),
+        names_(flame_names(session, frames, met_)),
         take_(take),
         mark_(frames.number_of(kWakerMark, "", FrameKind::Mark)),
         interrupt_(frames.number_of(kInterruptMark, "", FrameKind::Waker)) {}
 
   Waits& waits() { return waits_; }
   bool has_waits() const { return has_waits_; }
+  std::vector<FramePlace> take_places() { return met_.take(); }
   Needs needs() const override { return Needs::Names; }
 
   Flow on_sample(const ResolvedSample& sample) override {
@@ -265,8 +284,10 @@ class FlameWaits : public Sink {
       const std::size_t begin = stack_.size();
       names_.append(frames, FrameNames::Order::LeafFirst, false, stack_);
       for (std::uint32_t& frame : std::span(stack_).subspan(begin)) {
-        const FlameFrame& was = frames_[frame];
+        const FlameFrame was = frames_[frame];
+        const FramePlace place = met_.of(frame);
         frame = frames_.number_of(was.name, was.module, FrameKind::Waker);
+        met_.keep(frame, place);
       }
       stack_.push_back(waker.is_interrupt ? interrupt_
                                           : frames_.number_of(shown(waker.comm), "", FrameKind::Waker));
@@ -284,6 +305,7 @@ class FlameWaits : public Sink {
   const FlameSource& source_;
   FlameFrames& frames_;
   Waits waits_;
+  FramePlaces met_;
   FrameNames names_;
   const TakeStack& take_;
   std::uint32_t mark_, interrupt_;
@@ -311,6 +333,7 @@ Result<FlameFacts> read_waits(Session& session, const FlameSource& source, Flame
   facts.events = {"waits"};
   facts.notes = sink.waits().notes();
   facts.has_samples = sink.has_waits();
+  facts.places = sink.take_places();
   return facts;
 }
 

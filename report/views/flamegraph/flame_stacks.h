@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "format/result.h"
+#include "report/profile/source_line.h"
 #include "report/query/waits.h"
 #include "report/samples/session.h"
 #include "report/views/flamegraph/flame_tree.h"
@@ -38,6 +39,7 @@ struct FlameFacts {
   std::vector<std::string> events;  // whose samples were taken
   std::vector<std::string> notes;   // lines for stderr
   bool has_samples = false;
+  std::vector<FramePlace> places;  // where frames were met first, by number; shorter: not in code
 };
 
 // Reads all samples of a session. `run` gives them to a sink: Session::run(), with progress or without.

@@ -267,7 +267,8 @@ class Picture {
     constexpr std::uint32_t kNone = ~0U;
     numbers_.assign(frames_.size(), kNone);
     std::map<std::string_view, std::size_t> modules;
-    std::string module_lines, name_lines;
+    std::string module_lines, name_lines, source_lines;
+    bool has_lines = false;
     std::uint32_t count = 0;
     for (const FlamePane& pane : panes_) {
       for (const DrawnFrame& drawn : pane.drawing.frames) {
@@ -278,11 +279,17 @@ class Picture {
         if (is_new) module_lines += (modules.size() == 1 ? "" : "\n") + xml_text(frame.module);
         name_lines += fmt::format("{}{} {} {}", count == 0 ? "" : "\n", static_cast<char>(frame.kind), module->second,
                                   xml_text(frame.name));
+        source_lines += count == 0 ? "" : "\n";
+        if (number < look_.lines.size() && !look_.lines[number].empty()) {
+          source_lines += xml_text(look_.lines[number]);
+          has_lines = true;
+        }
         numbers_[number] = count++;
       }
     }
     text("<metadata class=\"modules\">" + module_lines + "</metadata>\n");
     text("<metadata class=\"names\">" + name_lines + "</metadata>\n");
+    if (has_lines) text("<metadata class=\"lines\">" + source_lines + "</metadata>\n");
   }
 
   void write_pane(const FlamePane& pane, double y) {

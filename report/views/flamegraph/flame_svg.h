@@ -31,6 +31,7 @@ struct FlameLook {
   std::function<bool(std::string_view name)> is_marked;
   bool is_difference = false;  // trees have weights before
   FlameWeight all;             // of the captures of a difference: shares are of these
+  std::vector<std::string> lines;  // "main.c:12" by number of the frame; shorter, or empty: not known
 };
 
 // One graph of a picture.

@@ -2,9 +2,10 @@
 // and other ways to look at the same frames. It asks no network for anything, and puts names into the document as
 // text alone.
 //
-// What it reads: <metadata class="modules"> and <metadata class="names"> (a line each: "KIND MODULE NAME"), and in
-// each <g class="pane"> one <rect> for each frame, callers before what they call: n= the number of its name, w= its
-// width, s= the part that is its own, b= what it weighed before, in a difference. Its row is its depth.
+// What it reads: <metadata class="modules">, <metadata class="names"> (a line each: "KIND MODULE NAME") and
+// <metadata class="lines"> (of each name its source line, or nothing), and in each <g class="pane"> one <rect> for
+// each frame, callers before what they call: n= the number of its name, w= its width, s= the part that is its own; in
+// a difference b= what it weighed before, and a= after. Its row is its depth.
 //
 // What is shown is in the address behind #: so a reload shows the same, and back and forward undo and redo.
 'use strict';
@@ -20,13 +21,13 @@ const KINDS = {
 };
 
 const lines = (name) => {
-  const text = svg.querySelector('metadata.' + name).textContent;
+  const found = svg.querySelector('metadata.' + name), text = found ? found.textContent : '';
   return text === '' ? [] : text.split('\n');
 };
-const modules = lines('modules');
-const names = lines('names').map((line) => {
+const modules = lines('modules'), sourceLines = lines('lines');
+const names = lines('names').map((line, i) => {
   const [, kind, module, text] = /^(\w) (\d+) ([^]*)$/.exec(line);
-  return {kind, module: modules[+module], text};
+  return {kind, module: modules[+module], text, line: sourceLines[i] || ''};
 });
 
 // ---- trees ------------------------------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ const allOf = (pane) => pane.kind === 'gone' ? Number(setup.before) : pane.base.
 const facts = (pane, i) => {
   const {name, parent, self, total} = pane.tree, top = state.zoom[pane.number], all = allOf(pane);
   const told = [name[i].text];
-  const where = [name[i].module, KINDS[name[i].kind]].filter((word) => word).join(', ');
+  const where = [name[i].module, KINDS[name[i].kind], name[i].line].filter((word) => word).join(', ');
   if (where !== '') told.push(where);
   const shares = [`${share(total[i], all)} of all`];
   if (top !== 0) shares.push(`${share(total[i], total[top])} of the view`);

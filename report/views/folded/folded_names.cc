@@ -32,8 +32,8 @@ std::optional<std::string> expanded_name(const symbolize::Frame& frame, Context 
 FrameNames folded_frame_names(Session& session, FoldedStacks& folded, const FoldOptions& options,
                               FoldedInlines inlines) {
   const bool tells_places = options.marks.addresses || inlines.context == Context::FileAndLine;
-  const auto make = [&folded, options, inlines](const symbolize::Frame& frame, bool is_java,
-                                                std::vector<std::uint32_t>& numbers) {
+  const auto make = [&folded, options, inlines](const symbolize::Frame& frame, const FramePlace& /*place*/,
+                                                bool is_java, std::vector<std::uint32_t>& numbers) {
     if (inlines.are_expanded) {
       if (const auto expanded = expanded_name(frame, inlines.context)) {
         const bool is_the_name = inlines.context == Context::None;
