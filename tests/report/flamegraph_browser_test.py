@@ -268,6 +268,31 @@ class FlameGraphInABrowser(programs.Scratch):
         self.press("/", "nested<2>", "\ue007", "n")
         self.assertIn("(anonymous namespace)::nested<2> \u00b7 shapes, user, shapes.cc:37 \u00b7 total", self.said()[1])
 
+    def test_a_tooltip_of_a_difference_has_its_noise(self):
+        for name, text in (("a2", "m;a 60\nm;b 40\n"), ("b1", "m;a 50\nm;b 50\n"), ("b2", "m;a 54\nm;b 46\n")):
+            (self.folder / name).write_text(text)
+        self.draw("m;a 56\nm;b 44\n", "--also", "a2", "--base", "b1,b2")
+        self.assertEqual(self.tip_of(2)[-1], "before 52.00 %, after 58.00 %: +6.00 points (noise 8.00)")
+        look = "return [...document.querySelectorAll('g.frames rect')].map((r) => r.getAttribute('class'))"
+        self.assertEqual(self.browser.run(look), ["d0"] * 4)
+        self.press("r")  # frames made anew keep their noise
+        self.assertEqual(self.browser.run(look), ["d0"] * 4)
+        self.assertIn("as much, within the noise", self.browser.run("return document.querySelector('.legend').textContent"))
+
+    def test_a_tooltip_of_costs_per_event(self):
+        sample_type = made_capture.USUAL | made_capture.CALLCHAIN
+        for name, requests, cycles in (("before", 10, 1000), ("after", 20, 3000)):
+            capture = made_capture.Capture(made_capture.Event("cycles", 0, 0, sample_type),
+                                           made_capture.Event("request", 2, 77, sample_type, 1)).started()
+            capture.sample(0, period=cycles, chain=[made_capture.CONTEXT_USER, made_capture.LEAF_A + 4])
+            for _ in range(requests):
+                capture.sample(1, period=1, chain=[made_capture.CONTEXT_USER, made_capture.MAIN])
+            (self.folder / name).write_bytes(capture.file())
+        self.tacho("flamegraph", "-i", "after", "--base", "before", "--per", "request", "-o", "a.svg", status=None)
+        self.browser.open(self.folder / "a.svg")
+        self.assertEqual(self.tip_of(1)[-1], "per request 100 cycles before, 150 cycles after: +50.00 points of all before")
+        self.assertIn("costs more per request than before", self.browser.run("return document.querySelector('.legend').textContent"))
+
     def test_functions_of_a_module_as_one(self):
         golden = programs.ROOT / "tests/golden"
         self.tacho("flamegraph", "-i", golden / "captures/unwound.data", "--symfs", golden / "symfs", "--kallsyms",

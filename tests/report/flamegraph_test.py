@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tacho flamegraph: frames and widths are those of the folded text, whatever the names, and the same every time."""
+import collections
 import struct
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -154,6 +155,99 @@ class FlameGraph(programs.Scratch):
         alone = self.draw("-i", other, *SYMBOLS, *WIDE, status=None)
         self.assertEqual(both.panes[0][0].before, picture.panes[0][0].before + alone.panes[0][0].weight)
         self.assertIn("no.data", self.tacho("flamegraph", "-i", capture, "--base", "no.data", status=2).stderr.decode())
+
+    def test_changes_within_the_noise_of_several_captures_are_grey(self):
+        # Of 100: m;a 50 and 54 before, 56 and 60 after: +6 points, and both sides differ by 4. m;b: 10, 12 and 20, 21.
+        def text(a, b):
+            return f"m;a {a}\nm;b {b}\nm;rest {100 - a - b}\n"
+        for name, weights in (("a2", (60, 21)), ("b1", (50, 10)), ("b2", (54, 12))):
+            (self.folder / name).write_text(text(*weights))
+        picture = self.draw_folded(text(56, 20), "--also", "a2", "--base", "b1,b2")
+        found = {frame.path[-1]: (frame.classes[0], round(frame.noise, 4)) for frame in picture.panes[0] if frame.row == 2}
+        self.assertEqual(found, {"a": ("d0", 0.08), "b": ("p4", 0.03), "rest": ("q4", 0.11)})
+        self.assertEqual(picture.root.get("data-noise"), "1")
+        self.assertIn("as much, within the noise", [one.text for one in picture.root.iter(f"{SVG}text")])
+        self.assertEqual([note.split(",")[0] for note in picture.notes],
+                         ["after: a.folded", "after: a2", "before: b1", "before: b2"])
+        # With one capture on a side nobody knows.
+        for words in (["--base", "b1,b2"], ["--also", "a2", "--base", "b1"]):
+            picture = self.draw_folded(text(56, 20), *words)
+            self.assertEqual({frame.noise for frame in picture.panes[0]}, {0})
+            self.assertEqual(next(frame for frame in picture.panes[0] if frame.name == "a").classes[0][0], "p")
+
+    def test_what_is_gone_within_the_noise_is_grey(self):
+        for name, text in (("a2", "m;a 100\n"), ("b1", "m;a 98\nm;once 2\n"), ("b2", "m;a 50\nm;always 50\n"),
+                           ("b3", "m;a 50\nm;always 50\n")):
+            (self.folder / name).write_text(text)
+        picture = self.draw_folded("m;a 100\n", "--also", "a2", "--base", "b1,b2,b3")
+        gone = {frame.name: frame.classes[0] for frame in picture.panes[1]}
+        self.assertEqual(gone, {"all": "q4", "m": "q4", "once": "d0", "always": "d0"}, "b1 has none of it")
+        picture = self.draw_folded("m;a 100\n", "--also", "a2", "--base", "b2,b3")
+        self.assertEqual({frame.name: frame.classes[0] for frame in picture.panes[1]},
+                         {"all": "q4", "m": "q4", "always": "q4"})
+
+    def test_several_captures_are_added_up(self):
+        capture, other = (GOLDEN / f"captures/{name}.data" for name in ("threads", "unwound"))
+        both = self.draw("-i", capture, "--also", other, *SYMBOLS, *WIDE, status=None)
+        apart = [self.draw("-i", one, *SYMBOLS, *WIDE, status=None) for one in (capture, other)]
+        sums = collections.Counter()
+        for picture in apart:
+            sums.update(picture.weights())
+        self.assertEqual(both.weights(), dict(sums))
+        self.assertEqual([note.split(",")[0] for note in both.notes[:2]], [str(capture), str(other)])
+        self.assertIn("no.data", self.tacho("flamegraph", "-i", capture, "--also", "no.data", status=2).stderr.decode())
+
+    def requests(self, name, count, period=1, **weights):
+        """A capture in which `count` requests took so many cycles in each function."""
+        sample_type = made.USUAL | made.CALLCHAIN
+        capture = made.Capture(made.Event("cycles", made.HARDWARE, 0, sample_type),
+                               made.Event("app:request", made.TRACEPOINT, 77, sample_type, 1)).started()
+        functions = {"a": made.LEAF_A + 4, "b": made.LEAF_B + 4, "main": made.MAIN + 9}
+        for function, cycles in weights.items():
+            capture.sample(0, ip=functions[function], period=cycles, chain=[made.CONTEXT_USER, functions[function]])
+        for _ in range(count // period):
+            capture.sample(1, ip=made.MAIN, period=period, chain=[made.CONTEXT_USER, made.MAIN + 9])
+        (self.folder / name).write_bytes(capture.file())
+        return name
+
+    def test_costs_per_event_are_compared(self):
+        # 10 requests of 100 cycles before; after, 20 with 100 in leaf_b that took 10, and none in main.
+        self.requests("before", 10, a=800, b=100, main=100)
+        self.requests("after", 20, period=4, a=1600, b=2000)
+        words = ["-i", "after", "--base", "before", "--per", "request", *SYMBOLS, *WIDE]
+        picture = self.draw(*words, status=None)
+        found = {frame.path[-1]: (frame.weight, frame.before, frame.after, frame.classes[0])
+                 for frame in picture.panes[0] if frame.row == 2}
+        self.assertEqual(found, {"leaf_a": (1600, 1600, 1600, "d0"), "leaf_b": (2000, 200, 2000, "p4")})
+        self.assertEqual((picture.panes[0][0].before, picture.panes[0][0].after), (2000, 3600))
+        self.assertEqual(picture.panes[0][0].classes, ["p4"], "a request costs more")
+        self.assertEqual([picture.root.get(f"data-{key}") for key in ("before", "after", "per", "units")],
+                         ["2000", "2000", "app:request", "20"])
+        self.assertIn("cycles per app:request: 100 before (10 of them), 180 after (20)", picture.notes)
+        self.assertIn("Gone: 10.00 % of what was before", [one.text for one in picture.root.iter(f"{SVG}text")])
+        self.assertNotIn("app:request", {frame.name for frame in picture.panes[0]}, "what counts is not drawn")
+        # Of shares leaf_a's fell.
+        shares = self.draw(*words[:4], "--event", "cycles", *SYMBOLS, *WIDE, status=None)
+        self.assertEqual(next(frame for frame in shares.panes[0] if frame.name == "leaf_a").classes, ["q4"])
+
+    def test_the_noise_of_costs_per_event(self):
+        for number, (count, cost) in enumerate(((10, 1000), (20, 2200), (10, 1300), (10, 1100))):
+            self.requests(f"{number}", count, a=cost)
+        picture = self.draw("-i", "2", "--also", "3", "--base", "0,1", "--per", "app:request", *SYMBOLS, *WIDE, status=None)
+        # 100 and 110 a request before, 130 and 110 after; before 3,200 for 30.
+        self.assertAlmostEqual(picture.panes[0][0].noise, (10 + 20) / (3200 / 30), delta=1e-6)
+        self.assertEqual(picture.panes[0][0].classes, ["d0"], "120 is 13.3 more")
+
+    def test_per_needs_the_event_on_both_sides(self):
+        self.requests("before", 0, a=800)
+        self.requests("after", 20, a=1600)
+        refused = lambda *words: self.tacho("flamegraph", "-i", "after", *words, "-o", "no.svg", status=1).stderr.decode()
+        self.assertIn("before has no sample of request", refused("--base", "before", "--per", "request"))
+        self.assertIn("there is no event 'reqest'", refused("--base", "after", "--per", "reqest"))
+        self.assertIn("--base names what was before", refused("--per", "request"))
+        self.assertIn("--base names what was before", refused("--per", "request", "--base", "after", "--normalize"))
+        self.assertIn("not with --base or --also", refused("--also", "before", "--where", "pid == 1"))
+        self.assertFalse((self.folder / "no.svg").exists())
 
     def test_frames_have_their_source_lines(self):
         picture = self.draw("-i", GOLDEN / "captures/unwound.data", *SYMBOLS, *WIDE, status=None)

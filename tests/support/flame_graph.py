@@ -19,6 +19,7 @@ class Frame:
     own: int
     before: int = 0
     after: int = 0
+    noise: float = 0
     line: str = ""
     classes: list = field(default_factory=list)
     path: tuple = ()
@@ -44,8 +45,8 @@ class Picture:
             base = number("y") if base is None else base
             name, kind, module, line = self.names[number("n")]
             frame = Frame(name, kind, module, abs(number("y") - base) // ROW, number("x", float), number("width", float),
-                          number("w", float), number("s", float), number("b", float), number("a", float), line,
-                          rect.get("class").split())
+                          number("w", float), number("s", float), number("b", float), number("a", float),
+                          number("e", float), line, rect.get("class").split())
             del path[frame.row:]
             # As folded has names: ';' parts its frames, and blanks stand in no thread's name.
             path.append((name.replace(" ", "_") if kind == "t" else name).replace(";", ":"))

@@ -32,6 +32,7 @@ constexpr std::string_view kExamples =
     "  tacho flamegraph --by comm,tid --highlight 'malloc|free' -o graph.svg\n"
     "  tacho flamegraph --off-cpu --wakers -o waits.svg\n"
     "  tacho flamegraph --base old.data -i new.data -o difference.svg\n"
+    "  tacho flamegraph --base a1.data,a2.data -i b1.data --also b2.data --per app:request -o difference.svg\n"
     "  stackcollapse-jstack.pl threads | tacho flamegraph --folded - > graph.svg\n\n";
 
 struct Options {
@@ -42,9 +43,13 @@ struct Options {
   std::uint64_t width = 1200;
   double least_width = 0.1;  // px
   bool is_inverted = false;
+  std::vector<std::string> also;  // captures beside that of -i
   std::vector<std::string> base;  // of a difference: what was before
   WidthOf width_of = WidthOf::After;
   bool is_normalized = false;
+
+  // Whether the captures of each side are compared with each other.
+  bool has_noise() const { return base.size() >= 2 && !also.empty(); }
 };
 
 Result<> set_palette(Options& options, std::string_view text) {
@@ -78,6 +83,13 @@ std::string palettes_help() {
   return help + " (default: safe; wait with --off-cpu, change with --base); in a browser p shows the others";
 }
 
+cli::Option files_option(std::string name, std::string help, std::vector<std::string>& files) {
+  return {name, cli::Takes::Value, "FILE,...", std::move(help), [name, &files](std::string_view text) -> Result<> {
+            for (std::string& file : parse_name_list(text)) files.push_back(std::move(file));
+            return files.empty() ? use_error(name + " names no file") : Result<>(Done{});
+          }};
+}
+
 cli::CommandLine describe(Options& options) {
   auto line = command_line(
       "flamegraph",
@@ -107,14 +119,21 @@ cli::CommandLine describe(Options& options) {
   rows.push_back(cli::flag("--inverted", "callers above what they call: an icicle graph", options.is_inverted));
   rows.push_back(cli::flag("--reverse", "callees first: below stand the functions that were running, above them who "
                            "called", options.source.is_reversed));
-  rows.push_back({"--base", cli::Takes::Value, "FILE,...",
-                  "draw a difference to these captures (with --folded: folded stacks), which are added up: a frame's "
-                  "colour says whether its share of all grew (orange) or fell (blue), and what is not there any more "
-                  "stands in a graph of its own",
-                  [&options](std::string_view text) -> Result<> {
-                    for (std::string& name : parse_name_list(text)) options.base.push_back(std::move(name));
-                    return options.base.empty() ? use_error("--base names no file") : Result<>(Done{});
-                  }});
+  rows.push_back(files_option("--also", "more captures (with --folded: folded stacks), which are added to that of -i",
+                              options.also));
+  rows.push_back(files_option(
+      "--base",
+      "draw a difference to these captures (with --folded: folded stacks), which are added up: a frame's colour says "
+      "whether its share of all grew (orange) or fell (blue), and what is not there any more stands in a graph of its "
+      "own. Changes below 0.05 points are grey. With two or more captures here, and more with --also, so are changes "
+      "below the noise: the difference between the largest and the smallest share that a frame has in the captures "
+      "before, plus the same of those after",
+      options.base));
+  rows.push_back(cli::text("--per", "EVENT",
+                           "with --base: compare what each EVENT cost, not shares. Weights are divided by how often "
+                           "EVENT happened (the sum of the periods of its samples); changes are in points of all that "
+                           "one EVENT cost before. EVENT itself is not drawn",
+                           options.source.per));
   rows.push_back({"--width-of", cli::Takes::Value, "WHAT",
                   "with --base, how wide frames are: after (the default), before, larger or common: of each stack "
                   "the larger or the common part",
@@ -174,6 +193,7 @@ struct Picture {
   FlameFrames frames;
   FlameTree tree{frames.number_of("all", "", FrameKind::All)};
   FlameLook look;
+  FlameWeight units;                                        // how often --per's event happened
   std::function<std::string(std::uint32_t frame)> line_of;  // its source line; empty: none has one
 };
 
@@ -213,18 +233,34 @@ void add_lines(Picture& picture, std::span<const FlamePane> panes, double width)
   }
 }
 
+// For costs per event, weights before become those of as many events as there were after. As parts of what so many
+// cost before, the shares of a frame are then its costs per event.
+void divide_by_units(Picture& picture) {
+  FlameLook& look = picture.look;
+  const FlameWeight units = picture.units, sum = picture.tree.sum();
+  look.notes.push_back(fmt::format("{} per {}: {:.6g} before ({:.6g} of them), {:.6g} after ({:.6g})",
+                                   look.unit.empty() ? "weight" : look.unit, look.per,
+                                   sum.before / units.before, units.before, sum.after / units.after, units.after));
+  picture.tree.scale_before(units.after / units.before);
+  look.units = units.after;
+}
+
 void draw(Picture& picture, TextOutput& out, const Options& options, std::vector<std::string> notes) {
   FlameLook& look = picture.look;
-  if (options.is_normalized) picture.tree.scale_before_to_after();
+  look.notes = std::move(notes);
+  look.has_noise = picture.tree.measure_noise();
+  if (const FlameWeight all = picture.tree.sum(); options.is_normalized && all.before > 0 && all.after > 0)
+    picture.tree.scale_before(all.after / all.before);
+  if (!look.per.empty()) divide_by_units(picture);
   picture.tree.add_up(options.width_of);
   look.all = picture.tree.total();
+  if (!look.per.empty()) look.all.after = look.all.before;
   look.title = !options.title.empty() ? printable(options.title)
                : look.is_difference   ? "Flame graph of a difference"
                                       : "Flame graph";
   look.palette = options.palette.empty() ? usual_palette(options, look.is_difference) : options.palette;
   look.is_inverted = options.is_inverted;
   look.width = static_cast<unsigned>(options.width);
-  look.notes = std::move(notes);
   std::optional<NamePattern> pattern;
   if (!options.highlight.empty()) {
     pattern.emplace(options.highlight);
@@ -269,27 +305,57 @@ std::string origin_of(Session& session, const std::vector<std::string>& events) 
   return what;
 }
 
-// Reads the captures that stand before.
-Result<> add_base(Picture& picture, const SessionOptions& like, TextOutput& out, const Options& options,
-                  const FlameFacts& after, std::vector<std::string>& notes, Shown& shown) {
-  for (const std::string& name : options.base) {
+// The captures of both sides while they are read.
+struct Sides {
+  Result<FlameFacts> read(Session& session, TextOutput& out, const std::string& name, Side side);
+  Result<> read_more(Side side, const SessionOptions& like, TextOutput& out, Shown& shown);
+
+  const Options& options;
+  Picture& picture;
+  FlameFacts facts;                // of the capture of -i
+  std::vector<std::string> notes;  // a line for each capture
+};
+
+std::string_view word_of(Side side) { return side == Side::Before ? "before: " : "after: "; }
+
+// Reads one capture into the picture.
+Result<FlameFacts> Sides::read(Session& session, TextOutput& out, const std::string& name, Side side) {
+  if (options.has_noise()) picture.tree.begin_capture(side);
+  auto read = read_flame_samples(
+      session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
+      [&](std::span<const std::uint32_t> stack, double weight) {
+        picture.tree.add(stack, side == Side::Before ? FlameWeight{weight, 0} : FlameWeight{0, weight});
+      });
+  if (!read) return read;
+  if (!options.source.per.empty() && read->units == 0)
+    return use_error("--per: " + printable(name) + " has no sample of " + printable(options.source.per));
+  if (options.has_noise()) picture.tree.count_units(read->units);
+  picture.units += side == Side::Before ? FlameWeight{read->units, 0} : FlameWeight{0, read->units};
+  std::string note = origin_of(session, read->events);
+  if (!options.base.empty() || !options.also.empty()) note = printable(name) + date_of(name) + ": " + note;
+  if (!options.base.empty()) note.insert(0, word_of(side));
+  if (!note.empty()) notes.push_back(std::move(note));
+  return read;
+}
+
+// Reads the captures beside that of -i.
+Result<> Sides::read_more(Side side, const SessionOptions& like, TextOutput& out, Shown& shown) {
+  const std::string option = side == Side::Before ? "--base" : "--also";
+  for (const std::string& name : side == Side::Before ? options.base : options.also) {
     SessionOptions wanted = like;
     wanted.input = name;
     auto session = Session::open(std::move(wanted));
-    if (!session) return std::move(session.error()).in("--base");
+    if (!session) return std::move(session.error()).in(option);
     read_head(*session);
-    auto facts = read_flame_samples(
-        *session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(*session, sink, out); },
-        [&](std::span<const std::uint32_t> stack, double weight) { picture.tree.add(stack, {weight, 0}); });
-    if (!facts) return std::move(facts.error()).in("--base " + printable(name));
-    if (facts->unit != after.unit && facts->has_samples && after.has_samples)
-      return use_error("--base " + printable(name) + ": its stacks are weighed by " + facts->unit + ", those of " +
-                       printable(like.input) + " by " + after.unit + "; --event and --weight choose one for both");
-    notes.push_back("before: " + printable(name) + date_of(name) + ": " + origin_of(*session, facts->events));
+    const auto read = this->read(*session, out, name, side);
+    if (!read) return Error(read.error()).in(option + " " + printable(name));
+    if (read->unit != facts.unit && read->has_samples && facts.has_samples)
+      return use_error(option + " " + printable(name) + ": its stacks are weighed by " + read->unit + ", those of " +
+                       printable(like.input) + " by " + facts.unit + "; --event and --weight choose one for both");
     session->report_missing_symbols();
     for (std::string& line : findings_text(session->diagnostics(), name)) shown.notes.push_back(std::move(line));
     if (session->diagnostics().incomplete()) shown.status = cli::kIncomplete;
-    if (!facts->has_samples) shown.notes.push_back("tacho flamegraph: " + printable(name) + " holds no samples");
+    if (!read->has_samples) shown.notes.push_back("tacho flamegraph: " + printable(name) + " holds no samples");
   }
   return Done{};
 }
@@ -299,43 +365,41 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
     return use_error("--off-cpu: stacks are weighed by time; leave --weight and --event out");
   read_head(session);
   Picture picture;
-  auto facts = read_flame_samples(
-      session, options.source, picture.frames, [&](Sink& sink) { run_with_progress(session, sink, out); },
-      [&](std::span<const std::uint32_t> stack, double weight) { picture.tree.add(stack, {0, weight}); });
+  Sides sides{options, picture, {}, {}};
+  auto facts = sides.read(session, out, wanted.input, Side::After);
   if (!facts) return std::move(facts.error());
+  sides.facts = std::move(*facts);
   // Before source lines are looked up: nothing is missing where a file has none.
   session.report_missing_symbols();
   Shown shown(Symbols::NotUsed);
-  std::vector<std::string> notes;
-  std::string origin = origin_of(session, facts->events);
-  if (!options.base.empty())
-    origin = "after: " + printable(wanted.input) + date_of(wanted.input) + ": " + origin;
-  if (!origin.empty()) notes.push_back(std::move(origin));
-  picture.look.unit = facts->unit;
+  for (const Side side : {Side::After, Side::Before})
+    if (auto more = sides.read_more(side, wanted, out, shown); !more) return std::move(more.error());
+  picture.look.unit = sides.facts.unit;
+  picture.look.per = printable(sides.facts.per);
   picture.look.is_difference = !options.base.empty();
-  if (auto added = add_base(picture, wanted, out, options, *facts, notes, shown); !added)
-    return std::move(added.error());
   picture.line_of = [&](std::uint32_t frame) {
-    return frame < facts->places.size() ? source_line(session.resolver(), facts->places[frame]) : std::string();
+    const auto& places = sides.facts.places;
+    return frame < places.size() ? source_line(session.resolver(), places[frame]) : std::string();
   };
-  draw(picture, out, options, std::move(notes));
-  if (!facts->has_samples)
+  draw(picture, out, options, std::move(sides.notes));
+  if (!sides.facts.has_samples)
     shown.notes.emplace_back("tacho flamegraph: the capture holds no samples, or none that the options ask for");
-  for (const std::string& note : facts->notes) shown.notes.push_back("tacho flamegraph: " + note);
+  for (const std::string& note : sides.facts.notes) shown.notes.push_back("tacho flamegraph: " + note);
   return shown;
 }
 
 // Of folded text nothing but the text is read: no worker, no symbols.
-Result<FoldedText> read_folded(const std::string& name, const Options& options, Picture& picture, bool is_base) {
+Result<FoldedText> read_folded(const std::string& name, const Options& options, Picture& picture, Side side) {
   std::ifstream file;
   if (name != "-") {
     file.open(name, std::ios::binary);
     if (!file) return Error{printable(name) + ": cannot be opened"};
   }
+  if (options.has_noise()) picture.tree.begin_capture(side);
   FoldedText read = read_folded_text(
       name == "-" ? std::cin : file, options.source.is_reversed, picture.frames,
       [&](std::span<const std::uint32_t> stack, FlameWeight weight) {
-        picture.tree.add(stack, is_base ? FlameWeight{weight.after, 0} : weight);
+        picture.tree.add(stack, side == Side::Before ? FlameWeight{weight.after, 0} : weight);
       });
   if (read.faults > 0)
     std::fprintf(stderr,
@@ -346,17 +410,22 @@ Result<FoldedText> read_folded(const std::string& name, const Options& options, 
 
 Result<cli::ExitStatus> show_folded(const Options& options) {
   Picture picture;
-  const auto after = read_folded(options.folded, options, picture, false);
+  const auto after = read_folded(options.folded, options, picture, Side::After);
   if (!after) return after.error();
   std::size_t faults = after->faults;
   picture.look.is_difference = after->has_two_weights || !options.base.empty();
   std::vector<std::string> notes;
-  if (!options.base.empty()) notes.push_back("after: " + printable(options.folded) + date_of(options.folded));
-  for (const std::string& name : options.base) {
-    const auto before = read_folded(name, options, picture, true);
-    if (!before) return before.error();
-    faults += before->faults;
-    notes.push_back("before: " + printable(name) + date_of(name));
+  const auto note = [&](const std::string& name, Side side) {
+    if (!options.base.empty()) notes.push_back(std::string(word_of(side)) + printable(name) + date_of(name));
+  };
+  note(options.folded, Side::After);
+  for (const Side side : {Side::After, Side::Before}) {
+    for (const std::string& name : side == Side::After ? options.also : options.base) {
+      const auto more = read_folded(name, options, picture, side);
+      if (!more) return more.error();
+      faults += more->faults;
+      note(name, side);
+    }
   }
   auto output = options.reading.output.empty() || options.reading.output == "-"
                     ? Result<OutputFile>(standard_output(Paging::Never))
@@ -380,14 +449,17 @@ Result<cli::ExitStatus> run_flamegraph(const std::vector<std::string>& arguments
       const NamePattern pattern(options.highlight);
       if (!pattern.is_sound()) return use_error("--highlight: " + pattern.fault());
     }
-    const bool has_base = !options.base.empty();
+    const bool has_base = !options.base.empty(), has_per = !options.source.per.empty();
+    if (has_per && (!has_base || !options.folded.empty() || options.is_normalized))
+      return use_error("--per is for a difference of captures, without --folded and --normalize: --base names what "
+                       "was before");
     if (!has_base && options.folded.empty() && (options.width_of != WidthOf::After || options.is_normalized))
       return use_error("--width-of and --normalize are for a difference: --base names what was before");
     if (!has_base && options.folded.empty() && options.palette == "change")
       return use_error("--palette change is for a difference: --base names what was before");
     if (!options.folded.empty()) return show_folded(options);
-    if (has_base && options.reading.session.filter.condition != nullptr)
-      return use_error("--where holds for one capture and not with --base; --comm, --pid, --time and others do");
+    if ((has_base || !options.also.empty()) && options.reading.session.filter.condition != nullptr)
+      return use_error("--where holds for one capture, not with --base or --also; --comm, --pid, --time and others do");
     options.source.expands_inlines = options.reading.session.symbols.inlines == symbolize::Inlines::All;
     if (options.source.waits.is_asked_for) options.source.waits.who = take_who(options.reading.session.filter);
     return show_session_beside(

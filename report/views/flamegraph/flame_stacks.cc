@@ -14,6 +14,7 @@
 #include "report/profile/frame_names.h"
 #include "report/profile/profile.h"
 #include "report/profile/stack_events.h"
+#include "report/samples/event_choice.h"
 #include "report/samples/filter.h"
 
 namespace tacho::report {
@@ -103,12 +104,44 @@ std::string root_text(FlameRoot root, const ResolvedSample& sample, std::string_
   return shown(sample.comm);
 }
 
+// Counts the event that costs are divided by.
+class UnitCount {
+ public:
+  // `name` may be empty: there is none.
+  static Result<UnitCount> of(Session& session, const std::string& name) {
+    UnitCount units;
+    if (name.empty()) return units;
+    std::vector<std::string> names;
+    for (const format::Event& event : session.events()) names.push_back(event.name);
+    units.event_ = find_event(name, names);
+    if (!units.event_) return not_one_event("--per", name, names);
+    units.name_ = names[*units.event_];
+    return units;
+  }
+  // Whether the sample is one of that event.
+  bool takes(const ResolvedSample& sample) {
+    if (!event_ || sample.event_index != *event_) return false;
+    count_ += sample.period == 0 ? 1 : static_cast<double>(sample.period);
+    return true;
+  }
+  void give(FlameFacts& facts) const {
+    facts.per = name_;
+    facts.units = count_;
+  }
+
+ private:
+  std::optional<std::size_t> event_;
+  std::string name_;
+  double count_ = 0;
+};
+
 // Adds up samples by what stands below their stack, and by the stack.
 class FlameSink : public Sink {
  public:
-  FlameSink(Session& session, const FlameSource& source, FlameFrames& frames)
+  FlameSink(Session& session, const FlameSource& source, UnitCount units, FlameFrames& frames)
       : session_(session),
         source_(source),
+        units_(std::move(units)),
         frames_(frames),
         events_(session, source.event, source.weight, false),
         names_(flame_names(session, frames, met_)),
@@ -120,6 +153,7 @@ class FlameSink : public Sink {
   Reads reads() const override { return reads_; }
 
   Flow on_sample(const ResolvedSample& sample) override {
+    if (units_.takes(sample)) return Flow::GoOn;
     has_samples_ = true;
     if (sample.stack == nullptr || !events_.takes(sample)) return Flow::GoOn;
     const auto weight = events_.weight_of(sample);
@@ -149,6 +183,7 @@ class FlameSink : public Sink {
     }
     FlameFacts facts;
     facts.has_samples = has_samples_;
+    units_.give(facts);
     facts.places = met_.take();
     facts.notes = events_.notes(!rows_.empty() || !has_samples_);
     EventSchemas schemas(session_.events(), session_.features());
@@ -232,6 +267,7 @@ class FlameSink : public Sink {
 
   Session& session_;
   const FlameSource& source_;
+  UnitCount units_;
   FlameFrames& frames_;
   StackEvents events_;
   FramePlaces met_;
@@ -252,9 +288,10 @@ class FlameSink : public Sink {
 // Waits, each by its time, and behind a mark who ended it.
 class FlameWaits : public Sink {
  public:
-  FlameWaits(Session& session, const FlameSource& source, const WaitOptions& waits, FlameFrames& frames,
-             const TakeStack& take)
+  FlameWaits(Session& session, const FlameSource& source, const WaitOptions& waits, UnitCount units,
+             FlameFrames& frames, const TakeStack& take)
       : source_(source),
+        units_(std::move(units)),
         frames_(frames),
         waits_(session, waits),
         names_(flame_names(session, frames, met_)),
@@ -264,10 +301,12 @@ class FlameWaits : public Sink {
 
   Waits& waits() { return waits_; }
   bool has_waits() const { return has_waits_; }
+  const UnitCount& units() const { return units_; }
   std::vector<FramePlace> take_places() { return met_.take(); }
   Needs needs() const override { return Needs::Names; }
 
   Flow on_sample(const ResolvedSample& sample) override {
+    if (units_.takes(sample)) return Flow::GoOn;
     if (const auto wait = waits_.take(sample)) add(*wait);
     return Flow::GoOn;
   }
@@ -303,6 +342,7 @@ class FlameWaits : public Sink {
   }
 
   const FlameSource& source_;
+  UnitCount units_;
   FlameFrames& frames_;
   Waits waits_;
   FramePlaces met_;
@@ -313,7 +353,7 @@ class FlameWaits : public Sink {
   std::vector<std::uint32_t> stack_;  // of the wait at hand
 };
 
-Result<FlameFacts> read_waits(Session& session, const FlameSource& source, FlameFrames& frames,
+Result<FlameFacts> read_waits(Session& session, const FlameSource& source, UnitCount units, FlameFrames& frames,
                               const RunSession& run, const TakeStack& take) {
   const bool has_roots_of_waits = std::ranges::all_of(source.roots, [](FlameRoot root) {
     return root == FlameRoot::Comm || root == FlameRoot::Pid || root == FlameRoot::Tid;
@@ -321,7 +361,7 @@ Result<FlameFacts> read_waits(Session& session, const FlameSource& source, Flame
   if (!has_roots_of_waits) return use_error("--off-cpu: a wait has a thread: --by takes comm, pid and tid");
   WaitOptions wanted = source.waits;
   wanted.who.condition = std::exchange(session.filter().condition, nullptr);
-  FlameWaits sink(session, source, wanted, frames, take);
+  FlameWaits sink(session, source, wanted, std::move(units), frames, take);
   if (auto found = sink.waits().find_events(); !found) return std::move(found.error());
   if (sink.waits().has_switches() && session.filter().looks_at_names())
     return use_error(
@@ -333,6 +373,7 @@ Result<FlameFacts> read_waits(Session& session, const FlameSource& source, Flame
   facts.events = {"waits"};
   facts.notes = sink.waits().notes();
   facts.has_samples = sink.has_waits();
+  sink.units().give(facts);
   facts.places = sink.take_places();
   return facts;
 }
@@ -355,8 +396,10 @@ Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text) {
 
 Result<FlameFacts> read_flame_samples(Session& session, const FlameSource& source, FlameFrames& frames,
                                       const RunSession& run, const TakeStack& take) {
-  if (source.waits.is_asked_for) return read_waits(session, source, frames, run, take);
-  FlameSink sink(session, source, frames);
+  auto units = UnitCount::of(session, source.per);
+  if (!units) return std::move(units.error());
+  if (source.waits.is_asked_for) return read_waits(session, source, std::move(*units), frames, run, take);
+  FlameSink sink(session, source, std::move(*units), frames);
   run(sink);
   return sink.finish(take);
 }

@@ -25,6 +25,7 @@ Result<std::vector<FlameRoot>> parse_flame_roots(std::string_view text);
 struct FlameSource {
   std::vector<FlameRoot> roots{FlameRoot::Comm};
   std::string event, weight;  // as tacho folded takes them; empty: its defaults
+  std::string per;            // an event that is counted and not drawn; empty: none
   WaitOptions waits;
   bool is_reversed = false;     // callees first
   bool expands_inlines = false;  // inlined calls of every stack are shown
@@ -39,6 +40,8 @@ struct FlameFacts {
   std::vector<std::string> events;  // whose samples were taken
   std::vector<std::string> notes;   // lines for stderr
   bool has_samples = false;
+  std::string per;                 // the name of FlameSource::per
+  double units = 0;                // how often it happened: the sum of its samples' periods
   std::vector<FramePlace> places;  // where frames were met first, by number; shorter: not in code
 };
 

@@ -25,7 +25,8 @@ constexpr FlamePalette kPalettes[] = {
     {"warm", "kind of code, in the colours that flame graphs had first"},
     {"module", "module"},
     {"wait", "kind of code, in cold colours for waits, and warm ones for who ended them"},
-    {"change", "change of the share of all, with --base: orange is more, blue is less"},
+    {"change", "change of the share of all, with --base, or of the cost per event, with --per: orange is more, blue "
+               "is less"},
 };
 
 // Kinds of frames in the order of the legend, with their colour in each palette of kinds.
@@ -100,9 +101,9 @@ unsigned hash_of(std::string_view text) {
 }
 
 // The class of a frame whose share of everything changed, as flamegraph.js has it.
-std::string change_class(double was, double is) {
+std::string change_class(double was, double is, double noise) {
   const double size = std::abs(is - was);
-  const int step = size < 0.0005 ? 0 : size < 0.002 ? 1 : size < 0.01 ? 2 : size < 0.05 ? 3 : 4;
+  const int step = size < std::max(0.0005, noise) ? 0 : size < 0.002 ? 1 : size < 0.01 ? 2 : size < 0.05 ? 3 : 4;
   if (step == 0) return "d0";
   return fmt::format("{}{}", is > was ? 'p' : 'q', step);
 }
@@ -113,7 +114,8 @@ std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const
   if (look.palette == "module")
     return frame.module.empty() ? "a0" : fmt::format("m{}", hash_of(frame.module) % std::size(kModules));
   if (look.palette == "change")
-    return change_class(share_of(node.total.before, look.all.before), share_of(node.total.after, look.all.after));
+    return change_class(share_of(node.total.before, look.all.before), share_of(node.total.after, look.all.after),
+                        node.noise);
   const bool has_shades = frame.kind != FrameKind::Mark && frame.kind != FrameKind::All;
   return fmt::format("{}{}", static_cast<char>(frame.kind),
                      has_shades ? hash_of(frame.name) % std::size(kShades) : 0);
@@ -150,10 +152,10 @@ std::string style() {
 
 // ---- words --------------------------------------------------------------------------------------------------
 
-// As a browser shows a number in an attribute: no ".0" behind whole ones.
+// A number in an attribute: whole ones without ".000".
 std::string plain_number(double value) {
   return value == std::floor(value) && std::abs(value) < 9e15 ? fmt::format("{:.0f}", value)
-                                                              : fmt::format("{}", value);
+                                                              : fmt::format("{:.3f}", value);
 }
 
 // ---- the file -----------------------------------------------------------------------------------------------
@@ -182,8 +184,11 @@ std::vector<Legend> module_legend(const FlameFrames& frames, std::span<const Fla
 std::vector<Legend> legend(const FlameFrames& frames, std::span<const FlamePane> panes, const FlameLook& look) {
   if (look.palette == "module") return module_legend(frames, panes);
   if (look.palette == "change")
-    return {{"p4", "more of all than before"}, {"p1", "a little more"}, {"d0", "as much"},
-            {"q1", "a little less"},           {"q4", "less"}};
+    return {{"p4", look.per.empty() ? "more of all than before" : "costs more per " + look.per + " than before"},
+            {"p1", "a little more"},
+            {"d0", look.has_noise ? "as much, within the noise" : "as much"},
+            {"q1", "a little less"},
+            {"q4", "less"}};
   std::array<bool, 128> is_there{};
   for (const FlamePane& pane : panes)
     for (const DrawnFrame& drawn : pane.drawing.frames)
@@ -237,6 +242,9 @@ class Picture {
     if (look_.is_difference)
       text(fmt::format(" data-before=\"{}\" data-after=\"{}\"", plain_number(look_.all.before),
                        plain_number(look_.all.after)));
+    if (look_.has_noise) text(" data-noise=\"1\"");
+    if (!look_.per.empty())
+      text(fmt::format(" data-per=\"{}\" data-units=\"{}\"", xml_text(look_.per), plain_number(look_.units)));
     text(">\n<title>" + xml_text(look_.title) + "</title>\n<style>" + style() + "</style>\n");
     text("<rect id=\"bg\" width=\"100%\" height=\"100%\"/>\n");
   }
@@ -314,6 +322,7 @@ class Picture {
       if (look_.is_difference) {
         if (node.total.before > 0) text(fmt::format(" b=\"{}\"", plain_number(node.total.before)));
         if (node.total.after > 0) text(fmt::format(" a=\"{}\"", plain_number(node.total.after)));
+        if (node.noise > 0) text(fmt::format(" e=\"{:.6f}\"", node.noise));
       }
       // Who has no script can point at what is wide enough.
       if (width >= 1) {

@@ -31,6 +31,11 @@ struct FlameLook {
   std::function<bool(std::string_view name)> is_marked;
   bool is_difference = false;  // trees have weights before
   FlameWeight all;             // of the captures of a difference: shares are of these
+  bool has_noise = false;      // nodes have their noise
+  // Of a difference by the cost per event (--per): the event's name, and how often it happened after. Weights
+  // before are scaled to as many events.
+  std::string per;
+  double units = 0;
   std::vector<std::string> lines;  // "main.c:12" by number of the frame; shorter, or empty: not known
 };
 

@@ -32,12 +32,50 @@ void FlameTree::add(std::span<const std::uint32_t> stack, FlameWeight weight) {
         children_.hash(parent, frame),
         [&](std::uint32_t known) { return nodes_[known].parent == parent && nodes_[known].frame == frame; },
         [&] {
-          nodes_.push_back({parent, frame, {}, {}, 0, 0});
+          nodes_.push_back({parent, frame, {}, {}, 0, 0, 0});
           return static_cast<std::uint32_t>(nodes_.size() - 1);
         });
     path_.push_back(node);
   }
-  nodes_[path_.empty() ? 0 : path_.back()].self += weight;
+  const std::uint32_t leaf = path_.empty() ? 0 : path_.back();
+  nodes_[leaf].self += weight;
+  if (captures_.empty()) return;
+  std::vector<double>& own = captures_.back().own;
+  if (own.size() < nodes_.size()) own.resize(nodes_.size());
+  own[leaf] += weight.before + weight.after;
+}
+
+std::vector<double> FlameTree::shares_of(const CaptureWeights& capture, double cost_of_unit) const {
+  std::vector<double> shares = capture.own;
+  shares.resize(nodes_.size());
+  for (std::size_t i = nodes_.size(); i-- > 1;) shares[nodes_[i].parent] += shares[i];
+  const double whole = cost_of_unit > 0 ? capture.units * cost_of_unit : shares.front();
+  for (double& share : shares) share = whole > 0 ? share / whole : 0;
+  return shares;
+}
+
+// The rule that --help states: captures of one side differ by chance, so a change counts when it is larger than the
+// largest difference within before and the largest within after together.
+bool FlameTree::measure_noise() {
+  for (const Side side : {Side::Before, Side::After})
+    if (std::ranges::count(captures_, side, &CaptureWeights::side) < 2) return false;
+  double units = 0;
+  for (const CaptureWeights& capture : captures_) units += capture.side == Side::Before ? capture.units : 0;
+  const double cost_of_unit = units > 0 ? sum().before / units : 0;
+  for (const Side side : {Side::Before, Side::After}) {
+    std::vector<double> least, most;
+    for (const CaptureWeights& capture : captures_) {
+      if (capture.side != side) continue;
+      const std::vector<double> shares = shares_of(capture, cost_of_unit);
+      if (least.empty()) least = most = shares;
+      for (std::size_t i = 0; i < shares.size(); ++i) {
+        least[i] = std::min(least[i], shares[i]);
+        most[i] = std::max(most[i], shares[i]);
+      }
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i].noise += most[i] - least[i];
+  }
+  return true;
 }
 
 namespace {
@@ -72,11 +110,14 @@ void FlameTree::add_up(WidthOf width) {
   }
 }
 
-void FlameTree::scale_before_to_after() {
+void FlameTree::scale_before(double factor) {
+  for (Node& node : nodes_) node.self.before *= factor;
+}
+
+FlameWeight FlameTree::sum() const {
   FlameWeight all;
   for (const Node& node : nodes_) all += node.self;
-  if (all.before == 0 || all.after == 0) return;
-  for (Node& node : nodes_) node.self.before *= all.after / all.before;
+  return all;
 }
 
 FlameTree FlameTree::gone() const {
@@ -93,7 +134,9 @@ FlameTree FlameTree::gone() const {
     if (i != 0 && !is_needed[i]) continue;
     if (i != 0) {
       to[i] = static_cast<std::uint32_t>(gone.nodes_.size());
-      gone.nodes_.push_back({to[node.parent], node.frame, {}, {}, 0, 0});
+      // Of a caller that is still there nobody measured the part that is gone.
+      const double noise = node.total.after == 0 ? node.noise : 0;
+      gone.nodes_.push_back({to[node.parent], node.frame, {}, {}, 0, 0, noise});
     }
     if (node.total.after == 0) gone.nodes_[to[i]].self.before = node.self.before;
   }

@@ -56,6 +56,8 @@ class FlameFrames {
 // Which of two weights of a difference is as wide as the frame.
 enum class WidthOf : std::uint8_t { After, Before, Larger, Common };
 
+enum class Side : std::uint8_t { Before, After };
+
 // A stack's weight in what was before, and in what is looked at. A graph of one capture has no weight before.
 struct FlameWeight {
   double before = 0, after = 0;
@@ -72,18 +74,28 @@ class FlameTree {
     std::uint32_t parent = kNone, frame = 0;
     FlameWeight self, total;
     double width = 0, own_width = 0;  // of both; own_width: of self
+    double noise = 0;  // of a difference: a change of the share that is no larger may be chance
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   // `all`: the frame that stands for everything.
-  explicit FlameTree(std::uint32_t all) { nodes_.push_back({kNone, all, {}, {}, 0, 0}); }
+  explicit FlameTree(std::uint32_t all) { nodes_.push_back({kNone, all, {}, {}, 0, 0, 0}); }
 
   // Root first, by numbers of frames.
   void add(std::span<const std::uint32_t> stack, FlameWeight weight);
+  // Stacks that are added from now on are of one more capture of that side, which measure_noise() compares with
+  // the side's others.
+  void begin_capture(Side side) { captures_.push_back({side, 0, {}}); }
+  // How often what costs are divided by (--per) happened in that capture. Without it shares are compared.
+  void count_units(double units) { captures_.back().units = units; }
+  // After the last stack, before weights are scaled: the noise of each node, from how much the captures of each
+  // side differ among themselves. False, and no noise, with fewer than two on either side.
+  bool measure_noise();
+  // Of a difference, before add_up(): weights before times `factor`.
+  void scale_before(double factor);
+  FlameWeight sum() const;  // of all stacks, also before add_up()
   // After the last stack: totals and widths.
   void add_up(WidthOf width);
-  // Of a difference, before add_up(): as if there had been as much before as there is after.
-  void scale_before_to_after();
   // The frames below which nothing is left, of what was before, as a tree that is added up: of their callers
   // only what they need to stand on.
   FlameTree gone() const;
@@ -94,7 +106,16 @@ class FlameTree {
   double width() const { return nodes_.front().width; }
 
  private:
+  // One of several captures of a side: its own weights, by node.
+  struct CaptureWeights {
+    Side side = Side::After;
+    double units = 0;
+    std::vector<double> own;
+  };
+  std::vector<double> shares_of(const CaptureWeights& capture, double cost_of_unit) const;  // by node
+
   std::vector<Node> nodes_;
+  std::vector<CaptureWeights> captures_;
   IndexTable children_;
   std::vector<std::uint32_t> path_;  // nodes of the last stack, root first: most begin as the one before
 };

@@ -5,7 +5,7 @@
 // What it reads: <metadata class="modules">, <metadata class="names"> (a line each: "KIND MODULE NAME") and
 // <metadata class="lines"> (of each name its source line, or nothing), and in each <g class="pane"> one <rect> for
 // each frame, callers before what they call: n= the number of its name, w= its width, s= the part that is its own; in
-// a difference b= what it weighed before, and a= after. Its row is its depth.
+// a difference b= what it weighed before, a= after, and e= the noise of its share. Its row is its depth.
 //
 // What is shown is in the address behind #: so a reload shows the same, and back and forward undo and redo.
 'use strict';
@@ -36,11 +36,12 @@ const names = lines('names').map((line, i) => {
 // children were too thin to be drawn: `own`, and of a difference `ownBefore` and `ownAfter`.
 const SUMS = [['own', 'total'], ['ownBefore', 'before'], ['ownAfter', 'after']];
 const newTree = () =>
-    ({name: [], parent: [], self: [], own: [], total: [], ownBefore: [], before: [], ownAfter: [], after: []});
+    ({name: [], parent: [], self: [], noise: [], own: [], total: [], ownBefore: [], before: [], ownAfter: [], after: []});
 const addNode = (tree, parent, name) => {
   tree.name.push(name);
   tree.parent.push(parent);
   tree.self.push(0);
+  tree.noise.push(0);
   for (const [own, total] of SUMS) {
     tree[own].push(0);
     tree[total].push(0);
@@ -68,6 +69,7 @@ const readTree = (rects) => {
     const i = addNode(tree, parent, names[number(rect, 'n')]);
     path[depth] = i;
     tree.self[i] = number(rect, 's');
+    tree.noise[i] = number(rect, 'e');
     for (const [own, attribute] of [['own', 'w'], ['ownBefore', 'b'], ['ownAfter', 'a']]) {
       tree[own][i] = number(rect, attribute);
       if (parent >= 0) tree[own][parent] -= number(rect, attribute);
@@ -111,6 +113,7 @@ const changedTree = (base, how) => {
     }
     if (!isInside[i]) continue;
     tree.self[to[i]] += base.self[i];
+    if (parent < 0 || to[parent] !== to[i]) tree.noise[to[i]] += base.noise[i];
     for (const [own] of SUMS) tree[own][to[i]] += base[own][i];
   }
   return addUp(tree);
@@ -247,15 +250,19 @@ const facts = (pane, i) => {
   told.push(`total ${amount(total[i])}: ${shares.join(', ')}`);
   told.push(`self ${amount(self[i])}: ${share(self[i], all)} of all`);
   if (isDifference) {
-    const [was, is] = changeOf(pane, i).map((part) => 100 * part);
-    told.push(`before ${was.toFixed(2)} %, after ${is.toFixed(2)} %: ${signed(is - was)} points`);
+    const [was, is, noise] = changeOf(pane, i).map((part) => 100 * part);
+    const points = `${signed(is - was)} points` + (setup.noise ? ` (noise ${noise.toFixed(2)})` : '');
+    const cost = (weight) => `${+(weight / Number(setup.units)).toPrecision(4)} ${UNIT}`.trim();
+    told.push(setup.per === undefined ? `before ${was.toFixed(2)} %, after ${is.toFixed(2)} %: ${points}` :
+        `per ${setup.per} ${cost(pane.tree.before[i])} before, ${cost(pane.tree.after[i])} after: ${points} of all before`);
   }
   return told;
 };
-// Of a difference the shares of all, before and after.
+// Of a difference the shares of all, before and after, and the noise of both.
 const changeOf = (pane, i) => [
   Number(setup.before) > 0 ? pane.tree.before[i] / Number(setup.before) : 0,
-  Number(setup.after) > 0 ? pane.tree.after[i] / Number(setup.after) : 0
+  Number(setup.after) > 0 ? pane.tree.after[i] / Number(setup.after) : 0,
+  pane.tree.noise[i]
 ];
 
 const tell = () => {
@@ -290,9 +297,9 @@ const classOf = (pane, i) => {
   return `${name.kind}${name.kind === 'x' || name.kind === 'a' ? 0 : hashOf(name.text) % 3}`;
 };
 // As the picture's maker has it (flame_svg.cc).
-const changeClass = (was, is) => {
+const changeClass = (was, is, noise) => {
   const difference = is - was, size = Math.abs(difference);
-  const step = size < 0.0005 ? 0 : size < 0.002 ? 1 : size < 0.01 ? 2 : size < 0.05 ? 3 : 4;
+  const step = size < Math.max(0.0005, noise) ? 0 : size < 0.002 ? 1 : size < 0.01 ? 2 : size < 0.05 ? 3 : 4;
   return step === 0 ? 'd0' : (difference > 0 ? 'p' : 'q') + step;
 };
 const hashes = new Map(), encoder = new TextEncoder();
@@ -319,7 +326,9 @@ const lettersOf = (text, width) => {
 const legendOf = () => {
   const {tree} = panes[0];
   if (state.palette === 'change') return [
-    ['p4', 'more of all than before'], ['p1', 'a little more'], ['d0', 'as much'], ['q1', 'a little less'], ['q4', 'less']
+    ['p4', setup.per === undefined ? 'more of all than before' : `costs more per ${setup.per} than before`],
+    ['p1', 'a little more'], ['d0', setup.noise ? 'as much, within the noise' : 'as much'], ['q1', 'a little less'],
+    ['q4', 'less']
   ];
   if (state.palette !== 'module') {
     const isThere = new Set(panes.flatMap((pane) => pane.tree.name.map((name) => name.kind)));
@@ -461,7 +470,7 @@ const searchField = html('input', {
 });
 const paletteField = html('select', {class: 'palette', 'aria-label': 'colours'});
 const PALETTES = {
-  safe: 'kind of code', warm: 'kind of code, warm', module: 'module', wait: 'waits', change: 'change of share'
+  safe: 'kind of code', warm: 'kind of code, warm', module: 'module', wait: 'waits', change: setup.per === undefined ? 'change of share' : `change per ${setup.per}`
 };
 palettes.forEach((name) => paletteField.append(html('option', {value: name}, PALETTES[name])));
 const legendText = html('p', {class: 'legend'});
