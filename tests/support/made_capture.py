@@ -41,11 +41,11 @@ class Event:
 
 
 def text_field(text, size):
-    return text.encode() + bytes(size - len(text))
+    return text.encode() + bytes(size - len(text.encode()))
 
 
 def header_string(text):
-    size = (len(text) + 1 + 63) // 64 * 64
+    size = (len(text.encode()) + 1 + 63) // 64 * 64
     return struct.pack("<I", size) + text_field(text, size)
 
 
@@ -67,14 +67,14 @@ class Capture:
         return struct.pack("<IIQIIQ", PID, PID, self.time, 0, 0, 1)
 
     def mapped(self, pid, start, length, offset, name, misc=USER, protection=5):
-        size = (len(name) + 8) // 8 * 8
+        size = (len(name.encode()) + 8) // 8 * 8
         body = struct.pack("<IIQQQIIQQII", pid & 0xffffffff, pid & 0xffffffff, start, length, offset, 8, 1, 77, 0,
                            protection, 2)
         self.data += record(10, misc, body + text_field(name, size) + self.trailer())
         return self
 
     def named(self, name, tid=PID):
-        self.data += record(3, 0, struct.pack("<II", PID, tid) + text_field(name, (len(name) + 8) // 8 * 8)
+        self.data += record(3, 0, struct.pack("<II", PID, tid) + text_field(name, (len(name.encode()) + 8) // 8 * 8)
                             + self.trailer())
         return self
 

@@ -27,7 +27,8 @@ class Field:
 
 
 def text(value):
-    return struct.pack("<I", len(value)) + value.encode()
+    value = value.encode()
+    return struct.pack("<I", len(value)) + value
 
 
 def schemas(**fields_by_event):
