@@ -33,11 +33,13 @@ class Distribution {
   bool has_steps() const { return step_ != 0; }
   std::uint64_t total() const { return total_; }
 
- private:
-  static constexpr std::uint64_t kWidestStep = std::uint64_t{1} << 62;
+  // The number of the bucket that a value belongs to, which grows with the values; and the bucket itself,
+  // without a count.
   std::int64_t index_of(std::int64_t value) const;
   Bucket bucket_at(std::int64_t index) const;
 
+ private:
+  static constexpr std::uint64_t kWidestStep = std::uint64_t{1} << 62;
   std::uint64_t step_;
   int bits_;
   std::map<std::int64_t, std::uint64_t> counts_;  // by bucket index, ascending
