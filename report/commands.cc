@@ -8,6 +8,7 @@
 #include "report/views/flamegraph/command_flamegraph.h"
 #include "report/views/folded/command_folded.h"
 #include "report/views/header/command_header.h"
+#include "report/views/heatmap/command_heatmap.h"
 #include "report/views/hist/command_hist.h"
 #include "report/views/pack/command_pack.h"
 #include "report/views/parameters/command_parameters.h"
@@ -26,6 +27,7 @@ constexpr Command kCommands[] = {
     {"table", "samples in groups: counts, sums and percentiles of a field", run_table},
     {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},
     {"flamegraph", "a flame graph as one SVG file: zoom, search, differences", run_flamegraph},
+    {"heatmap", "values over time, as text or a picture, and what stands out in a part of them", run_heatmap},
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},

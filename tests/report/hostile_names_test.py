@@ -126,9 +126,11 @@ class HostileNames(programs.Scratch):
         ["report", "--stdio", "-g", "none", "--sort", "comm,dso,sym,pid"], ["report", "--stats"],
         ["report", "--header-only", "-I"], ["dump"], ["header"], ["header", "-I"], ["evlist"], ["evlist", "-v"],
         ["evlist", "--trace-fields"], ["hist", "--field", "number"], ["hist", "--field", "number", "--by", "comm"],
+        ["heatmap", "--field", "number"], ["heatmap", "--offset"], ["heatmap", "--svg"], ["heatmap", "--field", "number", "--box", "..,.."],
     ]
     JSONS = [["script", "--json"], ["script", "--json", "-F", "+srcline", "-G"], ["dump", "--json"], ["header", "--json"],
              ["evlist", "--json"], ["hist", "--json", "--field", "number"], ["hist", "--json", "--field", "number", "--by", "comm"],
+             ["heatmap", "--json", "--field", "number"], ["heatmap", "--json", "--offset", "--box", "..,.."],
              ["table", "--json", "--by", "comm"], ["report", "--json"], ["script", "--json", "--columns", "auto"]]
 
     def setUp(self):

@@ -1,0 +1,530 @@
+#include "report/views/heatmap/command_heatmap.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+#include "cli/expression.h"
+#include "cli/shell_word.h"
+#include "report/filter_options.h"
+#include "report/output/colour.h"
+#include "report/query/bound_expression.h"
+#include "report/query/counted.h"
+#include "report/query/where.h"
+#include "report/stretches.h"
+#include "report/views/heatmap/heat_box.h"
+#include "report/views/heatmap/heat_map.h"
+#include "report/views/heatmap/heat_source.h"
+#include "report/views/heatmap/heat_svg.h"
+#include "report/views/heatmap/heat_text.h"
+#include "report/views/heatmap/heat_words.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::size_t kSvgColumns = 200, kSvgRows = 64, kTextRows = 32;
+constexpr std::uint64_t kSvgOffsets = 50, kTextOffsets = 20;  // rows of a period
+constexpr std::uint64_t kSecond = 1'000'000'000;              // ns
+constexpr std::size_t kMostTimes = 200;                       // ranges that a command line holds
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  tacho record -e bio -a -- sleep 10 && tacho heatmap -o bio.svg\n"
+    "  tacho heatmap --field latency_ns --box 12.5..12.6,1ms..2ms\n"
+    "  tacho heatmap --offset --event cpu-clock -o seconds.svg\n"
+    "  tacho heatmap --field period --where 'comm == \"dd\"'\n\n";
+
+struct Options {
+  ReadingOptions reading;
+  HeatQuestion question;
+  std::string box;  // empty: a map
+  std::uint64_t interval = 0, width = 0, rows = 0, top = 20;
+  std::optional<std::uint64_t> step;  // of linear rows; 0: chosen
+  cli::NumberUnit step_unit = cli::NumberUnit::None;
+  bool is_svg = false, is_json = false;
+  std::string where;  // as --where has it
+  std::string
+      chosen;  // what chooses samples and symbols, but for --where and --time: words of a command line
+};
+
+// ---- options
+// ------------------------------------------------------------------------------------------------
+
+// A value behind an option's name, for a shell.
+std::string option_word(std::string_view name, std::string_view value) {
+  const std::string word = cli::shell_word(value);
+  if (!value.starts_with('-')) return " " + std::string(name) + " " + word;
+  return " " + std::string(name) + "=" + (word.starts_with("./") ? word.substr(2) : word);
+}
+
+// Keeps what is said with the rows from number `first` on, so that a command can say it again.
+void remember(std::vector<cli::Option>& rows, std::size_t first, Options& options) {
+  constexpr std::string_view kOfThisRun[] = {"--input", "--output",    "--no-pager", "--raw-names",
+                                             "--force", "--no-worker", "--time"};
+  for (std::size_t i = first; i < rows.size(); ++i) {
+    cli::Option& row = rows[i];
+    const std::string name = row.names.substr(row.names.rfind(',') + 1);
+    if (std::ranges::find(kOfThisRun, name) != std::end(kOfThisRun)) continue;
+    row.set = [set = row.set, name, takes = row.takes, &options](std::string_view text) -> Result<> {
+      if (set)
+        if (auto done = set(text); !done) return done;
+      if (name == "--where") {
+        options.where = text;
+      } else if (takes == cli::Takes::Value) {
+        options.chosen += option_word(name, text);
+      } else {
+        options.chosen += " " + name + (text.empty() ? "" : "=" + std::string(text));
+      }
+      return Done{};
+    };
+  }
+}
+
+Result<> set_step(Options& options, std::string_view text) {
+  if (text == "auto") {
+    options.step = 0;
+    return Done{};
+  }
+  const auto parsed = cli::parse_expression("--linear", text);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  if (!parsed || parsed->nodes.size() != 1 || parsed->root().operation != cli::Operation::Whole ||
+      parsed->root().whole == 0 || parsed->root().whole > kMost)
+    return use_error(
+        "--linear: '" + std::string(text) +
+        "' is no height of rows: auto, or a whole number from 1 on, or one with a unit as in 100us");
+  options.step = parsed->root().whole;
+  options.step_unit = parsed->root().unit;
+  return Done{};
+}
+
+Result<> set_rows(Options& options, std::string_view text) {
+  const auto rows = cli::parse_number("--log", text, 1, std::uint64_t{1} << HeatScale::kMostBits);
+  if (!rows) return rows.error();
+  if (!std::has_single_bit(*rows))
+    return use_error("--log: " + std::string(text) + " is none of 1, 2, 4 and 8");
+  options.rows = *rows;
+  return Done{};
+}
+
+void add_map_options(std::vector<cli::Option>& rows, Options& options) {
+  rows.push_back(event_list_option("--event", "default: with a field the one that has it, else all",
+                                   options.question.event));
+  rows.push_back(
+      cli::text("--field", "NAME",
+                "rows are values of this: a number of the payload or tracepoint, or period, cpu, pid or tid "
+                "(default: the field tagged role:value, else the only one with a unit; where there is none, "
+                "as with --offset)",
+                options.question.field));
+  rows.push_back(cli::flag(
+      "--offset",
+      "rows are parts of a second, columns whole seconds, or what --interval says: what comes again each "
+      "second, and how long it takes, is seen",
+      options.question.is_offset));
+  rows.push_back(interval_option(
+      "length of a column: seconds, or as in 100ms (default: chosen, with --offset a second); "
+      "where there would be more than 200 columns, or more than a line of text has, 2, 5, 10, "
+      "... times as long",
+      options.interval));
+  rows.push_back(
+      {"--log", cli::Takes::Value, "ROWS",
+       "at most so many rows for each power of two: 1, 2, 4 or 8 (default: 8, as long as there are no more "
+       "than 64 rows, or 32 of text)",
+       [&options](std::string_view text) { return set_rows(options, text); }});
+  rows.push_back(
+      {"--linear", cli::Takes::Value, "STEP",
+       "rows of equal height: auto, or a number, with a unit as in 100us or 4k; where there would be more "
+       "than 64 rows, or 32 of text, 2, 5, 10, ... times as high",
+       [&options](std::string_view text) { return set_step(options, text); }});
+  rows.push_back(
+      cli::text("--box", "TIME,VALUE",
+                "what stands out in a part of the map against all other samples of it: threads, functions, "
+                "stacks and values of fields. Each side is a range (12.5..12.6 in seconds, the last not "
+                "inside; 1024..2047 or 1ms..2ms, both inside; an end may be left out), or a point, which "
+                "means the box around it. Tooltips of the map have the words",
+                options.box));
+  rows.push_back(cli::number("--top", "N", "with --box, so many rows (default: 20)", 1,
+                             std::uint64_t{1} << 32, options.top));
+}
+
+void add_form_options(std::vector<cli::Option>& rows, Options& options) {
+  rows.push_back(
+      cli::flag("--svg",
+                "a picture: one SVG file with tooltips, which any viewer shows (default: text; with "
+                "-o FILE.svg a picture)",
+                options.is_svg));
+  rows.push_back(cli::flag(
+      "--json",
+      "a map as one JSON object: field, unit, begin and interval (seconds), rows (low, high), boxes "
+      "(column, row, count, and their words for --box); a box as one: inside, outside, rows (kind, "
+      "name, value, counts, shares, factor, null where there are none outside, g2), commands",
+      options.is_json));
+  rows.push_back(cli::number("--width", "N",
+                             "columns of text (default: the terminal's, else 80), or px of a picture "
+                             "where no script runs (default: 1200)",
+                             40, 100'000, options.width));
+}
+
+cli::CommandLine describe(Options& options) {
+  auto line =
+      command_line("heatmap",
+                   "Shows how values are spread over time: columns are times, rows are values of a field or "
+                   "parts of each second, and a box is "
+                   "darker, or a higher digit, the more samples it has. As text, or with -o FILE.svg "
+                   "as a picture. What stands out in "
+                   "a box is named by --box.");
+  line.epilog =
+      std::string(kExamples) +
+      "Rows of --box are ranked by G2, the log-likelihood ratio of the counts inside and outside: how "
+      "unlikely\n"
+      "it is that chance put so many of them into the box. So one of one does not come first. What chance "
+      "does\n"
+      "once in a thousand (G2 below 10.83), and what is rarer inside than outside, is left out. 'only' is\n"
+      "something that no sample outside has; of functions with the same counts the deepest one is "
+      "shown.\n\n" +
+      line.epilog;
+  auto& rows = line.options;
+  std::size_t first = rows.size();
+  add_reading_options(rows, options.reading);
+  remember(rows, first, options);
+  add_map_options(rows, options);
+  add_form_options(rows, options);
+  first = rows.size();
+  add_filter_options(rows, options.reading.session.filter);
+  remember(rows, first, options);
+  return line;
+}
+
+// ---- reading
+// ------------------------------------------------------------------------------------------------
+
+class MapSink : public Sink {
+ public:
+  MapSink(Session& session, const HeatSource& source, const HeatScale& scale)
+      : session_(session), source_(source), grid_(scale) {}
+
+  Needs needs() const override { return Needs::Names; }
+  Reads reads() const override {
+    return source_.reads_payloads() || session_.layout().is_pipe ? Reads::All : Reads::Start;
+  }
+  Flow on_sample(const ResolvedSample& sample) override {
+    if (!source_.takes(sample.event_index) || !times_.has(sample)) return Flow::GoOn;
+    if (const auto value = source_.value_of(sample)) {
+      grid_.add(sample.raw->time, *value, source_.count_of(sample));
+    } else {
+      session_.diagnostics().add(
+          format::Damage::BadRecord, format::Diagnostics::kNoOffset,
+          "a payload of '" + source_.event_name() + "' that ends before its field '" + source_.name() + "'");
+    }
+    return Flow::GoOn;
+  }
+  HeatMap finish() const { return grid_.finish(); }
+  std::string what_has_no_times() const { return times_.what_has_no_times(session_.events()); }
+
+ private:
+  Session& session_;
+  const HeatSource& source_;
+  HeatGrid grid_;
+  Stretches times_{1};  // of which it knows what has no times
+};
+
+// In what the field counts: 100us are 100 of a field in microseconds.
+Result<std::uint64_t> step_of(const Options& options, const HeatSource& source) {
+  if (options.step_unit == cli::NumberUnit::None) return *options.step;
+  const auto unit = field_unit(source.unit());
+  if (!unit || unit->kind != options.step_unit || *options.step % unit->size != 0)
+    return use_error("--linear: rows of '" + source.name() + "' are whole numbers" +
+                     (source.unit().empty() ? " without a unit" : " of " + source.unit()));
+  return *options.step / unit->size;
+}
+
+// Columns that lines of a map have.
+std::size_t room_of(const Options& options) {
+  if (options.width != 0) return options.width;
+  return options.reading.room() != 0 ? options.reading.room() : 80;
+}
+
+Result<HeatScale> scale_of(const Options& options, const HeatSource& source) {
+  HeatScale scale;
+  const bool is_text = !options.is_svg && !options.is_json;
+  scale.most_columns = is_text ? std::max(room_of(options), kTextMargin + 10) - kTextMargin : kSvgColumns;
+  scale.most_rows = is_text ? kTextRows : kSvgRows;
+  if (options.interval != 0) scale.interval = options.interval;
+  if (const std::uint64_t period = source.period(); period != 0) {
+    scale.interval = period;
+    scale.always = Bucket{0, static_cast<std::int64_t>(period) - 1};
+    scale.step = std::max<std::uint64_t>(period / (is_text ? kTextOffsets : kSvgOffsets), 1);
+  }
+  scale.is_linear =
+      source.is_offset() || options.step || (source.own() != nullptr && source.name() != "period");
+  if (options.step && *options.step != 0) {
+    const auto step = step_of(options, source);
+    if (!step) return step.error();
+    scale.step = *step;
+  }
+  if (options.rows != 0) {
+    scale.is_linear = false;
+    scale.bits = std::countr_zero(options.rows);
+  }
+  const PayloadField* const field = source.field();
+  if (field == nullptr || !has_slots(*field)) return scale;
+  // Values that were counted in slots are in rows of these.
+  const Slot slot = slot_of(*field, 0);
+  scale.bits = 0;
+  scale.is_linear = field->format.starts_with("linear:");
+  if (scale.is_linear) scale.step = static_cast<std::uint64_t>(slot.highest - slot.lowest) + 1;
+  return scale;
+}
+
+std::string command_of(const format::Environment& environment) {
+  std::string command;
+  for (const std::string& word : environment.command_line) command += (command.empty() ? "" : " ") + word;
+  constexpr std::size_t kMost = 200;
+  std::string shown = printable(command);
+  if (shown.size() > kMost) shown = shown.substr(0, kMost) + "...";
+  return printable(shown);  // it may have been cut within a letter
+}
+
+// "second", "100 ms"
+std::string period_text(std::uint64_t period) {
+  return period == kSecond ? "second" : amount_text(static_cast<std::int64_t>(period), "ns");
+}
+
+HeatFacts facts_of(Session& session, const Options& options, const HeatSource& source) {
+  HeatFacts facts;
+  facts.period = source.period();
+  facts.name = printable(source.name());
+  facts.unit = source.unit();
+  std::string events = printable(source.event_name());
+  if (events.empty() && !options.question.event.empty()) events = printable(options.question.event);
+  facts.title = (facts.period != 0 ? "offset in each " + period_text(facts.period) : facts.name) +
+                (events.empty() ? "" : " of " + events);
+  const format::Environment& environment = session.features().environment;
+  std::string origin = printable(options.reading.session.input);
+  if (environment.hostname) origin += " on " + printable(*environment.hostname);
+  if (const std::string command = command_of(environment); !command.empty()) origin += ": " + command;
+  facts.notes.push_back(std::move(origin));
+  facts.command = "tacho heatmap" + option_word("-i", options.reading.session.input);
+  if (!options.question.event.empty()) facts.command += option_word("--event", options.question.event);
+  facts.command += source.is_offset() ? " --offset" : option_word("--field", source.name());
+  if (facts.period != 0 && facts.period != kSecond)
+    facts.command += " --interval " + seconds_text(facts.period);
+  facts.command += options.chosen;
+  if (const std::string& times = options.reading.session.filter.time_text; !times.empty())
+    facts.command += option_word("--time", times);
+  if (!options.where.empty()) facts.command += option_word("--where", options.where);
+  return facts;
+}
+
+// ---- a box
+// --------------------------------------------------------------------------------------------------
+
+// The times of a box as ranges of --time, of what --time chose already. Nothing: they are too many.
+std::optional<std::string> times_of(const HeatBox& box, const HeatFacts& facts,
+                                    const std::vector<Filter::TimeRange>& chosen) {
+  constexpr std::uint64_t kEver = std::numeric_limits<std::uint64_t>::max();
+  std::vector<Filter::TimeRange> ranges;
+  const Filter::TimeRange all{box.from, box.until == kEver ? kEver : box.until - 1};
+  const std::uint64_t period = facts.period;
+  const bool is_part = period != 0 && (box.low > 0 || box.high < static_cast<std::int64_t>(period) - 1);
+  if (!is_part) {
+    ranges.push_back(all);
+  } else {
+    if (all.last / period - all.first / period > kMostTimes) return std::nullopt;
+    for (std::uint64_t number = all.first / period; number <= all.last / period; ++number) {
+      const Filter::TimeRange part{
+          std::max(all.first, number * period + static_cast<std::uint64_t>(box.low)),
+          std::min(all.last, number * period + static_cast<std::uint64_t>(box.high))};
+      if (part.first <= part.last) ranges.push_back(part);
+    }
+  }
+  if (ranges.size() * std::max<std::size_t>(chosen.size(), 1) > kMostTimes) return std::nullopt;
+  std::string text;
+  for (const Filter::TimeRange& range : ranges) {
+    for (const Filter::TimeRange& other : chosen.empty() ? std::vector<Filter::TimeRange>(1) : chosen) {
+      const std::uint64_t first = std::max(range.first, other.first), last = std::min(range.last, other.last);
+      if (first > last) continue;
+      text += (text.empty() ? "" : " ") + (first == 0 ? "" : seconds_text(first)) + "," +
+              (last == kEver ? "" : seconds_text(last));
+    }
+  }
+  return text;
+}
+
+// What chooses the box's samples in other commands. Nothing: --time and --where cannot.
+std::optional<std::string> samples_of(const HeatBox& box, Session& session, const Options& options,
+                                      const HeatSource& source, const HeatFacts& facts, const BoxSink& sink) {
+  std::string text = option_word("-i", options.reading.session.input);
+  std::string events = source.event_name();
+  for (std::size_t i = 0; events.empty() && i < sink.events_inside().size(); ++i)
+    if (sink.events_inside()[i]) events += (events.empty() ? "" : ",") + session.events()[i].name;
+  text += option_word("--event", events) + options.chosen;
+  const auto times = times_of(box, facts, session.filter().times);
+  if (!times) return std::nullopt;
+  if (!times->empty() && *times != ",") text += option_word("--time", *times);
+  std::string where = source.condition(box.low, box.high);
+  using Limits = std::numeric_limits<std::int64_t>;
+  const bool is_bounded = box.low != Limits::min() || box.high != Limits::max();
+  if (where.empty() && is_bounded && !source.is_offset()) return std::nullopt;
+  if (!options.where.empty()) where = where.empty() ? options.where : "(" + options.where + ") && " + where;
+  if (!where.empty()) text += option_word("--where", where);
+  return text;
+}
+
+void tell_times(const std::string& timeless, const Options& options, Shown& shown) {
+  if (timeless.empty()) return;
+  shown.notes.push_back("tacho: " + printable(options.reading.session.input) + ": " + printable(timeless));
+  shown.status = cli::kIncomplete;
+}
+
+// A session is read once, so a map that a box needs first is read by another one, with a condition of its
+// own.
+Result<HeatMap> read_map(SessionOptions wanted, TextOutput& out, const Options& options) {
+  wanted.wants_stacks = false;
+  if (!options.where.empty()) {
+    auto condition = parse_where("--where", options.where);
+    if (!condition) return std::move(condition.error());
+    wanted.filter.condition = std::move(*condition);
+  }
+  auto session = Session::open(std::move(wanted));
+  if (!session) return std::move(session.error());
+  if (session->has_condition())
+    if (auto bound = session->bind_condition(); !bound) return std::move(bound.error());
+  HeatSource source;
+  if (auto found = source.find(options.question, *session); !found) return std::move(found.error());
+  const auto scale = scale_of(options, source);
+  if (!scale) return scale.error();
+  MapSink sink(*session, source, *scale);
+  run_with_progress(*session, sink, out);
+  return sink.finish();
+}
+
+Result<Shown> show_box(Session& session, const SessionOptions& wanted, TextOutput& out,
+                       const Options& options, HeatSource& source) {
+  HeatFacts facts = facts_of(session, options, source);
+  auto question = parse_box(options.box, facts);
+  if (!question) return std::move(question.error());
+  HeatBox box = question->box;
+  if (question->is_time_point || question->is_value_point) {
+    if (session.layout().is_pipe || wanted.input == "-")
+      return use_error(
+          "--box: a point needs all of the map first, and a pipe is read once: give ranges, as the map's "
+          "tooltips have them, or name a file");
+    const auto map = read_map(wanted, out, options);
+    if (!map) return map.error();
+    const auto found = find_box(*question, *map, facts);
+    if (!found) return found.error();
+    box = *found;
+  }
+  BoxSink sink(session, source, box);
+  run_with_progress(session, sink, out);
+  const auto findings = sink.findings(options.is_json ? Names::Raw : options.reading.names);
+  BoxFacts told{box, {}, {}, options.top, options.reading.room()};
+  if (sink.all().inside > 0) {
+    if (const auto samples = samples_of(box, session, options, source, facts, sink)) {
+      if (sink.has_stacks()) told.flamegraph = "tacho flamegraph" + *samples + " --weight samples -o box.svg";
+      told.samples = "tacho script" + *samples;
+    }
+  }
+  (options.is_json ? write_box_json : write_box_text)(out, facts, told, sink.all(), findings);
+  Shown shown(Symbols::Used);
+  tell_times(sink.what_has_no_times(), options, shown);
+  for (const std::string& name : sink.overfull())
+    shown.notes.push_back("tacho heatmap: '" + printable(name) +
+                          "' has more values than are ranked; those that came last are left out");
+  if (sink.all().inside == 0) shown.notes.emplace_back("tacho heatmap: there are no samples in this box");
+  return shown;
+}
+
+// ---- a map
+// --------------------------------------------------------------------------------------------------
+
+// Whether the terminal shows more than ASCII.
+bool is_utf8() {
+  for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view text(value);
+    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos ||
+           text.find("UTF8") != text.npos;
+  }
+  return false;
+}
+
+Result<Shown> show_map(Session& session, TextOutput& out, const Options& options, const HeatSource& source) {
+  const auto scale = scale_of(options, source);
+  if (!scale) return scale.error();
+  MapSink sink(session, source, *scale);
+  run_with_progress(session, sink, out);
+  const HeatMap map = sink.finish();
+  HeatFacts facts = facts_of(session, options, source);
+  if (!map.is_empty()) facts.notes.push_back(map_text(map));
+  if (options.is_json) {
+    write_heat_json(out, map, facts);
+  } else if (options.is_svg) {
+    facts.title = "Heat map: " + facts.title;
+    write_heat_svg(out, map, facts, static_cast<unsigned>(options.width == 0 ? 1200 : options.width));
+  } else {
+    const bool has_shades = has_colour(Colour::Auto, out.is_for_person()) && is_utf8();
+    write_heat_text(out, map, facts, has_shades ? HeatCells::Shades : HeatCells::Digits, room_of(options));
+  }
+  Shown shown(Symbols::NotUsed);
+  tell_times(sink.what_has_no_times(), options, shown);
+  if (source.is_offset_by_default())
+    shown.notes.emplace_back(
+        "tacho heatmap: no field of a payload shows itself: rows are parts of each second; --field "
+        "NAME shows a field, or period");
+  if (map.is_empty())
+    shown.notes.emplace_back("tacho heatmap: the capture holds no samples, or none that the options ask for");
+  return shown;
+}
+
+Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
+  read_head(session);
+  HeatSource source;
+  if (auto found = source.find(options.question, session); !found)
+    return std::move(found.error()).in(printable(options.reading.session.input));
+  return options.box.empty() ? show_map(session, out, options, source)
+                             : show_box(session, wanted, out, options, source);
+}
+
+Result<> check(Options& options) {
+  const std::string& output = options.reading.output;
+  options.is_svg = options.is_svg || (output.ends_with(".svg") && !options.is_json);
+  if (options.question.is_offset && !options.question.field.empty())
+    return use_error("--offset and --field: rows are of one kind; take one of them");
+  if (options.question.is_offset && (options.step || options.rows != 0))
+    return use_error("--offset: rows are parts of a second; --linear and --log are for values of a field");
+  if (options.step && options.rows != 0)
+    return use_error("--linear and --log: rows are of one kind; take one of them");
+  if (options.is_svg && options.is_json)
+    return use_error("--svg and --json: a map has one form; take one of them");
+  if (options.is_svg && !options.box.empty())
+    return use_error(
+        "--box: what stands out is told as text or JSON; its flame graph has a command of its own there");
+  if (options.is_svg && output.empty() && ::isatty(STDOUT_FILENO) != 0)
+    return use_error("a picture is no text for a terminal; name its file: -o map.svg");
+  if (options.is_svg) options.reading.paging = Paging::Never;
+  if (options.interval != 0) options.question.period = options.interval;
+  return Done{};
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_heatmap(const std::vector<std::string>& arguments) {
+  Options options;
+  return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    if (auto checked = check(options); !checked) return checked.error();
+    options.reading.session.wants_stacks = !options.box.empty();
+    return show_session_beside(options.reading,
+                               [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
+                                 return show(session, wanted, out, options);
+                               });
+  });
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,382 @@
+#include "report/views/heatmap/heat_box.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "report/output/field_sinks.h"
+#include "report/output/fit.h"
+#include "report/output/svg_text.h"
+
+namespace tacho::report {
+namespace {
+
+// What every sample has, and which is no thread: that is told with its number.
+constexpr std::string_view kOwnFields[] = {"comm", "pid", "cpu", "cgroup", "event"};
+constexpr std::size_t kFewValues = 64;  // of numbers: so many are no measure, and have no ranges
+
+bool is_measure(const PayloadField& field) {
+  using format::FieldKind;
+  const bool is_number =
+      field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed || field.kind == FieldKind::Float;
+  return is_number && !is_shown_in_hex(field) && !is_named_address(field);
+}
+
+std::optional<std::int64_t> number_in(const KeyValue& value) {
+  if (const auto* const number = std::get_if<std::int64_t>(&value)) return *number;
+  if (const auto* const bits = std::get_if<std::uint64_t>(&value))
+    return static_cast<std::int64_t>(
+        std::min(*bits, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
+  if (const auto* const real = std::get_if<double>(&value)) {
+    if (std::abs(*real) < 9.2e18) return static_cast<std::int64_t>(*real);
+  }
+  return std::nullopt;
+}
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+double log_likelihood_ratio(const Tally& part, const Tally& whole) {
+  const auto real = [](std::uint64_t count) { return static_cast<double>(count); };
+  const double all = real(whole.inside) + real(whole.outside);
+  const double with = real(part.inside) + real(part.outside), without = all - with;
+  const auto term = [all](double seen, double row, double column) {
+    return seen > 0 ? seen * std::log(seen * all / (row * column)) : 0;
+  };
+  const double inside = real(whole.inside), outside = real(whole.outside);
+  return 2 * (term(real(part.inside), with, inside) + term(real(part.outside), with, outside) +
+              term(inside - real(part.inside), without, inside) +
+              term(outside - real(part.outside), without, outside));
+}
+
+std::vector<BoxSink::Facet>& BoxSink::facets_of(std::size_t event) {
+  while (facets_.size() <= event) facets_.emplace_back();
+  has_facets_.resize(facets_.size());
+  std::vector<Facet>& facets = facets_[event];
+  if (has_facets_[event]) return facets;
+  has_facets_[event] = true;
+  const PayloadSchema* const schema = source_.schemas().of(event);
+  const auto add = [&](const std::string& name, const PayloadSchema& fields) {
+    auto key = FieldKey::find("", name, fields, "");
+    if (key) facets.emplace_back(std::move(*key));
+  };
+  for (const std::string_view own : kOwnFields) {
+    const bool is_hidden = schema != nullptr && std::ranges::find(schema->fields, own, &PayloadField::name) !=
+                                                    schema->fields.end();
+    if (source_.own() == nullptr || source_.own()->name != own)
+      add((is_hidden ? "sample." : "") + std::string(own), no_payload_);
+  }
+  for (std::size_t i = 0; schema != nullptr && i < schema->fields.size(); ++i) {
+    const PayloadField& field = schema->fields[i];
+    if (&field == source_.field() || is_list(field)) continue;
+    add(field.name, *schema);
+    facets.back().has_ranges = facets.back().key.field() != nullptr && is_measure(field);
+  }
+  return facets;
+}
+
+Sink::Flow BoxSink::on_sample(const ResolvedSample& sample) {
+  if (!source_.takes(sample.event_index)) return Flow::GoOn;
+  const auto value = source_.value_of(sample);
+  if (!times_.has(sample) || !value) return Flow::GoOn;
+  const bool is_inside = box_.has(sample.raw->time, *value);
+  const std::uint64_t count = source_.count_of(sample);
+  all_.add(is_inside, count);
+  if (is_inside) {
+    events_inside_.resize(std::max(events_inside_.size(), sample.event_index + 1));
+    events_inside_[sample.event_index] = true;
+  }
+  ThreadCount& thread = threads_[{sample.pid(), sample.tid(), sample.comm.data()}];
+  thread.comm = sample.comm;
+  thread.tally.add(is_inside, count);
+  add_fields(sample, is_inside, count);
+  add_stack(sample, is_inside, count);
+  return Flow::GoOn;
+}
+
+void BoxSink::add_fields(const ResolvedSample& sample, bool is_inside, std::uint64_t count) {
+  for (Facet& facet : facets_of(sample.event_index)) {
+    KeyValue value = facet.key.named_value(sample, session_.resolver());
+    if (std::holds_alternative<std::monostate>(value)) continue;
+    if (facet.has_ranges)
+      if (const auto number = number_in(value)) facet.ranges[powers_.index_of(*number)].add(is_inside, count);
+    if (const auto known = facet.values.find(value); known != facet.values.end()) {
+      known->second.add(is_inside, count);
+    } else if (facet.values.size() < (facet.has_ranges ? kMostNumbers : kMostTexts)) {
+      facet.values[std::move(value)].add(is_inside, count);
+    } else {
+      facet.is_overfull = true;
+    }
+  }
+}
+
+// Each distinct call chain is named when it is met first, while what was mapped there is mapped.
+void BoxSink::add_stack(const ResolvedSample& sample, bool is_inside, std::uint64_t count) {
+  if (sample.stack == nullptr || sample.stack->frames.empty()) {
+    if (sample.location != nullptr) places_[functions_.of_place(sample.place)].add(is_inside, count);
+    return;
+  }
+  has_stacks_ = has_stacks_ || is_inside;
+  std::uint32_t& chain = chain_of_stack_[sample.stack->number];
+  if (chain == kUnasked) chain = stacks_.number_of(*sample.stack);
+  if (chains_.size() <= chain) chains_.resize(stacks_.size());
+  chains_[chain].add(is_inside, count);
+}
+
+void BoxSink::add(std::vector<Finding>& found, Finding finding) const {
+  constexpr std::uint64_t kFewest = 2;  // each sample has something that no other one has
+  if (finding.tally.inside < kFewest ||
+      share(finding.tally.inside, all_.inside) <= share(finding.tally.outside, all_.outside))
+    return;
+  finding.g2 = log_likelihood_ratio(finding.tally, all_);
+  if (finding.g2 >= kLeastG2) found.push_back(std::move(finding));
+}
+
+void BoxSink::find_fields(std::vector<Finding>& found, Names names) {
+  // A field that several events have is one.
+  struct Merged {
+    const Facet* shown_by = nullptr;
+    std::map<std::string, Tally> values;
+    std::map<std::int64_t, Tally> ranges;
+    bool is_overfull = false;
+  };
+  std::map<std::pair<std::string, bool>, Merged> by_name;
+  for (const auto& facets : facets_) {
+    for (const Facet& facet : facets) {
+      Merged& merged = by_name[{facet.key.name(), facet.key.field() != nullptr}];
+      merged.shown_by = &facet;
+      merged.is_overfull = merged.is_overfull || facet.is_overfull;
+      for (const auto& [value, tally] : facet.values) {
+        Tally& sum = merged.values[facet.key.show(value, names)];
+        sum.inside += tally.inside;
+        sum.outside += tally.outside;
+      }
+      for (const auto& [range, tally] : facet.ranges) {
+        merged.ranges[range].inside += tally.inside;
+        merged.ranges[range].outside += tally.outside;
+      }
+    }
+  }
+  for (auto& [key, field] : by_name) {
+    Finding finding;
+    finding.kind = Finding::Kind::Field;
+    finding.name = printable(key.first, names);
+    const bool has_ranges = field.shown_by->has_ranges && field.values.size() > kFewValues;
+    if (field.is_overfull && !has_ranges) overfull_.push_back(finding.name);
+    // Numbers that are too many to be counted one by one.
+    if (!field.is_overfull || !has_ranges) {
+      for (const auto& [value, tally] : field.values) {
+        finding.value = value;
+        finding.tally = tally;
+        add(found, finding);
+      }
+    }
+    if (!has_ranges) continue;
+    for (const auto& [range, tally] : field.ranges) {
+      const Bucket bucket = powers_.bucket_at(range);
+      finding.value = fmt::format("{}..{}", bucket.low, bucket.high);
+      finding.tally = tally;
+      add(found, finding);
+    }
+  }
+}
+
+std::string BoxSink::name_of(std::uint32_t function, Names names) const {
+  const Function& one = functions_[function];
+  if (!one.name().empty()) return printable(one.name(), names);
+  return one.module == nullptr ? "[unknown]" : "[" + printable(one.module->short_name, names) + "]";
+}
+
+void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
+  struct Counted {
+    Tally tally;
+    std::size_t depth = 0;
+    std::uint32_t last_chain = ~0U;  // a recursive function counts once in each
+  };
+  std::map<std::uint32_t, Counted> functions;
+  for (std::uint32_t chain = 0; chain < chains_.size(); ++chain) {
+    const auto frames = stacks_.frames(chain);
+    const Tally& tally = chains_[chain];
+    for (std::size_t depth = 0; depth < frames.size(); ++depth) {
+      Counted& counted = functions[frames[depth]];
+      if (tally.inside > 0) counted.depth = std::max(counted.depth, depth);
+      if (std::exchange(counted.last_chain, chain) == chain) continue;
+      counted.tally.inside += tally.inside;
+      counted.tally.outside += tally.outside;
+    }
+    if (tally.inside == 0) continue;
+    Finding stack;
+    stack.kind = Finding::Kind::Stack;
+    stack.tally = tally;
+    const std::size_t before = found.size();
+    add(found, stack);
+    if (found.size() == before) continue;
+    for (const std::uint32_t function : frames) found.back().frames.push_back(name_of(function, names));
+    for (const std::string& name : found.back().frames)
+      found.back().name.append(found.back().name.empty() ? "" : ";").append(name);
+  }
+  for (const auto& [function, tally] : places_) {
+    Counted& counted = functions[function];
+    counted.tally.inside += tally.inside;
+    counted.tally.outside += tally.outside;
+  }
+  // The deepest of those that have the same counts stands for all: mostly its callers.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint32_t>> by_counts;
+  for (const auto& [function, counted] : functions)
+    by_counts[{counted.tally.inside, counted.tally.outside}].push_back(function);
+  for (auto& [counts, equal] : by_counts) {
+    if (counts.first == 0) continue;
+    std::ranges::stable_sort(
+        equal, [&](std::uint32_t a, std::uint32_t b) { return functions[a].depth > functions[b].depth; });
+    const Function& shown = functions_[equal.front()];
+    Finding finding;
+    finding.kind = Finding::Kind::Function;
+    finding.name = name_of(equal.front(), names);
+    finding.value = shown.module == nullptr ? "" : printable(shown.module->short_name, names);
+    finding.depth = functions[equal.front()].depth;
+    finding.tally = functions[equal.front()].tally;
+    const std::size_t before = found.size();
+    add(found, finding);
+    if (found.size() == before) continue;
+    for (const std::uint32_t function : std::span(equal).subspan(1))
+      found.back().also.push_back(name_of(function, names));
+  }
+}
+
+std::vector<Finding> BoxSink::findings(Names names) {
+  std::vector<Finding> found;
+  if (all_.inside == 0 || all_.outside == 0) return found;
+  for (const auto& [key, thread] : threads_) {
+    Finding finding;
+    finding.kind = Finding::Kind::Thread;
+    finding.name = printable(thread.comm, names);
+    finding.value =
+        fmt::format("{}/{}", static_cast<std::int32_t>(key.pid), static_cast<std::int32_t>(key.tid));
+    finding.tally = thread.tally;
+    add(found, std::move(finding));
+  }
+  find_fields(found, names);
+  find_functions(found, names);
+  const auto place = [](const Finding& one) {
+    return std::tuple(-one.g2, one.kind, std::string_view(one.name), std::string_view(one.value));
+  };
+  std::ranges::sort(found, {}, place);
+  return found;
+}
+
+// ---- what is written
+// ----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kKinds[] = {"thread", "field", "function", "stack"};
+
+std::string what_text(const Finding& finding) {
+  switch (finding.kind) {
+    case Finding::Kind::Thread:
+      return "thread " + finding.name + " (" + finding.value + ")";
+    case Finding::Kind::Field:
+      return finding.name + " " + finding.value;
+    case Finding::Kind::Stack:
+      return "stack " + finding.name;
+    case Finding::Kind::Function:
+      break;
+  }
+  std::string text = "function " + finding.name;
+  if (!finding.value.empty()) text += " (" + finding.value + ")";
+  if (!finding.also.empty()) text += fmt::format(" and {} with the same counts", finding.also.size());
+  return text;
+}
+
+std::string factor_text(const Finding& finding, const Tally& all) {
+  if (finding.tally.outside == 0) return "only";
+  const double factor = share(finding.tally.inside, all.inside) / share(finding.tally.outside, all.outside);
+  return factor < 100 ? fmt::format("{:.1f}x", factor) : fmt::format("{:.0f}x", factor);
+}
+
+}  // namespace
+
+void write_box_text(TextOutput& out, const HeatFacts& facts, const BoxFacts& box, const Tally& all,
+                    const std::vector<Finding>& findings) {
+  out.text(facts.title + ", " + box_text(box.box, facts) + "\n");
+  out.text(fmt::format("{} sample{} in the box, {} outside\n", with_commas(static_cast<double>(all.inside)),
+                       all.inside == 1 ? "" : "s", with_commas(static_cast<double>(all.outside))));
+  const std::size_t shown = box.top == 0 ? findings.size() : std::min(box.top, findings.size());
+  if (shown > 0) {
+    out.text(fmt::format("\n{:>10} {:>9} {:>9} {:>7} {:>7} {:>7}  {}\n", "G2", "inside", "outside", "% in",
+                         "% out", "factor", "what"));
+  } else if (all.inside > 0) {
+    out.text("nothing stands out there\n");
+  }
+  constexpr std::size_t kBefore = 57;  // columns
+  for (const Finding& finding : std::span(findings).first(shown)) {
+    const std::string what = what_text(finding);
+    out.text(fmt::format("{:>10.1f} {:>9} {:>9} {:>6.2f}% {:>6.2f}% {:>7}  {}\n", finding.g2,
+                         finding.tally.inside, finding.tally.outside,
+                         100 * share(finding.tally.inside, all.inside),
+                         100 * share(finding.tally.outside, all.outside), factor_text(finding, all),
+                         box.room > kBefore + 10 ? cut_in_the_middle(what, box.room - kBefore) : what));
+    out.line_end();
+  }
+  if (shown < findings.size())
+    out.text(
+        fmt::format("{} more stand out; --top {} shows them\n", findings.size() - shown, findings.size()));
+  if (all.inside == 0) return;
+  if (!box.flamegraph.empty()) out.text("\nas a flame graph:\n  " + box.flamegraph + "\n");
+  if (!box.samples.empty()) out.text("\none by one:\n  " + box.samples + "\n");
+}
+
+void write_box_json(TextOutput& out, const HeatFacts& facts, const BoxFacts& box, const Tally& all,
+                    const std::vector<Finding>& findings) {
+  JsonFields to(out);
+  to.text("box", box_words(box.box, facts));
+  to.text("field", facts.name);
+  if (!facts.unit.empty()) to.text("unit", facts.unit);
+  to.number("inside", all.inside);
+  to.number("outside", all.outside);
+  to.begin_list("rows");
+  const std::size_t shown = box.top == 0 ? findings.size() : std::min(box.top, findings.size());
+  for (const Finding& finding : std::span(findings).first(shown)) {
+    to.begin_object({});
+    to.text("kind", kKinds[static_cast<std::size_t>(finding.kind)]);
+    if (finding.kind != Finding::Kind::Stack) to.text("name", finding.name);
+    if (finding.kind == Finding::Kind::Field) to.text("value", finding.value);
+    if (finding.kind == Finding::Kind::Thread) to.text("pid_tid", finding.value);
+    if (finding.kind == Finding::Kind::Function && !finding.value.empty()) to.text("module", finding.value);
+    const auto list = [&to](std::string_view name, const std::vector<std::string>& texts) {
+      if (texts.empty()) return;
+      to.begin_list(name);
+      for (const std::string& text : texts) to.text({}, text);
+      to.end_list();
+    };
+    list("frames", finding.frames);
+    list("same_counts", finding.also);
+    to.number("inside", finding.tally.inside);
+    to.number("outside", finding.tally.outside);
+    to.real("share_inside", share(finding.tally.inside, all.inside));
+    to.real("share_outside", share(finding.tally.outside, all.outside));
+    to.real("factor", finding.tally.outside == 0 ? std::numeric_limits<double>::infinity()
+                                                 : share(finding.tally.inside, all.inside) /
+                                                       share(finding.tally.outside, all.outside));
+    to.real("g2", finding.g2);
+    to.end_object();
+    out.line_end();
+  }
+  to.end_list();
+  to.number("rows_left_out", findings.size() - shown);
+  if (!box.flamegraph.empty()) to.text("flamegraph", box.flamegraph);
+  if (!box.samples.empty()) to.text("samples", box.samples);
+  to.finish();
+  out.character('\n');
+}
+
+}  // namespace tacho::report

@@ -1,0 +1,143 @@
+// What stands out in a box of a heat map: each thread, function, stack and value of a field, ranked by how
+// much more of the box's samples have it than of all others.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "report/output/text_output.h"
+#include "report/profile/distribution.h"
+#include "report/profile/field_key.h"
+#include "report/profile/function_stacks.h"
+#include "report/profile/function_table.h"
+#include "report/samples/by_number.h"
+#include "report/samples/session.h"
+#include "report/stretches.h"
+#include "report/views/heatmap/heat_source.h"
+#include "report/views/heatmap/heat_words.h"
+
+namespace tacho::report {
+
+// Samples in the box, and outside of it.
+struct Tally {
+  std::uint64_t inside = 0, outside = 0;
+  bool operator==(const Tally&) const = default;
+  void add(bool is_inside, std::uint64_t count) { (is_inside ? inside : outside) += count; }
+};
+
+// The log-likelihood ratio G2 of the table of four numbers that `part` of `whole` makes: how unlikely it is
+// that chance put so many of them into the box. 10.83 is passed by chance once in a thousand.
+double log_likelihood_ratio(const Tally& part, const Tally& whole);
+constexpr double kLeastG2 = 10.83;
+
+// Something that more of the box's samples have than others.
+struct Finding {
+  enum class Kind : std::uint8_t { Thread, Field, Function, Stack };
+  Kind kind = Kind::Thread;
+  std::string name;                 // of a thread, a field, a function; of a stack its functions, root first
+  std::string value;                // of a field; a thread's "pid/tid"; a function's module
+  std::vector<std::string> frames;  // of a stack, root first
+  std::vector<std::string> also;    // functions with the same counts, which call this one or are called by it
+  std::size_t depth = 0;            // of a function: the deepest that it was met
+  Tally tally;
+  double g2 = 0;
+};
+
+class BoxSink : public Sink {
+ public:
+  // Both must outlive this.
+  BoxSink(Session& session, HeatSource& source, const HeatBox& box)
+      : session_(session),
+        source_(source),
+        box_(box),
+        functions_(session, ChainKey::Function, Grain::Names),
+        stacks_(functions_, {ChainOrder::Caller}) {}
+
+  Flow on_sample(const ResolvedSample& sample) override;
+  // After the run: what stands out, the most unlikely first; functions with equal counts are one. Those that
+  // chance explains are left out.
+  std::vector<Finding> findings(Names names);
+
+  const Tally& all() const { return all_; }
+  bool has_stacks() const { return has_stacks_; }  // some sample in the box has
+  // By number, those that have samples in the box.
+  const std::vector<bool>& events_inside() const { return events_inside_; }
+  // Names of fields that have too many values to rank: those that came last are not ranked.
+  const std::vector<std::string>& overfull() const { return overfull_; }
+  std::string what_has_no_times() const { return times_.what_has_no_times(session_.events()); }
+
+ private:
+  static constexpr std::size_t kMostNumbers = 4096, kMostTexts = 65536;
+  struct KeyLess {
+    bool operator()(const KeyValue& a, const KeyValue& b) const { return compare(a, b) < 0; }
+  };
+  // The values of one field. Numbers are counted one by one until they are too many, and as powers of two.
+  struct Facet {
+    explicit Facet(FieldKey field) : key(std::move(field)) {}
+    FieldKey key;
+    bool has_ranges = false;
+    bool is_overfull = false;
+    std::map<KeyValue, Tally, KeyLess> values;
+    std::map<std::int64_t, Tally> ranges;  // by the number of a Distribution's bucket
+  };
+  struct ThreadKey {
+    std::uint32_t pid = 0, tid = 0;
+    const char* comm = nullptr;  // equal names share their bytes
+    auto operator<=>(const ThreadKey&) const = default;
+  };
+  struct ThreadCount {
+    std::string_view comm;
+    Tally tally;
+  };
+
+  std::vector<Facet>& facets_of(std::size_t event);
+  void add_fields(const ResolvedSample& sample, bool is_inside, std::uint64_t count);
+  void add_stack(const ResolvedSample& sample, bool is_inside, std::uint64_t count);
+  void find_fields(std::vector<Finding>& found, Names names);
+  void find_functions(std::vector<Finding>& found, Names names) const;
+  void add(std::vector<Finding>& found, Finding finding) const;
+  std::string name_of(std::uint32_t function, Names names) const;
+
+  Session& session_;
+  HeatSource& source_;
+  HeatBox box_;
+  Tally all_;
+  std::deque<std::vector<Facet>> facets_;  // by event; a field that several events have is one of each
+  std::vector<bool> has_facets_;
+  PayloadSchema no_payload_;
+  std::map<ThreadKey, ThreadCount> threads_;
+  FunctionTable functions_;
+  FunctionStacks stacks_;
+  static constexpr std::uint32_t kUnasked = ~0U;
+  ByNumber<std::uint32_t> chain_of_stack_{kUnasked};  // numbers in stacks_
+  std::vector<Tally> chains_;                         // by these
+  std::map<std::uint32_t, Tally> places_;             // functions of samples without a call chain
+  Distribution powers_;
+  bool has_stacks_ = false;
+  std::vector<bool> events_inside_;
+  std::vector<std::string> overfull_;
+  Stretches times_{1};  // of which it knows what has no times
+};
+
+// What the text and the JSON object say beside the findings.
+struct BoxFacts {
+  HeatBox box;
+  std::string flamegraph;  // the command that draws the box's samples; empty: there is none
+  std::string samples;     // the command that prints them
+  std::size_t top = 0;     // rows; 0: all
+  std::size_t room = 0;    // columns of a line; 0: any
+};
+void write_box_text(TextOutput& out, const HeatFacts& facts, const BoxFacts& box, const Tally& all,
+                    const std::vector<Finding>& findings);
+void write_box_json(TextOutput& out, const HeatFacts& facts, const BoxFacts& box, const Tally& all,
+                    const std::vector<Finding>& findings);
+
+}  // namespace tacho::report
