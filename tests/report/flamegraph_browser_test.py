@@ -333,6 +333,31 @@ class FlameGraphInABrowser(programs.Scratch):
         box = self.browser.run("const b = document.querySelector('rect.cursor').getBoundingClientRect(); return [b.top, b.bottom];")
         self.assertTrue(0 <= box[0] and box[1] <= 300, box)
 
+    def test_the_page_stays_where_it_is_scrolled_to(self):
+        self.browser.size(1280, 300)
+        self.addCleanup(self.browser.size, 1280)
+        self.draw(";".join(f"f{number}" for number in range(30)) + " 3\n")
+        bottom = self.browser.run("return document.documentElement.getBoundingClientRect().bottom - innerHeight")
+        self.assertAlmostEqual(bottom, 0, delta=1, msg="first the graph's root is in sight")
+        for y in (100, 33, 150):
+            self.browser.run("scrollTo(0, arguments[0])", y)
+            self.settle()
+            self.settle()
+            self.assertEqual(self.browser.run("return [scrollY, document.querySelector('.headbox').getBoundingClientRect().top]"), [y, 0])
+
+    def test_many_lines_above_the_graph_scroll_away(self):
+        for name in ("b1", "b2", "b3", "b4", "b5", "b6"):
+            (self.folder / name).write_text(TEXT)
+        self.browser.size(390, 400)
+        self.addCleanup(self.browser.size, 1280)
+        self.draw(TEXT, "--base", "b1,b2,b3,b4,b5,b6")
+        self.browser.run("scrollTo(0, 50)")
+        self.settle()
+        self.assertEqual(self.browser.run("return document.querySelector('.headbox').getBoundingClientRect().top"), -50)
+        self.press("\ue013")
+        box = self.browser.run("const b = document.querySelector('rect.cursor').getBoundingClientRect(); return [b.top, b.bottom];")
+        self.assertTrue(0 <= box[0] and box[1] <= 400, box)
+
     def test_the_legend_is_that_of_the_palette(self):
         legend = lambda: self.browser.run("return document.querySelector('.legend').innerText")
         self.assertIn("kernel", legend())

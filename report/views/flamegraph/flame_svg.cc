@@ -124,7 +124,7 @@ std::string class_of(const FlameFrame& frame, const FlameTree::Node& node, const
 std::string style() {
   const std::vector<Fill> all = fills();
   std::string css =
-      "#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;white-space:pre}"
+      "svg{overflow-anchor:none}#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;white-space:pre}"
       ".title{font-size:17px}g.frames{cursor:pointer;stroke:#fff;stroke-width:.35}g.labels{pointer-events:none}"
       ".x0{fill:#33404d}text.x{fill:#f5f5f5}rect.match.match.match{fill:#9c179e}text.match{fill:#f5f5f5}"
       "rect.marked.marked{stroke:#1b1b1b;stroke-width:2}rect.up{opacity:.55}"
@@ -265,7 +265,7 @@ class Picture {
       x += 17 + kSvgLetter * static_cast<double>(key.text.size()) + 14;
     }
     y += keys.empty() ? 0 : 18;
-    text(fmt::format("<text x=\"10\" y=\"{:.0f}\">A browser that runs its script can zoom, search and tell more.</text>"
+    text(fmt::format("<text x=\"10\" y=\"{:.0f}\">A browser that runs its script can zoom and search, and has tooltips.</text>"
                      "</g>\n",
                      y));
   }

@@ -529,8 +529,10 @@ const helpBox = html('div', {class: 'help', id: 'help', role: 'dialog', 'aria-la
 const help = foreign('helps', helpBox);
 
 const placeFoot = () => {
-  head.setAttribute('x', view.scrollX);
-  head.setAttribute('y', view.scrollY);
+  // What stands above the graph stays in sight, unless that leaves too little of the window.
+  const isLow = headBox.getBoundingClientRect().height < 0.4 * view.innerHeight;
+  head.setAttribute('x', isLow ? view.scrollX : 0);
+  head.setAttribute('y', isLow ? view.scrollY : 0);
   foot.setAttribute('width', width);
   foot.setAttribute('height', 400);
   const tall = footBox.getBoundingClientRect().height;
