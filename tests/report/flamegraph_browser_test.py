@@ -103,6 +103,7 @@ class FlameGraphInABrowser(programs.Scratch):
         before = self.rects()
         self.assertEqual(len(before), 14)
         self.click("draw")
+        self.assertTrue(self.browser.run("return document.querySelector('#tip').hidden"), "another frame is there now")
         zoomed = self.rects()
         wide = 1280 - 20
         self.assertEqual(sum(1 for x, y, width, kind in zoomed if abs(width - wide) < 0.1), 4, "all, app, main and draw")

@@ -129,7 +129,7 @@ std::string style() {
       ".x0{fill:#33404d}text.x{fill:#f5f5f5}rect.match.match.match{fill:#9c179e}text.match{fill:#f5f5f5}"
       "rect.marked.marked{stroke:#1b1b1b;stroke-width:2}rect.up{opacity:.55}"
       "rect.cursor{fill:none;stroke:#000;stroke-width:3;pointer-events:none}"
-      ".live .head{overflow:visible}foreignObject.tips,foreignObject.feet{pointer-events:none}"
+      ".live .head{overflow:visible}foreignObject{pointer-events:none}.headbox,.help{pointer-events:auto}"
       ".headbox,.tip,.foot,.help{font:12px system-ui,sans-serif;color:#1b1b1b;overflow-wrap:anywhere}"
       ".headbox{padding:8px 10px 2px;background:#fff}.headbox h1{font-size:17px;font-weight:600;margin:0 0 4px}"
       ".headbox p{margin:0 0 4px}.legend span{margin-right:10px;white-space:nowrap}.legend svg{vertical-align:-2px}"

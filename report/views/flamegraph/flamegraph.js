@@ -548,13 +548,13 @@ const say = (pane, i) => {
   footBox.textContent = facts(pane, i).join(' \u00b7 ');
   placeFoot();
 };
+const hideTip = () => {
+  tipBox.hidden = true;
+  tip.setAttribute('width', 0);
+};
 const showTip = (event) => {
   const rect = event.target;
-  if (rect.frame === undefined || event.pointerType === 'touch') {
-    tipBox.hidden = true;
-    tip.setAttribute('width', 0);
-    return;
-  }
+  if (rect.frame === undefined || event.pointerType === 'touch') return hideTip();
   const told = facts(panes[rect.pane], rect.frame);
   tipBox.replaceChildren(...told.map((line, i) => html(i === 0 ? 'strong' : 'div', {}, line)));
   tipBox.hidden = false;
@@ -694,6 +694,7 @@ searchField.addEventListener('change', () => go({search: searchField.value}));
 paletteField.addEventListener('change', () => go({palette: paletteField.value}));
 svg.addEventListener('click', (event) => {
   const rect = event.target;
+  hideTip();  // another frame will be there
   if (!helpBox.hidden && !helpBox.contains(rect)) act['?']();
   if (rect.frame === undefined) return;
   const pane = panes[rect.pane];
@@ -705,6 +706,11 @@ svg.addEventListener('pointerleave', showTip);
 view.addEventListener('scroll', placeFoot);
 view.addEventListener('resize', () => draw());
 view.addEventListener('hashchange', apply);
+// Firefox knows how high texts are when all is loaded.
+view.addEventListener('load', () => {
+  draw();
+  showRoot();
+});
 
 fill();
 staticHead.remove();
