@@ -8,7 +8,7 @@
 #include "format/diagnostics.h"
 #include "format/result.h"
 #include "report/views/convert/convert.h"
-#include "report/views/convert/redaction.h"
+#include "report/redaction.h"
 
 namespace tacho::report {
 

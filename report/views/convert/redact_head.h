@@ -10,7 +10,7 @@
 #include "format/result.h"
 #include "report/aliases.h"
 #include "report/kernel_places.h"
-#include "report/views/convert/redaction.h"
+#include "report/redaction.h"
 
 namespace tacho::report {
 

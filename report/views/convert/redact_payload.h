@@ -11,7 +11,7 @@
 #include "report/aliases.h"
 #include "report/decode/payload.h"
 #include "report/kernel_places.h"
-#include "report/views/convert/redaction.h"
+#include "report/redaction.h"
 
 namespace tacho::report {
 

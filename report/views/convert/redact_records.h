@@ -15,7 +15,7 @@
 #include "report/aliases.h"
 #include "report/kernel_places.h"
 #include "report/views/convert/redact_payload.h"
-#include "report/views/convert/redaction.h"
+#include "report/redaction.h"
 #include "report/views/convert/unwound_chains.h"
 
 namespace tacho::report {

@@ -1,4 +1,4 @@
-#include "report/views/convert/redaction.h"
+#include "report/redaction.h"
 
 #include <fmt/format.h>
 
