@@ -11,6 +11,7 @@
 #include "report/views/heatmap/command_heatmap.h"
 #include "report/views/hist/command_hist.h"
 #include "report/views/pack/command_pack.h"
+#include "report/views/page/command_page.h"
 #include "report/views/parameters/command_parameters.h"
 #include "report/views/prototypes/command_prototypes.h"
 #include "report/views/report/command_report.h"
@@ -28,6 +29,7 @@ constexpr Command kCommands[] = {
     {"calls", "calls of functions with their durations, as -e calls recorded them", run_calls},
     {"flamegraph", "a flame graph as one SVG file: zoom, search, differences", run_flamegraph},
     {"heatmap", "values over time, as text or a picture, and what stands out in a part of them", run_heatmap},
+    {"page", "a page for a browser: timeline, flame graph, tables, heat maps, events", run_page},
     {"folded", "distinct stacks and their weight, for flame graphs", run_folded},
     {"header", "what the capture says about itself", run_header},
     {"evlist", "the events of the capture", run_evlist},

@@ -1,0 +1,218 @@
+#include "report/views/page/command_page.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "report/command.h"
+#include "report/filter_options.h"
+#include "report/samples/filter.h"
+#include "report/views/page/page_html.h"
+#include "report/views/page/page_samples.h"
+
+namespace tacho::report {
+namespace {
+
+constexpr std::string_view kExamples =
+    "Examples:\n"
+    "  tacho record -a -g -- sleep 10 && tacho page -o page.html\n"
+    "  tacho page -i new.data --base old.data -o comparison.html\n"
+    "  tacho page -i perf.data --redact --keep comm -o public.html\n\n";
+
+struct Options {
+  ReadingOptions reading;
+  std::string title, base, key;
+  std::uint64_t most = 2'000'000;
+  Redaction redaction;
+};
+
+using SetClasses = Result<> (Redaction::*)(std::string_view);
+
+cli::Option class_option(std::string name, std::string help, Redaction& redaction, SetClasses set) {
+  return {std::move(name), cli::Takes::Value, "CLASSES", std::move(help),
+          [&redaction, set](std::string_view text) { return (redaction.*set)(text); }};
+}
+
+cli::Option hiding(std::string name, std::string help, Redaction& redaction, std::string_view classes) {
+  return {std::move(name), cli::Takes::Nothing, "", std::move(help),
+          [&redaction, classes](std::string_view) { return redaction.hide(classes); }};
+}
+
+cli::CommandLine describe(Options& options) {
+  auto line = command_line("page",
+                           "Writes a capture as one HTML file for a browser: an overview, a timeline by "
+                           "processor, process and thread, "
+                           "the flame graph and the functions of what is selected there, heat maps and "
+                           "histograms of fields, and events "
+                           "one by one. The file is complete: it asks no network for anything. What is shown "
+                           "stands in the address "
+                           "behind #, so a link shows the same.");
+  line.epilog = std::string(kExamples) + line.epilog;
+  auto& rows = line.options;
+  add_reading_options(rows, options.reading);
+  rows.push_back(truncated_stacks_option(options.reading.session.symbols.cut_mark));
+  rows.push_back(cli::text("--title", "TEXT", "what stands above the page (default: the recorded command)",
+                           options.title));
+  rows.push_back(cli::text("--base", "FILE", "compare with this capture, which was before", options.base));
+  rows.push_back(
+      cli::number("--max-samples", "N",
+                  "samples that the page holds: the first ones (default: 2000000); it says how many are "
+                  "left out",
+                  1, 50'000'000, options.most));
+  Redaction& redaction = options.redaction;
+  rows.push_back(hiding("--no-args", "leave command lines out", redaction, "cmdline"));
+  rows.push_back(hiding("--no-paths", "leave folders out: of paths the last part stays", redaction, "paths"));
+  rows.push_back(
+      hiding("--redact",
+             "hide what tacho redact hides: command lines, the host, folders, names of threads, containers "
+             "and texts in payloads",
+             redaction, "all"));
+  rows.push_back(
+      class_option("--keep", "with --redact: leave these classes as they are", redaction, &Redaction::keep));
+  rows.push_back(class_option("--hide", "hide these classes of tacho redact in their usual way", redaction,
+                              &Redaction::hide));
+  rows.push_back(class_option("--drop", "take these out", redaction, &Redaction::drop));
+  rows.push_back(class_option("--hash", "put aliases in the place of these", redaction, &Redaction::hash));
+  rows.push_back(cli::text("--key", "TEXT",
+                           "make aliases with this key, as tacho redact does (default: a random one)",
+                           options.key));
+  rows.push_back(event_option(options.reading.session.filter));
+  add_filter_options(rows, options.reading.session.filter);
+  return line;
+}
+
+std::string command_of(const format::Environment& environment) {
+  std::string command;
+  for (const std::string& word : environment.command_line) command += (command.empty() ? "" : " ") + word;
+  return command;
+}
+
+// What the head says of one capture: where it was recorded, what of it is missing.
+void describe_capture(JsonFields& to, Session& session, PageSamples& samples, const PageNames& names,
+                      PageTexts& texts, const std::string& input) {
+  const format::Environment& environment = session.features().environment;
+  const auto text = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) to.number(name, texts.number_of(value));
+  };
+  const auto host = [&](const std::optional<std::string>& value) {
+    return value ? names.of(Content::Host, *value) : std::string();
+  };
+  text("file", printable(names.path(input)));
+  text("host", host(environment.hostname));
+  text("kernel", printable(environment.os_release.value_or("")));
+  text("arch", printable(environment.arch.value_or("")));
+  text("cpu", printable(environment.cpu_description.value_or("")));
+  if (environment.cpus_online) to.number("cpus", *environment.cpus_online);
+  text("command", names.of(Content::CommandLine, command_of(environment)));
+  if (environment.clock_data && names.how(Content::Time) == How::Keep)
+    to.text("clock", fmt::format("{}", static_cast<std::int64_t>(environment.clock_data->wall_ns -
+                                                                 environment.clock_data->clock_ns)));
+  samples.describe(to);
+  to.number("lost", session.lost_samples());
+  to.begin_list("notes");
+  for (const std::string& line : findings_text(session.diagnostics(), input)) {
+    std::string_view shown = line;  // "tacho: FILE: what"
+    const std::string begin = "tacho: " + printable(input) + ": ";
+    if (shown.starts_with(begin)) shown.remove_prefix(begin.size());
+    to.number("", texts.number_of(names.text_with_paths(shown)));
+  }
+  to.end_list();
+}
+
+void describe_hiding(JsonFields& to, const PageNames& names) {
+  to.begin_list("hidden");
+  for (const Content content : {Content::CommandLine, Content::Host, Content::Paths, Content::Comm,
+                                Content::Containers, Content::Payload}) {
+    if (names.how(content) == How::Keep) continue;
+    to.text("", fmt::format("{} ({})", format::name_of(content), state_of(names.how(content))));
+  }
+  to.end_list();
+}
+
+Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& out, const Options& options) {
+  std::optional<Aliases> aliases;
+  if (options.key.empty()) {
+    auto made = Aliases::create();
+    if (!made) return std::move(made.error());
+    aliases = *made;
+  } else {
+    aliases = Aliases::of_key(options.key);
+  }
+  const PageNames names(options.redaction, *aliases);
+  PageParts parts;
+  Shown shown(Symbols::NotUsed);
+  read_head(session);
+  PageSamples samples(session, names, parts, options.most, PageSamples::Take::Everything);
+  run_with_progress(session, samples, out);
+  samples.finish();
+  session.report_missing_symbols();
+
+  std::optional<Session> before;
+  std::optional<PageSamples> base;
+  if (!options.base.empty()) {
+    SessionOptions like = wanted;
+    like.input = options.base;
+    auto opened = Session::open(std::move(like));
+    if (!opened) return std::move(opened.error()).in("--base");
+    before.emplace(std::move(*opened));
+    read_head(*before);
+    base.emplace(*before, names, parts, options.most, PageSamples::Take::Stacks);
+    run_with_progress(*before, *base, out);
+    base->finish();
+    before->report_missing_symbols();
+    for (std::string& line : findings_text(before->diagnostics(), options.base))
+      shown.notes.push_back(std::move(line));
+    if (before->diagnostics().incomplete()) shown.status = cli::kIncomplete;
+  }
+
+  const PageTree::Order order = parts.tree.order(parts.texts);
+  TextBuffer json;
+  JsonFields head(json);
+  if (!options.title.empty()) head.number("title", parts.texts.number_of(printable(options.title)));
+  describe_hiding(head, names);
+  head.begin_object("capture");
+  describe_capture(head, session, samples, names, parts.texts, wanted.input);
+  head.end_object();
+  if (base) {
+    head.begin_object("base");
+    describe_capture(head, *before, *base, names, parts.texts, options.base);
+    head.end_object();
+  }
+  head.finish();
+  std::vector<PageColumn> columns = samples.columns(order);
+  if (base) std::ranges::move(base->sums(order, "base."), std::back_inserter(columns));
+  if (auto written = write_page(out, std::string(json.view()), parts, order, std::move(columns)); !written)
+    return std::move(written.error());
+  if (samples.empty())
+    shown.notes.emplace_back("tacho page: the capture holds no samples, or none that the options ask for");
+  if (samples.left_out() > 0)
+    shown.notes.push_back(
+        fmt::format("tacho page: the page holds the first {} samples and leaves {} out; "
+                    "--max-samples and --time choose others",
+                    options.most, samples.left_out()));
+  return shown;
+}
+
+}  // namespace
+
+Result<cli::ExitStatus> run_page(const std::vector<std::string>& arguments) {
+  Options options;
+  if (auto kept = options.redaction.keep("all"); !kept) return std::move(kept.error());
+  return run_command(describe(options), arguments, [&options]() -> Result<cli::ExitStatus> {
+    options.reading.paging = Paging::Never;
+    if (options.reading.output.empty() && ::isatty(STDOUT_FILENO) != 0)
+      return use_error("a page is no text for a terminal; name its file: -o page.html");
+    if (!options.base.empty() && options.reading.session.filter.condition != nullptr)
+      return use_error(
+          "--where holds for one capture and not with --base; --comm, --pid, --time and others do");
+    return show_session_beside(options.reading,
+                               [&options](Session& session, const SessionOptions& wanted, TextOutput& out) {
+                                 return show(session, wanted, out, options);
+                               });
+  });
+}
+
+}  // namespace tacho::report

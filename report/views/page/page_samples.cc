@@ -1,0 +1,367 @@
+#include "report/views/page/page_samples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "report/output/printable.h"
+#include "report/query/value_field.h"
+#include "report/samples/filter.h"
+
+namespace tacho::report {
+namespace {
+
+namespace abi = format::abi;
+using format::FieldKind;
+
+constexpr std::size_t kMostText = std::size_t{256} << 20;  // bytes of all texts of a page
+constexpr std::string_view kTooMuch = "[left out: too much text]";
+
+PageKind kind_of(const symbolize::Frame& frame) {
+  using symbolize::ModuleKind;
+  if (frame.is_inlined) return PageKind::Inlined;
+  if (frame.function.empty() || frame.module == nullptr) return PageKind::Unnamed;
+  switch (frame.module->kind) {
+    case ModuleKind::Kernel:
+    case ModuleKind::KernelModule:
+    case ModuleKind::GuestKernel:
+      return PageKind::Kernel;
+    case ModuleKind::Bpf:
+      return PageKind::Bpf;
+    case ModuleKind::Anonymous:
+      return PageKind::Jit;
+    case ModuleKind::User:
+    case ModuleKind::Vdso:
+      break;
+  }
+  const bool is_jit = is_jit_map(frame.module->path) || frame.module->short_name.starts_with("jitted-");
+  return is_jit ? PageKind::Jit : PageKind::User;
+}
+
+FrameNames page_names(Session& session, PageParts& parts, const PageNames& names) {
+  const auto make = [&](const symbolize::Frame& frame, const FramePlace&, bool is_java,
+                        std::vector<std::uint32_t>& numbers) {
+    const std::uint32_t module =
+        frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name));
+    const std::vector<std::string> found = names_of_frame(frame, {}, is_java);
+    for (std::size_t i = found.size(); i-- > 0;) {  // several where a JIT wrote "outer->inner" into one name
+      std::string_view name = found[i];
+      const bool is_inlined = i > 0 && name.ends_with(kInlinedMark);
+      if (is_inlined) name.remove_suffix(kInlinedMark.size());
+      const PageKind kind = is_inlined ? PageKind::Inlined : kind_of(frame);
+      const std::string shown =
+          kind == PageKind::Unnamed ? names.text_with_paths(name) : std::string(printable(name));
+      numbers.push_back(parts.tree.frame_of({parts.texts.number_of(shown), module, kind}));
+    }
+  };
+  return {session, FrameNames::Of::Functions, make};
+}
+
+// Numbers that are shown by a name or in hexadecimal, and lists, are texts.
+bool is_shown_as_text(const PayloadField& field) {
+  const bool has_number =
+      field.kind == FieldKind::Unsigned || field.kind == FieldKind::Signed || field.kind == FieldKind::Float;
+  return !has_number || is_list(field) || is_shown_in_hex(field) || is_named_address(field);
+}
+
+bool reads_payloads(Session& session, EventSchemas& schemas) {
+  if (session.layout().is_pipe) return true;
+  for (std::size_t i = 0; i < session.events().size(); ++i) {
+    const format::EventAttr& attr = session.events()[i].attr;
+    if (attr.samples(abi::kSampleCgroup)) return true;
+    if (attr.samples(abi::kSampleRaw) && schemas.of(i) != nullptr) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string PageNames::of(Content content, std::string_view text) const {
+  switch (how(content)) {
+    case How::Keep:
+      return printable(text);
+    case How::Hash:
+      return aliases_->of(text);
+    default:
+      return text.empty() ? "" : "[hidden]";
+  }
+}
+std::string PageNames::path(std::string_view path) const {
+  return printable(hidden_path(path, redaction_->path_rule(), *aliases_));
+}
+std::string PageNames::event(std::string_view name) const {
+  return printable(hidden_event(name, redaction_->path_rule(), *aliases_));
+}
+std::string PageNames::text_with_paths(std::string_view text) const {
+  return printable(hidden_paths_in(text, redaction_->path_rule(), *aliases_));
+}
+
+PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& parts, std::uint64_t most,
+                         Take take)
+    : session_(session),
+      names_(names),
+      parts_(parts),
+      most_(most),
+      take_(take),
+      weights_(session, "", "", false),
+      schemas_(session.events(), session.features()),
+      frames_(page_names(session, parts, names)),
+      places_(places_of_stacks(session, false)),
+      reads_(weights_.reads_fields() || reads_payloads(session, schemas_) ? Reads::All : Reads::Start) {}
+
+Sink::Flow PageSamples::on_sample(const ResolvedSample& sample) {
+  (void)weights_.takes(sample);  // learns about the event
+  EventColumns& event = event_of(sample);
+  if (nodes_.size() >= most_) {
+    ++left_out_;
+    return Flow::GoOn;
+  }
+  ++event.samples;
+  event.has_stacks |= sample.stack != nullptr;
+  const format::EventAttr& attr = sample.event().attr;
+  times_.push_back(sample.raw->time);
+  cpus_.push_back(attr.samples(abi::kSampleCpu) ? sample.raw->cpu + 1 : 0);
+  of_threads_.push_back(thread_of(sample));
+  of_events_.push_back(static_cast<std::uint32_t>(sample.event_index));
+  nodes_.push_back(row_of(sample));
+  const std::uint64_t weight = weights_.weight_of(sample).value_or(0);
+  weights_of_samples_.push_back(weight);
+  event.weighs_one &= weight == 1;
+  if (event.value != nullptr && event.weighs_values) {
+    const auto value = read_number(*event.value, sample.raw->raw, sample.order);
+    event.weighs_values = value && *value >= 0 && static_cast<std::uint64_t>(*value) == weight;
+  }
+  if (take_ == Take::Everything && reads_ == Reads::All) {
+    const bool has_cgroup = attr.samples(abi::kSampleCgroup);
+    has_cgroups_ |= has_cgroup;
+    cgroups_.push_back(has_cgroup ? parts_.texts.number_of(names_.of(Content::Containers, sample.cgroup()))
+                                  : 0);
+    add_payload(event, sample);
+  }
+  if (places_ == Places::Addresses) name_new_rows();  // at once, while others read on
+  return Flow::GoOn;
+}
+
+PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
+  if (sample.event_index >= events_.size()) events_.resize(sample.event_index + 1);
+  EventColumns& event = events_[sample.event_index];
+  if (event.is_known) return event;
+  event.is_known = true;
+  const PayloadSchema* const schema = schemas_.of(sample.event_index);
+  if (schema == nullptr || take_ == Take::Stacks) return event;
+  event.value = value_field(*schema);
+  for (const PayloadField& field : schema->fields) {
+    const bool is_text = is_shown_as_text(field);
+    const ColumnForm form = is_text                          ? ColumnForm::Numbers
+                            : field.kind == FieldKind::Float ? ColumnForm::Reals
+                                                             : ColumnForm::Signed;
+    event.fields.push_back({&field, is_text, PageColumn("", form), "", false});
+  }
+  return event;
+}
+
+std::string PageSamples::text_of(const PayloadField& field, const ResolvedSample& sample) const {
+  const format::Bytes raw = sample.raw->raw;
+  const auto one = [&](const FieldValue& value) {
+    const auto* const text = std::get_if<std::string_view>(&value);
+    return text != nullptr ? names_.of(Content::Payload, *text) : show_value(field, value, Names::Safe);
+  };
+  if (!is_list(field)) {
+    const auto value = read_field(field, raw, sample.order);
+    return value ? one(*value) : "";
+  }
+  std::string list = "[";
+  const std::uint32_t count = shown_elements(field, raw, sample.order);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto value = read_field(field, raw, sample.order, i);
+    if (!value) break;
+    list += (i > 0 ? "," : "") + one(*value);
+  }
+  return list + "]";
+}
+
+void PageSamples::add_payload(EventColumns& event, const ResolvedSample& sample) {
+  for (FieldColumn& column : event.fields) {
+    const PayloadField& field = *column.field;
+    const auto value = read_field(field, sample.raw->raw, sample.order);
+    const bool is_there = value.has_value() || (is_list(field) && field.count == 0);
+    column.missing += is_there ? '\0' : '\1';
+    column.has_missing |= !is_there;
+    if (column.is_text) {
+      const bool is_too_much = parts_.texts.bytes() > kMostText;
+      const std::string text = !is_there ? "" : is_too_much ? std::string(kTooMuch) : text_of(field, sample);
+      column.values.add(parts_.texts.number_of(text));
+    } else if (column.values.form() == ColumnForm::Reals) {
+      const auto* const real = value ? std::get_if<double>(&*value) : nullptr;
+      column.values.add_real(real == nullptr ? 0 : *real);
+    } else {
+      column.values.add_signed(read_number(field, sample.raw->raw, sample.order).value_or(0));
+    }
+  }
+}
+
+std::uint32_t PageSamples::row_of(const ResolvedSample& sample) {
+  const auto [comm, is_new] =
+      comm_numbers_.try_emplace(sample.comm.data(), static_cast<std::uint32_t>(comms_.size()));
+  if (is_new) {
+    const std::string name = names_.of(Content::Comm, sample.comm);
+    const std::uint32_t text = parts_.texts.number_of(name.empty() ? "[unnamed]" : name);
+    comms_.push_back({parts_.tree.frame_of({text, 0, PageKind::Thread}), sample.comm.starts_with("java")});
+  }
+  const Row row{comm->second, sample.stack, sample.stack == nullptr ? sample.place : 0};
+  const std::uint64_t chain = row.stack == nullptr ? row.place : row.stack->number;
+  return by_row_.find_or_make(
+      by_row_.hash(row.comm, chain, row.stack == nullptr),
+      [&](std::uint32_t known) {
+        const Row& other = rows_[known];
+        return other.comm == row.comm && other.stack == row.stack && other.place == row.place;
+      },
+      [&] {
+        rows_.push_back(row);
+        return static_cast<std::uint32_t>(rows_.size() - 1);
+      });
+}
+
+std::uint32_t PageSamples::thread_of(const ResolvedSample& sample) {
+  const std::uint64_t key = std::uint64_t{sample.pid()} << 32 | sample.tid();
+  const auto [known, is_new] = thread_numbers_.try_emplace(key, static_cast<std::uint32_t>(threads_.size()));
+  if (is_new) threads_.push_back({sample.pid(), sample.tid(), 0});
+  ThreadName& thread = threads_[known->second];
+  // The last name stays, as it is that of the program that the thread became.
+  const auto comm = comm_numbers_.find(sample.comm.data());
+  if (comm != comm_numbers_.end())
+    thread.comm = parts_.tree.frames()[comms_[comm->second].frame].name;
+  else
+    thread.comm = parts_.texts.number_of(names_.of(Content::Comm, sample.comm));
+  return known->second;
+}
+
+void PageSamples::name_new_rows() {
+  for (std::size_t row = row_nodes_.size(); row < rows_.size(); ++row) {
+    const Row& one = rows_[row];
+    const Comm& comm = comms_[one.comm];
+    chain_ = {comm.frame};
+    const auto chain = one.stack == nullptr ? std::span(&one.place, 1) : one.stack->frames;
+    frames_.append(chain, FrameNames::Order::RootFirst, comm.is_java, chain_);
+    row_nodes_.push_back(parts_.tree.node_of(chain_));
+  }
+}
+
+void PageSamples::finish() { name_new_rows(); }
+
+std::vector<PageColumn> PageSamples::columns(const PageTree::Order& order) {
+  std::vector<PageColumn> columns;
+  PageColumn time("time", ColumnForm::Differences), cpu("cpu", ColumnForm::Numbers),
+      thread("thread", ColumnForm::Numbers), event("event", ColumnForm::Numbers),
+      node("node", ColumnForm::Numbers), weight("weight", ColumnForm::Wide);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    time.add_signed(static_cast<std::int64_t>(times_[i] - times_.front()));
+    cpu.add(cpus_[i]);
+    thread.add(of_threads_[i]);
+    event.add(of_events_[i]);
+    node.add(order.places[row_nodes_[nodes_[i]]]);
+    weight.add(weights_of_samples_[i]);
+  }
+  for (PageColumn* column : {&time, &cpu, &thread, &event, &node, &weight})
+    columns.push_back(std::move(*column));
+  if (has_cgroups_) {
+    PageColumn cgroup("cgroup", ColumnForm::Numbers);
+    for (const std::uint32_t text : cgroups_) cgroup.add(text);
+    columns.push_back(std::move(cgroup));
+  }
+  PageColumn pid("threads.pid", ColumnForm::Signed), tid("threads.tid", ColumnForm::Signed),
+      comm("threads.comm", ColumnForm::Numbers);
+  for (const ThreadName& one : threads_) {
+    pid.add_signed(static_cast<std::int32_t>(one.pid));
+    tid.add_signed(static_cast<std::int32_t>(one.tid));
+    comm.add(one.comm);
+  }
+  for (PageColumn* column : {&pid, &tid, &comm}) columns.push_back(std::move(*column));
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    for (std::size_t j = 0; j < events_[i].fields.size(); ++j) {
+      FieldColumn& field = events_[i].fields[j];
+      PageColumn values(fmt::format("field.{}.{}", i, j), field.values.form());
+      values.take(std::move(field.values));
+      columns.push_back(std::move(values));
+      if (!field.has_missing) continue;
+      PageColumn missing(fmt::format("missing.{}.{}", i, j), ColumnForm::Bytes);
+      missing.add_bytes(field.missing);
+      columns.push_back(std::move(missing));
+    }
+  }
+  return columns;
+}
+
+std::vector<PageColumn> PageSamples::sums(const PageTree::Order& order, const std::string& prefix) const {
+  struct Sum {
+    std::uint64_t weight = 0, samples = 0;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;  // by event and place
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Sum& sum = sums[{of_events_[i], order.places[row_nodes_[nodes_[i]]]}];
+    sum.weight += weights_of_samples_[i];
+    ++sum.samples;
+  }
+  std::vector<PageColumn> columns;
+  for (std::size_t event = 0; event < events_.size(); ++event) {
+    const std::string start = fmt::format("{}{}.", prefix, event);
+    PageColumn node(start + "node", ColumnForm::Differences), weight(start + "weight", ColumnForm::Wide),
+        samples(start + "samples", ColumnForm::Numbers);
+    for (const auto& [key, sum] : sums) {
+      if (key.first != event) continue;
+      node.add_signed(key.second);
+      weight.add(sum.weight);
+      samples.add(sum.samples);
+    }
+    for (PageColumn* column : {&node, &weight, &samples}) columns.push_back(std::move(*column));
+  }
+  return columns;
+}
+
+std::string PageSamples::unit_of(std::size_t event) {
+  const PayloadSchema* const schema = schemas_.of(event);
+  if (schema != nullptr) {
+    const auto field = std::ranges::find(schema->fields, "weight", &PayloadField::role);
+    if (field != schema->fields.end()) return printable(field->unit.empty() ? field->name : field->unit);
+  }
+  const format::EventAttr& attr = session_.events()[event].attr;
+  if (attr.type == abi::kSoftware && attr.config <= 1) return "ns";  // cpu-clock, task-clock
+  if (attr.type == abi::kSoftware && attr.config == abi::kBpfOutput) {
+    // A BPF program says with the period what its event weighs.
+    const EventColumns& columns = events_[event];
+    if (columns.weighs_one) return "samples";
+    return columns.value != nullptr && columns.weighs_values ? printable(columns.value->unit) : "period";
+  }
+  return names_.event(session_.events()[event].name);
+}
+
+void PageSamples::describe(JsonFields& to) {
+  const auto text = [&](std::string_view name, const std::string& value) {
+    to.number(name, parts_.texts.number_of(value));
+  };
+  to.text("start", times_.empty() ? "0" : fmt::format("{}", times_.front()));
+  to.number("left_out", left_out_);
+  to.begin_list("events");
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    to.begin_object("");
+    text("name", names_.event(session_.events()[i].name));
+    text("unit", unit_of(i));
+    to.number("samples", events_[i].samples);
+    to.flag("stacks", events_[i].has_stacks);
+    to.begin_list("fields");
+    for (const FieldColumn& column : events_[i].fields) {
+      to.begin_object("");
+      text("name", printable(column.field->name));
+      text("unit", printable(column.field->unit));
+      text("role", printable(column.field->role));
+      to.flag("text", column.is_text);
+      to.end_object();
+    }
+    to.end_list();
+    to.end_object();
+  }
+  to.end_list();
+}
+
+}  // namespace tacho::report

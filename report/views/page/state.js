@@ -1,0 +1,78 @@
+// What is shown, in the address behind #: a reload or a link shows the same, back and forward undo and redo.
+
+const LISTS = {cpus: 'cpu', pids: 'pid', tids: 'tid'};
+export const ROWS = ['cpu', 'process', 'thread', 'container'];
+export const TABS = ['stacks', 'values', 'events'];
+
+export const initialState = (model) => {
+  let event = 0;
+  model.events.forEach((one, i) => { if (one.samples > model.events[event].samples) event = i; });
+  return {
+    event, by: 'weight', from: null, to: null, viewFrom: 0, viewTo: model.span, rows: 'cpu',
+    cpus: [], pids: [], tids: [], groups: [], focus: '', zoom: model.tree.root, search: '', tab: 'stacks',
+    field: null, low: null, high: null, sort: model.base ? 'change' : 'self'
+  };
+};
+
+const finite = (text) => text !== null && text !== '' && Number.isFinite(Number(text)) ? Number(text) : null;
+
+export const readState = (model, fragment) => {
+  const asked = new URLSearchParams(fragment.slice(1)), state = initialState(model);
+  const event = model.events.findIndex((one) => one.name === asked.get('event'));
+  if (event >= 0) state.event = event;
+  if (asked.get('by') === 'samples') state.by = 'samples';
+  const times = (name) => (asked.get(name) || '').split(',').map((one) => model.offsetOf(one));
+  const [from, to = null] = times('time');
+  if (from !== null && to !== null && from <= to) [state.from, state.to] = [from, to];
+  const [viewFrom, viewTo = null] = times('view');
+  if (viewFrom !== null && viewTo !== null && viewFrom < viewTo)
+    [state.viewFrom, state.viewTo] = [Math.max(viewFrom, 0), Math.min(viewTo, model.span)];
+  if (ROWS.includes(asked.get('rows'))) state.rows = asked.get('rows');
+  for (const list in LISTS) state[list] = asked.getAll(LISTS[list]).map(finite).filter((one) => one !== null);
+  state.groups = asked.getAll('container');
+  state.focus = asked.get('function') || '';
+  const zoom = finite(asked.get('zoom'));
+  if (Number.isInteger(zoom) && zoom >= 0 && zoom < model.tree.count) state.zoom = zoom;
+  state.search = asked.get('search') || '';
+  if (TABS.includes(asked.get('tab'))) state.tab = asked.get('tab');
+  if (asked.has('field')) state.field = asked.get('field');
+  const low = finite(asked.get('low')), high = finite(asked.get('high'));
+  if (low !== null && high !== null && state.field !== null) [state.low, state.high] = [low, high];
+  if (['self', 'total', 'name', 'change'].includes(asked.get('sort'))) state.sort = asked.get('sort');
+  return state;
+};
+
+export const addressOf = (model, state) => {
+  const usual = initialState(model), told = new URLSearchParams();
+  if (state.event !== usual.event) told.set('event', model.events[state.event].name);
+  if (state.by !== usual.by) told.set('by', state.by);
+  if (state.from !== null) told.set('time', `${model.seconds(state.from)},${model.seconds(state.to)}`);
+  if (state.viewFrom !== 0 || state.viewTo !== model.span)
+    told.set('view', `${model.seconds(state.viewFrom)},${model.seconds(state.viewTo)}`);
+  if (state.rows !== usual.rows) told.set('rows', state.rows);
+  for (const list in LISTS) state[list].forEach((one) => told.append(LISTS[list], one));
+  state.groups.forEach((one) => told.append('container', one));
+  if (state.focus !== '') told.set('function', state.focus);
+  if (state.zoom !== usual.zoom) told.set('zoom', state.zoom);
+  if (state.search !== '') told.set('search', state.search);
+  if (state.tab !== usual.tab) told.set('tab', state.tab);
+  if (state.field !== null) told.set('field', state.field);
+  if (state.low !== null) {
+    told.set('low', state.low);
+    told.set('high', state.high);
+  }
+  if (state.sort !== usual.sort) told.set('sort', state.sort);
+  return `#${told}`;
+};
+
+const SELECTING = ['event', 'by', 'from', 'to', 'cpus', 'pids', 'tids', 'groups', 'focus', 'low', 'high'];
+// Whether other samples are selected, or they weigh otherwise.
+export const selectsOthers = (a, b) =>
+  SELECTING.some((key) => String(a[key]) !== String(b[key])) || (a.low !== null && a.field !== b.field);
+
+// Everything selected.
+export const cleared = () => ({
+  from: null, to: null, cpus: [], pids: [], tids: [], groups: [], focus: '', low: null, high: null
+});
+export const hasSelection = (state) => state.from !== null || state.low !== null || state.focus !== '' ||
+  state.cpus.length + state.pids.length + state.tids.length + state.groups.length > 0;

@@ -1,0 +1,262 @@
+// The timeline: all samples of the event by time, in rows of processors, processes, threads or containers. Dragging
+// selects a time, the names at the left select rows. The rows in sight are counted and drawn, no others.
+import {amount, button, colour, dragOn, element, grouped, pen, share, showTip} from './dom.js';
+import {firstFrom, nodesOf} from './model.js';
+import {ROWS} from './state.js';
+
+const ROW = 22, STRIP = 54, AXIS = 18, BIN = 2;
+
+// What a sample's row is: keys[of[i]], a number from 0 up; and what the row is called.
+const rowsOf = (model, kind) => {
+  const {samples, threads} = model, {thread, cpu, cgroup} = samples;
+  const itself = (numbers) => {
+    let most = 0;
+    for (let i = 0; i < numbers.length; i++) if (numbers[i] > most) most = numbers[i];
+    return Uint32Array.from({length: most + 1}, (_, i) => i);
+  };
+  if (kind === 'cpu')
+    return {of: cpu, keys: itself(cpu), name: (key) => (key === 0 ? 'CPU not recorded' : `CPU ${key - 1}`), list: 'cpus', value: (key) => key - 1};
+  if (kind === 'container' && cgroup)
+    return {of: cgroup, keys: itself(cgroup), name: (key) => model.text(key), list: 'groups', value: (key) => model.text(key)};
+  if (kind === 'thread')
+    return {
+      of: thread, keys: itself(thread), name: (key) => `${threads.comm(key)} ${threads.tid[key]}`, list: 'tids',
+      value: (key) => threads.tid[key]
+    };
+  // A process is called as its first thread is.
+  const leader = new Map(), process = new Uint32Array(threads.count);
+  for (let i = 0; i < threads.count; i++)
+    if (!leader.has(threads.pid[i]) || threads.tid[i] === threads.pid[i]) leader.set(threads.pid[i], i);
+  for (let i = 0; i < threads.count; i++) process[i] = leader.get(threads.pid[i]);
+  return {
+    of: thread, keys: process, name: (key) => `${threads.comm(key)} ${threads.pid[key]}`, list: 'pids',
+    value: (key) => threads.pid[key]
+  };
+};
+
+export const makeTimeline = (app) => {
+  const {model} = app, {samples} = model, {time, event, weight, node} = samples;
+  const strip = element('canvas', {
+    tabindex: 0, role: 'img', class: 'strip',
+    'aria-label': 'Timeline of the whole capture. Left and right move the cursor, with Shift they select a time, Enter shows the selected time alone, plus and minus zoom, Escape selects everything.'
+  });
+  const bars = element('canvas', {class: 'bars', role: 'img', 'aria-label': 'Samples by time, a row for each name at the left'});
+  const labels = element('div', {class: 'labels'});
+  const spacer = element('div', {class: 'spacer'}, labels, bars), box = element('div', {class: 'scroll rows'}, spacer);
+  const told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
+  const kinds = element('select', {'aria-label': 'rows of the timeline', onchange: () => app.go({rows: kinds.value})},
+    ...ROWS.filter((kind) => kind !== 'container' || samples.cgroup).map((kind) => element('option', {value: kind}, `by ${kind === 'cpu' ? 'CPU' : kind}`)));
+  let rows = null, order = [], totals = new Float64Array(0), sum = 0, counted = '', overview = null, overviewOf = '', mark = null, markOf = '', cursor = null, drag = null;
+
+  const ownWeight = (i) => (app.state.by === 'samples' ? 1 : weight[i]);
+  const view = () => [app.state.viewFrom, Math.max(app.state.viewTo, app.state.viewFrom + 1)];
+  const left = () => (box.clientWidth < 600 ? 124 : 190);
+  const wide = () => Math.max(box.clientWidth - left(), 50);
+
+  // Heaviest first; processors by their number.
+  const count = () => {
+    const wanted = `${app.state.rows} ${app.state.event} ${app.state.by}`;
+    if (wanted === counted) return;
+    counted = wanted;
+    rows = rowsOf(model, app.state.rows);
+    const {of, keys} = rows, most = keys.reduce((a, b) => Math.max(a, b), 0), isThere = new Uint8Array(most + 1);
+    totals = new Float64Array(most + 1);
+    sum = 0;
+    for (let i = 0; i < samples.count; i++) {
+      if (event[i] !== app.state.event) continue;
+      const key = keys[of[i]], counts = ownWeight(i);
+      totals[key] += counts;
+      isThere[key] = 1;
+      sum += counts;
+    }
+    order = [];
+    for (let key = 0; key <= most; key++) if (isThere[key]) order.push(key);
+    if (app.state.rows !== 'cpu') order.sort((a, b) => totals[b] - totals[a] || a - b);
+  };
+
+  // Sums by bin: of the rows `from` to `to`, or of all together. With a function selected its part stands behind.
+  const binned = (from, to, viewFrom, viewTo, bins) => {
+    const isAll = from < 0, place = new Int32Array(totals.length).fill(isAll ? 0 : -1), {of, keys} = rows;
+    if (!isAll) for (let row = from; row < to; row++) place[order[row]] = row - from;
+    const sums = new Float64Array(bins * (isAll ? 1 : to - from)), parts = mark === null ? null : new Float64Array(sums.length);
+    const scale = bins / (viewTo - viewFrom + 1), end = firstFrom(time, viewTo + 1);
+    for (let i = firstFrom(time, viewFrom); i < end; i++) {
+      if (event[i] !== app.state.event) continue;
+      const row = place[keys[of[i]]];
+      if (row < 0) continue;
+      const bin = row * bins + Math.min(Math.floor((time[i] - viewFrom) * scale), bins - 1), counts = ownWeight(i);
+      sums[bin] += counts;
+      if (parts !== null && mark[node[i]]) parts[bin] += counts;
+    }
+    return {sums, parts};
+  };
+
+  // Bars outside of a selected time are pale.
+  const paint = (context, {sums, parts}, row, bins, y, height, most, width, viewFrom, viewTo) => {
+    const each = width / bins, chosen = selected(), span = viewTo - viewFrom;
+    const isPale = (bin) => chosen !== null &&
+      (viewFrom + (bin + 1) / bins * span < chosen[0] || viewFrom + bin / bins * span > chosen[1]);
+    for (let bin = 0; bin < bins; bin++) {
+      const sum = sums[row * bins + bin];
+      if (sum === 0) continue;
+      const tall = Math.max(height * sum / most, 1);
+      context.fillStyle = colour(parts === null && !isPale(bin) ? 'bar' : 'bar-rest');
+      context.fillRect(bin * each, y + height - tall, Math.max(each - 0.3, 0.7), tall);
+      if (parts === null || parts[row * bins + bin] === 0) continue;
+      const part = Math.max(height * parts[row * bins + bin] / most, 1);
+      context.fillStyle = colour('bar');
+      context.fillRect(bin * each, y + height - part, Math.max(each - 0.3, 0.7), part);
+    }
+  };
+  const shade = (context, from, to, viewFrom, viewTo, width, height) => {
+    const scale = width / (viewTo - viewFrom), start = Math.max((from - viewFrom) * scale, 0);
+    const end = Math.min((to - viewFrom) * scale, width);
+    if (end < start) return;
+    context.fillStyle = colour('selected');
+    context.fillRect(start, 0, Math.max(end - start, 1.5), height);
+  };
+  const selected = () => (drag !== null ? drag : app.state.from === null ? null : [app.state.from, app.state.to]);
+
+  const drawStrip = () => {
+    const width = Math.max(strip.parentElement.clientWidth, 100), bins = Math.ceil(width / BIN), context = pen(strip, width, STRIP + AXIS);
+    const wanted = `${app.state.event} ${app.state.by} ${bins} ${markOf}`;
+    if (wanted !== overviewOf) {
+      overviewOf = wanted;
+      overview = binned(-1, 0, 0, Math.max(model.span, 1), bins);
+    }
+    const all = overview, most = all.sums.reduce((a, b) => Math.max(a, b), 0) || 1;
+    const chosen = selected(), [from, to] = view(), end = Math.max(model.span, 1);
+    if (chosen !== null) shade(context, ...chosen, 0, end, width, STRIP);
+    paint(context, all, 0, bins, 2, STRIP - 4, most, width, 0, end);
+    context.strokeStyle = colour('ink');
+    context.lineWidth = 1;
+    context.strokeRect(from / end * width + 0.5, 0.5, Math.max((to - from) / end * width - 1, 2), STRIP - 1);
+    if (cursor !== null) {
+      context.fillStyle = colour('focus');
+      context.fillRect(cursor / end * width - 1, 0, 2, STRIP);
+    }
+    context.fillStyle = colour('muted');
+    const steps = Math.max(Math.floor(width / 130), 2);
+    for (let i = 0; i <= steps; i++) {
+      context.textAlign = i === 0 ? 'left' : i === steps ? 'right' : 'center';
+      context.fillText(`${(end * i / steps / 1e9).toPrecision(4)} s`, width * i / steps, STRIP + AXIS / 2 + 1);
+    }
+    context.textAlign = 'left';
+  };
+
+  const drawRows = () => {
+    const height = Math.max(Math.min(box.clientHeight || 200, order.length * ROW), ROW), top = box.scrollTop, width = wide();
+    const context = pen(bars, width, height), [viewFrom, viewTo] = view(), bins = Math.ceil(width / BIN);
+    bars.style.left = `${left()}px`;
+    labels.style.width = `${left()}px`;
+    const first = Math.floor(top / ROW), last = Math.min(Math.ceil((top + height) / ROW), order.length);
+    const all = binned(first, last, viewFrom, viewTo, bins), most = all.sums.reduce((a, b) => Math.max(a, b), 0) || 1;
+    const chosen = selected();
+    if (chosen !== null) shade(context, ...chosen, viewFrom, viewTo, width, height);
+    const made = [];
+    for (let row = first; row < last; row++) {
+      const key = order[row], name = rows.name(key), isOn = app.state[rows.list].includes(rows.value(key));
+      paint(context, all, row - first, bins, row * ROW - top + 2, ROW - 4, most, width, viewFrom, viewTo);
+      const label = button(name, `${name}: ${amount(totals[key], app.unit())}`, () => {
+        const list = app.state[rows.list], value = rows.value(key);
+        app.go({[rows.list]: isOn ? list.filter((one) => one !== value) : [...list, value]});
+      }, {class: 'label', 'aria-pressed': String(isOn)});
+      label.style.top = `${row * ROW}px`;
+      made.push(label);
+    }
+    const had = labels.contains(document.activeElement) ? document.activeElement.title : null;
+    labels.replaceChildren(...made);
+    if (had !== null) made.find((label) => label.title === had)?.focus({preventScroll: true});
+  };
+
+  const tell = () => {
+    const {from, to} = app.state, {indexes, all} = app.selection, words = [];
+    const [viewFrom, viewTo] = view();
+    if (viewFrom > 0 || viewTo < model.span) words.push(`rows show ${model.seconds(viewFrom)} to ${model.seconds(viewTo)}`);
+    if (from !== null) words.push(`selected ${model.seconds(from)} to ${model.seconds(to)}, ${amount(to - from, 'ns')}`);
+    words.push(`${grouped(indexes.length)} samples selected, ${share(all, sum)} of all`);
+    told.textContent = words.join(' · ');
+  };
+  const draw = () => {
+    count();
+    kinds.value = app.state.rows;
+    if (app.state.focus !== markOf) {
+      markOf = app.state.focus;
+      mark = markOf === '' ? null : nodesOf(model, markOf);
+    }
+    spacer.style.height = `${order.length * ROW}px`;
+    drawStrip();
+    drawRows();
+    tell();
+  };
+
+  // Pointers and keys.
+  const clamp = (at) => Math.min(Math.max(Math.round(at), 0), model.span);
+  const dragging = (canvas, timeAt) => dragOn(canvas, {
+    moved: (x0, y0, x1) => {
+      drag = [timeAt(Math.min(x0, x1)), timeAt(Math.max(x0, x1))];
+      drawStrip();
+      drawRows();
+    },
+    ended: () => {
+      const [from, to] = drag;
+      drag = null;
+      app.go({from, to});
+    },
+    clicked: () => app.go({from: null, to: null})
+  });
+  dragging(strip, (x) => clamp(x / strip.clientWidth * model.span));
+  dragging(bars, (x) => clamp(view()[0] + x / wide() * (view()[1] - view()[0])));
+  bars.addEventListener('pointermove', (moved) => {
+    const row = Math.floor((moved.offsetY + box.scrollTop) / ROW);
+    if (row >= order.length) return showTip(moved, null);
+    const when = view()[0] + moved.offsetX / wide() * (view()[1] - view()[0]);
+    showTip(moved, [rows.name(order[row]), `${model.seconds(clamp(when))} s`, `${amount(totals[order[row]], app.unit())} in the whole capture`]);
+  });
+  bars.addEventListener('pointerleave', (gone) => showTip(gone, null));
+  const zoomBy = (factor, around) => {
+    const [from, to] = view(), middle = around === undefined ? (from + to) / 2 : around;
+    const viewFrom = clamp(middle - (middle - from) * factor), viewTo = clamp(middle + (to - middle) * factor);
+    if (viewTo - viewFrom >= 1000 || factor > 1) app.go({viewFrom, viewTo});
+  };
+  bars.addEventListener('wheel', (turned) => {
+    if (!turned.ctrlKey) return;
+    turned.preventDefault();
+    zoomBy(turned.deltaY > 0 ? 1.5 : 1 / 1.5, view()[0] + turned.offsetX / wide() * (view()[1] - view()[0]));
+  }, {passive: false});
+  const toSelection = () => {
+    if (app.state.from !== null && app.state.to > app.state.from) app.go({viewFrom: app.state.from, viewTo: app.state.to});
+  };
+  const step = (sign, isSelecting) => {
+    const size = model.span / 100, was = cursor === null ? view()[0] : cursor;
+    cursor = clamp(was + sign * size);
+    if (!isSelecting) {
+      told.textContent = `cursor at ${model.seconds(cursor)}`;
+      return drawStrip();
+    }
+    const {from, to} = app.state;
+    const anchor = from === null ? clamp(was) : was === from ? to : from;
+    app.go({from: Math.min(anchor, cursor), to: Math.max(anchor, cursor)});
+  };
+  strip.addEventListener('keydown', (event_) => {
+    const keys = {
+      ArrowLeft: () => step(-1, event_.shiftKey), ArrowRight: () => step(1, event_.shiftKey), Enter: toSelection,
+      '+': () => zoomBy(0.5, cursor ?? undefined), '-': () => zoomBy(2, cursor ?? undefined),
+      Escape: () => app.go({from: null, to: null})
+    };
+    if (!Object.hasOwn(keys, event_.key) || event_.ctrlKey || event_.metaKey || event_.altKey) return;
+    event_.preventDefault();
+    keys[event_.key]();
+  });
+  box.addEventListener('scroll', drawRows);
+
+  const tools = element('p', {class: 'tools'}, kinds,
+    button('Zoom to selection', 'the selected time alone (Enter)', toSelection),
+    button('+', 'zoom in', () => zoomBy(0.5)), button('−', 'zoom out', () => zoomBy(2)),
+    button('Whole time', 'zoom out to everything', () => app.go({viewFrom: 0, viewTo: model.span})));
+  return {
+    element: element('section', {class: 'timeline', 'aria-labelledby': 'timeline-title'},
+      element('h2', {id: 'timeline-title'}, 'Timeline'), tools, element('div', {class: 'stripbox'}, strip), box, told),
+    draw
+  };
+};

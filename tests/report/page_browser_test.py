@@ -1,0 +1,419 @@
+#!/usr/bin/env python3
+"""tacho page in a browser: timeline, flame graph, tables, heat map and samples show one selection; keys, search, history,
+dark and light, narrow windows; names stay text; no network."""
+import collections
+import re
+import struct
+
+import browser
+import made_capture as made
+import made_payload
+import programs
+from made_payload import Field, TEXT
+from page_data import deep_page, folded_lines
+
+if browser.webdriver:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.actions.action_builder import ActionBuilder
+    from selenium.webdriver.common.by import By
+
+ENTER, ESCAPE, LEFT, UP, RIGHT, DOWN, SHIFT = "\ue007", "\ue00c", "\ue012", "\ue013", "\ue014", "\ue015", "\ue008"
+CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]
+GOLDEN = programs.ROOT / "tests/golden"
+SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
+NAMES = ["</script><img src=x onerror=window.hit=1>", "'\"`${window.hit=1}&lt;b&gt;", "right\u202eleft \u05d0\u05d1", "x" * 10_000,
+         "constructor", "__proto__"]
+
+
+@browser.needs_browser
+class PageInABrowser(programs.Scratch):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [])
+        self.assertEqual(self.browser.requests(), [])
+
+    # Captures.
+
+    def open_golden(self, name, *words, fragment=""):
+        self.capture = ["-i", GOLDEN / f"captures/{name}.data", *SYMBOLS]
+        self.tacho("page", *self.capture, "-o", "page.html", *words, status=None)
+        self.open(fragment)
+
+    def open(self, fragment=""):
+        self.browser.open(self.folder / "page.html", fragment)
+        self.wait_until("return document.documentElement.dataset.ready === 'yes'")
+
+    def wait_until(self, script):
+        self.browser.driver.set_script_timeout(60)
+        self.browser.driver.execute_async_script(f"""const done = arguments[0], ask = () => (() => {{{script}}})() ? done() : setTimeout(ask, 20);
+            ask();""")
+
+    def open_payloads(self, names=NAMES):
+        """Threads and payloads with hostile names; sizes of 1 to 64 KiB."""
+        made_events = made_payload.capture(True, read=[Field("size", unit="bytes", role="value"), Field("path", TEXT, 1, 10_016)])
+        for i in range(60):
+            name = names[i % len(names)]
+            made_events.named(name[:15] if len(name) < 10_000 else name, tid=made.PID + i % len(names))
+            raw = name.encode()[:10_015]
+            made_events.sample(raw=struct.pack("<Q", 1024 << i % 7) + raw + bytes(10_016 - len(raw)), chain=CHAIN,
+                               tid=made.PID + i % len(names))
+        (self.folder / "perf.data").write_bytes(made_events.file())
+        self.tacho("page", "-o", "page.html", status=None)
+        self.open()
+
+    # What is seen.
+
+    def folded(self, *words):
+        return folded_lines(self.tacho("folded", *self.capture, *words, status=None).stdout.decode())
+
+    def shown_folded(self):
+        """The text that the page itself gives."""
+        self.browser.driver.find_element(By.XPATH, "//button[text()='Folded text']").click()
+        text = self.browser.run("const box = document.querySelector('#folded'), text = box.querySelector('textarea').value; box.close(); return text")
+        return folded_lines(text)
+
+    def frames(self):
+        """[x, y, width] of the frames in sight, widest first."""
+        return self.browser.run("return document.querySelector('canvas.flame').drawn.map(([, x, y, w]) => [x, y, w]).sort((a, b) => b[2] - a[2])")
+
+    def selection(self):
+        return self.browser.run("return document.querySelector('#selection').innerText")
+
+    def samples(self):
+        return int(re.search(r"([\d,]+) samples", self.selection())[1].replace(",", ""))
+
+    def told(self, where):
+        return self.browser.run("return document.querySelector(arguments[0] + ' .told').textContent", where)
+
+    def fragment(self):
+        return self.browser.run("return location.hash")
+
+    def settle(self):
+        """hashchange and what is drawn come later."""
+        self.browser.driver.execute_async_script("const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 30);")
+
+    def press(self, *keys):
+        for key in keys:
+            ActionChains(self.browser.driver, duration=0).send_keys(key).perform()
+            self.settle()
+
+    def focus(self, selector):
+        self.browser.run("document.querySelector(arguments[0]).focus()", selector)
+
+    def pointer(self, selector, *points):
+        """Presses at the first point of an element, and lets go at the last; points as parts of its size."""
+        x, y, width, height = self.browser.run("""const element = document.querySelector(arguments[0]);
+            element.scrollIntoView({block: 'center'});
+            const box = element.getBoundingClientRect();
+            return [box.x, box.y, box.width, box.height];""", selector)
+        actions = ActionBuilder(self.browser.driver, duration=0)
+        place = lambda part: (int(x + part[0] * (width - 1)), int(y + part[1] * (height - 1)))
+        actions.pointer_action.move_to_location(*place(points[0])).pointer_down()
+        for point in points[1:]:
+            actions.pointer_action.move_to_location(*place(point))
+        actions.pointer_action.pointer_up()
+        actions.perform()
+        self.settle()
+
+    def click(self, selector):
+        self.browser.run("document.querySelector(arguments[0]).click()", selector)
+        self.settle()
+
+    def back(self, step="back"):
+        self.browser.run(f"history.{step}()")
+        self.settle()
+        self.settle()
+
+    # Tests.
+
+    def test_frames_and_widths_are_those_of_folded(self):
+        for name in ("threads", "unwound"):
+            self.open_golden(name)
+            right = self.folded()
+            self.assertEqual(self.shown_folded(), right)
+            total, widths = sum(right.values()), collections.Counter()
+            for stack, weight in right.items():
+                for depth in range(len(stack) + 1):
+                    widths[stack[:depth]] += weight
+            canvas = self.browser.run("return document.querySelector('canvas.flame').clientWidth")
+            wanted = sorted((canvas * weight / total for weight in widths.values()), reverse=True)
+            wanted = [width for width in wanted if width >= 0.4]
+            self.browser.run("document.querySelector('.flamebox').style.maxHeight = '3000px'; dispatchEvent(new Event('resize'))")
+            self.settle()
+            shown = [width for _, _, width in self.frames()]
+            self.assertEqual(len(shown), len(wanted), name)
+            for mine, other in zip(shown, wanted):
+                self.assertAlmostEqual(mine, other, delta=0.01)
+
+    def test_a_time_dragged_in_the_timeline_drives_everything(self):
+        self.open_golden("threads")
+        everything = self.samples()
+        self.pointer("canvas.strip", (0.25, 0.3), (0.4, 0.3), (0.6, 0.3))
+        first, last = re.search(r"time=([\d.]+)%2C([\d.]+)", self.fragment()).groups()
+        right = self.folded("--time", f"{first},{last}")
+        self.assertEqual(self.shown_folded(), right)
+        self.assertLess(self.samples(), everything)
+        self.assertIn(f"{self.samples()} samples selected", self.told(".timeline"))
+        rows = self.browser.run("return [...document.querySelectorAll('.functions tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
+        leaves = collections.Counter()
+        for stack, weight in right.items():
+            leaves[stack[-1]] += weight
+        name, weight = leaves.most_common(1)[0]
+        self.assertEqual(rows[0][0], f"{100 * weight / sum(right.values()):.2f} %")
+        self.press("3")
+        self.assertIn(f"{self.samples()} samples", self.told(".events"))
+        self.press("0")
+        self.assertEqual(self.samples(), everything)
+
+    def test_rows_of_the_timeline_select_threads_and_processes(self):
+        self.open_golden("threads", fragment="#rows=thread")
+        labels = self.browser.run("return [...document.querySelectorAll('.label')].map((label) => label.textContent)")
+        self.assertEqual(len(labels), 5)
+        self.click(".label:nth-child(2)")
+        tid = labels[1].split()[-1]
+        self.assertIn(f"tid={tid}", self.fragment())
+        self.assertEqual(self.shown_folded(), self.folded(f"--tid={tid}"))
+        self.assertEqual(self.browser.run("return document.querySelector('.label:nth-child(2)').getAttribute('aria-pressed')"), "true")
+        self.click(".label:nth-child(1)")
+        other = labels[0].split()[-1]
+        self.assertEqual(self.shown_folded(), self.folded(f"--tid={tid},{other}"))
+        self.back()
+        self.assertEqual(self.shown_folded(), self.folded(f"--tid={tid}"))
+        self.browser.run("const rows = document.querySelector('.timeline select'); rows.value = 'process'; rows.dispatchEvent(new Event('change'))")
+        self.settle()
+        self.assertIn("rows=process", self.fragment())
+
+    def test_zoom_history_and_reload(self):
+        self.open_golden("unwound")
+        before = self.frames()
+        size = self.browser.run("const canvas = document.querySelector('canvas.flame'); return [canvas.clientWidth, canvas.clientHeight]")
+        x, y, width = min((frame for frame in before if 100 < frame[2] < 0.9 * size[0]), key=lambda frame: frame[1])
+        self.pointer("canvas.flame", ((x + width / 2) / size[0], (y + 9) / size[1]))
+        self.assertIn("zoom=", self.fragment())
+        zoomed = self.frames()
+        self.assertNotEqual(zoomed, before)
+        self.assertEqual(sum(1 for frame in zoomed if abs(frame[2] - size[0]) < 0.1 and frame[1] <= y), y / 18 + 1)
+        self.back()
+        self.assertEqual(self.frames(), before)
+        self.back("forward")
+        self.assertEqual(self.frames(), zoomed)
+        self.browser.driver.refresh()
+        self.wait_until("return document.documentElement.dataset.ready === 'yes'")
+        self.assertEqual(self.frames(), zoomed)
+        self.focus("canvas.flame")
+        self.press(*[ESCAPE] * int(y / 18))
+        self.assertEqual(self.frames(), before)
+
+    def test_keys_walk_through_the_frames(self):
+        self.open_golden("threads")
+        self.focus("canvas.flame")
+        self.press(DOWN)
+        self.assertTrue(self.told(".flameview").startswith("all"), self.told(".flameview"))
+        self.press(DOWN)
+        name = self.told(".flameview").split(" \u00b7 ")[0]
+        self.assertIn(name, {stack[0] for stack in self.folded()})
+        self.assertRegex(self.told(".flameview"), r"total [\d.,]+ ms: \d+\.\d\d % of the selection")
+        self.press(RIGHT)
+        self.assertNotEqual(self.told(".flameview").split(" \u00b7 ")[0], "")
+        self.press(LEFT, ENTER)
+        self.assertIn("zoom=", self.fragment())
+        self.press(UP, "?")
+        self.assertTrue(self.browser.run("return document.querySelector('#help').open"))
+        self.press(ESCAPE)
+        self.assertFalse(self.browser.run("return document.querySelector('#help').open"))
+
+    def test_keys_select_a_time(self):
+        self.open_golden("threads")
+        everything = self.samples()
+        self.focus("canvas.strip")
+        self.press(RIGHT, RIGHT, RIGHT)
+        ActionChains(self.browser.driver, duration=0).key_down(SHIFT).send_keys(RIGHT * 3).key_up(SHIFT).perform()
+        self.settle()
+        self.settle()
+        self.assertIn("time=", self.fragment())
+        self.assertLess(self.samples(), everything)
+        self.press(ENTER)
+        self.assertIn("view=", self.fragment())
+        self.press(ESCAPE)
+        self.assertEqual(self.samples(), everything)
+
+    def search(self, text):
+        self.press("/")
+        self.browser.run("document.querySelector('#search').value = ''")
+        self.press(text, ENTER)
+        return self.browser.run("return document.querySelector('#found').textContent")
+
+    def test_search_says_the_share_once(self):
+        self.open_golden("unwound")
+        stacks = self.folded()
+        total = sum(stacks.values())
+        name = collections.Counter(frame for stack in stacks for frame in stack[1:] if len(frame) > 3).most_common(1)[0][0]
+        for text, test in ((name, lambda frame: name.lower() in frame.lower()), (name.upper(), lambda frame: name.lower() in frame.lower()),
+                           (f"/^{re.escape(name)}$/", lambda frame: frame == name), ("/NOSUCH/", lambda frame: False)):
+            weight = sum(weight for stack, weight in stacks.items() if any(map(test, stack)))
+            self.assertIn(f"{100 * weight / total:.2f} % of the selection", self.search(text), text)
+        self.assertIn("not a regular expression", self.search("/(/"))
+        self.search(name)
+        rows = self.browser.run("return [...document.querySelectorAll('.functions td.name')].map((cell) => cell.textContent)")
+        self.assertTrue(rows and all(name.lower() in row.lower() for row in rows), rows)
+        self.press("0")
+        self.assertEqual(self.browser.run("return document.querySelector('#found').textContent"), "")
+
+    def test_a_function_of_the_table_selects_its_stacks(self):
+        self.open_golden("unwound")
+        name = self.browser.run("return document.querySelector('.functions td.name button').textContent")
+        self.click(".functions td.name button")
+        right = {stack: weight for stack, weight in self.folded().items() if name in stack}
+        self.assertEqual(self.shown_folded(), right)
+        self.back()
+        self.assertEqual(self.shown_folded(), self.folded())
+
+    def test_a_box_of_the_heat_map_selects_values(self):
+        self.open_payloads(["a", "b", "c"])
+        self.press("2")
+        cells = self.browser.run("const {counts} = document.querySelector('canvas.heat').cells; return counts.reduce((a, b) => a + b, 0)")
+        self.assertEqual(cells, 60)
+        rows = self.browser.run("return [...document.querySelectorAll('.distribution tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
+        self.assertEqual([int(row[2]) for row in rows], [9, 9, 9, 9, 8, 8, 8])
+        self.assertEqual(rows[0][0], "1 KiB")
+        self.click(".distribution tbody tr:nth-child(3) button")
+        self.assertEqual(self.samples(), 9)
+        self.back()
+        self.pointer("canvas.heat", (0.01, 0.02), (0.3, 0.3), (0.995, 0.6))
+        self.assertIn("low=", self.fragment())
+        box = self.samples()
+        self.assertTrue(0 < box < 60, box)
+        self.press("3")
+        self.assertIn(f"{box} samples", self.told(".events"))
+        self.press("2")
+        self.focus("canvas.heat")
+        self.press(ESCAPE, "0", LEFT)
+
+    def test_samples_are_shown_with_payload_and_stack(self):
+        self.open_payloads(["a", "b", "needle"])
+        self.press("3")
+        self.focus("[role=listbox]")
+        self.press(ENTER, DOWN, DOWN)
+        details = self.browser.run("return document.querySelector('.details').innerText")
+        self.assertIn("Sample 3 of 60", details)
+        self.assertIn("4 KiB", details)
+        self.assertIn("needle", details)
+        self.assertIn("[spin]", details)
+        self.search("needle")
+        self.assertIn("20 samples that match", self.told(".events"))
+
+    def test_names_stay_text(self):
+        self.open_payloads()
+        for tab in "123":
+            self.press(tab)
+        for selector in (".label:nth-child(2)", ".functions td.name button", ".event"):
+            self.browser.run("document.querySelector(arguments[0])?.click()", selector)
+            self.settle()
+        for kind in ("thread", "process", "cpu"):
+            self.browser.run("const rows = document.querySelector('.timeline select'); rows.value = arguments[0]; rows.dispatchEvent(new Event('change'))", kind)
+            self.settle()
+        self.press("0")
+        self.search("onerror=")
+        self.search("__proto__")
+        self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
+        self.assertEqual(self.browser.run("return document.querySelectorAll('img, b, script.data').length"), 0)
+        self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 1280)
+        hostile = "#function=" + "%3Cimg%20src=x%20onerror=window.hit=1%3E&time=a,b&zoom=-1&cpu=x&low=1e999&high=NaN&tab=__proto__&rows=constructor&event=%3Cb%3E"
+        self.open(hostile)
+        self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
+        self.assertEqual(self.samples(), 0)
+
+    def test_a_capture_without_samples_says_so(self):
+        (self.folder / "perf.data").write_bytes(made.Capture(made.Event("cpu-clock", made.SOFTWARE, 0, made.USUAL)).started().file())
+        self.tacho("page", "-o", "page.html", status=None)
+        self.open()
+        self.press("2", "3", "1", "0")
+        self.assertEqual(self.samples(), 0)
+
+    def test_a_comparison(self):
+        self.open_golden("comm", "--base", GOLDEN / "captures/threads.data")
+        self.assertIn("before:", self.selection())
+        heads = self.browser.run("return [...document.querySelectorAll('.functions th')].map((head) => head.textContent)")
+        self.assertEqual(heads, ["Self", "Total", "Before", "Change", "Function", "Module"])
+        self.focus("canvas.flame")
+        self.press(DOWN, DOWN)
+        self.assertRegex(self.told(".flameview"), r"before [\d.]+ %, after [\d.]+ %: [+\u2212][\d.]+ points")
+        self.browser.run("[...document.querySelectorAll('.functions th button')].find((one) => one.textContent === 'Total').click()")
+        self.settle()
+        self.assertIn("sort=total", self.fragment())
+        self.back()
+        changes = self.browser.run("return [...document.querySelectorAll('.functions tbody tr')].map((row) => row.cells[3].textContent)")
+        sizes = [abs(float(change.replace("\u2212", "-"))) for change in changes]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+
+    def test_dark_and_light(self):
+        self.open_golden("threads")
+        def look():
+            pictures = [self.browser.driver.find_element(By.CSS_SELECTOR, f"canvas.{name}").screenshot_as_png for name in ("flame", "strip", "bars")]
+            return self.browser.run("const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]") + pictures
+
+        looks = {}
+        for scheme in ("light", "dark", "light"):
+            self.browser.prefers(scheme)
+            self.settle()
+            self.settle()
+            looks[scheme] = look()
+        self.assertTrue(all(a != b for a, b in zip(looks["light"], looks["dark"])))
+
+    def test_words_stand_out_from_their_ground(self):
+        """Contrast of at least 4.5, dark and light, of everything that has letters; WCAG's formula."""
+        self.open_golden("unwound")
+        for scheme in ("light", "dark"):
+            self.browser.prefers(scheme)
+            self.settle()
+            pairs = self.browser.run("""const style = getComputedStyle(document.documentElement), of = (name) => style.getPropertyValue('--' + name).trim();
+                return [['ink', 'paper'], ['muted', 'paper'], ['ink', 'box'], ['ink', 'on'], ['ink', 'selected'], ['match-ink', 'match'],
+                        ['more', 'paper'], ['less', 'paper']].map((pair) => pair.map(of));""")
+            for ink, paper in pairs:
+                bright, dim = sorted((luminance(ink), luminance(paper)), reverse=True)
+                self.assertGreaterEqual((bright + 0.05) / (dim + 0.05), 4.5, f"{scheme}: {ink} on {paper}")
+        self.browser.prefers("light")
+
+    def test_a_narrow_window_has_everything(self):
+        self.browser.size(390)
+        self.addCleanup(self.browser.size, 1280)
+        self.open_golden("unwound")
+        for tab in "123":
+            self.press(tab)
+            self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 390)
+        self.press("1")
+        self.assertLessEqual(max(x + width for x, _, width in self.frames()), 370)
+        self.browser.size(1280)
+        self.settle()
+        self.settle()
+        self.assertGreater(max(width for _, _, width in self.frames()), 400)
+
+    def test_a_stack_of_hundred_thousand_frames_loads(self):
+        self.open_golden("threads")
+        (self.folder / "page.html").write_text(deep_page((self.folder / "page.html").read_text(), 100_000))
+        self.open()
+        self.assertEqual(self.samples(), 1)
+        self.focus("canvas.flame")
+        self.press(DOWN, DOWN, DOWN)
+        self.assertTrue(self.told(".flameview").startswith("f0"))
+        self.browser.run("document.querySelector('.flamebox').scrollTop = 1e9")
+        self.settle()
+        self.assertGreater(len(self.frames()), 5)
+        rows = self.browser.run("return [...document.querySelectorAll('.functions tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))")
+        self.assertEqual(rows[0][:2], ["100.00 %", "100.00 %"], "recursive calls count once")
+        self.click(".functions td.name button")
+
+
+def luminance(colour):
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    parts = [int(digits[at:at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+if __name__ == "__main__":
+    programs.main()

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""tacho page: its data are the capture's, its policy allows nothing but what is inside, and names stay data."""
+import re
+import struct
+
+import made_capture as made
+import made_payload
+import programs
+from made_payload import Field, TEXT
+from page_data import Page, Tags, folded_lines, policy_hash
+
+GOLDEN = programs.ROOT / "tests/golden"
+SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
+CAPTURES = ("threads", "unwound", "comm", "group", "payload", "uprobe", "latency", "pipe")
+SCRIPT_LIMIT = 100_000  # bytes
+CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]
+
+
+class PageOfACapture(programs.Scratch):
+    def page(self, *words, status=None):
+        return Page(self.tacho("page", *words, status=status).stdout.decode())
+
+    def test_stacks_are_those_of_folded(self):
+        stacks = 0
+        for name in CAPTURES:
+            capture = ["-i", GOLDEN / f"captures/{name}.data", *SYMBOLS]
+            page = self.page(*capture)
+            for number, event in enumerate(page.events()):
+                if not page.head["capture"]["events"][number]["stacks"]:
+                    continue
+                done = self.tacho("folded", "--event", event, *capture, status=None)
+                right = {stack: weight for stack, weight in folded_lines(done.stdout.decode()).items() if weight}
+                self.assertEqual(page.folded(number), right, f"{name} {event}")
+                stacks += len(right)
+        self.assertGreater(stacks, 50)
+
+    def test_a_time_or_a_thread_selects_what_folded_selects(self):
+        capture = ["-i", GOLDEN / "captures/threads.data", *SYMBOLS]
+        page = self.page(*capture)
+        times, start = page.columns["time"], int(page.head["capture"]["start"])
+        first, last = times[len(times) // 4], times[len(times) // 2]
+        seconds = lambda offset: f"{(start + offset) // 10**9}.{(start + offset) % 10**9:09}"
+        done = self.tacho("folded", "--time", f"{seconds(first)},{seconds(last)}", *capture, status=None)
+        self.assertEqual(page.folded(0, lambda i: first <= times[i] <= last), folded_lines(done.stdout.decode()))
+        threads = page.columns["thread"]
+        for thread, tid in enumerate(page.columns["threads.tid"]):
+            done = self.tacho("folded", f"--tid={tid}", *capture, status=None)
+            self.assertEqual(page.folded(0, lambda i: threads[i] == thread), folded_lines(done.stdout.decode()))
+
+    def test_payloads_are_there_field_by_field(self):
+        page = self.page("-i", GOLDEN / "captures/payload.data")
+        fields = page.head["capture"]["events"][0]["fields"]
+        by_name = {page.texts[field["name"]]: page.columns[f"field.0.{i}"] for i, field in enumerate(fields)}
+        self.assertEqual(by_name["bytes"], [512, 4096, 512, 70000])
+        self.assertEqual([page.texts[text] for text in by_name["op"]], ["READ", "WRITE", "READ", "WRITE"])
+        self.assertEqual(page.columns["weight"], [1000, 3000, 2000, 0])
+        self.assertTrue(page.texts[by_name["from"][0]].startswith("0xffffffff81"))
+
+    def test_the_policy_names_the_script_and_the_style_and_nothing_else(self):
+        page = self.page("-i", GOLDEN / "captures/threads.data")
+        tags = Tags(page.text)
+        script, style = tags.texts("script", without=["type"]), tags.texts("style")
+        self.assertEqual((len(script), len(style)), (1, 1))
+        self.assertEqual(page.policy(), f"default-src 'none'; script-src {policy_hash(script[0])}; style-src "
+                                        f"{policy_hash(style[0])}; base-uri 'none'; form-action 'none'")
+        self.assertLess(len(script[0].encode()), SCRIPT_LIMIT)
+        self.assertEqual({name for name, _ in tags.found},
+                         {"html", "head", "meta", "title", "style", "body", "main", "p", "noscript", "script"})
+        self.assertFalse(re.search(r"https?://|\bon\w+=\"", page.text.split("<style>")[0] + script[0]))
+
+    def test_the_script_puts_no_text_into_markup(self):
+        for module in (programs.ROOT / "report/views/page").glob("*.js"):
+            text = module.read_text()
+            for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "fetch(",
+                         "XMLHttpRequest", "import("):
+                self.assertNotIn(word, text, module.name)
+
+    def test_the_same_input_gives_the_same_bytes(self):
+        words = ["page", "-i", GOLDEN / "captures/unwound.data", *SYMBOLS]
+        first = self.tacho(*words, status=None).stdout
+        self.assertTrue(all(first == self.tacho(*words, status=None).stdout for _ in range(3)))
+
+    def test_what_is_too_much_is_counted(self):
+        done = self.tacho("page", "-i", GOLDEN / "captures/threads.data", "--max-samples", "40", status=None)
+        page = Page(done.stdout.decode())
+        self.assertEqual(len(page.columns["node"]), 40)
+        self.assertEqual(page.head["capture"]["left_out"], 69)
+        self.assertIn("holds the first 40 samples and leaves 69 out", done.stderr.decode())
+
+    def hostile(self, names):
+        """A capture whose threads and payloads are called so."""
+        capture = made_payload.capture(True, read=[Field("size", unit="bytes", role="value"), Field("path", TEXT, 1, 64)])
+        for name in names:
+            raw = name.encode()[:63]
+            capture.named(name[:15])
+            capture.sample(raw=struct.pack("<Q", 70) + raw + bytes(64 - len(raw)), chain=CHAIN)
+        (self.folder / "perf.data").write_bytes(capture.file())
+
+    def test_names_are_data(self):
+        names = ["</script><img src=x onerror=alert(1)>", "\"'`&<b>", "right\u202eleft", "]]><!--"]
+        self.hostile(names)
+        page = self.page("--title", "</title><script>alert(1)</script>")
+        self.assertEqual(len(Tags(page.text).texts("script", without=["type"])), 1)
+        self.assertEqual(page.texts[page.head["title"]], "</title><script>alert(1)</script>")
+        self.assertIn(names[0], page.texts)
+        self.assertIn("right\\xe2\\x80\\xaeleft", page.texts)
+
+    def test_hidden_words_are_not_in_the_page(self):
+        self.hostile(["secretary", "/home/secretary/key"])
+        whole = self.page()
+        self.assertIn("secretary", " ".join(whole.texts))
+        for words in (["--redact"], ["--hash", "comm,payload"], ["--drop", "comm", "--drop", "payload"]):
+            hidden = self.page(*words)
+            self.assertNotIn("secretary", " ".join(hidden.texts), words)
+            self.assertEqual(hidden.columns["weight"], whole.columns["weight"])
+            self.assertTrue(any(note.startswith("comm (") for note in hidden.head["hidden"]))
+        self.assertIn("secretary", " ".join(self.page("--redact", "--keep", "comm").texts))
+        same = [self.page("--redact", "--key", "k").texts for _ in range(2)]
+        self.assertEqual(*same)
+
+    def test_paths_and_command_lines_can_be_left_out(self):
+        capture = ["-i", GOLDEN / "captures/threads.data"]
+        whole = self.page(*capture)
+        command = whole.texts[whole.head["capture"]["command"]]
+        self.assertIn("./crew 600 5", command)
+        page = self.page(*capture, "--no-args")
+        self.assertNotIn("crew 600", " ".join(page.texts))
+        page = self.page(*capture, "--no-paths")
+        self.assertFalse([text for text in page.texts if "/tmp/c/" in text or "golden/captures" in text])
+
+    def test_a_comparison_has_the_sums_of_what_was_before(self):
+        before, after = GOLDEN / "captures/threads.data", GOLDEN / "captures/comm.data"
+        page = self.page("-i", after, "--base", before, *SYMBOLS)
+        alone = self.page("-i", before, *SYMBOLS)
+        self.assertEqual(sum(page.columns["base.0.weight"]), sum(alone.columns["weight"]))
+        self.assertEqual(sum(page.columns["base.0.samples"]), len(alone.columns["weight"]))
+        self.assertEqual(page.folded(0), self.page("-i", after, *SYMBOLS).folded(0))
+
+    def test_wrong_use_is_refused(self):
+        for words, message in ((["--keep", "nothing"], "there is no class 'nothing'"),
+                               (["--base", "b.data", "--where", "pid > 1"], "--where holds for one capture"),
+                               (["--max-samples", "0"], "--max-samples")):
+            done = self.tacho("page", "-i", GOLDEN / "captures/threads.data", *words, status=1)
+            self.assertIn(message, done.stderr.decode())
+
+
+if __name__ == "__main__":
+    programs.main()

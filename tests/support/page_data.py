@@ -1,0 +1,155 @@
+"""What the HTML file of tacho page holds, read without its script; and pages with other data, made of one."""
+import base64
+import collections
+import gzip
+import hashlib
+import html.parser
+import json
+import re
+import struct
+
+DATA = re.compile(r'<script type="application/octet-stream" class="data">([^<]*)</script>\n')
+
+
+def numbers(data, count):
+    found, at = [], 0
+    for _ in range(count):
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        found.append(value)
+    assert at == len(data), "bytes behind the last number"
+    return found
+
+
+def signed(data, count):
+    return [value >> 1 ^ -(value & 1) for value in numbers(data, count)]
+
+
+def differences(data, count):
+    found, last = [], 0
+    for value in signed(data, count):
+        last += value
+        found.append(last)
+    return found
+
+
+FORMS = {"u": numbers, "w": numbers, "z": signed, "d": differences, "b": lambda data, count: list(data),
+         "f": lambda data, count: list(struct.unpack(f"<{count}d", data))}
+
+
+def leb128(values):
+    out = bytearray()
+    for value in values:
+        while value > 127:
+            out.append(value & 127 | 128)
+            value >>= 7
+        out.append(value)
+    return bytes(out)
+
+
+class Tags(html.parser.HTMLParser):
+    """Every element of a page, its attributes, and the text of scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.inside = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        self.inside.append((tag, dict(attributes), ""))
+
+    def handle_endtag(self, tag):
+        self.inside.append(("", {}, ""))
+
+    def handle_data(self, data):
+        if self.inside:
+            tag, attributes, text = self.inside[-1]
+            self.inside[-1] = (tag, attributes, text + data)
+
+    def texts(self, tag, without=()):
+        return [text for one, attributes, text in self.inside if one == tag and not set(without) & set(attributes)]
+
+
+class Page:
+    def __init__(self, text):
+        self.text = text
+        packed = b"".join(base64.b64decode(piece) for piece in DATA.findall(text))
+        data = gzip.decompress(packed)
+        size = struct.unpack_from("<I", data)[0]
+        described = json.loads(data[4:4 + size])
+        self.head, at, self.columns = described["head"], 4 + size, {}
+        for name, form, count, length in described["columns"]:
+            self.columns[name] = FORMS[form](data[at:at + length], count)
+            at += length
+        assert at == len(data), "bytes behind the last column"
+        whole, start, self.texts = bytes(self.columns["text.bytes"]), 0, []
+        for length in self.columns["text.size"]:
+            self.texts.append(whole[start:start + length].decode())
+            start += length
+
+    def events(self):
+        return [self.texts[event["name"]] for event in self.head["capture"]["events"]]
+
+    def policy(self):
+        return re.search(r'Content-Security-Policy" content="([^"]*)"', self.text)[1]
+
+    def folded(self, event=0, keep=lambda sample: True):
+        """{names from the root: weight} of the event's samples, as tacho folded has them."""
+        columns, sums, known = self.columns, collections.Counter(), {}
+        parents, frames, root = columns["node.parent"], columns["node.frame"], len(columns["node.frame"]) - 1
+
+        def path(node):
+            names = []
+            while node != root:
+                frame = frames[node]
+                name = self.texts[columns["frame.name"][frame]].replace(";", ":")
+                names.append(name.replace(" ", "_") if columns["frame.kind"][frame] == ord("t") else name)
+                node += parents[node]
+            return tuple(reversed(names))
+
+        for i, node in enumerate(columns["node"]):
+            if columns["event"][i] == event and columns["weight"][i] > 0 and keep(i):
+                if node not in known:
+                    known[node] = path(node)
+                sums[known[node]] += columns["weight"][i]
+        return dict(sums)
+
+
+def folded_lines(text):
+    """{names from the root: weight} of folded text."""
+    sums = collections.Counter()
+    for line in text.splitlines():
+        stack, weight = line.rsplit(" ", 1)
+        sums[tuple(stack.split(";"))] += int(weight)
+    return dict(sums)
+
+
+def policy_hash(text):
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def deep_page(text, depth):
+    """A page like this one, of one sample with so many frames, called f0 to f9 by turns."""
+    names = ["", "deep", "event", "ns"] + [f"f{i}" for i in range(10)]
+    columns = [("text.size", "u", [len(name) for name in names]), ("text.bytes", "b", "".join(names).encode())]
+    columns += [("frame.name", "u", [0, 1] + list(range(4, 14))), ("frame.module", "u", [0] * 12),
+                ("frame.kind", "b", b"at" + b"u" * 10)]
+    columns += [("node.parent", "u", [1] * (depth + 1) + [0]),
+                ("node.frame", "u", [2 + i % 10 for i in reversed(range(depth))] + [1, 0])]
+    columns += [(name, "u", [0]) for name in ("time", "cpu", "thread", "event", "node")] + [("weight", "w", [7])]
+    columns += [("threads.pid", "z", [2]), ("threads.tid", "z", [2]), ("threads.comm", "u", [1])]
+    packed = [(name, form, len(values), bytes(values) if form == "b" else leb128(values)) for name, form, values in columns]
+    event = {"name": 2, "unit": 3, "samples": 1, "stacks": True, "fields": []}
+    head = {"hidden": [], "capture": {"start": "0", "left_out": 0, "lost": 0, "notes": [], "events": [event]}}
+    described = json.dumps({"columns": [[name, form, count, len(data)] for name, form, count, data in packed], "head": head})
+    data = struct.pack("<I", len(described)) + described.encode() + b"".join(data for *_, data in packed)
+    element = DATA.search(text)[0].replace(DATA.search(text)[1], base64.b64encode(gzip.compress(data)).decode())
+    return element.join((DATA.sub("", text).split("</main>\n")[0] + "</main>\n", DATA.sub("", text).split("</main>\n")[1]))
