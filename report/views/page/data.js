@@ -1,5 +1,6 @@
-// Opens the data inside the page: base64 in script elements that run nothing, packed by gzip. Behind four bytes of
-// length stands a head in JSON, which lists the columns of numbers that follow (page_columns.h has the same forms).
+// Opens the data inside the page: base64 in script elements that run nothing, packed by gzip. Behind four
+// bytes of length stands a head in JSON, which lists the columns of numbers that follow (page_columns.h has
+// the same forms).
 
 const bytesOf = (text) => {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -63,7 +64,8 @@ const FORMS = {
   z: (bytes, count) => readSigned(bytes, count, false),
   d: (bytes, count) => readSigned(bytes, count, true),
   f: (bytes, count) => {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length), numbers = new Float64Array(count);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
+          numbers = new Float64Array(count);
     for (let i = 0; i < count; i++) numbers[i] = view.getFloat64(8 * i, true);
     return numbers;
   },
@@ -72,10 +74,12 @@ const FORMS = {
 
 // Texts by number, each decoded when it is first asked for.
 const textTable = (sizes, bytes) => {
-  const starts = new Float64Array(sizes.length + 1), known = new Array(sizes.length), decoder = new TextDecoder();
+  const starts = new Float64Array(sizes.length + 1), known = new Array(sizes.length),
+        decoder = new TextDecoder();
   for (let i = 0; i < sizes.length; i++) starts[i + 1] = starts[i] + sizes[i];
   const text = (number) => {
-    if (known[number] === undefined) known[number] = decoder.decode(bytes.subarray(starts[number], starts[number + 1]));
+    if (known[number] === undefined)
+      known[number] = decoder.decode(bytes.subarray(starts[number], starts[number + 1]));
     return known[number];
   };
   return {text, count: sizes.length};

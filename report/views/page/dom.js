@@ -3,15 +3,18 @@
 export const element = (name, attributes = {}, ...inside) => {
   const made = document.createElement(name);
   for (const key in attributes) {
-    if (key.startsWith('on')) made.addEventListener(key.slice(2), attributes[key]);
-    else if (attributes[key] === true) made.setAttribute(key, '');
-    else if (attributes[key] !== false && attributes[key] !== undefined) made.setAttribute(key, attributes[key]);
+    if (key.startsWith('on'))
+      made.addEventListener(key.slice(2), attributes[key]);
+    else if (attributes[key] === true)
+      made.setAttribute(key, '');
+    else if (attributes[key] !== false && attributes[key] !== undefined)
+      made.setAttribute(key, attributes[key]);
   }
   made.append(...inside);
   return made;
 };
 export const button = (text, title, action, attributes = {}) =>
-  element('button', {type: 'button', title, onclick: action, ...attributes}, text);
+    element('button', {type: 'button', title, onclick: action, ...attributes}, text);
 
 export const grouped = (number) => Math.round(number).toLocaleString('en-US');
 export const share = (part, whole) => `${(whole > 0 ? 100 * part / whole : 0).toFixed(2)} %`;
@@ -20,31 +23,41 @@ const SCALES = {
   ns: [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']],
   bytes: [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']]
 };
-const NANOSECONDS = {ns: 1, us: 1e3, ms: 1e6, s: 1e9};
+const NANOSECONDS = {
+  ns: 1,
+  us: 1e3,
+  ms: 1e6,
+  s: 1e9
+};
 // "1.5 ms" of 1,500,000 ns; with other units the number and the unit.
 export const amount = (value, unit) => {
   const scale = unit in NANOSECONDS ? SCALES.ns : unit === 'bytes' ? SCALES.bytes : null;
   if (scale === null) {
-    const shown = !Number.isInteger(value) ? value.toPrecision(5) : unit === '' ? String(value) : grouped(value);
+    const shown = !Number.isInteger(value) ? value.toPrecision(5) :
+        unit === ''                        ? String(value) :
+                                             grouped(value);
     return `${shown} ${unit}`.trim();
   }
   const base = value * (NANOSECONDS[unit] || 1);
   let chosen = scale[0];
-  for (const step of scale) if (Math.abs(base) >= step[0]) chosen = step;
+  for (const step of scale)
+    if (Math.abs(base) >= step[0]) chosen = step;
   const number = base / chosen[0];
   return `${Number.isInteger(number) ? grouped(number) : number.toPrecision(4)} ${chosen[1]}`;
 };
 
 // To the last digit: "1,500,000 ns (1.5 ms)".
 export const exactAmount = (value, unit) => {
-  const exact = `${Number.isInteger(value) && unit !== '' ? grouped(value) : value} ${unit}`.trim(), shown = amount(value, unit);
+  const exact = `${Number.isInteger(value) && unit !== '' ? grouped(value) : value} ${unit}`.trim(),
+        shown = amount(value, unit);
   return exact === shown ? exact : `${exact} (${shown})`;
 };
 
 // The colour of a custom property of the style sheet, which knows dark and light.
 const colours = new Map();
 export const colour = (name) => {
-  if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  if (!colours.has(name))
+    colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
   return colours.get(name);
 };
 export const forgetColours = () => colours.clear();
@@ -81,8 +94,8 @@ export const fitted = (context, text, width) => {
   return fit < 2 ? '' : `${shown.slice(0, fit)}…`;
 };
 
-// Drags on a canvas: `moved(x0, y0, x1, y1)` while it lasts, `ended` with the same, `clicked(x, y, event)` when nothing
-// moved.
+// Drags on a canvas: `moved(x0, y0, x1, y1)` while it lasts, `ended` with the same, `clicked(x, y, event)`
+// when nothing moved.
 export const dragOn = (canvas, {moved, ended, clicked}) => {
   let start = null, isDrag = false;
   const at = (event) => {
@@ -105,10 +118,14 @@ export const dragOn = (canvas, {moved, ended, clicked}) => {
     if (start === null) return;
     const from = start, to = at(event);
     start = null;
-    if (isDrag) ended(...from, ...to);
-    else clicked(...to, event);
+    if (isDrag)
+      ended(...from, ...to);
+    else
+      clicked(...to, event);
   });
-  canvas.addEventListener('pointercancel', () => { start = null; });
+  canvas.addEventListener('pointercancel', () => {
+    start = null;
+  });
 };
 
 let tip = null;

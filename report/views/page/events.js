@@ -5,8 +5,14 @@ const ROW = 24, MOST_HEIGHT = 15000000;  // px: browsers have a limit
 
 export const makeEvents = (app) => {
   const {model} = app, {samples, threads, tree, frames, ordinal} = model;
-  const list = element('div', {class: 'spacer', role: 'listbox', tabindex: 0, 'aria-label': 'Samples of the selection. Up and down move, Enter shows one.'});
-  const box = element('div', {class: 'scroll eventbox'}, list), details = element('div', {class: 'details', 'aria-live': 'polite'});
+  const list = element('div', {
+    class: 'spacer',
+    role: 'listbox',
+    tabindex: 0,
+    'aria-label': 'Samples of the selection. Up and down move, Enter shows one.'
+  });
+  const box = element('div', {class: 'scroll eventbox'}, list),
+        details = element('div', {class: 'details', 'aria-live': 'polite'});
   const told = element('p', {class: 'told'});
   let rows = new Uint32Array(0), chosen = -1;
 
@@ -14,7 +20,8 @@ export const makeEvents = (app) => {
     const at = ordinal[i], told_ = [];
     for (const field of model.events[samples.event[i]].fields) {
       if (field.missing && field.missing[at]) continue;
-      told_.push([field.name, field.isText ? model.text(field.values[at]) : number(field.values[at], field.unit)]);
+      told_.push(
+          [field.name, field.isText ? model.text(field.values[at]) : number(field.values[at], field.unit)]);
     }
     return told_;
   };
@@ -29,21 +36,32 @@ export const makeEvents = (app) => {
     return `${commOf(i)} ${pid === tid ? tid : `${pid}/${tid}`}`;
   };
   const cpuOf = (i) => (samples.cpu[i] === 0 ? '' : `CPU ${samples.cpu[i] - 1}`);
-  const what = (i) => payload(i).map(([name, value]) => `${name}=${value}`).join(' ') || frames.name(tree.frame[samples.node[i]]);
+  const what = (i) => payload(i).map(([name, value]) => `${name}=${value}`).join(' ') ||
+      frames.name(tree.frame[samples.node[i]]);
 
   // More rows than fit into a browser's longest element are reached by scrolling in larger steps.
   const shownHeight = () => Math.min(rows.length * ROW, MOST_HEIGHT);
   const firstRow = () => {
     const room = shownHeight() - box.clientHeight;
-    return room <= 0 ? 0 : Math.round(box.scrollTop / room * Math.max(rows.length - Math.floor(box.clientHeight / ROW), 0));
+    return room <= 0 ?
+        0 :
+        Math.round(box.scrollTop / room * Math.max(rows.length - Math.floor(box.clientHeight / ROW), 0));
   };
   const drawRows = () => {
     const first = firstRow(), most = Math.ceil(box.clientHeight / ROW) + 1, top = box.scrollTop, made = [];
     for (let row = first; row < Math.min(first + most, rows.length); row++) {
       const i = rows[row];
-      const line = element('div', {class: 'event', role: 'option', id: `event-${row}`, 'aria-selected': String(row === chosen), onclick: () => choose(row)},
-        element('span', {class: 'when'}, model.seconds(samples.time[i])), element('span', {class: 'who'}, threadOf(i)),
-        element('span', {class: 'where'}, cpuOf(i)), element('span', {class: 'what'}, what(i)));
+      const line = element(
+          'div', {
+            class: 'event',
+            role: 'option',
+            id: `event-${row}`,
+            'aria-selected': String(row === chosen),
+            onclick: () => choose(row)
+          },
+          element('span', {class: 'when'}, model.seconds(samples.time[i])),
+          element('span', {class: 'who'}, threadOf(i)), element('span', {class: 'where'}, cpuOf(i)),
+          element('span', {class: 'what'}, what(i)));
       line.style.top = `${top + (row - first) * ROW}px`;
       made.push(line);
     }
@@ -54,15 +72,22 @@ export const makeEvents = (app) => {
   const choose = (row) => {
     chosen = row;
     const i = rows[row], {name, unit} = model.events[samples.event[i]], chain = [];
-    for (let at = samples.node[i]; at !== tree.root && chain.length < 500; at = tree.parent[at]) chain.push(at);
-    const facts = [['time', `${model.seconds(samples.time[i])} s`], ['event', name], ['thread', threadOf(i)], ['CPU', cpuOf(i)],
-      ['weight', exactAmount(samples.weight[i], unit)], ...payload(i, exactAmount)].filter(([, value]) => value !== '');
-    details.replaceChildren(element('h3', {}, `Sample ${grouped(row + 1)} of ${grouped(rows.length)}`),
-      element('dl', {}, ...facts.flatMap(([key, value]) => [element('dt', {}, key), element('dd', {}, value)])),
-      element('ol', {class: 'chain'}, ...chain.map((at) => {
-        const frame = tree.frame[at], module = frames.module(frame);
-        return element('li', {}, frames.name(frame), module === '' ? '' : element('span', {class: 'module'}, ` ${module}`));
-      })));
+    for (let at = samples.node[i]; at !== tree.root && chain.length < 500; at = tree.parent[at])
+      chain.push(at);
+    const facts = [
+      ['time', `${model.seconds(samples.time[i])} s`], ['event', name], ['thread', threadOf(i)],
+      ['CPU', cpuOf(i)], ['weight', exactAmount(samples.weight[i], unit)], ...payload(i, exactAmount)
+    ].filter(([, value]) => value !== '');
+    details.replaceChildren(
+        element('h3', {}, `Sample ${grouped(row + 1)} of ${grouped(rows.length)}`),
+        element(
+            'dl', {}, ...facts.flatMap(([key, value]) => [element('dt', {}, key), element('dd', {}, value)])),
+        element('ol', {class: 'chain'}, ...chain.map((at) => {
+          const frame = tree.frame[at], module = frames.module(frame);
+          return element(
+              'li', {}, frames.name(frame),
+              module === '' ? '' : element('span', {class: 'module'}, ` ${module}`));
+        })));
     drawRows();
   };
   const move = (step) => {
@@ -76,7 +101,15 @@ export const makeEvents = (app) => {
     choose(row);
   };
   list.addEventListener('keydown', (event) => {
-    const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -rows.length, End: rows.length, Enter: 0};
+    const steps = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: 10,
+      PageUp: -10,
+      Home: -rows.length,
+      End: rows.length,
+      Enter: 0
+    };
     if (!Object.hasOwn(steps, event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     move(steps[event.key]);
@@ -90,7 +123,8 @@ export const makeEvents = (app) => {
       rows = app.matches.sample === null ? indexes : indexes.filter(app.matches.sample);
       chosen = -1;
       details.replaceChildren();
-      told.textContent = `${grouped(rows.length)} samples${app.matches.sample === null ? '' : ' that match the search'}`;
+      told.textContent =
+          `${grouped(rows.length)} samples${app.matches.sample === null ? '' : ' that match the search'}`;
       list.style.height = `${shownHeight()}px`;
       drawRows();
     }

@@ -1,13 +1,20 @@
-// The flame graph of the selection, on a canvas: callers above what they call. Frames that are wide enough to be seen are
-// laid out once for each selection, zoom and width; of these the rows in sight are drawn.
+// The flame graph of the selection, on a canvas: callers above what they call. Frames that are wide enough to
+// be seen are laid out once for each selection, zoom and width; of these the rows in sight are drawn.
 import {amount, colour, dragOn, element, fitted, pen, share, showTip} from './dom.js';
 
 const ROW = 18, LEAST = 0.4;
 
-// By the kind of code, in colours that readers who do not see red and green tell apart; as flame graphs have them.
+// By the kind of code, in colours that readers who do not see red and green tell apart; as flame graphs have
+// them.
 const KINDS = {
-  a: ['', 0xe4dfd6], t: ['thread', 0xe4dfd6], u: ['user', 0xf2b45a], i: ['inlined', 0xf3e173], k: ['kernel', 0x74b9ea],
-  j: ['JIT', 0x5ec9a5], b: ['BPF', 0xe0a3c6], n: ['without a symbol', 0xc9c9c9]
+  a: ['', 0xe4dfd6],
+  t: ['thread', 0xe4dfd6],
+  u: ['user', 0xf2b45a],
+  i: ['inlined', 0xf3e173],
+  k: ['kernel', 0x74b9ea],
+  j: ['JIT', 0x5ec9a5],
+  b: ['BPF', 0xe0a3c6],
+  n: ['without a symbol', 0xc9c9c9]
 };
 // Of a comparison: less to more.
 const CHANGES = [
@@ -16,8 +23,10 @@ const CHANGES = [
   [Infinity, 0xe58a1f, 'more']
 ];
 const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
-const css = (rgb, factor) =>
-  `rgb(${[16, 8, 0].map((shift) => Math.round((rgb >> shift & 255) * factor * (isDark() ? 0.45 : 1))).join(' ')})`;
+const css = (rgb, factor) => `rgb(${
+        [16, 8, 0]
+            .map((shift) => Math.round((rgb >> shift & 255) * factor * (isDark() ? 0.45 : 1)))
+            .join(' ')})`;
 const shadeOf = (text) => {
   let hash = 5;
   for (let i = 0; i < text.length && i < 100; i++) hash = (hash * 31 + text.charCodeAt(i)) % 1000003;
@@ -27,10 +36,14 @@ const shadeOf = (text) => {
 export const makeFlame = (app) => {
   const {model} = app, {tree, frames} = model;
   const canvas = element('canvas', {
-    tabindex: 0, role: 'img', class: 'flame',
-    'aria-label': 'Flame graph of the selection. Arrow keys walk through the frames, Enter zooms in, Escape zooms out; the table beside it has the same functions.'
+    tabindex: 0,
+    role: 'img',
+    class: 'flame',
+    'aria-label':
+        'Flame graph of the selection. Arrow keys walk through the frames, Enter zooms in, Escape zooms out; the table beside it has the same functions.'
   });
-  const spacer = element('div', {class: 'spacer'}, canvas), box = element('div', {class: 'scroll flamebox'}, spacer);
+  const spacer = element('div', {class: 'spacer'}, canvas),
+        box = element('div', {class: 'scroll flamebox'}, spacer);
   const legend = element('p', {class: 'legend'});
   const told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
   let chosen = -1, layout = null, palette = new Map();
@@ -59,7 +72,11 @@ export const makeFlame = (app) => {
     for (const i of all) byRow[next[tree.depth[i]]++] = i;
     const upTo = tree.depth[top];
     return {
-      rows, starts, byRow, width, upTo,
+      rows,
+      starts,
+      byRow,
+      width,
+      upTo,
       x: (i) => (tree.depth[i] < upTo ? 0 : (sums[tree.first[i]] - left) * scale),
       w: (i) => (tree.depth[i] < upTo ? width : total(i) * scale)
     };
@@ -71,11 +88,13 @@ export const makeFlame = (app) => {
   };
   const fillOf = (i) => {
     if (app.selection.before) {
-      const [was, is] = change(i), step = CHANGES.find(([most]) => is - was < most) || CHANGES[CHANGES.length - 1];
+      const [was, is] = change(i),
+                  step = CHANGES.find(([most]) => is - was < most) || CHANGES[CHANGES.length - 1];
       return css(step[1], 1);
     }
     const frame = tree.frame[i];
-    if (!palette.has(frame)) palette.set(frame, css((KINDS[frames.kind(frame)] || KINDS.u)[1], shadeOf(frames.name(frame))));
+    if (!palette.has(frame))
+      palette.set(frame, css((KINDS[frames.kind(frame)] || KINDS.u)[1], shadeOf(frames.name(frame))));
     return palette.get(frame);
   };
 
@@ -84,10 +103,12 @@ export const makeFlame = (app) => {
     const context = pen(canvas, layout.width, Math.max(height, ROW)), ink = colour('ink');
     canvas.style.top = '0px';
     canvas.drawn = [];  // of what is in sight: [node, x, y, width]
-    const firstRow = Math.max(Math.floor(top / ROW), 0), lastRow = Math.min(Math.ceil((top + height) / ROW), layout.rows - 1);
+    const firstRow = Math.max(Math.floor(top / ROW), 0),
+          lastRow = Math.min(Math.ceil((top + height) / ROW), layout.rows - 1);
     for (let row = firstRow; row <= lastRow; row++) {
       for (let at = layout.starts[row]; at < layout.starts[row + 1]; at++) {
-        const i = layout.byRow[at], x = layout.x(i), y = row * ROW - top, w = layout.w(i), frame = tree.frame[i];
+        const i = layout.byRow[at], x = layout.x(i), y = row * ROW - top, w = layout.w(i),
+              frame = tree.frame[i];
         const isMatch = app.matches.frames !== null && app.matches.frames[frame] === 1;
         canvas.drawn.push([i, x, y, w]);
         context.globalAlpha = row < layout.upTo ? 0.6 : 1;
@@ -113,22 +134,31 @@ export const makeFlame = (app) => {
   };
 
   const facts = (i) => {
-    const unit = app.unit(), {all, own} = app.selection, frame = tree.frame[i], here = total(i), top = total(app.state.zoom);
-    const where = [frames.module(frame), (KINDS[frames.kind(frame)] || [''])[0]].filter((word) => word).join(', ');
+    const unit = app.unit(), {all, own} = app.selection, frame = tree.frame[i], here = total(i),
+          top = total(app.state.zoom);
+    const where =
+        [frames.module(frame), (KINDS[frames.kind(frame)] || [''])[0]].filter((word) => word).join(', ');
     const shares = [`${share(here, all)} of the selection`];
-    if (app.state.zoom !== tree.root && top > 0 && here <= top) shares.push(`${share(here, top)} of the view`);
-    if (tree.parent[i] >= 0 && tree.parent[i] !== tree.root) shares.push(`${share(here, total(tree.parent[i]))} of its caller`);
+    if (app.state.zoom !== tree.root && top > 0 && here <= top)
+      shares.push(`${share(here, top)} of the view`);
+    if (tree.parent[i] >= 0 && tree.parent[i] !== tree.root)
+      shares.push(`${share(here, total(tree.parent[i]))} of its caller`);
     const lines = [frames.name(frame)];
     if (where !== '') lines.push(where);
-    lines.push(`total ${amount(here, unit)}: ${shares.join(', ')}`, `self ${amount(own[i], unit)}: ${share(own[i], all)}`);
+    lines.push(
+        `total ${amount(here, unit)}: ${shares.join(', ')}`,
+        `self ${amount(own[i], unit)}: ${share(own[i], all)}`);
     if (app.selection.before) {
       const [was, is] = change(i).map((one) => 100 * one);
-      lines.push(`before ${was.toFixed(2)} %, after ${is.toFixed(2)} %: ${is < was ? '−' : '+'}${Math.abs(is - was).toFixed(2)} points`);
+      lines.push(`before ${was.toFixed(2)} %, after ${is.toFixed(2)} %: ${is < was ? '−' : '+'}${
+          Math.abs(is - was).toFixed(2)} points`);
     }
     return lines;
   };
 
-  const at = (x, y) => (canvas.drawn || []).find(([, left, top, w]) => x >= left && x < left + Math.max(w, 1) && y >= top && y < top + ROW);
+  const at = (x, y) =>
+      (canvas.drawn ||
+       []).find(([, left, top, w]) => x >= left && x < left + Math.max(w, 1) && y >= top && y < top + ROW);
   const choose = (i) => {
     chosen = i;
     told.textContent = facts(i).join(' · ');
@@ -151,19 +181,31 @@ export const makeFlame = (app) => {
     return widest >= 0 && total(widest) > 0 && layout.byRow.includes(widest) ? widest : -1;
   };
   const isLaid = (i) => i >= 0 && tree.depth[i] < layout.rows &&
-    layout.byRow.subarray(layout.starts[tree.depth[i]], layout.starts[tree.depth[i] + 1]).includes(i);
+      layout.byRow.subarray(layout.starts[tree.depth[i]], layout.starts[tree.depth[i] + 1]).includes(i);
   const toMatch = (step) => {
     if (app.matches.frames === null) return;
     const matching = [...layout.byRow].filter((i) => app.matches.frames[tree.frame[i]] === 1);
-    if (matching.length > 0) choose(matching[(matching.indexOf(chosen) + step + matching.length) % matching.length]);
+    if (matching.length > 0)
+      choose(matching[(matching.indexOf(chosen) + step + matching.length) % matching.length]);
   };
   const keys = {
-    ArrowUp: () => { if (tree.parent[chosen] >= 0) choose(tree.parent[chosen]); },
-    ArrowDown: () => { if (widestCallee() >= 0) choose(widestCallee()); },
-    ArrowLeft: () => beside(-1), ArrowRight: () => beside(1), Enter: () => zoom(chosen),
-    Escape: () => { if (app.state.zoom !== tree.root) zoom(tree.parent[app.state.zoom]); },
-    f: () => { if (chosen !== tree.root) app.go({focus: shown(), zoom: tree.root}); },
-    n: () => toMatch(1), N: () => toMatch(-1)
+    ArrowUp: () => {
+      if (tree.parent[chosen] >= 0) choose(tree.parent[chosen]);
+    },
+    ArrowDown: () => {
+      if (widestCallee() >= 0) choose(widestCallee());
+    },
+    ArrowLeft: () => beside(-1),
+    ArrowRight: () => beside(1),
+    Enter: () => zoom(chosen),
+    Escape: () => {
+      if (app.state.zoom !== tree.root) zoom(tree.parent[app.state.zoom]);
+    },
+    f: () => {
+      if (chosen !== tree.root) app.go({focus: shown(), zoom: tree.root});
+    },
+    n: () => toMatch(1),
+    N: () => toMatch(-1)
   };
   canvas.addEventListener('keydown', (event) => {
     if (!Object.hasOwn(keys, event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -175,7 +217,8 @@ export const makeFlame = (app) => {
     keys[event.key]();
   });
   dragOn(canvas, {
-    moved: () => {}, ended: () => {},
+    moved: () => {},
+    ended: () => {},
     clicked: (x, y) => {
       const hit = at(x, y);
       if (!hit) return;
@@ -192,9 +235,11 @@ export const makeFlame = (app) => {
 
   const isThere = new Set(Array.from({length: frames.count}, (_, i) => frames.kind(i)));
   const drawLegend = () => {
-    const entries = app.selection.before
-      ? CHANGES.filter(([, , words]) => words).map(([, rgb, words]) => [rgb, words])
-      : Object.entries(KINDS).filter(([kind, [words]]) => words !== '' && isThere.has(kind)).map(([, [words, rgb]]) => [rgb, words]);
+    const entries = app.selection.before ?
+        CHANGES.filter(([, , words]) => words).map(([, rgb, words]) => [rgb, words]) :
+        Object.entries(KINDS)
+            .filter(([kind, [words]]) => words !== '' && isThere.has(kind))
+            .map(([, [words, rgb]]) => [rgb, words]);
     legend.replaceChildren(...entries.map(([rgb, words]) => {
       const mark = element('span', {class: 'mark'});
       mark.style.background = css(rgb, 1);

@@ -6,7 +6,9 @@ const AT_ONCE = 100;
 export const makeFunctions = (app) => {
   const {model} = app, {frames, tree} = model;
   const body = element('tbody'), head = element('tr'), rest = element('p', {class: 'rest'});
-  const table = element('table', {class: 'functions'}, element('caption', {}, 'Functions of the selection'), element('thead', {}, head), body);
+  const table = element(
+      'table', {class: 'functions'}, element('caption', {}, 'Functions of the selection'),
+      element('thead', {}, head), body);
   let shown = AT_ONCE;
 
   const columns = () => {
@@ -26,9 +28,13 @@ export const makeFunctions = (app) => {
       if (app.matches.frames !== null && app.matches.frames[i] !== 1) continue;
       found.push(i);
     }
-    const by = sort === 'total' ? (i) => total[i] : sort === 'change' && before ? (i) => Math.abs(change(i)) : (i) => self[i];
-    if (sort === 'name') found.sort((a, b) => (frames.name(a) < frames.name(b) ? -1 : 1));
-    else found.sort((a, b) => by(b) - by(a) || total[b] - total[a] || a - b);
+    const by = sort === 'total'     ? (i) => total[i] :
+        sort === 'change' && before ? (i) => Math.abs(change(i)) :
+                                      (i) => self[i];
+    if (sort === 'name')
+      found.sort((a, b) => (frames.name(a) < frames.name(b) ? -1 : 1));
+    else
+      found.sort((a, b) => by(b) - by(a) || total[b] - total[a] || a - b);
     return found;
   };
 
@@ -40,14 +46,25 @@ export const makeFunctions = (app) => {
     ];
     if (before) {
       const points = 100 * change(i);
-      cells.push(element('td', {class: 'number'}, share(before.total[i], before.all)),
-        element('td', {class: `number ${Math.abs(points) < 0.05 ? '' : points > 0 ? 'more' : 'less'}`},
-          `${points < 0 ? '−' : '+'}${Math.abs(points).toFixed(2)}`));
+      cells.push(
+          element('td', {class: 'number'}, share(before.total[i], before.all)),
+          element(
+              'td',
+              {class: `number ${
+                   Math.abs(points) < 0.05 ? '' :
+                       points > 0          ? 'more' :
+                                             'less'}`},
+              `${points < 0 ? '−' : '+'}${Math.abs(points).toFixed(2)}`));
     }
     const isFocus = app.state.focus === name;
-    cells.push(element('td', {class: 'name'}, button(name, isFocus ? 'all stacks' : 'only stacks with this function',
-      () => app.go({focus: isFocus ? '' : name, zoom: tree.root}), {'aria-pressed': String(isFocus)})),
-    element('td', {class: 'module'}, frames.module(i)));
+    cells.push(
+        element(
+            'td', {class: 'name'},
+            button(
+                name, isFocus ? 'all stacks' : 'only stacks with this function',
+                () => app.go({focus: isFocus ? '' : name, zoom: tree.root}),
+                {'aria-pressed': String(isFocus)})),
+        element('td', {class: 'module'}, frames.module(i)));
     return element('tr', {}, ...cells);
   };
 
@@ -55,18 +72,35 @@ export const makeFunctions = (app) => {
     head.replaceChildren(...columns().map(([key, words]) => {
       const isSorted = app.state.sort === key;
       if (key === 'module' || key === 'before') return element('th', {scope: 'col'}, words);
-      return element('th', {scope: 'col', 'aria-sort': isSorted ? (key === 'name' ? 'ascending' : 'descending') : false},
-        button(words, `sort by ${words.toLowerCase()}`, () => app.go({sort: key})));
+      return element(
+          'th', {scope: 'col', 'aria-sort': isSorted ? (key === 'name' ? 'ascending' : 'descending') : false},
+          button(words, `sort by ${words.toLowerCase()}`, () => app.go({sort: key})));
     }));
     const found = chosen();
     body.replaceChildren(...found.slice(0, shown).map(row));
     rest.replaceChildren();
-    if (found.length > shown) rest.append(`${(found.length - shown).toLocaleString('en-US')} more functions. `,
-      button('Show more', 'the next hundred', () => {
-        shown += AT_ONCE;
-        draw();
-      }));
-    else if (found.length === 0) rest.append('No function.');
+    if (found.length > shown)
+      rest.append(
+          `${(found.length - shown).toLocaleString('en-US')} more functions. `,
+          button('Show more', 'the next hundred', () => {
+            shown += AT_ONCE;
+            draw();
+          }));
+    else if (found.length === 0)
+      rest.append('No function.');
   };
-  return {element: element('div', {class: 'functionsview'}, element('div', {class: 'scroll tablebox', tabindex: 0, role: 'region', 'aria-label': 'Functions of the selection'}, table), rest), draw};
+  return {
+    element: element(
+        'div', {class: 'functionsview'},
+        element(
+            'div', {
+              class: 'scroll tablebox',
+              tabindex: 0,
+              role: 'region',
+              'aria-label': 'Functions of the selection'
+            },
+            table),
+        rest),
+    draw
+  };
 };

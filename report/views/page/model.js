@@ -1,19 +1,22 @@
 // What is selected, added up: one pass over the samples, one over the tree. No step of it recurses.
 //
-// Nodes stand callees first, and so a node and all below it are a row of numbers. With the weights of the nodes added up
-// from the left, each node's place and width in a flame graph are two differences.
+// Nodes stand callees first, and so a node and all below it are a row of numbers. With the weights of the
+// nodes added up from the left, each node's place and width in a flame graph are two differences.
 
 // The tree of call chains, and what never changes of it.
 const readTree = (columns) => {
   const behind = columns.get('node.parent'), frame = columns.get('node.frame'), count = frame.length;
   const parent = new Int32Array(count), first = new Int32Array(count), depth = new Int32Array(count);
-  const frames = columns.get('frame.name').length, met = new Uint32Array(frames), isOuter = new Uint8Array(count);
+  const frames = columns.get('frame.name').length, met = new Uint32Array(frames),
+        isOuter = new Uint8Array(count);
   for (let i = 0; i < count; i++) {
     parent[i] = behind[i] === 0 ? -1 : i + behind[i];
     first[i] = i;
   }
-  for (let i = 0; i < count; i++) if (parent[i] >= 0 && first[i] < first[parent[i]]) first[parent[i]] = first[i];
-  // From a caller to its callees: `open` is the way down to the node. Recursive calls of a function count once.
+  for (let i = 0; i < count; i++)
+    if (parent[i] >= 0 && first[i] < first[parent[i]]) first[parent[i]] = first[i];
+  // From a caller to its callees: `open` is the way down to the node. Recursive calls of a function count
+  // once.
   const open = [];
   for (let i = count - 1; i >= 0; i--) {
     while (open.length > 0 && open[open.length - 1] !== parent[i]) met[frame[open.pop()]]--;
@@ -28,30 +31,50 @@ const readTree = (columns) => {
 export const makeModel = ({head, columns, text, texts}) => {
   const tree = readTree(columns);
   const capture = head.capture;
-  const names = columns.get('frame.name'), modules = columns.get('frame.module'), kinds = columns.get('frame.kind');
+  const names = columns.get('frame.name'), modules = columns.get('frame.module'),
+        kinds = columns.get('frame.kind');
   const frames = {
     count: names.length,
-    name: (i) => (i === tree.frame[tree.root] ? 'all' : text(names[i])), module: (i) => text(modules[i]),
+    name: (i) => (i === tree.frame[tree.root] ? 'all' : text(names[i])),
+    module: (i) => text(modules[i]),
     kind: (i) => String.fromCharCode(kinds[i])
   };
   const time = columns.get('time'), count = time.length;
   const samples = {
-    count, time, cpu: columns.get('cpu'), thread: columns.get('thread'), event: columns.get('event'),
-    node: columns.get('node'), weight: columns.get('weight'), cgroup: columns.get('cgroup')
+    count,
+    time,
+    cpu: columns.get('cpu'),
+    thread: columns.get('thread'),
+    event: columns.get('event'),
+    node: columns.get('node'),
+    weight: columns.get('weight'),
+    cgroup: columns.get('cgroup')
   };
-  const events = capture.events.map((event, number) => ({
-    number, name: text(event.name), unit: text(event.unit), samples: event.samples, hasStacks: event.stacks,
-    fields: event.fields.map((field, i) => ({
-      name: text(field.name), unit: text(field.unit), role: text(field.role), isText: field.text,
-      values: columns.get(`field.${number}.${i}`), missing: columns.get(`missing.${number}.${i}`)
-    }))
-  }));
-  if (events.length === 0) events.push({number: 0, name: 'no event', unit: '', samples: 0, hasStacks: false, fields: []});
+  const events =
+      capture.events.map((event, number) => ({
+                           number,
+                           name: text(event.name),
+                           unit: text(event.unit),
+                           samples: event.samples,
+                           hasStacks: event.stacks,
+                           fields: event.fields.map((field, i) => ({
+                                                      name: text(field.name),
+                                                      unit: text(field.unit),
+                                                      role: text(field.role),
+                                                      isText: field.text,
+                                                      values: columns.get(`field.${number}.${i}`),
+                                                      missing: columns.get(`missing.${number}.${i}`)
+                                                    }))
+                         }));
+  if (events.length === 0)
+    events.push({number: 0, name: 'no event', unit: '', samples: 0, hasStacks: false, fields: []});
   // Which of its event's samples one is: payloads stand by that.
   const ordinal = new Uint32Array(count), next = new Uint32Array(events.length);
   for (let i = 0; i < count; i++) ordinal[i] = next[samples.event[i]]++;
   const threads = {
-    count: columns.get('threads.pid').length, pid: columns.get('threads.pid'), tid: columns.get('threads.tid'),
+    count: columns.get('threads.pid').length,
+    pid: columns.get('threads.pid'),
+    tid: columns.get('threads.tid'),
     comm: (i) => text(columns.get('threads.comm')[i])
   };
   // Absolute times have more digits than a number of JavaScript.
@@ -71,13 +94,28 @@ export const makeModel = ({head, columns, text, texts}) => {
     of: (name) => {
       const number = head.base.events.findIndex((event) => text(event.name) === name);
       return number < 0 ? null : {
-        node: columns.get(`base.${number}.node`), weight: columns.get(`base.${number}.weight`),
+        node: columns.get(`base.${number}.node`),
+        weight: columns.get(`base.${number}.weight`),
         samples: columns.get(`base.${number}.samples`)
       };
     }
   };
-  return {head, capture, base, text, texts, tree, frames, samples, events, threads, ordinal, seconds, offsetOf,
-          span: count > 0 ? time[count - 1] : 0};
+  return {
+    head,
+    capture,
+    base,
+    text,
+    texts,
+    tree,
+    frames,
+    samples,
+    events,
+    threads,
+    ordinal,
+    seconds,
+    offsetOf,
+    span: count > 0 ? time[count - 1] : 0
+  };
 };
 
 // The first sample that is not before a time.
@@ -85,8 +123,10 @@ export const firstFrom = (time, wanted) => {
   let low = 0, high = time.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (time[middle] < wanted) low = middle + 1;
-    else high = middle;
+    if (time[middle] < wanted)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 };
@@ -96,12 +136,16 @@ export const nodesWith = (model, test) => {
   const {count, parent, frame} = model.tree, isInside = new Uint8Array(count);
   const known = new Uint8Array(model.frames.count);
   for (let i = 0; i < known.length; i++) known[i] = test(i) ? 1 : 0;
-  for (let i = count - 1; i >= 0; i--) isInside[i] = known[frame[i]] || (parent[i] >= 0 && isInside[parent[i]]) ? 1 : 0;
+  for (let i = count - 1; i >= 0; i--)
+    isInside[i] = known[frame[i]] || (parent[i] >= 0 && isInside[parent[i]]) ? 1 : 0;
   return isInside;
 };
 
 // The same for one name, as it is asked for again with each step.
-const lastFocus = {name: '', nodes: null};
+const lastFocus = {
+  name: '',
+  nodes: null
+};
 export const nodesOf = (model, name) => {
   if (lastFocus.name !== name || lastFocus.nodes === null)
     Object.assign(lastFocus, {name, nodes: nodesWith(model, (i) => model.frames.name(i) === name)});
@@ -110,7 +154,8 @@ export const nodesOf = (model, name) => {
 
 const threadsOf = (model, state) => {
   if (state.pids.length === 0 && state.tids.length === 0) return null;
-  const pids = new Set(state.pids), tids = new Set(state.tids), isWanted = new Uint8Array(model.threads.count);
+  const pids = new Set(state.pids), tids = new Set(state.tids),
+        isWanted = new Uint8Array(model.threads.count);
   for (let i = 0; i < isWanted.length; i++)
     isWanted[i] = pids.has(model.threads.pid[i]) || tids.has(model.threads.tid[i]) ? 1 : 0;
   return isWanted;
@@ -141,7 +186,8 @@ export const select = (model, state) => {
   const groups = state.groups.length > 0 && cgroup ? new Set(state.groups) : null;
   const isNode = state.focus === '' ? null : nodesOf(model, state.focus);
   const wanted = model.events[state.event];
-  const field = state.field && state.low !== null ? wanted.fields.find((one) => one.name === state.field) : null;
+  const field =
+      state.field && state.low !== null ? wanted.fields.find((one) => one.name === state.field) : null;
   const isOffset = state.field === '' && state.low !== null;
   const own = new Float64Array(tree.count), indexes = new Uint32Array(Math.max(to - from, 0));
   let found = 0, all = 0;
@@ -166,7 +212,8 @@ export const select = (model, state) => {
   const selection = {indexes: indexes.subarray(0, found), ...addUp(model, own), before: null};
   const before = model.base ? model.base.of(wanted.name) : null;
   if (before) {
-    const was = new Float64Array(tree.count), weights = state.by === 'samples' ? before.samples : before.weight;
+    const was = new Float64Array(tree.count),
+          weights = state.by === 'samples' ? before.samples : before.weight;
     for (let i = 0; i < before.node.length; i++)
       if (isNode === null || isNode[before.node[i]]) was[before.node[i]] += weights[i];
     selection.before = addUp(model, was);
@@ -174,7 +221,8 @@ export const select = (model, state) => {
   return selection;
 };
 
-// The stacks of a selection as lines "thread;root;...;leaf WEIGHT", as tacho folded prints them: it knows names alone, and
+// The stacks of a selection as lines "thread;root;...;leaf WEIGHT", as tacho folded prints them: it knows
+// names alone, and
 // ';' and the blanks of a thread's name are no part of them.
 export const folded = (model, selection) => {
   const {tree, frames} = model, weights = new Map(), known = [];

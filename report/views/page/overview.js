@@ -1,21 +1,30 @@
-// What the capture is: where and how it was recorded, its events, what is missing, the processes and containers.
+// What the capture is: where and how it was recorded, its events, what is missing, the processes and
+// containers.
 import {amount, button, element, grouped, share} from './dom.js';
 
 const MOST = 8;
 
 const factsOf = (model, capture) => {
   const text = (number) => (number === undefined ? '' : model.text(number));
-  const facts = [['command', text(capture.command)], ['host', text(capture.host)],
+  const facts = [
+    ['command', text(capture.command)], ['host', text(capture.host)],
     ['system', [text(capture.kernel), text(capture.arch)].filter((word) => word).join(', ')],
-    ['processor', [text(capture.cpu), capture.cpus ? `${capture.cpus} CPUs` : ''].filter((word) => word).join(', ')],
-    ['file', text(capture.file)]];
+    [
+      'processor',
+      [text(capture.cpu), capture.cpus ? `${capture.cpus} CPUs` : ''].filter((word) => word).join(', ')
+    ],
+    ['file', text(capture.file)]
+  ];
   if (capture.clock !== undefined) {
     const milliseconds = Number((BigInt(capture.start) + BigInt(capture.clock)) / 1000000n);
-    if (Math.abs(milliseconds) < 8e15) facts.push(['recorded', new Date(milliseconds).toISOString().replace('T', ' ').replace(/\..*/, ' UTC')]);
+    if (Math.abs(milliseconds) < 8e15)
+      facts.push(
+          ['recorded', new Date(milliseconds).toISOString().replace('T', ' ').replace(/\..*/, ' UTC')]);
   }
   return facts.filter(([, value]) => value !== '');
 };
-const list = (facts) => element('dl', {}, ...facts.flatMap(([key, value]) => [element('dt', {}, key), element('dd', {}, value)]));
+const list = (facts) =>
+    element('dl', {}, ...facts.flatMap(([key, value]) => [element('dt', {}, key), element('dd', {}, value)]));
 
 // Heaviest first: [key, weight].
 const heaviest = (model, event, keyOf) => {
@@ -38,42 +47,79 @@ export const makeOverview = (app) => {
   const missing = () => {
     const lines = [];
     if (capture.lost > 0) lines.push(`${grouped(capture.lost)} samples were lost while recording.`);
-    if (capture.left_out > 0) lines.push(`${grouped(capture.left_out)} samples are left out of this page: it holds the first ${grouped(samples.count)}.`);
+    if (capture.left_out > 0)
+      lines.push(`${grouped(capture.left_out)} samples are left out of this page: it holds the first ${
+          grouped(samples.count)}.`);
     capture.notes.forEach((note) => lines.push(model.text(note)));
     if (head.hidden.length > 0) lines.push(`Hidden before this page was made: ${head.hidden.join(', ')}.`);
     return lines;
   };
   const lines = missing();
-  const notes = lines.length === 0 ? 'Nothing was lost, and nothing is left out.'
-    : element('ul', {class: 'notes'}, ...lines.slice(0, 200).map((line) => element('li', {}, line)));
-  const cpus = new Set(samples.cpu).size, stated = [['samples', grouped(samples.count)], ['duration', amount(model.span, 'ns')],
-    ['threads', grouped(threads.count)], ['CPUs with samples', grouped(cpus)]];
+  const notes = lines.length === 0 ?
+      'Nothing was lost, and nothing is left out.' :
+      element('ul', {class: 'notes'}, ...lines.slice(0, 200).map((line) => element('li', {}, line)));
+  const cpus = new Set(samples.cpu).size, stated = [
+    ['samples', grouped(samples.count)], ['duration', amount(model.span, 'ns')],
+    ['threads', grouped(threads.count)], ['CPUs with samples', grouped(cpus)]
+  ];
 
-  const tableOf = (title, {all, rows, count}, name, unit) => element('table', {}, element('caption', {}, title),
-    element('tbody', {}, ...rows.slice(0, MOST).map(([key, weight]) => element('tr', {}, element('td', {class: 'number', title: amount(weight, unit)}, share(weight, all)),
-      element('td', {}, name(key)))), ...(count > MOST ? [element('tr', {}, element('td', {}), element('td', {}, `${grouped(count - MOST)} more`))] : [])));
+  const tableOf = (title, {all, rows, count}, name, unit) => element(
+      'table', {}, element('caption', {}, title),
+      element(
+          'tbody', {},
+          ...rows.slice(0, MOST).map(
+              ([key, weight]) => element(
+                  'tr', {}, element('td', {class: 'number', title: amount(weight, unit)}, share(weight, all)),
+                  element('td', {}, name(key)))),
+          ...(count > MOST ?
+                  [element('tr', {}, element('td', {}), element('td', {}, `${grouped(count - MOST)} more`))] :
+                  [])));
   const processOf = new Map();
-  for (let i = 0; i < threads.count; i++) if (!processOf.has(threads.pid[i]) || threads.tid[i] === threads.pid[i]) processOf.set(threads.pid[i], i);
+  for (let i = 0; i < threads.count; i++)
+    if (!processOf.has(threads.pid[i]) || threads.tid[i] === threads.pid[i]) processOf.set(threads.pid[i], i);
 
   const draw = () => {
-    events.replaceChildren(...model.events.filter((event) => event.samples > 0).map((event) => element('tr', {},
-      element('td', {class: 'name'}, button(event.name, 'show this event', () => app.go({event: event.number, field: null, low: null, high: null}),
-        {'aria-pressed': String(app.state.event === event.number)})),
-      element('td', {class: 'number'}, grouped(event.samples)), element('td', {}, event.unit),
-      element('td', {}, event.fields.map((field) => field.name).join(', ')))));
+    events.replaceChildren(
+        ...model.events.filter((event) => event.samples > 0)
+            .map(
+                (event) => element(
+                    'tr', {},
+                    element(
+                        'td', {class: 'name'},
+                        button(
+                            event.name, 'show this event',
+                            () => app.go({event: event.number, field: null, low: null, high: null}),
+                            {'aria-pressed': String(app.state.event === event.number)})),
+                    element('td', {class: 'number'}, grouped(event.samples)), element('td', {}, event.unit),
+                    element('td', {}, event.fields.map((field) => field.name).join(', ')))));
     if (drawn === app.state.event) return;
     drawn = app.state.event;
     const {unit} = model.events[drawn];
-    weights.replaceChildren(tableOf('Processes', heaviest(model, drawn, (i) => threads.pid[samples.thread[i]]),
-      (pid) => `${threads.comm(processOf.get(pid))} ${pid}`, unit));
-    if (samples.cgroup) weights.append(tableOf('Containers', heaviest(model, drawn, (i) => samples.cgroup[i]), (key) => model.text(key), unit));
+    weights.replaceChildren(tableOf(
+        'Processes', heaviest(model, drawn, (i) => threads.pid[samples.thread[i]]),
+        (pid) => `${threads.comm(processOf.get(pid))} ${pid}`, unit));
+    if (samples.cgroup)
+      weights.append(tableOf(
+          'Containers', heaviest(model, drawn, (i) => samples.cgroup[i]), (key) => model.text(key), unit));
   };
 
-  const table = element('table', {}, element('caption', {}, 'Events'),
-    element('thead', {}, element('tr', {}, ...['event', 'samples', 'weight', 'fields'].map((name) => element('th', {scope: 'col'}, name)))), events);
-  const was = model.base ? [element('h3', {}, 'Compared with, as it was before'), list(factsOf(model, model.base))] : [];
-  const details = element('details', {open: innerWidth > 800}, element('summary', {}, element('h2', {}, 'Overview')),
-    element('div', {class: 'facts'}, element('div', {}, list(factsOf(model, capture)), list(stated), ...was), table, weights),
-    element('h3', {}, 'What is missing'), notes);
+  const table = element(
+      'table', {}, element('caption', {}, 'Events'),
+      element(
+          'thead', {},
+          element(
+              'tr', {},
+              ...['event', 'samples', 'weight', 'fields'].map(
+                  (name) => element('th', {scope: 'col'}, name)))),
+      events);
+  const was = model.base ?
+      [element('h3', {}, 'Compared with, as it was before'), list(factsOf(model, model.base))] :
+      [];
+  const details = element(
+      'details', {open: innerWidth > 800}, element('summary', {}, element('h2', {}, 'Overview')),
+      element(
+          'div', {class: 'facts'}, element('div', {}, list(factsOf(model, capture)), list(stated), ...was),
+          table, weights),
+      element('h3', {}, 'What is missing'), notes);
   return {element: element('section', {class: 'overview'}, details), draw};
 };

@@ -10,12 +10,19 @@ import {addressOf, cleared, hasSelection, initialState, readState, selectsOthers
 import {makeTimeline} from './timeline.js';
 import {makeValues} from './values.js';
 
-const TAB_NAMES = {stacks: 'Stacks', values: 'Values', events: 'Samples'};
+const TAB_NAMES = {
+  stacks: 'Stacks',
+  values: 'Values',
+  events: 'Samples'
+};
 const KEYS = [
-  ['/', 'search: text in any case, or /regex/ (/regex/i)'], ['0', 'select everything'], ['1, 2, 3', 'stacks, values, samples'],
-  ['drag', 'select a time in the timeline, a box in the heat map'], ['arrows', 'walk: through frames, times, cells, samples'],
-  ['Shift + arrows', 'select a time in the timeline'], ['Enter', 'zoom into a frame or a time, select a cell'],
-  ['Escape', 'one step out'], ['f', 'only stacks with the chosen function'], ['n, N', 'next and previous match'], ['back', 'undo'], ['?', 'this list']
+  ['/', 'search: text in any case, or /regex/ (/regex/i)'], ['0', 'select everything'],
+  ['1, 2, 3', 'stacks, values, samples'], ['drag', 'select a time in the timeline, a box in the heat map'],
+  ['arrows', 'walk: through frames, times, cells, samples'],
+  ['Shift + arrows', 'select a time in the timeline'],
+  ['Enter', 'zoom into a frame or a time, select a cell'], ['Escape', 'one step out'],
+  ['f', 'only stacks with the chosen function'], ['n, N', 'next and previous match'], ['back', 'undo'],
+  ['?', 'this list']
 ];
 
 const start = async () => {
@@ -29,56 +36,105 @@ const start = async () => {
     if (address !== (location.hash || '#')) location.hash = address;
   };
 
-  const title = model.head.title !== undefined ? model.text(model.head.title)
-    : capture.command !== undefined ? model.text(capture.command) : 'A capture of tacho';
+  const title = model.head.title !== undefined ? model.text(model.head.title) :
+      capture.command !== undefined            ? model.text(capture.command) :
+                                                 'A capture of tacho';
   document.title = `${title.slice(0, 100)} - tacho`;
 
   const search = element('input', {
-    type: 'search', id: 'search', placeholder: 'search: text or /regex/', 'aria-label': 'search for text or /regex/',
-    autocomplete: 'off', spellcheck: 'false', onchange: () => app.go({search: search.value})
+    type: 'search',
+    id: 'search',
+    placeholder: 'search: text or /regex/',
+    'aria-label': 'search for text or /regex/',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    onchange: () => app.go({search: search.value})
   });
-  const events = element('select', {id: 'event', 'aria-label': 'event', onchange: () => app.go({event: Number(events.value), field: null, low: null, high: null})},
-    ...model.events.filter((event) => event.samples > 0).map((event) => element('option', {value: event.number}, event.name)));
-  const weights = element('select', {id: 'by', 'aria-label': 'weight', onchange: () => app.go({by: weights.value})},
-    element('option', {value: 'weight'}, ''), element('option', {value: 'samples'}, 'samples'));
+  const events = element(
+      'select', {
+        id: 'event',
+        'aria-label': 'event',
+        onchange: () => app.go({event: Number(events.value), field: null, low: null, high: null})
+      },
+      ...model.events.filter((event) => event.samples > 0)
+          .map((event) => element('option', {value: event.number}, event.name)));
+  const weights = element(
+      'select', {id: 'by', 'aria-label': 'weight', onchange: () => app.go({by: weights.value})},
+      element('option', {value: 'weight'}, ''), element('option', {value: 'samples'}, 'samples'));
   const chips = element('p', {class: 'chips', id: 'selection'});
   const found = element('p', {class: 'told', id: 'found', role: 'status', 'aria-live': 'polite'});
-  const help = element('dialog', {id: 'help', 'aria-label': 'keys'},
-    element('dl', {}, ...KEYS.flatMap(([key, does]) => [element('dt', {}, key), element('dd', {}, does)])), button('Close', 'close (Escape)', () => help.close()));
+  const help = element(
+      'dialog', {id: 'help', 'aria-label': 'keys'},
+      element('dl', {}, ...KEYS.flatMap(([key, does]) => [element('dt', {}, key), element('dd', {}, does)])),
+      button('Close', 'close (Escape)', () => help.close()));
   const foldedText = element('textarea', {readonly: true, 'aria-label': 'folded stacks', rows: 20});
-  const foldedBox = element('dialog', {id: 'folded', 'aria-label': 'folded stacks of the selection'}, foldedText,
-    button('Close', 'close (Escape)', () => foldedBox.close()));
+  const foldedBox = element(
+      'dialog', {id: 'folded', 'aria-label': 'folded stacks of the selection'}, foldedText,
+      button('Close', 'close (Escape)', () => foldedBox.close()));
   const showFolded = () => {
     foldedText.value = folded(model, app.selection);
     foldedBox.showModal();
   };
 
-  const views = {stacks: [makeFlame(app), makeFunctions(app)], values: [makeValues(app)], events: [makeEvents(app)]};
+  const views = {
+    stacks: [makeFlame(app), makeFunctions(app)],
+    values: [makeValues(app)],
+    events: [makeEvents(app)]
+  };
   const overview = makeOverview(app), timeline = makeTimeline(app);
   const tabs = {}, panels = {};
   for (const name of TABS) {
-    panels[name] = element('div', {role: 'tabpanel', id: `panel-${name}`, class: `panel ${name}${model.base ? ' compared' : ''}`, 'aria-labelledby': `tab-${name}`}, ...views[name].map((view) => view.element));
-    tabs[name] = element('button', {type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': `panel-${name}`, onclick: () => app.go({tab: name})}, TAB_NAMES[name]);
+    panels[name] = element(
+        'div', {
+          role: 'tabpanel',
+          id: `panel-${name}`,
+          class: `panel ${name}${model.base ? ' compared' : ''}`,
+          'aria-labelledby': `tab-${name}`
+        },
+        ...views[name].map((view) => view.element));
+    tabs[name] = element(
+        'button', {
+          type: 'button',
+          role: 'tab',
+          id: `tab-${name}`,
+          'aria-controls': `panel-${name}`,
+          onclick: () => app.go({tab: name})
+        },
+        TAB_NAMES[name]);
   }
-  const tabList = element('div', {role: 'tablist', 'aria-label': 'views of the selection', onkeydown: (event) => {
-    const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-    if (step === undefined) return;
-    const next = TABS[(TABS.indexOf(app.state.tab) + step + TABS.length) % TABS.length];
-    tabs[next].focus();
-    app.go({tab: next});
-  }}, ...TABS.map((name) => tabs[name]));
+  const tabList = element(
+      'div', {
+        role: 'tablist',
+        'aria-label': 'views of the selection',
+        onkeydown: (event) => {
+          const step = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+          if (step === undefined) return;
+          const next = TABS[(TABS.indexOf(app.state.tab) + step + TABS.length) % TABS.length];
+          tabs[next].focus();
+          app.go({tab: next});
+        }
+      },
+      ...TABS.map((name) => tabs[name]));
 
   const reset = () => {
     search.value = '';
     app.go({...cleared(), search: '', zoom: model.tree.root, viewFrom: 0, viewTo: model.span});
   };
   document.getElementById('page').replaceChildren(
-    element('header', {}, element('h1', {}, title), element('p', {class: 'tools'}, search, events, weights,
-      button('Reset', 'select everything (0)', reset), button('Folded text', 'the stacks of the selection as text, as tacho folded prints them', showFolded),
-      button('?', 'keys (?)', () => help.showModal())), found),
-    overview.element, timeline.element, chips, tabList, ...TABS.map((name) => panels[name]), help, foldedBox);
+      element(
+          'header', {}, element('h1', {}, title),
+          element(
+              'p', {class: 'tools'}, search, events, weights, button('Reset', 'select everything (0)', reset),
+              button(
+                  'Folded text', 'the stacks of the selection as text, as tacho folded prints them',
+                  showFolded),
+              button('?', 'keys (?)', () => help.showModal())),
+          found),
+      overview.element, timeline.element, chips, tabList, ...TABS.map((name) => panels[name]), help,
+      foldedBox);
 
-  // What the search finds: frames, and for the list of samples those that have a match in names, stack or payload.
+  // What the search finds: frames, and for the list of samples those that have a match in names, stack or
+  // payload.
   const findMatches = () => {
     app.matches = {frames: null, sample: null, fault: ''};
     if (app.state.search === '') return;
@@ -94,32 +150,55 @@ const start = async () => {
       return knownTexts.get(number);
     };
     app.matches.sample = (i) => isNode[samples.node[i]] === 1 ||
-      model.events[samples.event[i]].fields.some((field) => field.isText && isText(field.values[ordinal[i]]));
+        model.events[samples.event[i]].fields.some(
+            (field) => field.isText && isText(field.values[ordinal[i]]));
   };
   const tellMatches = () => {
     const {matches, selection} = app;
-    if (matches.fault !== '') found.textContent = `not a regular expression: ${matches.fault}`;
-    else if (matches.frames === null) found.textContent = '';
+    if (matches.fault !== '')
+      found.textContent = `not a regular expression: ${matches.fault}`;
+    else if (matches.frames === null)
+      found.textContent = '';
     else {
       let sum = 0, count = 0;
-      for (let i = 0; i < selection.own.length; i++) if (matches.nodes[i]) sum += selection.own[i];
-      for (let i = 0; i < matches.frames.length; i++) if (matches.frames[i] && selection.total[i] > 0) count++;
+      for (let i = 0; i < selection.own.length; i++)
+        if (matches.nodes[i]) sum += selection.own[i];
+      for (let i = 0; i < matches.frames.length; i++)
+        if (matches.frames[i] && selection.total[i] > 0) count++;
       found.textContent = `${grouped(count)} functions match: ${share(sum, selection.all)} of the selection`;
     }
   };
   const tellSelection = () => {
     const {state} = app, made = [];
-    const chip = (words, changes) => made.push(button(`${words} ✕`, 'take this out of the selection', () => app.go(changes), {class: 'chip'}));
-    if (state.from !== null) chip(`${model.seconds(state.from)} to ${model.seconds(state.to)} s`, {from: null, to: null});
-    state.cpus.forEach((cpu) => chip(cpu < 0 ? 'CPU not recorded' : `CPU ${cpu}`, {cpus: state.cpus.filter((one) => one !== cpu)}));
+    const chip = (words, changes) => made.push(
+        button(`${words} ✕`, 'take this out of the selection', () => app.go(changes), {class: 'chip'}));
+    if (state.from !== null)
+      chip(`${model.seconds(state.from)} to ${model.seconds(state.to)} s`, {from: null, to: null});
+    state.cpus.forEach(
+        (cpu) => chip(
+            cpu < 0 ? 'CPU not recorded' : `CPU ${cpu}`, {cpus: state.cpus.filter((one) => one !== cpu)}));
     state.pids.forEach((pid) => chip(`process ${pid}`, {pids: state.pids.filter((one) => one !== pid)}));
     state.tids.forEach((tid) => chip(`thread ${tid}`, {tids: state.tids.filter((one) => one !== tid)}));
-    state.groups.forEach((group) => chip(`container ${group}`, {groups: state.groups.filter((one) => one !== group)}));
-    if (state.low !== null) chip(`${state.field || 'time within its second'} ${state.low} to ${state.high}`, {low: null, high: null});
+    state.groups.forEach(
+        (group) => chip(`container ${group}`, {groups: state.groups.filter((one) => one !== group)}));
+    if (state.low !== null)
+      chip(
+          `${state.field || 'time within its second'} ${state.low} to ${state.high}`,
+          {low: null, high: null});
     if (state.focus !== '') chip(`stacks with ${state.focus}`, {focus: ''});
-    chips.replaceChildren(element('span', {}, hasSelection(state) ? 'Selected: ' : 'Everything is selected. '), ...made,
-      element('span', {}, ` ${grouped(app.selection.indexes.length)} samples${app.unit() === 'samples' ? '' : `, ${amount(app.selection.all, app.unit())}`}`));
-    if (app.selection.before) chips.append(element('span', {}, `; before: ${amount(app.selection.before.all, app.unit())}, by the same event and function, of the whole capture`));
+    chips.replaceChildren(
+        element('span', {}, hasSelection(state) ? 'Selected: ' : 'Everything is selected. '), ...made,
+        element(
+            'span', {},
+            ` ${grouped(app.selection.indexes.length)} samples${
+                app.unit() === 'samples' ? '' : `, ${amount(app.selection.all, app.unit())}`}`));
+    if (app.selection.before)
+      chips.append(element(
+          'span', {},
+          `; before: ${
+              amount(
+                  app.selection.before.all,
+                  app.unit())}, by the same event and function, of the whole capture`));
   };
 
   const draw = () => {
@@ -162,7 +241,9 @@ const start = async () => {
     }
     if (isTyping) return;
     const keys = {'/': () => search.focus(), 0: reset, '?': () => help.showModal()};
-    TABS.forEach((name, i) => { keys[i + 1] = () => app.go({tab: name}); });
+    TABS.forEach((name, i) => {
+      keys[i + 1] = () => app.go({tab: name});
+    });
     if (!Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     keys[event.key]();
@@ -180,7 +261,9 @@ const start = async () => {
   });
   apply();
   document.documentElement.dataset.ready = 'yes';
-  setTimeout(() => { for (let i = 0; i < model.frames.count; i++) model.frames.name(i); }, 200);  // before they are searched
+  setTimeout(() => {
+    for (let i = 0; i < model.frames.count; i++) model.frames.name(i);
+  }, 200);  // before they are searched
 };
 
 start().catch((fault) => {

@@ -1,16 +1,38 @@
 // What is shown, in the address behind #: a reload or a link shows the same, back and forward undo and redo.
 
-const LISTS = {cpus: 'cpu', pids: 'pid', tids: 'tid'};
+const LISTS = {
+  cpus: 'cpu',
+  pids: 'pid',
+  tids: 'tid'
+};
 export const ROWS = ['cpu', 'process', 'thread', 'container'];
 export const TABS = ['stacks', 'values', 'events'];
 
 export const initialState = (model) => {
   let event = 0;
-  model.events.forEach((one, i) => { if (one.samples > model.events[event].samples) event = i; });
+  model.events.forEach((one, i) => {
+    if (one.samples > model.events[event].samples) event = i;
+  });
   return {
-    event, by: 'weight', from: null, to: null, viewFrom: 0, viewTo: model.span, rows: 'cpu',
-    cpus: [], pids: [], tids: [], groups: [], focus: '', zoom: model.tree.root, search: '', tab: 'stacks',
-    field: null, low: null, high: null, sort: model.base ? 'change' : 'self'
+    event,
+    by: 'weight',
+    from: null,
+    to: null,
+    viewFrom: 0,
+    viewTo: model.span,
+    rows: 'cpu',
+    cpus: [],
+    pids: [],
+    tids: [],
+    groups: [],
+    focus: '',
+    zoom: model.tree.root,
+    search: '',
+    tab: 'stacks',
+    field: null,
+    low: null,
+    high: null,
+    sort: model.base ? 'change' : 'self'
   };
 };
 
@@ -68,11 +90,10 @@ export const addressOf = (model, state) => {
 const SELECTING = ['event', 'by', 'from', 'to', 'cpus', 'pids', 'tids', 'groups', 'focus', 'low', 'high'];
 // Whether other samples are selected, or they weigh otherwise.
 export const selectsOthers = (a, b) =>
-  SELECTING.some((key) => String(a[key]) !== String(b[key])) || (a.low !== null && a.field !== b.field);
+    SELECTING.some((key) => String(a[key]) !== String(b[key])) || (a.low !== null && a.field !== b.field);
 
 // Everything selected.
-export const cleared = () => ({
-  from: null, to: null, cpus: [], pids: [], tids: [], groups: [], focus: '', low: null, high: null
-});
+export const cleared = () =>
+    ({from: null, to: null, cpus: [], pids: [], tids: [], groups: [], focus: '', low: null, high: null});
 export const hasSelection = (state) => state.from !== null || state.low !== null || state.focus !== '' ||
-  state.cpus.length + state.pids.length + state.tids.length + state.groups.length > 0;
+    state.cpus.length + state.pids.length + state.tids.length + state.groups.length > 0;

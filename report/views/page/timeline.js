@@ -1,5 +1,6 @@
-// The timeline: all samples of the event by time, in rows of processors, processes, threads or containers. Dragging
-// selects a time, the names at the left select rows. The rows in sight are counted and drawn, no others.
+// The timeline: all samples of the event by time, in rows of processors, processes, threads or containers.
+// Dragging selects a time, the names at the left select rows. The rows in sight are counted and drawn, no
+// others.
 import {amount, button, colour, dragOn, element, grouped, pen, share, showTip} from './dom.js';
 import {firstFrom, nodesOf} from './model.js';
 import {ROWS} from './state.js';
@@ -11,16 +12,32 @@ const rowsOf = (model, kind) => {
   const {samples, threads} = model, {thread, cpu, cgroup} = samples;
   const itself = (numbers) => {
     let most = 0;
-    for (let i = 0; i < numbers.length; i++) if (numbers[i] > most) most = numbers[i];
+    for (let i = 0; i < numbers.length; i++)
+      if (numbers[i] > most) most = numbers[i];
     return Uint32Array.from({length: most + 1}, (_, i) => i);
   };
   if (kind === 'cpu')
-    return {of: cpu, keys: itself(cpu), name: (key) => (key === 0 ? 'CPU not recorded' : `CPU ${key - 1}`), list: 'cpus', value: (key) => key - 1};
+    return {
+      of: cpu,
+      keys: itself(cpu),
+      name: (key) => (key === 0 ? 'CPU not recorded' : `CPU ${key - 1}`),
+      list: 'cpus',
+      value: (key) => key - 1
+    };
   if (kind === 'container' && cgroup)
-    return {of: cgroup, keys: itself(cgroup), name: (key) => model.text(key), list: 'groups', value: (key) => model.text(key)};
+    return {
+      of: cgroup,
+      keys: itself(cgroup),
+      name: (key) => model.text(key),
+      list: 'groups',
+      value: (key) => model.text(key)
+    };
   if (kind === 'thread')
     return {
-      of: thread, keys: itself(thread), name: (key) => `${threads.comm(key)} ${threads.tid[key]}`, list: 'tids',
+      of: thread,
+      keys: itself(thread),
+      name: (key) => `${threads.comm(key)} ${threads.tid[key]}`,
+      list: 'tids',
       value: (key) => threads.tid[key]
     };
   // A process is called as its first thread is.
@@ -29,7 +46,10 @@ const rowsOf = (model, kind) => {
     if (!leader.has(threads.pid[i]) || threads.tid[i] === threads.pid[i]) leader.set(threads.pid[i], i);
   for (let i = 0; i < threads.count; i++) process[i] = leader.get(threads.pid[i]);
   return {
-    of: thread, keys: process, name: (key) => `${threads.comm(key)} ${threads.pid[key]}`, list: 'pids',
+    of: thread,
+    keys: process,
+    name: (key) => `${threads.comm(key)} ${threads.pid[key]}`,
+    list: 'pids',
     value: (key) => threads.pid[key]
   };
 };
@@ -37,16 +57,25 @@ const rowsOf = (model, kind) => {
 export const makeTimeline = (app) => {
   const {model} = app, {samples} = model, {time, event, weight, node} = samples;
   const strip = element('canvas', {
-    tabindex: 0, role: 'img', class: 'strip',
-    'aria-label': 'Timeline of the whole capture. Left and right move the cursor, with Shift they select a time, Enter shows the selected time alone, plus and minus zoom, Escape selects everything.'
+    tabindex: 0,
+    role: 'img',
+    class: 'strip',
+    'aria-label':
+        'Timeline of the whole capture. Left and right move the cursor, with Shift they select a time, Enter shows the selected time alone, plus and minus zoom, Escape selects everything.'
   });
-  const bars = element('canvas', {class: 'bars', role: 'img', 'aria-label': 'Samples by time, a row for each name at the left'});
+  const bars = element(
+      'canvas',
+      {class: 'bars', role: 'img', 'aria-label': 'Samples by time, a row for each name at the left'});
   const labels = element('div', {class: 'labels'});
-  const spacer = element('div', {class: 'spacer'}, labels, bars), box = element('div', {class: 'scroll rows'}, spacer);
+  const spacer = element('div', {class: 'spacer'}, labels, bars),
+        box = element('div', {class: 'scroll rows'}, spacer);
   const told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
-  const kinds = element('select', {'aria-label': 'rows of the timeline', onchange: () => app.go({rows: kinds.value})},
-    ...ROWS.filter((kind) => kind !== 'container' || samples.cgroup).map((kind) => element('option', {value: kind}, `by ${kind === 'cpu' ? 'CPU' : kind}`)));
-  let rows = null, order = [], totals = new Float64Array(0), sum = 0, counted = '', overview = null, overviewOf = '', mark = null, markOf = '', cursor = null, drag = null;
+  const kinds = element(
+      'select', {'aria-label': 'rows of the timeline', onchange: () => app.go({rows: kinds.value})},
+      ...ROWS.filter((kind) => kind !== 'container' || samples.cgroup)
+          .map((kind) => element('option', {value: kind}, `by ${kind === 'cpu' ? 'CPU' : kind}`)));
+  let rows = null, order = [], totals = new Float64Array(0), sum = 0, counted = '', overview = null,
+      overviewOf = '', mark = null, markOf = '', cursor = null, drag = null;
 
   const ownWeight = (i) => (app.state.by === 'samples' ? 1 : weight[i]);
   const view = () => [app.state.viewFrom, Math.max(app.state.viewTo, app.state.viewFrom + 1)];
@@ -59,7 +88,8 @@ export const makeTimeline = (app) => {
     if (wanted === counted) return;
     counted = wanted;
     rows = rowsOf(model, app.state.rows);
-    const {of, keys} = rows, most = keys.reduce((a, b) => Math.max(a, b), 0), isThere = new Uint8Array(most + 1);
+    const {of, keys} = rows, most = keys.reduce((a, b) => Math.max(a, b), 0),
+               isThere = new Uint8Array(most + 1);
     totals = new Float64Array(most + 1);
     sum = 0;
     for (let i = 0; i < samples.count; i++) {
@@ -70,21 +100,26 @@ export const makeTimeline = (app) => {
       sum += counts;
     }
     order = [];
-    for (let key = 0; key <= most; key++) if (isThere[key]) order.push(key);
+    for (let key = 0; key <= most; key++)
+      if (isThere[key]) order.push(key);
     if (app.state.rows !== 'cpu') order.sort((a, b) => totals[b] - totals[a] || a - b);
   };
 
-  // Sums by bin: of the rows `from` to `to`, or of all together. With a function selected its part stands behind.
+  // Sums by bin: of the rows `from` to `to`, or of all together. With a function selected its part stands
+  // behind.
   const binned = (from, to, viewFrom, viewTo, bins) => {
     const isAll = from < 0, place = new Int32Array(totals.length).fill(isAll ? 0 : -1), {of, keys} = rows;
-    if (!isAll) for (let row = from; row < to; row++) place[order[row]] = row - from;
-    const sums = new Float64Array(bins * (isAll ? 1 : to - from)), parts = mark === null ? null : new Float64Array(sums.length);
+    if (!isAll)
+      for (let row = from; row < to; row++) place[order[row]] = row - from;
+    const sums = new Float64Array(bins * (isAll ? 1 : to - from)),
+          parts = mark === null ? null : new Float64Array(sums.length);
     const scale = bins / (viewTo - viewFrom + 1), end = firstFrom(time, viewTo + 1);
     for (let i = firstFrom(time, viewFrom); i < end; i++) {
       if (event[i] !== app.state.event) continue;
       const row = place[keys[of[i]]];
       if (row < 0) continue;
-      const bin = row * bins + Math.min(Math.floor((time[i] - viewFrom) * scale), bins - 1), counts = ownWeight(i);
+      const bin = row * bins + Math.min(Math.floor((time[i] - viewFrom) * scale), bins - 1),
+            counts = ownWeight(i);
       sums[bin] += counts;
       if (parts !== null && mark[node[i]]) parts[bin] += counts;
     }
@@ -95,7 +130,7 @@ export const makeTimeline = (app) => {
   const paint = (context, {sums, parts}, row, bins, y, height, most, width, viewFrom, viewTo) => {
     const each = width / bins, chosen = selected(), span = viewTo - viewFrom;
     const isPale = (bin) => chosen !== null &&
-      (viewFrom + (bin + 1) / bins * span < chosen[0] || viewFrom + bin / bins * span > chosen[1]);
+        (viewFrom + (bin + 1) / bins * span < chosen[0] || viewFrom + bin / bins * span > chosen[1]);
     for (let bin = 0; bin < bins; bin++) {
       const sum = sums[row * bins + bin];
       if (sum === 0) continue;
@@ -115,10 +150,14 @@ export const makeTimeline = (app) => {
     context.fillStyle = colour('selected');
     context.fillRect(start, 0, Math.max(end - start, 1.5), height);
   };
-  const selected = () => (drag !== null ? drag : app.state.from === null ? null : [app.state.from, app.state.to]);
+  const selected = () =>
+      (drag !== null               ? drag :
+           app.state.from === null ? null :
+                                     [app.state.from, app.state.to]);
 
   const drawStrip = () => {
-    const width = Math.max(strip.parentElement.clientWidth, 100), bins = Math.ceil(width / BIN), context = pen(strip, width, STRIP + AXIS);
+    const width = Math.max(strip.parentElement.clientWidth, 100), bins = Math.ceil(width / BIN),
+          context = pen(strip, width, STRIP + AXIS);
     const wanted = `${app.state.event} ${app.state.by} ${bins} ${markOf}`;
     if (wanted !== overviewOf) {
       overviewOf = wanted;
@@ -139,18 +178,21 @@ export const makeTimeline = (app) => {
     const steps = Math.max(Math.floor(width / 130), 2);
     for (let i = 0; i <= steps; i++) {
       context.textAlign = i === 0 ? 'left' : i === steps ? 'right' : 'center';
-      context.fillText(`${(end * i / steps / 1e9).toPrecision(4)} s`, width * i / steps, STRIP + AXIS / 2 + 1);
+      context.fillText(
+          `${(end * i / steps / 1e9).toPrecision(4)} s`, width * i / steps, STRIP + AXIS / 2 + 1);
     }
     context.textAlign = 'left';
   };
 
   const drawRows = () => {
-    const height = Math.max(Math.min(box.clientHeight || 200, order.length * ROW), ROW), top = box.scrollTop, width = wide();
+    const height = Math.max(Math.min(box.clientHeight || 200, order.length * ROW), ROW), top = box.scrollTop,
+          width = wide();
     const context = pen(bars, width, height), [viewFrom, viewTo] = view(), bins = Math.ceil(width / BIN);
     bars.style.left = `${left()}px`;
     labels.style.width = `${left()}px`;
     const first = Math.floor(top / ROW), last = Math.min(Math.ceil((top + height) / ROW), order.length);
-    const all = binned(first, last, viewFrom, viewTo, bins), most = all.sums.reduce((a, b) => Math.max(a, b), 0) || 1;
+    const all = binned(first, last, viewFrom, viewTo, bins),
+          most = all.sums.reduce((a, b) => Math.max(a, b), 0) || 1;
     const chosen = selected();
     if (chosen !== null) shade(context, ...chosen, viewFrom, viewTo, width, height);
     const made = [];
@@ -172,8 +214,10 @@ export const makeTimeline = (app) => {
   const tell = () => {
     const {from, to} = app.state, {indexes, all} = app.selection, words = [];
     const [viewFrom, viewTo] = view();
-    if (viewFrom > 0 || viewTo < model.span) words.push(`rows show ${model.seconds(viewFrom)} to ${model.seconds(viewTo)}`);
-    if (from !== null) words.push(`selected ${model.seconds(from)} to ${model.seconds(to)}, ${amount(to - from, 'ns')}`);
+    if (viewFrom > 0 || viewTo < model.span)
+      words.push(`rows show ${model.seconds(viewFrom)} to ${model.seconds(viewTo)}`);
+    if (from !== null)
+      words.push(`selected ${model.seconds(from)} to ${model.seconds(to)}, ${amount(to - from, 'ns')}`);
     words.push(`${grouped(indexes.length)} samples selected, ${share(all, sum)} of all`);
     told.textContent = words.join(' · ');
   };
@@ -211,12 +255,16 @@ export const makeTimeline = (app) => {
     const row = Math.floor((moved.offsetY + box.scrollTop) / ROW);
     if (row >= order.length) return showTip(moved, null);
     const when = view()[0] + moved.offsetX / wide() * (view()[1] - view()[0]);
-    showTip(moved, [rows.name(order[row]), `${model.seconds(clamp(when))} s`, `${amount(totals[order[row]], app.unit())} in the whole capture`]);
+    showTip(moved, [
+      rows.name(order[row]), `${model.seconds(clamp(when))} s`,
+      `${amount(totals[order[row]], app.unit())} in the whole capture`
+    ]);
   });
   bars.addEventListener('pointerleave', (gone) => showTip(gone, null));
   const zoomBy = (factor, around) => {
     const [from, to] = view(), middle = around === undefined ? (from + to) / 2 : around;
-    const viewFrom = clamp(middle - (middle - from) * factor), viewTo = clamp(middle + (to - middle) * factor);
+    const viewFrom = clamp(middle - (middle - from) * factor),
+          viewTo = clamp(middle + (to - middle) * factor);
     if (viewTo - viewFrom >= 1000 || factor > 1) app.go({viewFrom, viewTo});
   };
   bars.addEventListener('wheel', (turned) => {
@@ -225,7 +273,8 @@ export const makeTimeline = (app) => {
     zoomBy(turned.deltaY > 0 ? 1.5 : 1 / 1.5, view()[0] + turned.offsetX / wide() * (view()[1] - view()[0]));
   }, {passive: false});
   const toSelection = () => {
-    if (app.state.from !== null && app.state.to > app.state.from) app.go({viewFrom: app.state.from, viewTo: app.state.to});
+    if (app.state.from !== null && app.state.to > app.state.from)
+      app.go({viewFrom: app.state.from, viewTo: app.state.to});
   };
   const step = (sign, isSelecting) => {
     const size = model.span / 100, was = cursor === null ? view()[0] : cursor;
@@ -240,8 +289,11 @@ export const makeTimeline = (app) => {
   };
   strip.addEventListener('keydown', (event_) => {
     const keys = {
-      ArrowLeft: () => step(-1, event_.shiftKey), ArrowRight: () => step(1, event_.shiftKey), Enter: toSelection,
-      '+': () => zoomBy(0.5, cursor ?? undefined), '-': () => zoomBy(2, cursor ?? undefined),
+      ArrowLeft: () => step(-1, event_.shiftKey),
+      ArrowRight: () => step(1, event_.shiftKey),
+      Enter: toSelection,
+      '+': () => zoomBy(0.5, cursor ?? undefined),
+      '-': () => zoomBy(2, cursor ?? undefined),
       Escape: () => app.go({from: null, to: null})
     };
     if (!Object.hasOwn(keys, event_.key) || event_.ctrlKey || event_.metaKey || event_.altKey) return;
@@ -250,13 +302,16 @@ export const makeTimeline = (app) => {
   });
   box.addEventListener('scroll', drawRows);
 
-  const tools = element('p', {class: 'tools'}, kinds,
-    button('Zoom to selection', 'the selected time alone (Enter)', toSelection),
-    button('+', 'zoom in', () => zoomBy(0.5)), button('−', 'zoom out', () => zoomBy(2)),
-    button('Whole time', 'zoom out to everything', () => app.go({viewFrom: 0, viewTo: model.span})));
+  const tools = element(
+      'p', {class: 'tools'}, kinds,
+      button('Zoom to selection', 'the selected time alone (Enter)', toSelection),
+      button('+', 'zoom in', () => zoomBy(0.5)), button('−', 'zoom out', () => zoomBy(2)),
+      button('Whole time', 'zoom out to everything', () => app.go({viewFrom: 0, viewTo: model.span})));
   return {
-    element: element('section', {class: 'timeline', 'aria-labelledby': 'timeline-title'},
-      element('h2', {id: 'timeline-title'}, 'Timeline'), tools, element('div', {class: 'stripbox'}, strip), box, told),
+    element: element(
+        'section', {class: 'timeline', 'aria-labelledby': 'timeline-title'},
+        element('h2', {id: 'timeline-title'}, 'Timeline'), tools, element('div', {class: 'stripbox'}, strip),
+        box, told),
     draw
   };
 };

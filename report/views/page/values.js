@@ -1,22 +1,37 @@
-// The values of a numeric field: a heat map of time and value, in which a box can be selected, and the distribution of the
-// selection. Without fields it shows when in its second each sample was taken.
+// The values of a numeric field: a heat map of time and value, in which a box can be selected, and the
+// distribution of the selection. Without fields it shows when in its second each sample was taken.
 import {amount, button, colour, dragOn, element, grouped, pen, share, showTip} from './dom.js';
 import {select} from './model.js';
 
 const HEIGHT = 260, CELL = 6, PARTS = 2;  // rows for each power of two
-const OFFSET = {name: '', unit: 'ns', isText: false};
+const OFFSET = {
+  name: '',
+  unit: 'ns',
+  isText: false
+};
 
 export const makeValues = (app) => {
   const {model} = app, {samples, ordinal} = model;
   const canvas = element('canvas', {
-    tabindex: 0, role: 'img', class: 'heat',
-    'aria-label': 'Heat map of time and value. Arrow keys move a cell, Enter selects it; the table below has the distribution.'
+    tabindex: 0,
+    role: 'img',
+    class: 'heat',
+    'aria-label':
+        'Heat map of time and value. Arrow keys move a cell, Enter selects it; the table below has the distribution.'
   });
   const title = element('h3'), told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
-  const choice = element('select', {'aria-label': 'field', onchange: () => app.go({field: choice.value, low: null, high: null})});
+  const choice = element(
+      'select',
+      {'aria-label': 'field', onchange: () => app.go({field: choice.value, low: null, high: null})});
   const body = element('tbody'), facts = element('p');
-  const table = element('table', {class: 'distribution'}, element('caption', {}, 'Distribution in the selection'),
-    element('thead', {}, element('tr', {}, element('th', {scope: 'col'}, 'from'), element('th', {scope: 'col'}, 'to'), element('th', {scope: 'col'}, 'samples'), element('th', {scope: 'col'}, 'share'))), body);
+  const table = element(
+      'table', {class: 'distribution'}, element('caption', {}, 'Distribution in the selection'),
+      element(
+          'thead', {},
+          element(
+              'tr', {}, element('th', {scope: 'col'}, 'from'), element('th', {scope: 'col'}, 'to'),
+              element('th', {scope: 'col'}, 'samples'), element('th', {scope: 'col'}, 'share'))),
+      body);
   let map = null, cell = null, drag = null;
 
   const fields = () => [...model.events[app.state.event].fields.filter((field) => !field.isText), OFFSET];
@@ -33,25 +48,38 @@ export const makeValues = (app) => {
   const scaleOf = (chosen, least, most) => {
     if (chosen === OFFSET) {
       const rows = Math.floor(HEIGHT / CELL), size = 1e9 / rows;
-      return {rows, of: (value) => Math.min(Math.floor(value / size), rows - 1), low: (row) => Math.ceil(row * size), high: (row) => Math.ceil((row + 1) * size) - 1};
+      return {
+        rows,
+        of: (value) => Math.min(Math.floor(value / size), rows - 1),
+        low: (row) => Math.ceil(row * size),
+        high: (row) => Math.ceil((row + 1) * size) - 1
+      };
     }
     const step = (value) => (value < 1 ? 0 : 1 + Math.floor(Math.log2(value) * PARTS + 1e-9));
     const first = step(least), rows = Math.max(step(most) - first + 1, 1);
     const from = (at) => (at <= 0 ? Math.min(least, 0) : Math.ceil(2 ** ((at - 1) / PARTS) - 1e-6));
-    const isWhole = chosen.values instanceof Float64Array && Number.isInteger(least) && Number.isInteger(most);
+    const isWhole =
+        chosen.values instanceof Float64Array && Number.isInteger(least) && Number.isInteger(most);
     return {
-      rows, of: (value) => step(value) - first, low: (row) => from(row + first),
-      high: (row) => (isWhole ? Math.max(from(row + first + 1) - 1, from(row + first)) : from(row + first + 1))
+      rows,
+      of: (value) => step(value) - first,
+      low: (row) => from(row + first),
+      high: (row) =>
+          (isWhole ? Math.max(from(row + first + 1) - 1, from(row + first)) : from(row + first + 1))
     };
   };
 
   const draw = () => {
     const chosen = field(), read = reader(chosen), {state} = app;
-    choice.replaceChildren(...fields().map((one) => element('option', {value: one.name}, one === OFFSET ? 'time within its second' : one.name)));
+    choice.replaceChildren(...fields().map(
+        (one) => element('option', {value: one.name}, one === OFFSET ? 'time within its second' : one.name)));
     choice.value = chosen.name;
-    title.textContent = chosen === OFFSET ? 'When in its second each sample was taken' : `${chosen.name} by time`;
+    title.textContent =
+        chosen === OFFSET ? 'When in its second each sample was taken' : `${chosen.name} by time`;
     // A box does not hide what is around it.
-    const around = state.low === null ? app.selection.indexes : select(model, {...state, low: null, high: null, from: null, to: null}).indexes;
+    const around = state.low === null ?
+        app.selection.indexes :
+        select(model, {...state, low: null, high: null, from: null, to: null}).indexes;
     let least = Infinity, most = -Infinity;
     for (const i of around) {
       const value = read(i);
@@ -69,7 +97,10 @@ export const makeValues = (app) => {
     map = null;
     if (scale === null) return context.fillText('No sample of the selection has this field.', 8, 20);
     const {viewFrom} = app.state, span = Math.max(app.state.viewTo - viewFrom, 1);
-    const columns = Math.max(chosen === OFFSET ? Math.min(Math.floor(width / CELL), Math.ceil(span / 1e9)) : Math.floor(width / CELL), 1);
+    const columns = Math.max(
+        chosen === OFFSET ? Math.min(Math.floor(width / CELL), Math.ceil(span / 1e9)) :
+                            Math.floor(width / CELL),
+        1);
     const counts = new Uint32Array(columns * scale.rows);
     let top = 0;
     for (const i of around) {
@@ -86,20 +117,29 @@ export const makeValues = (app) => {
         if (counted === 0) continue;
         context.globalAlpha = 0.2 + 0.8 * Math.log(counted + 1) / Math.log(top + 1);
         context.fillStyle = colour('heat');
-        context.fillRect(column * map.wide, HEIGHT - (row + 1) * map.tall, Math.max(map.wide - 0.4, 0.8), Math.max(map.tall - 0.4, 0.8));
+        context.fillRect(
+            column * map.wide, HEIGHT - (row + 1) * map.tall, Math.max(map.wide - 0.4, 0.8),
+            Math.max(map.tall - 0.4, 0.8));
       }
     }
     context.globalAlpha = 1;
     const {low, high, from, to} = app.state;
     context.strokeStyle = colour('focus');
     context.lineWidth = 2;
-    if (drag !== null) context.strokeRect(Math.min(drag[0], drag[2]), Math.min(drag[1], drag[3]), Math.abs(drag[2] - drag[0]), Math.abs(drag[3] - drag[1]));
+    if (drag !== null)
+      context.strokeRect(
+          Math.min(drag[0], drag[2]), Math.min(drag[1], drag[3]), Math.abs(drag[2] - drag[0]),
+          Math.abs(drag[3] - drag[1]));
     else if (low !== null) {
-      const x0 = from === null ? 0 : (from - viewFrom) / span * width, x1 = to === null ? width : (to - viewFrom) / span * width;
+      const x0 = from === null ? 0 : (from - viewFrom) / span * width,
+            x1 = to === null ? width : (to - viewFrom) / span * width;
       const rowOf = (value) => Math.min(Math.max(scale.of(value), 0), scale.rows - 1);
-      context.strokeRect(x0 + 1, HEIGHT - (rowOf(high) + 1) * map.tall + 1, Math.max(x1 - x0 - 2, 3), (rowOf(high) - rowOf(low) + 1) * map.tall - 2);
+      context.strokeRect(
+          x0 + 1, HEIGHT - (rowOf(high) + 1) * map.tall + 1, Math.max(x1 - x0 - 2, 3),
+          (rowOf(high) - rowOf(low) + 1) * map.tall - 2);
     }
-    if (cell !== null) context.strokeRect(cell[0] * map.wide, HEIGHT - (cell[1] + 1) * map.tall, map.wide, map.tall);
+    if (cell !== null)
+      context.strokeRect(cell[0] * map.wide, HEIGHT - (cell[1] + 1) * map.tall, map.wide, map.tall);
   };
 
   const percentile = (sorted, part) => sorted[Math.min(Math.floor(sorted.length * part), sorted.length - 1)];
@@ -115,35 +155,56 @@ export const makeValues = (app) => {
       if (at % step === 0) some.push(value);
       counts[scale.of(value)]++;
     }
-    const {unit} = chosen, shown = (value) => amount(value, unit), most = counts.reduce((a, b) => Math.max(a, b), 1);
+    const {unit} = chosen, shown = (value) => amount(value, unit),
+          most = counts.reduce((a, b) => Math.max(a, b), 1);
     const rows = [];
-    for (let row = 0; row < counts.length; row++) if (counts[row] > 0) rows.push(row);
+    for (let row = 0; row < counts.length; row++)
+      if (counts[row] > 0) rows.push(row);
     facts.textContent = '';
     if (counted > 0) {
       const sorted = Float64Array.from(some).sort();
-      facts.textContent = `${grouped(counted)} values: mean ${shown(sum / counted)}, ${step > 1 ? 'about ' : ''}least ${shown(sorted[0])}, ` +
-        `median ${shown(percentile(sorted, 0.5))}, 99 % up to ${shown(percentile(sorted, 0.99))}, largest ${shown(sorted[sorted.length - 1])}`;
+      facts.textContent = `${grouped(counted)} values: mean ${shown(sum / counted)}, ${
+                              step > 1 ? 'about ' : ''}least ${shown(sorted[0])}, ` +
+          `median ${shown(percentile(sorted, 0.5))}, 99 % up to ${shown(percentile(sorted, 0.99))}, largest ${
+                              shown(sorted[sorted.length - 1])}`;
     }
     body.replaceChildren(...rows.map((row) => {
       const bar = element('span', {class: 'meter'});
       bar.style.width = `${100 * counts[row] / most}%`;
-      return element('tr', {}, element('td', {class: 'number'}, button(shown(scale.low(row)), 'select these values', () =>
-        app.go({field: chosen.name, low: scale.low(row), high: scale.high(row)}))), element('td', {class: 'number'}, shown(scale.high(row))),
-      element('td', {class: 'number'}, grouped(counts[row])), element('td', {class: 'meterbox'}, share(counts[row], counted), bar));
+      return element(
+          'tr', {},
+          element(
+              'td', {class: 'number'},
+              button(
+                  shown(scale.low(row)), 'select these values',
+                  () => app.go({field: chosen.name, low: scale.low(row), high: scale.high(row)}))),
+          element('td', {class: 'number'}, shown(scale.high(row))),
+          element('td', {class: 'number'}, grouped(counts[row])),
+          element('td', {class: 'meterbox'}, share(counts[row], counted), bar));
     }));
   };
 
   const boxOf = (x0, y0, x1, y1) => {
     const row = (y) => Math.min(Math.max(Math.floor((HEIGHT - y) / map.tall), 0), map.scale.rows - 1);
-    const when = (x) => Math.round(map.viewFrom + Math.min(Math.max(x / (map.wide * map.columns), 0), 1) * map.span);
+    const when = (x) =>
+        Math.round(map.viewFrom + Math.min(Math.max(x / (map.wide * map.columns), 0), 1) * map.span);
     return {
-      field: map.chosen.name, from: when(Math.min(x0, x1)), to: when(Math.max(x0, x1)),
-      low: map.scale.low(row(Math.max(y0, y1))), high: map.scale.high(row(Math.min(y0, y1)))
+      field: map.chosen.name,
+      from: when(Math.min(x0, x1)),
+      to: when(Math.max(x0, x1)),
+      low: map.scale.low(row(Math.max(y0, y1))),
+      high: map.scale.high(row(Math.min(y0, y1)))
     };
   };
   const cellText = (column, row) => {
-    const box = boxOf(column * map.wide, HEIGHT - (row + 0.5) * map.tall, (column + 1) * map.wide, HEIGHT - (row + 0.5) * map.tall), {unit} = map.chosen;
-    return [`${grouped(map.counts[row * map.columns + column])} samples`, `${amount(box.low, unit)} to ${amount(box.high, unit)}`, `${model.seconds(box.from)} s`];
+    const box = boxOf(
+              column * map.wide, HEIGHT - (row + 0.5) * map.tall, (column + 1) * map.wide,
+              HEIGHT - (row + 0.5) * map.tall),
+          {unit} = map.chosen;
+    return [
+      `${grouped(map.counts[row * map.columns + column])} samples`,
+      `${amount(box.low, unit)} to ${amount(box.high, unit)}`, `${model.seconds(box.from)} s`
+    ];
   };
   dragOn(canvas, {
     moved: (...corners) => {
@@ -155,13 +216,17 @@ export const makeValues = (app) => {
       drag = null;
       if (map !== null) app.go(boxOf(...corners));
     },
-    clicked: () => { if (app.state.low !== null) app.go({low: null, high: null, from: null, to: null}); }
+    clicked: () => {
+      if (app.state.low !== null) app.go({low: null, high: null, from: null, to: null});
+    }
   });
   const drawAgain = () => draw();
   canvas.addEventListener('pointermove', (event) => {
     if (map === null || drag !== null) return showTip(event, null);
-    const column = Math.floor(event.offsetX / map.wide), row = Math.floor((HEIGHT - event.offsetY) / map.tall);
-    const isThere = column < map.columns && row < map.scale.rows && map.counts[row * map.columns + column] > 0;
+    const column = Math.floor(event.offsetX / map.wide),
+          row = Math.floor((HEIGHT - event.offsetY) / map.tall);
+    const isThere =
+        column < map.columns && row < map.scale.rows && map.counts[row * map.columns + column] > 0;
     showTip(event, isThere ? cellText(column, row) : null);
   });
   canvas.addEventListener('pointerleave', (event) => showTip(event, null));
@@ -170,7 +235,10 @@ export const makeValues = (app) => {
     const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
     if (event.key in steps) {
       const [x, y] = cell === null ? [0, 0] : steps[event.key], was = cell || [0, 0];
-      cell = [Math.min(Math.max(was[0] + x, 0), map.columns - 1), Math.min(Math.max(was[1] + y, 0), map.scale.rows - 1)];
+      cell = [
+        Math.min(Math.max(was[0] + x, 0), map.columns - 1),
+        Math.min(Math.max(was[1] + y, 0), map.scale.rows - 1)
+      ];
       told.textContent = cellText(...cell).join(', ');
       drawAgain();
     } else if (event.key === 'Enter' && cell !== null) {
@@ -185,8 +253,10 @@ export const makeValues = (app) => {
   });
 
   return {
-    element: element('div', {class: 'values'}, element('p', {class: 'tools'}, element('label', {}, 'Field ', choice)), title,
-      element('div', {class: 'heatbox'}, canvas), told, facts, element('div', {class: 'scroll'}, table)),
+    element: element(
+        'div', {class: 'values'}, element('p', {class: 'tools'}, element('label', {}, 'Field ', choice)),
+        title, element('div', {class: 'heatbox'}, canvas), told, facts,
+        element('div', {class: 'scroll'}, table)),
     draw
   };
 };
