@@ -342,6 +342,18 @@ class PageInABrowser(programs.Scratch):
         self.focus("canvas.flame")
         self.press(DOWN, DOWN)
         self.assertRegex(self.told(".flameview"), r"before [\d.]+ %, after [\d.]+ %: [+\u2212][\d.]+ points")
+        self.assertEqual(self.browser.run("return document.querySelector('.flameview select').value"), "after")
+        self.browser.run("const side = document.querySelector('.flameview select'); side.value = 'before'; side.dispatchEvent(new Event('change'))")
+        self.settle()
+        before = folded_lines(self.tacho("folded", "-i", GOLDEN / "captures/threads.data", *SYMBOLS, status=None).stdout.decode())
+        threads = collections.Counter()
+        for stack, weight in before.items():
+            threads[stack[0]] += weight
+        wide = self.browser.run("return document.querySelector('canvas.flame').clientWidth")
+        shown = sorted(width for _, y, width in self.frames() if y == 18)
+        for width, weight in zip(shown, sorted(threads.values()), strict=True):
+            self.assertAlmostEqual(width, wide * weight / sum(threads.values()), delta=0.01)
+        self.back()
         self.browser.run("[...document.querySelectorAll('.functions th button')].find((one) => one.textContent === 'Total').click()")
         self.settle()
         self.assertIn("sort=total", self.fragment())

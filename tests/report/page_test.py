@@ -47,6 +47,12 @@ class PageOfACapture(programs.Scratch):
             done = self.tacho("folded", f"--tid={tid}", *capture, status=None)
             self.assertEqual(page.folded(0, lambda i: threads[i] == thread), folded_lines(done.stdout.decode()))
 
+    def test_functions_have_their_source_lines(self):
+        page = self.page("-i", GOLDEN / "captures/unwound.data", *SYMBOLS)
+        names, lines = page.columns["frame.name"], page.columns["frame.line"]
+        shown = {page.texts[name]: page.texts[line] for name, line in zip(names, lines)}
+        self.assertEqual(shown["(anonymous namespace)::nested<2>"], "shapes.cc:37")
+
     def test_payloads_are_there_field_by_field(self):
         page = self.page("-i", GOLDEN / "captures/payload.data")
         fields = page.head["capture"]["events"][0]["fields"]
@@ -117,6 +123,11 @@ class PageOfACapture(programs.Scratch):
         self.assertIn("secretary", " ".join(self.page("--redact", "--keep", "comm").texts))
         same = [self.page("--redact", "--key", "k").texts for _ in range(2)]
         self.assertEqual(*same)
+
+    def test_addresses_in_payloads_are_hidden(self):
+        page = self.page("-i", GOLDEN / "captures/payload.data", "--redact")
+        self.assertFalse([text for text in page.texts if text.startswith("0xffffffff") or "0xffffffff" in text])
+        self.assertIn("addresses in payloads (dropped)", page.head["hidden"])
 
     def test_paths_and_command_lines_can_be_left_out(self):
         capture = ["-i", GOLDEN / "captures/threads.data"]

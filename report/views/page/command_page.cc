@@ -129,6 +129,7 @@ void describe_hiding(JsonFields& to, const PageNames& names) {
     if (names.how(content) == How::Keep) continue;
     to.text("", fmt::format("{} ({})", format::name_of(content), state_of(names.how(content))));
   }
+  if (names.how(Content::Kernel) != How::Keep) to.text("", "addresses in payloads (dropped)");
   to.end_list();
 }
 
@@ -149,6 +150,7 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   run_with_progress(session, samples, out);
   samples.finish();
   session.report_missing_symbols();
+  const std::vector<std::uint32_t> lines = samples.lines();  // nobody asks for those that are missing
 
   std::optional<Session> before;
   std::optional<PageSamples> base;
@@ -183,6 +185,9 @@ Result<Shown> show(Session& session, const SessionOptions& wanted, TextOutput& o
   }
   head.finish();
   std::vector<PageColumn> columns = samples.columns(order);
+  PageColumn line("frame.line", ColumnForm::Numbers);
+  for (const std::uint32_t text : lines) line.add(text);
+  columns.push_back(std::move(line));
   if (base) std::ranges::move(base->sums(order, "base."), std::back_inserter(columns));
   if (auto written = write_page(out, std::string(json.view()), parts, order, std::move(columns)); !written)
     return std::move(written.error());

@@ -86,7 +86,7 @@ export const makeEvents = (app) => {
           const frame = tree.frame[at], module = frames.module(frame);
           return element(
               'li', {}, frames.name(frame),
-              module === '' ? '' : element('span', {class: 'module'}, ` ${module}`));
+              element('span', {class: 'module'}, ` ${module} ${frames.line(frame)}`));
         })));
     drawRows();
   };

@@ -39,8 +39,8 @@ export const makeFlame = (app) => {
     tabindex: 0,
     role: 'img',
     class: 'flame',
-    'aria-label':
-        'Flame graph of the selection. Arrow keys walk through the frames, Enter zooms in, Escape zooms out; the table beside it has the same functions.'
+    'aria-label': 'Flame graph of the selection. Arrow keys walk through the frames, Enter zooms in, ' +
+        'Escape zooms out; the table beside it has the same functions.'
   });
   const spacer = element('div', {class: 'spacer'}, canvas),
         box = element('div', {class: 'scroll flamebox'}, spacer);
@@ -48,12 +48,15 @@ export const makeFlame = (app) => {
   const told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
   let chosen = -1, layout = null, palette = new Map();
 
-  const total = (i, of = app.selection) => of.sums[i + 1] - of.sums[tree.first[i]];
+  // What frames are as wide as: of a comparison either side.
+  const sides = () =>
+      (app.state.side === 'before' && app.selection.before ? app.selection.before : app.selection);
+  const total = (i, of = sides()) => of.sums[i + 1] - of.sums[tree.first[i]];
   const shown = () => frames.name(tree.frame[chosen]);
 
   // Wide frames below `top`, and its callers over the whole width: by row.
   const lay = (width) => {
-    const top = app.state.zoom, {sums} = app.selection, scale = total(top) > 0 ? width / total(top) : 0;
+    const top = app.state.zoom, {sums} = sides(), scale = total(top) > 0 ? width / total(top) : 0;
     const left = sums[tree.first[top]], nodes = [], up = [];
     for (let i = tree.parent[top]; i >= 0; i = tree.parent[i]) up.push(i);
     const open = total(top) > 0 ? [top] : [];
@@ -84,7 +87,7 @@ export const makeFlame = (app) => {
 
   const change = (i) => {
     const {before, all} = app.selection;
-    return [before.all > 0 ? total(i, before) / before.all : 0, all > 0 ? total(i) / all : 0];
+    return [before.all > 0 ? total(i, before) / before.all : 0, all > 0 ? total(i, app.selection) / all : 0];
   };
   const fillOf = (i) => {
     if (app.selection.before) {
@@ -127,17 +130,18 @@ export const makeFlame = (app) => {
         }
       }
     }
-    if (layout.rows === 1 && app.selection.all === 0) {
+    if (layout.rows === 1 && sides().all === 0) {
       context.fillStyle = ink;
       context.fillText('No sample of the selection has a weight.', 8, ROW / 2);
     }
   };
 
   const facts = (i) => {
-    const unit = app.unit(), {all, own} = app.selection, frame = tree.frame[i], here = total(i),
+    const unit = app.unit(), {all, own} = sides(), frame = tree.frame[i], here = total(i),
           top = total(app.state.zoom);
-    const where =
-        [frames.module(frame), (KINDS[frames.kind(frame)] || [''])[0]].filter((word) => word).join(', ');
+    const where = [frames.module(frame), frames.line(frame), (KINDS[frames.kind(frame)] || [''])[0]]
+                      .filter((word) => word)
+                      .join(', ');
     const shares = [`${share(here, all)} of the selection`];
     if (app.state.zoom !== tree.root && top > 0 && here <= top)
       shares.push(`${share(here, top)} of the view`);
@@ -247,9 +251,14 @@ export const makeFlame = (app) => {
     }));
   };
 
+  const side = element(
+      'select', {'aria-label': 'what frames are as wide as', onchange: () => app.go({side: side.value})},
+      element('option', {value: 'after'}, 'as wide as after'),
+      element('option', {value: 'before'}, 'as wide as before'));
   return {
-    element: element('div', {class: 'flameview'}, legend, box, told),
+    element: element('div', {class: 'flameview'}, ...(model.base ? [side] : []), legend, box, told),
     draw: () => {
+      side.value = app.state.side;
       palette = new Map();
       drawLegend();
       const width = Math.max(box.clientWidth, 100);

@@ -33,11 +33,13 @@ export const makeModel = ({head, columns, text, texts}) => {
   const capture = head.capture;
   const names = columns.get('frame.name'), modules = columns.get('frame.module'),
         kinds = columns.get('frame.kind');
+  const lines = columns.get('frame.line') || [];
   const frames = {
     count: names.length,
     name: (i) => (i === tree.frame[tree.root] ? 'all' : text(names[i])),
     module: (i) => text(modules[i]),
-    kind: (i) => String.fromCharCode(kinds[i])
+    kind: (i) => String.fromCharCode(kinds[i]),
+    line: (i) => text(lines[i] || 0)
   };
   const time = columns.get('time'), count = time.length;
   const samples = {

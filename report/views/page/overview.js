@@ -2,7 +2,7 @@
 // containers.
 import {amount, button, element, grouped, share} from './dom.js';
 
-const MOST = 8;
+const MOST = 8, MOST_EVENTS = 200, MOST_FIELDS = 20;
 
 const factsOf = (model, capture) => {
   const text = (number) => (number === undefined ? '' : model.text(number));
@@ -81,6 +81,7 @@ export const makeOverview = (app) => {
   const draw = () => {
     events.replaceChildren(
         ...model.events.filter((event) => event.samples > 0)
+            .slice(0, MOST_EVENTS)
             .map(
                 (event) => element(
                     'tr', {},
@@ -91,7 +92,9 @@ export const makeOverview = (app) => {
                             () => app.go({event: event.number, field: null, low: null, high: null}),
                             {'aria-pressed': String(app.state.event === event.number)})),
                     element('td', {class: 'number'}, grouped(event.samples)), element('td', {}, event.unit),
-                    element('td', {}, event.fields.map((field) => field.name).join(', ')))));
+                    element(
+                        'td', {},
+                        event.fields.slice(0, MOST_FIELDS).map((field) => field.name).join(', ')))));
     if (drawn === app.state.event) return;
     drawn = app.state.event;
     const {unit} = model.events[drawn];

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <span>
 
 #include "report/output/printable.h"
 #include "report/query/value_field.h"
@@ -16,6 +18,8 @@ namespace abi = format::abi;
 using format::FieldKind;
 
 constexpr std::size_t kMostText = std::size_t{256} << 20;  // bytes of all texts of a page
+constexpr std::size_t kMostLines = 2000;                   // functions whose source lines are looked up
+constexpr std::string_view kHidden = "[hidden]";
 constexpr std::string_view kTooMuch = "[left out: too much text]";
 
 PageKind kind_of(const symbolize::Frame& frame) {
@@ -39,8 +43,9 @@ PageKind kind_of(const symbolize::Frame& frame) {
   return is_jit ? PageKind::Jit : PageKind::User;
 }
 
-FrameNames page_names(Session& session, PageParts& parts, const PageNames& names) {
-  const auto make = [&](const symbolize::Frame& frame, const FramePlace&, bool is_java,
+FrameNames page_names(Session& session, PageParts& parts, const PageNames& names,
+                      std::vector<FramePlace>& places) {
+  const auto make = [&](const symbolize::Frame& frame, const FramePlace& place, bool is_java,
                         std::vector<std::uint32_t>& numbers) {
     const std::uint32_t module =
         frame.module == nullptr ? 0 : parts.texts.number_of(names.path(frame.module->short_name));
@@ -53,6 +58,9 @@ FrameNames page_names(Session& session, PageParts& parts, const PageNames& names
       const std::string shown =
           kind == PageKind::Unnamed ? names.text_with_paths(name) : std::string(printable(name));
       numbers.push_back(parts.tree.frame_of({parts.texts.number_of(shown), module, kind}));
+      if (numbers.back() >= places.size()) places.resize(numbers.back() + 1);
+      FramePlace& first = places[numbers.back()];
+      if (first.location == FramePlace::kNone) first = place;
     }
   };
   return {session, FrameNames::Of::Functions, make};
@@ -84,7 +92,7 @@ std::string PageNames::of(Content content, std::string_view text) const {
     case How::Hash:
       return aliases_->of(text);
     default:
-      return text.empty() ? "" : "[hidden]";
+      return std::string(text.empty() ? "" : kHidden);
   }
 }
 std::string PageNames::path(std::string_view path) const {
@@ -106,7 +114,7 @@ PageSamples::PageSamples(Session& session, const PageNames& names, PageParts& pa
       take_(take),
       weights_(session, "", "", false),
       schemas_(session.events(), session.features()),
-      frames_(page_names(session, parts, names)),
+      frames_(page_names(session, parts, names, places_of_frames_)),
       places_(places_of_stacks(session, false)),
       reads_(weights_.reads_fields() || reads_payloads(session, schemas_) ? Reads::All : Reads::Start) {}
 
@@ -163,9 +171,12 @@ PageSamples::EventColumns& PageSamples::event_of(const ResolvedSample& sample) {
 
 std::string PageSamples::text_of(const PayloadField& field, const ResolvedSample& sample) const {
   const format::Bytes raw = sample.raw->raw;
+  const bool is_hidden = is_named_address(field) && names_.how(Content::Kernel) != How::Keep;
   const auto one = [&](const FieldValue& value) {
     const auto* const text = std::get_if<std::string_view>(&value);
-    return text != nullptr ? names_.of(Content::Payload, *text) : show_value(field, value, Names::Safe);
+    return is_hidden         ? std::string(kHidden)
+           : text != nullptr ? names_.of(Content::Payload, *text)
+                             : show_value(field, value, Names::Safe);
   };
   if (!is_list(field)) {
     const auto value = read_field(field, raw, sample.order);
@@ -249,6 +260,27 @@ void PageSamples::name_new_rows() {
 }
 
 void PageSamples::finish() { name_new_rows(); }
+
+std::vector<std::uint32_t> PageSamples::lines() {
+  const std::vector<PageTree::Node>& nodes = parts_.tree.nodes();
+  std::vector<std::uint64_t> weights(nodes.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) weights[row_nodes_[nodes_[i]]] += weights_of_samples_[i];
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> heaviest(places_of_frames_.size());
+  for (std::uint32_t frame = 0; frame < heaviest.size(); ++frame) heaviest[frame].second = frame;
+  for (std::size_t node = nodes.size(); node-- > 1;) {  // a node stands behind its caller
+    weights[nodes[node].parent] += weights[node];
+    if (nodes[node].frame >= heaviest.size()) continue;
+    std::uint64_t& most = heaviest[nodes[node].frame].first;
+    most = std::max(most, weights[node]);
+  }
+  const std::size_t count = std::min(kMostLines, heaviest.size());
+  std::ranges::partial_sort(heaviest, heaviest.begin() + static_cast<std::ptrdiff_t>(count), std::greater());
+  std::vector<std::uint32_t> lines(parts_.tree.frames().size());
+  if (names_.how(Content::Paths) == How::Hash) return lines;
+  for (const auto& [weight, frame] : std::span(heaviest).first(count))
+    lines[frame] = parts_.texts.number_of(source_line(session_.resolver(), places_of_frames_[frame]));
+  return lines;
+}
 
 std::vector<PageColumn> PageSamples::columns(const PageTree::Order& order) {
   std::vector<PageColumn> columns;

@@ -58,6 +58,8 @@ class PageSamples : public Sink {
 
   // After the run: names what was not named yet.
   void finish();
+  // By frame: its source line as a text, of the functions that weigh most; 0: none is known.
+  std::vector<std::uint32_t> lines();
   std::uint64_t left_out() const { return left_out_; }
   bool empty() const { return nodes_.empty(); }
 
@@ -110,6 +112,7 @@ class PageSamples : public Sink {
   Take take_;
   StackEvents weights_;
   EventSchemas schemas_;
+  std::vector<FramePlace> places_of_frames_;  // where each frame was met first
   FrameNames frames_;
   Places places_;
   Reads reads_;

@@ -32,7 +32,8 @@ export const initialState = (model) => {
     field: null,
     low: null,
     high: null,
-    sort: model.base ? 'change' : 'self'
+    sort: model.base ? 'change' : 'self',
+    side: 'after'
   };
 };
 
@@ -60,6 +61,7 @@ export const readState = (model, fragment) => {
   if (asked.has('field')) state.field = asked.get('field');
   const low = finite(asked.get('low')), high = finite(asked.get('high'));
   if (low !== null && high !== null && state.field !== null) [state.low, state.high] = [low, high];
+  if (asked.get('side') === 'before' && model.base) state.side = 'before';
   if (['self', 'total', 'name', 'change'].includes(asked.get('sort'))) state.sort = asked.get('sort');
   return state;
 };
@@ -83,6 +85,7 @@ export const addressOf = (model, state) => {
     told.set('low', state.low);
     told.set('high', state.high);
   }
+  if (state.side !== usual.side) told.set('side', state.side);
   if (state.sort !== usual.sort) told.set('sort', state.sort);
   return `#${told}`;
 };

@@ -60,8 +60,9 @@ export const makeTimeline = (app) => {
     tabindex: 0,
     role: 'img',
     class: 'strip',
-    'aria-label':
-        'Timeline of the whole capture. Left and right move the cursor, with Shift they select a time, Enter shows the selected time alone, plus and minus zoom, Escape selects everything.'
+    'aria-label': 'Timeline of the whole capture. Left and right move the cursor, with Shift they select ' +
+        'a time, Enter shows the selected time alone, plus and minus zoom, Escape selects ' +
+        'everything.'
   });
   const bars = element(
       'canvas',

@@ -16,8 +16,8 @@ export const makeValues = (app) => {
     tabindex: 0,
     role: 'img',
     class: 'heat',
-    'aria-label':
-        'Heat map of time and value. Arrow keys move a cell, Enter selects it; the table below has the distribution.'
+    'aria-label': 'Heat map of time and value. Arrow keys move a cell, Enter selects it; the table below ' +
+        'has the distribution.'
   });
   const title = element('h3'), told = element('p', {class: 'told', role: 'status', 'aria-live': 'polite'});
   const choice = element(
