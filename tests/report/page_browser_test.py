@@ -19,6 +19,7 @@ if browser.webdriver:
 
 ENTER, ESCAPE, LEFT, UP, RIGHT, DOWN, SHIFT = "\ue007", "\ue00c", "\ue012", "\ue013", "\ue014", "\ue015", "\ue008"
 CHAIN = [2**64 - 512, made.LEAF_A + 4, made.MAIN + 9]
+JIT, FILE = 0x7f0000000000, 0x7f1000000000  # where code made at run time and a file of a hostile name are mapped
 GOLDEN = programs.ROOT / "tests/golden"
 SYMBOLS = ["--symfs", GOLDEN / "symfs", "--kallsyms", GOLDEN / "captures/kallsyms"]
 NAMES = ["</script><img src=x onerror=window.hit=1>", "'\"`${window.hit=1}&lt;b&gt;", "right\u202eleft \u05d0\u05d1", "x" * 10_000,
@@ -53,16 +54,20 @@ class PageInABrowser(programs.Scratch):
             ask();""")
 
     def open_payloads(self, names=NAMES):
-        """Threads and payloads with hostile names; sizes of 1 to 64 KiB."""
+        """Threads, payloads, files and functions with such names; sizes of 1 to 64 KiB."""
         made_events = made_payload.capture(True, read=[Field("size", unit="bytes", role="value"), Field("path", TEXT, 1, 10_016)])
+        made_events.mapped(made.PID, JIT, 0x10000, 0, "//anon").mapped(made.PID, FILE, 0x1000, 0, "/tmp/" + names[0])
+        (self.folder / f"perf-{made.PID}.map").write_text("".join(
+            f"{JIT + 0x1000 * i:x} 1000 {name}\n" for i, name in enumerate(names)))
         for i in range(60):
             name = names[i % len(names)]
             made_events.named(name[:15] if len(name) < 10_000 else name, tid=made.PID + i % len(names))
             raw = name.encode()[:10_015]
-            made_events.sample(raw=struct.pack("<Q", 1024 << i % 7) + raw + bytes(10_016 - len(raw)), chain=CHAIN,
+            chain = [*CHAIN[:2], JIT + 0x1000 * (i % len(names)) + 8, FILE + 8, *CHAIN[2:]]
+            made_events.sample(raw=struct.pack("<Q", 1024 << i % 7) + raw + bytes(10_016 - len(raw)), chain=chain,
                                tid=made.PID + i % len(names))
         (self.folder / "perf.data").write_bytes(made_events.file())
-        self.tacho("page", "-o", "page.html", status=None)
+        self.tacho("page", "-o", "page.html", "--perf-map-dir", self.folder, status=None)
         self.open()
 
     # What is seen.
@@ -308,6 +313,9 @@ class PageInABrowser(programs.Scratch):
 
     def test_names_stay_text(self):
         self.open_payloads()
+        shown = self.browser.run("return [...document.querySelectorAll('.functions td.name, .functions td.module')].map((cell) => cell.textContent)")
+        for name in (NAMES[0], NAMES[3], "constructor", "__proto__", "right\\xe2\\x80\\xaeleft \u05d0\u05d1"):
+            self.assertTrue(any(name in cell for cell in shown), (name, shown))
         for tab in "123":
             self.press(tab)
         for selector in (".label:nth-child(2)", ".functions td.name button", ".event"):
@@ -321,7 +329,11 @@ class PageInABrowser(programs.Scratch):
         self.search("__proto__")
         self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))
         self.assertEqual(self.browser.run("return document.querySelectorAll('img, b, script.data').length"), 0)
-        self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), 1280)
+        for width in (390, 1280):
+            self.browser.size(width)
+            for tab in "231":
+                self.press(tab)
+                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), width, tab)
         hostile = "#function=" + "%3Cimg%20src=x%20onerror=window.hit=1%3E&time=a,b&zoom=-1&cpu=x&low=1e999&high=NaN&tab=__proto__&rows=constructor&event=%3Cb%3E"
         self.open(hostile)
         self.assertIsNone(self.browser.run("return window.hit === undefined ? null : window.hit"))

@@ -54,6 +54,12 @@ const rowsOf = (model, kind) => {
   };
 };
 
+// The least of 1, 2, 5, 10, 20, ... that is not below.
+const roundStep = (least) => {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+  return power * [1, 2, 5, 10].find((times) => times * power >= least);
+};
+
 export const makeTimeline = (app) => {
   const {model} = app, {samples} = model, {time, event, weight, node} = samples;
   const strip = element('canvas', {
@@ -176,11 +182,11 @@ export const makeTimeline = (app) => {
       context.fillRect(cursor / end * width - 1, 0, 2, STRIP);
     }
     context.fillStyle = colour('muted');
-    const steps = Math.max(Math.floor(width / 130), 2);
-    for (let i = 0; i <= steps; i++) {
-      context.textAlign = i === 0 ? 'left' : i === steps ? 'right' : 'center';
-      context.fillText(
-          `${(end * i / steps / 1e9).toPrecision(4)} s`, width * i / steps, STRIP + AXIS / 2 + 1);
+    const step = roundStep(end / Math.max(Math.floor(width / 110), 1));
+    for (let at = 0; at <= end; at += step) {
+      const x = at / end * width, isLast = x > width - 40;
+      context.textAlign = at === 0 ? 'left' : isLast ? 'right' : 'center';
+      context.fillText(at === 0 ? '0' : amount(at, 'ns'), isLast ? width : x, STRIP + AXIS / 2 + 1);
     }
     context.textAlign = 'left';
   };

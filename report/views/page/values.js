@@ -123,6 +123,7 @@ export const makeValues = (app) => {
       }
     }
     context.globalAlpha = 1;
+    drawScale(context, chosen, scale);
     const {low, high, from, to} = app.state;
     context.strokeStyle = colour('focus');
     context.lineWidth = 2;
@@ -140,6 +141,22 @@ export const makeValues = (app) => {
     }
     if (cell !== null)
       context.strokeRect(cell[0] * map.wide, HEIGHT - (cell[1] + 1) * map.tall, map.wide, map.tall);
+  };
+
+  // Some rows' least values at the left.
+  const drawScale = (context, chosen, scale) => {
+    const labels = Math.min(scale.rows, 5);
+    for (let label = 0; label < labels; label++) {
+      const row = labels > 1 ? Math.round(label * (scale.rows - 1) / (labels - 1)) : 0;
+      const words = amount(scale.low(row), chosen.unit);
+      const y = Math.max(HEIGHT - (row + 0.5) * map.tall, 8), wide = context.measureText(words).width;
+      context.fillStyle = colour('paper');
+      context.globalAlpha = 0.8;
+      context.fillRect(0, Math.min(y, HEIGHT - 8) - 8, wide + 6, 16);
+      context.globalAlpha = 1;
+      context.fillStyle = colour('muted');
+      context.fillText(words, 3, Math.min(y, HEIGHT - 8));
+    }
   };
 
   const percentile = (sorted, part) => sorted[Math.min(Math.floor(sorted.length * part), sorted.length - 1)];
