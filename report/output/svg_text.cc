@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "report/output/printable.h"
+
 namespace tacho::report {
 
 std::string xml_text(std::string_view text) {
@@ -38,6 +40,17 @@ std::string with_commas(double value) {
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
     digits.insert(static_cast<std::size_t>(at), 1, ',');
   return digits;
+}
+
+std::string with_origin(std::string what, const format::Environment& environment) {
+  if (environment.hostname) what += (what.empty() ? "on " : " on ") + printable(*environment.hostname);
+  std::string command;
+  for (const std::string& word : environment.command_line) command += (command.empty() ? "" : " ") + word;
+  constexpr std::size_t kMost = 200;
+  std::string shown = printable(command);
+  if (shown.size() > kMost) shown = shown.substr(0, kMost) + "...";
+  if (!shown.empty()) what += ": " + printable(shown);  // it may have been cut within a letter
+  return what;
 }
 
 std::string fitting_text(std::string_view text, double width) {

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "report/filter_options.h"
+#include "report/output/svg_text.h"
 #include "report/profile/name_pattern.h"
 #include "report/samples/filter.h"
 #include "report/views/flamegraph/flame_stacks.h"
@@ -197,15 +198,6 @@ struct Picture {
   std::function<std::string(std::uint32_t frame)> line_of;  // its source line; empty: none has one
 };
 
-std::string command_of(const format::Environment& environment) {
-  std::string command;
-  for (const std::string& word : environment.command_line) command += (command.empty() ? "" : " ") + word;
-  constexpr std::size_t kMost = 200;
-  std::string shown = printable(command);
-  if (shown.size() > kMost) shown = shown.substr(0, kMost) + "...";
-  return printable(shown);  // it may have been cut within a letter
-}
-
 std::string join(const std::vector<std::string>& texts, std::string_view between) {
   std::string joined;
   for (const std::string& text : texts) joined += (joined.empty() ? "" : std::string(between)) + text;
@@ -298,11 +290,7 @@ std::string date_of(const std::string& path) {
 }
 
 std::string origin_of(Session& session, const std::vector<std::string>& events) {
-  const format::Environment& environment = session.features().environment;
-  std::string what = printable(join(events, ", "));
-  if (environment.hostname) what += (what.empty() ? "on " : " on ") + printable(*environment.hostname);
-  if (const std::string command = command_of(environment); !command.empty()) what += ": " + command;
-  return what;
+  return with_origin(printable(join(events, ", ")), session.features().environment);
 }
 
 // The captures of both sides while they are read.

@@ -13,6 +13,7 @@
 #include "cli/shell_word.h"
 #include "report/filter_options.h"
 #include "report/output/colour.h"
+#include "report/output/svg_text.h"
 #include "report/query/bound_expression.h"
 #include "report/query/counted.h"
 #include "report/query/where.h"
@@ -280,15 +281,6 @@ Result<HeatScale> scale_of(const Options& options, const HeatSource& source) {
   return scale;
 }
 
-std::string command_of(const format::Environment& environment) {
-  std::string command;
-  for (const std::string& word : environment.command_line) command += (command.empty() ? "" : " ") + word;
-  constexpr std::size_t kMost = 200;
-  std::string shown = printable(command);
-  if (shown.size() > kMost) shown = shown.substr(0, kMost) + "...";
-  return printable(shown);  // it may have been cut within a letter
-}
-
 // "second", "100 ms"
 std::string period_text(std::uint64_t period) {
   return period == kSecond ? "second" : amount_text(static_cast<std::int64_t>(period), "ns");
@@ -303,11 +295,8 @@ HeatFacts facts_of(Session& session, const Options& options, const HeatSource& s
   if (events.empty() && !options.question.event.empty()) events = printable(options.question.event);
   facts.title = (facts.period != 0 ? "offset in each " + period_text(facts.period) : facts.name) +
                 (events.empty() ? "" : " of " + events);
-  const format::Environment& environment = session.features().environment;
-  std::string origin = printable(options.reading.session.input);
-  if (environment.hostname) origin += " on " + printable(*environment.hostname);
-  if (const std::string command = command_of(environment); !command.empty()) origin += ": " + command;
-  facts.notes.push_back(std::move(origin));
+  facts.notes.push_back(
+      with_origin(printable(options.reading.session.input), session.features().environment));
   facts.command = "tacho heatmap" + option_word("-i", options.reading.session.input);
   if (!options.question.event.empty()) facts.command += option_word("--event", options.question.event);
   facts.command += source.is_offset() ? " --offset" : option_word("--field", source.name());
@@ -423,19 +412,23 @@ Result<Shown> show_box(Session& session, const SessionOptions& wanted, TextOutpu
   BoxSink sink(session, source, box);
   run_with_progress(session, sink, out);
   const auto findings = sink.findings(options.is_json ? Names::Raw : options.reading.names);
-  BoxFacts told{box, {}, {}, options.top, options.reading.room()};
+  BoxFacts ranking{box, {}, {}, options.top, options.reading.room()};
   if (sink.all().inside > 0) {
     if (const auto samples = samples_of(box, session, options, source, facts, sink)) {
-      if (sink.has_stacks()) told.flamegraph = "tacho flamegraph" + *samples + " --weight samples -o box.svg";
-      told.samples = "tacho script" + *samples;
+      if (sink.has_stacks())
+        ranking.flamegraph = "tacho flamegraph" + *samples + " --weight samples -o box.svg";
+      ranking.samples = "tacho script" + *samples;
     }
   }
-  (options.is_json ? write_box_json : write_box_text)(out, facts, told, sink.all(), findings);
+  (options.is_json ? write_box_json : write_box_text)(out, facts, ranking, sink.all(), findings);
   Shown shown(Symbols::Used);
   tell_times(sink.what_has_no_times(), options, shown);
   for (const std::string& name : sink.overfull())
     shown.notes.push_back("tacho heatmap: '" + printable(name) +
-                          "' has more values than are ranked; those that came last are left out");
+                          "' has more values than are ranked; the last ones are left out");
+  if (sink.all().inside > 0 && sink.all().outside == 0)
+    shown.notes.emplace_back(
+        "tacho heatmap: all samples are in this box, so there is nothing to compare them with");
   if (sink.all().inside == 0) shown.notes.emplace_back("tacho heatmap: there are no samples in this box");
   return shown;
 }
@@ -505,11 +498,12 @@ Result<> check(Options& options) {
     return use_error("--svg and --json: a map has one form; take one of them");
   if (options.is_svg && !options.box.empty())
     return use_error(
-        "--box: what stands out is told as text or JSON; its flame graph has a command of its own there");
+        "--box: what stands out is text or JSON; its flame graph has a command of its own there");
   if (options.is_svg && output.empty() && ::isatty(STDOUT_FILENO) != 0)
     return use_error("a picture is no text for a terminal; name its file: -o map.svg");
   if (options.is_svg) options.reading.paging = Paging::Never;
   if (options.interval != 0) options.question.period = options.interval;
+  options.question.input = options.reading.session.input;
   return Done{};
 }
 

@@ -26,5 +26,16 @@ TEST(SvgText, NumbersHaveCommas) {
   EXPECT_EQ(with_commas(1234567), "1,234,567");
 }
 
+TEST(SvgText, WhereACaptureComesFromIsSaidAsFarAsItIsKnown) {
+  format::Environment environment;
+  EXPECT_EQ(with_origin("cycles", environment), "cycles");
+  environment.command_line = {"tacho", "record", "--", "./a\x1b"};
+  EXPECT_EQ(with_origin("cycles", environment), "cycles: tacho record -- ./a\\x1b");
+  environment.hostname = "h\xff";
+  EXPECT_EQ(with_origin("", environment), "on h\\xff: tacho record -- ./a\\x1b");
+  environment.command_line = {std::string(500, 'x')};
+  EXPECT_EQ(with_origin("e", environment), "e on h\\xff: " + std::string(200, 'x') + "...");
+}
+
 }  // namespace
 }  // namespace tacho::report
