@@ -17,7 +17,7 @@
 namespace tacho::report {
 namespace {
 
-// What every sample has, and which is no thread: that is told with its number.
+// What every sample has, but the thread, which is shown with its number.
 constexpr std::string_view kOwnFields[] = {"comm", "pid", "cpu", "cgroup", "event"};
 constexpr std::size_t kFewValues = 64;  // of numbers: so many are no measure, and have no ranges
 
@@ -229,7 +229,7 @@ void BoxSink::find_functions(std::vector<Finding>& found, Names names) const {
     counted.tally.inside += tally.inside;
     counted.tally.outside += tally.outside;
   }
-  // The deepest of those that have the same counts stands for all: mostly its callers.
+  // Of functions with the same counts the deepest one stands for all: the others are mostly its callers.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint32_t>> by_counts;
   for (const auto& [function, counted] : functions)
     by_counts[{counted.tally.inside, counted.tally.outside}].push_back(function);

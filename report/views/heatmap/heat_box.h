@@ -62,15 +62,15 @@ class BoxSink : public Sink {
         stacks_(functions_, {ChainOrder::Caller}) {}
 
   Flow on_sample(const ResolvedSample& sample) override;
-  // After the run: what stands out, the most unlikely first; functions with equal counts are one. Those that
-  // chance explains are left out.
+  // After the run: what stands out, the most unlikely first; functions with equal counts are one. What chance
+  // explains is left out.
   std::vector<Finding> findings(Names names);
 
   const Tally& all() const { return all_; }
   bool has_stacks() const { return has_stacks_; }  // some sample in the box has
-  // By number, those that have samples in the box.
+  // By number: whether the event has samples in the box.
   const std::vector<bool>& events_inside() const { return events_inside_; }
-  // Names of fields that have too many values to rank: those that came last are not ranked.
+  // Names of fields that have too many values to rank: the last ones are not ranked.
   const std::vector<std::string>& overfull() const { return overfull_; }
   std::string what_has_no_times() const { return times_.what_has_no_times(session_.events()); }
 

@@ -31,6 +31,12 @@ std::size_t events_with(const std::string& field, const std::vector<bool>& event
   return count;
 }
 
+bool has_cpu(const format::EventSet& events, const std::vector<bool>& taken) {
+  for (std::size_t i = 0; i < taken.size(); ++i)
+    if (taken[i] && events[i].attr.samples(format::abi::kSampleCpu)) return true;
+  return false;
+}
+
 // Whether --where takes it for a name.
 bool is_name(const std::string& text) {
   const auto parsed = cli::parse_expression("", text);
@@ -66,12 +72,17 @@ Result<> HeatSource::find(const HeatQuestion& question, Session& session) {
     if (own->is_text || own->name == "time")
       return use_error("--field: '" + question.field +
                        "' has no rows; of what every sample has, period, cpu, pid and tid do");
+    if (own->name == "cpu" && !has_cpu(events, taken_))
+      return use_error(
+          "--field: no event here says on which CPU its samples were taken (record -a, -C or --sample-cpu "
+          "do)");
     own_ = own;
     name_ = own->name;
     unit_ = own->unit;
     return Done{};
   }
-  auto chosen = choose_field(names, *schemas_, question.event, question.field, "tacho heatmap");
+  auto chosen = choose_field(names, *schemas_, question.event, question.field,
+                             "tacho heatmap -i " + cli::shell_word(question.input));
   if (!chosen) return std::move(chosen.error());
   const PayloadField& field = *chosen->field;
   if (is_counted_by_value(field))

@@ -19,6 +19,7 @@ namespace tacho::report {
 struct HeatQuestion {
   std::string event, field;  // as --event and --field have them; empty: nothing was said
   bool is_offset = false;
+  std::string input;                     // the capture, for messages
   std::uint64_t period = 1'000'000'000;  // ns: offsets are in this
 };
 
@@ -54,7 +55,7 @@ class HeatSource {
  private:
   std::optional<EventSchemas> schemas_;
   std::vector<bool> taken_;   // by event
-  bool takes_later_ = false;  // events that a pipe tells of later
+  bool takes_later_ = false;  // events that a pipe describes later
   const PayloadField* field_ = nullptr;
   const OwnValue* own_ = nullptr;
   const PayloadField* count_ = nullptr;  // of samples that stand for many values

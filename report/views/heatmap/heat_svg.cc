@@ -21,7 +21,7 @@ constexpr double kPlotHeight = 512, kLeastRow = 8, kMostRow = 26;  // px
 constexpr std::uint64_t kLabelSteps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
 
 // From few samples to many: YlGnBu of ColorBrewer (Brewer 2002), with steps between. The order is one of
-// lightness, and readers who do not see red and green tell all of them apart. Few samples are near the
+// lightness, and all of them differ for readers who do not see red and green. Few samples are near the
 // ground, but not so near that one is not seen.
 constexpr std::uint32_t kLight[] = {0x9fd9b9, 0x7fcdbb, 0x5fc0c0, 0x41b6c4, 0x2fa3c2,
                                     0x1d91c0, 0x2078b4, 0x225ea8, 0x253494, 0x0b1f5c};

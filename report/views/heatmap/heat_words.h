@@ -48,8 +48,8 @@ HeatBox box_of(const HeatMap& map, std::size_t column, std::size_t row);
 // "20,000 samples in 200 columns of 100 ms and 40 rows".
 std::string map_text(const HeatMap& map);
 
-// What --box says: times and values, each a range or a point. A point is in the box of the map that it lies
-// in.
+// What --box says: times and values, each a range or a point. A point means the box of the map around
+// it.
 struct BoxQuestion {
   HeatBox box;
   bool is_time_point = false, is_value_point = false;  // then `from` and `low` are it
@@ -60,8 +60,8 @@ Result<BoxQuestion> parse_box(std::string_view text, const HeatFacts& facts);
 Result<HeatBox> find_box(const BoxQuestion& question, const HeatMap& map, const HeatFacts& facts);
 
 // Classes of counts, which colours, shades and digits stand for: the least count of each, ascending from 1
-// up; at most `most` of them, and no more than there are counts. Counts of values lie far apart, so each
-// class is so many times the one before; counts of offsets do not, so their classes are equally wide.
+// up; at most `most` of them, and no more than there are counts. Counts of values are far apart, so each
+// class is so many times the one before; counts of offsets are not, so their classes are equally wide.
 std::vector<std::uint64_t> count_classes(const HeatMap& map, const HeatFacts& facts, std::size_t most);
 // The class of a count above 0.
 std::size_t class_of(std::uint64_t count, const std::vector<std::uint64_t>& classes);
