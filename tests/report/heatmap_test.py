@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tacho heatmap: boxes have the samples that lie in them, and what was planted in a box stands out there."""
+"""tacho heatmap: boxes have the right samples, and what was planted in a box stands out there."""
 import json
 import random
 import re
@@ -178,12 +178,39 @@ class HeatMap(programs.Scratch):
         self.write(made.Capture(made.Event("faults", made.SOFTWARE, 2, made.IDENTIFIER | made.IP | made.TID)).started().sample())
         self.assertIn("have no time", self.heatmap(status=3)[1])
 
+    def test_a_field_of_several_events_needs_the_name_of_one(self):
+        fields = [Field("lat", unit="ns", role="value")]
+        capture = made_payload.capture(read=fields, write=fields)
+        for number in range(30):
+            capture.sample(event=number % 3 == 0, raw=struct.pack("<Q", 100 + number))
+        self.write(capture)
+        self.assertIn("tacho heatmap -i perf.data --event read", self.heatmap(status=1)[1])
+        self.assertEqual([self.json("--event", name)["samples"] for name in ("read", "write")], [20, 10])
+        # Offsets and what every sample has are of all events, and the event is a field of theirs.
+        self.assertEqual(self.json("--offset")["samples"], 30)
+        told = self.json("--field", "period", "--box", "..,..", "--event", "write")
+        self.assertEqual((told["inside"], told["outside"]), (10, 0))
+        told = self.json("--offset", "--box", "..,..")
+        self.assertEqual(self.selected(told["samples"]), 30)
+
+    def test_the_processor_is_shown_where_it_was_recorded(self):
+        self.write(made.Capture(made.Event("clock", made.SOFTWARE, 0, made.USUAL)).started().sample().sample())
+        self.assertEqual([(row["low"], row["high"], row["count"]) for row in self.json("--field", "cpu")["rows"]], [(0, 0, 2)])
+        self.write(made.Capture(made.Event("clock", made.SOFTWARE, 0, made.USUAL & ~made.CPU)).started().sample())
+        self.assertIn("on which CPU", self.heatmap("--field", "cpu", status=1)[1])
+
     def test_an_empty_capture_is_an_empty_map(self):
         self.write(made_payload.capture(io=[Field("lat", unit="ns", role="value")]))
         self.assertIn("no samples", self.heatmap()[1])
         self.assertEqual(self.json()["boxes"], [])
         self.assertEqual(self.picture().findall(f".//{SVG}g[@class='boxes']"), [])
         self.assertIn("no samples in this box", self.heatmap("--box", "1..2,3..4")[1])
+
+    def test_all_samples_in_a_box_stand_out_from_nothing(self):
+        self.plant()
+        text, said = self.heatmap("--box", "..,..", *SYMBOLS, status=None)
+        self.assertIn("2,000 samples in the box, 0 outside\nnothing stands out there\n", text)
+        self.assertIn("nothing to compare them with", said)
 
     def test_wrong_use_says_what_to_do(self):
         self.plant()
@@ -254,6 +281,25 @@ class HeatMap(programs.Scratch):
         told = self.json("--box", "..,5000..5000")
         self.assertEqual((told["rows"][0]["name"], told["rows"][0]["value"], told["rows"][0]["inside"]), ("op", "9", 5))
         self.assertNotIn("unique", [row["name"] for row in told["rows"] if row["inside"] == 1])
+
+    def test_fields_with_too_many_values_are_told_or_counted_in_ranges(self):
+        capture = made_payload.capture(io=[Field("lat", unit="ns", role="value"), Field("text", TEXT, 1, 8), Field("number")])
+        parts = [capture.data]
+        numbers = [number % 60_000 if number % 100 == 0 else number % 5000 for number in range(66_000)]
+        for number, value in enumerate(numbers):
+            capture.data = b""
+            capture.sample(raw=struct.pack("<Q8sQ", 5000 if number % 100 == 0 else 10, f"{number:x}".encode(), value))
+            parts.append(capture.data)
+        capture.data = b"".join(parts)
+        self.write(capture)
+        shown, said = self.heatmap("--json", "--box", "..,5000..5000", "--top", "99", status=None)
+        rows = [row for row in json.loads(shown)["rows"] if row["name"] == "number"]
+        self.assertIn("32768..65535", [row["value"] for row in rows])
+        for row in rows:
+            low, high = map(int, row["value"].split(".."))
+            self.assertEqual(row["inside"], sum(low <= value <= high for value in numbers[::100]))
+            self.assertEqual(row["outside"], sum(low <= value <= high for value in numbers) - row["inside"])
+        self.assertIn("'text' has more values than are ranked", said)
 
     def test_the_commands_choose_the_same_samples(self):
         self.plant()

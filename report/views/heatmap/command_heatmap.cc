@@ -127,9 +127,8 @@ void add_map_options(std::vector<cli::Option>& rows, Options& options) {
       "second, and how long it takes, is seen",
       options.question.is_offset));
   rows.push_back(interval_option(
-      "length of a column: seconds, or as in 100ms (default: chosen, with --offset a second); "
-      "where there would be more than 200 columns, or more than a line of text has, 2, 5, 10, "
-      "... times as long",
+      "length of a column: seconds, or as in 100ms (default: chosen, with --offset a second); where there "
+      "would be more than 200 columns, or more than a line of text has, 2, 5, 10, ... times as long",
       options.interval));
   rows.push_back(
       {"--log", cli::Takes::Value, "ROWS",
@@ -155,18 +154,18 @@ void add_map_options(std::vector<cli::Option>& rows, Options& options) {
 void add_form_options(std::vector<cli::Option>& rows, Options& options) {
   rows.push_back(
       cli::flag("--svg",
-                "a picture: one SVG file with tooltips, which any viewer shows (default: text; with "
-                "-o FILE.svg a picture)",
+                "a picture: one SVG file with tooltips, which any viewer shows (default: text; with -o "
+                "FILE.svg a picture)",
                 options.is_svg));
   rows.push_back(cli::flag(
       "--json",
-      "a map as one JSON object: field, unit, begin and interval (seconds), rows (low, high), boxes "
-      "(column, row, count, and their words for --box); a box as one: inside, outside, rows (kind, "
-      "name, value, counts, shares, factor, null where there are none outside, g2), commands",
+      "a map as one JSON object: field, unit, begin and interval (seconds), rows (low, high), boxes (column, "
+      "row, count, and their words for --box); a box as one: inside, outside, rows (kind, name, value, "
+      "counts, shares, factor, null where there are none outside, g2), commands",
       options.is_json));
   rows.push_back(cli::number("--width", "N",
-                             "columns of text (default: the terminal's, else 80), or px of a picture "
-                             "where no script runs (default: 1200)",
+                             "columns of text (default: the terminal's, else 80), or px of a picture where "
+                             "no script runs (default: 1200)",
                              40, 100'000, options.width));
 }
 
@@ -174,10 +173,8 @@ cli::CommandLine describe(Options& options) {
   auto line =
       command_line("heatmap",
                    "Shows how values are spread over time: columns are times, rows are values of a field or "
-                   "parts of each second, and a box is "
-                   "darker, or a higher digit, the more samples it has. As text, or with -o FILE.svg "
-                   "as a picture. What stands out in "
-                   "a box is named by --box.");
+                   "parts of each second, and a box is darker, or a higher digit, the more samples it has. "
+                   "As text, or with -o FILE.svg as a picture. What stands out in a box is named by --box.");
   line.epilog =
       std::string(kExamples) +
       "Rows of --box are ranked by G2, the log-likelihood ratio of the counts inside and outside: how "
@@ -349,7 +346,7 @@ std::optional<std::string> samples_of(const HeatBox& box, Session& session, cons
                                       const HeatSource& source, const HeatFacts& facts, const BoxSink& sink) {
   std::string text = option_word("-i", options.reading.session.input);
   std::string events = source.event_name();
-  for (std::size_t i = 0; events.empty() && i < sink.events_inside().size(); ++i)
+  for (std::size_t i = 0; source.event_name().empty() && i < sink.events_inside().size(); ++i)
     if (sink.events_inside()[i]) events += (events.empty() ? "" : ",") + session.events()[i].name;
   text += option_word("--event", events) + options.chosen;
   const auto times = times_of(box, facts, session.filter().times);
@@ -469,8 +466,8 @@ Result<Shown> show_map(Session& session, TextOutput& out, const Options& options
   tell_times(sink.what_has_no_times(), options, shown);
   if (source.is_offset_by_default())
     shown.notes.emplace_back(
-        "tacho heatmap: no field of a payload shows itself: rows are parts of each second; --field "
-        "NAME shows a field, or period");
+        "tacho heatmap: no field of a payload shows itself: rows are parts of each second; --field NAME "
+        "shows a field, or period");
   if (map.is_empty())
     shown.notes.emplace_back("tacho heatmap: the capture holds no samples, or none that the options ask for");
   return shown;
