@@ -33,27 +33,25 @@ static_assert(std::size(kDark) == kCount);
 std::string style() {
   std::string css =
       "#bg{fill:#fff}text{fill:#1b1b1b;direction:ltr;unicode-bidi:bidi-override;white-space:pre}"
-      ".title{font-size:17px}.ground{fill:#f3f3f1}.boxes{cursor:pointer;shape-rendering:crispEdges}.axis "
-      "text{"
-      "pointer-events:none}.axis path{stroke:#767676}rect.chosen{fill:none;stroke:#c4006a;stroke-width:3;"
-      "pointer-events:none}.live "
-      ".head{overflow:visible}foreignObject.tips,foreignObject.helps{pointer-events:none}"
+      ".title{font-size:17px}.ground{fill:#f3f3f1}.boxes{cursor:pointer;shape-rendering:crispEdges}"
+      ".axis text{pointer-events:none}.axis path{stroke:#767676}"
+      "rect.chosen{fill:none;stroke:#c4006a;stroke-width:3;pointer-events:none}.live .head{overflow:visible}"
+      "foreignObject{pointer-events:none}.headbox,.foot,.help{pointer-events:auto}"
       ".headbox,.tip,.foot,.help{font:12px system-ui,sans-serif;color:#1b1b1b;overflow-wrap:anywhere}"
-      ".headbox{padding:8px 10px 2px;background:#fff}.headbox h1{font-size:17px;font-weight:600;margin:0 0 "
-      "4px}"
-      ".headbox p{margin:0 0 4px}.legend span{margin-right:10px;white-space:nowrap}.legend "
-      "svg{vertical-align:-2px}"
+      ".headbox{padding:8px 10px 2px;background:#fff}"
+      ".headbox h1{font-size:17px;font-weight:600;margin:0 0 4px}.headbox p{margin:0 0 4px}"
+      ".legend span{margin-right:10px;white-space:nowrap}.legend svg{vertical-align:-2px}"
       ".tip,.foot,.help{background:#fff;border:1px solid #767676;border-radius:4px;padding:5px 8px}"
       ".foot{border-width:1px 0 0;border-radius:0;max-height:40vh;overflow:auto}.foot:empty{display:none}"
       ".foot code{user-select:all;font:12px ui-monospace,monospace}"
-      ".help{margin:20px auto;padding:4px 16px;max-width:480px}.help dl{display:grid;"
-      "grid-template-columns:auto 1fr;gap:4px 14px}.help dt{font-weight:600}.help dd{margin:0}"
-      "svg:focus,svg:focus-visible{outline:none}";
+      ".help{margin:20px auto;padding:4px 16px;max-width:480px}"
+      ".help dl{display:grid;grid-template-columns:auto 1fr;gap:4px 14px}.help dt{font-weight:600}"
+      ".help dd{margin:0}svg:focus,svg:focus-visible{outline:none}";
   for (std::size_t i = 0; i < kCount; ++i) css += fmt::format(".h{}{{fill:#{:06x}}}", i, kLight[i]);
   css +=
-      "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}.ground{fill:#23262c}rect.chosen{"
-      "stroke:#ff9ad5}.headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}.tip,.foot,.help{"
-      "background:#22252b}";
+      "@media(prefers-color-scheme:dark){#bg{fill:#16181c}text{fill:#f5f5f5}.ground{fill:#23262c}"
+      "rect.chosen{stroke:#ff9ad5}.headbox,.tip,.foot,.help{color:#f5f5f5}.headbox{background:#16181c}"
+      ".tip,.foot,.help{background:#22252b}";
   for (std::size_t i = 0; i < kCount; ++i) css += fmt::format(".h{}{{fill:#{:06x}}}", i, kDark[i]);
   return css + "}";
 }

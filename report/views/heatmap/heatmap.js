@@ -305,6 +305,7 @@ view.addEventListener('pointerup', () => {
 view.addEventListener('scroll', placeFoot);
 view.addEventListener('resize', draw);
 view.addEventListener('hashchange', fromAddress);
+view.addEventListener('load', draw);  // Firefox knows how high texts are when all is loaded
 
 fillHead();
 staticHead.remove();
