@@ -51,6 +51,19 @@ class Counted(programs.Scratch):
                 self.assertEqual(told in self.output(*view, "--interval", "1")[1], is_told)
                 self.assertEqual(self.output(*view)[1], "")
 
+    def test_a_heat_map_has_rows_of_slots_and_counts_what_samples_stand_for(self):
+        for form, ends in (("log2", {0: 1, 2: 3, 8: 15, 16384: 32767}), ("linear:16", {0: 15, 16384: 16399})):
+            slots = [(low, times) for low, times in SLOTS if low in ends]
+            self.write(form=form, slots=slots)
+            shown = json.loads(self.output("heatmap", "--json", "--field", "took", "--log", "1")[0])
+            self.assertEqual(shown["samples"], 4 * sum(times for _, times in slots))
+            for low, times in slots:
+                [row] = [row for row in shown["rows"] if row["low"] <= low <= row["high"]]
+                self.assertEqual(row["count"], 4 * times)
+                self.assertGreaterEqual(row["high"], ends[low], "no row cuts a slot")
+                told = json.loads(self.output("heatmap", "--json", "--field", "took", "--box", f"2..3,{low}..{ends[low]}")[0])
+                self.assertEqual((told["inside"], told["outside"]), (times, 4 * sum(times for _, times in slots) - times))
+
     def test_keys_that_are_slots_are_shown_as_ranges(self):
         self.write()
         out, _ = self.output("table", "--by", "took", "--columns", "count", "--sort", "took")

@@ -88,6 +88,18 @@ class Terminal(programs.Scratch):
         self.at_terminal(*REPORT, PAGER="")
         self.assertFalse((self.folder / "started").exists())
 
+    def test_a_heat_map_has_shades_in_colours_and_fits_the_terminal(self):
+        words = ["heatmap", "--offset", "--no-pager", "-i", CAPTURES / "comm.data"]
+        shown = self.text_of(self.at_terminal(*words, columns=70)).decode()
+        self.assertRegex(shown, r"\x1b\[38;5;[0-9]+m[\u2591\u2592\u2593\u2588]+")
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+        self.assertTrue(all(len(line) <= 70 for line in plain.splitlines() if re.match(r" *\S+ ?\w* \|", line)), plain)
+        self.assertNotRegex(plain, r"\| *[1-9]")
+        for variable in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"LC_ALL": "C"}):
+            shown = self.text_of(self.at_terminal(*words, **variable)).decode()
+            self.assertNotIn("\x1b", shown)
+            self.assertRegex(shown, r"\| *[1-9]")
+
     def test_a_pager_that_cannot_run_is_an_output_that_failed(self):
         shown = self.at_terminal(*REPORT, PAGER="nosuchpager", status=4)
         self.assertIn(b"tacho: pager 'nosuchpager': the shell cannot run it; --no-pager prints without a pager\n", shown)
