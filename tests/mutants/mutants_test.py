@@ -20,7 +20,7 @@ COMMANDS = [
     ["dump"], ["dump", "--json"], ["header", "-I"], ["header", "--json"], ["evlist", "-v"], ["report", "--stats"], ["report", "-D"],
     ["report"], ["report", "--sort", "dso,sym,srcline"],
     ["script"], ["script", "--json"], ["script", "--importer"], ["folded"], ["folded", "--inline"], ["convert", "-o", "converted.data"],
-    ["heatmap", "--offset", "--box", "..,.."],
+    ["heatmap", "--offset", "--box", "..,.."], ["page"], ["page", "--redact"],
 ]
 READ_EVERYTHING = ["dump", "report", "script"]  # the first words of those that must tell every broken length
 REPORT = re.compile(rb"Sanitizer|runtime error: ")
